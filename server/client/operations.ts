@@ -186,7 +186,7 @@ export interface Operations {
         'payment-signature'?: string | undefined;
         /** Credential of the HTTP authentication scheme Payment: `Payment <base64url>`. */
         'payment-authorization'?: string | undefined;
-        /** Proof of payment of Alipay's agents, base64-encoded JSON. */
+        /** Proof of payment of Alipay's agents, JSON in either alphabet of base64, with or without padding; its `client_session` may have 4 KB. */
         'payment-proof'?: string | undefined;
         /** Methods that the client can pay with, e.g. `wechat/charge, alipay/charge;q=0.5`; the others are not asked for. */
         'accept-payment'?: string | undefined;
@@ -198,6 +198,16 @@ export interface Operations {
     answer: {
       /** What was asked for. */
       data: SkillContent;
+      /** The resource, for orders that an agent of Alipay's paid. */
+      resource_id?: string;
+      /** The content of `data`, for these agents. */
+      content?: unknown;
+      /** The payment at Alipay, for these agents. */
+      trade_no?: string;
+      /** The number of the order, for these agents. */
+      out_trade_no?: string;
+      /** `alreadyFulfilled` of `data`, for these agents. */
+      already_fulfilled?: boolean;
     };
     code: CallResourceProblem['code'];
   };

@@ -62,8 +62,9 @@ export const skillpayCodes = {
   },
   proof_invalid: {
     title: 'Invalid proof of payment',
-    meaning: 'PAYMENT-SIGNATURE is malformed, or does not match the offer or X-Out-Trade-No.',
-    remedy: 'Send the proof exactly as the x402 client created it for this order.',
+    meaning:
+      'PAYMENT-SIGNATURE or Payment-Proof is malformed, does not match the offer or X-Out-Trade-No, or was refused by the channel.',
+    remedy: 'Send the proof exactly as the client or agent created it for this order.',
   },
   partial_refund_before_delivery: {
     title: 'Only refundable in full',

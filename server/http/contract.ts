@@ -55,6 +55,8 @@ export interface Contract {
   readonly returns?: z.ZodType;
   /** Default 200. */
   readonly status?: 200 | 201 | 202 | 204;
+  /** Members that may stand beside `data`; a `Reply` brings them. */
+  readonly beside?: z.ZodObject;
   /** The answer is `{ data: [..], page: { nextCursor, hasMore } }`. */
   readonly list?: true;
   /** The answer is the data itself, not `{ data }` (health, JWKS, OAuth). */

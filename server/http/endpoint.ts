@@ -92,7 +92,7 @@ export function answerWriter(contract: Contract): AnswerWriter {
   const render = (result: unknown): Answer => {
     const parts: ReplyParts<unknown> = result instanceof Reply ? result.parts : { data: result };
     const status = parts.status ?? contract.status ?? 200;
-    const body = status === 204 ? '' : toBody(parts.data);
+    const body = status === 204 ? '' : toBody(parts.data, parts.beside);
     return { status, headers: { 'content-type': json, ...parts.headers }, body };
   };
   const send = (ctx: EdgeContext, result: unknown): void => {
@@ -105,12 +105,16 @@ export function answerWriter(contract: Contract): AnswerWriter {
   return { send, render };
 }
 
-function bodyOf({ returns, list, bare, style }: Contract): (data: unknown) => string {
+/** Writes the body of an answer; `beside` stands beside `data`. */
+type ToBody = (data: unknown, beside?: Record<string, unknown>) => string;
+
+function bodyOf({ returns, beside, list, bare, style }: Contract): ToBody {
   const schema = list && returns ? listOf(returns) : returns;
   const wrapped = !bare && !style && !list;
-  return (data) => {
+  return (data, others) => {
     const shown = schema ? schema.parse(data) : data;
-    return JSON.stringify(wrapped ? { data: shown ?? null } : (shown ?? {}));
+    const also = beside && others ? beside.parse(others) : {};
+    return JSON.stringify(wrapped ? { data: shown ?? null, ...also } : (shown ?? {}));
   };
 }
 
@@ -121,17 +125,12 @@ function listOf(entry: z.ZodType): z.ZodType {
   });
 }
 
-function sendReply(
-  ctx: EdgeContext,
-  parts: ReplyParts<unknown>,
-  contract: Contract,
-  toBody: (data: unknown) => string,
-): void {
+function sendReply(ctx: EdgeContext, parts: ReplyParts<unknown>, contract: Contract, toBody: ToBody): void {
   ctx.status = parts.status ?? contract.status ?? 200;
   if (parts.cookies) setCookies(ctx, parts.cookies);
   if (ctx.status !== 204) {
     if (parts.body === undefined) ctx.type = json;
-    ctx.body = parts.body ?? toBody(parts.data);
+    ctx.body = parts.body ?? toBody(parts.data, parts.beside);
   }
   if (parts.headers) ctx.set(parts.headers);
 }

@@ -171,10 +171,11 @@ function answerContent(contract: Contract, schemas: SchemaCollector): Json {
   if (contract.raw === 'stream')
     return { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
   const data = contract.returns ? schemas.schemaOf(contract.returns, 'output') : {};
-  return { 'application/json': { schema: envelope(contract, data) } };
+  const beside = contract.beside ? schemas.schemaOf(contract.beside, 'output') : {};
+  return { 'application/json': { schema: envelope(contract, data, beside) } };
 }
 
-function envelope({ list, bare, style }: Contract, data: Json): Json {
+function envelope({ list, bare, style }: Contract, data: Json, { properties: beside }: Json): Json {
   if (list) {
     return {
       type: 'object',
@@ -182,7 +183,7 @@ function envelope({ list, bare, style }: Contract, data: Json): Json {
       properties: { data: { type: 'array', items: data }, page: { $ref: '#/components/schemas/PageInfo' } },
     };
   }
-  return bare || style ? data : { type: 'object', required: ['data'], properties: { data } };
+  return bare || style ? data : { type: 'object', required: ['data'], properties: { data, ...(beside as Json) } };
 }
 
 /** Words win over what was generated; objects merge, parameters merge by name, anything else is replaced. */

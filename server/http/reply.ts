@@ -21,6 +21,8 @@ export interface ReplyParts<T> {
   /** Sent as it is; set `content-type` among the headers. */
   body?: Buffer | string | Readable;
   data?: T;
+  /** What stands beside `data`, as the contract names it. */
+  beside?: Record<string, unknown> | undefined;
 }
 
 /** An answer that is more than its data: a status, headers, cookies, or a body that is not JSON. */

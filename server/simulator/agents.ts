@@ -10,7 +10,7 @@ const NewDeveloper = z.object({
   account: z.string().default('default'),
   skills: z.array(z.string().min(1)).min(1).optional(),
 });
-const PayByBill = z.object({ paymentNeeded: z.string().max(8192) });
+const PayByBill = z.object({ paymentNeeded: z.string().max(8192), clientSession: z.string().max(4096).optional() });
 const PayByCode = z.object({ paymentCode: z.string().max(1024) });
 
 /** Adds the part of the control API that is about agents: a developer of SkillHub, and agents that pay by a code or a bill. */
@@ -21,7 +21,8 @@ export function addAgents(router: Router, core: Core): void {
     ctx.status = 201;
   });
   router.post('/agent/pay-bill', (ctx) => {
-    ctx.body = payAsAgent(core, bodyOf(ctx, PayByBill).paymentNeeded);
+    const { paymentNeeded, clientSession } = bodyOf(ctx, PayByBill);
+    ctx.body = payAsAgent(core, paymentNeeded, clientSession);
   });
   router.post('/agent/pay', (ctx) => {
     const trade = tradeOfCode(core, bodyOf(ctx, PayByCode).paymentCode);

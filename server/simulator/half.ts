@@ -55,7 +55,7 @@ export interface Half {
   readonly payWay: PayWay;
   /** Seconds between a delivery that was not acknowledged and the next one. */
   readonly noticeSchedule: readonly number[];
-  /** Adds the routes of the channel, all of them below `/<payWay>`. */
+  /** Adds the routes of the channel, below `/<payWay>`, or at the paths of another host that its clients cannot be led away from. */
   mount(router: Router, core: Core): void;
   /** Makes the ids, keys and certificates of a new account. `options` is what the caller of /sim/accounts added. */
   newSecrets(core: Core, name: string, options: Readonly<Record<string, unknown>>): Promise<Record<string, string>>;

@@ -21,6 +21,8 @@ export interface Redeemed {
     refundReason?: string;
   };
   headers: Record<string, string>;
+  /** Members beside `data`, for clients that look there. */
+  beside?: Record<string, unknown>;
 }
 
 /** Why an order is asked for. */
@@ -98,20 +100,23 @@ export function contentAnswer(
 ): Redeemed {
   const { order, skill } = pair;
   const contentType = skill.contentType ?? 'text/plain';
+  const content = readContent(skill.content ?? '', contentType);
+  const given = dialects.map((dialect) => dialect.paid?.(pair, { content, replayed: how.replayed }));
   return {
     data: {
       outTradeNo: order.orderNo,
       orderNo: order.orderNo,
-      content: readContent(skill.content ?? '', contentType),
+      content,
       contentType,
       alreadyFulfilled: how.replayed,
       receipt: skill.receipt ?? '',
     },
     headers: {
       'Cache-Control': 'private',
-      ...merged(dialects.map((dialect) => dialect.paid?.(pair))),
+      ...merged(given.map((one) => one?.headers)),
       ...devMode(how.scanSkipped),
     },
+    beside: merged(given.map((one) => one?.members)),
   };
 }
 

@@ -122,6 +122,10 @@ const OTHER_WORDS = new Set([
   'pg_dump',
   'pg_replication_slots',
   'pg_stat_activity',
+  'resource_id',
+  'trade_no',
+  'out_trade_no',
+  'client_session',
 ]);
 
 test('every code, kind, metric, event, key and path that is named exists', async (t) => {

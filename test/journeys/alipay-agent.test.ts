@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import test from 'ava';
 import { billOf, isSigned, payBill, takeAgents } from '../support/alipay-agent.ts';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
@@ -55,7 +56,7 @@ test('an agent of Alipay pays by the published steps: any 402, the bill, the pro
   t.is(paid.status, 200, JSON.stringify(paid.body));
   t.like(paid.body.data, { content: { sky: 'blue' }, outTradeNo, alreadyFulfilled: false });
   const validation = JSON.parse(Buffer.from(paid.headers.get('payment-validation') ?? '', 'base64url').toString());
-  t.like(validation, { result: 'success', out_trade_no: outTradeNo, resource_id: 'weather' });
+  t.like(validation, { out_trade_no: outTradeNo, validated: true, resource_id: 'weather' });
   t.true((await prove(shop, proof)).body.data.alreadyFulfilled, 'a repeat is free');
   await until('the confirmation', async () => {
     await service.app.sweep.once();
@@ -100,6 +101,70 @@ test('all headers with a bill stay below 4 KB, with the longest names, too', asy
   t.true(size < 4096, `${size} bytes`);
 });
 
+/** Both alphabets differ in it, and its length needs padding. */
+const MEMO = '>>>>???? ~~~~ 支付';
+const SESSION = Buffer.from(JSON.stringify({ externalId: '2088102146225135', signature: '-' })).toString('base64');
+
+/** `\u002b` for a plus sign, as encoders that escape for HTML write it, and `\/` for a slash. */
+const escaped = (json: string) => json.replaceAll('+', '\\u002b').replaceAll('=', '\\u003d').replaceAll('/', '\\/');
+
+/** The same proof as different encoders of JSON write it. */
+const WRITINGS: Record<string, (proof: Proof) => string> = {
+  compact: (proof) => JSON.stringify({ ...proof, memo: MEMO }),
+  spaced: (proof) => JSON.stringify({ ...proof, memo: MEMO }, undefined, 2),
+  'escaped and in another order': ({ protocol: { payment_proof, trade_no }, method }) =>
+    escaped(JSON.stringify({ memo: MEMO, method, protocol: { trade_no, payment_proof } })),
+};
+
+interface Proof {
+  protocol: { payment_proof: string; trade_no: string };
+  method: { client_session?: string };
+}
+
+const readProof = (value: string) => JSON.parse(Buffer.from(value, 'base64url').toString()) as Proof;
+
+/** So many characters of base64. */
+const sessionOf = (length: number) => Buffer.from('支付~?>'.repeat(length)).toString('base64').slice(0, length);
+
+test('genuine proofs are good in either alphabet, with or without padding, however their JSON is written', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  await takeAgents(service);
+  await addSkill(service);
+  let forms = 0;
+  for (const alphabet of ['base64', 'base64url'] as const)
+    for (const isPadded of [true, false])
+      for (const [how, write] of Object.entries(WRITINGS))
+        for (const session of [SESSION, sessionOf(4096)]) {
+          const form = `${alphabet}, ${isPadded ? 'padded' : 'unpadded'}, ${how}, ${session.length} characters`;
+          const offer = await callSkill(shop, asked);
+          const json = write(readProof(await payBill(service, offer, session)));
+          // A blank more or less, so that there is something to pad.
+          const bytes = Buffer.from(Buffer.byteLength(json) % 3 === 0 ? `${json} ` : json);
+          const standard = bytes.toString('base64');
+          t.regex(standard, /\+.*=$|\/.*=$/, form);
+          const spelled = alphabet === 'base64' ? standard : standard.replaceAll('+', '-').replaceAll('/', '_');
+          const { status, body } = await prove(shop, isPadded ? spelled : spelled.replaceAll('=', ''));
+          t.is(status, 200, `${form}: ${JSON.stringify(body)}`);
+          t.like(body.data, { content: { sky: 'blue' }, outTradeNo: offer.body.data.outTradeNo });
+          forms += 1;
+        }
+  t.is(forms, 24);
+});
+
+test('a proof without a session is good in each way to leave it out, and blanks around the header mean nothing', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  await takeAgents(service);
+  await addSkill(service);
+  const without = [{ method: {} }, {}, { method: null }, { method: { client_session: null } }];
+  for (const rest of [...without, { method: { client_session: '' } }]) {
+    const { protocol } = readProof(await payBill(service, await callSkill(shop, asked)));
+    const proof = Buffer.from(JSON.stringify({ protocol, ...rest })).toString('base64url');
+    t.is((await prove(shop, ` \t${proof}\t `)).status, 200, JSON.stringify(rest));
+  }
+});
+
 test('a proof that is malformed, forged, of another application or of nothing is refused, and gives nothing', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
@@ -108,33 +173,95 @@ test('a proof that is malformed, forged, of another application or of nothing is
   await addSkill(service);
   const offer = await callSkill(shop, asked);
   const proof = await payBill(service, offer);
-  const good = JSON.parse(Buffer.from(proof, 'base64').toString());
-  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
+  const good = readProof(proof);
+  const { protocol, method } = good;
+  const text = (json: string) => Buffer.from(json).toString('base64url');
+  const encode = (value: unknown) => text(JSON.stringify(value));
+  const session = (value: unknown) => encode({ protocol, method: { client_session: value } });
+  const paid = (value: unknown) => encode({ protocol: { ...protocol, payment_proof: value }, method });
+  const json = JSON.stringify({ ...good, memo: MEMO });
+  // Of one byte more than a multiple of three: two characters of padding belong to it, and the last one before them is A.
+  const padded = Buffer.concat([Buffer.from(json), Buffer.alloc(3 - ((Buffer.byteLength(json) + 2) % 3), ' ')]);
+  const bare = padded.toString('base64').slice(0, -2);
+  t.regex(bare, /A$/);
   let deep: unknown = 1;
   for (let level = 0; level < 25; level += 1) deep = { deep };
-  const { protocol, method } = good;
-  const wrong: Record<string, string> = {
-    empty: '',
-    'not base64': '%%%',
-    base64url: Buffer.from('{"a":"???>>>"}').toString('base64url'),
-    'not JSON': Buffer.from('{').toString('base64'),
-    'a list': encode([good]),
-    'no protocol': encode({ method }),
-    'no proof': encode({ method, protocol: { ...protocol, payment_proof: '' } }),
-    'a proof that is a number': encode({ method, protocol: { ...protocol, payment_proof: 7 } }),
-    'a forged proof': encode({ method, protocol: { ...protocol, payment_proof: 'forged' } }),
-    'no trade': encode({ method, protocol: { payment_proof: protocol.payment_proof } }),
-    'another trade': encode({ method, protocol: { ...protocol, trade_no: `${protocol.trade_no.slice(0, -1)}x` } }),
-    'an unknown trade': encode({ method, protocol: { ...protocol, trade_no: '2026112422000000000000000000' } }),
-    'a method that is text': encode({ method: 'x', protocol }),
-    'a session that is a number': encode({ method: { client_session: 7 }, protocol }),
-    'too deep': encode({ ...good, deep }),
-    'five KB': encode({ ...good, more: 'x'.repeat(5000) }),
+  const wrong: Record<string, Record<string, string>> = {
+    'is not base64': {
+      'no base64': '%%%',
+      'both alphabets in one': bare.replaceAll('+', '-'),
+      'too little padding': `${bare}=`,
+      'too much padding': `${bare}===`,
+      'far too much padding': `${bare}======`,
+      'padding that is not needed': `${Buffer.concat([padded, Buffer.from('  ')]).toString('base64')}==`,
+      'padding in the middle': `${bare.slice(0, 8)}==${bare.slice(8)}`,
+      'bits that no encoder sets': bare.replace(/A$/, 'B'),
+      'one character more than a byte': `${bare}AAA`,
+      'a blank inside': `${proof.slice(0, 8)} ${proof.slice(8)}`,
+      quoted: `"${proof}"`,
+      twice: `${proof}, ${proof}`,
+      'plain JSON': JSON.stringify(good),
+    },
+    'is not base64-encoded JSON': {
+      empty: '',
+      truncated: proof.slice(0, 100),
+      'encoded twice': text(proof),
+      'not JSON': text('{'),
+      'two objects': text(`${JSON.stringify(good)}{}`),
+      'not UTF-8': Buffer.concat([Buffer.from('{"memo":"'), Buffer.from([0xff, 0x22, 0x7d])]).toString('base64'),
+    },
+    'is not a JSON object': { 'a list': encode([good]), text: encode('proof'), null: encode(null) },
+    'has no protocol': { none: encode({ method }), 'a list': encode({ method, protocol: [protocol] }) },
+    'has no protocol.payment_proof': {
+      none: paid(undefined),
+      empty: paid(''),
+      'a number': paid(7),
+      '2,049 characters': paid('x'.repeat(2049)),
+      'with NUL': paid(`${protocol.payment_proof}\u0000`),
+      'with a line break': paid(`${protocol.payment_proof}\n`),
+      'with half a character': paid(`${protocol.payment_proof}\ud83d`),
+    },
+    'has no protocol.trade_no': {
+      none: encode({ method, protocol: { payment_proof: protocol.payment_proof } }),
+      'a number': encode({ method, protocol: { ...protocol, trade_no: 2026112422000000 } }),
+      letters: encode({ method, protocol: { ...protocol, trade_no: `${protocol.trade_no.slice(0, -1)}x` } }),
+      '65 digits': encode({ method, protocol: { ...protocol, trade_no: '1'.repeat(65) } }),
+    },
+    'has a malformed method': { text: encode({ method: 'x', protocol }), 'a list': encode({ method: [], protocol }) },
+    'has a malformed method.client_session': {
+      'a number': session(7),
+      'an object': session({ externalId: '2088102146225135' }),
+      '4,097 characters': session(sessionOf(4097)),
+      'above 4 KB in fewer characters': session('支'.repeat(1366)),
+      'with NUL': session(`${method.client_session}\u0000`),
+      'with half a character': session('\udc00'),
+    },
+    'names a member twice': {
+      protocol: text(`{"protocol":{},${JSON.stringify(good).slice(1)}`),
+      'escaped once': text(JSON.stringify(good).replace('"payment_proof"', '"trade\\u005fno":"1","payment_proof"')),
+      'of no interest': text(JSON.stringify(good).replace('{', '{"memo":[{"a":1,"a":1}],')),
+    },
+    'is nested too deeply': { '26 levels': encode({ ...good, deep }) },
+    'was refused by Alipay (ACQ.PAYMENT_PROOF_INVALID)': {
+      forged: paid('forged'),
+      'of an unknown trade': encode({ method, protocol: { ...protocol, trade_no: '2026112422000000000000000000' } }),
+      'in the session of another agent': session(SESSION),
+    },
   };
-  for (const [what, value] of Object.entries(wrong)) {
-    const { status, body } = await prove(shop, value);
-    t.deepEqual([status, body.code], [400, 'proof_invalid'], `${what}: ${JSON.stringify(body)}`);
-  }
+  for (const [detail, values] of Object.entries(wrong))
+    for (const [what, value] of Object.entries(values)) {
+      const { status, body } = await prove(shop, value);
+      const said = [status, body.code, body.errors?.[0]?.detail];
+      t.deepEqual(said, [400, 'proof_invalid', detail], `${detail}: ${what}`);
+    }
+  const long = await prove(shop, encode({ ...good, more: 'x'.repeat(6000) }));
+  t.deepEqual(
+    [long.status, long.body.code, long.body.errors[0].code],
+    [400, 'invalid_request', 'too_big'],
+    'above 8 KB',
+  );
+  const large = await prove(shop, 'x'.repeat(20_000));
+  t.deepEqual([large.status, large.body.code], [431, 'invalid_request']);
   const theirs = await prove(other, proof);
   t.deepEqual([theirs.status, theirs.body.code], [400, 'proof_invalid']);
   const second = await offerSkill(shop, asked);
@@ -256,4 +383,66 @@ test('an order that was paid at the QR code before is paid once, whatever the ag
   t.is((await rowOf(service, outTradeNo))?.agentTradeNo, protocol.trade_no);
   t.is((await callSkill(shop, undefined, outTradeNo)).body.data.alreadyFulfilled, true);
   t.like(await tradeOf(service, outTradeNo), { paid: 50 });
+});
+
+/** What Alipay's acceptance script (`local_402_sandbox_pay.py` of the repository alipay/ai) does and looks for. */
+test('the requests of the acceptance script of Alipay are answered as it demands', async (t) => {
+  const service = await startService(t);
+  const shop = await service.merchant();
+  await takeAgents(service, 'api_mock_service_id');
+  await addSkill(service);
+  const buyer = '2088102146225135';
+  const offer = await callSkill(shop, asked);
+  t.is(offer.status, 402);
+  const { protocol, method } = billOf(offer);
+  for (const name of ['out_trade_no', 'amount', 'currency', 'resource_id', 'pay_before', 'seller_signature'])
+    t.truthy(protocol[name], name);
+  for (const name of ['seller_name', 'seller_id', 'seller_app_id', 'goods_name', 'seller_unique_id_key'])
+    t.truthy(method[name], name);
+  t.is(method['service_id'], 'api_mock_service_id');
+  const camel = (facts: Record<string, string>) =>
+    Object.fromEntries(
+      Object.entries(facts).map(([name, value]) => [
+        name.replace(/_(.)/g, (_, one: string) => one.toUpperCase()),
+        value,
+      ]),
+    );
+  const cashier = {
+    method: { ...camel(method), buyerUniqueIdKey: 'buyerExternalId' },
+    protocol: { ...camel(protocol), buyerUniqueId: buyer },
+    signature: { buyerExternalId: buyer, buyerSignature: '-', timestamp: String(Date.now()) },
+  };
+  const pay = async (body: object) => {
+    const answer = await fetch(`${service.simulator.url}/openclawpay/agent/v1/pay`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return (await answer.json()) as { payScheme?: string; protocol?: { tradeNo: string }; errorCode?: string };
+  };
+  const unsigned = { ...cashier, protocol: { ...cashier.protocol, sellerSignature: '' } };
+  t.is((await pay(unsigned)).errorCode, 'PARAM_INVALID');
+  t.is((await pay({ ...cashier, protocol: { ...cashier.protocol, amount: '0.01' } })).errorCode, 'PARAM_INVALID');
+  const paid = await pay(cashier);
+  t.truthy(paid.payScheme);
+  const tradeNo = paid.protocol!.tradeNo;
+  const proof = {
+    protocol: { payment_proof: createHash('sha256').update(tradeNo).digest('hex'), trade_no: tradeNo },
+    method: { client_session: SESSION },
+  };
+  const header = Buffer.from(JSON.stringify(proof)).toString('base64');
+  for (const already of [false, true]) {
+    const { status, body, headers } = await callSkill(shop, asked, undefined, { 'payment-proof': header });
+    t.is(status, 200, JSON.stringify(body));
+    const { data, ...beside } = body;
+    const named = { resource_id: 'weather', trade_no: tradeNo, out_trade_no: protocol['out_trade_no'] };
+    t.deepEqual(beside, { ...named, content: { sky: 'blue' }, already_fulfilled: already });
+    t.like(data, { content: { sky: 'blue' }, alreadyFulfilled: already });
+    const validation = JSON.parse(Buffer.from(headers.get('payment-validation') ?? '', 'base64url').toString());
+    t.like(validation, { ...named, validated: true });
+  }
+  const other = await callSkill(shop, { resource: 'weather', payWay: 'wechat' });
+  await paySkill(service, other.body.data.outTradeNo);
+  const theirs = await callSkill(shop, undefined, other.body.data.outTradeNo);
+  t.deepEqual(Object.keys(theirs.body), ['data'], 'other clients see nothing of it');
 });

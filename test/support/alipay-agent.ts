@@ -9,10 +9,10 @@ export interface Bill {
 }
 
 /** The project `default` takes payments of Alipay's agents; gives its administrator. */
-export async function takeAgents(service: Service): Promise<Admin> {
+export async function takeAgents(service: Service, agentServiceId = 'API_7F3A'): Promise<Admin> {
   await service.app.prepare();
   const admin = await firstAdmin(service);
-  const settings = { mode: 'simulator', agentServiceId: 'API_7F3A', agentSellerName: 'Tea house' };
+  const settings = { mode: 'simulator', agentServiceId, agentSellerName: 'Tea house' };
   const { status, body } = await admin.call('POST', '/api/v1/payment/config/alipay?project=default', settings);
   if (status > 201) throw new Error(JSON.stringify(body));
   return admin;
@@ -46,8 +46,9 @@ export function isSigned({ protocol, method }: Bill, appKeyPem: string): boolean
   );
 }
 
-/** The agent pays at Alipay; gives the value of `Payment-Proof`. */
-export async function payBill(service: Service, answer: Answer | Response): Promise<string> {
-  const paid = await service.sim('/sim/agent/pay-bill', { paymentNeeded: answer.headers.get('payment-needed') });
+/** The agent pays at Alipay, in a session of its own or this one; gives the value of `Payment-Proof`. */
+export async function payBill(service: Service, answer: Answer | Response, clientSession?: string): Promise<string> {
+  const paymentNeeded = answer.headers.get('payment-needed');
+  const paid = await service.sim('/sim/agent/pay-bill', { paymentNeeded, clientSession });
   return (paid as unknown as { paymentProof: string }).paymentProof;
 }

@@ -1,7 +1,6 @@
 /**
- * Alipay's agents that pay per call. There is no normative text; the names are those of Alipay's guide "Machine Pay"
- * (aipay.alipay.com, docs/ai-receive) as public integrations of it show them in 2026, (inferred) where they disagree. All of
- * them are in this file.
+ * Alipay's agents that pay per call. The names are those of Alipay's product document and interface contract (repository
+ * alipay/ai on GitHub: `A2M智能收产品对接文档`, `aipay-interface-contract`). All of them are in this file.
  */
 import type { KeyObject } from 'node:crypto';
 import type { AgentBill, AgentDesk, AgentProof, AgentVerdict } from '../../payments/channel.ts';

@@ -56,8 +56,8 @@ export const skillpayWords = {
   },
   proof_invalid: {
     title: '付款凭证无效',
-    meaning: 'PAYMENT-SIGNATURE 格式错误，或与报价或 X-Out-Trade-No 不符。',
-    remedy: '原样发送 x402 客户端为该订单生成的凭证。',
+    meaning: 'PAYMENT-SIGNATURE 或 Payment-Proof 格式错误，与报价或 X-Out-Trade-No 不符，或被渠道拒绝。',
+    remedy: '原样发送客户端或智能体为该订单生成的凭证。',
   },
   partial_refund_before_delivery: {
     title: '只能全额退款',

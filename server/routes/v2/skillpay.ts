@@ -5,6 +5,7 @@ import type { SkillOperations } from '../../skillpay/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { CALL_SKILL_ERRORS, REFUND_ERRORS } from '../wire/errors.ts';
 import {
+  AgentContent,
   OutTradeNo,
   SkillCoinOrder,
   SkillContent,
@@ -32,7 +33,7 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *     description: >
    *       The first call returns 402 with a payment code in `<Brand>-Pay-Required`, the order number in `X-Out-Trade-No` and the x402
    *       offer in `PAYMENT-REQUIRED`, MPP challenges in `WWW-Authenticate`. After the payer has paid, the same call with `X-Out-Trade-No` (or an x402
-   *       `PAYMENT-SIGNATURE`, or an MPP credential in `Payment-Authorization`) returns 200 with the content; repeating it never fulfils twice. An `Idempotency-Key` on the first
+   *       `PAYMENT-SIGNATURE`, an MPP credential in `Payment-Authorization`, or a `Payment-Proof` of an agent of Alipay) returns 200 with the content; repeating it never fulfils twice. An `Idempotency-Key` on the first
    *       call identifies the order: a retry returns the same order in its current state. A call that names no `payWay` is offered every channel of
    *       the skill; the payer may take another than the first at the payment page. When an offer expired unpaid, its repeat returns 402
    *       `payment_expired` with a new offer in `data`, whose `inPlaceOf` is the former number. A call with a `userId` that has the coins of
@@ -67,6 +68,7 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
         headers: SkillHeaders,
         body: SkillRequest,
         returns: SkillContent,
+        beside: AgentContent,
         errors: CALL_SKILL_ERRORS,
       },
       async ({ headers, body, caller, request }) => {

@@ -39,7 +39,9 @@ export const SkillHeaders = z.object({
     .string()
     .max(8192)
     .optional()
-    .describe("Proof of payment of Alipay's agents, base64-encoded JSON."),
+    .describe(
+      "Proof of payment of Alipay's agents, JSON in either alphabet of base64, with or without padding; its `client_session` may have 4 KB.",
+    ),
   'accept-payment': z
     .string()
     .max(1024)
@@ -69,6 +71,15 @@ export const SkillContent = z
     refundReason: z.string().optional(),
   })
   .meta({ id: 'SkillContent' });
+
+/** What an agent of Alipay looks for in the answer to an order that it paid; beside `data`, in the words of Alipay's product document. */
+export const AgentContent = z.object({
+  resource_id: z.string().optional().describe("The resource, for orders that an agent of Alipay's paid."),
+  content: z.unknown().optional().describe('The content of `data`, for these agents.'),
+  trade_no: z.string().optional().describe('The payment at Alipay, for these agents.'),
+  out_trade_no: z.string().optional().describe('The number of the order, for these agents.'),
+  already_fulfilled: z.boolean().optional().describe('`alreadyFulfilled` of `data`, for these agents.'),
+});
 
 /** A pay-per-call order. */
 export const SkillOrder = z

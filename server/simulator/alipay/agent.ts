@@ -9,7 +9,7 @@ import { refused, success, type Content } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
 import type { AlipayAccount } from './secrets.ts';
 
-/** The fields that a seller signs, sorted (public integrations of "Machine Pay"; empty ones are dropped). */
+/** The fields that a seller signs, sorted (`aipay-interface-contract` of the repository alipay/ai; empty ones are dropped). */
 const SIGNED = [
   'amount',
   'currency',
@@ -21,6 +21,12 @@ const SIGNED = [
   'service_id',
 ] as const;
 
+/** The service that stands for every other in Alipay's sandbox; a payment for it is good without a proof (`a2m-sandbox-test`). */
+const SANDBOX_SERVICE = 'api_mock_service_id';
+
+type Facts = Record<string, string>;
+type AccountOf = (appId: string) => AlipayAccount | undefined;
+
 /** What an agent gets for its payment: the value of `Payment-Proof`. */
 export interface AgentPaid {
   trade: Trade;
@@ -29,17 +35,61 @@ export interface AgentPaid {
 
 /**
  * The steps of Alipay's agent: reads `Payment-Needed`, checks whose it is and that it was not changed, and pays. A bill that is
- * paid already is not paid again; the proof is the same.
+ * paid already is not paid again; the proof is the same. The proof is base64url without padding, as section 4.3 of Alipay's product
+ * document says.
  */
-export function payBill(
+export function payBill(core: Core, header: string, accountOf: AccountOf, clientSession?: string): AgentPaid {
+  const { trade, account } = payFacts(core, readBill(header), accountOf);
+  const session = clientSession ?? sessionOf(trade);
+  trade.details['clientSession'] = session;
+  core.trades.record(trade, 'updated');
+  const proof = {
+    protocol: { payment_proof: proofOf(account, trade), trade_no: tradeNoOf(trade) },
+    method: { client_session: session },
+  };
+  return { trade, paymentProof: Buffer.from(JSON.stringify(proof)).toString('base64url') };
+}
+
+/**
+ * The cashier of Alipay's sandbox, which takes a bill in camel case: `POST /openclawpay/agent/v1/pay`. It pays at once, because a
+ * trade that begins here counts as paid for whoever asks; its codes are those that Alipay's guide names, or (inferred).
+ */
+export function cashier(core: Core, body: string, accountOf: AccountOf): object {
+  try {
+    const { protocol, method, signature } = JSON.parse(body) as Partial<Record<string, Facts>>;
+    if (!protocol || !method || !signature) throw wrong('protocol, method and signature are needed.');
+    if (!protocol['sellerSignature']) throw wrong('protocol.sellerSignature must not be empty.');
+    const buyer = signature['buyerExternalId'] ?? '';
+    if (method['buyerUniqueIdKey'] !== 'buyerExternalId' || protocol['buyerUniqueId'] !== buyer || buyer === '')
+      throw wrong('protocol.buyerUniqueId is not of the buyer.');
+    if (!signature['buyerSignature'] || !/^\d{10,}$/.test(signature['timestamp'] ?? ''))
+      throw wrong('signature is not complete.');
+    if (method['serviceId'] !== SANDBOX_SERVICE) throw wrong('method.serviceId is not that of the sandbox.');
+    const { trade } = payFacts(core, { protocol: snakeCased(protocol), method: snakeCased(method) }, accountOf);
+    trade.details['isProven'] = true;
+    core.trades.record(trade, 'updated');
+    const tradeNo = tradeNoOf(trade);
+    return { payScheme: `alipays://platformapi/startapp?tradeNo=${tradeNo}`, protocol: { tradeNo } };
+  } catch (error) {
+    if (error instanceof SimulatorRefusal) return { errorCode: 'PARAM_INVALID', errorMessage: error.message };
+    if (error instanceof SyntaxError) return { errorCode: 'PARAM_INVALID', errorMessage: 'The body is not JSON.' };
+    throw error;
+  }
+}
+
+function snakeCased(facts: Facts): Facts {
+  const named = ([name, value]: [string, string]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value];
+  return Object.fromEntries(Object.entries(facts).map(named)) as Facts;
+}
+
+function payFacts(
   core: Core,
-  header: string,
-  accountOf: (appId: string) => AlipayAccount | undefined,
-): AgentPaid {
-  const { protocol, method } = readBill(header);
+  { protocol, method }: Record<'protocol' | 'method', Facts>,
+  accountOf: AccountOf,
+): { trade: Trade; account: AlipayAccount } {
   const account = accountOf(method['seller_app_id'] ?? '');
   if (!account) throw wrong('seller_app_id is unknown.');
-  const facts: Record<string, string> = { ...method, ...protocol };
+  const facts: Facts = { ...method, ...protocol };
   const text = SIGNED.filter((name) => facts[name]).map((name) => `${name}=${facts[name]}`);
   if (
     protocol['seller_sign_type'] !== 'RSA2' ||
@@ -56,14 +106,16 @@ export function payBill(
   if (!isPaid && !(Date.parse(facts['pay_before'] ?? '') > core.clock.now())) throw wrong('pay_before is over.');
   trade.details['resourceId'] = facts['resource_id'];
   if (!isPaid) core.half('alipay').pay(core, trade);
-  const proof = {
-    protocol: { payment_proof: proofOf(account, trade), trade_no: tradeNoOf(trade) },
-    method: { client_session: `session-${trade.id}` },
-  };
-  return { trade, paymentProof: Buffer.from(JSON.stringify(proof)).toString('base64') };
+  return { trade, account };
 }
 
-/** alipay.aipay.agent.payment.verify: what a proof is worth. */
+/** As the command line of Alipay makes it: base64 of JSON. */
+function sessionOf({ id }: Trade): string {
+  const said = { externalId: '2088000000000000', signature: `session-${id}`, timestamp: '1893456000000' };
+  return Buffer.from(JSON.stringify(said)).toString('base64');
+}
+
+/** alipay.aipay.agent.payment.verify: what a proof is worth. A session that comes with it must be the one that the agent got. */
 export function verifyProof(
   core: Core,
   { account, content }: AlipayRequest,
@@ -71,11 +123,16 @@ export function verifyProof(
 ): { content: Content } {
   const proof = readText(content['payment_proof'], 'payment_proof', /^[\w.-]{1,512}$/);
   const tradeNo = readText(content['trade_no'], 'trade_no', /^\d{16,64}$/);
+  const { client_session: session } = content;
   const trade = [...core.ledger.trades.values()].find(
     (one) => one.payWay === 'alipay' && one.account === account.name && tradeNoOf(one) === tradeNo,
   );
-  if (!trade || !isEqual(proof, proofOf(account, trade)))
-    throw refused('PAYMENT_PROOF_INVALID', 'The proof is invalid.');
+  const isGenuine =
+    trade?.details['isProven'] === true ||
+    (trade !== undefined &&
+      isEqual(proof, proofOf(account, trade)) &&
+      (session === undefined || session === trade.details['clientSession']));
+  if (!isGenuine) throw refused('PAYMENT_PROOF_INVALID', 'The proof is invalid.');
   const payment = paymentOf(trade);
   return {
     content: success({
@@ -99,11 +156,11 @@ export function confirmDelivery(core: Core, { account, content }: AlipayRequest)
   return { content: success({ trade_no: tradeNo }) };
 }
 
-function readBill(header: string): Record<'protocol' | 'method', Record<string, string>> {
+function readBill(header: string): Record<'protocol' | 'method', Facts> {
   try {
     const bytes = Buffer.from(header, 'base64url');
     if (bytes.toString('base64url') !== header) throw wrong('Payment-Needed is not base64url.');
-    const { protocol, method } = JSON.parse(bytes.toString('utf8')) as Record<string, Record<string, string>>;
+    const { protocol, method } = JSON.parse(bytes.toString('utf8')) as Record<string, Facts>;
     if (protocol && method) return { protocol, method };
   } catch (error) {
     if (error instanceof SimulatorRefusal) throw error;

@@ -5,7 +5,7 @@ import type { Core, Half } from '../half.ts';
 import { write } from '../exchange.ts';
 import { readParts } from '../multipart.ts';
 import type { Trade } from '../trade.ts';
-import { type AgentPaid, payBill } from './agent.ts';
+import { type AgentPaid, cashier, payBill } from './agent.ts';
 import { BILL_PATH, serveBill } from './bill-calls.ts';
 import { METHODS, perform } from './calls.ts';
 import { actOnComplaint } from './complaints.ts';
@@ -18,6 +18,8 @@ import { checkRequest, readRequest, type AlipayRequest, type RawRequest } from '
 import { configFor, createKeyring, newSecrets, rotate, type AlipayAccount } from './secrets.ts';
 
 const GATEWAY = '/alipay/gateway.do';
+/** At another host of Alipay's than the gateway, so at its own path here. */
+const CASHIER = '/openclawpay/agent/v1/pay';
 const JSON_METHODS: ReadonlySet<string> = new Set(Object.keys(METHODS));
 const PAGE_METHODS: ReadonlySet<string> = new Set(Object.keys(PRODUCTS));
 /** 4m 10m 10m 1h 2h 6h 15h. */
@@ -36,6 +38,9 @@ export const alipayHalf: Half = {
   mount(router: Router, core: Core) {
     router.post(GATEWAY, (ctx) => serve(core, ctx));
     router.get(GATEWAY, (ctx) => servePage(core, ctx));
+    router.post(CASHIER, (ctx) => {
+      ctx.body = cashier(core, rawBodyOf(ctx).toString(), keysOf(core).byAppId);
+    });
     router.get(BILL_PATH, (ctx) => serveBill(core, ctx));
   },
   pay(core, trade) {
@@ -138,9 +143,9 @@ function memberOf(method: string): string {
   return `${method.replaceAll('.', '_')}_response`;
 }
 
-/** An agent of Alipay pays by the value of `Payment-Needed`. */
-export function payAsAgent(core: Core, header: string): AgentPaid {
-  return payBill(core, header, keysOf(core).byAppId);
+/** An agent of Alipay pays by the value of `Payment-Needed`, in a session of its own or a given one. */
+export function payAsAgent(core: Core, header: string, clientSession?: string): AgentPaid {
+  return payBill(core, header, keysOf(core).byAppId, clientSession);
 }
 
 function keysOf(core: Core): ReturnType<typeof createKeyring> {

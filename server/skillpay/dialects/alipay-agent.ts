@@ -5,6 +5,10 @@ import type { Dialect } from './dialect.ts';
 import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
 
 const HEADER = 'Payment-Proof';
+/** A session of 4 KB in base64, and the rest; also what usual proxies take as one header. */
+const MAX_HEADER_BYTES = 8192;
+const MAX_PROOF_BYTES = 2048;
+const MAX_SESSION_BYTES = 4096;
 
 /** What the dialect needs to know from elsewhere. */
 export interface AlipayAgents {
@@ -34,40 +38,44 @@ export function alipayAgentDialect(agents: AlipayAgents): Dialect {
         check: () => {},
       };
     },
-    paid: ({ order, skill: { agentTradeNo, resource } }) =>
-      agentTradeNo === null
-        ? ({} as Record<string, string>)
-        : {
-            'Payment-Validation': encode({
-              result: 'success',
-              out_trade_no: order.orderNo,
-              trade_no: agentTradeNo,
-              resource_id: resource,
-            }),
-          },
+    paid: ({ order: { orderNo }, skill: { agentTradeNo, resource } }, { content, replayed }) => {
+      if (agentTradeNo === null) return {};
+      const named = { resource_id: resource, trade_no: agentTradeNo, out_trade_no: orderNo };
+      return {
+        headers: { 'Payment-Validation': encode({ result: 'success', validated: true, ...named }) },
+        members: { ...named, content, already_fulfilled: replayed },
+      };
+    },
   };
   return dialect;
 }
 
-/** Reads `Payment-Proof` (standard base64 of JSON, unlike the bill); throws ProofInvalid. */
+/**
+ * Reads `Payment-Proof`; throws ProofInvalid. Alipay's product document says base64url, its demos take either alphabet with or
+ * without padding, and its acceptance script sends padded base64. What it carries goes to Alipay as it came.
+ */
 export function readProof(header: string): AgentProof {
   try {
-    const { protocol, method } = readHeaderObject(header, 'base64');
+    const { protocol, method } = readHeaderObject(header, 'either', MAX_HEADER_BYTES);
     const { payment_proof: paymentProof, trade_no: tradeNo } = objectOf(protocol, 'has no protocol');
     const { client_session: clientSession } = objectOf(method ?? {}, 'has a malformed method');
-    if (typeof paymentProof !== 'string' || paymentProof === '' || paymentProof.length > 2048)
+    if (paymentProof === '' || !isSendable(paymentProof, MAX_PROOF_BYTES))
       throw new HeaderMalformed('has no protocol.payment_proof');
     if (typeof tradeNo !== 'string' || !/^\d{16,64}$/.test(tradeNo))
       throw new HeaderMalformed('has no protocol.trade_no');
-    if (clientSession !== undefined && (typeof clientSession !== 'string' || clientSession.length > 512))
-      throw new HeaderMalformed('has a malformed method.client_session');
-    return { paymentProof, tradeNo, clientSession };
+    const session = clientSession ?? '';
+    if (!isSendable(session, MAX_SESSION_BYTES)) throw new HeaderMalformed('has a malformed method.client_session');
+    return { paymentProof, tradeNo, clientSession: session || undefined };
   } catch (error) {
     throw error instanceof HeaderMalformed ? new ProofInvalid(HEADER, error.message) : error;
   }
 }
 
-/** Some integrations send this header, Alipay's guide does not ask for it (inferred). */
+/** Text that comes to Alipay as it was sent: without control characters and halves of characters. */
+function isSendable(value: unknown, maxBytes: number): value is string {
+  return typeof value === 'string' && Buffer.byteLength(value) <= maxBytes && !/[\p{Cc}\p{Cs}]/u.test(value);
+}
+
 function encode(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }

@@ -11,7 +11,7 @@ export function codeDialect(brand: string | undefined): Dialect {
     }),
     read: ({ 'x-out-trade-no': outTradeNo }): Proof | undefined =>
       outTradeNo === undefined ? undefined : { dialect, header: 'X-Out-Trade-No', outTradeNo, check: () => {} },
-    paid: ({ order }) => ({ 'X-Out-Trade-No': order.orderNo }),
+    paid: ({ order }) => ({ headers: { 'X-Out-Trade-No': order.orderNo } }),
   };
   return dialect;
 }

@@ -36,6 +36,12 @@ export interface Asked {
   members?: Record<string, unknown>;
 }
 
+/** What a dialect adds to the 200 with the content: headers, and members beside `data`. */
+export interface Given {
+  headers?: Record<string, string>;
+  members?: Record<string, unknown>;
+}
+
 /** What a dialect adds to an answer to its proof that brought no content. */
 export interface Failed {
   headers?: Record<string, string>;
@@ -60,8 +66,8 @@ export interface Dialect {
   brief?(pair: SkillPair, call: Call): Asked;
   /** The proof of a request, undefined when there is none; throws ProofInvalid. */
   read?(headers: CallHeaders, caller: SkillCaller): Proof | undefined;
-  /** Headers of the 200 with the content. */
-  paid?(pair: SkillPair): Record<string, string>;
+  /** What the 200 with the content carries. */
+  paid?(pair: SkillPair, given: { content: unknown; replayed: boolean }): Given;
   /** What the answer carries when the proof brought no content. */
   failed?(pair: SkillPair, why: Failure): Failed;
 }

@@ -21,16 +21,15 @@ export function mppDialect(publicUrl: string, keys: ChallengeKeys): Dialect {
     read({ 'payment-authorization': header }, caller) {
       return header === undefined ? undefined : proofOf(header, caller);
     },
-    paid: ({ order }) => ({
-      'Payment-Receipt': Buffer.from(
-        JSON.stringify({
-          status: 'success',
-          method: order.payWay,
-          timestamp: (order.paidAt ?? order.createdAt).toISOString(),
-          reference: order.orderNo,
-        }),
-      ).toString('base64url'),
-    }),
+    paid({ order }) {
+      const receipt = {
+        status: 'success',
+        method: order.payWay,
+        timestamp: (order.paidAt ?? order.createdAt).toISOString(),
+        reference: order.orderNo,
+      };
+      return { headers: { 'Payment-Receipt': Buffer.from(JSON.stringify(receipt)).toString('base64url') } };
+    },
     failed: (_pair, why) => ({ type: `https://paymentauth.org/problems/${PROBLEMS[why]}` }),
   };
   return dialect;

@@ -27,7 +27,7 @@ export function x402Dialect(publicUrl: string): Dialect {
         },
       };
     },
-    paid: (pair) => ({ 'PAYMENT-RESPONSE': settledHeader(pair) }),
+    paid: (pair) => ({ headers: { 'PAYMENT-RESPONSE': settledHeader(pair) } }),
     failed: ({ order }, why) => ({ headers: { 'PAYMENT-RESPONSE': unsettledHeader(order, REASONS[why]) } }),
   };
   return dialect;

@@ -10,6 +10,8 @@ const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('
 test('a proof names its order and what was accepted', (t) => {
   const proof = readProof(encode({ x402Version: 2, accepted, payload: { outTradeNo }, extensions: {} }));
   t.like(proof, { outTradeNo, accepted, paymentId: undefined });
+  const looksTwice = { '"a': 'a":1,"b" : {\\', b: ['"a":', '"a" :', { a: 1 }, { a: 1 }] };
+  t.is(readProof(encode({ x402Version: 2, accepted, payload: { outTradeNo, looksTwice } })).outTradeNo, outTradeNo);
 });
 
 test('everything else than strict base64 of a shallow payload is refused', (t) => {
@@ -28,6 +30,7 @@ test('everything else than strict base64 of a shallow payload is refused', (t) =
     'no number': encode({ ...good, payload: {} }),
     'a bad number': encode({ ...good, payload: { outTradeNo: 'P20300101000000ABCDEFGHJK' } }),
     'a number that is an object': encode({ ...good, payload: { outTradeNo: { $ne: '' } } }),
+    'a member twice': Buffer.from(JSON.stringify(good).replace('{"o', '{"outTradeNo":"X","o')).toString('base64'),
     'too deep': encode({ ...good, extensions: deep }),
     'too long': encode({ ...good, extensions: 'x'.repeat(4096) }),
     'brackets only': Buffer.from('['.repeat(3000)).toString('base64'),
