@@ -152,14 +152,14 @@ export const AROUND: readonly Mutant[] = [
     name: 'content is kept although the money went back meanwhile',
     from: 'plain',
     file: 'server/skillpay/fulfil.ts',
-    find: `if (isRefunded(pair)) {
+    find: `if (await isForfeited(tx, pair)) {
       await tx.skillOrders.update({ orderNo }, { fulfilment: 'none', leasedUntil: null, nextAttemptAt: null });
       return;
     }`,
     put: '',
     killedBy: witnessed(
       'test/races/skillpay.test.ts',
-      'a result that comes after its lease is dropped when the money*',
+      'a result that comes after its lease is dropped when all the money*',
     ),
   },
 ];
