@@ -86,7 +86,9 @@ export interface Examination {
   production: boolean;
   publicUrl: string;
   channels: { project: string; payWay: string; mode: string; enabled: boolean; missing: string[] }[];
-  /** Default certificates that end some time. */
+  /** Keys that verify and belong to another mode than the channel's configuration. */
+  otherModes: OtherModeKey[];
+  /** Default certificates of the accounts in use that end some time. */
   certs: { project: string; payWay: string; kind: string; daysLeft: number }[];
   /** Records that the configured master keys do not open, and those under a key that is not the newest. */
   sealed: {
@@ -101,6 +103,18 @@ export interface Examination {
   /** Orders that should have ended an hour ago. */
   overdueOrders: number;
   diagnosis: Diagnosed;
+}
+
+/** A key or certificate that verifies, and not in the mode of its channel's configuration. */
+export interface OtherModeKey {
+  id: string;
+  project: string;
+  payWay: string;
+  kind: string;
+  mode: string;
+  /** That of the configuration. */
+  present: string;
+  trusted: boolean;
 }
 
 /** What the service finds wrong with itself, running or not. */
@@ -157,6 +171,8 @@ export interface Offline {
   /** Takes the second factor from an administrator and ends the sessions; `not_found` for an unknown name or where there is none. */
   resetSecondFactor(input: { username: string; actor: OfflineActor }): Promise<OfflineAdmin>;
   applyBootstrap(input: { plan: BootstrapPlan; actor: OfflineActor }): Promise<BootstrapResult>;
+  /** Distrusts the keys of other modes than the channels' configurations. */
+  distrustOtherModes(input: { actor: OfflineActor }): Promise<{ keys: Omit<OtherModeKey, 'present'>[] }>;
   /** Re-wraps every sealed record with the newest key of Security.MasterKey. */
   rotateMasterKey(input: { actor: OfflineActor }): Promise<{ keyId: string; rewrapped: number }>;
   /** Writes a backup of the embedded database into a file that must not exist (0600, complete or not at all). */

@@ -102,6 +102,7 @@ async function assemble(base: Base): Promise<App> {
   const jobs = composeJobs(base, { identity, credentials, events, payments, skillpay, catalog, live });
 
   await refuseBesideLive(store, config);
+  await credentials.leaveModes();
   await identity.seed();
   await skillpay.seed();
 

@@ -92,6 +92,7 @@ export type LocalCode =
   | 'engine_unsupported'
   | 'file_unusable'
   | 'folder_unusable'
+  | 'keys_of_other_modes'
   | 'not_kept'
   | 'schema_outdated'
   | 'schema_unreleased'

@@ -854,6 +854,10 @@ export interface Certificate {
   daysLeft: number | null;
   /** Whether it is the default of its kind. */
   isDefault: boolean;
+  /** It is used in this mode and for this account only; null until a first configuration takes it. */
+  mode: Mode | null;
+  /** The account's number at the channel; null = not known. */
+  account: string | null;
   /** Whether it is used to verify; null if its kind verifies nothing. */
   trust: 'trusted' | 'waiting' | 'distrusted' | null;
   /** Since when it is trusted, RFC 3339 UTC; null = it is not. */
@@ -884,6 +888,10 @@ export interface CertificateUpload {
   name?: string | undefined;
   /** Passphrase of an encrypted key. */
   passphrase?: string | undefined;
+  /** Mode of the account that it is for; with `account`. Left out: those of the present configuration. */
+  mode?: Mode | undefined;
+  /** The account that it is for: app id, merchant number or client id. */
+  account?: string | undefined;
   /** The file, as a part of a form; else `content`. */
   file?: UploadedFile | undefined;
   /** The file as text. */
@@ -936,6 +944,27 @@ export interface ChannelConfig {
   untrusted: readonly (UsedCertificate)[];
   /** What is missing. */
   missing: readonly (string)[];
+  /** Certificates and keys of the missing kinds that belong to another mode or account, and are used for no other. */
+  ofOtherAccounts: readonly ({
+    /** ID. */
+    id: Id;
+    /** Kind of certificate or key. */
+    kind: string;
+    /** Name for people. */
+    name: string;
+    /** Serial number of the certificate; null for a key. */
+    serialNumber: string | null;
+    /** SHA-256 fingerprint, hexadecimal. */
+    fingerprint: string;
+    /** Until when it is valid, RFC 3339 UTC; null = for good. */
+    notAfter: Timestamp | null;
+    /** Days until it expires; null = it does not. */
+    daysLeft: number | null;
+    /** Where the money moves: `live`, `sandbox` or `simulator`. */
+    mode: Mode | null;
+    /** The account's number at the channel; null = not known. */
+    account: string | null;
+  })[];
   /** What must be registered at the channel for the scenes in use. */
   registrations: readonly (ChannelRegistration)[];
   /** How the channel is. */

@@ -11,7 +11,7 @@ import type {
 } from '../payments/channel.ts';
 import { privatePartPlace, secretsPlace } from './places.ts';
 import type { Sealing } from './sealing.ts';
-import { isUsable, verifyingKinds } from './trust.ts';
+import { sameAccount, isUsable, verifyingKinds } from './trust.ts';
 
 /** Opens a sealed text; throws SealBroken. */
 export type Unseal = Sealing['open'];
@@ -50,25 +50,22 @@ export async function readVersion(tx: ReadTx, configId: string): Promise<Version
   const byId = new Map(rows.map((cert) => [cert.id, cert]));
   const { project, payWay } = config;
   const untrusted = await tx.certs.list({ project, payWay, trustedAt: null });
-  const distrusted = untrusted.filter(({ trustedBy }) => trustedBy !== null);
+  const distrusted = untrusted.filter((cert) => cert.trustedBy !== null && sameAccount(cert, config));
   return { config, certs: config.certIds.flatMap((id) => byId.get(id) ?? []), distrusted };
 }
 
 /**
- * Opens a version's secrets and imports its keys; throws SealBroken or ChannelMisconfigured. Of what verifies only that counts
- * which is trusted now, whatever the version was made with. Whose money it is comes from `identity`, all the rest from the
- * version itself.
+ * Opens a version's secrets and imports its keys; throws SealBroken or ChannelMisconfigured. Whose money it is comes from
+ * `identity`, all the rest from the version itself.
  */
 export function buildChannel(
   kind: ChannelKind,
-  { config, certs, distrusted }: VersionRows,
+  rows: VersionRows,
   identity: ChannelConfigRow,
   unseal: Unseal,
   surroundings: Surroundings,
 ): Channel {
-  const verifying = verifyingKinds(kind);
-  const usable = certs.filter((cert) => isUsable(cert, verifying));
-  return kind.create(inputOf(kind, { config, certs: usable, distrusted }, identity, unseal, surroundings));
+  return kind.create(inputOf(kind, rows, identity, unseal, surroundings));
 }
 
 /** Where a channel sends its notices about a project. */
@@ -76,14 +73,19 @@ export function notifyUrlOf(publicUrl: string, payWay: PayWay, project: string):
   return `${publicUrl}/notify/${payWay}/${project}`;
 }
 
-/** What a channel is made from: a version as it is, or for another identity. */
+/**
+ * What a channel is made from: a version as it is, or for another identity. Whatever the version was made with, only the keys of its
+ * own account are used, and of what verifies only what is trusted now.
+ */
 export function inputOf(
   kind: ChannelKind,
-  { config, certs, distrusted }: VersionRows,
+  { config, certs: all, distrusted }: VersionRows,
   identity: ChannelConfigRow,
   unseal: Unseal,
   { simulatorUrl, publicUrl, transportTo, download, now, keep }: Surroundings,
 ): ChannelInput {
+  const verifying = verifyingKinds(kind);
+  const certs = all.filter((cert) => isUsable(cert, verifying, config));
   return {
     mode: config.mode,
     fields: fieldsOf(kind, config, identity, unseal),

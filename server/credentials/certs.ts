@@ -2,14 +2,27 @@ import { openOrdersWith } from '../db/queries/credentials.ts';
 import type { CertRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
-import { ChannelMisconfigured, type CertKindSpec, type PayWay } from '../payments/channel.ts';
-import { lockCredentials, makeDefault, type LockedCredentials } from './locked-credentials.ts';
+import {
+  ChannelMisconfigured,
+  type CertKindSpec,
+  type ChannelKind,
+  type Mode,
+  type PayWay,
+} from '../payments/channel.ts';
+import {
+  heirOf,
+  lockCredentials,
+  type LockedCredentials,
+  makeDefault,
+  reviseTrust,
+  writeTrust,
+} from './locked-credentials.ts';
 import { parseCert, type ParsedCert } from './cert-parse.ts';
-import { chooseCert, keepCert } from './keep-cert.ts';
+import { chooseCert, keepCert, SimulatorsKey } from './keep-cert.ts';
 import { PemRefused } from './pem.ts';
 import { kindOf, requireProject, whoDid, type Acting, type CredentialPorts } from './ports.ts';
 import { CertNotTrusted, fieldRefused, TrustNotNeeded } from './refusals.ts';
-import { heirOf, isUsable, reviseTrust, trustOf, type TrustWord, verifyingKinds, writeTrust } from './trust.ts';
+import { type Account, isTrusted, sameAccount, trustOf, type TrustWord, verifyingKinds } from './trust.ts';
 import { followCerts } from './versions.ts';
 
 export type { CertRow } from '../db/entities/credentials.ts';
@@ -26,6 +39,8 @@ export interface CertUpload {
   pointer: string;
   name?: string | undefined;
   passphrase?: string | undefined;
+  /** The account that it is for; left out = that of the present configuration, or of the first one that is written. */
+  of?: Account | undefined;
 }
 
 /** Whose certificate: an administrator may leave the project open. */
@@ -110,18 +125,24 @@ export function createCerts(ports: CredentialPorts): Certs {
   }
 
   return {
-    async upload({ actor, project }, { pointer, name, ...file }) {
+    async upload({ actor, project }, { pointer, name, of: wanted, ...file }) {
       const spec = specOf(ports, file.payWay, file.kind);
       const parsed = parse(ports, spec, file, pointer);
+      if (wanted) requireMode(kindOf(ports, file.payWay), wanted.mode);
       return store.transaction(async (tx) => {
         await requireProject(tx, project);
         const locked = await lockCredentials(tx, project, file.payWay);
-        const { cert, isNew } = await keepCert(tx, ports, locked, spec, parsed, { name, actor });
+        const of = wanted ?? accountInForce(ports, locked);
+        const { cert, isNew } = await keepCert(tx, ports, locked, spec, parsed, { name, actor, of }).catch(
+          (error: unknown) => {
+            throw error instanceof SimulatorsKey ? fieldRefused(pointer, 'unusable', error.message) : error;
+          },
+        );
         if (!isNew)
           throw new Conflict('certificate_exists', 'This certificate already exists.', { extra: { id: cert.id } });
         const verifying = verifyingKinds(kindOf(ports, file.payWay));
-        const isDefault = (one: CertRow) => one.kind === spec.kind && one.isDefault && isUsable(one, verifying);
-        const isFirst = !locked.certs.some(isDefault);
+        const isDefault = (one: CertRow) => one.kind === spec.kind && one.isDefault && isTrusted(one, verifying);
+        const isFirst = !locked.certs.some((one) => sameAccount(one, cert) && isDefault(one));
         if (isFirst) await chooseCert(tx, locked, cert).catch(pairRefused(pointer));
         await follow(tx, locked, actor.name, (error) => fieldRefused(pointer, 'unusable', unusable(error)));
         const kept = { ...cert, isDefault: isFirst };
@@ -137,7 +158,7 @@ export function createCerts(ports: CredentialPorts): Certs {
       }),
     makeDefault: (acting, id) =>
       change(acting, id, 'cert.default', async (tx, locked, cert) => {
-        if (!isUsable(cert, verifying(cert))) throw new CertNotTrusted();
+        if (!isTrusted(cert, verifying(cert))) throw new CertNotTrusted();
         await chooseCert(tx, locked, cert);
         return { isDefault: true };
       }),
@@ -188,6 +209,17 @@ export function createCerts(ports: CredentialPorts): Certs {
   };
 }
 
+/** The account that a key is for when nobody names one; a configuration of the simulator has none where the simulator counts for nothing. */
+function accountInForce({ simulated }: Pick<CredentialPorts, 'simulated'>, { config }: LockedCredentials) {
+  if (!config || (config.mode === 'simulator' && !simulated)) return null;
+  const { mode, account } = config;
+  return { mode, account };
+}
+
+function requireMode({ modes, name }: ChannelKind, mode: Mode): void {
+  if (!modes.includes(mode)) throw fieldRefused('/mode', 'invalid_value', `${name} has the modes ${modes.join(', ')}`);
+}
+
 /** The certificate kind of a channel; throws a 400 that names the ones there are. */
 export function specOf(ports: Pick<CredentialPorts, 'kinds'>, payWay: PayWay, kind: string): CertKindSpec {
   const { certKinds } = kindOf(ports, payWay);
@@ -213,8 +245,10 @@ export function parse(
 
 /** What the audit log says about a certificate. */
 export function facts(cert: CertRow): object {
-  const { kind, name, subject, serialNumber, fingerprint, notAfter, isDefault, trustedAt, trustedBy, deletedAt } = cert;
-  return { kind, name, subject, serialNumber, fingerprint, notAfter, isDefault, trustedAt, trustedBy, deletedAt };
+  const { kind, name, mode, account, subject, serialNumber, fingerprint, notAfter } = cert;
+  const { isDefault, trustedAt, trustedBy, deletedAt } = cert;
+  const what = { kind, name, mode, account, subject, serialNumber, fingerprint, notAfter };
+  return { ...what, isDefault, trustedAt, trustedBy, deletedAt };
 }
 
 function targetOf({ project, payWay, id }: CertRow): string {

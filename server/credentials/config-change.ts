@@ -5,9 +5,10 @@ import type { Actor } from '../identity/ports.ts';
 import { MODES, type CertKindSpec, type ChannelKind, type FieldSpec, type Mode } from '../payments/channel.ts';
 import { clearDefault, makeDefault, type LockedCredentials } from './locked-credentials.ts';
 import { parse } from './certs.ts';
-import { keepCert, mayBeDefault } from './keep-cert.ts';
+import { keepCert, mayBeDefault, SimulatorsKey } from './keep-cert.ts';
 import type { ParsedCert } from './cert-parse.ts';
 import type { CredentialPorts } from './ports.ts';
+import type { Account } from './trust.ts';
 
 /** What is shown instead of a secret; sent back, it keeps the value. */
 export const MASKED = '***';
@@ -61,6 +62,17 @@ export function readChange(
   return { mode: mode as Mode, fields, certs };
 }
 
+/** What another account may take over: nothing that proves or verifies. */
+export function withoutAccount(kind: ChannelKind, fields: Readonly<Record<string, string>>): Record<string, string> {
+  const own = new Set(kind.fields.filter(({ secret, ofAccount }) => secret || ofAccount).map(({ name }) => name));
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !own.has(name)));
+}
+
+/** The account that a change names; empty = none. */
+export function accountNamed(kind: ChannelKind, { fields }: ConfigChange): string {
+  return kind.accountOf(Object.fromEntries([...fields].flatMap(([name, value]) => (value ? [[name, value]] : []))));
+}
+
 /** The fields after a change; throws a 400 naming each required one that is still missing. */
 export function mergeFields(
   kind: ChannelKind,
@@ -81,27 +93,35 @@ export function mergeFields(
 }
 
 /**
- * Writes the certificates of a change and makes them the defaults, the first of each kind. What waits for an administrator
- * takes no trusted one's place: that one stays in force.
+ * Writes the certificates of a change for its account and makes them the defaults, the first of each kind. What waits for an
+ * administrator takes no trusted one's place: that one stays in force.
  */
 export async function applyCerts(
   tx: Tx,
   ports: CredentialPorts,
   locked: LockedCredentials,
   { certs }: ConfigChange,
-  actor: Actor,
+  { actor, of }: { actor: Actor; of: Account },
 ): Promise<void> {
   for (const [spec, parsed] of certs) {
     if (parsed === null) {
-      await clearDefault(tx, locked, spec.kind);
+      await clearDefault(tx, locked, { kind: spec.kind, ...of });
       continue;
     }
     // The first one is written last: of several the newest goes first.
     for (const one of parsed.toReversed()) {
-      const { cert } = await keepCert(tx, ports, locked, spec, one, { actor });
+      const { cert } = await keepCert(tx, ports, locked, spec, one, { actor, of }).catch(simulatorsRefused(spec.kind));
       if (mayBeDefault(locked, cert, spec)) await makeDefault(tx, locked, cert);
     }
   }
+}
+
+/** Turns SimulatorsKey into a 400 that names the kind. */
+export function simulatorsRefused(kind: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof SimulatorsKey)) throw error;
+    throw refused([{ pointer: `/${kind}`, code: 'unusable', detail: error.message }]);
+  };
 }
 
 /** Whether a configuration as it was sent brings or clears certificates or keys. */

@@ -5,10 +5,13 @@ import { notifyUrlOf, type Unseal } from './build.ts';
 import { MASKED } from './config-change.ts';
 import { sealFaultOf } from './seal-fault.ts';
 import { statusOf, type ChannelStatus } from './status.ts';
-import { isUsable, trustOf, verifyingKinds } from './trust.ts';
+import { isUsable, sameAccount, trustOf, verifyingKinds } from './trust.ts';
 
 /** A certificate or key of a configuration. */
 export type ShownCert = Pick<CertRow, 'id' | 'kind' | 'name' | 'serialNumber' | 'fingerprint' | 'notAfter'>;
+
+/** One that belongs to another account, or to the same one in another mode. */
+export type ForeignCert = ShownCert & Pick<CertRow, 'mode' | 'account'>;
 
 /** A configuration as it may be shown: secrets are only `***` and a fingerprint. */
 export interface ConfigView {
@@ -26,6 +29,8 @@ export interface ConfigView {
   /** What verifies nothing yet: it waits for an administrator. */
   untrusted: ShownCert[];
   missing: string[];
+  /** Why a kind may be missing all the same: these belong to another account or mode, and are used for no other. */
+  ofOtherAccounts: ForeignCert[];
   /** What must be registered at the channel for its scenes; empty where nobody knows our own address. */
   registrations: readonly Registration<Scene>[];
   status: ChannelStatus;
@@ -59,13 +64,17 @@ export async function readView(
   const config = state && (await tx.channelConfigs.find({ project, payWay, version: state.version }));
   const verifying = verifyingKinds(kind);
   const certs = await tx.certs.list({ project, payWay, deletedAt: null });
-  const untrusted = certs.filter((cert) => trustOf(cert, verifying) === 'waiting');
-  if (!state || !config) return { ...nothing(project, kind), untrusted };
+  const waiting = certs.filter((cert) => trustOf(cert, verifying) === 'waiting');
+  if (!state || !config) return { ...nothing(project, kind), untrusted: waiting };
+  const untrusted = waiting.filter((cert) => cert.mode === null || sameAccount(cert, config));
+  const ofOtherAccounts = certs.filter(
+    (cert) => config.missing.includes(cert.kind) && cert.mode !== null && !sameAccount(cert, config),
+  );
   // Of what verifies a version may have been made with more than is trusted now.
   const used = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
-  const usable = used.filter((cert) => isUsable(cert, verifying));
+  const usable = used.filter((cert) => isUsable(cert, verifying, config));
   const fault = sealFaultOf({ config, certs: used }, surroundings.unseal);
-  return show(kind, state, config, { usable, untrusted, fault }, surroundings);
+  return show(kind, state, config, { usable, untrusted, ofOtherAccounts, fault }, surroundings);
 }
 
 /** How a configuration is shown. */
@@ -73,7 +82,15 @@ export function show(
   kind: ChannelKind,
   state: ChannelStateRow,
   config: ChannelConfigRow,
-  { usable, untrusted, fault }: { usable: readonly CertRow[]; untrusted: CertRow[]; fault: string | null },
+  {
+    usable,
+    untrusted,
+    ofOtherAccounts,
+    fault,
+  }: Pick<ConfigView, 'ofOtherAccounts' | 'fault'> & {
+    usable: readonly CertRow[];
+    untrusted: CertRow[];
+  },
   { simulated, now, publicUrl }: Omit<ViewSurroundings, 'unseal'>,
 ): ConfigView {
   const { project, payWay, mode, account, version, fields, fingerprints, missing } = config;
@@ -93,6 +110,7 @@ export function show(
     certificates: config.certIds.flatMap((id) => usable.find((cert) => cert.id === id) ?? []),
     untrusted,
     missing,
+    ofOtherAccounts,
     registrations: registrationsOf(kind, config, publicUrl),
     status: statusOf(
       { ...state, configured: isWhole, awaitsTrust: untrusted.length > 0, isSealed: fault !== null },
@@ -131,6 +149,7 @@ function nothing(project: string, { payWay, name }: ChannelKind): ConfigView {
     certificates: [],
     untrusted: [],
     missing: [],
+    ofOtherAccounts: [],
     registrations: [],
     status: 'unconfigured',
     fault: null,

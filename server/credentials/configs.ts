@@ -2,17 +2,30 @@ import type { ChannelConfigRow, ChannelStateRow } from '../db/entities/credentia
 import type { ReadTx, Tx } from '../db/store.ts';
 import { InvalidRequest, type FieldError } from '../errors.ts';
 import { ChannelMisconfigured, type ChannelKind, type ProbeResult, type Scene } from '../payments/channel.ts';
-import { lockCredentials, type LockedCredentials } from './locked-credentials.ts';
-import { openSecrets } from './build.ts';
+import { bindToAccount, lockCredentials, type LockedCredentials } from './locked-credentials.ts';
+import { openSecrets, SIMULATOR } from './build.ts';
 import type { ConfiguredChannels } from './channels.ts';
-import { applyCerts, bringsCerts, mergeFields, readChange, refused, type ConfigInput } from './config-change.ts';
+import {
+  accountNamed,
+  applyCerts,
+  bringsCerts,
+  type ConfigChange,
+  type ConfigInput,
+  mergeFields,
+  readChange,
+  refused,
+  simulatorsRefused,
+  withoutAccount,
+} from './config-change.ts';
 import { readView, type ConfigView } from './config-view.ts';
-import { NotAPair } from './keep-cert.ts';
+import { NotAPair, requireNotSimulators } from './keep-cert.ts';
 import { refuseMode } from './live-guard.ts';
 import { PAIRS, publicKeyOf } from './cert-parse.ts';
 import { kindOf, requireProject, whoDid, type Acting, type CredentialPorts } from './ports.ts';
 import { NothingConfigured } from './refusals.ts';
+import { leaveModes } from './other-modes.ts';
 import { SealBroken } from './sealing.ts';
+import { type Account, sameAccount, verifyingKinds } from './trust.ts';
 import { draftVersion, insertVersion } from './versions.ts';
 
 /** The operations on channel configurations. */
@@ -103,24 +116,64 @@ export async function writeVersion(
 ): Promise<void> {
   const { state, config } = locked;
   const change = readChange(ports, kind, input, config?.mode);
-  refuseMode(ports.purpose, change.mode);
-  const fields = mergeFields(kind, config ? { ...config.fields, ...readableSecrets(ports, config) } : {}, change);
+  const { mode } = change;
+  refuseMode(ports.purpose, mode);
+  const fields = mergeFields(kind, await fieldsBefore(tx, ports, kind, config, change), change);
+  const of = { mode, account: kind.accountOf(fields) };
   const before = config && state ? facts(config, state) : null;
-  await applyCerts(tx, ports, locked, change, actor);
-  requirePairs(locked);
-  const draft = tryDraft(() => draftVersion(ports, kind, locked, { mode: change.mode, fields }));
-  if (draft.missing.length > 0 && config?.missing.length === 0)
-    throw refused(draft.missing.map((name) => lacking(name, locked)));
+  if (actor.name !== SIMULATOR) await takeUnbound(tx, kind, locked, of);
+  await applyCerts(tx, ports, locked, change, { actor, of });
+  requirePairs(locked, of);
+  const draft = tryDraft(() => draftVersion(ports, kind, locked, { mode, fields }));
+  // In another mode it is another channel: what the former one had is no reason to keep it.
+  if (draft.missing.length > 0 && config?.missing.length === 0 && config.mode === mode)
+    throw refused(draft.missing.map((name) => lacking(name, locked, of)));
   const row = await insertVersion(tx, ports, kind, locked, draft, actor.name);
   const after = facts(row, locked.state!);
   const target = `${project}/${kind.payWay}`;
   await ports.audit(tx, { ...whoDid(actor), action: 'channel-config.write', target, before, after });
+  if (config && config.mode !== mode) await leaveModes(tx, ports, kind, locked, actor);
 }
 
-function lacking(name: string, { certs }: LockedCredentials): FieldError {
+/**
+ * What a change starts from: the present fields, or for another account or mode the newest ones of that. What proves or verifies is
+ * taken over from no other account.
+ */
+async function fieldsBefore(
+  tx: Tx,
+  ports: CredentialPorts,
+  kind: ChannelKind,
+  config: ChannelConfigRow | undefined,
+  change: ConfigChange,
+): Promise<Record<string, string>> {
+  if (!config) return {};
+  const fieldsOf = (row: ChannelConfigRow) => ({ ...row.fields, ...readableSecrets(ports, row) });
+  const { project, payWay } = config;
+  const { mode } = change;
+  const account = accountNamed(kind, change);
+  if (mode === config.mode && (account === '' || account === config.account)) return fieldsOf(config);
+  const where = { project, payWay, mode, ...(account !== '' && { account }) };
+  const [newest] = await tx.channelConfigs.list(where, { orderBy: { version: 'desc' }, limit: 1 });
+  return newest ? fieldsOf(newest) : withoutAccount(kind, fieldsOf(config));
+}
+
+/** What was brought before there was a configuration is the account's from now on. */
+async function takeUnbound(tx: Tx, kind: ChannelKind, locked: LockedCredentials, of: Account): Promise<void> {
+  const verifying = verifyingKinds(kind);
+  for (const cert of locked.certs.filter((one) => one.mode === null && verifying.has(one.kind)))
+    await requireNotSimulators(tx, { ...cert, mode: of.mode }).catch(simulatorsRefused(cert.kind));
+  await bindToAccount(tx, locked, of);
+}
+
+function lacking(name: string, { certs }: LockedCredentials, of: Account): FieldError {
   const pointer = `/${name}`;
-  if (!certs.some(({ kind, isDefault }) => kind === name && isDefault))
-    return { pointer, code: 'required', detail: 'would be missing, but is required' };
+  const ofKind = certs.filter(({ kind, isDefault }) => kind === name && isDefault);
+  if (ofKind.length > 0 && !ofKind.some((cert) => sameAccount(cert, of))) {
+    const { mode, account } = ofKind[0]!;
+    const detail = `is there for ${mode} ${account} only, and belongs to no other account: send that of ${of.mode} ${of.account}`;
+    return { pointer, code: 'required', detail };
+  }
+  if (ofKind.length === 0) return { pointer, code: 'required', detail: 'would be missing, but is required' };
   return { pointer, code: 'not_trusted', detail: 'must be uploaded, and trusted by an administrator, first' };
 }
 
@@ -134,8 +187,9 @@ function readableSecrets({ sealing }: CredentialPorts, config: ChannelConfigRow)
   }
 }
 
-function requirePairs({ certs }: LockedCredentials): void {
-  const defaultOf = (kind: string) => certs.find((cert) => cert.kind === kind && cert.isDefault);
+function requirePairs({ certs }: LockedCredentials, of: Account): void {
+  const defaultOf = (kind: string) =>
+    certs.find((cert) => cert.kind === kind && cert.isDefault && sameAccount(cert, of));
   for (const [certKind, keyKind] of PAIRS) {
     const [cert, key] = [defaultOf(certKind), defaultOf(keyKind)];
     if (!cert || !key || publicKeyOf(cert) === publicKeyOf(key)) continue;

@@ -5,6 +5,7 @@ import { refuseBesideLive } from './live-guard.ts';
 import { downloadCerts, type Download } from './download-certs.ts';
 import { watchExpiry, type EndingCert } from './expiry.ts';
 import { createFoundCerts } from './found-certs.ts';
+import { KeysOfOtherModes, leaveAllModes } from './other-modes.ts';
 import type { PayWay, ProbeResult } from '../payments/channel.ts';
 import type { Acting, CredentialPorts } from './ports.ts';
 import { createSealing, type MasterKey, type Sealing } from './sealing.ts';
@@ -38,9 +39,14 @@ export interface Credentials {
    * configurations; elsewhere does nothing.
    */
   seedSimulator(projects?: readonly string[]): Promise<void>;
+  /** At a start where the simulator does not count: distrusts the keys of other modes; throws KeysOfOtherModes when that cannot be written. */
+  leaveModes(): Promise<void>;
   /** The `certificate-expiry` job. */
   watchExpiry(): Promise<EndingCert[]>;
 }
+
+/** Who distrusts keys at a start. */
+const STARTING = { kind: 'system', name: 'start' } as const;
 
 /** Assembles credentials. */
 export function createCredentials({ masterKeys, log, called, ...parts }: CredentialParts): Credentials {
@@ -67,6 +73,15 @@ export function createCredentials({ masterKeys, log, called, ...parts }: Credent
     publicChannels: () => publicChannels(ports),
     sealedChannels: () => sealedChannels(ports),
     seedSimulator,
+    async leaveModes() {
+      if (ports.simulated) return;
+      try {
+        for (const { id: certId, project, payWay, kind, mode } of await leaveAllModes(ports, STARTING))
+          log('warn', 'a key of another mode is trusted no more', { project, payWay, certId, kind, mode });
+      } catch (error) {
+        throw new KeysOfOtherModes(error);
+      }
+    },
     watchExpiry: () => watchExpiry({ ...ports, log }),
   };
 }

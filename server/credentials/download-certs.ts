@@ -6,7 +6,7 @@ import { parseCert } from './cert-parse.ts';
 import { keepFound } from './found-certs.ts';
 import { type Acting, type CredentialPorts, kindOf } from './ports.ts';
 import { currentRows } from './register-notices.ts';
-import { isUsable, trustOf, verifyingKinds, type TrustWord } from './trust.ts';
+import { trustOf, verifyingKinds, type TrustWord } from './trust.ts';
 
 /** A certificate that the channel handed out, as it is kept here. */
 export type HandedCert = Pick<CertRow, 'id' | 'kind' | 'serialNumber' | 'notAfter'> & {
@@ -38,10 +38,8 @@ export async function downloadCerts(ports: CredentialPorts, acting: Acting, payW
 }
 
 async function ask(ports: CredentialPorts, kind: ChannelKind, rows: VersionRows): Promise<CertsDownloaded> {
-  const verifying = verifyingKinds(kind);
-  const usable = { ...rows, certs: rows.certs.filter((cert) => isUsable(cert, verifying)) };
   try {
-    return await kind.downloadCerts!(inputOf(kind, usable, rows.config, ports.sealing.open, ports));
+    return await kind.downloadCerts!(inputOf(kind, rows, rows.config, ports.sealing.open, ports));
   } catch (error) {
     if (!(error instanceof ChannelMisconfigured)) throw error;
     return { ok: false, field: error.field, code: 'misconfigured', message: error.message };
@@ -65,7 +63,7 @@ async function keep(
       { bytes: Buffer.from(pem) },
       { now: ports.now(), serialOf: ports.serialOf },
     );
-    const same = await tx.certs.list({ project, payWay, kind: name, serialNumber });
+    const same = await tx.certs.list({ project, payWay, kind: name, serialNumber, mode, account });
     const cert = kept ?? same.find(({ deletedAt }) => deletedAt === null) ?? same[0];
     if (!cert) return undefined;
     const { id, notAfter, deletedAt } = cert;

@@ -68,8 +68,8 @@ export async function keepFound(
   const { now, serialOf } = ports;
   const parsed = parseCert(spec, { bytes: Buffer.from(pem) }, { now: now(), serialOf });
   const { serialNumber } = parsed;
-  if (await tx.certs.find({ project, payWay, kind: name, serialNumber })) return undefined;
-  const { cert } = await keepCert(tx, ports, locked, spec, parsed, { actor });
+  if (await tx.certs.find({ project, payWay, kind: name, serialNumber, mode, account })) return undefined;
+  const { cert } = await keepCert(tx, ports, locked, spec, parsed, { actor, of: { mode, account } });
   const isDefault = mayBeDefault(locked, cert, spec);
   if (isDefault) await makeDefault(tx, locked, cert);
   // Nobody changed the configuration: it stays whose it is.

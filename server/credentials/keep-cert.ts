@@ -4,12 +4,12 @@ import type { Tx } from '../db/store.ts';
 import type { Actor } from '../identity/ports.ts';
 import { Conflict } from '../errors.ts';
 import type { CertKindSpec } from '../payments/channel.ts';
-import { makeDefault, type LockedCredentials } from './locked-credentials.ts';
+import { type LockedCredentials, makeDefault, writeTrust } from './locked-credentials.ts';
 import { partnerOf, publicKeyOf, type ParsedCert } from './cert-parse.ts';
 import { privatePartPlace } from './places.ts';
 import type { CredentialPorts } from './ports.ts';
 import { SealBroken } from './sealing.ts';
-import { trusterOf, writeTrust } from './trust.ts';
+import { type Account, sameAccount, trusterOf } from './trust.ts';
 
 /** The certificate and the key that would be used together do not belong together (409). */
 export class NotAPair extends Conflict {
@@ -20,9 +20,24 @@ export class NotAPair extends Conflict {
   }
 }
 
+/** What the simulator signs with is in a folder of a developer, so with its other half nothing real is verified. */
+export class SimulatorsKey extends Error {
+  constructor() {
+    super('is a key of the simulator, which verifies nothing in sandbox or live');
+  }
+}
+
+/** Who brings a certificate or key, and for which account: null = for the first one that is configured. */
+export interface Brought {
+  actor: Actor;
+  of: Account | null;
+  name?: string | undefined;
+}
+
 /**
- * Writes a parsed certificate or key, its private part sealed; not yet a default. The same one again is the row that is there.
- * What verifies is trusted when somebody brings it who may answer for it, also when it was there before.
+ * Writes a parsed certificate or key, its private part sealed; not yet a default. The same one again for the same account is the row
+ * that is there. What verifies is trusted when somebody brings it who may answer for it, also when it was there before. Throws
+ * SimulatorsKey.
  */
 export async function keepCert(
   tx: Tx,
@@ -30,9 +45,12 @@ export async function keepCert(
   locked: LockedCredentials,
   { kind, label, verifies }: CertKindSpec,
   { privatePem, ...parsed }: ParsedCert,
-  { name, actor }: { name?: string | undefined; actor: Actor },
+  { name, actor, of }: Brought,
 ): Promise<{ cert: CertRow; isNew: boolean }> {
-  const isSame = (one: CertRow) => one.kind === kind && one.fingerprint === parsed.fingerprint;
+  const owner = { mode: of?.mode ?? null, account: of?.account ?? null };
+  if (verifies) await requireNotSimulators(tx, { kind, ...parsed, ...owner });
+  const isSame = (one: CertRow) =>
+    one.kind === kind && one.fingerprint === parsed.fingerprint && sameAccount(one, owner);
   // A key whose seal is broken is no key: sending it again is the way to repair it.
   const known = locked.certs.find((one) => isSame(one) && opens(sealing, one));
   const trustedBy = verifies ? trusterOf(actor) : null;
@@ -51,6 +69,7 @@ export async function keepCert(
     name: name ?? label.slice(0, 128),
     sealed: null,
     isDefault: false,
+    ...owner,
     createdBy: actor.name.slice(0, 128),
     createdAt: now(),
     deletedAt: null,
@@ -62,16 +81,26 @@ export async function keepCert(
   return { cert, isNew: true };
 }
 
+/** Throws SimulatorsKey when a key of the simulator is brought for sandbox or live. */
+export async function requireNotSimulators(
+  tx: Tx,
+  { kind, fingerprint, mode }: Pick<CertRow, 'kind' | 'fingerprint' | 'mode'>,
+): Promise<void> {
+  if (mode === null || mode === 'simulator') return;
+  if (await tx.certs.find({ kind, fingerprint, mode: 'simulator' })) throw new SimulatorsKey();
+}
+
 /** Whether it may take the place of the default: what is not trusted never takes the place of what is. */
-export function mayBeDefault(locked: LockedCredentials, { kind, trustedAt }: CertRow, spec: CertKindSpec): boolean {
-  if (!spec.verifies || trustedAt !== null) return true;
-  return !locked.certs.some((one) => one.kind === kind && one.isDefault && one.trustedAt !== null);
+export function mayBeDefault(locked: LockedCredentials, cert: CertRow, spec: CertKindSpec): boolean {
+  if (!spec.verifies || cert.trustedAt !== null) return true;
+  const isInForce = (one: CertRow) => one.isDefault && one.trustedAt !== null;
+  return !locked.certs.some((one) => one.kind === cert.kind && sameAccount(one, cert) && isInForce(one));
 }
 
 /** Makes a certificate the default, and its other half with it; throws NotAPair when there is none that fits the default one. */
 export async function chooseCert(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
   const partner = partnerOf(cert.kind);
-  const halves = locked.certs.filter(({ kind }) => kind === partner);
+  const halves = locked.certs.filter((one) => one.kind === partner && sameAccount(one, cert));
   const current = halves.find(({ isDefault }) => isDefault);
   if (current) {
     const key = publicKeyOf(cert);

@@ -1,6 +1,7 @@
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
 import type { PayWay } from '../payments/channel.ts';
+import { type Account, isTrusted, sameAccount } from './trust.ts';
 
 /** The credentials of one (project, payWay), locked for a change until the transaction ends. */
 export interface LockedCredentials {
@@ -22,29 +23,77 @@ export async function lockCredentials(tx: Tx, project: string, payWay: PayWay): 
 }
 
 /**
- * The certificates that a version is made with: of every kind that has a default, the default first; of those that verify,
- * the others too, the newest first, for several may be good at once during a change, and of these only what is trusted.
+ * The certificates that a version of an account is made with, its own and no others: of every kind that has a default, the default
+ * first; of those that verify, the others too, the newest first, for several may be good at once during a change, and of these
+ * only what is trusted.
  */
-export function chosenCerts(certs: readonly CertRow[], verifying: ReadonlySet<string>): CertRow[] {
-  const defaults = certs.filter(({ isDefault }) => isDefault).toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
+export function chosenCerts(certs: readonly CertRow[], verifying: ReadonlySet<string>, account: Account): CertRow[] {
+  const own = certs.filter((cert) => sameAccount(cert, account));
+  const defaults = own.filter(({ isDefault }) => isDefault).toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
   return defaults.flatMap((first) => {
     if (!verifying.has(first.kind)) return [first];
-    const others = certs.filter(({ kind, isDefault }) => kind === first.kind && !isDefault);
+    const others = own.filter(({ kind, isDefault }) => kind === first.kind && !isDefault);
     const all = [first, ...others.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime())];
-    return all.filter(({ trustedAt }) => trustedAt !== null);
+    return all.filter((cert) => isTrusted(cert, verifying));
   });
 }
 
-/** Makes a certificate the default of its kind, in the database and in the locked credentials. */
+/** Gives what was brought before there was an account to the first one that is configured; its own defaults stay. */
+export async function bindToAccount(tx: Tx, locked: LockedCredentials, { mode, account }: Account): Promise<void> {
+  for (const { id, kind, isDefault: wasDefault } of locked.certs.filter((cert) => cert.mode === null)) {
+    const hasDefault = locked.certs.some(
+      (one) => one.kind === kind && one.isDefault && sameAccount(one, { mode, account }),
+    );
+    const own = { mode, account, isDefault: wasDefault && !hasDefault };
+    await tx.certs.update({ id }, own);
+    locked.certs = locked.certs.map((one) => (one.id === id ? { ...one, ...own } : one));
+  }
+}
+
+/** Makes a certificate the default of its kind and account, in the database and in the locked credentials. */
 export async function makeDefault(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
-  await clearDefault(tx, locked, cert.kind);
+  await clearDefault(tx, locked, cert);
   await tx.certs.update({ id: cert.id }, { isDefault: true });
   locked.certs = locked.certs.map((one) => (one.id === cert.id ? { ...one, isDefault: true } : one));
 }
 
-/** Leaves a kind without a default. */
-export async function clearDefault(tx: Tx, locked: LockedCredentials, kind: string): Promise<void> {
-  const { project, payWay } = locked;
-  await tx.certs.update({ project, payWay, kind, isDefault: true, deletedAt: null }, { isDefault: false });
-  locked.certs = locked.certs.map((one) => (one.kind === kind ? { ...one, isDefault: false } : one));
+/** Leaves a kind of an account without a default. */
+export async function clearDefault(
+  tx: Tx,
+  locked: LockedCredentials,
+  of: Pick<CertRow, 'kind' | 'mode' | 'account'>,
+): Promise<void> {
+  for (const { id } of locked.certs.filter((one) => one.kind === of.kind && sameAccount(one, of) && one.isDefault))
+    await tx.certs.update({ id }, { isDefault: false });
+  locked.certs = locked.certs.map((one) =>
+    one.kind === of.kind && sameAccount(one, of) ? { ...one, isDefault: false } : one,
+  );
+}
+
+/** Writes who trusts a row, or trusts it no more, and makes every replica build its channels anew. */
+export async function writeTrust(
+  tx: Tx,
+  locked: LockedCredentials,
+  { id }: CertRow,
+  trust: Pick<CertRow, 'trustedAt' | 'trustedBy'>,
+): Promise<void> {
+  await tx.certs.update({ id }, trust);
+  locked.certs = locked.certs.map((one) => (one.id === id ? { ...one, ...trust } : one));
+  await reviseTrust(tx, locked);
+}
+
+/** From the commit on, no replica uses a channel that was built before. */
+export async function reviseTrust(tx: Tx, locked: LockedCredentials): Promise<void> {
+  const { state } = locked;
+  if (!state) return;
+  const trustRevision = state.trustRevision + 1;
+  await tx.channelStates.update({ id: state.id }, { trustRevision });
+  locked.state = { ...state, trustRevision };
+}
+
+/** Which other one of its kind and account would be the default in its place: the newest trusted one, else the newest. */
+export function heirOf({ certs }: LockedCredentials, cert: CertRow): CertRow | undefined {
+  const others = certs.filter((one) => one.kind === cert.kind && sameAccount(one, cert) && one.id !== cert.id);
+  const newest = others.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
+  return newest.find(({ trustedAt }) => trustedAt !== null) ?? newest[0];
 }

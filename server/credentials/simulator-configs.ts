@@ -7,6 +7,7 @@ import type { ConfigInput } from './config-change.ts';
 import { writeVersion } from './configs.ts';
 import type { CredentialPorts } from './ports.ts';
 import { SealBroken } from './sealing.ts';
+import { isUsable, verifyingKinds } from './trust.ts';
 
 /** What the simulator hands over for one account: what a merchant would type in. */
 interface SimulatedConfig {
@@ -50,18 +51,20 @@ async function seedOne(
   const { config } = locked;
   if (config && (config.mode !== 'simulator' || config.createdBy !== ACTOR.name)) return;
   const input: ConfigInput = { mode: 'simulator', ...fields, ...pems };
-  if (config && (await isAsStored(tx, ports, config, { fields, pems }))) return;
+  if (config && (await isAsStored(tx, ports, kind, config, { fields, pems }))) return;
   await writeVersion(tx, ports, kind, locked, { actor: ACTOR, project }, input);
 }
 
-/** Whether a version says what the simulator says; one that does not open says nothing. */
+/** Whether a version says what the simulator says, and may verify with it; one that does not open says nothing. */
 async function isAsStored(
   tx: Tx,
   { sealing }: CredentialPorts,
+  kind: ChannelKind,
   config: ChannelConfigRow,
   { fields, pems }: SimulatedConfig,
 ): Promise<boolean> {
-  const certs = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
+  const all = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
+  const certs = all.filter((cert) => isUsable(cert, verifyingKinds(kind), config));
   try {
     const keptFields: Record<string, string> = { ...config.fields, ...openSecrets(config, sealing.open) };
     const keptPems = pemsOf(certs, sealing.open);

@@ -25,7 +25,7 @@ export function draftVersion(
   kind: ChannelKind,
   locked: LockedCredentials,
   { mode, fields }: Pick<VersionDraft, 'mode' | 'fields'>,
-  certs = chosenCerts(locked.certs, verifyingKinds(kind)),
+  certs = chosenCerts(locked.certs, verifyingKinds(kind), { mode, account: kind.accountOf(fields) }),
 ): VersionDraft {
   const missing = kind.missing(mode, fields, new Set(certs.map((cert) => cert.kind)));
   if (missing.length === 0 && !(mode === 'simulator' && ports.simulatorUrl === null))
@@ -93,7 +93,7 @@ export async function followCerts(
 ): Promise<void> {
   const { config } = locked;
   if (!config) return;
-  const chosen = chosenCerts(locked.certs, verifyingKinds(kind)).map(({ id }) => id);
+  const chosen = chosenCerts(locked.certs, verifyingKinds(kind), config).map(({ id }) => id);
   if (chosen.join() === config.certIds.join()) return;
   const draft = anyhow
     ? await draftOfRest(tx, ports, kind, locked, config)
@@ -118,10 +118,10 @@ async function draftOfRest(
   config: ChannelConfigRow,
 ): Promise<VersionDraft | undefined> {
   const verifying = verifyingKinds(kind);
-  const rest = (await readVersion(tx, config.id))?.certs.filter((cert) => isUsable(cert, verifying)) ?? [];
+  const rest = (await readVersion(tx, config.id))?.certs.filter((cert) => isUsable(cert, verifying, config)) ?? [];
   try {
     const draft = draftOf(ports, config);
-    const whole = draftAnyhow(ports, kind, locked, draft, chosenCerts(locked.certs, verifying));
+    const whole = draftAnyhow(ports, kind, locked, draft, chosenCerts(locked.certs, verifying, config));
     if (whole.missing.length === 0 || config.missing.length > 0) return whole;
     if (rest.length === config.certIds.length) return undefined;
     return draftAnyhow(ports, kind, locked, draft, rest);

@@ -1,13 +1,23 @@
 import type { Examination } from '../../cli/offline-port.ts';
 import type { Config } from '../../config/config.ts';
+import { CHANNEL_KINDS } from '../channels/registry.ts';
 import { createSealing, keyIdOf, SealBroken } from '../credentials/sealing.ts';
+import { verifyingKinds } from '../credentials/trust.ts';
 import { listSealedTexts, type SealedText } from '../db/queries/credentials-sealed.ts';
 import { clockAhead, failingWebhooks, silentNotices } from '../db/queries/diagnosis.ts';
-import { countWaiting, currentChannels, endingCerts, type HandlerFact, skillHandlers } from '../db/queries/doctor.ts';
+import {
+  countWaiting,
+  currentChannels,
+  endingCerts,
+  type HandlerFact,
+  keysOfOtherModes,
+  skillHandlers,
+} from '../db/queries/doctor.ts';
 import type { Store } from '../db/store.ts';
 import { createUrlRule } from '../outgoing/url-rule.ts';
 
 const DAY = 86_400_000;
+const VERIFYING = [...CHANNEL_KINDS.values()].flatMap((kind) => [...verifyingKinds(kind)]);
 
 /** Reads the facts of a database whose schema is up to date; writes nothing. */
 export async function examine(config: Config, store: Store, now: Date): Promise<Examination> {
@@ -18,6 +28,7 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
     production,
     publicUrl: server.publicUrl,
     channels: await currentChannels(tx),
+    otherModes: await keysOfOtherModes(tx, VERIFYING),
     certs: (await endingCerts(tx)).map(({ notAfter, ...cert }) => ({
       ...cert,
       daysLeft: Math.floor((new Date(notAfter).getTime() - now.getTime()) / DAY),

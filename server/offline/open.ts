@@ -10,6 +10,11 @@ import type {
   OfflineApp,
   OfflineInput,
 } from '../../cli/offline-port.ts';
+import { CHANNEL_KINDS } from '../channels/registry.ts';
+import { channelSerial } from '../channels/serials.ts';
+import { leaveAllModes } from '../credentials/other-modes.ts';
+import type { CredentialPorts } from '../credentials/ports.ts';
+import { createSealing } from '../credentials/sealing.ts';
 import type { AdminRow } from '../db/entities/identity.ts';
 import { migrate, schemaStatus } from '../db/migrate.ts';
 import { MIGRATIONS } from '../db/migrations/index.ts';
@@ -19,7 +24,7 @@ import { seed } from '../db/seed.ts';
 import { createStore, type Store } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
 import { consoleAppRow, type WithSecret } from '../identity/api-app-row.ts';
-import { createAudit } from '../identity/audit.ts';
+import { type Audit, createAudit } from '../identity/audit.ts';
 import { deriveAuditKey } from '../identity/audit-keys.ts';
 import { applyBootstrap } from '../identity/bootstrap.ts';
 import {
@@ -79,6 +84,14 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
       const result = await applyBootstrap(ports, actorOf(actor), documentOf(plan));
       return resultOf(plan, result.changed, result.applied, await listApps(store));
     },
+    distrustOtherModes: async ({ actor }) => {
+      const left = await leaveAllModes(credentialPorts(config, store, ports.audit), actorOf(actor));
+      return {
+        keys: left.map(({ id, project, payWay, kind, mode }) => {
+          return { id, project, payWay, kind, mode: mode ?? '', trusted: false };
+        }),
+      };
+    },
     rotateMasterKey: ({ actor }) => rotateSeals(store, config, ports.audit, actorOf(actor)),
     backup: (target) => backup(database, target),
     examine: () => examine(config, store, now()),
@@ -88,6 +101,22 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
         acceptUntil: acceptUntil === undefined ? undefined : BigInt(acceptUntil),
       }),
     close: () => database.close(),
+  };
+}
+
+/** What the keys of channels are changed with where nothing is sent. */
+function credentialPorts(config: Config, store: Store, audit: Audit): CredentialPorts {
+  return {
+    store,
+    sealing: createSealing(config.security.masterKeys),
+    kinds: CHANNEL_KINDS,
+    audit,
+    serialOf: channelSerial,
+    transportTo: () => () => Promise.reject(new Error('Nothing is sent offline.')),
+    now: () => new Date(),
+    simulatorUrl: config.simulator.url ?? null,
+    simulated: config.simulated,
+    purpose: config,
   };
 }
 

@@ -246,6 +246,8 @@ export interface FieldSpec {
    * placed with itself, so of a payment only that one counts.
    */
   pinned?: true | 'app' | { unless: string };
+  /** Names what verifies or signs, as a secret does: it belongs to one account in one mode and is taken over by no other. */
+  ofAccount?: true;
   help: string;
 }
 

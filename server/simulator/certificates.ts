@@ -35,6 +35,8 @@ export interface CertificateRequest {
   ca: boolean;
   dnsNames?: readonly string[];
   days?: number;
+  /** Random unless it is given. */
+  serial?: Buffer;
 }
 
 /** A private key and its public half, both as PEM. */
@@ -58,7 +60,7 @@ export function issueCertificate(request: CertificateRequest): string {
   const algorithm = request.signer.asymmetricKeyType === 'ec' ? SHA256_ECDSA : SHA256_RSA;
   const body = sequence(
     element(0xa0, integer(Buffer.from([2]))),
-    integer(serialNumber()),
+    integer(request.serial ?? serialNumber()),
     algorithm,
     nameOf(request.issuer),
     validity(request.days ?? 3650),

@@ -5,6 +5,8 @@ export interface Admin {
   token: string;
   /** A new session of the same administrator. */
   logIn(): Promise<Admin>;
+  /** The same at another service on the same database. */
+  logInAt(url: string): Promise<Admin>;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
@@ -12,16 +14,17 @@ export interface Admin {
 export async function firstAdmin(service: Service): Promise<Admin> {
   const account = { username: 'alice', password: 'seven-quiet-otters-swim' };
   await bootstrapAdmin(service.app, account);
-  return logIn();
+  return logInAt(service.url);
 
-  async function logIn(): Promise<Admin> {
-    const login = await request(service.url, 'POST', '/api/v1/login', account);
+  async function logInAt(url: string): Promise<Admin> {
+    const login = await request(url, 'POST', '/api/v1/login', account);
     const { token } = login.body.data;
     return {
       token,
-      logIn,
+      logIn: () => logInAt(url),
+      logInAt,
       call: (method, path, body, headers = {}) =>
-        request(service.url, method, path, body, { authorization: `Bearer ${token}`, ...headers }),
+        request(url, method, path, body, { authorization: `Bearer ${token}`, ...headers }),
     };
   }
 }

@@ -3,6 +3,7 @@ import type {
   DatabaseDescription,
   Examination,
   Offline,
+  OtherModeKey,
   RestoredFacts,
 } from '../../cli/offline-port.ts';
 
@@ -26,6 +27,8 @@ export interface FakeOffline extends Offline {
   apps: string[];
   /** Whose second factor was taken away. */
   reset: string[];
+  /** What a distrust of keys of other modes would find. */
+  distrusted: Omit<OtherModeKey, 'present'>[];
   migrated: number;
   closed: number;
 }
@@ -37,6 +40,7 @@ const HEALTHY: Examination = {
   production: true,
   publicUrl: 'https://pay.example.com',
   channels: [{ project: 'default', payWay: 'alipay', mode: 'live', enabled: true, missing: [] }],
+  otherModes: [],
   certs: [],
   sealed: { total: 2, underOldKeys: 0, broken: [] },
   uncallable: [],
@@ -79,6 +83,7 @@ export function fakeOffline(
   const offline: FakeOffline = {
     admins: admins.map((username) => ({ username, password: 'before' })),
     reset: [],
+    distrusted: [],
     apps: [...apps],
     migrated: 0,
     closed: 0,
@@ -106,6 +111,7 @@ export function fakeOffline(
       offline.reset.push(username);
       return { id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a', username, role: 'admin' };
     },
+    distrustOtherModes: async () => ({ keys: offline.distrusted }),
     async createApp({ name, scopes, project = 'default' }) {
       if (offline.apps.includes(name)) throw new FakeFailure('already_exists', 409, `There is an app ${name} already.`);
       offline.apps.push(name);

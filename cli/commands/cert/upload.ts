@@ -10,7 +10,7 @@ import type { ChangeFlags } from '../../safety.ts';
 import { readSecretFile } from '../../secrets.ts';
 import { withSpinner } from '../../spinner.ts';
 import type { Row } from '../../values.ts';
-import { CERTS, KINDS, VIEW } from './view.ts';
+import { CERTS, KINDS, MODES, VIEW } from './view.ts';
 
 /** The flags of `cert upload`. */
 export interface UploadFlags extends ChangeFlags {
@@ -19,6 +19,8 @@ export interface UploadFlags extends ChangeFlags {
   name?: string;
   passphraseFile?: string;
   project?: string;
+  mode?: string;
+  account?: string;
 }
 
 const MOST_BYTES = 64 * 1024;
@@ -29,7 +31,7 @@ export function define(noun: Command, context: ContextOf): void {
     noun
       .command('upload')
       .description(
-        'Upload a certificate or key (PEM). It is checked locally first; with --key, the matching private key is verified and uploaded too.',
+        'Upload a certificate or key (PEM). It is checked locally first; with --key, the matching private key is verified and uploaded too. It is used in one mode and for one account only: those of the configuration, or of --mode and --account, so keys for live can be there before the channel is.',
       )
       .argument('<file>'),
   );
@@ -37,11 +39,14 @@ export function define(noun: Command, context: ContextOf): void {
     .addOption(choice('--kind <kind>', 'kind of certificate or key', KINDS).makeOptionMandatory())
     .option('--key <file>', 'private key of the certificate')
     .option('--name <name>', 'display name')
+    .addOption(choice('--mode <mode>', 'mode of the account that it is for, if not that of the configuration', MODES))
+    .option('--account <id>', 'the account: app id, merchant number or client id')
     .option('--passphrase-file <file>', 'file with the passphrase of the private key');
   examples(
     changes(command),
     'payctl cert upload app.crt --kind alipay_app_cert --key app.key',
     'payctl cert upload merchant.crt --kind wechat_merchant_cert --dry-run',
+    'payctl cert upload app.crt --kind alipay_app_cert --mode live --account 2021000000000001',
   ).action((file: string, flags: UploadFlags) => run(context(), file, flags));
 }
 
@@ -51,6 +56,8 @@ export async function run(context: Context, file: string, flags: UploadFlags): P
   const kind = flags.kind ?? '';
   const content = await readPem(context, file);
   const passphrase = flags.passphraseFile ? await readSecretFile(terminal, flags.passphraseFile) : undefined;
+  if ((flags.mode === undefined) !== (flags.account === undefined))
+    throw new UsageError('--mode and --account belong together: a key is for one account in one mode.');
   const certificate = inspect(kind, content, file, passphrase);
   if (certificate) await print.note(describe(certificate, terminal.now()));
   // The key first: a certificate becomes the default at once only when its key is there.
@@ -67,6 +74,7 @@ export async function run(context: Context, file: string, flags: UploadFlags): P
       kind: part.kind,
       content: part.content,
       ...(flags.name ? { name: flags.name } : {}),
+      ...(flags.mode ? { mode: flags.mode, account: flags.account } : {}),
       ...(passphrase && part.kind.endsWith('_app_key') ? { passphrase } : {}),
     };
     const query = flags.project === undefined ? {} : { project: flags.project };

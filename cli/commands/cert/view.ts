@@ -15,6 +15,8 @@ export const VIEW: View = {
     { field: 'kind', kind: 'id' },
     { field: 'isDefault', title: 'DEFAULT', kind: 'yesno' },
     { field: 'trust', kind: 'status' },
+    { field: 'mode', kind: 'id' },
+    { field: 'account', kind: 'id' },
     { field: 'daysLeft', title: 'DAYS LEFT', kind: 'id' },
     { field: 'serialNumber', title: 'SERIAL' },
     { field: 'subject' },
@@ -40,3 +42,6 @@ export const KINDS = [
   'wechat_platform_cert',
   'wechat_public_key',
 ] as const;
+
+/** The modes that an account can have. */
+export const MODES = ['simulator', 'sandbox', 'live'] as const;

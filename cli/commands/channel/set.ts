@@ -78,7 +78,8 @@ export async function run(context: Context, payWay: string, flags: SetFlags): Pr
 function nextStep(project: string, payWay: string, row: Row): string {
   const missing = Array.isArray(row['missing']) ? row['missing'].map(plain) : [];
   if (missing.length === 0) return `Configured ${payWay}. Next: payctl channel test ${payWay}${inProject(project)}`;
-  const { detail, fix } = lacking(project, payWay, missing, true);
+  const others = Array.isArray(row['ofOtherAccounts']) ? (row['ofOtherAccounts'] as Row[]) : [];
+  const { detail, fix } = lacking(project, payWay, missing, true, others);
   return `Stored ${payWay}; ${detail}. Next: ${fix}`;
 }
 

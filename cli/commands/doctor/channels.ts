@@ -14,6 +14,7 @@ import {
   nothingConfigured,
   noticesArrive,
   ok,
+  otherMode,
   unreadable,
   WARN_DAYS,
   type Finding,
@@ -44,7 +45,7 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   const name = channelName(project, payWay);
   const missing = Array.isArray(row['missing']) ? (row['missing'] as string[]) : [];
   const enabled = row['enabled'] === true;
-  if (missing.length > 0) return lacking(project, payWay, missing, enabled);
+  if (missing.length > 0) return lacking(project, payWay, missing, enabled, rowsOf(row['ofOtherAccounts']));
   if (!enabled) return ok(name, 'disabled');
   const fault = plain(row['fault']);
   if (fault)
@@ -81,14 +82,17 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
 /** What was uploaded to verify and is not used: somebody rotates a key, or tries to bring one of their own. */
 function waitingForTrust(row: Row): Finding[] {
   const [project, payWay] = [plain(row['project']) || 'default', plain(row['payWay'])];
-  const untrusted = Array.isArray(row['untrusted']) ? (row['untrusted'] as Row[]) : [];
-  return untrusted.map(({ id, kind, fingerprint }) =>
+  return rowsOf(row['untrusted']).map(({ id, kind, fingerprint }) =>
     degraded(
       channelName(project, payWay),
       `${plain(kind)} ${plain(fingerprint).slice(0, 16)}… is not trusted, so nothing is verified with it`,
       `compare the fingerprint: payctl cert trust ${plain(id)}${inProject(project)}, or payctl cert delete ${plain(id)}`,
     ),
   );
+}
+
+function rowsOf(value: unknown): Row[] {
+  return Array.isArray(value) ? (value as Row[]) : [];
 }
 
 /** A viewer may not make test requests: the recent health of the channel must do. */
@@ -114,19 +118,46 @@ async function checkNotices(api: Context['api'], configs: readonly Row[]): Promi
   return noticesArrive(new URL(endpoint).origin, names);
 }
 
-/** No default certificate expires soon. */
+/** No default certificate of an account in use expires soon, and no key of another mode is left. */
 export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   const certs = await ofEveryProject(api, async (project) => {
     const { body } = await api.call({ method: 'POST', path: '/api/v1/certs/list', query: { project }, body: {} });
-    return ((body as { data?: Row[] } | undefined)?.data ?? []).filter((row) => row['isDefault'] === true);
+    const { rows } = await api.page(`${channel.path}/list`, { project });
+    const presentOf = new Map(rows.map((row) => [plain(row['payWay']), row]));
+    return rowsOf((body as { data?: unknown } | undefined)?.data).map((row) => {
+      const { mode, account } = presentOf.get(plain(row['payWay'])) ?? {};
+      return { ...row, present: mode ?? null, presentAccount: account ?? null };
+    });
   });
   if (certs instanceof CliError) return unreadable('certificates', certs);
-  const dated = certs.filter((row) => typeof row['daysLeft'] === 'number');
+  const others = certs.filter(isOfOtherMode).map((row) =>
+    otherMode({
+      id: plain(row['id']),
+      project: plain(row['project']) || 'default',
+      payWay: plain(row['payWay']),
+      kind: plain(row['kind']),
+      mode: plain(row['mode']),
+      present: plain(row['present']),
+      trusted: row['trust'] === 'trusted',
+    }),
+  );
+  const dated = certs.filter((row) => row['isDefault'] === true && typeof row['daysLeft'] === 'number' && isInUse(row));
   const ending = dated.flatMap((row) => {
     const kind = plain(row['kind']);
     return certificate(kind, kind, Number(row['daysLeft']), plain(row['project']) || 'default');
   });
-  return ending.length > 0 ? ending : [ok('certificates', `${dated.length}, none expires within ${WARN_DAYS} days`)];
+  if (ending.length + others.length > 0) return [...ending, ...others];
+  return [ok('certificates', `${dated.length}, none expires within ${WARN_DAYS} days`)];
+}
+
+/** What came with the simulator or, beside a live configuration, the sandbox, and verifies. */
+function isOfOtherMode({ trust, mode, present }: Row): boolean {
+  if (trust === null || trust === undefined || present === null) return false;
+  return (mode === 'simulator' && present !== 'simulator') || (mode === 'sandbox' && present === 'live');
+}
+
+function isInUse({ mode, account, present, presentAccount }: Row): boolean {
+  return typeof mode !== 'string' || present === null || (mode === present && account === presentAccount);
 }
 
 /** The rows of all projects, or why they cannot be read. */

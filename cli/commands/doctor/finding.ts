@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { CliError, EXIT } from '../../errors.ts';
 import type { Finding } from '../../findings.ts';
+import type { OtherModeKey } from '../../offline-port.ts';
+import { plain, type Row } from '../../values.ts';
 
 export type { Finding } from '../../findings.ts';
 
@@ -79,15 +81,33 @@ export function channelName(project: string, payWay: string): string {
   return project === 'default' ? payWay : `${project}/${payWay}`;
 }
 
-/** A configuration that lacks something, and what brings it. */
-export function lacking(project: string, payWay: string, missing: readonly string[], enabled: boolean): Finding {
+/** A key that verifies nothing in the mode of its channel, and is better gone. */
+export function otherMode({ id, project, payWay, kind, mode, present, trusted }: OtherModeKey): Finding {
+  const where = trusted ? `verifies only orders of mode ${mode}` : `is not trusted, and verifies nothing`;
+  return degraded(
+    channelName(project, payWay),
+    `${kind} ${id} came with mode ${mode}: it ${where}; the channel is ${present}`,
+    `payctl cert delete ${id}${inProject(project)}`,
+  );
+}
+
+/** A configuration that lacks something, and what brings it; `others` has keys of the missing kinds that belong elsewhere. */
+export function lacking(
+  project: string,
+  payWay: string,
+  missing: readonly string[],
+  enabled: boolean,
+  others: readonly Row[] = [],
+): Finding {
   const cert = missing.find((name) => name.startsWith(`${payWay}_`));
   const fix =
     cert === missing[0] && cert !== undefined
       ? `payctl cert upload FILE --kind ${cert}${inProject(project)}`
       : `payctl channel set ${payWay}${inProject(project)}`;
   const make = enabled ? failed : degraded;
-  return make(channelName(project, payWay), `missing: ${missing.join(', ')}`, fix);
+  const elsewhere = others.map(({ kind, mode, account }) => `${plain(kind)} of ${plain(mode)} ${plain(account)}`);
+  const why = elsewhere.length > 0 ? ` (used for no other mode or account: ${elsewhere.join(', ')})` : '';
+  return make(channelName(project, payWay), `missing: ${missing.join(', ')}${why}`, fix);
 }
 
 /** Whether an address means this machine alone: nobody else can send a notice there. */

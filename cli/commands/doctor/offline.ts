@@ -19,6 +19,7 @@ import {
   noticesArrive,
   ok,
   openTo,
+  otherMode,
   type Finding,
 } from './finding.ts';
 
@@ -73,6 +74,7 @@ async function examine(offline: Offline): Promise<Finding[]> {
     ...seals(facts),
     ...surroundings(facts),
     ...facts.channels.flatMap((channel) => channelFinding(channel, facts.simulated)),
+    ...facts.otherModes.map(otherMode),
     ...nothingConfigured(facts.channels.filter(({ enabled }) => enabled).length),
     ...noticesArrive(facts.publicUrl, realChannels(facts)),
     ...facts.certs.flatMap(({ project, kind: cert, daysLeft }) => certificate(cert, cert, daysLeft, project)),

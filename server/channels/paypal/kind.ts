@@ -30,6 +30,7 @@ const FIELDS: readonly FieldSpec[] = [
     secret: false,
     // Without it nothing is usable, but PayPal gives it: it may be registered after everything else.
     requiredIn: [],
+    ofAccount: true,
     pattern: /^[A-Za-z0-9-]{8,64}$/,
     help: 'Id of the webhook of the REST app that points to this service; payctl channel set finds or creates it when it is left out. Webhook signatures are verified with it. Disputes need the feature Disputes of the app.',
   },

@@ -67,6 +67,9 @@ export const CertEntity = defineEntity({
     publicPem: text().nullable(),
     sealed: text().nullable(),
     isDefault: p.boolean(),
+    /** The mode and the channel's account that it was brought for: it is used for nothing else. Null = for the first configuration. */
+    mode: p.string().length(16).$type<Mode>().nullable(),
+    account: p.string().length(128).nullable(),
     /** Since when an administrator trusts it to verify; null = it verifies nothing. Only kinds that verify have it. */
     trustedAt: instant().nullable(),
     /** Who trusted it or, without `trustedAt`, took the trust away; both null = it waits for an administrator. */
@@ -78,8 +81,7 @@ export const CertEntity = defineEntity({
   indexes: [
     {
       name: 'certs_one_default',
-      expression:
-        'create unique index "certs_one_default" on "certs" ("project", "pay_way", "kind") where is_default and deleted_at is null',
+      expression: `create unique index "certs_one_default" on "certs" ("project", "pay_way", "kind", coalesce("mode", ''), coalesce("account", '')) where is_default and deleted_at is null`,
     },
     { properties: ['project', 'payWay', 'kind'] },
   ],

@@ -213,7 +213,8 @@ export async function channelStates(
             exists (
               select 1 from certs k
                where k.project = s.project and k.pay_way = s.pay_way and k.deleted_at is null
-                 and k.trusted_at is null and k.trusted_by is null and k.kind = any(?::text[])) as "awaitsTrust"
+                 and k.trusted_at is null and k.trusted_by is null and k.kind = any(?::text[])
+                 and (k.mode is null or (k.mode = c.mode and k.account = c.account))) as "awaitsTrust"
        from channel_states s
        join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
       where ?::text is null or s.project = ?
@@ -257,4 +258,38 @@ export async function endingCerts(
     [until, until],
   );
   return rows.map(({ ends, ...row }) => ({ ...row, notAfter: new Date(ends) }));
+}
+
+/** Whether an order or refund of an account is still under way. */
+export async function hasOpenWork(
+  tx: ReadTx,
+  { project, payWay, mode, account }: { project: string; payWay: PayWay; mode: Mode; account: string },
+): Promise<boolean> {
+  const ofAccount = [project, payWay, mode, account];
+  const where = 'o.project = ? and o.pay_way = ? and o.mode = ? and o.account = ?';
+  const [row] = await tx.sql<{ found: boolean }>(
+    `select exists (select 1 from orders o where ${where} and o.next_check_at is not null)
+         or exists (select 1 from refunds r join orders o on o.order_no = r.order_no
+                     where ${where} and r.next_check_at is not null) as found`,
+    [...ofAccount, ...ofAccount],
+  );
+  return row?.found === true;
+}
+
+/** Channels with a trusted key that verifies and is of another mode than their configuration, or of the simulator where it does not count. */
+export async function trustedOfOtherModes(
+  tx: ReadTx,
+  verifying: readonly string[],
+  simulated: boolean,
+): Promise<{ project: string; payWay: PayWay }[]> {
+  return tx.sql<{ project: string; payWay: PayWay }>(
+    `select distinct k.project, k.pay_way as "payWay"
+       from certs k
+       left join channel_states s on s.project = k.project and s.pay_way = k.pay_way
+       left join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
+      where k.deleted_at is null and k.trusted_at is not null and k.kind = any(?::text[])
+        and ((k.mode = 'simulator' and (not ?::boolean or c.mode <> 'simulator')) or (k.mode = 'sandbox' and c.mode = 'live'))
+      order by 1, 2`,
+    [arrayText(verifying), simulated],
+  );
 }

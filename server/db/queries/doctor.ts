@@ -1,4 +1,5 @@
 import type { ReadTx } from '../store.ts';
+import { arrayText } from '../table.ts';
 
 /** A channel configuration that is current, as far as `payctl doctor` must know it. */
 export interface ChannelFact {
@@ -8,6 +9,17 @@ export interface ChannelFact {
   enabled: boolean;
   /** Fields and certificate kinds that it lacks. */
   missing: string[];
+}
+
+/** A key or certificate that verifies, of another mode than the configuration of its channel. */
+export interface OtherModeFact {
+  id: string;
+  project: string;
+  payWay: string;
+  kind: string;
+  mode: string;
+  present: string;
+  trusted: boolean;
 }
 
 /** The default certificate of a kind and when it ends. */
@@ -51,12 +63,30 @@ export function skillHandlers(tx: ReadTx): Promise<HandlerFact[]> {
   );
 }
 
-/** The default certificates that end some time. */
+/** What came with the simulator or, beside a live configuration, the sandbox. */
+export function keysOfOtherModes(tx: ReadTx, verifying: readonly string[]): Promise<OtherModeFact[]> {
+  return tx.sql<OtherModeFact>(
+    `select k.id::text as id, k.project, k.pay_way as "payWay", k.kind, k.mode, c.mode as present, k.trusted_at is not null as trusted
+       from certs k
+       left join channel_states s on s.project = k.project and s.pay_way = k.pay_way
+       left join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
+      where k.deleted_at is null and k.kind = any(?::text[])
+        and ((k.mode = 'simulator' and c.mode <> 'simulator') or (k.mode = 'sandbox' and c.mode = 'live'))
+      order by k.project, k.pay_way, k.kind, k.created_at`,
+    [arrayText(verifying)],
+  );
+}
+
+/** The default certificates of the accounts in use that end some time. */
 export function endingCerts(tx: ReadTx): Promise<CertFact[]> {
   return tx.sql<CertFact>(
-    `select project, pay_way as "payWay", kind, not_after as "notAfter" from certs
-      where is_default and deleted_at is null and not_after is not null
-      order by not_after`,
+    `select k.project, k.pay_way as "payWay", k.kind, k.not_after as "notAfter"
+       from certs k
+       left join channel_states s on s.project = k.project and s.pay_way = k.pay_way
+       left join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
+      where k.is_default and k.deleted_at is null and k.not_after is not null
+        and (k.mode is null or c.id is null or (k.mode = c.mode and k.account = c.account))
+      order by k.not_after`,
   );
 }
 

@@ -10,6 +10,7 @@ export const operationsWords: Glossary = {
   'CertificateUpload.content': ['The file as text.', '-----BEGIN PUBLIC KEY-----…'],
   'CertificateFilter.kind': ['Only this kind.', 'app_private_key'],
   'UsedCertificate.kind': ['Kind of certificate or key.', 'app_private_key'],
+  'ofOtherAccounts.kind': ['Kind of certificate or key.', 'app_private_key'],
   'certKinds.kind': ['Name of the kind.', 'app_private_key'],
   'certificates.kind': ['Kind of certificate or key.', 'app_private_key'],
   'ChannelConfig.status': ['How the channel is.', 'up'],

@@ -104,6 +104,11 @@ export const ChannelConfig = z
       .array(UsedCertificate)
       .describe('Uploaded to verify, and not used: an administrator has to trust them first.'),
     missing: z.array(z.string()),
+    ofOtherAccounts: z
+      .array(UsedCertificate.extend({ mode: ModeName.nullable(), account: z.string().nullable() }))
+      .describe(
+        'Certificates and keys of the missing kinds that belong to another mode or account, and are used for no other.',
+      ),
     registrations: z.array(ToRegister).describe('What must be registered at the channel for the scenes in use.'),
     status: StatusWord,
     fault: z
@@ -236,6 +241,10 @@ export const Certificate = z
     notAfter: Timestamp.nullable(),
     daysLeft: z.int().nullable(),
     isDefault: z.boolean(),
+    mode: ModeName.nullable().describe(
+      'It is used in this mode and for this account only; null until a first configuration takes it.',
+    ),
+    account: z.string().nullable(),
     trust: z
       .enum(['trusted', 'waiting', 'distrusted'])
       .nullable()
@@ -254,6 +263,10 @@ export const CertUploadBody = z
     kind: z.string().regex(/^[a-z0-9_]{1,64}$/),
     name: SafeText(1, 128).optional(),
     passphrase: z.string().max(1024).optional(),
+    mode: ModeName.optional().describe(
+      'Mode of the account that it is for; with `account`. Left out: those of the present configuration.',
+    ),
+    account: SafeText(1, 128).optional().describe('The account that it is for: app id, merchant number or client id.'),
     file: UploadedFile.optional(),
     content: z.string().optional(),
   })
@@ -280,6 +293,7 @@ export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.in
     fault: reader.kind === 'admin' ? view.fault : null,
     certificates: view.certificates.map(used),
     untrusted: view.untrusted.map(used),
+    ofOtherAccounts: view.ofOtherAccounts.map(({ mode, account, ...cert }) => ({ ...used(cert), mode, account })),
     registrations: presentRegistrations(view),
     lastSuccessAt: iso(view.lastSuccessAt),
     lastFailureAt: iso(view.lastFailureAt),
@@ -347,9 +361,14 @@ export function uploadOf({ file, content, ...about }: z.output<typeof CertUpload
     throw new InvalidRequest('Either file or content is required.', [
       { pointer: file ? '/content' : '/file', code: 'one_of', detail: 'either file or content is required' },
     ]);
-  const { payWay, kind, name, passphrase } = about;
+  const { payWay, kind, name, passphrase, mode, account } = about;
+  if ((mode === undefined) !== (account === undefined)) {
+    const [pointer, detail] = mode ? ['/account', 'is required with mode'] : ['/mode', 'is required with account'];
+    throw new InvalidRequest(`${pointer.slice(1)} ${detail}.`, [{ pointer, code: 'required', detail }]);
+  }
   const bytes = file?.bytes ?? Buffer.from(content ?? '', 'utf8');
-  return { payWay, kind, name, passphrase, bytes, pointer: file ? '/file' : '/content' };
+  const of = mode && account ? { mode, account } : undefined;
+  return { payWay, kind, name, passphrase, of, bytes, pointer: file ? '/file' : '/content' };
 }
 
 /** The public part as a file; its name is made of our own words only. */

@@ -1,0 +1,87 @@
+import type { CertRow } from '../db/entities/credentials.ts';
+import { hasOpenWork, trustedOfOtherModes } from '../db/queries/credentials.ts';
+import type { Tx } from '../db/store.ts';
+import { LocalError } from '../errors.ts';
+import type { Actor } from '../identity/ports.ts';
+import type { ChannelKind, Mode } from '../payments/channel.ts';
+import { facts } from './certs.ts';
+import { lockCredentials, type LockedCredentials, writeTrust } from './locked-credentials.ts';
+import { kindOf, whoDid, type CredentialPorts } from './ports.ts';
+import { verifyingKinds } from './trust.ts';
+import { followCerts } from './versions.ts';
+
+/** At a start keys of another mode are trusted, and this service cannot take the trust away (503). */
+export class KeysOfOtherModes extends LocalError {
+  constructor(cause: unknown) {
+    super(
+      'keys_of_other_modes',
+      503,
+      'Keys of another mode are trusted in this database and could not be distrusted: run payctl cert distrust --offline with a role that may write.',
+      { hint: 'payctl cert distrust --offline', cause },
+    );
+  }
+}
+
+/**
+ * Distrusts what verifies for another mode than the present configuration's, each with its audit line: what the simulator brought, and
+ * in `live` what belongs to the sandbox. Keys that open orders of their own account still need are kept until those are done; what
+ * is live stays. None of them verifies anything in another mode meanwhile: this only takes away what nobody needs.
+ */
+export async function leaveModes(
+  tx: Tx,
+  ports: CredentialPorts,
+  kind: ChannelKind,
+  locked: LockedCredentials,
+  actor: Actor,
+): Promise<CertRow[]> {
+  const verifying = verifyingKinds(kind);
+  const trust = { trustedAt: null, trustedBy: actor.name.slice(0, 128) };
+  const left: CertRow[] = [];
+  for (const cert of locked.certs) {
+    if (!verifying.has(cert.kind) || cert.trustedAt === null) continue;
+    if (!isLeft(ports, cert.mode, locked.config?.mode) || (await isNeeded(tx, ports, cert))) continue;
+    await writeTrust(tx, locked, cert, trust);
+    left.push(cert);
+  }
+  const { config } = locked;
+  // Where the simulator counts for nothing any more, its own configuration loses its keys, too.
+  if (config && left.length > 0) await followCerts(tx, ports, kind, locked, config.createdBy, { anyhow: true });
+  for (const cert of left) {
+    const target = `${cert.project}/${cert.payWay}/${cert.id}`;
+    const [before, after] = [facts(cert), facts({ ...cert, ...trust })];
+    await ports.audit(tx, { ...whoDid(actor), action: 'cert.distrust', target, before, after });
+  }
+  return left;
+}
+
+/** The same for every channel of every project, at a start and offline. */
+export async function leaveAllModes(ports: CredentialPorts, actor: Actor): Promise<CertRow[]> {
+  const { store, simulated } = ports;
+  const verifying = [...ports.kinds.values()].flatMap((kind) => [...verifyingKinds(kind)]);
+  const channels = await store.read((tx) => trustedOfOtherModes(tx, verifying, simulated));
+  const left: CertRow[] = [];
+  for (const { project, payWay } of channels)
+    left.push(
+      ...(await store.transaction(async (tx) => {
+        const locked = await lockCredentials(tx, project, payWay);
+        return leaveModes(tx, ports, kindOf(ports, payWay), locked, actor);
+      })),
+    );
+  return left;
+}
+
+/** Whether keys of a mode have no place beside a configuration of another one. */
+function isLeft(
+  { simulated }: Pick<CredentialPorts, 'simulated'>,
+  mode: Mode | null,
+  present: Mode | undefined,
+): boolean {
+  if (mode === 'simulator') return !simulated || (present !== undefined && present !== 'simulator');
+  return mode === 'sandbox' && present === 'live';
+}
+
+async function isNeeded(tx: Tx, { simulated }: Pick<CredentialPorts, 'simulated'>, cert: CertRow): Promise<boolean> {
+  const { project, payWay, mode, account } = cert;
+  if (mode === null || account === null || (mode === 'simulator' && !simulated)) return false;
+  return hasOpenWork(tx, { project, payWay, mode, account });
+}
