@@ -53,7 +53,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
   const { config, store, reports, now, simulatorUrl } = base;
   const { channels, recordEvent, publicUrl, patience, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
-  const keys = createSigningKeys({ store, sealing, now });
+  const keys = createSigningKeys({ store, sealing, now, simulated: config.simulated });
   // Its challenges must not travel unencrypted; Debug is for one machine.
   const speaksMpp = config.debug || publicUrl.startsWith('https:');
   const paymentsHere = paymentsOf(payments);

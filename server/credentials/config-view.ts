@@ -66,7 +66,11 @@ export async function readView(
   const certs = await tx.certs.list({ project, payWay, deletedAt: null });
   const waiting = certs.filter((cert) => trustOf(cert, verifying) === 'waiting');
   if (!state || !config) return { ...nothing(project, kind), untrusted: waiting };
-  const untrusted = waiting.filter((cert) => cert.mode === null || sameAccount(cert, config));
+  // Without another one of its kind what was distrusted waits for a word, too: with a change of mode, say, and back.
+  const isLacked = (cert: CertRow) => trustOf(cert, verifying) === 'distrusted' && config.missing.includes(cert.kind);
+  const untrusted = certs.filter((cert) =>
+    sameAccount(cert, config) ? waiting.includes(cert) || isLacked(cert) : cert.mode === null && waiting.includes(cert),
+  );
   const ofOtherAccounts = certs.filter(
     (cert) => config.missing.includes(cert.kind) && cert.mode !== null && !sameAccount(cert, config),
   );

@@ -127,7 +127,7 @@ export async function writeVersion(
   const draft = tryDraft(() => draftVersion(ports, kind, locked, { mode, fields }));
   // In another mode it is another channel: what the former one had is no reason to keep it.
   if (draft.missing.length > 0 && config?.missing.length === 0 && config.mode === mode)
-    throw refused(draft.missing.map((name) => lacking(name, locked, of)));
+    throw refused(draft.missing.map((name) => lacking(name, locked, of, config)));
   const row = await insertVersion(tx, ports, kind, locked, draft, actor.name);
   const after = facts(row, locked.state!);
   const target = `${project}/${kind.payWay}`;
@@ -165,11 +165,11 @@ async function takeUnbound(tx: Tx, kind: ChannelKind, locked: LockedCredentials,
   await bindToAccount(tx, locked, of);
 }
 
-function lacking(name: string, { certs }: LockedCredentials, of: Account): FieldError {
+function lacking(name: string, { certs }: LockedCredentials, of: Account, former: Account): FieldError {
   const pointer = `/${name}`;
   const ofKind = certs.filter(({ kind, isDefault }) => kind === name && isDefault);
   if (ofKind.length > 0 && !ofKind.some((cert) => sameAccount(cert, of))) {
-    const { mode, account } = ofKind[0]!;
+    const { mode, account } = ofKind.find((cert) => sameAccount(cert, former)) ?? ofKind[0]!;
     const detail = `is there for ${mode} ${account} only, and belongs to no other account: send that of ${of.mode} ${of.account}`;
     return { pointer, code: 'required', detail };
   }

@@ -28,7 +28,7 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
     production,
     publicUrl: server.publicUrl,
     channels: await currentChannels(tx),
-    otherModes: await keysOfOtherModes(tx, VERIFYING),
+    otherModes: await keysOfOtherModes(tx, VERIFYING, simulated),
     certs: (await endingCerts(tx)).map(({ notAfter, ...cert }) => ({
       ...cert,
       daysLeft: Math.floor((new Date(notAfter).getTime() - now.getTime()) / DAY),

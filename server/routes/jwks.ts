@@ -26,6 +26,7 @@ export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGrou
    *     tags: [Pay-per-call]
    *     operationId: getPublicKeys
    *     summary: Public keys of payment codes and receipts (RFC 7517)
+   *     description: Every key that was ever used; those of the simulator's mode only where the simulator counts.
    */
   router.get(
     '/jwks.json',

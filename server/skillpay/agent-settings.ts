@@ -64,7 +64,7 @@ export function agentPaySettings({ store, now, simulated, requireMode, sealing, 
         const before = await tx.agentPays.lock({ project });
         const { developerId, keyId, skills } = change;
         const row = complete({
-          ...(before ?? { lastSuccessAt: null, lastFailureAt: null, lastFailure: null, skills: {} }),
+          ...kept(before, mode, developerId),
           project,
           mode,
           ...(developerId === undefined ? {} : { developerId }),
@@ -134,6 +134,14 @@ export function agentPaySettings({ store, now, simulated, requireMode, sealing, 
       after: after ? facts(after) : null,
     });
   }
+}
+
+/** What a change may leave out: the key of another mode or of another developer is taken over by nobody. */
+function kept(before: AgentPayRow | undefined, mode: Mode, developerId: string | undefined): Partial<AgentPayRow> {
+  if (!before) return { lastSuccessAt: null, lastFailureAt: null, lastFailure: null, skills: {} };
+  if (before.mode === mode && (developerId ?? before.developerId) === before.developerId) return before;
+  const { keyId: _, sealed: __, fingerprint: ___, developerId: former, ...rest } = before;
+  return before.mode === mode ? { ...rest, developerId: former } : rest;
 }
 
 async function read(tx: ReadTx, project: string): Promise<AgentPayRow> {

@@ -49,7 +49,8 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
       return order && tx.skillOrders.find({ orderNo: order.orderNo, agentTradeNo: tradeNo });
     });
     if (proven) return proven.orderNo;
-    const { agents } = (await channels.forNew(project, 'alipay')).channel;
+    const { channel, mode, account } = await channels.forNew(project, 'alipay');
+    const { agents } = channel;
     if (!agents) throw invalid('is not taken here: the project has no service id for agents');
     const said = await agents.verify(proof);
     if (said.kind === 'unknown') {
@@ -58,6 +59,8 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     }
     if (said.kind === 'refused') throw invalid(`was refused by Alipay (${said.code})`);
     const { order, skill } = await pairOf(said.orderNo, caller);
+    // What one account says of its mode says nothing about an order of another.
+    if (order.mode !== mode || order.account !== account) throw invalid('is of another account');
     if (order.payWay !== 'alipay' || said.resourceId !== skill.resource) throw invalid('is of another resource');
     checkpoint('agent.verified');
     const { channelNo, amount, at } = said;

@@ -54,6 +54,8 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
 
   return async (caller, outTradeNo, request, call) => {
     const stored = await store.read((tx) => readPair(tx, outTradeNo, caller));
+    // What the simulator was paid buys nothing where it does not count.
+    if (stored.order.mode === 'simulator') await ports.channels.forOrder(stored.order);
     requireSameBody(stored, request);
     // A proof of something else is refused; whether it was paid the channel says.
     const fault = firstFault(call, stored, now());

@@ -10,7 +10,7 @@ export interface SigningKeys {
   ensure(mode: Mode): Promise<void>;
   /** A compact JWS of the claims; throws `changed_meanwhile` (409) when the mode was not ensured. `signer`: whose key it is, a DID. */
   sign(mode: Mode, typ: string, claims: object, signer?: string): Promise<string>;
-  /** All public keys ever used, the newest first (RFC 7517). */
+  /** All public keys ever used, the newest first (RFC 7517); those of the simulator only where it counts. */
   publicKeys(): Promise<{ keys: Record<string, unknown>[] }>;
 }
 
@@ -28,10 +28,13 @@ export function createSigningKeys({
   store,
   sealing,
   now,
+  simulated,
 }: {
   store: Store;
   sealing: Pick<Sealing, 'seal' | 'open'>;
   now: () => Date;
+  /** Whether orders of the simulator count. */
+  simulated: boolean;
 }): SigningKeys {
   const loaded = new Map<Mode, LoadedKey>();
   return {
@@ -55,7 +58,8 @@ export function createSigningKeys({
     },
     async publicKeys() {
       const rows = await store.read((tx) => tx.signingKeys.list({}, { orderBy: { createdAt: 'desc' } }));
-      return { keys: rows.map(({ publicJwk }) => publicJwk) };
+      const counting = rows.filter(({ mode }) => simulated || mode !== 'simulator');
+      return { keys: counting.map(({ publicJwk }) => publicJwk) };
     },
   };
 

@@ -205,6 +205,45 @@ test('a verify key that nobody trusts is a warning that names what to compare', 
   t.is(code, 0);
 });
 
+test('keys of another mode are named, and what a configuration lacks says whose there are', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('GET /.well-known/oauth-authorization-server', () => ({ body: {} }));
+  const channel = { project: 'default', enabled: true, mode: 'live' };
+  const lacks = { missing: ['alipay_public_key'] };
+  const elsewhere = [{ kind: 'alipay_public_key', mode: 'sandbox', account: '2021' }];
+  place.api.on('GET /api/v1/payment/config/list', () =>
+    list(
+      { ...channel, payWay: 'alipay', account: '2021', ...lacks, ofOtherAccounts: elsewhere },
+      { ...channel, payWay: 'wechat', account: '1900', enabled: false, missing: [] },
+    ),
+  );
+  const cert = { payWay: 'wechat', kind: 'wechat_public_key', account: '1900', isDefault: true, daysLeft: 3 };
+  place.api.on('POST /api/v1/certs/list', () =>
+    list(
+      { ...cert, id: 'cert_1', mode: 'simulator', trust: 'distrusted' },
+      { ...cert, id: 'cert_2', mode: 'sandbox', trust: 'trusted' },
+      { ...cert, id: 'cert_3', mode: 'live', trust: 'trusted', daysLeft: 300 },
+      { ...cert, id: 'cert_4', mode: 'simulator', kind: 'wechat_merchant_key', trust: null },
+    ),
+  );
+  const { findings } = await examine(place);
+  const named = findings.filter(({ detail }) => detail.includes('came with mode'));
+  t.deepEqual(
+    named.map(({ check, status, fix }) => [check, status, fix]),
+    [
+      ['wechat', 'degraded', 'payctl cert delete cert_1'],
+      ['wechat', 'degraded', 'payctl cert delete cert_2'],
+    ],
+  );
+  t.regex(named[0]!.detail, /cert_1 came with mode simulator, the channel is in mode live: it is not trusted/);
+  t.false(
+    findings.some(({ detail }) => detail.includes('expires')),
+    'only of accounts in use',
+  );
+  t.regex(findings.find(({ check }) => check === 'alipay')!.detail, /alipay_public_key of sandbox 2021/);
+});
+
 test('Debug on prod is found', async (t) => {
   const place = await makePlace('prod');
   t.teardown(() => place.close());

@@ -150,7 +150,7 @@ test('bootstrap apply refuses unknown keys and a secret file that exists, before
   t.deepEqual(database.admins, []);
 });
 
-test('admin reset-password and reset-second-factor --offline, keys rotate, server migrate and backup', async (t) => {
+test('admin reset-password and reset-second-factor --offline, cert distrust --offline, keys rotate, server migrate and backup', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
   const database = fakeOffline({ admins: ['alice'] });
@@ -177,6 +177,22 @@ test('admin reset-password and reset-second-factor --offline, keys rotate, serve
     rewrapped: 3,
   });
   t.is((await place.payctl(['keys', 'rotate'], { openOffline })).code, 2);
+  database.distrusted.push({
+    id: 'cert_9',
+    project: 'default',
+    payWay: 'alipay',
+    kind: 'alipay_public_key',
+    mode: 'simulator',
+    trusted: false,
+  });
+  const distrust = ['cert', 'distrust', '--offline', '--json'];
+  t.is((await place.payctl(distrust, { openOffline })).code, 2, 'it has to be confirmed');
+  t.like(JSON.parse((await place.payctl([...distrust, '-y'], { openOffline })).stdout), [{ id: 'cert_9' }]);
+  for (const wrong of [
+    ['cert', 'distrust', '-y'],
+    ['cert', 'distrust', 'cert_9', '--offline', '-y'],
+  ])
+    t.is((await place.payctl(wrong, { openOffline })).code, 2, 'an id, or all of other modes');
   t.is((await place.payctl(['server', 'migrate', '--json'], { openOffline })).code, 0);
   t.is((await place.payctl(['server', 'backup', 'copy.tar', '--json'], { openOffline })).code, 0);
   t.is((await place.payctl(['server', 'backup', 'contexts.json'], { openOffline })).code, 2, 'never over a file');

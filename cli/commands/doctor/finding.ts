@@ -83,10 +83,14 @@ export function channelName(project: string, payWay: string): string {
 
 /** A key that verifies nothing in the mode of its channel, and is better gone. */
 export function otherMode({ id, project, payWay, kind, mode, present, trusted }: OtherModeKey): Finding {
-  const where = trusted ? `verifies only orders of mode ${mode}` : `is not trusted, and verifies nothing`;
+  const name = channelName(project, payWay);
+  const what = `${kind} ${id} came with mode ${mode}`;
+  if (mode === present)
+    return degraded(name, `${what}, which does not count here, and is still trusted`, 'payctl cert distrust --offline');
+  const verifies = trusted ? `it verifies orders of mode ${mode} only` : 'it is not trusted, and verifies nothing';
   return degraded(
-    channelName(project, payWay),
-    `${kind} ${id} came with mode ${mode}: it ${where}; the channel is ${present}`,
+    name,
+    `${what}, the channel is in mode ${present}: ${verifies}`,
     `payctl cert delete ${id}${inProject(project)}`,
   );
 }

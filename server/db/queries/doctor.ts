@@ -63,17 +63,24 @@ export function skillHandlers(tx: ReadTx): Promise<HandlerFact[]> {
   );
 }
 
-/** What came with the simulator or, beside a live configuration, the sandbox. */
-export function keysOfOtherModes(tx: ReadTx, verifying: readonly string[]): Promise<OtherModeFact[]> {
+/**
+ * What came with the simulator or, beside a live configuration, the sandbox. Where the simulator does not count also what is trusted
+ * of its own configuration.
+ */
+export function keysOfOtherModes(
+  tx: ReadTx,
+  verifying: readonly string[],
+  simulated: boolean,
+): Promise<OtherModeFact[]> {
   return tx.sql<OtherModeFact>(
     `select k.id::text as id, k.project, k.pay_way as "payWay", k.kind, k.mode, c.mode as present, k.trusted_at is not null as trusted
        from certs k
        left join channel_states s on s.project = k.project and s.pay_way = k.pay_way
        left join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
       where k.deleted_at is null and k.kind = any(?::text[])
-        and ((k.mode = 'simulator' and c.mode <> 'simulator') or (k.mode = 'sandbox' and c.mode = 'live'))
+        and ((k.mode = 'simulator' and (c.mode <> 'simulator' or (not ?::boolean and k.trusted_at is not null))) or (k.mode = 'sandbox' and c.mode = 'live'))
       order by k.project, k.pay_way, k.kind, k.created_at`,
-    [arrayText(verifying)],
+    [arrayText(verifying), simulated],
   );
 }
 

@@ -1,17 +1,9 @@
-import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OfferEntry } from '../../db/entities/skillpay.ts';
-import type { Mode, PayWay } from '../../payments/channel.ts';
+import type { Mode } from '../../payments/channel.ts';
 import { digest } from '../../payments/idempotency.ts';
 import { exponentOf } from '../../payments/money.ts';
 import { payUrlOf } from '../entries.ts';
 import type { SkillPair } from '../pair.ts';
-
-/** What offers called a network before its mode stood there: offers of that time are still redeemed. */
-const FORMER_NETWORKS: Readonly<Record<PayWay, string>> = {
-  wechat: 'wechat:cn',
-  alipay: 'alipay:cn',
-  paypal: 'paypal:us',
-};
 
 /** The network of an entry: its channel, and whether real money moves there. */
 export function networkOf({ payWay, mode }: OfferEntry): string {
@@ -62,12 +54,5 @@ function termsOfEntry(pair: SkillPair, entry: OfferEntry, publicUrl: string): Te
 /** Whether what the client accepted is what the offer asks for. */
 export function isOffered(accepted: unknown, pair: SkillPair, publicUrl: string): boolean {
   const sent = digest(accepted ?? null);
-  const terms = termsOf(pair, publicUrl);
-  return [...terms, formerTerms(terms[0], pair.order)].some((one) => one !== undefined && digest(one) === sent);
-}
-
-function formerTerms(terms: Terms | undefined, { payWay }: OrderRow): object | undefined {
-  if (!terms) return undefined;
-  const { mode: _, ...extra } = terms.extra;
-  return { ...terms, network: FORMER_NETWORKS[payWay], extra };
+  return termsOf(pair, publicUrl).some((one) => digest(one) === sent);
 }

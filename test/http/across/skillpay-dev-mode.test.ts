@@ -81,7 +81,7 @@ test('no path gives content without money', async (t) => {
   const shop = await service.merchant();
   await addSkill(service, { resource: { handler: 'static', content: 'the-paid-content' } });
   const outTradeNo = await offerSkill(shop);
-  const accepted = { scheme: 'exact', network: 'wechat:cn', amount: '0', asset: 'CNY', payTo: 'merchant' };
+  const accepted = { scheme: 'exact', network: 'wechat:simulator', amount: '0', asset: 'CNY', payTo: 'merchant' };
   const signature = (payload: object) =>
     Buffer.from(JSON.stringify({ x402Version: 2, accepted, payload })).toString('base64');
   const tries: Record<string, string>[] = [

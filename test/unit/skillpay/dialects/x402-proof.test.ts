@@ -4,7 +4,7 @@ import { isOutTradeNo } from '../../../../server/skillpay/dialects/number.ts';
 import { readProof } from '../../../../server/skillpay/dialects/x402-proof.ts';
 
 const outTradeNo = 'X20300101000000ABCDEFGHJK';
-const accepted = { scheme: 'exact', network: 'wechat:cn' };
+const accepted = { scheme: 'exact', network: 'wechat:live' };
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
 
 test('a proof names its order and what was accepted', (t) => {
