@@ -10,12 +10,17 @@ export function sealSecret(sealing: SecretSealing, clientId: string, secret: str
   return sealing.seal(place(clientId), secret);
 }
 
+/** A secret of the row of an app; throws SealBroken. */
+export function openSecret(sealing: SecretSealing, clientId: string, sealed: string): string {
+  return sealing.open(place(clientId), sealed);
+}
+
 /** The secrets that sign now, the newest first: two while the previous one is in its grace; throws SealBroken. */
 export function signingSecrets(sealing: SecretSealing, row: WebhookRow, now: Date): string[] {
   const sealed = [row.sealedSecret];
   if (row.previousSealedSecret !== null && row.previousExpiresAt !== null && row.previousExpiresAt > now)
     sealed.push(row.previousSealedSecret);
-  return sealed.map((one) => sealing.open(place(row.clientId), one));
+  return sealed.map((one) => openSecret(sealing, row.clientId, one));
 }
 
 /** A webhook row that has nothing but a secret. */

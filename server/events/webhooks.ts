@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { WebhookRow } from '../db/entities/events.ts';
 import { type DeliveryFilter, listDeliveries, withTries } from '../db/queries/deliveries.ts';
 import type { Position } from '../db/queries/orders.ts';
@@ -8,7 +8,7 @@ import type { Actor } from '../identity/ports.ts';
 import { attempt, isSuccess, type Message } from './attempt.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { EventPorts } from './ports.ts';
-import { bareWebhook, sealSecret, signingSecrets } from './secrets.ts';
+import { bareWebhook, openSecret, sealSecret, signingSecrets } from './secrets.ts';
 import { newWebhookSecret } from './sign.ts';
 import { viewDelivery, viewWebhook } from './view.ts';
 
@@ -18,6 +18,17 @@ export interface WebhookChange {
   types?: string[] | undefined;
   enabled?: boolean | undefined;
 }
+
+/** How a signing secret is replaced. */
+export interface SecretRotation {
+  graceSeconds: number;
+  /** Only makes the new secret: nothing ends before it comes back as `secret`. */
+  prepare?: boolean | undefined;
+  secret?: string | undefined;
+}
+
+/** How long a prepared secret is waited for. */
+const PREPARED_MS = 15 * 60_000;
 
 /** There is no url to send to (409). */
 export class WebhookNotConfigured extends Conflict {
@@ -47,25 +58,34 @@ export function webhookOperations(ports: EventPorts) {
         return { created: !before, webhook: { ...viewWebhook(row, now()), ...(secret ? { secret } : {}) } };
       }),
 
-    /** A new secret, shown once; during the grace the old one signs too. */
-    rotateSecret: (actor: Actor, clientId: string, graceSeconds: number) =>
+    /**
+     * A new secret, shown once; during the grace the old one signs too. A prepared one signs beside the present one, and takes
+     * its place when it comes back.
+     */
+    rotateSecret: (actor: Actor, clientId: string, { graceSeconds, prepare, secret: given }: SecretRotation) =>
       store.transaction(async (tx) => {
         await requireApp(tx, clientId);
-        const secret = newWebhookSecret();
+        const secret = given ?? newWebhookSecret();
         const at = now();
         const before = await tx.webhooks.lock({ clientId });
+        if (given !== undefined && before && isSecret(before, 'sealedSecret', given))
+          return { ...viewWebhook(before, at), secret };
+        if (given !== undefined) requirePrepared(before, given, at);
+        const sealed = sealSecret(sealing, clientId, secret);
         const rotated: WebhookRow = before
           ? {
               ...before,
-              sealedSecret: sealSecret(sealing, clientId, secret),
+              sealedSecret: sealed,
               previousSealedSecret: graceSeconds > 0 ? before.sealedSecret : null,
               previousExpiresAt: graceSeconds > 0 ? new Date(at.getTime() + graceSeconds * 1000) : null,
               updatedAt: at,
             }
           : bareWebhook(sealing, clientId, secret, at);
-        if (before) await tx.webhooks.update({ clientId }, rotated);
-        else await tx.webhooks.insert(rotated);
-        await audit(tx, actor, 'webhook.rotate-secret', before, rotated);
+        const waiting = { previousSealedSecret: sealed, previousExpiresAt: new Date(at.getTime() + PREPARED_MS) };
+        const stored: WebhookRow = before && prepare ? { ...before, ...waiting, updatedAt: at } : rotated;
+        if (before) await tx.webhooks.update({ clientId }, stored);
+        else await tx.webhooks.insert(stored);
+        await audit(tx, actor, prepare ? 'webhook.prepare-secret' : 'webhook.rotate-secret', before, stored);
         return { ...viewWebhook(rotated, at), secret };
       }),
 
@@ -145,6 +165,17 @@ export function webhookOperations(ports: EventPorts) {
         return viewDelivery(story ?? { delivery, type: event.type, tries: [] });
       }),
   };
+
+  function isSecret(row: WebhookRow, column: 'sealedSecret' | 'previousSealedSecret', secret: string): boolean {
+    const sealed = row[column];
+    return sealed !== null && hash('sha256', openSecret(sealing, row.clientId, sealed)) === hash('sha256', secret);
+  }
+
+  function requirePrepared(row: WebhookRow | undefined, secret: string, at: Date): void {
+    const waits = row?.previousExpiresAt !== null && row?.previousExpiresAt !== undefined && row.previousExpiresAt > at;
+    if (waits && isSecret(row, 'previousSealedSecret', secret)) return;
+    throw new Conflict('changed_meanwhile', 'The prepared secret has expired, or another rotation took its place.');
+  }
 
   function audit(tx: Tx, actor: Actor, action: string, before: WebhookRow | undefined, after: WebhookRow) {
     const shown = (row: WebhookRow) => ({ url: row.url, types: row.types, enabled: row.enabled });

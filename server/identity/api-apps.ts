@@ -7,7 +7,7 @@ import { changedLimits, loosens } from './app-limits.ts';
 import { type Audit, by } from './audit.ts';
 import { exists } from './authenticators.ts';
 import type { Actor, AppFilter, IdentityQueries } from './ports.ts';
-import { newClientSecret } from './secrets.ts';
+import { hashSecret, newClientSecret, secretMatches } from './secrets.ts';
 
 /** What the operations on applications need. */
 export interface ApiAppPorts {
@@ -21,8 +21,15 @@ export interface ApiAppPorts {
 /** How a secret is replaced; without grace the old one and every live token die at once. */
 export interface Rotation {
   graceSeconds: number;
-  revokeTokens?: boolean;
+  revokeTokens?: boolean | undefined;
+  /** Only makes the new secret: nothing ends before it comes back as `secret`. */
+  prepare?: boolean | undefined;
+  /** The secret that was prepared, by which its receiver shows to have it. */
+  secret?: string | undefined;
 }
+
+/** How long a prepared secret is waited for. */
+const PREPARED_MS = 15 * 60_000;
 
 /** The operations on API applications; those of the console are not among them. */
 export interface ApiApps {
@@ -60,9 +67,16 @@ export function createApiApps(ports: ApiAppPorts): ApiApps {
         return { enabled: wanted, generation: app.generation + (app.enabled && !wanted ? 1 : 0) };
       }),
     async rotateSecret(actor, clientId, rotation) {
-      const secret = newClientSecret();
-      const app = await change(actor, clientId, 'app.rotate-secret', (row) => rotated(row, secret, rotation, now()));
-      return { app, secret };
+      const { prepare, secret = newClientSecret() } = rotation;
+      let after: Partial<ApiAppRow> = {};
+      const app = await change(actor, clientId, prepare ? 'app.prepare-secret' : 'app.rotate-secret', (row) => {
+        const at = now();
+        if (rotation.secret !== undefined && secretMatches(secret, row.secretHash)) return (after = {});
+        if (rotation.secret !== undefined) requirePrepared(row, secret, at);
+        after = rotated(row, secret, rotation, at);
+        return prepare ? prepared(secret, at) : after;
+      });
+      return { app: { ...app, ...after }, secret };
     },
     revokeTokens: (actor, clientId) =>
       change(actor, clientId, 'app.revoke-tokens', ({ generation }) => ({ generation: generation + 1 })),
@@ -134,6 +148,17 @@ function rotated(app: ApiAppRow, secret: string, { graceSeconds, revokeTokens }:
   if (graceSeconds === 0) return { ...fresh, generation };
   const previousSecretExpiresAt = new Date(at.getTime() + graceSeconds * 1000);
   return { ...fresh, generation, previousSecretHash: app.secretHash, previousSecretExpiresAt };
+}
+
+/** It has the place of a previous secret, so that it can be tried before it counts. */
+function prepared(secret: string, at: Date) {
+  return { previousSecretHash: hashSecret(secret), previousSecretExpiresAt: new Date(at.getTime() + PREPARED_MS) };
+}
+
+function requirePrepared({ previousSecretHash, previousSecretExpiresAt }: ApiAppRow, secret: string, at: Date): void {
+  const waits = previousSecretExpiresAt !== null && previousSecretExpiresAt > at;
+  if (waits && previousSecretHash !== null && secretMatches(secret, previousSecretHash)) return;
+  throw new Conflict('changed_meanwhile', 'The prepared secret has expired, or another rotation took its place.');
 }
 
 async function requireUnused(tx: Tx, clientId: string): Promise<void> {

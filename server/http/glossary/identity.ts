@@ -66,6 +66,7 @@ export const identityWords: Glossary = {
   perDay: ['Most that may be placed in a day, in major units; null = any amount.', 1000],
   perMonth: ['Most that may be placed in a month, in major units; null = any amount.', null],
   perOrder: ['Most that one order may have, in major units; null = any amount.', 50],
+  prepare: ['Whether the new secret only comes into being, to take effect when it is sent as `secret`.', false],
   previousHash: ['Hash of the entry before.', 'a948904f2f0f479b8f8197694b30184b0d2ed1c1cd2a1ec0fb85d299a192a447'],
   previousSecretExpiresAt: ['Until when the former secret works, RFC 3339 UTC; null = it does not.', null],
   projects: ['Codes of the only projects that the account reaches; null = all.', null],

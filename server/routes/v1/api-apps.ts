@@ -4,9 +4,17 @@ import { endpoint } from '../../http/endpoint.ts';
 import type { WithSecret } from '../../identity/api-app-row.ts';
 import type { ApiApps } from '../../identity/api-apps.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { DELETE_APP_ERRORS, WRITE_APP_ERRORS } from '../wire/errors.ts';
+import { DELETE_APP_ERRORS, ROTATE_APP_ERRORS, WRITE_APP_ERRORS } from '../wire/errors.ts';
 import { Code, Flag, Id, Paging, SafeText } from '../wire/fields.ts';
-import { actorOf, ApiApp, ApiAppWithSecret, AppSettingsInput, presentApp, Toggle } from '../wire/identity.ts';
+import {
+  actorOf,
+  ApiApp,
+  ApiAppWithSecret,
+  AppSettingsInput,
+  PreparedSecret,
+  presentApp,
+  Toggle,
+} from '../wire/identity.ts';
 import { page } from '../wire/page.ts';
 
 const ByClientId = z.object({ client_id: Id });
@@ -16,7 +24,11 @@ const NewApp = AppSettingsInput.extend({
 const AppChange = AppSettingsInput.partial().meta({ id: 'ApiAppChange' });
 
 const Rotation = z
-  .object({ graceSeconds: z.int().min(0).max(604_800).default(0), revokeTokens: z.boolean().optional() })
+  .object({
+    graceSeconds: z.int().min(0).max(604_800).default(0),
+    revokeTokens: z.boolean().optional(),
+    ...PreparedSecret,
+  })
   .optional()
   .meta({ id: 'SecretRotation' });
 
@@ -173,7 +185,9 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *     summary: Rotate the client secret
    *     description: >-
    *       The response contains the new secret, shown only once. Without a grace period the old secret and all live tokens are
-   *       revoked immediately; with one the old secret stays valid until `previousSecretExpiresAt`.
+   *       revoked immediately; with one the old secret stays valid until `previousSecretExpiresAt`. With `prepare` nothing ends
+   *       yet: the new secret works beside the old one for 15 minutes (in the place of one from an earlier rotation), and takes
+   *       its place when the same request comes with it as `secret`. So no secret ends before its successor has been stored.
    *     requestBody:
    *       content:
    *         application/json:
@@ -187,7 +201,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
         params: ByClientId,
         body: Rotation,
         returns: ApiAppWithSecret,
-        errors: WRITE_APP_ERRORS,
+        errors: ROTATE_APP_ERRORS,
       },
       async ({ params, body, caller, request }) => {
         if ((await apiApps.get(params.client_id)).trusted) requireConfirmed(caller, 'where-live');

@@ -2,15 +2,15 @@ import { z } from 'zod';
 import type { WebhookOperations } from '../../events/webhooks.ts';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { SEND_EVENT_ERRORS, SET_WEBHOOK_ERRORS } from '../wire/errors.ts';
+import { ROTATE_WEBHOOK_ERRORS, SEND_EVENT_ERRORS, SET_WEBHOOK_ERRORS } from '../wire/errors.ts';
 import { Delivery, Webhook, WebhookInput } from '../wire/events.ts';
 import { Id, Paging } from '../wire/fields.ts';
-import { actorOf } from '../wire/identity.ts';
+import { actorOf, PreparedSecret } from '../wire/identity.ts';
 import { pageOf } from '../wire/order-page.ts';
 
 const ByClientId = z.object({ client_id: Id });
 const Rotation = z
-  .object({ graceSeconds: z.int().min(0).max(604_800).default(0) })
+  .object({ graceSeconds: z.int().min(0).max(604_800).default(0), ...PreparedSecret })
   .optional()
   .meta({ id: 'WebhookSecretRotation' });
 const DeliveriesQuery = z.object({
@@ -78,7 +78,10 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *     tags: [Webhooks]
    *     operationId: rotateWebhookSecret
    *     summary: Rotate the signing secret
-   *     description: The response contains the new secret, shown only once. During the grace period every message is signed with both secrets.
+   *     description: >-
+   *       The response contains the new secret, shown only once. During the grace period every message is signed with both secrets.
+   *       With `prepare` nothing ends yet: for 15 minutes messages are signed with both (and no more with one from an earlier
+   *       rotation), and the new secret takes effect when the same request comes with it as `secret`.
    *     requestBody:
    *       content:
    *         application/json:
@@ -87,9 +90,15 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
   router.post(
     '/api/v1/api-apps/:client_id/webhook/rotate-secret',
     endpoint(
-      { auth: { admin: 'admin', reach: 'app' }, params: ByClientId, body: Rotation, returns: Webhook },
+      {
+        auth: { admin: 'admin', reach: 'app' },
+        params: ByClientId,
+        body: Rotation,
+        returns: Webhook,
+        errors: ROTATE_WEBHOOK_ERRORS,
+      },
       ({ params, body, caller, request }) =>
-        webhooks.rotateSecret(actorOf(caller, request), params.client_id, body?.graceSeconds ?? 0),
+        webhooks.rotateSecret(actorOf(caller, request), params.client_id, body ?? { graceSeconds: 0 }),
     ),
   );
 

@@ -201,6 +201,8 @@ export const CHANGE_ADMIN_ERRORS: Errors = ['last_admin', 'login_busy'];
 export const END_ADMIN_ERRORS: Errors = ['last_admin'];
 /** Creating, changing or rotating an application: one that is trusted can configure channels. */
 export const WRITE_APP_ERRORS: Errors = ['password_confirmation_required'];
+/** Rotating its secret in two steps. */
+export const ROTATE_APP_ERRORS: Errors = [...WRITE_APP_ERRORS, 'changed_meanwhile'];
 /** Deleting an application. */
 export const DELETE_APP_ERRORS: Errors = ['in_use'];
 /** Getting an access token; RFC 6749 has these codes. */
@@ -216,6 +218,8 @@ export const REVOKE_TOKEN_ERRORS: Errors = ['invalid_request', 'invalid_client',
 
 /** Setting a webhook. */
 export const SET_WEBHOOK_ERRORS: Errors = ['changed_meanwhile'];
+/** Rotating its secret in two steps. */
+export const ROTATE_WEBHOOK_ERRORS: Errors = ['changed_meanwhile'];
 /** Sending a test message, or an event again. */
 export const SEND_EVENT_ERRORS: Errors = ['webhook_not_configured'];
 /** Asking whether the database answers. */

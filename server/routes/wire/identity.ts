@@ -125,6 +125,12 @@ export const ApiApp = z
   })
   .meta({ id: 'ApiApp' });
 
+/** The two steps of a rotation that ends nothing before the new secret has been stored. */
+export const PreparedSecret = {
+  prepare: z.boolean().optional().describe('Only makes the new secret; nothing ends before it comes back as `secret`.'),
+  secret: z.string().min(1).max(128).optional().describe('The prepared secret, which takes effect with this request.'),
+};
+
 /** An application with the secret that it just got; shown once. */
 export const ApiAppWithSecret = ApiApp.extend({ client_secret: z.string() }).meta({ id: 'ApiAppWithSecret' });
 

@@ -134,6 +134,53 @@ test.serial(
   },
 );
 
+test.serial('a prepared secret ends nothing until it comes back, and then does what the rotation says', async (t) => {
+  let time = Date.now();
+  const app = await identityApp(t, { now: () => new Date(time) });
+  const admin = await app.login();
+  const { client_id, client_secret, token } = await appWithToken(app, admin);
+  const path = `${base}/${client_id}`;
+  const rotate = (body?: object) => app.call('POST', `${path}/rotate-secret`, { token: admin, body });
+  const works = async (secret: string) => {
+    const body = { grant_type: 'client_credentials', client_id, client_secret: secret };
+    return (await app.call('POST', '/oauth/token', { body })).status === 200;
+  };
+  const alive = async () => (await app.call('GET', '/api/v2/me', { token })).status === 200;
+  const prepare = async (more = {}) => (await rotate({ ...more, prepare: true })).body.data;
+
+  const lost = await prepare();
+  t.is(lost.previousSecretExpiresAt, null, 'what it will be');
+  const { secretHint } = (await app.call('GET', path, { token: admin })).body.data;
+  t.true(secretHint.endsWith(client_secret.slice(-4)), 'the old one is still the one');
+  const stored = await prepare();
+  t.deepEqual(
+    [await works(client_secret), await works(lost.client_secret), await works(stored.client_secret), await alive()],
+    [true, false, true, true],
+  );
+  refused(t, await rotate({ secret: lost.client_secret }), 409, 'changed_meanwhile');
+  const done = (await rotate({ secret: stored.client_secret })).body.data;
+  t.is(done.client_secret, stored.client_secret);
+  t.deepEqual(
+    [await works(client_secret), await works(stored.client_secret), await alive()],
+    [false, true, false],
+    'without grace the old secret and its tokens end',
+  );
+  t.is((await rotate({ secret: stored.client_secret })).status, 200, 'the same request again changes nothing');
+
+  const next = await prepare({ graceSeconds: 60 });
+  t.is(Date.parse(next.previousSecretExpiresAt), time + 60_000);
+  time += 1000;
+  await rotate({ graceSeconds: 60, secret: next.client_secret });
+  t.deepEqual([await works(stored.client_secret), await works(next.client_secret)], [true, true]);
+  time += 60_000;
+  t.deepEqual([await works(stored.client_secret), await works(next.client_secret)], [false, true]);
+
+  const late = await prepare();
+  time += 15 * 60_000;
+  refused(t, await rotate({ secret: late.client_secret }), 409, 'changed_meanwhile');
+  t.deepEqual([await works(late.client_secret), await works(next.client_secret)], [false, true]);
+});
+
 test.serial('disabling refuses tokens and ends live ones, enabling does not bring them back', async (t) => {
   const admin = await app.login();
   const { client_id, client_secret, token } = await appWithToken(app, admin);

@@ -91,6 +91,33 @@ test.serial('a new signing secret is shown once', async (t) => {
   t.is((await admin('GET', hook)).body.data.secret, undefined);
 });
 
+test.serial('a prepared signing secret signs beside the old one until it takes its place', async (t) => {
+  const receiver = await startReceiver(t);
+  const hook = hookOf(await file.shop());
+  const { secret: old } = (await admin('PUT', hook, { url: receiver.url })).body.data;
+  const rotate = (body: object) => admin('POST', `${hook}/rotate-secret`, body);
+  const verifies = async (...secrets: string[]) => {
+    await admin('POST', `${hook}/test`);
+    const { body, headers } = receiver.received.at(-1)!;
+    return secrets.map((secret) => {
+      try {
+        return Boolean(new Webhook(secret).verify(body, headers as Record<string, string>));
+      } catch {
+        return false;
+      }
+    });
+  };
+  const lost = (await rotate({ prepare: true })).body.data.secret;
+  const stored = (await rotate({ prepare: true })).body.data;
+  t.is(stored.previousSecretExpiresAt, null);
+  t.deepEqual(await verifies(old, lost, stored.secret), [true, false, true]);
+  refused(t, await rotate({ secret: lost }), 409, 'changed_meanwhile');
+  t.is((await rotate({ secret: stored.secret })).body.data.secret, stored.secret);
+  t.deepEqual(await verifies(old, stored.secret), [false, true]);
+  t.is((await rotate({ secret: stored.secret })).status, 200);
+  refused(t, await rotate({ secret: old }), 409, 'changed_meanwhile');
+});
+
 test.serial(
   'types choose what is sent, a disabled webhook gets nothing, and what waited for it is cancelled',
   async (t) => {
