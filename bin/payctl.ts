@@ -7,7 +7,7 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 24 || (major === 24 && minor < 15)) {
   process.stderr.write(`payctl needs Node.js 24.15 or newer; this is ${process.versions.node}.\n`);
   process.exitCode = 1;
-} else if (!(await answerAtOnce(process.argv.slice(2)))) {
+} else if (!(await answerAtOnce(process.argv.slice(2)).catch(outputLost))) {
   // Below the user's own folder: what others could write to is never run as code.
   const cache =
     process.env['NODE_COMPILE_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'payctl');
@@ -36,10 +36,22 @@ async function answerAtOnce(argv: readonly string[]): Promise<boolean> {
   const last = argv.at(-1) ?? '--help';
   if (argv.length === 1 && (last === '--version' || last === '-V')) {
     const { packageVersion } = await import('../cli/version.ts');
-    process.stdout.write(`${packageVersion()}\n`);
+    const { OutputLost, writeWhole } = await import('../cli/whole-write.ts');
+    process.stdout.on('error', () => {});
+    await writeWhole(process.stdout, `${packageVersion()}\n`).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw new OutputLost(error);
+    });
     return true;
   }
   if (last !== '--help' && last !== '-h') return false;
   const { helpAtOnce } = await import('../cli/at-once.ts');
   return helpAtOnce(argv, { stdout: process.stdout, env: process.env });
+}
+
+/** The one failure of what is answered at once. */
+function outputLost(error: Error): true {
+  process.stderr.on('error', () => {});
+  process.stderr.write(`error: ${error.message}\n`);
+  process.exitCode = 1;
+  return true;
 }

@@ -32,8 +32,8 @@ export interface Context {
   /** Makes every change: target line, confirmation, --dry-run. */
   readonly change: MakeChange;
   target(): Promise<Target>;
-  /** Filled once the target is known: what an error names. */
-  readonly known: { target?: Target };
+  /** What an error names: the target, once it is known, and the change that was made. */
+  readonly known: { target?: Target; done?: string };
   /** A stand-in for the server's code in tests; otherwise it is loaded when needed. */
   readonly openOffline: ((input: OfflineInput) => Promise<Offline>) | undefined;
   /** A stand-in for the service in tests. */
@@ -110,7 +110,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     async () => loginCommand(await target()),
     async (refusal) => confirmPassword({ prompts, api, login: loginCommand(await target()) }, refusal),
   );
-  const change = createGuard({ terminal, print, prompts, api, target });
+  const change = createGuard({ terminal, print, prompts, api, target, known });
   return {
     flags,
     terminal,

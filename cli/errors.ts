@@ -70,6 +70,9 @@ export class Cancelled extends CliError {
   }
 }
 
+/** The code of a secret that was made, could not be written anywhere, and is shown only once. */
+export const SECRET_LOST = 'secret_lost';
+
 /** For what is asked again and again: no answer while the server cannot be reached; other failures are thrown. */
 export function onlyUnreachable(error: unknown): undefined {
   if (error instanceof CliError && error.exitCode === EXIT.tryAgain) return undefined;

@@ -7,6 +7,7 @@ import { Cancelled, CliError, EXIT, networkCause } from './errors.ts';
 import { reserveStream, type ReservedStream } from './files.ts';
 import { choice } from './options.ts';
 import { withSpinner, type Spinner } from './spinner.ts';
+import { OutputLost } from './whole-write.ts';
 
 /** The flags of an export. */
 export interface ExportFlags {
@@ -53,6 +54,7 @@ async function copy(
       spinner.text = `Exporting  ${lines} lines  ${(bytes / 1e6).toFixed(1)} MB`;
     }
   } catch (error) {
+    if (error instanceof OutputLost || error instanceof CliError) throw error;
     throw exportBroken(terminal.signal, lines, error);
   }
   return lines;

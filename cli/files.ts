@@ -2,6 +2,7 @@ import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { CliError, EXIT, UsageError, codeOf } from './errors.ts';
+import { writeFault } from './whole-write.ts';
 
 /** Makes a folder that only its owner can enter. */
 export async function ensurePrivateFolder(folder: string): Promise<void> {
@@ -10,7 +11,7 @@ export async function ensurePrivateFolder(folder: string): Promise<void> {
 
 /** Replaces a file in one step: a new file (0600) beside it, synced, then renamed over it. */
 export async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = await writeBeside(path, text);
+  const temporary = await writeBeside(path, text).catch(refusedAt(path));
   try {
     await rename(temporary, path);
   } catch (error) {
@@ -19,13 +20,16 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-/** A file that does not exist yet but surely can be made; nothing is visible under its name until `commit`. */
+/** A file that does not exist yet but surely can be written; nothing is visible under its name until `commit`. */
 export interface ReservedFile {
   commit(text: string): Promise<void>;
   discard(): Promise<void>;
 }
 
-/** Proves that a new file can be written at `path`, before anything is done that it must record. Refuses an existing one. */
+/** As many bytes as the longest secret has room in. */
+const ROOM = 16 * 1024;
+
+/** Keeps room for a new file at `path`, before anything is done that it must record. Refuses an existing one. */
 export async function reserveFile(path: string): Promise<ReservedFile> {
   if (await exists(path))
     throw new UsageError(
@@ -33,12 +37,15 @@ export async function reserveFile(path: string): Promise<ReservedFile> {
       'choose another file name',
       'file_exists',
     );
-  const temporary = await writeBeside(path, '').catch((error: unknown) => {
-    throw new CliError('file_denied', EXIT.usage, `Cannot write to ${path}.`, {
-      cause: error,
-      hint: 'choose a directory that you can write to',
+  const temporary = await writeBeside(path, ' '.repeat(ROOM))
+    .catch(refusedAt(path))
+    .catch((error: unknown) => {
+      if (error instanceof CliError) throw error;
+      throw new CliError('file_denied', EXIT.usage, `Cannot write to ${path}.`, {
+        cause: error,
+        hint: 'choose a directory that you can write to',
+      });
     });
-  });
   return {
     async commit(text) {
       await writeInto(temporary, text);
@@ -68,9 +75,9 @@ export async function reserveStream(path: string): Promise<ReservedStream> {
     isOpen = false;
   };
   return {
-    write: async (part) => void (await file.writeFile(part)),
+    write: (part) => file.writeFile(part).catch(refusedAt(path)),
     async commit() {
-      await file.sync();
+      await file.sync().catch(refusedAt(path));
       await close();
       await link(temporary, path);
       await rm(temporary, { force: true });
@@ -88,16 +95,39 @@ async function writeBeside(path: string, text: string): Promise<string> {
   try {
     await file.writeFile(text);
     await file.sync();
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
   } finally {
     await file.close();
   }
   return temporary;
 }
 
+/** Says which file has no room; other failures stay what they are. */
+function refusedAt(path: string): (error: unknown) => never {
+  return (error) => {
+    const fault = writeFault(error);
+    if (fault === undefined) throw error;
+    throw new CliError('file_not_written', EXIT.failed, `Cannot write to ${path}: ${fault}.`, {
+      cause: error,
+      hint: 'make room or choose another place, then run it again',
+    });
+  };
+}
+
+/** Proves that a file could be replaced by one of as many bytes. */
+export async function proveRoom(path: string, bytes: number): Promise<void> {
+  await rm(await writeBeside(path, ' '.repeat(bytes)).catch(refusedAt(path)), { force: true });
+}
+
+/** Over the blanks that keep the room, of which none are left. */
 async function writeInto(path: string, text: string): Promise<void> {
+  const bytes = Buffer.from(text);
   const file = await open(path, 'r+');
   try {
-    await file.writeFile(text);
+    await file.writeFile(bytes);
+    await file.truncate(bytes.length);
     await file.sync();
   } finally {
     await file.close();

@@ -1,11 +1,12 @@
 import { CommanderError, type Command } from 'commander';
-import { createContext, type Context, type GlobalFlags, type Overrides } from './context.ts';
-import { CliError, EXIT, UsageError } from './errors.ts';
+import { createContext, type Context, type ContextOf, type GlobalFlags, type Overrides } from './context.ts';
+import { CliError, EXIT, SECRET_LOST, UsageError } from './errors.ts';
 import { commandPath } from './help-page.ts';
 import { FORMATS, type Format } from './output.ts';
 import { buildProgram } from './program.ts';
 import { report } from './report.ts';
 import { createTerminal, type Streams, type Terminal } from './terminal.ts';
+import { OutputLost } from './whole-write.ts';
 
 /** Runs one command line and gives the exit code; writes nowhere but to the given streams. */
 export async function main(argv: readonly string[], streams: Streams, overrides: Overrides = {}): Promise<number> {
@@ -13,31 +14,56 @@ export async function main(argv: readonly string[], streams: Streams, overrides:
   const opened: { context?: Context; program?: Command } = {};
   const context = (): Context =>
     (opened.context ??= createContext(streams, readFlags(opened.program, streams), overrides));
-  try {
-    opened.program = await buildProgram(argv, early.out, context);
-    await opened.program.parseAsync(argv.length > 0 ? argv : ['--help'], { from: 'user' });
-    return EXIT.done;
-  } catch (failure) {
-    return await fail(failure, early, argv, opened);
-  }
+  const code = await run(argv, early, opened, context).then(
+    () => EXIT.done,
+    (failure: unknown) => fail(failure, early, argv, opened),
+  );
+  await early.err.flush();
+  // A notice that was lost stopped nothing, but is not to pass for a success.
+  return code === EXIT.done && early.err.fault ? EXIT.failed : code;
 }
 
-async function fail(
-  failure: unknown,
-  terminal: Terminal,
-  argv: readonly string[],
-  opened: { context?: Context; program?: Command },
-): Promise<number> {
-  if (terminal.out.closed) return EXIT.done;
-  if (failure instanceof CommanderError && failure.exitCode === 0) return EXIT.done;
+interface Opened {
+  context?: Context;
+  program?: Command;
+}
+
+/** Runs the command to its end: when all that it wrote has arrived. */
+async function run(argv: readonly string[], { out }: Terminal, opened: Opened, context: ContextOf): Promise<void> {
+  opened.program = await buildProgram(argv, out, context);
+  try {
+    await opened.program.parseAsync(argv.length > 0 ? argv : ['--help'], { from: 'user' });
+  } catch (failure) {
+    // So help and --version end.
+    if (!(failure instanceof CommanderError) || failure.exitCode !== 0) throw failure;
+  }
+  await out.flush();
+  if (out.fault) throw out.fault;
+}
+
+async function fail(failure: unknown, terminal: Terminal, argv: readonly string[], opened: Opened): Promise<number> {
+  const isLost = failure instanceof OutputLost || (failure instanceof CliError && failure.code === SECRET_LOST);
+  if (terminal.out.closed && !isLost) return EXIT.done;
   const error = failure instanceof CommanderError ? fromParser(failure, argv, opened.program) : failure;
   if (failure instanceof CommanderError && failure.code === 'commander.help')
     await showHelpOnStderr(terminal, argv, opened.program);
   const target = opened.context?.known.target;
   const place = target && `on ${target.context === null ? '' : `${target.context}  `}${target.server}`;
-  return report(terminal, withList(error, argv, opened.program), {
+  const done = opened.context?.known.done;
+  return report(terminal, withList(error instanceof OutputLost ? lost(error, done) : error, argv, opened.program), {
     json: wantsJson(argv, terminal.env),
     ...(place ? { target: place } : {}),
+  });
+}
+
+/** A change whose output was lost is told as made, so that it is not made twice. */
+function lost(fault: OutputLost, done: string | undefined): CliError {
+  const message = done === undefined ? fault.message : `${fault.message} The change was made: ${done}.`;
+  const hint = done === undefined ? 'make room or choose another place, then run it again' : 'do not repeat the change';
+  return new CliError('output_lost', EXIT.failed, message, {
+    cause: fault,
+    hint,
+    ...(done !== undefined && { extra: { done } }),
   });
 }
 

@@ -1,6 +1,7 @@
 import { CliError, EXIT, codeOf } from './errors.ts';
 import { visible } from './values.ts';
 import type { Terminal } from './terminal.ts';
+import { writeFault } from './whole-write.ts';
 
 /** The failure as the one JSON object that JSON mode puts on stderr. */
 export function errorDocument(error: CliError): { error: Record<string, unknown> } {
@@ -56,6 +57,12 @@ export function toCliError(failure: unknown): CliError {
   if (failure instanceof CliError) return failure;
   const code = codeOf(failure);
   const message = failure instanceof Error ? failure.message : String(failure);
+  const fault = writeFault(failure);
+  if (fault !== undefined)
+    return new CliError('file_not_written', EXIT.failed, `Cannot write the file: ${fault}.`, {
+      cause: failure,
+      hint: 'make room or choose another place, then run it again',
+    });
   if (code === 'ENOENT') return new CliError('file_not_found', EXIT.usage, message);
   if (code === 'EACCES' || code === 'EPERM') return new CliError('file_denied', EXIT.failed, message);
   return new CliError('unexpected', EXIT.failed, message, {

@@ -56,6 +56,8 @@ export interface GuardParts {
   prompts: Prompts;
   api: ApiClient;
   target(): Promise<Target>;
+  /** Gets the change that was made. */
+  known: { done?: string };
 }
 
 /** Makes the function through which every command changes the server. */
@@ -74,10 +76,12 @@ export function createGuard(parts: GuardParts): MakeChange {
     const { method, path, query, body, raw, headers, accept, silenceMs } = change;
     const send = (): Promise<Row> =>
       parts.api.data({ method, path, ...key, ...defined({ query, body, raw, headers, accept, silenceMs }) });
-    return withSpinner(parts.terminal.err, `${change.what} …`, (spinner) => {
+    const row = await withSpinner(parts.terminal.err, `${change.what} …`, (spinner) => {
       change.progress?.(spinner);
       return send();
     });
+    parts.known.done = change.what;
+    return row;
   };
 }
 

@@ -1,11 +1,12 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { UsageError } from './errors.ts';
+import { CliError, EXIT, SECRET_LOST, UsageError } from './errors.ts';
 import { reserveFile, type ReservedFile } from './files.ts';
 import type { Print } from './output.ts';
 import type { Prompts } from './prompts.ts';
 import type { Terminal } from './terminal.ts';
 import { plain, widest, type Row, type View } from './values.ts';
+import { writeFault } from './whole-write.ts';
 import { padTo } from './width.ts';
 
 const MOST_BYTES = 64 * 1024;
@@ -68,9 +69,15 @@ export async function takePassword(
 
 /** Where a new secret goes: decided, and proven possible, before it is made. */
 export interface SecretSink {
-  /** Delivers the object with its secret; afterwards nothing of the secret is kept. */
-  deliver(row: Row, view: View): Promise<void>;
-  /** Frees what was reserved when nothing was made. */
+  /** Delivers the object with its secret, as `keep` and `tell`. */
+  deliver(row: Row, view: View, again: string): Promise<void>;
+  /** Writes the secret; throws `secret_lost`, whose hint is `again`: the command that makes another one. */
+  keep(row: Row, view: View, again: string): Promise<void>;
+  /** Prints what `keep` did not. */
+  tell(row: Row, view: View): Promise<void>;
+  /** Takes back, as far as that can be, a secret that does not count. */
+  withdraw(): Promise<void>;
+  /** Frees what was reserved and not needed. */
   discard(): Promise<void>;
 }
 
@@ -86,10 +93,14 @@ export async function openSecretSink(
     return fileSink(await reserveFile(path), print, path, field);
   }
   const shown = !print.fields || print.fields.includes(field);
-  if (!quiet && shown && print.json) return { deliver: (row, view) => print.item(row, view), discard: async () => {} };
-  if (!quiet && shown && print.format === 'env') return envSink(print, field);
+  if (!quiet && shown && print.json) return outputSink(terminal, (row, view) => print.item(row, view));
+  if (!quiet && shown && print.format === 'env')
+    return outputSink(terminal, (row, view) =>
+      // Only what a program needs to log in: the id and the secret.
+      print.item(print.fields ? row : { [view.id]: row[view.id], [field]: row[field] }, view),
+    );
   if (!quiet && !print.fields && print.format === 'table' && terminal.out.isTerminal)
-    return boxSink(terminal, print, field);
+    return outputSink(terminal, (row, view) => showBox({ terminal, print }, row, view, field));
   throw new UsageError(
     'The secret is shown only once, and this output is not a safe place for it.',
     `add ${flag} FILE, -o json or -o env`,
@@ -97,37 +108,75 @@ export async function openSecretSink(
   );
 }
 
-/** Only what a program needs to log in: the id and the secret. */
-function envSink(print: Print, field: string): SecretSink {
+/** A secret on stdout. Even a reader that went away has lost it. */
+async function outputSink(terminal: Terminal, show: (row: Row, view: View) => Promise<void>): Promise<SecretSink> {
+  const { reserveOutput } = await import('./reserved-output.ts');
+  const reserved = await reserveOutput(terminal);
+  const keep: SecretSink['keep'] = async (row, view, again) => {
+    try {
+      await show(row, view);
+      reserved.settle();
+    } catch (error) {
+      throw secretLost(error, again);
+    }
+    if (terminal.out.closed) throw secretLost('the reader of stdout has gone away', again);
+  };
   return {
-    deliver: (row, view) => print.item(print.fields ? row : { [view.id]: row[view.id], [field]: row[field] }, view),
-    discard: async () => {},
+    deliver: keep,
+    keep,
+    tell: async () => {},
+    withdraw: async () => {},
+    discard: async () => reserved.release(),
   };
 }
 
 function fileSink(file: ReservedFile, print: Print, path: string, field: string): SecretSink {
+  const keep: SecretSink['keep'] = async (row, _view, again) => {
+    await file.commit(`${secretLines(row[field]).join('\n')}\n`).catch((error: unknown) => {
+      throw secretLost(error, again);
+    });
+  };
+  const tell: SecretSink['tell'] = async (row, view) => {
+    await print.note(`The secret was written to ${path} (mode 0600).`);
+    const { [field]: _secret, ...rest } = row;
+    await print.item(rest, view);
+  };
   return {
-    async deliver(row, view) {
-      await file.commit(`${secretLines(row[field]).join('\n')}\n`);
-      const { [field]: _secret, ...rest } = row;
-      await print.item(rest, view);
-      await print.note(`The secret was written to ${path} (mode 0600).`);
+    async deliver(row, view, again) {
+      await keep(row, view, again);
+      await tell(row, view);
     },
+    keep,
+    tell,
+    withdraw: () => rm(path, { force: true }),
     discard: () => file.discard(),
   };
 }
 
-function boxSink(terminal: Terminal, print: Print, field: string): SecretSink {
-  return {
-    async deliver(row, view) {
-      const { [field]: secret, ...rest } = row;
-      await print.item(rest, view);
-      await terminal.out.write(
-        `\n${box([`${field} (shown only once, store ${Array.isArray(secret) ? 'them' : 'it'} now)`, '', ...secretLines(secret)], terminal.out.columns)}\n`,
-      );
-    },
-    discard: async () => {},
-  };
+/** A secret that exists and that nobody can read again. */
+export function secretLost(why: unknown, again: string): CliError {
+  const reason = writeFault(why) ?? writeFault(causeOf(why)) ?? (why instanceof Error ? why.message : String(why));
+  return new CliError(SECRET_LOST, EXIT.failed, `The new secret could not be written and is lost: ${reason}.`, {
+    cause: why,
+    hint: `make another one: ${again}`,
+  });
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
+}
+
+async function showBox(
+  { terminal, print }: { terminal: Terminal; print: Print },
+  row: Row,
+  view: View,
+  field: string,
+): Promise<void> {
+  const { [field]: secret, ...rest } = row;
+  await print.item(rest, view);
+  await terminal.out.write(
+    `\n${box([`${field} (shown only once, store ${Array.isArray(secret) ? 'them' : 'it'} now)`, '', ...secretLines(secret)], terminal.out.columns)}\n`,
+  );
 }
 
 /** Several secrets stand below each other. */

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { CliError, EXIT } from './errors.ts';
-import { ensurePrivateFolder, readIfThere, replaceFile, withLock } from './files.ts';
+import { ensurePrivateFolder, proveRoom, readIfThere, replaceFile, withLock } from './files.ts';
 
 /** What kind of place a context is; decides how careful payctl is. */
 export const LABELS = ['dev', 'staging', 'prod'] as const;
@@ -45,10 +45,15 @@ export interface SessionStore {
   contexts(): Promise<Contexts>;
   changeContexts(change: (contexts: Contexts) => void): Promise<void>;
   session(context: string): Promise<Session | undefined>;
+  /** Makes sure that another login can be saved, before there is one. */
+  prove(): Promise<void>;
   saveSession(context: string, session: Session): Promise<void>;
   /** Says whether there was one. */
   removeSession(context: string): Promise<boolean>;
 }
+
+/** More bytes than a context and a session take. */
+const ROOM_FOR_LOGIN = 16 * 1024;
 
 /** Opens the store; no file is read or made before it is needed. */
 export function openSessions(folder: string): SessionStore {
@@ -83,6 +88,11 @@ export function openSessions(folder: string): SessionStore {
         await replaceFile(contextsFile, toJson(contexts));
       }),
     session: async (context) => own(await readSessions(), context),
+    prove: () =>
+      change(async () => {
+        const kept = toJson([await readContexts(), await readSessions()]);
+        await proveRoom(credentialsFile, Buffer.byteLength(kept) + ROOM_FOR_LOGIN);
+      }),
     saveSession: (context, session) => changeSessions((sessions) => void (sessions[context] = session)),
     async removeSession(context) {
       if (!own(await readSessions(), context)) return false;

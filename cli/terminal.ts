@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { forPipe, terminalText } from './escapes.ts';
 import { createStyle, wantsColor, type Style } from './style.ts';
+import { descriptorOf, OutputLost, writeWhole } from './whole-write.ts';
 
 /** What a command runs on; tests pass their own. */
 export interface Streams {
@@ -33,11 +34,19 @@ export interface Sink {
   onResize(listener: () => void): () => void;
   /** True once the reader has gone away (`| head`); writing is then a no-op. */
   readonly closed: boolean;
+  /** Why something that was written did not arrive. */
+  readonly fault: OutputLost | undefined;
+  /** The descriptor behind it, unless it is a terminal. */
+  readonly fd: number | undefined;
   /**
-   * Writes and waits while the reader is slower than we are. A pipe or a file gets the data as it is; on a terminal, whatever it
-   * would obey and is not our own is visible text.
+   * Writes and waits until it has arrived. A pipe or a file gets the data as it is; on a terminal, whatever it would obey and is
+   * not our own is visible text. Throws OutputLost, but for notices (stderr): these stop no command, and the fault is told by its end.
    */
   write(text: string | Uint8Array): Promise<void>;
+  /** Waits for what was written without waiting. */
+  flush(): Promise<void>;
+  /** Puts what is written in another way; undefined ends that. */
+  via(put: ((bytes: Uint8Array) => void) | undefined): void;
 }
 
 /** The streams, seen as a terminal or not. */
@@ -63,7 +72,7 @@ export function createTerminal(streams: Streams, flags: { color?: string; input?
   return {
     stdin,
     out: createSink(streams.stdout, flags.color, env),
-    err: createSink(stderr, flags.color, env),
+    err: createSink(stderr, flags.color, env, 'notices'),
     errStream: stderr,
     env,
     cwd: streams.cwd,
@@ -83,8 +92,12 @@ type Written = string | Uint8Array;
 /** What is known of a stream, however many sinks it has. */
 interface StreamState {
   closed: boolean;
+  fault: OutputLost | undefined;
+  /** What is under way; it never fails. */
+  pending: Promise<void>;
   /** What is sent for what is written. */
   read: (text: Written) => Written;
+  put: ((bytes: Uint8Array) => void) | undefined;
 }
 
 const sinks = new WeakMap<Writable, StreamState>();
@@ -94,7 +107,12 @@ function asIs(text: Written): Written {
 }
 
 /** Wraps one stream; `color` is the value of the global flag. */
-export function createSink(stream: Streams['stdout'], color: string | undefined, env: Streams['env']): Sink {
+export function createSink(
+  stream: Streams['stdout'],
+  color: string | undefined,
+  env: Streams['env'],
+  kind: 'data' | 'notices' = 'data',
+): Sink {
   const isTerminal = stream.isTTY === true;
   const state = watch(stream, isTerminal ? terminalText() : asIs);
   return {
@@ -114,31 +132,50 @@ export function createSink(stream: Streams['stdout'], color: string | undefined,
     get closed() {
       return state.closed;
     },
-    write: (text) => write(stream, state, text),
+    get fault() {
+      return state.fault;
+    },
+    fd: descriptorOf(stream),
+    write(text) {
+      const written = write(stream, state, text);
+      // Of what is written without waiting, `flush` learns.
+      const arrived = written.catch(() => {});
+      state.pending = Promise.all([state.pending, arrived]).then(() => {});
+      return kind === 'data' ? written : arrived;
+    },
+    flush: () => state.pending,
+    via: (put) => void (state.put = put),
   };
 }
 
 function watch(stream: Writable, read: StreamState['read']): StreamState {
   const known = sinks.get(stream);
   if (known) return known;
-  const state = { closed: false, read };
+  const state: StreamState = { closed: false, fault: undefined, pending: Promise.resolve(), read, put: undefined };
   sinks.set(stream, state);
-  // A reader that went away (EPIPE) is no failure; anything else on an output cannot be reported anywhere.
-  stream.on('error', () => (state.closed = true));
+  stream.on('error', (error) => failed(state, error));
   stream.on('close', () => (state.closed = true));
   return state;
 }
 
-function write(stream: Writable, state: StreamState, written: Written): Promise<void> {
-  if (state.closed) return Promise.resolve();
+/** A reader that went away is no failure, and a stream that was ended has none; whatever else an output says is one. */
+const GONE = new Set<unknown>(['EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END']);
+
+function failed(state: StreamState, error: unknown): void {
+  if (error instanceof Error && 'code' in error && GONE.has(error.code)) state.closed = true;
+  else state.fault ??= new OutputLost(error);
+}
+
+async function write(stream: Writable, state: StreamState, written: Written): Promise<void> {
+  if (state.fault) throw state.fault;
+  if (state.closed) return;
   const text = state.read(written);
-  if (text.length === 0) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      stream.off('drain', done).off('close', done).off('error', done);
-      resolve();
-    };
-    if (stream.write(text)) return resolve();
-    stream.once('drain', done).once('close', done).once('error', done);
-  });
+  if (text.length === 0) return;
+  try {
+    if (state.put) state.put(typeof text === 'string' ? Buffer.from(text) : text);
+    else await writeWhole(stream, text);
+  } catch (error) {
+    failed(state, error);
+    if (state.fault) throw state.fault;
+  }
 }

@@ -58,6 +58,10 @@ stdout carries data only. Notices, prompts, progress and errors go to stderr.
 
 The default is table on a terminal and tsv in a pipe. If a list has more rows,
 a notice on stderr says so; --all fetches all pages.
+
+Output that cannot be written, on a full disk for example, is an error on
+stderr and exit 1; if a change was made before, the error says so. A reader
+that closes the pipe early (| head) is no error.
 `;
 
 const SECRETS = `Secrets
@@ -75,7 +79,10 @@ process list and in the shell history.
         completely or not at all), with -o json or with -o env. Without any of
         these, nothing is created (exit 2). second-factor enable and
         recovery-codes do the same with recovery codes
-        (--recovery-codes-file F).
+        (--recovery-codes-file F). Room in a file is reserved before a secret
+        is created. If it still cannot be written, exit 1 names the command
+        that creates another one. app rotate-secret and app webhook rotate end
+        the old secret only after the new one was written.
 
 Changes of administrators and second factors, and where channels may be live
 those of channels, certificates and trusted applications, approvals, and

@@ -85,7 +85,18 @@ export async function run(context: Context, path: string, flags: ApiFlags): Prom
   if (call.method !== 'GET') await print.note(targetLine(terminal, await context.target()));
   const api = flags.app ? await merchantApi(context, flags.app, flags.secretFile) : context.api;
   if (flags.paginate) return terminal.out.write(`${JSON.stringify(await allRows(api, path, call.query), null, 2)}\n`);
-  await terminal.out.write(textOf(await api.call(call)));
+  if (call.method === 'GET') return terminal.out.write(textOf(await api.call(call)));
+  // The answer may have what is shown only once.
+  const { reserveOutput } = await import('../reserved-output.ts');
+  const reserved = await reserveOutput(terminal, { shared: false });
+  try {
+    const answer = await api.call(call);
+    context.known.done = `${call.method} ${path}`;
+    await terminal.out.write(textOf(answer));
+    reserved.settle();
+  } finally {
+    reserved.release();
+  }
 }
 
 function textOf({ body, text }: Answer): string {

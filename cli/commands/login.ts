@@ -63,16 +63,28 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
       body: { username, password, ...(code !== undefined && { code }) },
       anonymous: true,
     });
+  await sessions.prove();
   const hadFactor = old?.origin === origin && old.username === username && old.secondFactor === true;
   const answer = await sendWithCode(context, flags, hadFactor, send);
   const session = readSession(answer, origin, username, terminal.now());
   const saved = { ...place.saved, label: flags.label ?? place.saved.label, user: session.username };
   const becomesCurrent = known.current === null || place.isNew;
-  await sessions.changeContexts((contexts) => {
-    contexts.contexts[place.name] = saved;
-    if (becomesCurrent) contexts.current = place.name;
-  });
-  await sessions.saveSession(place.name, session);
+  try {
+    await sessions.changeContexts((contexts) => {
+      contexts.contexts[place.name] = saved;
+      if (becomesCurrent) contexts.current = place.name;
+    });
+    await sessions.saveSession(place.name, session);
+  } catch (error) {
+    // A session that no file has would live on unused.
+    const headers = { authorization: `Bearer ${session.token}` };
+    const logout = { method: 'POST', path: '/api/v1/logout', headers, anonymous: true };
+    await context
+      .apiAt(place.saved.server)
+      .call(logout)
+      .catch(() => {});
+    throw error;
+  }
   await print.item(
     {
       context: place.name,

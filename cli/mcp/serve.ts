@@ -45,10 +45,12 @@ export async function serve(
     write: (chunk: Buffer, _encoding, done) => void terminal.out.write(chunk).then(() => done(), done),
   });
   const closed = new Promise<void>((resolve) => (server.onclose = resolve));
+  // Without a reader of the answers nothing is left to serve; `main` tells why.
+  const lost = new Promise<void>((resolve) => out.once('error', () => resolve()));
   const end = endOf(terminal.stdin, terminal.signal);
   await server.connect(new StdioServerTransport(terminal.stdin, out));
   try {
-    await Promise.race([end.come, closed]);
+    await Promise.race([end.come, closed, lost]);
     ending.abort();
     await idle();
   } finally {
@@ -56,7 +58,7 @@ export async function serve(
     // The answers of what was under way are written in the turn after it.
     await new Promise((resolve) => setImmediate(resolve));
     await server.close();
-    await once(out.end(), 'finish');
+    if (!out.destroyed) await once(out.end(), 'finish').catch(() => {});
   }
 }
 

@@ -98,7 +98,7 @@ function createScreen({ out, stdin, signals }: Terminal, ears: ScreenEars) {
 
   function draw(lines: readonly Line[]): void {
     waiting = lines;
-    if (!isWriting) void writeAll();
+    if (!isWriting) void writeAll().catch(() => {});
   }
 
   async function writeAll(): Promise<void> {

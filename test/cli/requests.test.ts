@@ -5,6 +5,8 @@ import test from 'ava';
 import { writeCertFiles } from '../support/cert-files.ts';
 import { CERT_ID } from '../../cli/commands/cert/view.ts';
 import { makePlace } from '../support/cli.ts';
+import { SECRET } from '../support/fake-rows.ts';
+import { HOOK_SECRET } from '../support/fake-webhooks.ts';
 import { splitWords } from '../support/shell-words.ts';
 
 /** What a command line must become: the last request that the service sees. */
@@ -30,12 +32,12 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   [
     'app rotate-secret app_1 --grace 24h -y -o json',
     'POST /api/v1/api-apps/app_1/rotate-secret',
-    { graceSeconds: 86_400 },
+    { graceSeconds: 86_400, secret: SECRET },
   ],
   [
     'app rotate-secret app_1 --revoke-tokens --confirm app_1 -o env',
     'POST /api/v1/api-apps/app_1/rotate-secret',
-    { revokeTokens: true },
+    { revokeTokens: true, secret: SECRET },
   ],
   ['app revoke-tokens app_1 -y', 'POST /api/v1/api-apps/app_1/revoke-tokens'],
   [
@@ -53,9 +55,13 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   [
     'app webhook rotate app_1 --grace 1h -y -o env',
     'POST /api/v1/api-apps/app_1/webhook/rotate-secret',
-    { graceSeconds: 3600 },
+    { graceSeconds: 3600, secret: HOOK_SECRET },
   ],
-  ['app webhook rotate app_1 --confirm app_1 -o json', 'POST /api/v1/api-apps/app_1/webhook/rotate-secret', {}],
+  [
+    'app webhook rotate app_1 --confirm app_1 -o json',
+    'POST /api/v1/api-apps/app_1/webhook/rotate-secret',
+    { secret: HOOK_SECRET },
+  ],
   [
     'app webhook deliveries app_1 --state failed --event evt_1 --limit 5',
     'GET /api/v1/api-apps/app_1/webhook/deliveries?state=failed&eventId=evt_1&limit=5',

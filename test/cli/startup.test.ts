@@ -29,10 +29,10 @@ async function loadedBy(argv: readonly string[], program = bin): Promise<string[
 
 const ours = (loaded: readonly string[]) => loaded.filter((name) => !name.startsWith('node:'));
 
-test('--version loads two files, and nothing of Node.js but what reads one', async (t) => {
+test('--version loads three files, and nothing of Node.js but what reads one', async (t) => {
   for (const flag of ['--version', '-V']) {
     const loaded = await loadedBy([flag]);
-    t.deepEqual(ours(loaded), ['bin/payctl.ts', 'cli/version.ts']);
+    t.deepEqual(ours(loaded), ['bin/payctl.ts', 'cli/version.ts', 'cli/whole-write.ts']);
     t.deepEqual(
       loaded.filter((name) => name.startsWith('node:')),
       ['node:fs', 'node:os', 'node:path'],
@@ -53,7 +53,7 @@ test('help of a built payctl loads no parser and no command', async (t) => {
 });
 
 /** Everything that help may load: what is added here is paid by every command's. */
-const HELP = ['at-once', 'escapes', 'help', 'style', 'terminal', 'values', 'width'].map(
+const HELP = ['at-once', 'escapes', 'help', 'style', 'terminal', 'values', 'whole-write', 'width'].map(
   (name) => `dist/cli/${name}.js`,
 );
 HELP.unshift('dist/bin/payctl.js');

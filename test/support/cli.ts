@@ -23,6 +23,9 @@ export interface RunOptions extends Overrides {
   terminal?: number;
   cwd?: string;
   signal?: AbortSignal;
+  /** What is written to, instead of what is collected. */
+  stdout?: Streams['stdout'];
+  stderr?: Streams['stderr'];
 }
 
 /** A place to run payctl in: a fake service, and a folder of its own with a context `dev` that is logged in. */
@@ -77,18 +80,18 @@ async function logIn(folder: string, server: string, labels: readonly string[]):
 /** Runs payctl in this process and collects what it writes. */
 export async function runPayctl(
   argv: readonly string[],
-  { stdin = '', env = {}, terminal, cwd = tmpdir(), signal, ...overrides }: RunOptions = {},
+  { stdin = '', env = {}, terminal, cwd = tmpdir(), signal, stdout, stderr, ...overrides }: RunOptions = {},
 ): Promise<Result> {
   const out = collector(terminal);
   const err = collector(terminal);
   const input: Streams['stdin'] = Object.assign(
-    Readable.from(stdin === '' ? [] : [stdin]),
+    Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
     terminal === undefined ? {} : { isTTY: true },
   );
   const streams: Streams = {
     stdin: input,
-    stdout: out.stream,
-    stderr: err.stream,
+    stdout: stdout ?? out.stream,
+    stderr: stderr ?? err.stream,
     env,
     cwd,
     ...(signal ? { signal } : {}),

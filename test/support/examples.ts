@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { buildWholeProgram } from '../../cli/program.ts';
 import { createTerminal } from '../../cli/terminal.ts';
 import { writeCertFiles } from './cert-files.ts';
-import { collector, makePlace, scripted, type Place, type Result } from './cli.ts';
+import { collector, makePlace, scripted, type Place, type Result, type RunOptions } from './cli.ts';
 import { fakeOffline } from './fake-offline.ts';
 import { signedCode } from './fake-rows.ts';
 import { splitWords } from './shell-words.ts';
@@ -48,20 +48,26 @@ const FILES: Record<string, string> = {
 };
 
 /** How the run of an example differs from a script's: a terminal of this width, a service that answers otherwise. */
-export interface ExampleOptions {
-  terminal?: number;
+export interface ExampleOptions extends RunOptions {
   prepare?: (place: Place) => void;
 }
 
-/** Runs an example in a place of its own, with the files that it reads; more words may be added to it. */
-export async function runExample(
+/** Where an example runs: a place of its own, and a folder with the files that it reads. */
+export interface Stage {
+  place: Place;
+  cwd: string;
+  argv: string[];
+  stdin: string;
+}
+
+/** Prepares the place of an example. */
+export async function stageExample(
   t: ExecutionContext,
   line: string,
-  more: readonly string[] = [],
-  options: ExampleOptions = {},
-): Promise<Result> {
+  prepare?: (place: Place) => void,
+): Promise<Stage> {
   const place = await makePlace();
-  options.prepare?.(place);
+  prepare?.(place);
   const cwd = await mkdtemp(join(tmpdir(), 'payctl-example-'));
   t.teardown(() => Promise.all([place.close(), rm(cwd, { recursive: true })]));
   const { words, input } = splitWords(line);
@@ -82,15 +88,26 @@ export async function runExample(
         ? place.api.url
         : word,
     );
+  return { place, cwd, argv, stdin: input ? (FILES[input] ?? '') : '' };
+}
+
+/** Runs an example in a place of its own, with the files that it reads; more words may be added to it. */
+export async function runExample(
+  t: ExecutionContext,
+  line: string,
+  more: readonly string[] = [],
+  { prepare, ...options }: ExampleOptions = {},
+): Promise<Result> {
+  const { place, cwd, argv, stdin } = await stageExample(t, line, prepare);
   return place.payctl([...argv, ...more], {
     cwd,
-    stdin: input ? (FILES[input] ?? '') : '',
+    stdin,
     prompts: scripted({ '--yes': true, '--username': 'alice', '--name': 'shop' }, 'correct horse battery'),
     openOffline: async () => fakeOffline(line.includes('doctor') ? { admins: ['alice'] } : {}),
     startServer: async () => {},
     runSimulator: async () => {},
     ...(needsTerminal(line) ? { terminal: 100 } : {}),
-    ...(options.terminal === undefined ? {} : { terminal: options.terminal }),
+    ...options,
   });
 }
 

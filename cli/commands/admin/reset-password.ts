@@ -49,6 +49,7 @@ async function runOffline(context: Context, username: string, flags: ResetFlags)
     if (flags.dryRun) return context.print.item({ dryRun: true, username, password: '***' }, admin.view);
     await confirmChange(context.prompts, changeOf(username), flags, database.place);
     const row = await offline.resetPassword({ username, password, actor: actor() });
+    context.known.done = changeOf(username).what;
     await context.print.item({ ...row }, admin.view);
     await context.print.done(`The password of ${username} was reset.`);
   });

@@ -47,7 +47,9 @@ async function offlineRow(context: Context, username: string, flags: ResetFlags)
       return undefined;
     }
     await confirmChange(context.prompts, changeOf(username), flags, database.place);
-    return offline.resetSecondFactor({ username, actor: actor() });
+    const row = await offline.resetSecondFactor({ username, actor: actor() });
+    context.known.done = changeOf(username).what;
+    return row;
   });
 }
 

@@ -38,7 +38,7 @@ export async function run(context: Context, options: Options): Promise<void> {
   const sink = await openSecretSink({ ...context, quiet: flags.quiet === true }, options, 'client_secret');
   try {
     const row = await change(request, options);
-    if (row) await sink.deliver(row, app.view);
+    if (row) await sink.deliver(row, app.view, `payctl app rotate-secret ${String(row['client_id'])}`);
   } finally {
     await sink.discard();
   }

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { changes, duration, examples } from '../../options.ts';
 import { segment } from '../../resource.ts';
+import { rotate } from '../../rotation.ts';
 import type { Change, ChangeFlags } from '../../safety.ts';
-import { openSecretSink } from '../../secrets.ts';
 import { durationText, type View } from '../../values.ts';
 import { app } from './resource.ts';
 
@@ -42,7 +42,7 @@ export function define(noun: Command, context: ContextOf): void {
 
 /** Rotates the secret and delivers the new one. */
 export async function run(context: Context, id: string, options: RotateFlags): Promise<void> {
-  const { change, flags, print } = context;
+  const { print } = context;
   const { grace, revokeTokens } = options;
   const request: Change = {
     what: `rotate the secret of app ${id} (${consequence(options)})`,
@@ -55,14 +55,11 @@ export async function run(context: Context, id: string, options: RotateFlags): P
       ...(revokeTokens === undefined ? {} : { revokeTokens }),
     },
   };
-  if (options.dryRun) return void (await change(request, options));
-  const sink = await openSecretSink({ ...context, quiet: flags.quiet === true }, options, 'client_secret');
-  try {
-    const row = await change(request, options);
-    if (row) await sink.deliver({ client_id: id, ...row }, VIEW);
-  } finally {
-    await sink.discard();
-  }
+  const again = `payctl app rotate-secret ${id}`;
+  if (
+    !(await rotate(context, request, options, { field: 'client_secret', view: VIEW, again, more: { client_id: id } }))
+  )
+    return;
   await print.done(
     grace
       ? `The old secret stays valid for ${durationText(grace)}.${revokeTokens ? ' All live tokens were revoked.' : ''}`

@@ -84,6 +84,8 @@ async function create(
     ? randomBytes(24).toString('base64url')
     : await takePassword(terminal, prompts, flags, { message: `Password for ${username}`, isNew: true });
   const row = { ...(await write(password)), changed: true };
-  await (sink ? sink.deliver({ ...row, password }, ADMIN) : print.item(row, ADMIN));
+  context.known.done = `create administrator ${username}`;
+  const again = `payctl admin reset-password ${username} --offline`;
+  await (sink ? sink.deliver({ ...row, password }, ADMIN, again) : print.item(row, ADMIN));
   await print.done(`Created administrator ${username}. Next: payctl server start, then payctl login -u ${username}`);
 }

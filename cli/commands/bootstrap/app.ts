@@ -55,7 +55,9 @@ export async function run(context: Context, flags: AppFlags): Promise<void> {
       await prepareDatabase(context, offline, { ...flags, migrate: flags.migrate && !flags.dryRun });
       if (!sink) return await print.item({ dryRun: true, ...input }, APP);
       await unlessDone(context, flags.ifNone, APP, async () => {
-        await sink.deliver({ ...(await offline.createApp({ ...input, actor: actor() })), changed: true }, APP);
+        const row = { ...(await offline.createApp({ ...input, actor: actor() })), changed: true };
+        context.known.done = `create app ${input.name}`;
+        await sink.deliver(row, APP, `payctl app rotate-secret ${row.client_id}`);
         await print.done('Next: payctl server start, then POST /oauth/token with these credentials');
       });
     } finally {

@@ -7,7 +7,7 @@ import { reserveFile, type ReservedFile } from '../../files.ts';
 import { actor, offlineFlags, prepareDatabase, withOffline, type OfflineFlags } from '../../offline.ts';
 import type { BootstrapPlan, BootstrapResult } from '../../offline-port.ts';
 import { examples } from '../../options.ts';
-import { readSecretText } from '../../secrets.ts';
+import { readSecretText, secretLost } from '../../secrets.ts';
 import type { Row } from '../../values.ts';
 import { APP } from './view.ts';
 
@@ -53,6 +53,7 @@ export async function run(context: Context, flags: ApplyFlags): Promise<void> {
     const reserved = await reserveAll(wanted, existing, dirname(file));
     try {
       const result = await offline.applyBootstrap({ plan: wanted.plan, actor: actor() });
+      if (result.changed) context.known.done = `apply ${flags.file}`;
       await deliver(context, result, wanted.secretFiles, reserved);
     } finally {
       await Promise.all([...reserved.values()].map((place) => place.discard()));
@@ -148,9 +149,15 @@ async function deliver(
   reserved: Map<string, ReservedFile>,
 ): Promise<void> {
   const rows: Row[] = [];
+  const lost: unknown[] = [];
   for (const app of result.apps) {
     const { created } = app;
-    if (app.created) await reserved.get(app.name)?.commit(`${app.client_secret}\n`);
+    // One secret that is lost keeps none of the others.
+    if (app.created)
+      await reserved
+        .get(app.name)
+        ?.commit(`${app.client_secret}\n`)
+        .catch((error: unknown) => lost.push(secretLost(error, `payctl app rotate-secret ${app.client_id}`)));
     rows.push({
       client_id: app.client_id,
       name: app.name,
@@ -158,6 +165,7 @@ async function deliver(
       secretFile: created ? (secretFiles.get(app.name) ?? null) : null,
     });
   }
+  if (lost.length > 0) throw lost[0];
   if (print.json) await print.item({ changed: result.changed, admin: result.admin, apps: rows }, APP);
   else await print.list(rows, APP);
   await print.done(result.changed ? 'Applied.' : 'Everything exists already; nothing was changed.');

@@ -35,6 +35,7 @@ export async function run(context: Context, flags: OfflineFlags & ChangeFlags): 
     const result = await withSpinner(context.terminal.err, 'Sealing', () =>
       offline.rotateMasterKey({ actor: actor() }),
     );
+    context.known.done = 're-encrypt every secret';
     await context.print.item({ ...result }, VIEW);
     await context.print.done(`${result.rewrapped} records are encrypted with key ${result.keyId}.`);
   });

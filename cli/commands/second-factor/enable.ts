@@ -51,7 +51,8 @@ export async function run(context: Context, options: EnableFlags): Promise<void>
     if (file) await file.commit(`${secret}\n`);
     else await showSecret(context, secret, plain(started['uri']));
     const confirmed = file ? await confirm(context, await codeOf(secret, terminal.now())) : await confirmByApp(context);
-    await sink.deliver({ enabled: true, ...confirmed }, CODES_VIEW);
+    context.known.done = 'enrol your second factor';
+    await sink.deliver({ enabled: true, ...confirmed }, CODES_VIEW, 'payctl second-factor recovery-codes');
   } finally {
     await sink.discard();
     await file?.discard();

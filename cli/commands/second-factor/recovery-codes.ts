@@ -38,7 +38,7 @@ export async function run(context: Context, options: CodesFlags): Promise<void> 
   const sink = await openSecretSink(sinkOf, { secretFile: options.recoveryCodesFile }, 'recoveryCodes', codesFlag);
   try {
     const row = await change(request, options);
-    if (row) await sink.deliver({ enabled: true, ...row }, CODES_VIEW);
+    if (row) await sink.deliver({ enabled: true, ...row }, CODES_VIEW, 'payctl second-factor recovery-codes');
   } finally {
     await sink.discard();
   }

@@ -30,6 +30,7 @@ export async function run(context: Context, flags: OfflineFlags & { dryRun?: boo
         view,
       );
     const { applied } = await offline.migrate();
+    if (applied.length > 0) context.known.done = 'migrate the database';
     const after = await offline.describeDatabase();
     await print.item({ version: after.schema.version, pending: after.schema.pending, applied }, view);
   });

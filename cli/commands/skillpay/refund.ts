@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { amount, changes, examples } from '../../options.ts';
 import { confirmChange, targetLine, type ChangeFlags } from '../../safety.ts';
+import { plain } from '../../values.ts';
 import { SKILLPAY, VIEW, asMerchant, merchantFlags, type MerchantFlags } from './merchant.ts';
 
 /** The flags of `skillpay refund`. */
@@ -50,15 +51,15 @@ export async function run(context: Context, outTradeNo: string, flags: RefundFla
     place.context ?? place.origin,
   );
   const api = await asMerchant(context, flags);
-  await print.item(
-    await api.data({ method: 'POST', path, body, idempotencyKey: flags.idempotencyKey ?? randomUUID() }),
-    {
-      ...VIEW,
-      columns: [
-        { field: 'refundNo', kind: 'id' },
-        { field: 'status', kind: 'status' },
-        { field: 'refundAmount', kind: 'money' },
-      ],
-    },
-  );
+  const idempotencyKey = flags.idempotencyKey ?? randomUUID();
+  const row = await api.data({ method: 'POST', path, body, idempotencyKey });
+  context.known.done = `refund ${plain(row['refundNo'])} of ${outTradeNo}`;
+  await print.item(row, {
+    ...VIEW,
+    columns: [
+      { field: 'refundNo', kind: 'id' },
+      { field: 'status', kind: 'status' },
+      { field: 'refundAmount', kind: 'money' },
+    ],
+  });
 }

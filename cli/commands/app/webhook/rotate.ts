@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../../context.ts';
 import { changes, duration, examples } from '../../../options.ts';
+import { rotate } from '../../../rotation.ts';
 import type { Change, ChangeFlags } from '../../../safety.ts';
-import { openSecretSink } from '../../../secrets.ts';
 import { durationText } from '../../../values.ts';
 import { CLIENT_ID, VIEW, webhookOf } from './view.ts';
 
@@ -31,7 +31,7 @@ export function define(webhook: Command, context: ContextOf): void {
 
 /** Rotates the secret and delivers the new one. */
 export async function run(context: Context, clientId: string, options: RotateFlags): Promise<void> {
-  const { change, flags, print } = context;
+  const { print } = context;
   const { grace } = options;
   const lasts = grace ? `the old one signs, too, for ${durationText(grace)}` : 'the old one ends now';
   const request: Change = {
@@ -42,13 +42,7 @@ export async function run(context: Context, clientId: string, options: RotateFla
     path: `${webhookOf(clientId)}/rotate-secret`,
     body: grace === undefined ? {} : { graceSeconds: grace },
   };
-  if (options.dryRun) return void (await change(request, options));
-  const sink = await openSecretSink({ ...context, quiet: flags.quiet === true }, options, 'secret');
-  try {
-    const row = await change(request, options);
-    if (row) await sink.deliver(row, VIEW);
-  } finally {
-    await sink.discard();
-  }
+  const again = `payctl app webhook rotate ${clientId}`;
+  if (!(await rotate(context, request, options, { field: 'secret', view: VIEW, again }))) return;
   await print.done(grace ? `The old secret signs, too, for ${durationText(grace)}.` : 'The old secret signs no more.');
 }

@@ -64,7 +64,7 @@ export async function run(
   try {
     const row = await change(request, options);
     if (!row) return;
-    if (sink && row['secret'] !== undefined) await sink.deliver(row, VIEW);
+    if (sink && row['secret'] !== undefined) await sink.deliver(row, VIEW, `payctl app webhook rotate ${clientId}`);
     else await print.item(row, VIEW);
     if (before && options.secretFile)
       await print.note(

@@ -1,0 +1,148 @@
+import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import type { Terminal } from './terminal.ts';
+import { OutputLost, writeAll } from './whole-write.ts';
+
+/** More than an object with a secret takes. */
+const ROOM = 32 * 1024;
+
+/** Bytes of stdout that are kept for what will be written. */
+export interface ReservedOutput {
+  /** Makes sure that what was written is where it belongs. */
+  settle(): void;
+  /** Gives back what was not needed. */
+  release(): void;
+}
+
+const NONE: ReservedOutput = { settle() {}, release() {} };
+
+/**
+ * Keeps room in a regular file for what comes next, by blanks that it will replace; throws OutputLost when there is none. Of a
+ * device it is only known that it takes a line break, of a pipe nothing, and a terminal needs none. `shared: false` leaves a file
+ * alone to which others may be writing as well.
+ */
+export async function reserveOutput(
+  { out, err }: Pick<Terminal, 'out' | 'err'>,
+  { shared = true } = {},
+): Promise<ReservedOutput> {
+  const { fd } = out;
+  if (fd === undefined) return NONE;
+  const found = fstatSync(fd);
+  if (found.isCharacterDevice()) {
+    await out.write('\n');
+    return NONE;
+  }
+  if (!found.isFile()) return NONE;
+  try {
+    const place = placeOf(fd);
+    if (!shared && (place?.appends !== false || isSame(fd, err.fd))) return NONE;
+    const reserved =
+      place === undefined || isSame(fd, err.fd)
+        ? proven(fd, found.size)
+        : place.appends
+          ? appended(fd, found.size, out.via)
+          : inPlace(fd, found.size, place.position);
+    return { ...reserved, settle: () => sync(fd) };
+  } catch (error) {
+    throw new OutputLost(error);
+  }
+}
+
+/** Where the next byte goes; only Linux tells. */
+function placeOf(fd: number): { position: number; appends: boolean } | undefined {
+  try {
+    const facts = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8');
+    const position = Number(/^pos:\s*(\d+)$/m.exec(facts)?.[1]);
+    const flags = Number.parseInt(/^flags:\s*([0-7]+)$/m.exec(facts)?.[1] ?? '', 8);
+    if (Number.isNaN(position) || Number.isNaN(flags)) return undefined;
+    return { position, appends: (flags & constants.O_APPEND) !== 0 };
+  } catch {
+    return undefined;
+  }
+}
+
+function isSame(fd: number, other: number | undefined): boolean {
+  if (other === undefined) return false;
+  const [one, two] = [fstatSync(fd), fstatSync(other)];
+  return one.dev === two.dev && one.ino === two.ino;
+}
+
+type Reserved = Pick<ReservedOutput, 'release'>;
+
+/** The room was there a moment ago: whoever shares the file, or does not tell where it stands, gets no more. */
+function proven(fd: number, size: number): Reserved {
+  fill(fd, size, size);
+  cut(fd, size + ROOM, size);
+  return NONE;
+}
+
+function inPlace(fd: number, size: number, position: number): Reserved {
+  const begin = Math.max(size, position);
+  fill(fd, begin, size);
+  return {
+    release() {
+      const now = placeOf(fd)?.position ?? position;
+      cut(fd, begin + ROOM, now === position ? size : Math.max(size, now));
+    },
+  };
+}
+
+/** What appends cannot go back to its blanks; a descriptor of our own can. */
+function appended(fd: number, size: number, via: Terminal['out']['via']): Reserved {
+  let own: number;
+  try {
+    own = openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY);
+  } catch {
+    return proven(fd, size);
+  }
+  try {
+    fill(fd, undefined, size);
+  } catch (error) {
+    closeSync(own);
+    throw error;
+  }
+  // Others may append to the same file.
+  const end = placeOf(fd)?.position ?? size + ROOM;
+  const begin = end - ROOM;
+  let written = 0;
+  via((bytes) => {
+    const fitting = bytes.subarray(0, Math.max(0, ROOM - written));
+    writeAll(own, fitting, begin + written);
+    written += bytes.length;
+    if (fitting.length < bytes.length) writeAll(fd, bytes.subarray(fitting.length));
+  });
+  return {
+    release() {
+      via(undefined);
+      closeSync(own);
+      if (written < ROOM) cut(fd, end, begin + written);
+    },
+  };
+}
+
+/** Writes the blanks, at a position or at the end, and takes them away again when they have no room. */
+function fill(fd: number, position: number | undefined, size: number): void {
+  const blanks = Buffer.alloc(ROOM, ' ');
+  let done = 0;
+  try {
+    while (done < ROOM)
+      done += writeSync(fd, blanks, done, ROOM - done, position === undefined ? null : position + done);
+    sync(fd);
+  } catch (error) {
+    cut(fd, (position ?? size) + done, size);
+    throw error;
+  }
+}
+
+/** Ends the file earlier, unless others have written behind it. */
+function cut(fd: number, end: number, length: number): void {
+  if (fstatSync(fd).size === end && length < end) ftruncateSync(fd, length);
+}
+
+/** Some file systems say only here that they have no room. */
+function sync(fd: number): void {
+  try {
+    fsyncSync(fd);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EINVAL')) throw error;
+  }
+}

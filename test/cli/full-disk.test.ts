@@ -1,0 +1,487 @@
+import { execFile, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test, { type ExecutionContext } from 'ava';
+import type { Command } from 'commander';
+import { commandPath } from '../../cli/help-page.ts';
+import { examplesOf } from '../../cli/options.ts';
+import { createPrompts } from '../../cli/prompts.ts';
+import { redact } from '../../cli/redact.ts';
+import { createTerminal, type Streams } from '../../cli/terminal.ts';
+import { collector, makePlace, type Place, type Result, type RunOptions } from '../support/cli.ts';
+import { leaves, program, runExample, stageExample, type Stage } from '../support/examples.ts';
+import { TOKEN, problem } from '../support/fake-api.ts';
+import { fakeOffline, type FakeOffline } from '../support/fake-offline.ts';
+import { SECRET } from '../support/fake-rows.ts';
+import { HOOK_SECRET, webhookRow } from '../support/fake-webhooks.ts';
+
+const BIN = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
+const FULL = /no space left on device/;
+
+/** Nobody to ask, as in a script. */
+const nobody = createPrompts(
+  createTerminal({ stdin: process.stdin, stdout: collector().stream, stderr: collector().stream, env: {}, cwd: '/' }),
+);
+
+/** These print nothing on stdout by themselves. */
+const SILENT: ReadonlyMap<string, string> = new Map([['payctl server start', 'the logs are the service’s own']]);
+
+/** What a command reads that its examples do not show. */
+const STDIN: ReadonlyMap<string, string> = new Map([
+  [
+    'payctl mcp',
+    `${JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } },
+    })}\n`,
+  ],
+]);
+
+/** The streams of a process, over a descriptor: of what does not fit, Node.js tells only the next write. */
+function outputOn(path: string, t: ExecutionContext): Streams['stdout'] {
+  const fd = openSync(path, 'w');
+  t.teardown(() => closeSync(fd));
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      try {
+        writeSync(fd, chunk);
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  });
+  return Object.assign(stream, { fd });
+}
+
+interface Line {
+  line: string;
+  more: string[];
+  normal: Result;
+}
+
+/** An example that succeeds and prints where nobody can be asked. */
+async function printing(t: ExecutionContext, command: Command, options: RunOptions): Promise<Line | undefined> {
+  for (const line of examplesOf(command))
+    for (const more of [[], ['-y'], ['-o', 'json'], ['-y', '-o', 'json']]) {
+      const normal = await runExample(t, line, more, options);
+      if (normal.code === 0 && normal.stdout !== '') return { line, more, normal };
+    }
+  return undefined;
+}
+
+const found = new Map<string, Line>();
+
+for (const command of leaves(program)) {
+  const path = commandPath(command);
+  test.serial(`a full stdout is told and is not exit 0: ${path}`, async (t) => {
+    const options: RunOptions = {
+      prompts: nobody,
+      runSimulator: async (_options, tellReady) => tellReady('http://127.0.0.1:8081'),
+      ...(STDIN.has(path) && { stdin: STDIN.get(path)! }),
+    };
+    const one = await printing(t, command, options);
+    t.is(one === undefined, SILENT.has(path), `${path} prints on a normal stdout, or is listed with the reason`);
+    if (!one) return;
+    found.set(path, one);
+    const { code, stderr } = await runExample(t, one.line, one.more, { ...options, stdout: outputOn('/dev/full', t) });
+    t.is(code, 1, `${one.line} ${one.more.join(' ')}\n${stderr}`);
+    t.regex(stderr, FULL);
+    t.notRegex(stderr, /Exported/);
+  });
+}
+
+/** These work on a database, or are a service: in processes they are tested with what they make. */
+const NEEDS_A_SERVER = /^payctl (bootstrap|server|keys|simulator start|mcp)\b| --offline/;
+
+/** Runs payctl as a process whose stdout is this descriptor. */
+function payctlOn(
+  fd: number,
+  { place, cwd, argv, stdin }: Stage,
+  { limit, env = {} }: { limit?: string; env?: Record<string, string> } = {},
+): Promise<{ code: number | null; stderr: string }> {
+  const command = limit === undefined ? 'exec "$@"' : `ulimit -f ${limit} && exec "$@"`;
+  const child = spawn('sh', ['-c', command, 'sh', process.execPath, BIN, ...argv], {
+    cwd,
+    stdio: ['pipe', fd, 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      PAYCTL_CONFIG_DIR: place.folder,
+      PAYCTL_SIMULATOR: place.api.url,
+      PAYCTL_SERVER: place.api.url,
+      PAYCTL_TOKEN: TOKEN,
+      NODE_COMPILE_CACHE: join(tmpdir(), 'payctl-test-cache'),
+      ...env,
+    },
+  });
+  child.stdin!.end(stdin);
+  let stderr = '';
+  child.stderr!.on('data', (part) => (stderr += String(part)));
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stderr })));
+}
+
+/** Two at a time. */
+async function inPairs<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
+  const waiting = [...all];
+  const lane = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await work(next);
+  };
+  await Promise.all([lane(), lane()]);
+}
+
+test.serial('as a process, too, every command tells that its file took nothing', async (t) => {
+  const lines = [...found].filter(([path, { line }]) => !NEEDS_A_SERVER.test(path) && !NEEDS_A_SERVER.test(line));
+  t.true(lines.length > 100, `${lines.length} commands`);
+  // What most of them load is compiled once: where no file takes anything, nothing can be kept.
+  const warm = await stageExample(t, 'payctl order list');
+  const nowhere = openSync('/dev/null', 'w');
+  t.is((await payctlOn(nowhere, warm)).code, 0);
+  closeSync(nowhere);
+  await inPairs(lines, async ([path, { line, more }]) => {
+    const stage = await stageExample(t, line);
+    const fd = openSync(join(stage.cwd, 'stdout.txt'), 'w');
+    // A limit on the size of files is a disk that is full for everybody, and needs no rights.
+    const { code, stderr } = await payctlOn(fd, { ...stage, argv: [...stage.argv, ...more] }, { limit: '0' });
+    closeSync(fd);
+    t.is(code, 1, `${path}: ${stderr}`);
+    t.regex(stderr, /file too large/, path);
+    t.is(statSync(join(stage.cwd, 'stdout.txt')).size, 0, path);
+  });
+});
+
+for (const argv of [
+  ['--version'],
+  ['-V'],
+  ['--help'],
+  [],
+  ['order', '--help'],
+  ['completion', 'bash'],
+  ['help', 'output'],
+])
+  test.serial(`a process that answers at once: payctl ${argv.join(' ')}`, async (t) => {
+    const stage = { place: await placeOf(t), cwd: tmpdir(), argv, stdin: '' };
+    const device = openSync('/dev/full', 'w');
+    const onDevice = await payctlOn(device, stage);
+    closeSync(device);
+    t.is(onDevice.code, 1);
+    t.regex(onDevice.stderr, /^error: Cannot write to stdout: no space left on device\.$/m);
+    const file = join(stage.place.folder, 'f');
+    const fd = openSync(file, 'w');
+    const cut = await payctlOn(fd, stage, { limit: argv.includes('--version') || argv.includes('-V') ? '0' : '1' });
+    closeSync(fd);
+    t.is(cut.code, 1);
+    t.regex(cut.stderr, /^error: Cannot write to stdout: file too large\.$/m);
+  });
+
+async function placeOf(t: ExecutionContext): Promise<Place> {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  return place;
+}
+
+/** A webhook that is not there yet. */
+function withoutWebhook({ api }: Place): void {
+  const route = '/api/v1/api-apps/app_1/webhook';
+  api.on(`GET ${route}`, () => problem(404, 'not_found', 'There is none.'));
+  api.on(`PUT ${route}`, () => ({ status: 201, body: { data: { ...webhookRow, secret: HOOK_SECRET } } }));
+}
+
+interface ShownOnce {
+  path: string;
+  line: string;
+  /** The command that makes another one. */
+  again: RegExp;
+  prepare?: (place: Place) => void;
+}
+
+/** Whatever prints something that is shown only once. */
+const SHOWN_ONCE: readonly ShownOnce[] = [
+  {
+    path: 'payctl app create',
+    line: 'payctl app create --name shop --scope payment:read -o env',
+    again: /payctl app rotate-secret app_7Kd2mQxW9bTzR4vLp1Ns/,
+  },
+  {
+    path: 'payctl app rotate-secret',
+    line: 'payctl app rotate-secret app_1 --confirm app_1 -o env',
+    again: /payctl app rotate-secret app_1/,
+  },
+  {
+    path: 'payctl app rotate-secret',
+    line: 'payctl app rotate-secret app_1 --grace 24h -y -o json',
+    again: /payctl app rotate-secret app_1/,
+  },
+  {
+    path: 'payctl app webhook set',
+    line: 'payctl app webhook set app_1 --url https://shop.example/h -o json',
+    again: /payctl app webhook rotate app_1/,
+    prepare: withoutWebhook,
+  },
+  {
+    path: 'payctl app webhook rotate',
+    line: 'payctl app webhook rotate app_1 --confirm app_1 -o json',
+    again: /payctl app webhook rotate app_1/,
+  },
+  {
+    path: 'payctl second-factor recovery-codes',
+    line: 'payctl second-factor recovery-codes -y -o json',
+    again: /payctl second-factor recovery-codes/,
+  },
+  {
+    path: 'payctl second-factor enable',
+    line: 'payctl second-factor enable --secret-file new.totp -o json',
+    again: /payctl second-factor recovery-codes/,
+  },
+  {
+    path: 'payctl bootstrap app',
+    line: 'payctl bootstrap app --name shop --scope payment:read -o env',
+    again: /payctl app rotate-secret app_of_shop/,
+  },
+  {
+    path: 'payctl bootstrap admin',
+    line: 'payctl bootstrap admin --username alice --generate -o json',
+    again: /payctl admin reset-password alice --offline/,
+  },
+];
+
+/** What was asked of the service that changes it, and what was made in the database. */
+function made(place: Place, offline: FakeOffline): string[] {
+  return [
+    ...place.api.seen.filter(({ method }) => method !== 'GET').map(({ method, path }) => `${method} ${path}`),
+    ...offline.apps,
+    ...offline.admins.map(({ username }) => username),
+  ];
+}
+
+for (const { path, line, again, prepare } of SHOWN_ONCE) {
+  test.serial(`no secret is made for a stdout that takes nothing: ${line}`, async (t) => {
+    const offline = fakeOffline();
+    const stage = await stageExample(t, line, prepare);
+    const options = { cwd: stage.cwd, prompts: nobody, openOffline: async () => offline };
+    const { code, stderr } = await stage.place.payctl(stage.argv, { ...options, stdout: outputOn('/dev/full', t) });
+    t.is(code, 1, stderr);
+    t.regex(stderr, FULL);
+    t.deepEqual(made(stage.place, offline), []);
+    if (NEEDS_A_SERVER.test(path)) return;
+    for (const [file, limit] of [
+      ['/dev/full', undefined],
+      [join(stage.cwd, 'stdout.txt'), '1'],
+    ] as const) {
+      const fd = openSync(file, 'w');
+      const run = await payctlOn(fd, stage, limit === undefined ? {} : { limit });
+      closeSync(fd);
+      t.is(run.code, 1, run.stderr);
+      t.deepEqual(made(stage.place, offline), [], `${file}: ${run.stderr}`);
+      if (limit !== undefined) t.is(statSync(file).size, 0, 'nothing of the blanks stays');
+    }
+  });
+
+  test.serial(`a secret that could not be written is told, with what makes another: ${line}`, async (t) => {
+    const offline = fakeOffline();
+    const stage = await stageExample(t, line, prepare);
+    const options = { cwd: stage.cwd, prompts: nobody, openOffline: async () => offline };
+    for (const fault of ['EPIPE', 'ENOSPC']) {
+      offline.apps.length = offline.admins.length = 0;
+      await rm(join(stage.cwd, 'new.totp'), { force: true });
+      // A pipe: what becomes of it is known only when it is written to.
+      const stdout = new Writable({
+        write: (_chunk, _encoding, done) => done(Object.assign(new Error('write'), { code: fault })),
+      });
+      const { code, stderr } = await stage.place.payctl(stage.argv, { ...options, stdout });
+      t.is(code, 1, stderr);
+      t.regex(stderr, fault === 'EPIPE' ? /the reader of stdout has gone away/ : FULL);
+      t.regex(stderr, again);
+      if (stage.argv.includes('json')) t.is(JSON.parse(stderr).error.code, 'secret_lost');
+    }
+    const ends = stage.place.api.seen.filter(({ body }) => (body as { secret?: string } | undefined)?.secret);
+    if (/rotate/.test(line)) t.deepEqual(ends, [], 'the old secret goes on');
+  });
+}
+
+/** These members have the name of a secret and none in them; content that was paid for can be had again. */
+const NO_SECRET: ReadonlySet<string> = new Set(['secretHint', 'secretFile', 'file', 'content']);
+
+/** These print a public certificate, or lines for as long as they run. */
+const OTHER = /^payctl (cert download|mcp|top)$/;
+
+test.serial('every command that prints a secret is one of these', async (t) => {
+  for (const [path, { line, more }] of found) {
+    if (OTHER.test(path) || more.includes('json') || / (-o|--json|--content|-q)/.test(line)) continue;
+    const { code, stdout } = await runExample(t, line, [...more, '-o', 'json'], { prompts: nobody });
+    if (code !== 0) continue;
+    const shown = parsed(stdout);
+    const bare = JSON.stringify(shown, (name, value: unknown) =>
+      NO_SECRET.has(name) || typeof value === 'number' ? undefined : value,
+    );
+    const isSecret = JSON.stringify(redact(JSON.parse(bare))) !== bare;
+    if (isSecret)
+      t.true(
+        SHOWN_ONCE.some((one) => one.path === path),
+        `${path} prints ${stdout}`,
+      );
+  }
+  t.pass();
+});
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+test.serial('a rotation takes effect only after the new secret was written', async (t) => {
+  const place = await placeOf(t);
+  const rotate = 'POST /api/v1/api-apps/app_1/rotate-secret';
+  const argv = ['app', 'rotate-secret', 'app_1', '--confirm', 'app_1'];
+  const file = join(place.folder, 'new.secret');
+  let there: boolean | undefined;
+  place.api.on(rotate, ({ body }) => {
+    if ((body as { secret?: string }).secret === SECRET) there = readFileSync(file, 'utf8') === `${SECRET}\n`;
+    return { body: { data: { client_id: 'app_1', client_secret: SECRET, previousSecretExpiresAt: null } } };
+  });
+  const done = await place.payctl([...argv, '--secret-file', 'new.secret']);
+  t.is(done.code, 0, done.stderr);
+  t.true(there, 'the file was there when the old secret ended');
+  t.deepEqual(
+    place.api.seen.map(({ body }) => body),
+    [{ prepare: true }, { secret: SECRET }],
+  );
+
+  await rm(file);
+  place.api.on(rotate, ({ body }) =>
+    (body as { prepare?: boolean }).prepare
+      ? { body: { data: { client_id: 'app_1', client_secret: SECRET } } }
+      : problem(409, 'changed_meanwhile', 'Another rotation took its place.'),
+  );
+  const refused = await place.payctl([...argv, '--secret-file', 'new.secret']);
+  t.is(refused.code, 6);
+  t.regex(refused.stderr, /did not take effect; the old one stays valid[\s\S]*payctl app rotate-secret app_1/);
+  t.deepEqual((await readdir(place.folder)).toSorted(), ['contexts.json', 'credentials.json'], 'it counts for nothing');
+
+  place.api.on(rotate, ({ body }) =>
+    (body as { prepare?: boolean }).prepare
+      ? { body: { data: { client_id: 'app_1', client_secret: SECRET } } }
+      : { text: null },
+  );
+  const unknown = await place.payctl([...argv, '--secret-file', 'new.secret'], { retryPause: () => 0 });
+  t.is(unknown.code, 7);
+  t.regex(unknown.stderr, /Whether the new secret has taken effect is unknown/);
+  t.is(readFileSync(file, 'utf8'), `${SECRET}\n`, 'it may be the one that counts');
+});
+
+test.serial('a change whose output was lost is told as made', async (t) => {
+  const place = await placeOf(t);
+  const argv = ['refund', 'create', 'P1', '--amount', '1.00', '-y', '-o', 'json'];
+  const { code, stderr } = await place.payctl(argv, { stdout: outputOn('/dev/full', t) });
+  t.is(code, 1);
+  t.like(JSON.parse(stderr).error, { code: 'output_lost', exitCode: 1, hint: 'do not repeat the change' });
+  t.regex(JSON.parse(stderr).error.message, /The change was made: refund 1\.00 /);
+});
+
+test.serial('a lost notice stops nothing, and is no success', async (t) => {
+  const place = await placeOf(t);
+  const stderr = outputOn('/dev/full', t);
+  const { code, stdout } = await place.payctl(['order', 'close', 'P1', '-y', '-o', 'tsv'], { stderr });
+  t.is(code, 1);
+  t.regex(stdout, /^orderNo\t/m);
+  t.is(place.api.seen.at(-1)?.path, '/api/v1/orders/P1/close');
+});
+
+test.serial('a reader that went away is still no failure', async (t) => {
+  const place = await placeOf(t);
+  const stdout = new Writable({
+    write: (_chunk, _encoding, done) => done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
+  });
+  t.is((await place.payctl(['order', 'list'], { stdout })).code, 0);
+});
+
+/** What stands around the output of a script, and must still stand around it. */
+for (const [how, before] of [
+  ['> f', ''],
+  ['>> f', 'old\n'],
+  ['1<> f', ''],
+  ['>> f 2>> f', 'old\n'],
+  ['> f 2>&1', ''],
+] as const)
+  test.serial(`the bytes of a secret are reserved and none too many stay: ${how}`, async (t) => {
+    const place = await placeOf(t);
+    const file = join(place.folder, 'f');
+    writeFileSync(file, before);
+    const script = `{ echo first; "$@" -o env; echo last; } ${how}`;
+    const create = [process.execPath, BIN, 'app', 'create', '--name', 'shop', '--scope', 'payment:read'];
+    await promisify(execFile)('sh', ['-c', script, 'sh', ...create], {
+      cwd: place.folder,
+      env: { ...process.env, PAYCTL_CONFIG_DIR: place.folder, PAYCTL_SERVER: place.api.url, PAYCTL_TOKEN: TOKEN },
+    });
+    const data = readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => !/^(dev {2}|prod {2}|Next: )/.test(line))
+      .join('\n');
+    t.is(data, `${before}first\nCLIENT_ID=app_7Kd2mQxW9bTzR4vLp1Ns\nCLIENT_SECRET=${SECRET}\nlast\n`);
+  });
+
+test.serial('on a file system that fills up: half an export is no export, and no secret is made in vain', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'payctl-full-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const run = promisify(execFile);
+  const mounted = await run('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder]).then(
+    () => true,
+    (error: Error) => {
+      t.log(`left out, a file system cannot be mounted here: ${error.message.trim().split('\n').at(-1)}`);
+      return false;
+    },
+  );
+  const place = await placeOf(t);
+  const lines = Array.from({ length: 6000 }, (_, at) => `P${at},paid,1.00\n`).join('');
+  place.api.on('GET /api/v1/orders/export', () => ({ headers: { 'content-type': 'text/csv' }, text: lines }));
+  t.is((await place.payctl(['order', 'export'])).stdout, lines, 'there is more than fits');
+  if (!mounted) return;
+  try {
+    const stage = { place, cwd: folder, argv: ['order', 'export'], stdin: '' };
+    const file = openSync(join(folder, 'orders.csv'), 'w');
+    const half = await payctlOn(file, stage);
+    closeSync(file);
+    t.is(half.code, 1);
+    t.regex(half.stderr, FULL);
+    t.notRegex(half.stderr, /Exported/);
+    t.true(statSync(join(folder, 'orders.csv')).size > 0, 'a part was written');
+
+    const before = place.api.seen.length;
+    for (const argv of [
+      ['app', 'create', '--name', 'shop', '--scope', 'payment:read', '-o', 'env'],
+      ['app', 'create', '--name', 'shop', '--scope', 'payment:read', '--secret-file', 'shop.secret'],
+      ['login', '--server', place.api.url, '-u', 'alice', '--password-stdin'],
+    ]) {
+      const secret = openSync(join(folder, 'shop.env'), 'w');
+      const config = { PAYCTL_CONFIG_DIR: join(folder, 'config') };
+      const refused = await payctlOn(
+        secret,
+        { ...stage, argv, stdin: 'correct horse battery\n' },
+        argv[0] === 'login' ? { env: config } : {},
+      );
+      closeSync(secret);
+      t.is(refused.code, 1, refused.stderr);
+      t.regex(refused.stderr, FULL);
+    }
+    t.is(place.api.seen.length, before, 'nothing was asked of the service');
+    t.deepEqual(
+      (await readdir(folder)).filter((name) => name.endsWith('.tmp') || name === 'shop.secret'),
+      [],
+    );
+    const kept = await place.payctl(['order', 'export', '--file', 'copy.csv'], { cwd: folder });
+    t.is(kept.code, 1);
+    t.regex(kept.stderr, /Cannot write to .*copy\.csv: no space left on device/);
+    t.false((await readdir(folder)).includes('copy.csv'));
+  } finally {
+    await run('umount', [folder]);
+  }
+});
