@@ -92,8 +92,8 @@ export const PEERS: readonly Mutant[] = [
     name: 'a timeout of the close is called closed',
     from: 'peers',
     file: 'server/payments/core/wish-order.ts',
-    find: "if (outcome.kind === 'closed' && order.captureState === null)",
-    put: "if ((outcome.kind === 'closed' || outcome.kind === 'unknown') && order.captureState === null)",
+    find: "if (outcome.kind === 'closed' && !returned && order.captureState === null)",
+    put: "if ((outcome.kind === 'closed' || outcome.kind === 'unknown') && !returned && order.captureState === null)",
     killedBy: explored('till: an order is closed twice and asked about, while it is paid'),
   },
   {
