@@ -30,7 +30,7 @@ export function isRoot(kind: string): boolean {
 
 /** Reads a file as what its kind says it is; throws PemRefused, or 413 when it is larger than 64 KB. */
 export function parseCert(
-  { kind, form }: CertKindSpec,
+  { kind, form }: Pick<CertKindSpec, 'kind' | 'form'>,
   { bytes, passphrase }: { bytes: Buffer; passphrase?: string | undefined },
   { now, serialOf }: { now: Date; serialOf: SerialOf },
 ): ParsedCert {

@@ -21,7 +21,11 @@ const MOST_ROUNDS = 100_000;
 const MOST_BITS = 8192;
 
 const ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END ENCRYPTED PRIVATE KEY-----/;
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+/** A block with whatever stands in it; a body ends at the next five dashes, so that no text takes long. */
+const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,40})-----((?:[^-]|-(?!----))*)-----END \1-----/g;
+/** How OpenSSL encrypted keys before PKCS #8 (RFC 1421). */
+const OLD_ENCRYPTION = /^\s*Proc-Type:\s*4,\s*ENCRYPTED\s+DEK-Info:\s*([A-Z0-9-]+,[0-9A-Fa-f]+)\s/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** The file as text: PEM as it is, DER certificates and bare base64 as PEM of what the kind expects; throws PemRefused, 413. */
@@ -37,8 +41,26 @@ export function readText(bytes: Buffer): string {
   }
 }
 
+/**
+ * The text with its line breaks where OpenSSL wants them: forms, environment variables, JSON and YAML fold the lines, indent them,
+ * write the breaks as `\n` and leave quotes around it all.
+ */
+function unfolded(text: string): string {
+  const bare = text.trim().replace(/^(["'])([\s\S]*)\1$/, '$2');
+  // No base64 has a backslash: PHP escapes slashes, everybody else line breaks.
+  const breaks = bare.replaceAll(/(?:\\r)?\\n|\\r/g, '\n').replaceAll('\\/', '/');
+  return breaks.replaceAll(BLOCK, (block, label: string, body: string) => {
+    const cipher = OLD_ENCRYPTION.exec(body)?.[1];
+    const base64 = body.replace(OLD_ENCRYPTION, '').replaceAll(/\s/g, '');
+    if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return block;
+    const head = cipher === undefined ? '' : `Proc-Type: 4,ENCRYPTED\nDEK-Info: ${cipher}\n\n`;
+    return `-----BEGIN ${label}-----\n${head}${base64.replaceAll(/.{64}(?!$)/g, '$&\n')}\n-----END ${label}-----`;
+  });
+}
+
 /** Every certificate of a PEM text, the leaf first; throws PemRefused when there is none or a private key among them. */
-export function readCertificates(text: string): [X509Certificate, ...X509Certificate[]] {
+export function readCertificates(given: string): [X509Certificate, ...X509Certificate[]] {
+  const text = unfolded(given);
   if (text.includes('PRIVATE KEY'))
     throw new PemRefused('private_key_unexpected', 'contains a private key; upload only the certificate');
   const [leaf, ...rest] = (text.match(CERTIFICATE) ?? []).map(parseCertificate);
@@ -47,7 +69,8 @@ export function readCertificates(text: string): [X509Certificate, ...X509Certifi
 }
 
 /** A private key, PEM or bare base64 of PKCS #8 or PKCS #1, opened with its passphrase; throws PemRefused. */
-export function readPrivateKey(text: string, passphrase: string | undefined): KeyObject {
+export function readPrivateKey(given: string, passphrase: string | undefined): KeyObject {
+  const text = unfolded(given);
   if (!text.includes('PRIVATE KEY') && text.includes('-----BEGIN'))
     throw new PemRefused('not_a_private_key', 'is not a private key');
   const bare = bareBase64(text);
@@ -55,10 +78,14 @@ export function readPrivateKey(text: string, passphrase: string | undefined): Ke
   const isEncrypted = /ENCRYPTED/.test(text);
   if (isEncrypted && !passphrase) throw new PemRefused('passphrase_required', 'is encrypted; a passphrase is required');
   const der = encryptedDer(text);
+  const body = bodyOf(text, ['PRIVATE KEY', 'RSA PRIVATE KEY']);
   try {
     // What was measured is what is opened, not another block of the same file.
     if (der) return requireRsa(createPrivateKey({ key: der, format: 'der', type: 'pkcs8', passphrase }));
-    return requireRsa(createPrivateKey(passphrase ? { key: text, passphrase } : text));
+    return requireRsa(
+      (body && opens(body, createPrivateKey, ['pkcs8', 'pkcs1'])) ??
+        createPrivateKey(passphrase ? { key: text, passphrase } : text),
+    );
   } catch (error) {
     if (error instanceof PemRefused) throw error;
     if (isEncrypted) throw new PemRefused('passphrase_wrong', 'cannot be decrypted with this passphrase');
@@ -81,13 +108,18 @@ function encryptedDer(text: string): Buffer | undefined {
 }
 
 /** A public key, PEM or bare base64; throws PemRefused. */
-export function readPublicKey(text: string): KeyObject {
+export function readPublicKey(given: string): KeyObject {
+  const text = unfolded(given);
   if (text.includes('PRIVATE KEY')) throw new PemRefused('private_key_unexpected', 'is a private key');
   if (text.includes('CERTIFICATE')) throw new PemRefused('not_a_public_key', 'is a certificate, not a public key');
   const bare = bareBase64(text);
+  const body = bare ?? bodyOf(text, ['PUBLIC KEY', 'RSA PUBLIC KEY']);
+  // Of a private key OpenSSL makes the public one without a word.
+  if (body && opens(body, createPrivateKey, ['pkcs8', 'pkcs1']))
+    throw new PemRefused('private_key_unexpected', 'is a private key');
   if (bare) return requireRsa(readDer(bare, createPublicKey, ['spki', 'pkcs1'], 'not_a_public_key'));
   try {
-    return requireRsa(createPublicKey(text));
+    return requireRsa((body && opens(body, createPublicKey, ['spki', 'pkcs1'])) ?? createPublicKey(text));
   } catch (error) {
     if (error instanceof PemRefused) throw error;
     throw new PemRefused('not_a_public_key', 'is not a public key');
@@ -141,12 +173,27 @@ function bareBase64(text: string): Buffer | undefined {
   return /^[A-Za-z0-9+/]{64,}={0,2}$/.test(body) ? Buffer.from(body, 'base64') : undefined;
 }
 
+/** What the first block of a kind holds, if its label is one of these: many write PKCS #1 under the label of PKCS #8, and the other way round. */
+function bodyOf(text: string, [label, other]: readonly [string, string]): Buffer | undefined {
+  const [, found = '', body = ''] = [...text.matchAll(BLOCK)].find(([, one = '']) => one.endsWith(label)) ?? [];
+  if ((found !== label && found !== other) || OLD_ENCRYPTION.test(body)) return undefined;
+  return Buffer.from(body, 'base64');
+}
+
+type ReadDer<Form extends string> = (input: { key: Buffer; format: 'der'; type: Form }) => KeyObject;
+
 function readDer<Form extends string>(
   der: Buffer,
-  read: (input: { key: Buffer; format: 'der'; type: Form }) => KeyObject,
+  read: ReadDer<Form>,
   forms: readonly Form[],
   code: string,
 ): KeyObject {
+  const key = opens(der, read, forms);
+  if (key) return key;
+  throw new PemRefused(code, code === 'not_a_private_key' ? 'is not a private key' : 'is not a public key');
+}
+
+function opens<Form extends string>(der: Buffer, read: ReadDer<Form>, forms: readonly Form[]): KeyObject | undefined {
   for (const type of forms) {
     try {
       return read({ key: der, format: 'der', type });
@@ -154,5 +201,5 @@ function readDer<Form extends string>(
       // The other form is tried, then it is none.
     }
   }
-  throw new PemRefused(code, code === 'not_a_private_key' ? 'is not a private key' : 'is not a public key');
+  return undefined;
 }

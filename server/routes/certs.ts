@@ -114,7 +114,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *     operationId: uploadCertificateOfProject
    *     summary: Upload a certificate or key
    *     description: >
-   *       A file or text of at most 64 KB: PEM, a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
+   *       A file or text of at most 64 KB: PEM (its line breaks may be lost), a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
    *       becomes the default if its certificate or key matches. Private keys cannot be downloaded. What verifies is trusted at once: the
    *       administrator who uploads it answers for it. It is used in one mode and for one account only: those that `mode` and `account`
    *       name, otherwise those of the present configuration, before there is one those of the first.
@@ -124,7 +124,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *     operationId: uploadCertificate
    *     summary: Upload a certificate or key
    *     description: >
-   *       A file or text of at most 64 KB: PEM, a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
+   *       A file or text of at most 64 KB: PEM (its line breaks may be lost), a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
    *       becomes the default if its certificate or key matches. Private keys cannot be downloaded. Applies to the project of the token. What
    *       verifies the messages of the channel is not used until an administrator trusts it. It is used in one mode and for one account
    *       only: those that `mode` and `account` name, otherwise those of the present configuration, before there is one those of the first.

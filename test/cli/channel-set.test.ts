@@ -68,7 +68,7 @@ test('each field is asked for with its help, and what cannot be right is said at
   t.regex(stderr, /^ {2}Signs requests\.$/m);
   t.deepEqual(prompts.refused.slice(0, 1), ['App ID has an invalid format.']);
   t.regex(prompts.refused[1]!, /ENOENT.*missing\.key/);
-  t.is(prompts.refused[2], 'notes.txt is no private key in PEM.');
+  t.is(prompts.refused[2], 'notes.txt is not a private key.');
 });
 
 test('what is stored is kept by an empty answer; what a mode requires and nobody gave is asked again', async (t) => {

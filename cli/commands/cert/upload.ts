@@ -1,8 +1,8 @@
-import { X509Certificate, createPrivateKey, createPublicKey } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
+import { credentialFiles, formOf, type ReadCredential } from '../../credential-files.ts';
 import { UsageError } from '../../errors.ts';
 import { changes, choice, examples } from '../../options.ts';
 import { projectFlag } from '../../resource.ts';
@@ -23,15 +23,13 @@ export interface UploadFlags extends ChangeFlags {
   account?: string;
 }
 
-const MOST_BYTES = 64 * 1024;
-
 /** Adds `cert upload`. */
 export function define(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('upload')
       .description(
-        'Upload a certificate or key (PEM). It is checked locally first; with --key, the matching private key is verified and uploaded too. It is used in one mode and for one account only: those of the configuration, or of --mode and --account, so keys for live can be there before the channel is.',
+        'Upload a certificate or key: PEM, a DER certificate, or the bare base64 of a key tool. It is checked locally first; with --key, the matching private key is verified and uploaded too. It is used in one mode and for one account only: those of the configuration, or of --mode and --account, so keys for live can be there before the channel is.',
       )
       .argument('<file>'),
   );
@@ -50,22 +48,23 @@ export function define(noun: Command, context: ContextOf): void {
   ).action((file: string, flags: UploadFlags) => run(context(), file, flags));
 }
 
-/** Checks the files, shows what they are, and uploads them: the key first, then its certificate. */
+/** Checks the files as the service will, shows what they are, and uploads them: the key first, then its certificate. */
 export async function run(context: Context, file: string, flags: UploadFlags): Promise<void> {
   const { terminal, print } = context;
   const kind = flags.kind ?? '';
-  const content = await readPem(context, file);
   const passphrase = flags.passphraseFile ? await readSecretFile(terminal, flags.passphraseFile) : undefined;
   if ((flags.mode === undefined) !== (flags.account === undefined))
     throw new UsageError('--mode and --account belong together: a key is for one account in one mode.');
-  const certificate = inspect(kind, content, file, passphrase);
+  const files = await credentialFiles(terminal.now());
+  const read = (path: string, asKind: string): ReadCredential =>
+    files.read(resolve(terminal.cwd, path), path, { kind: asKind, form: formOf(asKind), passphrase });
+  const given = read(file, kind);
+  const certificate = formOf(kind) === 'certificate' ? new X509Certificate(given.publicPem) : undefined;
   if (certificate) await print.note(describe(certificate, terminal.now()));
   // The key first: a certificate becomes the default at once only when its key is there.
   const parts = [
-    ...(flags.key
-      ? [{ kind: keyKindOf(kind), content: await matchingKey(context, certificate, flags.key, passphrase) }]
-      : []),
-    { kind, content },
+    ...(flags.key ? [{ kind: keyKindOf(kind), content: matchingKey(read, certificate, flags.key, kind) }] : []),
+    { kind, content: given.content },
   ];
   const rows: Row[] = [];
   for (const part of parts) {
@@ -75,7 +74,7 @@ export async function run(context: Context, file: string, flags: UploadFlags): P
       content: part.content,
       ...(flags.name ? { name: flags.name } : {}),
       ...(flags.mode ? { mode: flags.mode, account: flags.account } : {}),
-      ...(passphrase && part.kind.endsWith('_app_key') ? { passphrase } : {}),
+      ...(passphrase && formOf(part.kind) === 'private-key' ? { passphrase } : {}),
     };
     const query = flags.project === undefined ? {} : { project: flags.project };
     const row = await withSpinner(terminal.err, `Uploading ${part.kind}`, () =>
@@ -93,50 +92,23 @@ export async function run(context: Context, file: string, flags: UploadFlags): P
     await print.done(`Uploaded, but not in use yet. Next: payctl cert set-default ${String(uploaded['id'])}`);
 }
 
-async function readPem({ terminal }: Context, file: string): Promise<string> {
-  const bytes = await readFile(resolve(terminal.cwd, file));
-  if (bytes.length > MOST_BYTES)
-    throw new UsageError(`${file} is larger than 64 KB and cannot be a certificate or key.`);
-  return bytes.toString('utf8');
-}
-
-/** Parses what the kind says it is; gives the certificate when it is one. Throws UsageError with the reason. */
-export function inspect(kind: string, content: string, file: string, passphrase?: string): X509Certificate | undefined {
-  try {
-    if (kind.endsWith('_key') && !kind.endsWith('public_key'))
-      createPrivateKey({ key: content, ...(passphrase ? { passphrase } : {}) });
-    else if (kind.endsWith('public_key')) createPublicKey(content);
-    else if (/PRIVATE KEY/.test(content)) throw new Error('this is a private key');
-    else return new X509Certificate(content);
-  } catch (error) {
-    throw new UsageError(
-      `${file} is not a usable ${kind}: ${error instanceof Error ? error.message : String(error)}.`,
-      undefined,
-      'cert_unusable',
-    );
-  }
-  return undefined;
-}
-
 function describe(certificate: X509Certificate, now: Date): string {
   const days = Math.floor((certificate.validToDate.getTime() - now.getTime()) / 86_400_000);
   const left = days < 0 ? `expired ${-days} days ago` : `${days} days left`;
   return `${certificate.subject.replaceAll('\n', ', ')}  serial ${certificate.serialNumber}  ${left}`;
 }
 
-async function matchingKey(
-  context: Context,
+function matchingKey(
+  read: (path: string, kind: string) => ReadCredential,
   certificate: X509Certificate | undefined,
   file: string,
-  passphrase?: string,
-): Promise<string> {
+  kind: string,
+): string {
   if (!certificate)
     throw new UsageError('--key can only be used with a certificate.', 'upload the key on its own, with its --kind');
-  const content = await readPem(context, file);
-  inspect('app_key', content, file, passphrase);
-  if (!certificate.checkPrivateKey(createPrivateKey({ key: content, ...(passphrase ? { passphrase } : {}) }))) {
+  const { content, privatePem } = read(file, keyKindOf(kind));
+  if (!certificate.checkPrivateKey(createPrivateKey(privatePem ?? '')))
     throw new UsageError(`${file} does not belong to this certificate; nothing was sent.`, undefined, 'key_mismatch');
-  }
   return content;
 }
 

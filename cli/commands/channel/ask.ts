@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Query } from '../../api-client.ts';
 import type { Context } from '../../context.ts';
+import { credentialFiles, formOf, type CredentialFiles } from '../../credential-files.ts';
 import { FlagRequired } from '../../errors.ts';
-import { readSecretText } from '../../secrets.ts';
 import { type Row, visible } from '../../values.ts';
 import { wrap } from '../../width.ts';
-import { certFault, fieldFault, readSchema, type SchemaCert, type SchemaField } from './schema.ts';
+import { fieldFault, readSchema, type SchemaCert, type SchemaField } from './schema.ts';
 
 /** What stands behind the questions: what is stored, and the mode that is asked for. */
 interface Asked {
@@ -35,9 +34,10 @@ export async function askFields(context: Context, path: string, query: Query): P
     const answer = await askField(context, field, { mode, stored });
     if (answer !== '') body[field.name] = answer.trim();
   }
+  const files = await credentialFiles(context.terminal.now());
   for (const cert of certKinds) {
-    const file = await askCert(context, cert);
-    if (file !== '') body[cert.kind] = readCert(context, file);
+    const file = await askCert(context, cert, files);
+    if (file !== '') body[cert.kind] = files.text(resolve(context.terminal.cwd, file), file);
   }
   return body;
 }
@@ -60,26 +60,22 @@ async function askField(context: Context, field: SchemaField, { mode, stored }: 
   return secret ? prompts.secret(question) : prompts.text(question);
 }
 
-async function askCert(context: Context, cert: SchemaCert): Promise<string> {
-  const { kind, label = kind, help } = cert;
+async function askCert(context: Context, cert: SchemaCert, files: CredentialFiles): Promise<string> {
+  const { kind, label = kind, form = formOf(kind), help } = cert;
   await explain(context, help);
   return context.prompts.text({
-    message: `PEM file for ${label} (leave empty to keep what is there)`,
+    message: `File with ${label} (leave empty to keep what is there)`,
     flag: '--file',
     validate(file) {
       if (file === '') return true;
       try {
-        const fault = certFault(cert, readCert(context, file));
-        return fault === undefined || `${file} ${fault}.`;
+        files.read(resolve(context.terminal.cwd, file), file, { kind, form });
+        return true;
       } catch (error) {
         return error instanceof Error ? error.message : String(error);
       }
     },
   });
-}
-
-function readCert({ terminal }: Context, file: string): string {
-  return readSecretText(readFileSync(resolve(terminal.cwd, file), 'utf8'), file);
 }
 
 async function explain({ terminal: { err } }: Context, help: string | undefined): Promise<void> {

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
+import type { CertKindSpec } from '../../../server/payments/channel.ts';
 import type { ApiClient, Query } from '../../api-client.ts';
 import { UsageError } from '../../errors.ts';
 import type { Row } from '../../values.ts';
@@ -18,7 +18,7 @@ export interface SchemaField {
 export interface SchemaCert {
   kind: string;
   label?: string;
-  form?: string;
+  form?: CertKindSpec['form'];
   help?: string;
 }
 
@@ -50,23 +50,6 @@ function matches(pattern: string, value: string): boolean {
   } catch {
     return true;
   }
-}
-
-/** What is wrong with the text of a certificate or key file; the service looks closer. */
-export function certFault({ form }: SchemaCert, text: string): string | undefined {
-  try {
-    if (form === 'private-key') createPrivateKey(asPem(text, 'PRIVATE KEY'));
-    else if (form === 'public-key') createPublicKey(asPem(text, 'PUBLIC KEY'));
-    else new X509Certificate(text);
-    return undefined;
-  } catch {
-    return `is no ${(form ?? 'certificate').replaceAll('-', ' ')} in PEM`;
-  }
-}
-
-/** The key tools of channels write bare base64; which kind of key it is only the service tries out. */
-function asPem(text: string, label: string): string {
-  return text.includes('-----BEGIN') ? text : `-----BEGIN ${label}-----\n${text.trim()}\n-----END ${label}-----\n`;
 }
 
 /** Checks the fields of a file before they are sent; throws what names the first one that is wrong. */

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Query } from '../../api-client.ts';
 import type { Context, ContextOf } from '../../context.ts';
+import { credentialFiles, type CredentialFiles } from '../../credential-files.ts';
 import { CliError, codeOf, EXIT, UsageError } from '../../errors.ts';
 import { changes, examples } from '../../options.ts';
 import { projectFlag, segment } from '../../resource.ts';
@@ -122,13 +123,15 @@ async function registerForComplaints(
 
 /** Reads the fields from a file, and checks them by what the channel wants to know. */
 async function readChecked({ api, terminal }: Context, path: string, query: Query, file: string): Promise<Row> {
-  const fields = await readFields(resolve(terminal.cwd, file), file);
-  checkFields(fields, await readSchema(api, path, query), file);
+  const schema = await readSchema(api, path, query);
+  const certKinds = new Set(schema.certKinds.map(({ kind }) => kind));
+  const fields = await readFields(resolve(terminal.cwd, file), file, certKinds, terminal.now());
+  checkFields(fields, schema, file);
   return fields;
 }
 
 /** Reads the fields of a configuration from a file; `{ file = "…" }` names a file whose text is the value. Faults name the file as `shown`, and the field. */
-export async function readFields(file: string, shown: string): Promise<Row> {
+async function readFields(file: string, shown: string, certKinds: ReadonlySet<string>, now: Date): Promise<Row> {
   const text = await readFile(file, 'utf8');
   const { parse } = file.endsWith('.json') ? JSON : await import('smol-toml');
   let fields: Row;
@@ -138,9 +141,11 @@ export async function readFields(file: string, shown: string): Promise<Row> {
     throw new UsageError(`${shown}: ${syntaxFault(error)}`);
   }
   const folder = resolve(file, '..');
-  const entries = Object.entries(fields).map(
-    async ([name, value]) => [name, await valueOf(value, folder, `${shown}: ${name}`)] as const,
-  );
+  const files = Object.keys(fields).some((name) => certKinds.has(name)) ? await credentialFiles(now) : undefined;
+  const entries = Object.entries(fields).map(async ([name, value]) => {
+    const credentialText = certKinds.has(name) ? files?.text : undefined;
+    return [name, await valueOf(value, folder, `${shown}: ${name}`, credentialText)] as const;
+  });
   return Object.fromEntries(await Promise.all(entries));
 }
 
@@ -151,12 +156,19 @@ function syntaxFault(error: unknown): string {
   return `${message.split('\n', 1).join('')}${line === undefined ? '' : ` (line ${line})`}`;
 }
 
-async function valueOf(value: unknown, folder: string, where: string): Promise<unknown> {
+async function valueOf(
+  value: unknown,
+  folder: string,
+  where: string,
+  credentialText: CredentialFiles['text'] | undefined,
+): Promise<unknown> {
   if (typeof value !== 'object' || value === null) return value;
   const { file } = value as { file?: unknown };
   if (typeof file !== 'string') throw new UsageError(`${where} must be a string, a number or { file = "…" }.`);
-  const text = await readFile(resolve(folder, file), 'utf8').catch((error: unknown) => {
+  const path = resolve(folder, file);
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw new UsageError(`${where}: ${file} cannot be read (${codeOf(error) ?? String(error)}).`);
   });
+  if (credentialText) return credentialText(path, `${where}: ${file}`);
   return readSecretText(text, `${where}: ${file}`);
 }

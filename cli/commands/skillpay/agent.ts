@@ -1,10 +1,11 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
+import { credentialFiles } from '../../credential-files.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { changes, examples, given, json } from '../../options.ts';
 import { projectFlag } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
-import { readSecretFile } from '../../secrets.ts';
 import type { Row, View } from '../../values.ts';
 
 const PATH = '/api/v1/skillpay/agent-pay';
@@ -85,7 +86,7 @@ export async function runSet(context: Context, flags: Flags): Promise<void> {
   const { change, print, terminal } = context;
   const { privateKeyFile: file } = flags;
   const named = given(flags, ['developerId', 'keyId', 'skills']);
-  const body = { ...named, ...(file === undefined ? {} : { privateKey: await readSecretFile(terminal, file) }) };
+  const body = { ...named, ...(file === undefined ? {} : { privateKey: await keyText(terminal, file) }) };
   const shown = { ...named, ...(file === undefined ? {} : { privateKey: '***' }) };
   const what = 'configure WeChat agent pay';
   const row = await change(
@@ -93,6 +94,10 @@ export async function runSet(context: Context, flags: Flags): Promise<void> {
     flags,
   );
   if (row) await print.item(row, VIEW);
+}
+
+async function keyText({ cwd, now }: Context['terminal'], file: string): Promise<string> {
+  return (await credentialFiles(now())).text(resolve(cwd, file), file);
 }
 
 /** Tests the configuration. */

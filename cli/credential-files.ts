@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import type { CertKindSpec } from '../server/payments/channel.ts';
+import { CliError, EXIT } from './errors.ts';
+
+/** What a certificate or key file turned out to be, as far as it is shown. */
+export interface ReadCredential {
+  /** What is sent: the text, of a DER certificate its PEM. */
+  content: string;
+  /** PEM of the private key without its passphrase. */
+  privatePem: string | null;
+  /** PEM of the certificates or of the public key. */
+  publicPem: string;
+}
+
+/** What a file is to be. */
+export interface CredentialSpec extends Pick<CertKindSpec, 'kind' | 'form'> {
+  passphrase?: string | undefined;
+}
+
+/** Reads files of certificates and keys as the service does, and refuses what it would refuse, in its words. */
+export interface CredentialFiles {
+  /** The text of a file, whatever it is of; throws UsageError. */
+  text(path: string, shown: string): string;
+  /** What a file is as this kind; throws UsageError. */
+  read(path: string, shown: string, as: CredentialSpec): ReadCredential;
+}
+
+/** Loads the service's own reader of such files. */
+export async function credentialFiles(now: Date): Promise<CredentialFiles> {
+  const [pem, { parseCert }, { AppError }] = await Promise.all([
+    import('../server/credentials/pem.ts'),
+    import('../server/credentials/cert-parse.ts'),
+    import('../server/errors.ts'),
+  ]);
+  const told = <Result>(shown: string, work: () => Result): Result => {
+    try {
+      return work();
+    } catch (error) {
+      if (error instanceof pem.PemRefused) throw unusable(`${shown} ${error.message}.`, error.code);
+      if (error instanceof AppError) throw unusable(`${shown}: ${error.message}`);
+      throw error;
+    }
+  };
+  return {
+    text: (path, shown) => told(shown, () => pem.readText(readFileSync(path))),
+    read: (path, shown, { passphrase, ...spec }) =>
+      told(shown, () => {
+        const bytes = readFileSync(path);
+        const parsed = parseCert(spec, { bytes, passphrase }, { now, serialOf: () => '' });
+        return { content: pem.readText(bytes), privatePem: parsed.privatePem, publicPem: parsed.publicPem ?? '' };
+      }),
+  };
+}
+
+/** Of which form the files of a kind are. */
+export function formOf(kind: string): CertKindSpec['form'] {
+  if (kind.endsWith('_public_key')) return 'public-key';
+  return kind.endsWith('_key') ? 'private-key' : 'certificate';
+}
+
+function unusable(message: string, code?: string): CliError {
+  const hint = code === 'passphrase_required' ? { hint: 'add --passphrase-file FILE' } : {};
+  return new CliError('cert_unusable', EXIT.usage, message, hint);
+}
