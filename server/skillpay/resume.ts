@@ -1,6 +1,7 @@
-import { isForfeited, isOverdue, isRefunded, MAX_ATTEMPTS, readPair } from './claim.ts';
+import type { ReadTx } from '../db/store.ts';
+import { isForfeited, isLive, isOverdue, isRefunded, lockPair, MAX_ATTEMPTS, readPair } from './claim.ts';
 import type { Fulfilment } from './fulfil.ts';
-import type { SkillPorts } from './ports.ts';
+import type { SkillPair, SkillPorts } from './ports.ts';
 
 /**
  * Does for one order whatever is due: goes on after a crash, tries again after a pause, gives up, tells a person about
@@ -8,15 +9,12 @@ import type { SkillPorts } from './ports.ts';
  */
 export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilment: Fulfilment) {
   return async (orderNo: string): Promise<void> => {
-    const { pair, forfeited } = await store.read(async (tx) => {
-      const found = await readPair(tx, orderNo);
-      return { pair: found, forfeited: await isForfeited(tx, found) };
+    const { skill, isDone } = await store.read(async (tx) => {
+      const pair = await readPair(tx, orderNo);
+      return { skill: pair.skill, isDone: await isOver(tx, pair) };
     });
-    const { order, skill } = pair;
-    if (skill.fulfilment === 'failed' && skill.refundNo === null && !isRefunded(pair))
-      return fulfilment.giveUp(orderNo);
-    const isOver = skill.fulfilment === 'done' || skill.fulfilment === 'failed';
-    if (isOver || order.state !== 'paid' || forfeited) return rest(orderNo);
+    if (isDone) return rest(orderNo);
+    if (skill.fulfilment === 'failed') return fulfilment.giveUp(orderNo);
     if (skill.attempts === 0) return unclaimed(orderNo);
     if (skill.attempts >= MAX_ATTEMPTS || isOverdue(skill, now())) return fulfilment.giveUp(orderNo);
     const { work } = await fulfilment.begin(orderNo, { due: true });
@@ -32,12 +30,21 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
     });
   }
 
+  /** Looked at again under the lock: a refund that fails meanwhile makes the work due. A claim whose maker died is over, too. */
   async function rest(orderNo: string): Promise<void> {
-    await store.autocommit((tx) =>
-      tx.skillOrders.update(
-        { orderNo, fulfilment: ['none', 'done', 'failed'] },
-        { nextAttemptAt: null, leasedUntil: null },
-      ),
-    );
+    await store.transaction(async (tx) => {
+      const pair = await lockPair(tx, orderNo);
+      const { fulfilment: word } = pair.skill;
+      if (isLive(pair.skill, now()) || !(await isOver(tx, pair))) return;
+      const fulfilment = word === 'running' ? 'none' : word;
+      await tx.skillOrders.update({ orderNo }, { fulfilment, nextAttemptAt: null, leasedUntil: null });
+    });
   }
+}
+
+/** Whether nothing is to be done any more: neither work nor, after it failed, a refund. */
+async function isOver(tx: ReadTx, pair: SkillPair): Promise<boolean> {
+  const { order, skill } = pair;
+  if (skill.fulfilment === 'failed') return skill.refundNo !== null || isRefunded(pair);
+  return skill.fulfilment === 'done' || order.state !== 'paid' || isForfeited(tx, pair);
 }

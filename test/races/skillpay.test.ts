@@ -1,5 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { claimWork } from '../../server/skillpay/claim.ts';
+import { skillEffects } from '../../server/skillpay/effects.ts';
+import { resumeFulfilment } from '../../server/skillpay/resume.ts';
 import { serve } from '../support/http-server.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { count, inParallel } from '../support/counts.ts';
@@ -183,6 +185,56 @@ for (const refundAmount of [undefined, 0.1])
       await assertBooksBalance(t, service);
     },
   );
+
+for (const refundAmount of [undefined, 0.1])
+  test.serial(
+    `work whose maker died, and for which ${refundAmount ?? 'all the money'} went back, is not looked at for ever`,
+    async (t) => {
+      const service = await startService(t, { env: open });
+      const shop = await service.merchant();
+      await addSkill(service);
+      const outTradeNo = await paidSkill(service, shop);
+      const { store } = service.app;
+      t.is((await claimWork({ store, now: service.clock.now }, outTradeNo)).kind, 'claimed');
+      service.clock.advance(31);
+      t.is((await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo, refundAmount })).status, 200);
+      await service.app.sweep.once();
+      t.like(await rowOf(service, outTradeNo), { fulfilment: 'none', nextAttemptAt: null, leasedUntil: null });
+      await assertBooksBalance(t, service);
+    },
+  );
+
+test.serial('work that is put to rest while its refund fails is owed again', async (t) => {
+  const service = await startService(t, { env: open });
+  const shop = await service.merchant();
+  await addSkill(service);
+  const outTradeNo = await paidSkill(service, shop, { resource: 'weather', payWay: 'alipay' });
+  t.is((await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo })).status, 200);
+  const { store } = service.app;
+  const [refund] = await store.read((tx) => tx.refunds.list({ orderNo: outTradeNo }));
+  const order = { orderNo: outTradeNo };
+  await store.transaction((tx) => tx.refunds.update({ refundNo: refund!.refundNo }, { state: 'processing' }));
+  await store.transaction((tx) => tx.orders.update(order, { refunding: 50n, refunded: 0n }));
+  await store.transaction((tx) => tx.skillOrders.update(order, { nextAttemptAt: service.clock.now() }));
+
+  const effects = skillEffects({ now: service.clock.now, raise: async () => {} });
+  const slow: typeof store = {
+    ...store,
+    async read(work) {
+      const seen = await store.read(work);
+      await store.transaction(async (tx) => {
+        const row = (await tx.orders.lock(order))!;
+        await tx.refunds.update({ refundNo: refund!.refundNo }, { state: 'failed' });
+        await tx.orders.update(order, { refunding: 0n });
+        await effects.refundFailed(tx, row, refund!);
+      });
+      return seen;
+    },
+  };
+  const never = { begin: () => t.fail(), giveUp: () => t.fail() } as never;
+  await resumeFulfilment({ store: slow, now: service.clock.now, payments: {} } as never, never)(outTradeNo);
+  t.truthy((await rowOf(service, outTradeNo))?.nextAttemptAt, 'a person is told, or the work goes on');
+});
 
 test.serial('a lost 402: calls with the same key make one order, at two replicas, also after a death', async (t) => {
   const service = await startService(t, { env: open });
