@@ -121,7 +121,7 @@ export async function writeVersion(
   const fields = mergeFields(kind, await fieldsBefore(tx, ports, kind, config, change), change);
   const of = { mode, account: kind.accountOf(fields) };
   const before = config && state ? facts(config, state) : null;
-  if (actor.name !== SIMULATOR) await takeUnbound(tx, kind, locked, of);
+  if (actor.name !== SIMULATOR) await takeUnbound(tx, kind, locked, of, ports.now());
   await applyCerts(tx, ports, locked, change, { actor, of });
   requirePairs(locked, of);
   const draft = tryDraft(() => draftVersion(ports, kind, locked, { mode, fields }));
@@ -158,11 +158,11 @@ async function fieldsBefore(
 }
 
 /** What was brought before there was a configuration is the account's from now on. */
-async function takeUnbound(tx: Tx, kind: ChannelKind, locked: LockedCredentials, of: Account): Promise<void> {
+async function takeUnbound(tx: Tx, kind: ChannelKind, locked: LockedCredentials, of: Account, at: Date): Promise<void> {
   const verifying = verifyingKinds(kind);
   for (const cert of locked.certs.filter((one) => one.mode === null && verifying.has(one.kind)))
     await requireNotSimulators(tx, { ...cert, mode: of.mode }).catch(simulatorsRefused(cert.kind));
-  await bindToAccount(tx, locked, of);
+  await bindToAccount(tx, locked, of, { verifying, at });
 }
 
 function lacking(name: string, { certs }: LockedCredentials, of: Account, former: Account): FieldError {

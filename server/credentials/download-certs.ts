@@ -3,6 +3,7 @@ import { InvalidRequest } from '../errors.ts';
 import { ChannelMisconfigured, type CertsDownloaded, type ChannelKind, type ProbeNote } from '../payments/channel.ts';
 import { inputOf, type VersionRows } from './build.ts';
 import { parseCert } from './cert-parse.ts';
+import { simulatorsRefused } from './config-change.ts';
 import { keepFound } from './found-certs.ts';
 import { type Acting, type CredentialPorts, kindOf } from './ports.ts';
 import { currentRows } from './register-notices.ts';
@@ -56,7 +57,8 @@ async function keep(
   const { payWay } = kind;
   const { mode, account } = config;
   return ports.store.transaction(async (tx) => {
-    const kept = await keepFound(tx, ports, { project, payWay, mode, account }, name, pem, actor);
+    const finder = { project, payWay, mode, account };
+    const kept = await keepFound(tx, ports, finder, name, pem, actor).catch(simulatorsRefused(name));
     const spec = kind.certKinds.find((one) => one.kind === name)!;
     const { serialNumber } = parseCert(
       spec,

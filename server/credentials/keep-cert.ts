@@ -8,6 +8,7 @@ import { type LockedCredentials, makeDefault, writeTrust } from './locked-creden
 import { partnerOf, publicKeyOf, type ParsedCert } from './cert-parse.ts';
 import { privatePartPlace } from './places.ts';
 import type { CredentialPorts } from './ports.ts';
+import { SIMULATOR } from './build.ts';
 import { SealBroken } from './sealing.ts';
 import { type Account, sameAccount, trusterOf } from './trust.ts';
 
@@ -22,8 +23,10 @@ export class NotAPair extends Conflict {
 
 /** What the simulator signs with is in a folder of a developer, so with its other half nothing real is verified. */
 export class SimulatorsKey extends Error {
-  constructor() {
-    super('is a key of the simulator, which verifies nothing in sandbox or live');
+  constructor({ id, createdBy }: Pick<CertRow, 'id' | 'createdBy'>) {
+    const escape =
+      createdBy === SIMULATOR ? '' : `; it was brought for it as ${id}: delete that if it is none of its keys`;
+    super(`is a key of the simulator, which verifies nothing in sandbox or live${escape}`);
   }
 }
 
@@ -48,7 +51,7 @@ export async function keepCert(
   { name, actor, of }: Brought,
 ): Promise<{ cert: CertRow; isNew: boolean }> {
   const owner = { mode: of?.mode ?? null, account: of?.account ?? null };
-  if (verifies) await requireNotSimulators(tx, { kind, ...parsed, ...owner });
+  if (verifies) await requireNotSimulators(tx, { project: locked.project, kind, ...parsed, ...owner });
   const isSame = (one: CertRow) =>
     one.kind === kind && one.fingerprint === parsed.fingerprint && sameAccount(one, owner);
   // A key whose seal is broken is no key: sending it again is the way to repair it.
@@ -81,13 +84,22 @@ export async function keepCert(
   return { cert, isNew: true };
 }
 
-/** Throws SimulatorsKey when a key of the simulator is brought for sandbox or live. */
+/**
+ * Throws SimulatorsKey when a key of the simulator is brought for sandbox or live. What the simulator itself brought stays its own, in
+ * every project and after its end; what an administrator brought for it only in that project and until it is deleted. What an
+ * application says of a key that no administrator has looked at keeps it out of nowhere.
+ */
 export async function requireNotSimulators(
   tx: Tx,
-  { kind, fingerprint, mode }: Pick<CertRow, 'kind' | 'fingerprint' | 'mode'>,
+  { project, kind, fingerprint, mode }: Pick<CertRow, 'project' | 'kind' | 'fingerprint' | 'mode'>,
 ): Promise<void> {
   if (mode === null || mode === 'simulator') return;
-  if (await tx.certs.find({ kind, fingerprint, mode: 'simulator' })) throw new SimulatorsKey();
+  const known = await tx.certs.list({ kind, fingerprint, mode: 'simulator' });
+  const brought = known.filter(({ trustedBy }) => trustedBy !== null);
+  const simulators =
+    brought.find(({ createdBy }) => createdBy === SIMULATOR) ??
+    brought.find((one) => one.project === project && one.deletedAt === null);
+  if (simulators) throw new SimulatorsKey(simulators);
 }
 
 /** Whether it may take the place of the default: what is not trusted never takes the place of what is. */

@@ -38,13 +38,30 @@ export function chosenCerts(certs: readonly CertRow[], verifying: ReadonlySet<st
   });
 }
 
-/** Gives what was brought before there was an account to the first one that is configured; its own defaults stay. */
-export async function bindToAccount(tx: Tx, locked: LockedCredentials, { mode, account }: Account): Promise<void> {
-  for (const { id, kind, isDefault: wasDefault } of locked.certs.filter((cert) => cert.mode === null)) {
-    const hasDefault = locked.certs.some(
-      (one) => one.kind === kind && one.isDefault && sameAccount(one, { mode, account }),
-    );
-    const own = { mode, account, isDefault: wasDefault && !hasDefault };
+/**
+ * Gives what was brought before there was an account to the first one that is configured; its own defaults stay. What verifies and
+ * was brought for that account, too, stays one row, with the word that it has: distrusted once, it is trusted by no other.
+ */
+export async function bindToAccount(
+  tx: Tx,
+  locked: LockedCredentials,
+  { mode, account }: Account,
+  { verifying, at }: { verifying: ReadonlySet<string>; at: Date },
+): Promise<void> {
+  const ofAccount = (kind: string) =>
+    locked.certs.filter((one) => one.kind === kind && sameAccount(one, { mode, account }));
+  for (const { id, kind, fingerprint, isDefault: wasDefault, ...cert } of locked.certs.filter(
+    (one) => one.mode === null,
+  )) {
+    const known = ofAccount(kind).find((one) => verifying.has(kind) && one.fingerprint === fingerprint);
+    if (known) {
+      const { trustedAt, trustedBy } = cert;
+      if (trustedAt && known.trustedBy === null) await writeTrust(tx, locked, known, { trustedAt, trustedBy });
+      await tx.certs.update({ id }, { isDefault: false, deletedAt: at });
+      locked.certs = locked.certs.filter((one) => one.id !== id);
+      continue;
+    }
+    const own = { mode, account, isDefault: wasDefault && !ofAccount(kind).some((one) => one.isDefault) };
     await tx.certs.update({ id }, own);
     locked.certs = locked.certs.map((one) => (one.id === id ? { ...one, ...own } : one));
   }

@@ -7,6 +7,15 @@ import { placeOrder, stateOf } from '../support/orders.ts';
 import { request, startService, type Merchant, type Service } from '../support/service.ts';
 import { withOrder } from '../support/wrong-notices.ts';
 import { ownSimulator } from '../support/simulator.ts';
+import { fixture, publicOf } from '../unit/credentials/material.ts';
+
+const LIVE_ALIPAY = {
+  mode: 'live',
+  appId: '2021009999999901',
+  sellerId: '2088999999999901',
+  alipay_app_key: fixture('app.key'),
+  alipay_public_key: publicOf(fixture('alipay.key')),
+};
 
 /** A project for every way of verifying, at a simulator whose folder is known; no notice is delivered by itself. */
 interface Stage {
@@ -263,4 +272,54 @@ test('a key that is taken away verifies nothing on any replica, from the answer 
     const message = { headers: genuine.delivery.headers, body: bodyOf(genuine.delivery) };
     t.is(await post(second, scene.project, way, message), 200, 'the genuine key goes on');
   }
+});
+
+test('no application, no other project and no slip in Debug keeps the key of a live account out', async (t) => {
+  const service = await startService(t);
+  await service.app.prepare();
+  const { call } = await firstAdmin(service);
+  await call('POST', '/api/v1/projects', { code: 'elsewhere', name: 'Elsewhere' });
+  const { mode, appId, alipay_app_key, alipay_public_key } = LIVE_ALIPAY;
+  const key = { payWay: 'alipay', kind: 'alipay_public_key', content: alipay_public_key };
+  const upload = (sent: object, project = 'default') =>
+    call('POST', `/api/v1/certs/upload?project=${project}`, { ...key, ...sent });
+
+  for (const project of ['default', 'elsewhere']) {
+    const shop = await service.merchant({ project, scopes: ['config:write', 'cert:manage'], trusted: true });
+    const claim = await shop.call('POST', '/api/v2/certs/upload', { ...key, mode: 'simulator', account: 'none' });
+    t.like(claim.body.data, { mode: 'simulator', trust: 'waiting' });
+  }
+  t.is((await upload({ mode: 'simulator', account: 'slip' }, 'elsewhere')).status, 201);
+  t.like((await upload({ mode, account: appId })).body.data, { mode: 'live', trust: 'trusted' });
+
+  // Without a word it is for the configuration in force, which in Debug is the simulator's; deleted there it is the account's.
+  const other = publicOf(alipay_app_key);
+  const slip = (await upload({ content: other })).body.data;
+  t.is(slip.mode, 'simulator');
+  const refused = await upload({ content: other, mode, account: appId });
+  t.deepEqual([refused.status, refused.body.errors[0].code], [400, 'unusable']);
+  t.true(refused.body.errors[0].detail.includes(slip.id), refused.body.errors[0].detail);
+  t.is((await call('POST', `/api/v1/certs/${slip.id}/delete`)).status, 200);
+  t.like((await upload({ content: other, mode, account: appId })).body.data, { mode: 'live', trust: 'trusted' });
+
+  const [own] = await service.app.store.read((tx) =>
+    tx.certs.list({ kind: 'alipay_public_key', createdBy: 'simulator', project: 'default' }),
+  );
+  t.is((await call('POST', `/api/v1/certs/${own!.id}/delete`)).status, 200);
+  const forged = await upload({ content: own!.publicPem, mode, account: appId }, 'elsewhere');
+  t.is(forged.status, 400, 'what the simulator itself brought stays its own');
+});
+
+test('a key that is brought for an account and once more without a word is one key, and is distrusted as one', async (t) => {
+  const service = await startService(t, { env: { PAY_DEBUG: 'false' } });
+  const { call } = await firstAdmin(service);
+  const { mode, appId, alipay_public_key, ...rest } = LIVE_ALIPAY;
+  const key = { payWay: 'alipay', kind: 'alipay_public_key', content: alipay_public_key };
+  const named = (await call('POST', '/api/v1/certs/upload', { ...key, mode, account: appId })).body.data;
+  t.is((await call('POST', '/api/v1/certs/upload', key)).body.data.mode, null);
+  const config = await call('POST', '/api/v1/payment/config/alipay', { ...rest, mode, appId });
+  t.deepEqual(config.body.data.missing, [], JSON.stringify(config.body));
+  t.is((await call('POST', `/api/v1/certs/${named.id}/distrust`)).status, 200);
+  const kept = (await call('GET', '/api/v1/payment/config/alipay')).body.data;
+  t.deepEqual(kept.missing, ['alipay_public_key']);
 });
