@@ -205,6 +205,34 @@ test('rotations at once leave exactly one secret that works, and the audit log s
   t.is(proof.lines, 2 + 1 + 8, 'bootstrap, login, create, rotations');
 });
 
+test('rotations in two steps at once: the secret that took effect last is the only one, and each refused one is dead', async (t) => {
+  const at = await scene(t);
+  const client = await appWithToken(at.one, at.admin);
+  const rotate = (app: IdentityApp, body: object) =>
+    app.call('POST', `${on(client)}/rotate-secret`, { token: at.admin, body });
+  const rounds = count(20, 5);
+  for (let round = 0; round < rounds; round += 1) {
+    const answers = await Promise.all(
+      [at.one, at.two, at.one, at.two].map(async (app) => {
+        const { client_secret: secret } = (await rotate(app, { prepare: true })).body.data;
+        return { secret: secret as string, status: (await rotate(app, { secret })).status };
+      }),
+    );
+    t.deepEqual(
+      answers.filter(({ status }) => status !== 200 && status !== 409),
+      [],
+    );
+    // A secret whose second step was refused must not work, whatever was prepared after it.
+    const works = await Promise.allSettled(
+      answers.map(({ secret }) => tokenOf(at.two, { ...client, client_secret: secret })),
+    );
+    const live = answers.filter((_answer, index) => works[index]?.status === 'fulfilled');
+    t.true(live.length <= 1, `${live.length} secrets work`);
+    t.true(live.every(({ status }) => status === 200));
+    if (answers.some(({ status }) => status === 200)) t.is(live.length, 1);
+  }
+});
+
 test('revoking one token from everywhere at once is 200 everywhere', async (t) => {
   const at = await scene(t);
   const { token } = await appWithToken(at.one, at.admin);
