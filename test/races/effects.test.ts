@@ -1,13 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
 import { dueEffectRows } from '../../server/db/queries/due.ts';
-import { migrate } from '../../server/db/migrate.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import { dueEffects } from '../../server/payments/due-effects.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
-import { orderRow, refundRow } from '../support/core-rows.ts';
-import { postgresDatabase } from '../support/database.ts';
 import { claimDue } from '../support/due-rows.ts';
 import { holdRows } from '../support/held-rows.ts';
 
@@ -149,29 +146,3 @@ test.serial(
     );
   },
 );
-
-test.serial('what had failed before this release waits for a person who says that it may run', async (t) => {
-  const { database, store } = await postgresDatabase(t);
-  const order = orderRow({ orderNo: 'OLD', state: 'paid', paid: 1000n });
-  const refund = refundRow({ refundNo: 'R1', orderNo: 'OLD' });
-  const listed = (dedupe: string) =>
-    `insert into order_exceptions (id, order_no, client_id, project, kind, dedupe, detail, blocks_refunds, state, created_at)
-     values (gen_random_uuid(), 'OLD', 'app_1', 'default', 'effect_failed', '${dedupe}', '{"message": "busy"}', false, 'open', clock_timestamp())`;
-  await store.transaction(async (tx) => {
-    await tx.orders.insert(order);
-    await tx.refunds.insert(refund);
-    for (const name of ['paid', 'refund-succeeded:R1', 'readmit']) await tx.sql(listed(name));
-    await tx.sql('drop table due_effects');
-    await tx.sql('alter table orders drop column effects_due');
-    await tx.sql(`delete from schema_migrations where name = '0004-due-effects'`);
-  });
-  await migrate(database);
-  const rows = await store.read((tx) => tx.dueEffects.list({ orderNo: 'OLD' }, { orderBy: { place: 'asc' } }));
-  t.deepEqual(
-    rows.map(({ name, run, refundNo, nextAt, lastError }) => ({ name, run, refundNo, nextAt, lastError })),
-    [
-      { name: 'paid', run: ['paid'], refundNo: null, nextAt: null, lastError: 'busy' },
-      { name: 'refund-succeeded:R1', run: ['refundSucceeded'], refundNo: 'R1', nextAt: null, lastError: 'busy' },
-    ],
-  );
-});
