@@ -1,7 +1,7 @@
 import test from 'ava';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -99,4 +99,48 @@ test('a file that something keeps alive after its last test ends all the same, a
   t.is(ran.status, 0, ran.stdout + ran.stderr);
   t.regex(ran.stdout, /1 test passed/);
   t.regex(ran.stderr, /# kept\.test\.mjs has run its tests and was kept alive by: .*Timeout/);
+});
+
+/** `.ci/run` in a folder of its own, with programs that do nothing, and an npm that behaves as it is told. */
+function runAll(t: Parameters<typeof temporaryFolder>[0], npm: string): { status: number | null; lines: string[] } {
+  const folder = temporaryFolder(t);
+  cpSync(join(root, '.ci'), join(folder, '.ci'), { recursive: true });
+  mkdirSync(join(folder, 'bin'));
+  for (const name of ['chromium', 'pgbouncer', 'python3', 'php', 'promtool', 'npm'])
+    writeFileSync(join(folder, 'bin', name), `#!/bin/sh\n${name === 'npm' ? npm : ''}\n`, { mode: 0o755 });
+  const env = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env.PATH}` };
+  const { status, stdout } = spawnSync(join(folder, '.ci/run'), { env, encoding: 'utf8' });
+  return { status, lines: stdout.trimEnd().split('\n') };
+}
+
+/** The steps in the table at the end, and what follows it. */
+function tableIn(lines: readonly string[]): string[] {
+  const from = lines.indexOf('== seconds of each step') + 1;
+  return lines.slice(from).map((line) => line.replace(/^ +\d+ {2}/, ''));
+}
+
+test('the whole check ends with the seconds of each step, and then with the sums of both test runs', (t) => {
+  const all = runAll(
+    t,
+    'case "$*" in "test") echo "5 passed, 0 failed";; "run test:long"*) echo "2 passed, 0 failed";; esac',
+  );
+  t.is(all.status, 0);
+  t.deepEqual(tableIn(all.lines), [
+    'npm ci --no-audit --no-fund',
+    'npm run check',
+    'npm test',
+    'npm run test:long -- --share 0.02 test/long/*.test.ts',
+    'npm run prove -- --small',
+    'all',
+    '7 passed, 0 failed',
+  ]);
+  const red = runAll(t, 'if [ "$*" = "test" ]; then echo "5 passed, 1 failed"; exit 1; fi');
+  t.is(red.status, 1);
+  t.deepEqual(tableIn(red.lines), [
+    'npm ci --no-audit --no-fund',
+    'npm run check',
+    'npm test',
+    'all',
+    '5 passed, 1 failed',
+  ]);
 });
