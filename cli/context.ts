@@ -32,7 +32,7 @@ export interface Context {
   /** Makes every change: target line, confirmation, --dry-run. */
   readonly change: MakeChange;
   target(): Promise<Target>;
-  /** What an error names: the target, once it is known, and the change that was made. */
+  /** Named by errors: the target, once it is known, and the change that was made. */
   readonly known: { target?: Target; done?: string };
   /** A stand-in for the server's code in tests; otherwise it is loaded when needed. */
   readonly openOffline: ((input: OfflineInput) => Promise<Offline>) | undefined;

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import type { CertKindSpec } from '../server/payments/channel.ts';
 import { CliError, EXIT } from './errors.ts';
 
-/** What a certificate or key file turned out to be, as far as it is shown. */
+/** A certificate or key file after it was read. */
 export interface ReadCredential {
-  /** What is sent: the text, of a DER certificate its PEM. */
+  /** Sent to the service: the text of the file; PEM for a DER certificate. */
   content: string;
   /** PEM of the private key without its passphrase. */
   privatePem: string | null;
@@ -12,7 +12,7 @@ export interface ReadCredential {
   publicPem: string;
 }
 
-/** What a file is to be. */
+/** The expected kind of a file. */
 export interface CredentialSpec extends Pick<CertKindSpec, 'kind' | 'form'> {
   passphrase?: string | undefined;
 }
@@ -21,7 +21,7 @@ export interface CredentialSpec extends Pick<CertKindSpec, 'kind' | 'form'> {
 export interface CredentialFiles {
   /** The text of a file, whatever it is of; throws UsageError. */
   text(path: string, shown: string): string;
-  /** What a file is as this kind; throws UsageError. */
+  /** Reads a file as this kind; throws UsageError. */
   read(path: string, shown: string, as: CredentialSpec): ReadCredential;
 }
 

@@ -68,7 +68,7 @@ function isSame(fd: number, other: number | undefined): boolean {
 
 type Reserved = Pick<ReservedOutput, 'release'>;
 
-/** The room was there a moment ago: whoever shares the file, or does not tell where it stands, gets no more. */
+/** Only proves that there is room: a shared file, or one whose position is unknown, cannot keep it. */
 function proven(fd: number, size: number): Reserved {
   fill(fd, size, size);
   cut(fd, size + ROOM, size);
@@ -86,7 +86,7 @@ function inPlace(fd: number, size: number, position: number): Reserved {
   };
 }
 
-/** What appends cannot go back to its blanks; a descriptor of our own can. */
+/** A descriptor that appends cannot overwrite the blanks; a second descriptor can. */
 function appended(fd: number, size: number, via: Terminal['out']['via']): Reserved {
   let own: number;
   try {

@@ -5,14 +5,14 @@ import type { Change, ChangeFlags } from './safety.ts';
 import { openSecretSink } from './secrets.ts';
 import type { Row, View } from './values.ts';
 
-/** What a rotation makes, and how it is shown. */
+/** The secret of a rotation, and how it is shown. */
 export interface Rotation {
   /** The member with the secret. */
   field: string;
   view: View;
   /** The command that rotates once more. */
   again: string;
-  /** What belongs to the row beside the answer. */
+  /** Members of the row that the answer lacks. */
   more?: Row;
 }
 

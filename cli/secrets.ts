@@ -153,7 +153,7 @@ function fileSink(file: ReservedFile, print: Print, path: string, field: string)
   };
 }
 
-/** A secret that exists and that nobody can read again. */
+/** A secret was made, and cannot be read again. */
 export function secretLost(why: unknown, again: string): CliError {
   const reason = writeFault(why) ?? writeFault(causeOf(why)) ?? (why instanceof Error ? why.message : String(why));
   return new CliError(SECRET_LOST, EXIT.failed, `The new secret could not be written and is lost: ${reason}.`, {

@@ -93,7 +93,7 @@ type Written = string | Uint8Array;
 interface StreamState {
   closed: boolean;
   fault: OutputLost | undefined;
-  /** What is under way; it never fails. */
+  /** The writes that are under way; it never rejects. */
   pending: Promise<void>;
   /** What is sent for what is written. */
   read: (text: Written) => Written;
@@ -138,7 +138,7 @@ export function createSink(
     fd: descriptorOf(stream),
     write(text) {
       const written = write(stream, state, text);
-      // Of what is written without waiting, `flush` learns.
+      // `flush` reports the failure of a write that was not awaited.
       const arrived = written.catch(() => {});
       state.pending = Promise.all([state.pending, arrived]).then(() => {});
       return kind === 'data' ? written : arrived;

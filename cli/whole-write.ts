@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream';
 /** A stream that may stand for a descriptor, as those of the process do. */
 export type Output = Writable & { fd?: unknown; isTTY?: boolean };
 
-/** What the operating system says when something cannot be written, in words. */
+/** The operating system's reason for a failed write, in words. */
 const FAULTS: Readonly<Record<string, string>> = {
   ENOSPC: 'no space left on device',
   EDQUOT: 'disk quota exceeded',
@@ -18,7 +18,7 @@ export function writeFault(error: unknown): string | undefined {
   return Object.hasOwn(FAULTS, code) ? FAULTS[code] : undefined;
 }
 
-/** What was written to stdout did not arrive. */
+/** Output to stdout did not arrive. */
 export class OutputLost extends Error {
   constructor(cause: unknown) {
     const why = writeFault(cause) ?? (cause instanceof Error ? cause.message : String(cause));

@@ -74,7 +74,7 @@ export function notifyUrlOf(publicUrl: string, payWay: PayWay, project: string):
 }
 
 /**
- * What a channel is made from: a version as it is, or for another identity. Whatever the version was made with, only the keys of its
+ * The input that a channel is made from: a version as it is, or for another identity. Even if the version lists others, only the keys of its
  * own account are used, and of what verifies only what is trusted now.
  */
 export function inputOf(

@@ -209,7 +209,7 @@ export function createCerts(ports: CredentialPorts): Certs {
   };
 }
 
-/** The account that a key is for when nobody names one; a configuration of the simulator has none where the simulator counts for nothing. */
+/** The account of an upload that names none; null where only a configuration of the simulator exists and the simulator is not in use. */
 function accountInForce({ simulated }: Pick<CredentialPorts, 'simulated'>, { config }: LockedCredentials) {
   if (!config || (config.mode === 'simulator' && !simulated)) return null;
   const { mode, account } = config;

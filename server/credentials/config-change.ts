@@ -62,7 +62,7 @@ export function readChange(
   return { mode: mode as Mode, fields, certs };
 }
 
-/** What another account may take over: nothing that proves or verifies. */
+/** The fields that another account may take over: none that is secret or verifies. */
 export function withoutAccount(kind: ChannelKind, fields: Readonly<Record<string, string>>): Record<string, string> {
   const own = new Set(kind.fields.filter(({ secret, ofAccount }) => secret || ofAccount).map(({ name }) => name));
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !own.has(name)));

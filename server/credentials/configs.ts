@@ -136,7 +136,7 @@ export async function writeVersion(
 }
 
 /**
- * What a change starts from: the present fields, or for another account or mode the newest ones of that. What proves or verifies is
+ * The fields that a change starts from: the present ones, or for another account or mode the newest ones of that. What proves or verifies is
  * taken over from no other account.
  */
 async function fieldsBefore(
@@ -157,7 +157,7 @@ async function fieldsBefore(
   return newest ? fieldsOf(newest) : withoutAccount(kind, fieldsOf(config));
 }
 
-/** What was brought before there was a configuration is the account's from now on. */
+/** Keys that were uploaded before there was a configuration belong to its account from now on. */
 async function takeUnbound(tx: Tx, kind: ChannelKind, locked: LockedCredentials, of: Account, at: Date): Promise<void> {
   const verifying = verifyingKinds(kind);
   for (const cert of locked.certs.filter((one) => one.mode === null && verifying.has(one.kind)))

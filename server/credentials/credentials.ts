@@ -45,7 +45,7 @@ export interface Credentials {
   watchExpiry(): Promise<EndingCert[]>;
 }
 
-/** Who distrusts keys at a start. */
+/** The actor in audit lines of a start. */
 const STARTING = { kind: 'system', name: 'start' } as const;
 
 /** Assembles credentials. */

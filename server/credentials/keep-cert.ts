@@ -21,7 +21,7 @@ export class NotAPair extends Conflict {
   }
 }
 
-/** What the simulator signs with is in a folder of a developer, so with its other half nothing real is verified. */
+/** The simulator's private keys lie in a developer's folder, so its public keys verify nothing in sandbox or live. */
 export class SimulatorsKey extends Error {
   constructor({ id, createdBy }: Pick<CertRow, 'id' | 'createdBy'>) {
     const escape =
@@ -30,7 +30,7 @@ export class SimulatorsKey extends Error {
   }
 }
 
-/** Who brings a certificate or key, and for which account: null = for the first one that is configured. */
+/** The actor of an upload, and the account that it is for: null = the first one that is configured. */
 export interface Brought {
   actor: Actor;
   of: Account | null;

@@ -25,7 +25,7 @@ export class KeysOfOtherModes extends LocalError {
 /**
  * Distrusts what verifies for another mode than the present configuration's, each with its audit line: what the simulator brought, and
  * in `live` what belongs to the sandbox. Keys that open orders of their own account still need are kept until those are done; what
- * is live stays. None of them verifies anything in another mode meanwhile: this only takes away what nobody needs.
+ * is live stays. None of them verifies anything in another mode meanwhile: this only removes trust that is not needed.
  */
 export async function leaveModes(
   tx: Tx,

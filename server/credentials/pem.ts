@@ -114,7 +114,7 @@ export function readPublicKey(given: string): KeyObject {
   if (text.includes('CERTIFICATE')) throw new PemRefused('not_a_public_key', 'is a certificate, not a public key');
   const bare = bareBase64(text);
   const body = bare ?? bodyOf(text, ['PUBLIC KEY', 'RSA PUBLIC KEY']);
-  // Of a private key OpenSSL makes the public one without a word.
+  // OpenSSL derives the public key from a private one without a warning.
   if (body && opens(body, createPrivateKey, ['pkcs8', 'pkcs1']))
     throw new PemRefused('private_key_unexpected', 'is a private key');
   if (bare) return requireRsa(readDer(bare, createPublicKey, ['spki', 'pkcs1'], 'not_a_public_key'));
@@ -173,7 +173,7 @@ function bareBase64(text: string): Buffer | undefined {
   return /^[A-Za-z0-9+/]{64,}={0,2}$/.test(body) ? Buffer.from(body, 'base64') : undefined;
 }
 
-/** What the first block of a kind holds, if its label is one of these: many write PKCS #1 under the label of PKCS #8, and the other way round. */
+/** The bytes of the first block with one of these labels: many tools write PKCS #1 under the label of PKCS #8, and the other way round. */
 function bodyOf(text: string, [label, other]: readonly [string, string]): Buffer | undefined {
   const [, found = '', body = ''] = [...text.matchAll(BLOCK)].find(([, one = '']) => one.endsWith(label)) ?? [];
   if ((found !== label && found !== other) || OLD_ENCRYPTION.test(body)) return undefined;

@@ -26,7 +26,7 @@ ${lines}
   \`create table "schema_origin" ("first_migration" varchar(64) not null)\`,
 ];
 
-/** What the first migration leaves in a database, so that a database of an unreleased build is told from one of a release. */
+/** Stored by the first migration, so that a database of an unreleased build can be refused. */
 export const ORIGIN = hash('sha256', STATEMENTS.join(';')).slice(0, 32);
 
 /** The schema of the first release. */

@@ -21,7 +21,7 @@ export interface ReplyParts<T> {
   /** Sent as it is; set `content-type` among the headers. */
   body?: Buffer | string | Readable;
   data?: T;
-  /** What stands beside `data`, as the contract names it. */
+  /** Members beside `data`, as the contract names them. */
   beside?: Record<string, unknown> | undefined;
 }
 

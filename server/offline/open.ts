@@ -104,7 +104,7 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
   };
 }
 
-/** What the keys of channels are changed with where nothing is sent. */
+/** Ports to change keys of channels offline: no call is sent. */
 function credentialPorts(config: Config, store: Store, audit: Audit): CredentialPorts {
   return {
     store,

@@ -25,7 +25,7 @@ export function confirmNotice(ports: Ports): ConfirmNotice {
     const { outcome } = notice;
     if (outcome?.kind !== 'paid' || !needsConfirmation(ports, payWay, notice, outcome.amount)) return true;
     const order = await pinnedOrder(ports, arrived);
-    // Of an order that is paid the same success changes nothing, and another one is only listed; so is what another order has.
+    // The same success changes nothing for a paid order; another payment, or the payment of another order, is only listed.
     if (!order || order.paid > 0n || (await isAnothers(ports, order, outcome))) return true;
     const said = await ask(ports, order, (channel) => channel.query(orderRef(order)));
     ports.checkpoint('notice.asked');
@@ -66,7 +66,7 @@ async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow
   });
 }
 
-/** What an order has, no other one gets any more. */
+/** A payment belongs to one order only. */
 async function isAnothers({ store }: Ports, order: OrderRow, { channelNo }: Paid): Promise<boolean> {
   return (await store.read((tx) => ownerOf(tx, order, channelNo))) !== null;
 }

@@ -57,7 +57,7 @@ export function paymentOperations(ports: Ports) {
     async query(asker: Asker, orderNo: string): Promise<OrderView> {
       const { order, stale, around } = await query(asker, orderNo);
       if (around) return reading.show({ order, around, stale });
-      // What the channel said may have been listed without a move.
+      // The channel's answer may have been listed without a transition.
       return { ...(await reading.order(asker, order.orderNo)), stale };
     },
     close: async (asker: Asker, orderNo: string, claim?: KeyClaim) => show(await close(asker, orderNo, claim)),

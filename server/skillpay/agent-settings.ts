@@ -136,7 +136,7 @@ export function agentPaySettings({ store, now, simulated, requireMode, sealing, 
   }
 }
 
-/** What a change may leave out: the key of another mode or of another developer is taken over by nobody. */
+/** Members that a change may leave out: the key of another mode or developer is never taken over. */
 function kept(before: AgentPayRow | undefined, mode: Mode, developerId: string | undefined): Partial<AgentPayRow> {
   if (!before) return { lastSuccessAt: null, lastFailureAt: null, lastFailure: null, skills: {} };
   if (before.mode === mode && (developerId ?? before.developerId) === before.developerId) return before;

@@ -59,7 +59,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     }
     if (said.kind === 'refused') throw invalid(`was refused by Alipay (${said.code})`);
     const { order, skill } = await pairOf(said.orderNo, caller);
-    // What one account says of its mode says nothing about an order of another.
+    // An account's answer counts only for orders of the same account and mode.
     if (order.mode !== mode || order.account !== account) throw invalid('is of another account');
     if (order.payWay !== 'alipay' || said.resourceId !== skill.resource) throw invalid('is of another resource');
     checkpoint('agent.verified');

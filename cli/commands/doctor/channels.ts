@@ -150,7 +150,7 @@ export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   return [ok('certificates', `${dated.length}, none expires within ${WARN_DAYS} days`)];
 }
 
-/** What came with the simulator or, beside a live configuration, the sandbox, and verifies. */
+/** Verification keys of the simulator and, beside a live configuration, of the sandbox. */
 function isOfOtherMode({ trust, mode, present }: Row): boolean {
   if (trust === null || trust === undefined || present === null) return false;
   return (mode === 'simulator' && present !== 'simulator') || (mode === 'sandbox' && present === 'live');

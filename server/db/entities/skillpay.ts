@@ -28,7 +28,7 @@ export const SkillOrderEntity = defineEntity({
     /** WeChat's payment code for agents, the newest, and until when it pays. */
     agentCode: text().nullable(),
     agentCodeUntil: instant().nullable(),
-    /** What the offer can be paid with, the order's own way first. */
+    /** The ways to pay the offer, the order's own way first. */
     entries: json<OfferEntry[]>(),
     /** The signed offer and receipt of x402's extension `offer-receipt`. */
     signedOffer: text().nullable(),

@@ -64,7 +64,7 @@ export function skillHandlers(tx: ReadTx): Promise<HandlerFact[]> {
 }
 
 /**
- * What came with the simulator or, beside a live configuration, the sandbox. Where the simulator does not count also what is trusted
+ * Keys of the simulator and, beside a live configuration, of the sandbox. Where the simulator is not in use also keys that are trusted
  * of its own configuration.
  */
 export function keysOfOtherModes(

@@ -72,7 +72,7 @@ export const SkillContent = z
   })
   .meta({ id: 'SkillContent' });
 
-/** What an agent of Alipay looks for in the answer to an order that it paid; beside `data`, in the words of Alipay's product document. */
+/** Members beside `data` for agents of Alipay, as Alipay's product document names them. */
 export const AgentContent = z.object({
   resource_id: z.string().optional().describe("The resource, for orders that an agent of Alipay's paid."),
   content: z.unknown().optional().describe('The content of `data`, for these agents.'),

@@ -52,7 +52,7 @@ export function payBill(core: Core, header: string, accountOf: AccountOf, client
 
 /**
  * The cashier of Alipay's sandbox, which takes a bill in camel case: `POST /openclawpay/agent/v1/pay`. It pays at once, because a
- * trade that begins here counts as paid for whoever asks; its codes are those that Alipay's guide names, or (inferred).
+ * trade that begins here counts as paid for every caller; its codes are those that Alipay's guide names, or (inferred).
  */
 export function cashier(core: Core, body: string, accountOf: AccountOf): object {
   try {

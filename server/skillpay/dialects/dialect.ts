@@ -36,7 +36,7 @@ export interface Asked {
   members?: Record<string, unknown>;
 }
 
-/** What a dialect adds to the 200 with the content: headers, and members beside `data`. */
+/** Added by a dialect to the 200 with the content: headers, and members beside `data`. */
 export interface Given {
   headers?: Record<string, string>;
   members?: Record<string, unknown>;
@@ -66,7 +66,7 @@ export interface Dialect {
   brief?(pair: SkillPair, call: Call): Asked;
   /** The proof of a request, undefined when there is none; throws ProofInvalid. */
   read?(headers: CallHeaders, caller: SkillCaller): Proof | undefined;
-  /** What the 200 with the content carries. */
+  /** Additions to the 200 with the content. */
   paid?(pair: SkillPair, given: { content: unknown; replayed: boolean }): Given;
   /** What the answer carries when the proof brought no content. */
   failed?(pair: SkillPair, why: Failure): Failed;

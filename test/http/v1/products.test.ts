@@ -58,7 +58,7 @@ for (const [url, code, whenSaved = code] of [
     t.is(await store.read((tx) => tx.products.count({ code: 'weather' })), 0);
     t.like(await admin('POST', P, calls('https://shop.example/weather')), { status: 201, body: { data: noFault } });
     t.like(await admin('PUT', `${P}/weather`, { resource: calls(url).resource }), refusal);
-    // What is no address at all is saved under no settings.
+    // An invalid URL is never saved, whatever the settings are.
     if (code === 'url_invalid') return;
     await store.transaction((tx) =>
       tx.products.update({ code: 'weather' }, { resource: calls(url).resource as never }),
