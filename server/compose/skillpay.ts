@@ -83,6 +83,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
     unpaidOffersPerApp: config.rateLimit.unpaidOffersPerApp,
     debug: config.debug,
     paySimulated: config.debug && devMode && simulatorUrl !== null ? payer(simulatorUrl) : undefined,
+    simulated: config.simulated,
     patience,
     checkpoint,
     log,

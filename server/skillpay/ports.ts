@@ -76,6 +76,8 @@ export interface SkillPorts extends Pick<
   debug: boolean;
   /** DevMode: makes the simulator pay an order; undefined = never. */
   paySimulated: ((orderNo: string) => Promise<void>) | undefined;
+  /** Whether the simulator is in use; its orders buy nothing elsewhere. */
+  simulated: boolean;
 }
 
 /** What is called, as the body says it. */

@@ -177,6 +177,8 @@ async function oldKeys(t: ExecutionContext, on: Stage, payWay: PayWay): Promise<
   });
   t.is((await post(plain, 'default', payWay, messageOf(known))).status, 404);
   t.deepEqual(await money(service), before, 'simulator keys without Debug');
+  // That start distrusted the simulator's keys; Debug brings them again.
+  await service.app.prepare();
   const secrets = forger.secretsOf(payWay, 'default');
   await REPLACE[payWay](on);
   const victim = payWay === 'paypal' ? known : await untold(on, shop, payWay);
@@ -210,7 +212,12 @@ const REPLACE: Record<PayWay, (on: Stage) => Promise<unknown>> = {
     await service.sim('/sim/rotate', { payWay: 'wechat', what: 'api-v3-key' });
     await service.app.prepare();
   },
-  paypal: ({ admin }) => admin.call('POST', '/api/v1/payment/config/paypal', { webhookId: '0AB12345CD678901E' }),
+  async paypal({ admin }) {
+    const { status, body } = await admin.call('POST', '/api/v1/payment/config/paypal', {
+      webhookId: '0AB12345CD678901E',
+    });
+    if (status !== 200) throw new Error(JSON.stringify(body));
+  },
 };
 
 async function otherCertUrl(on: Stage, payWay: PayWay): Promise<string> {
