@@ -4,7 +4,7 @@ import type { Said } from './facts.ts';
 
 type Sums = Pick<OrderRow, 'refunded' | 'refunding'>;
 
-/** Compared without their total, where the channel does not say it; the exception of the first release has this name too. */
+/** The exception's key where the channel names no total of its refunds. */
 const WITHOUT_TOTAL = 'once';
 /** What is missing stands behind it, so that a person who has seen it is asked again only about another sum. */
 const BEYOND = 'beyond:';
