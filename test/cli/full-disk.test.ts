@@ -23,7 +23,7 @@ import { HOOK_SECRET, webhookRow } from '../support/fake-webhooks.ts';
 const BIN = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
 const FULL = /no space left on device/;
 
-/** Nobody to ask, as in a script. */
+/** Prompts without a terminal, as in a script. */
 const nobody = createPrompts(
   createTerminal({ stdin: process.stdin, stdout: collector().stream, stderr: collector().stream, env: {}, cwd: '/' }),
 );
@@ -31,7 +31,7 @@ const nobody = createPrompts(
 /** These print nothing on stdout by themselves. */
 const SILENT: ReadonlyMap<string, string> = new Map([['payctl server start', 'the logs are the service’s own']]);
 
-/** What a command reads that its examples do not show. */
+/** Input that a command reads and its examples do not show. */
 const STDIN: ReadonlyMap<string, string> = new Map([
   [
     'payctl mcp',
@@ -139,7 +139,7 @@ async function inPairs<T>(all: readonly T[], work: (one: T) => Promise<void>): P
 test.serial('as a process, too, every command tells that its file took nothing', async (t) => {
   const lines = [...found].filter(([path, { line }]) => !NEEDS_A_SERVER.test(path) && !NEEDS_A_SERVER.test(line));
   t.true(lines.length > 100, `${lines.length} commands`);
-  // What most of them load is compiled once: where no file takes anything, nothing can be kept.
+  // One run fills the compile cache first: a process whose files take no bytes cannot.
   const warm = await stageExample(t, 'payctl order list');
   const nowhere = openSync('/dev/null', 'w');
   t.is((await payctlOn(nowhere, warm)).code, 0);
@@ -201,7 +201,7 @@ interface ShownOnce {
   prepare?: (place: Place) => void;
 }
 
-/** Whatever prints something that is shown only once. */
+/** Commands that print a secret, which is shown only once. */
 const SHOWN_ONCE: readonly ShownOnce[] = [
   {
     path: 'payctl app create',
@@ -251,7 +251,7 @@ const SHOWN_ONCE: readonly ShownOnce[] = [
   },
 ];
 
-/** What was asked of the service that changes it, and what was made in the database. */
+/** The changes that the command asked of the service, and the rows that it made in the database. */
 function made(place: Place, offline: FakeOffline): string[] {
   return [
     ...place.api.seen.filter(({ method }) => method !== 'GET').map(({ method, path }) => `${method} ${path}`),
@@ -404,7 +404,7 @@ test.serial('a reader that went away is still no failure', async (t) => {
   t.is((await place.payctl(['order', 'list'], { stdout })).code, 0);
 });
 
-/** What stands around the output of a script, and must still stand around it. */
+/** Text of the script around the output, which must stay. */
 for (const [how, before] of [
   ['> f', ''],
   ['>> f', 'old\n'],

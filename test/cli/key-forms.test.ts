@@ -133,7 +133,7 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   ],
 };
 
-/** What came of a form: true, or the sentence. That it is the same key or certificate as before is known by its fingerprint. */
+/** The verdict about a form: true, or the error text. The fingerprint shows that it is the same key or certificate. */
 type Verdict = true | string;
 
 const ends: (() => unknown)[] = [];

@@ -385,7 +385,7 @@ test('an order that was paid at the QR code before is paid once, whatever the ag
   t.like(await tradeOf(service, outTradeNo), { paid: 50 });
 });
 
-/** What Alipay's acceptance script (`local_402_sandbox_pay.py` of the repository alipay/ai) does and looks for. */
+/** The requests and checks of Alipay's acceptance script (`local_402_sandbox_pay.py` of the repository alipay/ai). */
 test('the requests of the acceptance script of Alipay are answered as it demands', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();

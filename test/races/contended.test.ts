@@ -245,7 +245,7 @@ test('money that is accepted and the next order of the same merchantOrderNo in t
   t.like(await rowOf(one, orderNo), { state: 'closed', paid: 0n });
 });
 
-test('a dispute that is heard of twice in the same moment, of different payments: it is one dispute, and no fault', async (t) => {
+test('two messages name one dispute for different payments in the same moment: it is one dispute, and no fault', async (t) => {
   const swap: { text?: (text: string) => string } = {};
   let reads = 0;
   const on = await stage(t, (path, text) =>
@@ -280,7 +280,7 @@ test('a dispute that is heard of twice in the same moment, of different payments
   const disputes = await one.app.store.read((tx) => tx.disputes.list({}));
   t.is(disputes.length, 1);
   t.true(orderNos.includes(disputes[0]!.orderNo));
-  // Whatever is said of it from now on is settled where it is.
+  // Later messages about the dispute are settled at the order that has it.
   t.is((await post(one, 'default', 'paypal', await message())).status, 200);
   t.is(await one.app.store.read((tx) => tx.disputes.count({})), 1);
 });

@@ -88,7 +88,7 @@ test('money that came before the offer was closed, or after, is honoured', async
   t.is(await stateOf(service, outTradeNo), 'paid');
 });
 
-test('content that was given stays after a partial refund; after a full one it is gone, whoever refunded', async (t) => {
+test('content that was given stays after a partial refund; after a full one it is gone, whichever side refunded', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   await addSkill(service);

@@ -1,6 +1,6 @@
 import { explored, type Mutant, witnessed } from './mutant.ts';
 
-/** What an early build did wrong with money, each planted back as it was. */
+/** Faults of an early build with money, each planted back as it was. */
 export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'the newest configuration is used for an order, whatever identity it began with',
