@@ -74,7 +74,7 @@ export const AROUND: readonly Mutant[] = [
     file: 'server/jobs/uses.ts',
     find: "if (standing === 'quick') return quick + Math.min(untried + held, half) < width;",
     put: "if (standing === 'quick') return quick + untried + held < width;",
-    killedBy: witnessed('test/unit/jobs/lanes.test.ts', 'accounts that are silent share one half*'),
+    killedBy: witnessed('test/unit/jobs/lanes.test.ts', 'an account that has answered lately never waits*'),
   },
   {
     name: 'readers of the log do not wait for a lower number that is still open',

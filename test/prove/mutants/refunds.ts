@@ -129,7 +129,10 @@ export const REFUNDS: readonly Mutant[] = [
     file: 'server/payments/refund-questions.ts',
     find: "question?.state !== 'open' || question.told !== told) return;",
     put: "question?.state !== 'open') return;",
-    killedBy: explored('opened: a refund comes back after it was done, and is done after all'),
+    killedBy: witnessed(
+      'test/races/contradicted-refunds.test.ts',
+      'wechat: what is heard while a question is answered*',
+    ),
   },
   {
     name: 'a refund that is told to have come back is not asked about',
