@@ -1,20 +1,26 @@
 import test from 'ava';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { CostOfRun } from '../support/cost.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { breakSilence } from '../support/silence.ts';
 import { root } from './sources.ts';
 
 function run(...args: string[]): { status: number | null; last: string | undefined } {
+  const { status, lines } = runLines(...args);
+  return { status, last: lines.at(-1) };
+}
+
+function runLines(...args: string[]): { status: number | null; lines: string[] } {
   const { AVA_PATH: _, ...env } = process.env;
   const flags = [join(root, 'test/support/run.ts'), ...args];
   const { status, stdout } = spawnSync(process.execPath, flags, { cwd: root, env, encoding: 'utf8' });
-  return { status, last: stdout.trimEnd().split('\n').at(-1) };
+  return { status, lines: stdout.trimEnd().split('\n') };
 }
 
 async function accepts(url: string): Promise<boolean> {
@@ -143,4 +149,27 @@ test('the whole check ends with the seconds of each step, and then with the sums
     'all',
     '5 passed, 1 failed',
   ]);
+});
+
+test('the phases of what a run cost are all of it, and each file is in the table that is written', (t) => {
+  const path = join(temporaryFolder(t), 'cost', 'run.json');
+  const files = ['test/unit/config/schema.test.ts', 'test/unit/db/table.test.ts'];
+  const { status, lines } = runLines('--cost', '--cost-json', path, ...files);
+  t.is(status, 0);
+  t.regex(lines.at(-1) ?? '', /^[1-9]\d* passed, 0 failed$/);
+  const cost = JSON.parse(readFileSync(path, 'utf8')) as CostOfRun;
+  t.deepEqual(cost.files.map(({ file }) => file).toSorted(), files);
+  const sum = (values: readonly number[]) => values.reduce((all, each) => all + each, 0);
+  const near = (a: number, b: number) => t.true(Math.abs(a - b) < 1e-6, `${a} ≠ ${b}`);
+  near(sum(Object.values(cost.phases)), cost.total);
+  for (const phase of ['start', 'loading', 'tests', 'children'] as const)
+    near(sum(cost.files.map((file) => file[phase])), cost.phases[phase]);
+  near(sum(cost.files.map(({ postgres }) => postgres)) + cost.shared.making + cost.shared.other, cost.phases.postgres);
+  for (const { start, loading, tests, lasted } of cost.files) t.true(Math.min(start, loading, tests, lasted) > 0);
+  t.true(cost.phases.run > 0);
+  for (const file of files)
+    t.true(
+      lines.some((line) => /^# +[\d.]+/.test(line) && line.endsWith(` ${file}`)),
+      file,
+    );
 });

@@ -9,6 +9,7 @@ import { MIGRATIONS } from '../../server/db/migrations/index.ts';
 import { openDatabase, type OpenDatabase } from '../../server/db/orm.ts';
 import { createStore, type Store } from '../../server/db/store.ts';
 import { backup } from '../../server/offline/backup.ts';
+import { databaseTag } from './cost-of-file.ts';
 import { keptFolder } from './kept.ts';
 import { throughPooler } from './pgbouncer.ts';
 import { testPostgresUrl } from './postgres.ts';
@@ -80,6 +81,11 @@ async function takeLastLooks(url: string): Promise<void> {
     });
 }
 
+/** A name that says which test file the database is of. */
+function freeName(): string {
+  return `t_${databaseTag(process.env.PAY_TEST_FILE ?? '')}_${randomBytes(8).toString('hex')}`;
+}
+
 /**
  * A migrated database that nobody has open, and how to drop it; `direct` = never through a pooler, which knows one role only,
  * `empty` = without any table.
@@ -89,7 +95,7 @@ export async function createDatabase({ direct = false, empty = false } = {}): Pr
   drop: () => Promise<void>;
 }> {
   const admin = await testPostgresUrl();
-  const name = `t_${randomBytes(8).toString('hex')}`;
+  const name = freeName();
   // Files are copied in half the time in which their pages go through the log.
   const made = empty ? '' : `template ${await ensureTemplate(admin)} strategy file_copy`;
   await withAdmin(admin, (run) => run(`create database ${name} ${made}`));
@@ -105,7 +111,7 @@ export async function createDatabase({ direct = false, empty = false } = {}): Pr
 /** A copy of a database that nobody has open, as a restored backup is one; dropped when the test ends. */
 export async function copyOf(t: Pick<ExecutionContext, 'teardown'>, url: string): Promise<string> {
   const admin = await testPostgresUrl();
-  const name = `t_${randomBytes(8).toString('hex')}`;
+  const name = freeName();
   await withAdmin(admin, (run) => run(`create database ${name} template ${new URL(url).pathname.slice(1)}`));
   t.teardown(() => withAdmin(admin, (run) => run(`drop database if exists ${name} with (force)`)));
   return at(admin, name);

@@ -1,4 +1,5 @@
-// `npm test [-- files or AVA flags]`, `npm run test:long [-- --share 0.25]`: one real PostgreSQL, then AVA, then a line with the sums.
+// `npm test [-- files or --match]`, `npm test -- --cost`, `npm run test:long [-- --share 0.25]`: one real PostgreSQL, then AVA, then a line
+// with the sums.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -7,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { costTable, watchCost, writeCost } from './cost.ts';
 import { startPostgres, type TestPostgres } from './postgres.ts';
 import { breakSilence } from './silence.ts';
 
@@ -19,6 +21,9 @@ const { values, positionals } = parseArgs({
   options: {
     long: { type: 'boolean', default: false },
     share: { type: 'string' },
+    cost: { type: 'boolean', default: false },
+    'cost-json': { type: 'string' },
+    alone: { type: 'boolean', default: false },
     match: { type: 'string', multiple: true, default: [] },
   },
   allowPositionals: true,
@@ -53,7 +58,7 @@ const SILENCE_MS = { short: 600_000, long: 3_700_000 };
 
 async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {
   const ava = fileURLToPath(new URL('../../node_modules/ava/entrypoints/cli.js', import.meta.url));
-  const concurrency = Math.max(3, Math.min(4, availableParallelism()));
+  const concurrency = values.alone ? 1 : Math.max(3, Math.min(4, availableParallelism()));
   const flags = [`--concurrency=${concurrency}`, ...(values.long ? ['--timeout=30m'] : [])];
   const args = [ava, ...flags, ...values.match.map((title) => `--match=${title}`), ...files];
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -98,11 +103,22 @@ async function main(): Promise<Sums> {
     if (chromium) env.PAY_TEST_CHROMIUM = chromium;
     if (values.long) env.PAY_TEST_LONG = '1';
     if (values.share) env.PAY_TEST_SHARE = values.share;
+    if (values.cost || values['cost-json']) return await runMeasured(files, env, join(kept, 'cost'));
     return await runAva(files, env);
   } finally {
     await server?.stop();
     rmSync(kept, { recursive: true, force: true });
   }
+}
+
+/** Says where the processor time goes. */
+async function runMeasured(files: string[], env: NodeJS.ProcessEnv, folder: string): Promise<Sums> {
+  const watch = watchCost(folder);
+  const heard = await runAva(files, { ...env, ...watch.environment });
+  const cost = watch.end();
+  for (const line of costTable(cost)) console.log(line);
+  if (values['cost-json']) writeCost(values['cost-json'], cost);
+  return heard;
 }
 
 const { passed, failed } = await main().catch((error: unknown) => {

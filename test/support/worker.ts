@@ -6,6 +6,10 @@ import test, { registerCompletionHandler } from 'ava';
 
 const file = relative(process.cwd(), fileURLToPath(test.meta.file));
 process.title = file;
+// Its databases and its children are known by it.
+process.env.PAY_TEST_FILE = file;
+if (process.env.PAY_TEST_COST)
+  (await import('./cost-of-file.ts')).measureFile(file, test.meta.file, process.env.PAY_TEST_COST);
 /** Closing what the last test has opened may take a while on a slow machine. */
 const patienceMs = Number(process.env.PAY_TEST_PATIENCE_MS ?? 30_000);
 
