@@ -2,13 +2,16 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 /** Processor seconds, user and system, of a test file's process by what it did, and those of the processes that it started and saw end. */
 export interface FileCost {
   file: string;
+  /** Other files in the same process: the figures are those of all. */
+  beside: readonly string[];
   /** Until AVA was ready to load the file. */
   start: number;
-  /** Until the file's first line ran. */
+  /** Until the first line of the first file ran. */
   loading: number;
   tests: number;
   children: number;
@@ -45,17 +48,18 @@ export function secondsOf(pid: number | 'self'): { own: number; ended: number; b
   }
 }
 
-/** Measures this process, which runs one test file, and leaves the figures in the folder when it ends. */
-export function measureFile(file: string, url: string, folder: string): void {
+/** Measures the process of a test file and leaves the figures in the folder when it ends. */
+export function measureFile(file: string, beside: readonly string[], folder: string): void {
   const start = ownSeconds();
   // A run inside a test is a child of it.
   delete process.env.PAY_TEST_COST;
   let loaded: number | undefined;
   process.once('pay-test-loaded', () => (loaded = ownSeconds()));
+  const urls = new Set([file, ...beside].map((path) => pathToFileURL(path).href));
   registerHooks({
     load(asked, context, next) {
       const found = next(asked, context);
-      if (asked.split('?')[0] !== url || !found.source) return found;
+      if (!urls.has(asked) || !found.source) return found;
       // Imports are evaluated before the first statement, wherever they stand.
       return {
         ...found,
@@ -68,6 +72,7 @@ export function measureFile(file: string, url: string, folder: string): void {
     const until = loaded ?? all;
     const cost: FileCost = {
       file,
+      beside,
       start,
       loading: until - start,
       tests: all - until,

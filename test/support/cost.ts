@@ -135,7 +135,7 @@ export function costTable({ lasted, total, phases, files, shared }: CostOfRun): 
     (cost, at) => at < NAMED_AT_LEAST || totalOf(cost) > DEAR.total || cost.lasted > DEAR.lasted,
   );
   return [
-    `# processor seconds: ${total.toFixed(1)} of ${files.length} files, in ${lasted.toFixed(1)} s`,
+    `# processor seconds: ${total.toFixed(1)} of ${files.length} processes with test files, in ${lasted.toFixed(1)} s`,
     ...Object.entries(PHASES).map(
       ([phase, what]) => `# ${number(phases[phase as Phase])}${share(phases[phase as Phase])}  ${what}`,
     ),
@@ -144,10 +144,10 @@ export function costTable({ lasted, total, phases, files, shared }: CostOfRun): 
     `# files above ${DEAR.total} s of processor time or ${DEAR.lasted} s of the clock (!), and the dearest others`,
     `#     total    start  loading    tests children postgres   lasted`,
     ...dear.map((cost) => {
-      const { file, start, loading, tests, children, postgres } = cost;
+      const { file, beside, start, loading, tests, children, postgres } = cost;
       const isDear = totalOf(cost) > DEAR.total || cost.lasted > DEAR.lasted;
       const figures = [totalOf(cost), start, loading, tests, children, postgres, cost.lasted].map(number).join('');
-      return `# ${figures}${isDear ? ' !' : '  '} ${file}`;
+      return `# ${figures}${isDear ? ' !' : '  '} ${file}${beside.length > 0 ? ` and ${beside.length} beside it` : ''}`;
     }),
   ];
 }

@@ -1,3 +1,5 @@
+import { currentFile } from './together.ts';
+
 /** One request of this process as it was answered; `code` is that of a refusal. */
 export interface Heard {
   method: string;
@@ -5,10 +7,16 @@ export interface Heard {
   status: number;
   code?: string;
   requestId?: string;
+  /** The test file, where several share the process. */
+  file?: string;
 }
 
-/** Every answer that this process got by `fetch` since this file was loaded, whichever client sent the request. */
-export const heard: Heard[] = [];
+const all: Heard[] = [];
+
+/** Every answer that a test file's process got by `fetch` since this file was loaded, whichever client sent the request. */
+export function heard(): readonly Heard[] {
+  return all.filter(({ file }) => file === currentFile());
+}
 
 const send = globalThis.fetch;
 
@@ -18,7 +26,7 @@ globalThis.fetch = async (input, init) => {
   const code = await codeOf(answer);
   const { pathname: path } = new URL(url);
   const requestId = answer.headers.get('x-request-id') ?? undefined;
-  heard.push({ method: init?.method ?? method, path, status: answer.status, code, requestId });
+  all.push({ method: init?.method ?? method, path, status: answer.status, code, requestId, file: currentFile() });
   return answer;
 };
 

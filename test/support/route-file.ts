@@ -36,7 +36,7 @@ export function coverRoutes(test: TestFn, of: FileService, unprovoked: Unprovoke
 
 /** Lines carry the id of their request: an operation is audited when a successful call of it is in a log of the file's services. */
 function findUnaudited(routes: readonly Route[], audited: ReadonlySet<string>): string[] {
-  const given = Map.groupBy(heard, (answer) => (answer.status < 400 ? routeOf(routes, answer) : undefined));
+  const given = Map.groupBy(heard(), (answer) => (answer.status < 400 ? routeOf(routes, answer) : undefined));
   return routes
     .filter((route) => isWrite(route) && !(nameOf(route) in UNAUDITED))
     .filter((route) => !given.get(route)?.some(({ requestId }) => requestId !== undefined && audited.has(requestId)))
@@ -65,7 +65,7 @@ function isWrite(route: Route): boolean {
 }
 
 function findMissing(routes: readonly Route[], unprovoked: Unprovoked): string[] {
-  const given = Map.groupBy(heard, (answer) => routeOf(routes, answer));
+  const given = Map.groupBy(heard(), (answer) => routeOf(routes, answer));
   return routes.flatMap((route) => {
     const answers = given.get(route) ?? [];
     const found = new Set(answers.map(({ status, code }) => (status < 400 ? 'success' : code)));

@@ -2,7 +2,7 @@
 // with the sums.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 import { costTable, watchCost, writeCost } from './cost.ts';
 import { startPostgres, type TestPostgres } from './postgres.ts';
 import { breakSilence } from './silence.ts';
+import { eachAlone, shareProcesses, withItsFile } from './together.ts';
 
 interface Sums {
   passed: number;
@@ -60,14 +61,22 @@ async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {
   const ava = fileURLToPath(new URL('../../node_modules/ava/entrypoints/cli.js', import.meta.url));
   const concurrency = values.alone ? 1 : Math.max(3, Math.min(4, availableParallelism()));
   const flags = [`--concurrency=${concurrency}`, ...(values.long ? ['--timeout=30m'] : [])];
-  const args = [ava, ...flags, ...values.match.map((title) => `--match=${title}`), ...files];
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  // Of a choice of titles it is not known how many a file has.
+  const shared = values.alone || values.match.length > 0 ? eachAlone(files) : shareProcesses(files);
+  const list = join(env.PAY_TEST_KEPT!, 'shared.json');
+  writeFileSync(list, JSON.stringify(shared));
+  const args = [ava, ...flags, ...values.match.map((title) => `--match=${title}`), ...Object.keys(shared)];
+  const child = spawn(process.execPath, args, {
+    env: { ...env, PAY_TEST_SHARED: list },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const forward = (signal: NodeJS.Signals) => child.kill(signal);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, forward);
   const sums = { passed: 0, failed: 0 };
   const silence = breakSilence(child.pid!, env.PAY_TEST_LONG ? SILENCE_MS.long : SILENCE_MS.short);
-  for await (const line of createInterface(child.stdout)) {
+  for await (const told of createInterface(child.stdout)) {
     silence.heard();
+    const line = withItsFile(told);
     console.log(line);
     count(line, sums);
   }

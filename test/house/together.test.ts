@@ -1,0 +1,101 @@
+import test from 'ava';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { temporaryFolder } from '../support/folder.ts';
+import { eachAlone, shareProcesses, withItsFile } from '../support/together.ts';
+import { root } from './sources.ts';
+
+const FIRST = `
+import test from 'ava';
+test('tells its process', (t) => { t.log('process', process.pid); t.pass(); });
+test('is wrong', (t) => t.is(1, 2));
+test.serial('comes first', (t) => { globalThis.order = ['first serial']; t.pass(); });
+`;
+
+/** It waits while it loads, has hooks, and two tests that AVA starts at once with those of the other file. */
+const SECOND = `
+import test from 'ava';
+await new Promise((resolve) => setTimeout(resolve, 1));
+let counted = 0;
+test.beforeEach(() => void counted++);
+test('is wrong', async (t) => {
+  globalThis.order.push('begins');
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  globalThis.order.push('ends');
+  t.log('process', process.pid);
+  t.pass();
+});
+test.after('counts its own tests', (t) => t.is(counted, 1));
+`;
+
+const THIRD = `
+import test from 'ava';
+test('runs when those before it have ended', (t) => t.deepEqual(globalThis.order.slice(-2), ['begins', 'ends']));
+`;
+
+/** Runs AVA on test files of a project of its own, as a run of many files does. */
+function runTogether(t: Parameters<typeof temporaryFolder>[0], files: Record<string, string>, shared: object) {
+  const cwd = temporaryFolder(t);
+  symlinkSync(join(root, 'node_modules'), join(cwd, 'node_modules'));
+  const ava = { files: ['test/**/*.test.mjs'], require: [join(root, 'test/support/worker.ts')], workerThreads: false };
+  writeFileSync(join(cwd, 'package.json'), JSON.stringify({ ava }));
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(cwd, path)), { recursive: true });
+    writeFileSync(join(cwd, path), text);
+  }
+  writeFileSync(join(cwd, 'shared.json'), JSON.stringify(shared));
+  const { AVA_PATH: _, ...env } = process.env;
+  const cli = join(root, 'node_modules/ava/entrypoints/cli.js');
+  const { status, stdout } = spawnSync(process.execPath, [cli, ...Object.keys(shared)], {
+    cwd,
+    env: { ...env, FORCE_COLOR: '0', PAY_TEST_SHARED: join(cwd, 'shared.json') },
+    encoding: 'utf8',
+  });
+  return { status, lines: stdout.split('\n').map(withItsFile) };
+}
+
+test('files share a process: each test has the name of its own file, the tests of one file end before those of the next begin', (t) => {
+  const files = { 'test/a/one.test.mjs': FIRST, 'test/a/two.test.mjs': SECOND, 'test/b/three.test.mjs': THIRD };
+  const { status, lines } = runTogether(t, files, {
+    'test/b/three.test.mjs': ['test/a/one.test.mjs', 'test/a/two.test.mjs'],
+  });
+  t.is(status, 1, 'one test fails');
+  const told = (start: string) =>
+    lines.filter((line) => line.startsWith(start)).map((line) => line.slice(start.length));
+  t.deepEqual(told('  ✔ ').toSorted(), [
+    'a › one › comes first',
+    'a › one › tells its process',
+    'a › two › is wrong',
+    'b › three › runs when those before it have ended',
+  ]);
+  t.deepEqual(
+    lines.filter((line) => line.startsWith('  ✘ ')).map((line) => line.replace(/is wrong.*/, 'is wrong')),
+    ['  ✘ [fail]: a › one › is wrong'],
+  );
+  t.true(lines.includes('  a › one › is wrong'), 'the report names it in the same way');
+  const processes = lines.filter((line) => line.includes('ℹ process'));
+  t.is(processes.length, 2);
+  t.is(new Set(processes).size, 1);
+});
+
+test('files whose tests another one would notice have a process for themselves', (t) => {
+  const folder = temporaryFolder(t);
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const plain = ['a', 'b'].map((name) => file(`${name}.test.ts`, "test('x', (t) => t.pass());"));
+  const others = [
+    file('c.test.ts', "process.env.TZ = 'UTC';"),
+    file('d.test.ts', "mock.timers.enable({ apis: ['setTimeout'] });"),
+    file('e.test.ts', 't.context.count = 1;'),
+    file('f.test.ts', 't.snapshot(text);'),
+  ];
+  t.deepEqual(shareProcesses([...plain, ...others], [[/\.test\.ts$/, 16]]), {
+    [plain[0]!]: [plain[1]!],
+    ...eachAlone(others),
+  });
+  t.deepEqual(shareProcesses(plain, [[/\.test\.ts$/, 1]]), eachAlone(plain));
+  t.deepEqual(shareProcesses(plain, []), eachAlone(plain));
+});

@@ -1,0 +1,178 @@
+import type { ExecutionContext } from 'ava';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { readFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+import { relative, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** How many files of a folder share a process. Starting one and loading the service takes longer than most files run. */
+const SHARED: readonly (readonly [RegExp, number])[] = [
+  [/^test\/unit\//, 16],
+  [/^test\/http\//, 6],
+  [/^test\/races\//, 5],
+  [/^test\/(?:cli|house)\//, 4],
+];
+
+/** What another file in the process would notice, or what AVA keeps once for a process. */
+const ALONE =
+  /\bmock\.|\bregisterHooks\b|\bprocess\.(?:env|title|exitCode|chdir)\b|\.context\b|\.(?:before|after)Each\b|\.snapshot\(/;
+
+/** Files by the one that AVA is told of: the others run in its process. */
+export type Shared = Record<string, string[]>;
+
+/** Every file has a process for itself. */
+export function eachAlone(files: readonly string[]): Shared {
+  return Object.fromEntries(files.map((file) => [file, []]));
+}
+
+/** Puts neighbours of a folder together. */
+export function shareProcesses(files: readonly string[], folders = SHARED): Shared {
+  const shared: Shared = {};
+  const open = new Map<number, string>();
+  for (const file of files) {
+    const kind = folders.findIndex(([folder]) => folder.test(file.split(sep).join('/')));
+    const first = open.get(kind);
+    if (kind < 0 || ALONE.test(readFileSync(file, 'utf8'))) shared[file] = [];
+    else if (first !== undefined && shared[first]!.length + 1 < folders[kind]![1]) shared[first]!.push(file);
+    else {
+      shared[file] = [];
+      open.set(kind, file);
+    }
+  }
+  return shared;
+}
+
+/** Stands before the title of a test whose file is not the first one of its process. */
+const MARK = '§';
+
+/** The name that AVA gives a file in front of its tests. */
+function nameOf(file: string): string {
+  return relative('test', file)
+    .replace(/\.test\.m?[jt]s$/, '')
+    .split(sep)
+    .join(' › ');
+}
+
+/** A line of AVA's report with the file that the test is in; how long it took is left out, because it may have waited for its turn. */
+export function withItsFile(line: string): string {
+  const [, head, title] =
+    new RegExp(`^( *(?:[^\\w\\s]+ )?(?:\\[[^\\]]+\\]: )?)(?:[^${MARK}]* › )?${MARK}(.*)`).exec(line) ?? [];
+  return title === undefined ? line : head + title.replace(/ \((?:\d+(?:\.\d+)?(?:ms|s|m) ?)+\)$/, '');
+}
+
+type Implementation = (...given: unknown[]) => unknown;
+
+const running = new AsyncLocalStorage<string>();
+
+/** Which of the files that share the process runs; undefined where one has it for itself. */
+export function currentFile(): string | undefined {
+  return running.getStore();
+}
+
+/** Of the tests that AVA starts at once so many run: hundreds would give each other no time on a slow machine. */
+const AT_ONCE = 12;
+
+/** The tests of a file that AVA starts at once wait until those of the file before it have ended. */
+class Turn {
+  #left = 0;
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+  #end!: () => void;
+  readonly #ended = new Promise<void>((resolve) => (this.#end = resolve));
+  readonly #before: Turn | undefined;
+
+  constructor(before: Turn | undefined) {
+    this.#before = before;
+  }
+
+  take(implementation: Implementation): Implementation {
+    this.#left++;
+    return async (...given) => {
+      await this.#before?.over();
+      if (this.#running === AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      else this.#running++;
+      try {
+        return await implementation(...given);
+      } finally {
+        const next = this.#waiting.shift();
+        if (next) next();
+        else this.#running--;
+        if (--this.#left === 0) this.#end();
+      }
+    };
+  }
+
+  async over(): Promise<void> {
+    await this.#before?.over();
+    if (this.#left > 0) await this.#ended;
+  }
+}
+
+/** AVA runs what was declared at the end of the turn in which the first test was: those of files that wait while they load are kept until then. */
+class Declared {
+  #kept: (() => void)[] | undefined = [];
+
+  add(file: string, last: string, declare: () => void): void {
+    if (file !== last && this.#kept) return void this.#kept.push(declare);
+    const kept = this.#kept ?? [];
+    this.#kept = undefined;
+    for (const each of [...kept, declare]) each();
+  }
+}
+
+/** Lets test files share the process of the one that AVA is about to load. */
+export async function loadBeside(last: string, files: readonly string[]): Promise<void> {
+  const { default: test } = await import('ava');
+  const declared = new Declared();
+  const tests = new Map<string, unknown>();
+  let before: Turn | undefined;
+  for (const file of [...files, last]) {
+    before = new Turn(before);
+    tests.set(pathToFileURL(file).href, inTurn(test, before, file, last, declared));
+  }
+  Object.assign(globalThis, { [MARK]: tests });
+  registerHooks({
+    resolve(specifier, context, next) {
+      if (specifier !== 'ava' || !tests.has(context.parentURL ?? '')) return next(specifier, context);
+      return { url: `${context.parentURL}?ava`, format: 'module', shortCircuit: true };
+    },
+    load(url, context, next) {
+      const [of = '', asked] = url.split('?');
+      if (asked !== 'ava' || !tests.has(of)) return next(url, context);
+      const source = `export * from 'ava';\nexport default globalThis['${MARK}'].get(${JSON.stringify(of)});`;
+      return { format: 'module', source, shortCircuit: true };
+    },
+  });
+  for (const file of files) await running.run(file, () => import(pathToFileURL(file).href));
+}
+
+/** AVA's `test` for a file that shares its process; `path` is what was read of it until here: `test.serial.before` … */
+function inTurn<Of extends object>(
+  chain: Of,
+  turn: Turn,
+  file: string,
+  last: string,
+  declared: Declared,
+  path: readonly string[] = [],
+): Of {
+  const start = `${MARK}${nameOf(file)} › `;
+  const isAtOnce = path.every((word) => word === 'failing' || word === 'only');
+  const isAboutEach = path.some((word) => word.endsWith('Each'));
+  const own = (implementation: Implementation): Implementation => {
+    const inFile: Implementation = (...given) => running.run(file, () => implementation(...given));
+    if (isAtOnce) return turn.take(inFile);
+    if (!isAboutEach) return inFile;
+    return (...given) => ((given[0] as ExecutionContext).title.includes(start) ? inFile(...given) : undefined);
+  };
+  return new Proxy(chain, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === 'function' ? inTurn(value, turn, file, last, declared, [...path, String(key)]) : value;
+    },
+    apply: (target, self, given: unknown[]) => {
+      const named = given.map((each) => (typeof each === 'function' ? own(each as Implementation) : each));
+      if (typeof named[0] === 'string') named[0] = start + named[0];
+      declared.add(file, last, () => Reflect.apply(target as Implementation, self, named));
+    },
+  });
+}
