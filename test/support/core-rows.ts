@@ -139,6 +139,7 @@ export function each<Member extends string, Value>(
 
 /** Forbids every change of a row, so that a decision that changed its input would throw. */
 export function frozen<Row extends object>(row: Row): Row {
+  if (Object.isFrozen(row)) return row;
   for (const value of Object.values(row)) if (typeof value === 'object' && value !== null) Object.freeze(value);
   return Object.freeze(row);
 }
