@@ -1,5 +1,5 @@
-// `npm test [-- files or --match]`, `npm test -- --cost`, `npm run test:long [-- --share 0.25]`: one real PostgreSQL, then AVA, then a line
-// with the sums.
+// `npm test [-- files or --match]`, `npm test -- --cost`, `npm test -- --record`,
+// `npm run test:long [-- --share 0.25]`: one real PostgreSQL, then AVA, then a line with the sums.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { costTable, watchCost, writeCost } from './cost.ts';
 import { startPostgres, type TestPostgres } from './postgres.ts';
+import { recordRun } from './recorded.ts';
 import { breakSilence } from './silence.ts';
 import { eachAlone, shareProcesses, withItsFile } from './together.ts';
 
@@ -24,6 +25,7 @@ const { values, positionals } = parseArgs({
     share: { type: 'string' },
     cost: { type: 'boolean', default: false },
     'cost-json': { type: 'string' },
+    record: { type: 'boolean', default: false },
     alone: { type: 'boolean', default: false },
     match: { type: 'string', multiple: true, default: [] },
   },
@@ -96,6 +98,7 @@ function count(line: string, sums: Sums): void {
 
 async function main(): Promise<Sums> {
   const chromium = findChromium();
+  if (values.record && values.match.length > 0) throw new Error('--record is for whole files: without --match');
   const files = chooseFiles(chromium);
   if (files.length === 0) {
     console.log('# no test file was found');
@@ -113,6 +116,7 @@ async function main(): Promise<Sums> {
     if (values.long) env.PAY_TEST_LONG = '1';
     if (values.share) env.PAY_TEST_SHARE = values.share;
     if (values.cost || values['cost-json']) return await runMeasured(files, env, join(kept, 'cost'));
+    if (values.record) return await recordRun(files, join(kept, 'record'), (own) => runAva(files, { ...env, ...own }));
     return await runAva(files, env);
   } finally {
     await server?.stop();
