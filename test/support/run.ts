@@ -1,4 +1,4 @@
-// `npm test [-- files or --match]`, `npm test -- --cost`, `npm test -- --record`,
+// `npm test [-- files or --match]`, `npm test -- --cost`, `npm test -- --record`, `npm test -- --changed [commit]`,
 // `npm run test:long [-- --share 0.25]`: one real PostgreSQL, then AVA, then a line with the sums.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { chooseChanged } from './changed.ts';
 import { costTable, watchCost, writeCost } from './cost.ts';
 import { startPostgres, type TestPostgres } from './postgres.ts';
 import { recordRun } from './recorded.ts';
@@ -25,6 +26,8 @@ const { values, positionals } = parseArgs({
     share: { type: 'string' },
     cost: { type: 'boolean', default: false },
     'cost-json': { type: 'string' },
+    changed: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     alone: { type: 'boolean', default: false },
     match: { type: 'string', multiple: true, default: [] },
@@ -42,8 +45,9 @@ const DOES_MORE = /\b(?:count|isLong)\b[^;]*\/counts\.ts'|\/scenes\.ts'|PAY_TEST
 
 /** All tests, or those given; a long run takes only what is larger or other than in a short one. */
 function chooseFiles(chromium: string | undefined): string[] {
-  const found = globSync(positionals.length > 0 ? positionals : 'test/**/*.test.ts').toSorted();
-  if (positionals.length > 0) return found;
+  const isGiven = positionals.length > 0 && !values.changed;
+  const found = globSync(isGiven ? positionals : 'test/**/*.test.ts').toSorted();
+  if (isGiven) return found;
   const within = (file: string, folder: string) => file.startsWith(join('test', folder));
   if (!chromium) console.log('# test/browser is left out: there is no chromium');
   return found.filter((file) => {
@@ -98,8 +102,10 @@ function count(line: string, sums: Sums): void {
 
 async function main(): Promise<Sums> {
   const chromium = findChromium();
+  const all = chooseFiles(chromium);
   if (values.record && values.match.length > 0) throw new Error('--record is for whole files: without --match');
-  const files = chooseFiles(chromium);
+  const files = values.changed ? chooseChanged(all, positionals[0] ?? 'HEAD') : all;
+  if (values.changed && (values.list || files.length === 0)) return { passed: 0, failed: 0 };
   if (files.length === 0) {
     console.log('# no test file was found');
     return { passed: 0, failed: 1 };
