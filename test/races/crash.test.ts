@@ -18,46 +18,53 @@ import {
 } from '../support/scenes.ts';
 import { type Answer, until } from '../support/service.ts';
 
-/** What is asked of a replica that dies at a checkpoint, and by an order's own scene. */
-type Act = (shops: Shops, url: string, on: RacedScene, orderNo: string) => Promise<Answer>;
+/** What is asked of a replica, by an order's own scene. */
+type Act = (shops: Shops, url: string, about: About, headers?: Record<string, string>) => Promise<Answer>;
+
+interface About {
+  on: RacedScene;
+  /** The order that was made before; otherwise the one that is being made has this number of the merchant's. */
+  orderNo: string;
+}
 
 /** One operation that reaches a checkpoint. */
 interface Death {
   checkpoint: string;
-  /** The order that it is about, unless it makes one. */
+  /** Makes the order that it is about, unless it makes one itself. */
   prepare?: (shops: Shops, on: RacedScene) => Promise<string>;
   act: Act;
 }
 
-const numberOf = ({ title }: RacedScene) => `crash-${title.replaceAll(' ', '-')}`;
-const close: Act = ({ shopOf }, url, on, orderNo) => shopOf(on).callAt(url, 'POST', `/api/v2/payment/close/${orderNo}`);
-const refund: Act = ({ shopOf }, url, on, orderNo) =>
-  shopOf(on).callAt(url, 'POST', '/api/v2/payment/refund', {
-    orderNo,
-    refundAmount: 5,
-    merchantRefundNo: `crash-${orderNo}`,
-  });
-const query: Act = ({ shopOf }, url, on, orderNo) => shopOf(on).callAt(url, 'GET', `/api/v2/payment/query/${orderNo}`);
+const close: Act = ({ shopOf }, url, { on, orderNo }, headers) =>
+  shopOf(on).callAt(url, 'POST', `/api/v2/payment/close/${orderNo}`, undefined, headers);
+const refund: Act = ({ shopOf }, url, { on, orderNo }, headers) =>
+  shopOf(on).callAt(
+    url,
+    'POST',
+    '/api/v2/payment/refund',
+    { orderNo, refundAmount: 5, merchantRefundNo: `crash-${orderNo}` },
+    headers,
+  );
+const query: Act = ({ shopOf }, url, { on, orderNo }, headers) =>
+  shopOf(on).callAt(url, 'GET', `/api/v2/payment/query/${orderNo}`, undefined, headers);
 const placed = (shops: Shops, on: RacedScene) => placeIn(shops, on, { amount: 20 });
 const paid = (shops: Shops, on: RacedScene) => paidIn(shops, on, { amount: 20 });
 
 /** Its repeat is the same request to the letter, with the code that the payer showed. */
 function payOnce(): Act {
   let asked: object | undefined;
-  return ({ shopOf }, url, on) => {
-    asked ??= requestIn(on, { amount: 20, merchantOrderNo: numberOf(on) });
-    return shopOf(on).callAt(url, 'POST', '/api/v2/payment/pay', asked);
+  return ({ shopOf }, url, { on, orderNo }, headers) => {
+    asked ??= requestIn(on, { amount: 20, merchantOrderNo: orderNo });
+    return shopOf(on).callAt(url, 'POST', '/api/v2/payment/pay', asked, headers);
   };
 }
 
 const DEATHS: readonly (() => Death)[] = [
   () => ({ checkpoint: 'place.intent', act: payOnce() }),
-  () => ({ checkpoint: 'close.asked', prepare: placed, act: close }),
-  () => ({ checkpoint: 'refund.asked', prepare: paid, act: refund }),
   () => ({ checkpoint: 'place.asked', act: payOnce() }),
-  () => ({ checkpoint: 'close.intent', prepare: placed, act: close }),
-  () => ({ checkpoint: 'refund.intent', prepare: paid, act: refund }),
   () => ({ checkpoint: 'place.settled', act: payOnce() }),
+  () => ({ checkpoint: 'close.intent', prepare: placed, act: close }),
+  () => ({ checkpoint: 'close.asked', prepare: placed, act: close }),
   () => ({
     checkpoint: 'query.asked',
     async prepare(shops, on) {
@@ -67,6 +74,8 @@ const DEATHS: readonly (() => Death)[] = [
     },
     act: query,
   }),
+  () => ({ checkpoint: 'refund.intent', prepare: paid, act: refund }),
+  () => ({ checkpoint: 'refund.asked', prepare: paid, act: refund }),
   () => ({ checkpoint: 'refund.settled', prepare: paid, act: refund }),
 ];
 
@@ -75,15 +84,23 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
     `G1 ${payWay}: death at every checkpoint loses nothing and repeats nothing, in every scene`,
     async (t) => {
       const scenes = racedOf(payWay);
-      // Nine deaths of a process in every scene take minutes: less than a full count gives each scene but the default its turn at some,
-      // so that together they meet all.
-      const each = count(DEATHS.length, 2);
-      const deaths = scenes.flatMap((on, place) => {
-        const some = Array.from({ length: each }, (_, at) => DEATHS[(place * each + at) % DEATHS.length]!);
-        return (on.isDefault ? DEATHS : some).map((make) => ({ on, death: make() }));
-      });
-      for (let first = 0; first < deaths.length; first += AT_ONE_SERVICE)
-        await dieInTurn(t, scenes, deaths.slice(first, first + AT_ONE_SERVICE));
+      const shops = await openShops(t, scenes);
+      const { service } = shops;
+      const deaths: Dying[] = [];
+      for (const [place, on] of scenes.entries())
+        for (const make of DEATHS) {
+          const death = make();
+          const orderNo = (await death.prepare?.(shops, on)) ?? `crash-${place}-${death.checkpoint.replace('.', '-')}`;
+          deaths.push({ ...death, on, orderNo, title: `${on.title}: ${death.checkpoint}` });
+        }
+      await dieTogether(t, shops, deaths);
+      for (const death of deaths) await repeat(t, shops, death);
+      await runUntilQuiet(service, 10 * 3600, 1800);
+      t.deepEqual(await unexplained(service), []);
+      const refunds = await service.app.store.read((tx) => tx.refunds.list({}));
+      t.is(refunds.length, deaths.filter(({ act }) => act === refund).length);
+      t.true(refunds.every(({ state }) => state === 'succeeded'));
+      await assertBooksBalance(t, service);
       t.log(
         `${deaths.length} deaths at ${DEATHS.length} checkpoints in ${scenes.length} scenes: nothing lost, nothing twice`,
       );
@@ -91,60 +108,55 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const) {
   );
 }
 
-/** After each death the clock goes a minute ahead, and a channel refuses signatures from a time that it does not believe. */
-const AT_ONE_SERVICE = 11;
+type Dying = Death & About & { title: string };
 
-async function dieInTurn(
-  t: ExecutionContext,
-  scenes: readonly RacedScene[],
-  deaths: readonly { on: RacedScene; death: Death }[],
-): Promise<void> {
-  const shops = await openShops(t, scenes);
+/**
+ * Every request stops at its checkpoint, and then the replica is killed: of what each has done by then its death leaves the same as if
+ * it had been the only one, and one process is enough for all. That a process which kills itself there does so is shown by capture.
+ */
+async function dieTogether(t: ExecutionContext, shops: Shops, deaths: readonly Dying[]): Promise<void> {
   const { service } = shops;
-  for (const { on, death } of deaths) await die(t, shops, on, death);
-  await runUntilQuiet(service, 10 * 3600, 1800);
-  t.deepEqual(await unexplained(service), []);
-  const refunds = await service.app.store.read((tx) => tx.refunds.list({}));
-  t.true(refunds.every(({ state }) => state === 'succeeded'));
-  await assertBooksBalance(t, service);
-}
-
-/** A replica dies at the checkpoint; the merchant repeats what was not answered at another one. */
-async function die(t: ExecutionContext, shops: Shops, on: RacedScene, death: Death): Promise<void> {
-  const { service } = shops;
-  const { checkpoint, prepare, act } = death;
-  const about = `${on.title}: ${checkpoint}`;
-  const orderNo = (await prepare?.(shops, on)) ?? '';
   const victim = await startReplica(t, {
     environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
     simulatorUrl: service.simulator.url,
     port: await freePort(),
-    crashAt: checkpoint,
-    sweepEveryMs: 60_000,
+    requestsDie: true,
+    sweepEveryMs: 3_600_000,
     aheadMs: service.clock.now().getTime() - Date.now(),
   });
-  await act(shops, victim.url, on, orderNo).catch(() => {});
-  t.is(await victim.ended, 'SIGKILL', about);
+  await inParallel(deaths.length, 3, async (at) => {
+    const death = deaths[at]!;
+    await t.throwsAsync(death.act(shops, victim.url, death, { 'x-dies-at': death.checkpoint }), undefined, death.title);
+  });
+  t.is(await victim.kill(), 'SIGKILL');
   service.clock.advance(61);
-  if (act !== close && act !== query) {
-    const again = await act(shops, service.url, on, orderNo);
-    t.true(again.status < 300, `${about}: ${again.status} ${JSON.stringify(again.body)}`);
-  }
-  await service.app.sweep.once();
-  if (checkpoint.startsWith('place')) await endPlaced(t, shops, on, about);
 }
 
-/** One order was made; it is closed, so that the next one may have its number. */
-async function endPlaced(t: ExecutionContext, shops: Shops, on: RacedScene, about: string): Promise<void> {
-  const { service, shopOf } = shops;
-  const orders = await service.app.store.read((tx) => tx.orders.list({ merchantOrderNo: numberOf(on) }));
-  const live = orders.filter(({ state }) => ['created', 'pending', 'paid'].includes(state));
+/** The merchant repeats what was not answered at another replica. */
+async function repeat(t: ExecutionContext, shops: Shops, death: Dying): Promise<void> {
+  const { service } = shops;
+  const { act, checkpoint, title } = death;
+  if (act !== close && act !== query) {
+    const again = await act(shops, service.url, death);
+    t.true(again.status < 300, `${title}: ${again.status} ${JSON.stringify(again.body)}`);
+  }
+  await service.app.sweep.once();
+  if (checkpoint.startsWith('place')) await endPlaced(t, shops, death);
+}
+
+/** One order was made, and it can be closed. */
+async function endPlaced(
+  t: ExecutionContext,
+  { service, shopOf }: Shops,
+  { on, orderNo, title }: Dying,
+): Promise<void> {
+  const orders = await service.app.store.read((tx) => tx.orders.list({ merchantOrderNo: orderNo }));
   t.deepEqual(
-    live.map(({ state }) => state),
+    orders.map(({ state }) => state),
     ['pending'],
-    `${about}: one order`,
+    `${title}: one order`,
   );
-  await shopOf(on).call('POST', `/api/v2/payment/close/${live[0]!.orderNo}`);
+  await shopOf(on).call('POST', `/api/v2/payment/close/${orders[0]!.orderNo}`);
 }
 
 test.serial('G1: capture dies at each of its checkpoints and the money is taken once', async (t) => {

@@ -14,9 +14,10 @@ const orders = JSON.parse(process.env.PAY_TEST_REPLICA ?? '{}') as ReplicaOption
 if (!(await superviseReplica(Number(process.env['PAY_TEST_WORKERS'] ?? 1)))) await serve();
 
 async function serve(): Promise<void> {
-  const { simulatorUrl, crashAt, ownTimeouts = false, jumpSeconds = 0 } = orders;
+  const { simulatorUrl, crashAt, requestsDie, ownTimeouts = false, jumpSeconds = 0 } = orders;
   let { aheadMs = 0 } = orders;
   process.on('SIGUSR2', () => void (aheadMs += jumpSeconds * 1000));
+  const dying = requestsDie ? await import('./dying-requests.ts') : undefined;
   const config = loadConfig({ env: process.env, cwd: process.cwd() }) as Config;
   const app = await buildApp(config, {
     simulatorUrl,
@@ -26,8 +27,10 @@ async function serve(): Promise<void> {
     logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
     checkpoint: (name) => {
       if (name === crashAt) process.kill(process.pid, 'SIGKILL');
+      return dying?.dieAt(name);
     },
   });
+  dying?.findDoomed(app.koa);
   const server = await listen(app.koa, { ...config.server, host: '127.0.0.1', port: orders.port });
   const work = () => {
     if (orders.bills) return void app.bills.sweep.once().catch(() => {});

@@ -11,6 +11,8 @@ export interface ReplicaOptions {
   port: number;
   /** Checkpoint at which it kills itself. */
   crashAt?: string;
+  /** Requests die at the checkpoint that each names in the header `x-dies-at`: so many deaths need one process, which is then killed. */
+  requestsDie?: boolean;
   sweepEveryMs?: number;
   /** Milliseconds that its clock is ahead, as that of a service whose test put it forward. */
   aheadMs?: number;
@@ -37,12 +39,14 @@ export interface Replica {
 }
 
 const MAIN = fileURLToPath(new URL('./replica-main.ts', import.meta.url));
+const DYING_REQUESTS = new URL('./dying-requests.ts', import.meta.url).href;
 
 /** Starts a replica and waits until it is ready; it is killed when the test ends. */
 export async function startReplica(t: Pick<ExecutionContext, 'teardown'>, options: ReplicaOptions): Promise<Replica> {
   const url = `http://127.0.0.1:${options.port}`;
   checkAnswersOf(url);
-  const child = spawn(process.execPath, [MAIN], {
+  const flags = options.requestsDie ? ['--import', DYING_REQUESTS] : [];
+  const child = spawn(process.execPath, [...flags, MAIN], {
     env: {
       ...process.env,
       PAY_SERVER_PUBLIC_URL: url,
