@@ -12,10 +12,10 @@ import type { Stage } from './tour/stage.ts';
 
 const demo = join(import.meta.dirname, 'demo.ts');
 
-/** Starts the tour with a folder of its own for everything temporary. */
-function start(tmp: string): { child: ChildProcess; text: () => string } {
+/** Starts the tour with a folder of its own for everything temporary; with no other place for compiled code, that is there, too. */
+function start(tmp: string, compiled = ''): { child: ChildProcess; text: () => string } {
   const child = spawn(process.execPath, [demo], {
-    env: { ...process.env, TMPDIR: tmp, NODE_COMPILE_CACHE: '', FORCE_COLOR: '' },
+    env: { ...process.env, TMPDIR: tmp, NODE_COMPILE_CACHE: compiled, FORCE_COLOR: '' },
   });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
@@ -36,7 +36,7 @@ function processesIn(folder: string): string[] {
 
 test.serial('the tour shows every channel, exits 0 and leaves nothing behind', async (t) => {
   const tmp = temporaryFolder(t);
-  const { child, text } = start(tmp);
+  const { child, text } = start(tmp, process.env.NODE_COMPILE_CACHE);
   const [code] = await once(child, 'close');
   t.is(code, 0, text());
   for (const title of ['Alipay', 'WeChat Pay', 'PayPal', 'Pay per call', 'A revoked token is dead'])

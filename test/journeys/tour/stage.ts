@@ -107,7 +107,8 @@ function cleanEnvironment(folder: string, url: string, simulatorUrl: string): No
     PAYCTL_CONFIG_DIR: join(folder, 'payctl'),
     PAYCTL_SERVER: url,
     PAYCTL_SIMULATOR: simulatorUrl,
-    NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    // Within a run of tests the code is compiled already.
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] || join(folder, 'compiled'),
     NO_COLOR: '1',
   };
 }
