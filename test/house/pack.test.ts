@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { testSecrets } from '../../server/identity/test-apps.ts';
+import { builtFolder } from '../support/built.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { root } from './sources.ts';
 
@@ -16,14 +17,14 @@ const secretLooks = [
   /postgres:\/\/\w+:[^@\s<…$]+@(?!localhost|127\.0\.0\.1|db|host|…)/,
 ];
 
-test('a package has what runs and what explains it, and no key, secret, test or database', (t) => {
+test('a package has what runs and what explains it, and no key, secret, test or database', async (t) => {
   const folder = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   mkdirSync(join(folder, 'config'));
   for (const name of ['package.json', 'README.md', 'CHANGELOG.md', 'config/default.toml'])
     copyFileSync(join(root, name), join(folder, name));
   cpSync(join(root, 'config/deploy'), join(folder, 'config/deploy'), { recursive: true });
-  execFileSync(process.execPath, [join(root, 'bin/build.mjs'), join(folder, 'dist')]);
+  cpSync(join(await builtFolder(), 'dist'), join(folder, 'dist'), { recursive: true });
   // What lies about on a machine that releases.
   for (const name of ['data', 'test', 'keys']) mkdirSync(join(folder, name));
   for (const name of ['.env', '.npmrc', 'config/local.toml', 'data/jwt-secret-key', 'keys/app.key', 'test/a.key'])
