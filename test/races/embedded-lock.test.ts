@@ -1,20 +1,21 @@
 import test, { type ExecutionContext } from 'ava';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openDatabase } from '../../server/db/orm.ts';
 import { backup } from '../../server/offline/backup.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { keptFolder } from '../support/kept.ts';
 import { until } from '../support/service.ts';
 
 const HOLD = fileURLToPath(new URL('../support/hold-folder.ts', import.meta.url));
 const PAYCTL = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
 
 test('a second server on the folder is refused and told the holder, by the path, a symbolic link and the same process', async (t) => {
-  const { folder, link } = places(t);
+  const { folder, link } = await usedPlaces(t);
   const holder = await hold(t, [process.execPath, HOLD, folder]);
   for (const path of [folder, link]) {
     const { code, stderr } = await migrate(t, path);
@@ -35,7 +36,7 @@ test('a second server on the folder is refused and told the holder, by the path,
 });
 
 test('a backup of the open database keeps the lock, and carries nothing of it', async (t) => {
-  const { folder, link } = places(t);
+  const { folder, link } = await usedPlaces(t);
   const database = await open(folder);
   const target = join(temporaryFolder(t), 'backup.tar.gz');
   await backup(database, target);
@@ -47,10 +48,9 @@ test('a backup of the open database keeps the lock, and carries nothing of it', 
 });
 
 test('a server in another mount and process namespace is refused on the same folder', async (t) => {
-  const { folder } = places(t);
+  const { folder } = await usedPlaces(t);
   const mounted = join(temporaryFolder(t), 'mounted');
   mkdirSync(mounted);
-  mkdirSync(folder);
   const apart = (run: string) => [
     'unshare',
     '--mount',
@@ -115,6 +115,16 @@ test('the folder is for its own user only, also one that was there before', asyn
     t.is(statSync(path).mode & 0o077, 0, path);
   }
 });
+
+/** The same with a database in the folder that was used before: making one takes five seconds of a processor. */
+async function usedPlaces(t: ExecutionContext): Promise<{ folder: string; link: string }> {
+  const used = await keptFolder('embedded-folder', async (made) => {
+    await (await open(join(made, 'data'))).close();
+  });
+  const { folder, link } = places(t);
+  cpSync(join(used, 'data'), folder, { recursive: true });
+  return { folder, link };
+}
 
 function places(t: ExecutionContext): { folder: string; link: string } {
   const place = temporaryFolder(t);
