@@ -19,6 +19,9 @@ export interface SickStage {
 /** So short that waiting them out costs little; a slow machine only adds faults to those that are meant. */
 export const IMPATIENT = { connect: 700, query: 700, statement: 600, lock: 300, idleInTransaction: 1_000 };
 
+/** How long a paid call waits for its work: what broke off would be waited for until its lease ends, which the merchant's repeat outlives. */
+const WORK_MS = 3_000;
+
 /** Pieces of the product `tea` at the beginning. */
 export const STOCK = 100_000;
 
@@ -29,7 +32,7 @@ export async function sickStage(t: ExecutionContext, options: ServiceOptions = {
   const calm = await startService(t, { env, databaseTimeouts: { ...PATIENT, lock: 8_000 } });
   const cable = await layStatementCable(t, calm.databaseUrl);
   const { simulator, clock } = calm;
-  const own = { ...options, env, url: cable.url, simulator, now: clock.now };
+  const own = { ...options, env, url: cable.url, simulator, now: clock.now, patience: { work: WORK_MS } };
   const sick = await inSpiteOfBounds('the sick replica has started', () => startService(t, own));
   await inSpiteOfBounds('the sick replica is prepared', () => sick.app.prepare());
   const shop = await calm.merchant();
