@@ -25,8 +25,9 @@ test('G12: a hundred connections of bad logins and bad token requests do not kee
       t.true([401, 429, 503].includes(status), key);
     }
   });
+  const attacked = () => Object.values(answers).reduce((sum, times) => sum + times, 0);
   const times: number[] = [];
-  for (let asked = 0; asked < count(500, 100); asked += 1) {
+  for (let asked = 0; asked < count(500, 30) || attacked() <= 100; asked += 1) {
     const start = performance.now();
     const { status, body } = await request(service.url, 'GET', '/api/v1/payment/channels');
     times.push(performance.now() - start);
@@ -38,6 +39,5 @@ test('G12: a hundred connections of bad logins and bad token requests do not kee
   running = false;
   await attack;
   const p99 = times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.99) - 1] ?? 0;
-  t.true(Object.values(answers).reduce((sum, times) => sum + times, 0) > 100, 'there was an attack');
   t.log(`${times.length} answers, p99 ${p99.toFixed(0)} ms; meanwhile ${JSON.stringify(answers)}`);
 });

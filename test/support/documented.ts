@@ -123,11 +123,21 @@ function namedIn(schema: unknown, schemas: Json, found = new Map<string, unknown
   return found;
 }
 
+const shapes = new Map<string, RegExp>();
+
+/** Made once: every answer is looked up among all paths. */
+function shapeOf(pattern: string): RegExp {
+  const known = shapes.get(pattern);
+  if (known) return known;
+  const made = new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+  shapes.set(pattern, made);
+  return made;
+}
+
 /** Pages and assets for people are not described; a method that a path has not is refused in the form of those that it has. */
 function findOperation({ paths, hidden }: Document, method: string, path: string): Operation | 'hidden' | undefined {
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
-  const fits = (pattern: string): boolean =>
-    new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path);
+  const fits = (pattern: string): boolean => shapeOf(pattern).test(path);
   const fitting = [
     paths[path] ?? {},
     ...Object.keys(paths)
