@@ -137,11 +137,11 @@ function shapeOf(pattern: string): RegExp {
 /** Pages and assets for people are not described; a method that a path has not is refused in the form of those that it has. */
 function findOperation({ paths, hidden }: Document, method: string, path: string): Operation | 'hidden' | undefined {
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
-  const fits = (pattern: string): boolean => shapeOf(pattern).test(path);
+  const fits = (pattern: string): boolean => (pattern.includes('{') ? shapeOf(pattern).test(path) : pattern === path);
   const fitting = [
     paths[path] ?? {},
     ...Object.keys(paths)
-      .filter(fits)
+      .filter((pattern) => pattern !== path && fits(pattern))
       .map((name) => paths[name]!),
   ];
   const found = fitting.find((verbs) => verbs[verb])?.[verb];
