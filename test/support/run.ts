@@ -68,9 +68,10 @@ async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {
   const concurrency = values.alone ? 1 : Math.max(3, Math.min(4, availableParallelism()));
   const flags = [`--concurrency=${concurrency}`, ...(values.long ? ['--timeout=30m'] : [])];
   // Of a choice of titles it is not known how many a file has.
-  const shared = values.alone || values.match.length > 0 ? eachAlone(files) : shareProcesses(files);
-  const list = join(env.PAY_TEST_KEPT!, 'shared.json');
-  writeFileSync(list, JSON.stringify(shared));
+  const isAlone = values.alone || values.record || values.long || values.match.length > 0;
+  const shared = isAlone ? eachAlone(files) : shareProcesses(files);
+  const list = isAlone ? undefined : join(env.PAY_TEST_KEPT!, 'shared.json');
+  if (list) writeFileSync(list, JSON.stringify(shared));
   const args = [ava, ...flags, ...values.match.map((title) => `--match=${title}`), ...Object.keys(shared)];
   const child = spawn(process.execPath, args, {
     env: { ...env, PAY_TEST_SHARED: list },
