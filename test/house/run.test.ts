@@ -154,7 +154,7 @@ test('the whole check ends with the seconds of each step, and then with the sums
 test('the phases of what a run cost are all of it, and each file is in the table that is written', (t) => {
   const path = join(temporaryFolder(t), 'cost', 'run.json');
   const files = ['test/unit/config/schema.test.ts', 'test/unit/db/table.test.ts'];
-  const { status, lines } = runLines('--cost', '--cost-json', path, ...files);
+  const { status, lines } = runLines('--alone', '--cost', '--cost-json', path, ...files);
   t.is(status, 0);
   t.regex(lines.at(-1) ?? '', /^[1-9]\d* passed, 0 failed$/);
   const cost = JSON.parse(readFileSync(path, 'utf8')) as CostOfRun;

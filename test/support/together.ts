@@ -43,7 +43,7 @@ export function shareProcesses(files: readonly string[], folders = SHARED): Shar
 }
 
 /** Stands before the title of a test whose file is not the first one of its process. */
-const MARK = '§';
+const MARK = '¶';
 
 /** The name that AVA gives a file in front of its tests. */
 function nameOf(file: string): string {
