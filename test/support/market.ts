@@ -36,7 +36,12 @@ export async function openOwnMarket(file: FileService, app: AppSettings = {}): P
   return marketIn(file, await file.project(), app);
 }
 
-async function marketIn({ service, admin, shop }: FileService, project: string, app: AppSettings): Promise<Market> {
+/** A market in a project that tests of a file share. */
+export async function marketIn(
+  { service, admin, shop }: FileService,
+  project: string,
+  app: AppSettings = {},
+): Promise<Market> {
   const merchant = await shop({ scopes: [...EVERYTHING], ...app, project });
   const place = async (path: string, body: object) => {
     const answer = await admin('POST', `${path}?project=${project}`, body);

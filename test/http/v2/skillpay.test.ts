@@ -2,7 +2,7 @@ import test from 'ava';
 import { randomUUID } from 'node:crypto';
 import { as, serviceOfFile } from '../../support/file-service.ts';
 import { serve } from '../../support/http-server.ts';
-import { openOwnMarket, type Market } from '../../support/market.ts';
+import { marketIn, openOwnMarket, type Market } from '../../support/market.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 import { startService, until } from '../../support/service.ts';
 import { addSkill, callSkill, offerSkill, paidSkill, paySkill, redeemAt } from '../../support/skillpay.ts';
@@ -14,7 +14,20 @@ coverRoutes(test, file);
 
 const NOBODYS = 'X20300101000000ABCDEFGHJK';
 
-/** A market that sells `weather`: 0.50 CNY, static content, unless said otherwise. */
+let common: Promise<string> | undefined;
+
+async function openCommon(): Promise<string> {
+  const project = await file.project();
+  await addSkill(service, { project });
+  return project;
+}
+
+/** An application of a test's own in the project that sells `weather` for 0.50 CNY: the keys of a project are dear to make. */
+async function buys(): Promise<Market> {
+  return marketIn(file, await (common ??= openCommon()));
+}
+
+/** A project of a test's own that sells `weather`: 0.50 CNY, static content, unless said otherwise. */
 async function sells(changes: Parameters<typeof addSkill>[1] = {}): Promise<Market> {
   const market = await openOwnMarket(file);
   await addSkill(service, { project: market.project, ...changes });
@@ -29,10 +42,11 @@ for (const [payWay, price, brand] of [
   ['alipay', 0.5, 'alipay'],
   ['paypal', 1.5, 'paypal'],
 ] as const) {
-  const settings = payWay === 'paypal' ? { currency: 'USD', priceMinor: 150n, payWays: ['paypal' as const] } : {};
+  const inDollars = { currency: 'USD', priceMinor: 150n, payWays: ['paypal' as const] };
+  const open = () => (payWay === 'paypal' ? sells(inDollars) : buys());
 
   test.serial(`a call without money is 402 and says how to pay by ${payWay}`, async (t) => {
-    const { shop } = await sells(settings);
+    const { shop } = await open();
     const { status, body, headers } = await callSkill(shop, { resource: 'weather', payWay });
     t.is(status, 402);
     t.is(body.code, 'payment_required');
@@ -47,7 +61,7 @@ for (const [payWay, price, brand] of [
   });
 
   test.serial(`what was paid by ${payWay} is given, and given again`, async (t) => {
-    const { shop } = await sells(settings);
+    const { shop } = await open();
     const outTradeNo = await offerSkill(shop, { resource: 'weather', payWay });
     await paySkill(service, outTradeNo);
     const first = await callSkill(shop, { resource: 'weather', payWay }, outTradeNo);
@@ -59,7 +73,7 @@ for (const [payWay, price, brand] of [
   });
 
   test.serial(`what was paid by ${payWay} is refunded, and its content is gone`, async (t) => {
-    const market = await sells(settings);
+    const market = await open();
     const outTradeNo = await paidSkill(service, market.shop, { resource: 'weather', payWay });
     const { status, body } = await refund(market, { outTradeNo, reason: 'Rain' });
     t.is(status, 200);
@@ -69,7 +83,7 @@ for (const [payWay, price, brand] of [
 }
 
 test.serial('a query says what became of the order and of the work', async (t) => {
-  const { shop } = await sells();
+  const { shop } = await buys();
   const outTradeNo = await paidSkill(service, shop);
   const before = await shop.call('GET', `/api/v2/skillpay/query/${outTradeNo}`);
   t.is(before.status, 200);
@@ -80,7 +94,7 @@ test.serial('a query says what became of the order and of the work', async (t) =
 });
 
 test.serial('the price list has what the project sells', async (t) => {
-  const { shop } = await sells();
+  const { shop } = await buys();
   const { status, body } = await shop.call('GET', '/api/v2/skillpay/resources');
   t.is(status, 200);
   const [weather] = body.data.filter(({ resource }: { resource: string }) => resource === 'weather');
@@ -88,7 +102,7 @@ test.serial('the price list has what the project sells', async (t) => {
 });
 
 test.serial('a number that nobody has, and one of another application, are the same 404', async (t) => {
-  const market = await sells();
+  const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   const stranger = await file.shop({ project: market.project });
   const theirs = await callSkill(stranger, undefined, outTradeNo);
@@ -100,13 +114,13 @@ test.serial('a number that nobody has, and one of another application, are the s
 });
 
 test.serial('a number that none can be is 400', async (t) => {
-  const { shop } = await sells();
+  const { shop } = await buys();
   for (const malformed of ['X1', 'P20300101000000ABCDEFGHJK', 'X20300101000000abcdefghjk', "X' or 1=1"])
     refused(t, await callSkill(shop, undefined, malformed), 400, 'invalid_request');
 });
 
 test.serial('a request names the member that it cannot take', async (t) => {
-  const market = await sells();
+  const market = await buys();
   refused(t, await callSkill(market.shop, { resource: '../etc' }), 400, 'invalid_request');
   refused(t, await callSkill(market.shop, { payWay: 'cash' }), 400, 'invalid_request');
   const answer = await refund(market, { outTradeNo: NOBODYS, reason: 'x'.repeat(81) });
@@ -115,7 +129,7 @@ test.serial('a request names the member that it cannot take', async (t) => {
 });
 
 test.serial('a resource that does not exist is 404', async (t) => {
-  const { shop } = await sells();
+  const { shop } = await buys();
   refused(t, await callSkill(shop, { resource: 'nothing' }), 404, 'not_found');
 });
 
@@ -163,13 +177,13 @@ test.serial('an offer about which the channel stays silent is 504 with its numbe
 });
 
 test.serial('an offer whose answer is not genuine is 502', async (t) => {
-  const { shop } = await sells();
+  const { shop } = await buys();
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'create', fault: 'wrong-key', times: 1 });
   refused(t, await callSkill(shop, { resource: 'weather' }), 502, 'channel_answer_unusable');
 });
 
 test.serial('as many unpaid offers as allowed may be open; a paid one makes room', async (t) => {
-  const { shop } = await sells();
+  const { shop } = await buys();
   const offers = [];
   for (let number = 0; number < 5; number += 1) offers.push(await offerSkill(shop));
   const answer = await callSkill(shop, { resource: 'weather' });
@@ -180,7 +194,7 @@ test.serial('as many unpaid offers as allowed may be open; a paid one makes room
 });
 
 test.serial('another request than the one priced is refused; the same one, or none, is taken', async (t) => {
-  const { shop } = await sells();
+  const { shop } = await buys();
   const priced = { resource: 'weather', input: { city: 'Paris', days: [1, 2] } };
   const outTradeNo = await paidSkill(service, shop, priced);
   for (const other of [{ ...priced, input: { city: 'Rome', days: [1, 2] } }, { resource: 'weather' }])
@@ -191,13 +205,13 @@ test.serial('another request than the one priced is refused; the same one, or no
 });
 
 test.serial('a proof that is none is refused', async (t) => {
-  const { shop } = await sells();
+  const { shop } = await buys();
   const answer = await callSkill(shop, undefined, undefined, { 'payment-signature': 'nonsense' });
   refused(t, answer, 400, 'proof_invalid');
 });
 
 test.serial('an offer that was closed on purpose is 409', async (t) => {
-  const { shop } = await sells();
+  const { shop } = await buys();
   const outTradeNo = await offerSkill(shop);
   t.is((await shop.call('POST', `/api/v2/payment/close/${outTradeNo}`)).status, 200);
   refused(t, await callSkill(shop, undefined, outTradeNo), 409, 'order_closed');
@@ -206,12 +220,12 @@ test.serial('an offer that was closed on purpose is 409', async (t) => {
 test.serial(
   'an offer that ended without a payment, and whose product is off sale, is 402 and offers nothing',
   async (t) => {
-    const { shop } = await sells();
+    const { shop, project } = await sells();
     const outTradeNo = await offerSkill(shop);
     const ended = { state: 'closed', closeReason: 'expired', nextCheckAt: null } as const;
     await service.app.store.transaction(async (tx) => {
       await tx.orders.update({ orderNo: outTradeNo }, ended);
-      await tx.products.update({ code: 'weather' }, { enabled: false });
+      await tx.products.update({ code: 'weather', project }, { enabled: false });
     });
     const answer = await callSkill(shop, undefined, outTradeNo);
     refused(t, answer, 402, 'payment_expired');
@@ -277,7 +291,7 @@ test.serial('work that failed for good says that the money is on its way back', 
 test.serial(
   'an Idempotency-Key of the first call gets the same offer, and is refused with another input',
   async (t) => {
-    const { shop } = await sells();
+    const { shop } = await buys();
     const key = { 'idempotency-key': 'once' };
     const first = await callSkill(shop, { resource: 'weather', input: 1 }, undefined, key);
     const again = await callSkill(shop, { resource: 'weather', input: 1 }, undefined, key);
@@ -288,7 +302,7 @@ test.serial(
 );
 
 test.serial('an Idempotency-Key refunds once, and is refused with another amount', async (t) => {
-  const market = await sells();
+  const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   const key = { 'idempotency-key': 'back' };
   const first = await refund(market, { outTradeNo, refundAmount: 0.1 }, key);
@@ -299,18 +313,18 @@ test.serial('an Idempotency-Key refunds once, and is refused with another amount
 });
 
 test.serial('an offer that nobody paid is not refunded', async (t) => {
-  const market = await sells();
+  const market = await buys();
   refused(t, await refund(market, { outTradeNo: await offerSkill(market.shop) }), 409, 'order_not_paid');
 });
 
 test.serial('no more is refunded than was paid', async (t) => {
-  const market = await sells();
+  const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   refused(t, await refund(market, { outTradeNo, refundAmount: 0.51 }), 422, 'refund_exceeds_refundable');
 });
 
 test.serial('a merchantRefundNo stands for one amount', async (t) => {
-  const market = await sells();
+  const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   await refund(market, { outTradeNo, refundAmount: 0.1, merchantRefundNo: 'r-1' });
   const other = { outTradeNo, refundAmount: 0.2, merchantRefundNo: 'r-1' };
@@ -318,7 +332,7 @@ test.serial('a merchantRefundNo stands for one amount', async (t) => {
 });
 
 test.serial('an equal refund waits until the outcome of the first one is known', async (t) => {
-  const market = await sells();
+  const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: '502', orderNo: outTradeNo });
   await refund(market, { outTradeNo, refundAmount: 0.1 });
@@ -326,7 +340,7 @@ test.serial('an equal refund waits until the outcome of the first one is known',
 });
 
 test.serial('an exception that blocks refunds blocks this one', async (t) => {
-  const market = await sells();
+  const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   const exception = {
     id: randomUUID(),
@@ -344,7 +358,7 @@ test.serial('an exception that blocks refunds blocks this one', async (t) => {
 });
 
 test.serial('a channel takes so many refunds of one order, and not for ever', async (t) => {
-  const market = await sells();
+  const market = await buys();
   const outTradeNo = await paidSkill(service, market.shop);
   await refund(market, { outTradeNo, refundAmount: 0.01 });
   await service.app.store.transaction(async (tx) => {
