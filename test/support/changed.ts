@@ -121,19 +121,21 @@ function affects(spot: Spot, functions: Functions): boolean {
 /** Why a place of a module makes who runs it affected. */
 type Cause = [reason: string, spot: Spot];
 
-/** Places in modules that name a document, or its folder if they may list it. */
+/** Places in modules that name a document, or the folder of one that may be read with all that is in it. */
 function namesOf(documents: readonly string[], sources: readonly Source[]): Map<string, Cause[]> {
   const named = new Map<string, Cause[]>();
   for (const document of documents) {
-    const name = literally(posix.basename(document));
-    const folder = document
-      .split('/')
-      .slice(0, -1)
-      .findLast((part) => part.length > 2);
-    const isAlone = folder === undefined || /\/(README|CHANGELOG)\.md$/.test(document);
-    const words = isAlone ? name : `${name}|(?<=['"\`/])${literally(folder)}(?=/?['"\`]|/\\$\\{)`;
+    const parts = document.split('/');
+    const last = parts.pop()!;
+    const name = last.includes('.') ? last : [...parts.slice(-1), last].join('/');
+    // Two letters are a language.
+    const folder = /\b(README|CHANGELOG)\.md$/.test(document) ? undefined : parts.findLast((part) => part.length > 2);
+    const inFolder = folder && `(?<=['"\`/])${literally(folder)}(?=/?['"\`]|/\\$\\{)`;
+    const words = new RegExp(`[\\w./-]*${literally(name)}(?![\\w-])${inFolder ? `|${inFolder}` : ''}`, 'g');
     for (const { path, text } of sources)
-      for (const { index } of new RegExp(words).test(text) ? running(text).matchAll(new RegExp(words, 'g')) : []) {
+      for (const { 0: found, index } of text.search(words) < 0 ? [] : running(text).matchAll(words)) {
+        const word = found.replace(/^[./]+/, '');
+        if (found !== folder && !document.endsWith(word) && !word.endsWith(parts.length > 0 ? document : '/')) continue;
         const spot = { from: index, to: index + 1, line: 0, text: 'a', now: 'b' };
         named.set(path, [...(named.get(path) ?? []), [document, spot]]);
       }

@@ -79,7 +79,7 @@ function isNode(pid) {
 function killSoftly(pid, signal, send) {
   if (signal !== 'SIGKILL' || !isNode(pid)) return send(signal);
   // Its event loop may stand still.
-  setTimeout(() => isNode(pid) && kill.call(process, pid, signal), 5000).unref();
+  setTimeout(() => isNode(pid) && kill.call(process, pid, signal), 20_000).unref();
   return send('SIGURG');
 }
 
