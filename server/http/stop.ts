@@ -44,6 +44,8 @@ async function acceptAllWaiting(server: Server): Promise<void> {
   let someoneCame = false;
   const note = (): void => void (someoneCame = true);
   server.on('connection', note);
+  // From here on a turn goes from one check phase of the loop to the next one, and polls in between; the first may end without.
+  await nextTurn();
   for (let isQuiet = false; !isQuiet && performance.now() < lastCall;) {
     someoneCame = false;
     const began = performance.now();

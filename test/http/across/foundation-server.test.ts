@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import test from 'ava';
 import { endpoint } from '../../../server/http/endpoint.ts';
 import { createMetrics, listenForMetrics } from '../../../server/http/metrics.ts';
@@ -83,6 +84,25 @@ test.serial('who had connected when the port closes is answered', async (t) => {
   t.deepEqual(
     statuses,
     Array.from({ length: 20 }, () => 200),
+  );
+  await closing;
+});
+
+test.serial('who connects in the turn of the loop in which the port closes is answered', async (t) => {
+  const info = () => Promise.reject(new Error('unused'));
+  const groups = [publicRoutes({ info, pingDatabase: async () => {} })];
+  const { port, close } = await startEdge(t, { groups, shutdownSeconds: 30 });
+  const first = await openSocket(t, port, 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
+  // What follows happens while the loop polls: it does not poll again before the next `setImmediate`.
+  await once(first, 'data');
+  const sockets = Array.from({ length: 5 }, () => connect(port, '127.0.0.1'));
+  for (const socket of sockets) socket.write('GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  const closing = close();
+  const answers = await Promise.all(sockets.map(readAll));
+  t.deepEqual(
+    answers.map((answer) => parseAnswer(answer).status),
+    Array.from({ length: 5 }, () => 200),
   );
   await closing;
 });
