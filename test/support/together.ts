@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 
 /** How many files of a folder share a process. Starting one and loading the service takes longer than most files run. */
 const SHARED: readonly (readonly [RegExp, number])[] = [
-  [/^test\/unit\//, 16],
+  [/^test\/unit\//, 8],
   [/^test\/http\//, 6],
   [/^test\/races\//, 5],
   [/^test\/(?:cli|house)\//, 4],
