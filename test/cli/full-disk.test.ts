@@ -104,7 +104,7 @@ for (const command of leaves(program)) {
 /** These work on a database, or are a service: in processes they are tested with what they make. */
 const NEEDS_A_SERVER = /^payctl (bootstrap|server|keys|simulator start|mcp)\b| --offline/;
 
-/** What a process has of its environment. */
+/** The environment of a process of payctl. */
 function environmentOf({ place }: Pick<Stage, 'place'>): Record<string, string | undefined> {
   return {
     PATH: process.env['PATH'],
@@ -192,7 +192,7 @@ test.serial('with a file as its stdout, too, every command tells that it took no
   for (const [at, one] of lines.entries()) tookNothing(t, one, JSON.parse(results[at]!) as LimitedResult);
 });
 
-/** What a process has for itself is its stdout and its exit code, whatever the command is. */
+/** A process of its own adds only its stdout and its exit code, which are the same for every command. */
 const EVERY_SO_MANY = 10;
 
 test.serial('as a process, too, a command tells that its file took nothing', async (t) => {

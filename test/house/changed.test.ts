@@ -121,7 +121,7 @@ test('what changed is followed to the test files that execute it', (t) => {
     ['(value: number): number {\n', '(value: 4 | number): number {\n\n  // Half of it.\n', []],
     ['{ sep }', '{ join, sep }', []],
     ['export function twice', 'export function none(): number {\n  return 0;\n}\n\nexport function twice', []],
-    // What is outside of functions is executed by who loads it.
+    // Code outside of functions is executed by each test that loads the module.
     ['BASE = 2', 'BASE = 4', all],
     ["'node:path'", "'./other.ts'", all],
     ['return value / BASE', 'return return', all],

@@ -18,7 +18,7 @@ import {
 } from '../support/scenes.ts';
 import { type Answer, until } from '../support/service.ts';
 
-/** What is asked of a replica, by an order's own scene. */
+/** The requests to a replica, by an order's own scene. */
 type Act = (shops: Shops, url: string, about: About, headers?: Record<string, string>) => Promise<Answer>;
 
 interface About {

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { type Source, sourcesIn } from '../house/sources.ts';
 import { blobsAt, blobsNow, differences, type Functions, type Recorded, readRecord, textOf } from './recorded.ts';
 
-/** What a change of concerns every test: also what chooses, which cannot choose for itself. */
+/** A change of these files concerns every test. The files that choose are among them: they cannot choose for themselves. */
 const CONCERNS_ALL =
   /^(package(-lock)?\.json|tsconfig[^/]*\.json|bin\/.*|test\/support\/(run|worker|record|recorded|changed|together)\.\w+)$/;
 const MODULE = /^(server(?!\/pages\/guides\/)|cli|config|bin|test)\/.*\.(ts|mjs)$/;

@@ -5,7 +5,7 @@ import { startService, type Merchant, type Service } from '../../support/service
 
 const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 
-/** What a payment of an amount is answered with, and where its order ends. PayPal's approved money is captured at once. */
+/** The answer to a payment of an amount, and the last state of its order. PayPal's approved money is captured at once. */
 interface Fixed {
   amount: number;
   answer: number;

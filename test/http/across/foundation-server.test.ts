@@ -93,7 +93,7 @@ test.serial('who connects in the turn of the loop in which the port closes is an
   const groups = [publicRoutes({ info, pingDatabase: async () => {} })];
   const { port, close } = await startEdge(t, { groups, shutdownSeconds: 30 });
   const first = await openSocket(t, port, 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
-  // What follows happens while the loop polls: it does not poll again before the next `setImmediate`.
+  // From here on the test runs while the loop polls: the loop does not poll again before the next `setImmediate`.
   await once(first, 'data');
   const sockets = Array.from({ length: 5 }, () => connect(port, '127.0.0.1'));
   for (const socket of sockets) socket.write('GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');

@@ -108,7 +108,7 @@ async function makeStand(ends: Ends, { url, isPooled, simulatorUrl, folder }: Pl
       PAY_DATABASE_PREPARED: String(!isPooled),
       PAY_DATABASE_MIGRATE: 'false',
       PAY_OAUTH_TOKEN_TTL_SECONDS: '86400',
-      // Within a run of tests the code is compiled already, and whoever is killed keeps nothing.
+      // Within a run of tests the code is compiled already, and a killed process keeps nothing.
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] || folder,
     },
   });
