@@ -41,7 +41,7 @@ function typeless(text: string): string {
   return kept.replaceAll(/\s*\0[\s\0]*/g, hide);
 }
 
-/** What runs of a text without types, each character in its place. */
+/** The code of a text without types: comments and imports are hidden, and each character keeps its place. */
 function running(code: string): string {
   return code
     .replaceAll(/^[ \0]*(?:\/\*[^]*?\*\/|\/\/.*$)/gm, (found: string, at: number) =>
@@ -205,7 +205,7 @@ function reasonsOf(tests: readonly string[], commit: string): { test: string; re
   const known = new Map<string, Cause[]>();
   const reasonByRecord = (test: string, record: Recorded): string | undefined => {
     if (!reached.has(test) && !Object.keys(record).some((path) => concerned.has(path))) return undefined;
-    // What it runs may be other than it was for a reason that is older; but it is named if there is no better one.
+    // A change that is older than the commit counts too, but a change since the commit is the better reason.
     const ordered = Object.entries(record).toSorted(([a], [b]) => Number(concerned.has(b)) - Number(concerned.has(a)));
     for (const [path, [blob, functions]] of ordered) {
       const causes = known.get(`${path} ${blob}`) ?? findCauses(path, blob);

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { databaseTag, type FileCost, ownSeconds, secondsOf } from './cost-of-file.ts';
 
-/** What a file cost with its databases. */
+/** The cost of a file with its databases. */
 export interface Cost extends FileCost {
   /** Processor seconds of the run's PostgreSQL for its databases, as far as its backends were seen. */
   postgres: number;
@@ -15,7 +15,7 @@ export interface CostOfRun {
   total: number;
   phases: Record<Phase, number>;
   files: Cost[];
-  /** What PostgreSQL did for no single file: making and dropping databases, and the rest. */
+  /** Seconds of PostgreSQL that belong to no single file: making and dropping databases, and the rest. */
   shared: { making: number; other: number };
 }
 
@@ -95,7 +95,7 @@ function databaseOf(pid: number): string {
   }
 }
 
-/** What the processes of test files have left. */
+/** The figures that the processes of test files left in the folder. */
 function readCosts(folder: string): FileCost[] {
   return readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as FileCost);
 }

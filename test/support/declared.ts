@@ -1,6 +1,6 @@
 import { codesOf, GENERAL_CODES } from '../../server/http/openapi-codes.ts';
 import type { Route } from '../../server/routes/index.ts';
-import { allRoutes } from './routes.ts';
+import { allRoutes, fitsPattern } from './routes.ts';
 
 const ANYWHERE: ReadonlySet<string> = new Set(GENERAL_CODES);
 
@@ -18,6 +18,5 @@ export async function requireDeclared(method: string, path: string, body: unknow
 /** A fixed path goes before one with parameters. */
 function findRoute(all: readonly Route[], method: string, path: string): Route | undefined {
   const ofMethod = all.filter((route) => route.method === (method === 'HEAD' ? 'GET' : method));
-  const fits = (route: Route) => new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path);
-  return ofMethod.find((route) => route.path === path) ?? ofMethod.find(fits);
+  return ofMethod.find((route) => route.path === path) ?? ofMethod.find((route) => fitsPattern(route.path, path));
 }

@@ -5,7 +5,7 @@ import { mergeDocument } from '../../server/http/openapi.ts';
 import type { Json } from '../../server/http/openapi-schemas.ts';
 import { readWords } from '../../server/http/openapi-words.ts';
 import { keptFolder } from './kept.ts';
-import { allRoutes } from './routes.ts';
+import { allRoutes, fitsPattern } from './routes.ts';
 
 interface Described {
   content?: Record<string, { schema: Json }>;
@@ -123,30 +123,18 @@ function namedIn(schema: unknown, schemas: Json, found = new Map<string, unknown
   return found;
 }
 
-const shapes = new Map<string, RegExp>();
-
-/** Made once: every answer is looked up among all paths. */
-function shapeOf(pattern: string): RegExp {
-  const known = shapes.get(pattern);
-  if (known) return known;
-  const made = new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
-  shapes.set(pattern, made);
-  return made;
-}
-
 /** Pages and assets for people are not described; a method that a path has not is refused in the form of those that it has. */
 function findOperation({ paths, hidden }: Document, method: string, path: string): Operation | 'hidden' | undefined {
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
-  const fits = (pattern: string): boolean => (pattern.includes('{') ? shapeOf(pattern).test(path) : pattern === path);
   const fitting = [
     paths[path] ?? {},
     ...Object.keys(paths)
-      .filter((pattern) => pattern !== path && fits(pattern))
+      .filter((pattern) => pattern !== path && fitsPattern(pattern, path))
       .map((name) => paths[name]!),
   ];
   const found = fitting.find((verbs) => verbs[verb])?.[verb];
   if (found) return found;
-  if (hidden.some(fits)) return 'hidden';
+  if (hidden.some((pattern) => fitsPattern(pattern, path))) return 'hidden';
   const others = fitting.flatMap((verbs) => Object.values(verbs))[0]?.responses['4XX'];
   return others && { responses: { '4XX': others } };
 }

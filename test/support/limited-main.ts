@@ -15,7 +15,7 @@ export interface LimitedRun {
   file: string;
 }
 
-/** What became of it. */
+/** The exit code of a command line and its error output. */
 export interface LimitedResult {
   code: number;
   stderr: string;

@@ -13,7 +13,7 @@ export type Recorded = Record<string, [blob: string, functions: Functions]>;
 /** Of each module of a run: git's name of its text, and begin and end of what ran of it in turns. */
 export type Covered = Record<string, [blob: string, executed: number[]]>;
 
-/** What one process says of itself; one that was ended before it could does not say how it ended. */
+/** The record of one process. `ended` is missing when the process ended before it could write it. */
 interface Told {
   test: string;
   ended?: 'passed' | 'failed' | 'child';

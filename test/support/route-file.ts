@@ -5,6 +5,7 @@ import type { Route } from '../../server/routes/index.ts';
 import { lookBeforeDrop } from './database.ts';
 import type { FileService } from './file-service.ts';
 import { heard, type Heard } from './requests.ts';
+import { fitsPattern } from './routes.ts';
 
 /** Codes of a contract that no test provokes, each with the reason. */
 export type Unprovoked = Readonly<Record<string, string>>;
@@ -129,9 +130,5 @@ function neededOf({ contract }: Route, unprovoked: Unprovoked): string[] {
 /** The route that an answer came from: a fixed path before an open one. */
 function routeOf(routes: readonly Route[], { method, path }: Heard): Route | undefined {
   const asked = routes.filter((route) => route.method === (method === 'HEAD' ? 'GET' : method));
-  return asked.find((route) => route.path === path) ?? asked.find((route) => pattern(route.path).test(path));
-}
-
-function pattern(path: string): RegExp {
-  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+  return asked.find((route) => route.path === path) ?? asked.find((route) => fitsPattern(route.path, path));
 }

@@ -3,6 +3,17 @@ import { buildRouter, type Route, type RouteGroup } from '../../server/routes/in
 
 export { allRoutes } from '../../server/offline/route-groups.ts';
 
+const shapes = new Map<string, RegExp>();
+
+/** Whether a path is one of a pattern's, as `/api/v1/orders/{orderNo}`. Each expression is made once: every answer is compared with all patterns. */
+export function fitsPattern(pattern: string, path: string): boolean {
+  if (!pattern.includes('{')) return pattern === path;
+  const known = shapes.get(pattern);
+  const shape = known ?? new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+  if (!known) shapes.set(pattern, shape);
+  return shape.test(path);
+}
+
 /** Builders that serve both audiences, by the name that what they serve has beside the audience's own files. */
 const SHARED: Readonly<Record<string, { v1: string; v2: string }>> = {
   certs: { v1: 'v1/certs', v2: 'v2/certs' },

@@ -67,7 +67,7 @@ async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {
   const ava = fileURLToPath(new URL('../../node_modules/ava/entrypoints/cli.js', import.meta.url));
   const concurrency = values.alone ? 1 : Math.max(3, Math.min(4, availableParallelism()));
   const flags = [`--concurrency=${concurrency}`, ...(values.long ? ['--timeout=30m'] : [])];
-  // Of a choice of titles it is not known how many a file has.
+  // The turns count the tests of a file: `--match` would leave some out, and the next file would wait for ever.
   const isAlone = values.alone || values.record || values.long || values.match.length > 0;
   const shared = isAlone ? eachAlone(files) : shareProcesses(files);
   const list = isAlone ? undefined : join(env.PAY_TEST_KEPT!, 'shared.json');
@@ -112,7 +112,7 @@ async function main(): Promise<Sums> {
     return { passed: 0, failed: 1 };
   }
   let server: TestPostgres | undefined;
-  // Every test file is a process of its own, and most of them load the whole service: what they all would make is kept for the next.
+  // More than a hundred processes load the whole service: files that each of them would make are kept for the next.
   const kept = mkdtempSync(join(tmpdir(), 'pay-test-kept-'));
   const compiled = { NODE_COMPILE_CACHE: join(kept, 'compiled'), ...process.env };
   const env: NodeJS.ProcessEnv = { ...compiled, PAY_TEST_KEPT: kept, FORCE_COLOR: '0' };

@@ -13,7 +13,7 @@ const SHARED: readonly (readonly [RegExp, number])[] = [
   [/^test\/(?:cli|house)\//, 4],
 ];
 
-/** What another file in the process would notice, or what AVA keeps once for a process. */
+/** Code that another file in the process would notice, or that uses what AVA has once for a process. */
 const ALONE =
   /\bmock\.|\bregisterHooks\b|\bprocess\.(?:env|title|exitCode|chdir)\b|\.context\b|\.(?:before|after)Each\b|\.snapshot\(/;
 
@@ -42,7 +42,7 @@ export function shareProcesses(files: readonly string[], folders = SHARED): Shar
   return shared;
 }
 
-/** Stands before the title of a test whose file is not the first one of its process. */
+/** Stands before the title of a test whose file shares its process: the name of the file follows. */
 const MARK = '¶';
 
 /** The name that AVA gives a file in front of its tests. */
@@ -69,7 +69,7 @@ export function currentFile(): string | undefined {
   return running.getStore();
 }
 
-/** Of the tests that AVA starts at once so many run: hundreds would give each other no time on a slow machine. */
+/** Tests of a file that run at once, of all that AVA starts: hundreds would starve each other on a slow machine. */
 const AT_ONCE = 12;
 
 /** The tests of a file that AVA starts at once wait until those of the file before it have ended. */
