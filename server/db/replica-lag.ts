@@ -55,9 +55,9 @@ export function createLagRule(primary: Store, mostSeconds: number, now = () => p
   async function sample(): Promise<void> {
     // The time comes first: what was written until then is before the place.
     const at = now();
-    const [row] = await primary.read((tx) =>
-      tx.prepared<Place & { lsn: string }>(`select cast(pg_current_wal_lsn() - '0/0' as text) as lsn, ${DATABASE}`, []),
-    );
+    // Where it is inserted: with `synchronous_commit = off` a commit that was answered need not be written yet.
+    const place = `select cast(pg_current_wal_insert_lsn() - '0/0' as text) as lsn, ${DATABASE}`;
+    const [row] = await primary.read((tx) => tx.prepared<Place & { lsn: string }>(place, []));
     database = row!.database;
     samples.push({ at, lsn: BigInt(row!.lsn) });
     const oldest = at - (mostSeconds + 1) * 1000;

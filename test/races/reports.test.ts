@@ -10,7 +10,8 @@ interface Pair {
   postgres: TestPostgres;
   primary: string;
   replica: string;
-  /** Runs a statement at the replica. */
+  /** Runs a statement at the primary. */
+  atPrimary(text: string): Promise<pg.QueryResult>;
   atReplica(text: string): Promise<pg.QueryResult>;
   service(t: ExecutionContext, readUrl: string, env?: Record<string, string>): Promise<Service>;
 }
@@ -34,15 +35,17 @@ async function ofFile(t: ExecutionContext, name: string): Promise<Pair> {
   await admin.query(`create database ${name}`);
   await admin.end();
   const [primary, replica] = [at(servers.primary), at(servers.replica)];
-  const atReplica = async (text: string) => {
-    const client = new pg.Client({ connectionString: at(servers.replica, 'postgres') });
+  const run = async (server: string, text: string) => {
+    const client = new pg.Client({ connectionString: at(server, 'postgres') });
     await client.connect();
     return client.query(text).finally(() => client.end());
   };
+  const atPrimary = (text: string) => run(servers.primary, text);
+  const atReplica = (text: string) => run(servers.replica, text);
   t.teardown(() => atReplica('select pg_wal_replay_resume()'));
   const service: Pair['service'] = (of, readUrl, env = {}) =>
     startService(of, { url: primary, env: { PAY_DATABASE_READ_URL: readUrl, ...env } });
-  return { postgres, primary, replica, atReplica, service };
+  return { postgres, primary, replica, atPrimary, atReplica, service };
 }
 
 async function readsFrom({ app }: Service, from: string): Promise<number> {
@@ -67,7 +70,9 @@ async function fromReplica(shop: Shop): Promise<string[]> {
 
 /** The standby has replayed what the primary has written until now. */
 async function caughtUp({ atReplica }: Pair, { app }: Service): Promise<void> {
-  const [row] = await app.store.read((tx) => tx.sql<{ lsn: string }>('select pg_current_wal_lsn()::text as lsn'));
+  const [row] = await app.store.read((tx) =>
+    tx.sql<{ lsn: string }>('select pg_current_wal_insert_lsn()::text as lsn'),
+  );
   const isThere = `select pg_last_wal_replay_lsn() >= pg_lsn '${row!.lsn}' as there`;
   await until('the standby has everything', async () => (await atReplica(isThere)).rows[0].there);
 }
@@ -124,6 +129,33 @@ test.serial('what decides knows what the replica does not know yet', async (t) =
   await on.atReplica('select pg_wal_replay_resume()');
   await until('it caught up', async () => (await fromReplica(shop)).includes(second));
 });
+
+test.serial(
+  'an order that is committed and not yet in the log of the primary is missed by no list that says it is fresh',
+  async (t) => {
+    const on = await ofFile(t, 'unwritten');
+    const service = await on.service(t, on.replica, { PAY_DATABASE_READ_MAX_LAG_SECONDS: '3600' });
+    const shop = await service.merchant();
+    const first = await placeOrder(shop, {});
+    await until('the replica has the first', async () => (await fromReplica(shop)).includes(first));
+    // Commits are asynchronous here, and now nothing writes the log before somebody has to.
+    const writeEvery = async (delay: string) => {
+      await on.atPrimary(`alter system set wal_writer_delay = '${delay}'`);
+      await on.atPrimary('select pg_reload_conf()');
+    };
+    t.teardown(() => writeEvery('200ms'));
+    await writeEvery('2s');
+    const second = await placeOrder(shop, {});
+    const placedAt = performance.now();
+    const isThere = async () => {
+      const { numbers, lag } = await listed(shop);
+      const hasIt = numbers.includes(second);
+      t.true(hasIt || Number(lag) * 1000 >= performance.now() - placedAt - 500, `${lag} s`);
+      return lag !== null && hasIt;
+    };
+    await until('the replica has the second', isThere);
+  },
+);
 
 test.serial('a replica that is too far behind is not asked; one that is gone costs nobody an answer', async (t) => {
   const on = await ofFile(t, 'late');
