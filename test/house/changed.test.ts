@@ -106,6 +106,8 @@ test('what changed is followed to the test files that execute it', (t) => {
   const all = ['child', 'half', 'twice'];
   rates('value / BASE', 'value / 3');
   t.deepEqual(affected(), all, 'nothing is recorded yet: all that import it');
+  rates('// Rates.', '// The rates.\n\ntype Rate = number;');
+  t.deepEqual(affected(), [], 'comments and types run nowhere');
   t.deepEqual(node('run.ts', '--record').slice(-2), ['# 4 of 4 files are recorded', '4 passed, 0 failed']);
   cpSync(join(folder, 'node_modules/.cache/pay-test/covered.json.gz'), join(folder, 'node_modules/before.gz'));
 
@@ -150,7 +152,7 @@ test('what changed is followed to the test files that execute it', (t) => {
   git('checkout', '--quiet', '.');
   rates('sep + -value', 'sep + Math.abs(value)');
   git('commit', '--all', '--quiet', '--message', 'Older.');
-  edit('server/program.ts', 'console', '// It lives on.\nconsole');
+  edit('server/program.ts', 'console', 'export function unused(): void {}\nconsole');
   t.regex(told().join('\n'), /^# 1 of 4 .*\n.*child.*rates\.ts:12, since it was recorded/);
 
   rates('value / BASE', 'value / 3');

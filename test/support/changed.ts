@@ -85,6 +85,18 @@ function spotsBetween(old: string, other: string): Spot[] {
   });
 }
 
+/** Where two texts of a path, by git's names of them, differ in what runs; a document, or one that is not there, differs as a whole. */
+function spotsOf(path: string, blob: string | undefined, other: string | undefined): Spot[] {
+  if (!MODULE.test(path) || FOR_OTHERS.test(path)) return [WHOLE];
+  const [old, text] = [blob && textOf(blob), other && textOf(other)];
+  try {
+    return old && text ? spotsBetween(old, text) : [WHOLE];
+  } catch {
+    // One of them is no TypeScript.
+    return [WHOLE];
+  }
+}
+
 type Called = [from: number, to: number, ran: boolean];
 
 /** Whether something outside of functions is another one than it was. */
@@ -172,7 +184,8 @@ function reasonsOf(tests: readonly string[], commit: string): { test: string; re
   // Node says each time that taking types away is an experiment.
   process.removeAllListeners('warning');
   const [then, now] = [blobsAt(commit), blobsNow()];
-  const changed = [...new Set([...then.keys(), ...now.keys()])].filter((path) => then.get(path) !== now.get(path));
+  const differs = [...new Set([...then.keys(), ...now.keys()])].filter((path) => then.get(path) !== now.get(path));
+  const changed = differs.filter((path) => spotsOf(path, then.get(path), now.get(path)).length > 0);
   const forAll = changed.find((path) => CONCERNS_ALL.test(path));
   if (forAll) return tests.map((test) => ({ test, reason: forAll, byImports: false }));
   const sources = sourcesIn('server', 'cli', 'config', 'bin', 'test');
@@ -187,15 +200,7 @@ function reasonsOf(tests: readonly string[], commit: string): { test: string; re
   /** Where a recorded text is not what is there at the commit, or now. */
   const findCauses = (path: string, blob: string): Cause[] => {
     const others = [...new Set([then.get(path), now.get(path)])].filter((other) => other !== blob);
-    const spots = others.flatMap((other) => {
-      const [old, text] = [textOf(blob), other && textOf(other)];
-      try {
-        return old && text && !FOR_OTHERS.test(path) ? spotsBetween(old, text) : WHOLE;
-      } catch {
-        // One of them is no TypeScript.
-        return WHOLE;
-      }
-    });
+    const spots = others.flatMap((other) => spotsOf(path, blob, other));
     const since = concerned.has(path) ? '' : ', since it was recorded';
     return [
       ...spots.map((spot): Cause => [`${path}:${spot.line}${since}`, spot]),
@@ -217,8 +222,8 @@ function reasonsOf(tests: readonly string[], commit: string): { test: string; re
   };
 
   return tests.flatMap((test) => {
-    const own = changed.find((path) => path === test || path.replace('/snapshots/', '/').startsWith(`${test}.`));
-    const sure = own ?? (RULES.test(test) ? changed[0] : BUILDS.test(test) ? built : undefined);
+    const own = differs.find((path) => path === test || path.replace('/snapshots/', '/').startsWith(`${test}.`));
+    const sure = own ?? (RULES.test(test) ? differs[0] : BUILDS.test(test) ? built : undefined);
     const record = sure === undefined ? readRecord(test) : undefined;
     const reason = sure ?? (record ? reasonByRecord(test, record) : reached.get(test));
     return reason === undefined ? [] : [{ test, reason, byImports: !sure && !record }];
