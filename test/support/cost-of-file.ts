@@ -4,12 +4,10 @@ import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Processor seconds, user and system, of a test file's process by what it did, and those of the processes that it started and saw end. */
+/** Processor seconds, user and system, of a test file, and those of the processes that it started and saw end. */
 export interface FileCost {
   file: string;
-  /** Other files in the same process: the figures are those of all. */
-  beside: readonly string[];
-  /** Until AVA was ready to load the file. */
+  /** Until AVA was ready to load the file; 0 for files that share a process with one that has it, as `loading`. */
   start: number;
   /** Until the first line of the first file ran. */
   loading: number;
@@ -48,13 +46,33 @@ export function secondsOf(pid: number | 'self'): { own: number; ended: number; b
   }
 }
 
-/** Measures the process of a test file and leaves the figures in the folder when it ends. */
-export function measureFile(file: string, beside: readonly string[], folder: string): void {
+let give = (_file: string): void => {};
+
+/** In a process of several files: what was spent since the last time is this file's. */
+export function countFor(file: string): void {
+  give(file);
+}
+
+/** Measures the process of test files and leaves the figures in the folder when it ends. */
+export function measureFiles(file: string, beside: readonly string[], folder: string): void {
   const start = ownSeconds();
   // A run inside a test is a child of it.
   delete process.env.PAY_TEST_COST;
+  const now = () => ({ tests: ownSeconds(), children: secondsOf('self').ended, lasted: process.uptime() });
+  type Figures = ReturnType<typeof now>;
+  const spent = new Map<string, Figures>();
   let loaded: number | undefined;
-  process.once('pay-test-loaded', () => (loaded = ownSeconds()));
+  let since: Figures = { tests: 0, children: 0, lasted: 0 };
+  give = (to) => {
+    const [known, until] = [spent.get(to), now()];
+    const add = (name: keyof Figures) => (known?.[name] ?? 0) + until[name] - since[name];
+    spent.set(to, { tests: add('tests'), children: add('children'), lasted: add('lasted') });
+    since = until;
+  };
+  process.once('pay-test-loaded', () => {
+    since = now();
+    loaded = since.tests;
+  });
   const urls = new Set([file, ...beside].map((path) => pathToFileURL(path).href));
   registerHooks({
     load(asked, context, next) {
@@ -68,17 +86,12 @@ export function measureFile(file: string, beside: readonly string[], folder: str
     },
   });
   process.on('exit', () => {
-    const all = ownSeconds();
-    const until = loaded ?? all;
-    const cost: FileCost = {
-      file,
-      beside,
-      start,
-      loading: until - start,
-      tests: all - until,
-      children: secondsOf('self').ended,
-      lasted: process.uptime(),
-    };
-    writeFileSync(join(folder, `${process.pid}-${process.hrtime.bigint()}.json`), JSON.stringify(cost));
+    loaded ??= ownSeconds();
+    give(file);
+    const own = { start, loading: loaded - start };
+    const costs = [...spent].map(([of, figures]): FileCost => {
+      return { file: of, ...(of === file ? own : { start: 0, loading: 0 }), ...figures };
+    });
+    writeFileSync(join(folder, `${process.pid}-${process.hrtime.bigint()}.json`), JSON.stringify(costs));
   });
 }

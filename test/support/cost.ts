@@ -85,10 +85,10 @@ export function watchCost(folder: string) {
   };
 }
 
-/** A backend says it in its title, `postgres: <role> <database> <address> …`; a database of a test carries the word for its file. */
+/** A backend says it in its title, `postgres: <role> <database> <address or [local]> …`; a database of a test carries the word for its file. */
 function databaseOf(pid: number): string {
   try {
-    const [, name = ''] = /^postgres: \S+ (\S+) \d/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? [];
+    const [, name = ''] = /^postgres: \S+ (\S+) [\d[]/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? [];
     return /^t_(\w{8})_/.exec(name)?.[1] ?? name;
   } catch {
     return '';
@@ -97,7 +97,7 @@ function databaseOf(pid: number): string {
 
 /** The figures that the processes of test files left in the folder. */
 function readCosts(folder: string): FileCost[] {
-  return readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as FileCost);
+  return readdirSync(folder).flatMap((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as FileCost[]);
 }
 
 /** Adds up what was seen; `spent` is what the run and all processes below AVA took. */
@@ -135,7 +135,7 @@ export function costTable({ lasted, total, phases, files, shared }: CostOfRun): 
     (cost, at) => at < NAMED_AT_LEAST || totalOf(cost) > DEAR.total || cost.lasted > DEAR.lasted,
   );
   return [
-    `# processor seconds: ${total.toFixed(1)} of ${files.length} processes with test files, in ${lasted.toFixed(1)} s`,
+    `# processor seconds: ${total.toFixed(1)} of ${files.length} files, in ${lasted.toFixed(1)} s`,
     ...Object.entries(PHASES).map(
       ([phase, what]) => `# ${number(phases[phase as Phase])}${share(phases[phase as Phase])}  ${what}`,
     ),
@@ -144,10 +144,10 @@ export function costTable({ lasted, total, phases, files, shared }: CostOfRun): 
     `# files above ${DEAR.total} s of processor time or ${DEAR.lasted} s of the clock (!), and the dearest others`,
     `#     total    start  loading    tests children postgres   lasted`,
     ...dear.map((cost) => {
-      const { file, beside, start, loading, tests, children, postgres } = cost;
+      const { file, start, loading, tests, children, postgres } = cost;
       const isDear = totalOf(cost) > DEAR.total || cost.lasted > DEAR.lasted;
       const figures = [totalOf(cost), start, loading, tests, children, postgres, cost.lasted].map(number).join('');
-      return `# ${figures}${isDear ? ' !' : '  '} ${file}${beside.length > 0 ? ` and ${beside.length} beside it` : ''}`;
+      return `# ${figures}${isDear ? ' !' : '  '} ${file}`;
     }),
   ];
 }

@@ -1,3 +1,4 @@
+import { MetadataDiscovery, MetadataStorage, Platform } from '@mikro-orm/core';
 import type { ExecutionContext } from 'ava';
 import { createHash, randomBytes } from 'node:crypto';
 import { openAsBlob, readFileSync } from 'node:fs';
@@ -13,6 +14,7 @@ import { databaseTag } from './cost-of-file.ts';
 import { keptFolder } from './kept.ts';
 import { throughPooler } from './pgbouncer.ts';
 import { testPostgresUrl } from './postgres.ts';
+import { currentFile } from './together.ts';
 
 /** A machine that is busy makes a test slow and not red: only tests of a sick database have the service's own bounds. */
 export const PATIENT = {
@@ -23,6 +25,32 @@ export const PATIENT = {
   idleInTransaction: 120_000,
   request: 600_000,
 };
+
+readEntitiesOnce();
+
+/** Services of one process have the same entities: MikroORM would read and prepare them for 100 ms at each opening. */
+function readEntitiesOnce(): void {
+  const { discover } = MetadataDiscovery.prototype;
+  const { init } = Platform.prototype;
+  const { decorate } = MetadataStorage.prototype;
+  const read = new Map<unknown, Promise<MetadataStorage>>();
+  const decorated = new WeakSet<MetadataStorage>();
+  let kind: unknown;
+  Platform.prototype.init = function (orm) {
+    kind = this.constructor;
+    init.call(this, orm);
+  };
+  // It is called in the same turn.
+  MetadataDiscovery.prototype.discover = function (...given) {
+    const found = read.get(kind) ?? discover.apply(this, given);
+    read.set(kind, found);
+    return found;
+  };
+  MetadataStorage.prototype.decorate = function (em) {
+    if (!decorated.has(this)) decorate.call(this, em);
+    decorated.add(this);
+  };
+}
 
 /** A migrated database of a test's own. */
 export interface TestDatabase {
@@ -54,7 +82,7 @@ export async function embeddedDatabase(t: Pick<ExecutionContext, 'teardown'>): P
 }
 
 /** An embedded database with its tables, which take it four seconds of a processor to make. */
-async function migratedArchive(): Promise<Blob> {
+export async function migratedArchive(): Promise<Blob> {
   const folder = await keptFolder('embedded', async (made) => {
     const database = await openDatabase({ kind: 'pglite', url: 'memory://' });
     await migrate(database);
@@ -83,7 +111,7 @@ async function takeLastLooks(url: string): Promise<void> {
 
 /** A name that says which test file the database is of. */
 function freeName(): string {
-  return `t_${databaseTag(process.env.PAY_TEST_FILE ?? '')}_${randomBytes(8).toString('hex')}`;
+  return `t_${databaseTag(currentFile() ?? process.env.PAY_TEST_FILE ?? '')}_${randomBytes(8).toString('hex')}`;
 }
 
 /**

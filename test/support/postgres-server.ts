@@ -110,7 +110,10 @@ interface Running {
 
 /** Resolves once it accepts connections; rejects with its log when it ends before. */
 function start({ postgres, pg_ctl }: Binaries, run: Identity, port: number, data = primary): Promise<Running> {
-  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=400'];
+  // Where the user that it runs as may write.
+  const isOpen = run.uid === undefined || (statSync(tmpdir()).mode & 0o002) !== 0;
+  const sockets = `unix_socket_directories=${isOpen ? tmpdir() : ''}`;
+  const settings = ['listen_addresses=127.0.0.1', sockets, 'max_connections=400'];
   // What is written can be decoded from its log.
   if (process.argv.includes('--logical')) settings.push('wal_level=logical');
   if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off');

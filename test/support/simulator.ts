@@ -3,6 +3,7 @@ import { cpSync } from 'node:fs';
 import { type RunningSimulator, type SimulatorOptions, startSimulator } from '../../server/simulator/simulator.ts';
 import { temporaryFolder } from './folder.ts';
 import { keptFolder } from './kept.ts';
+import { withNewKeys } from './kept-keys.ts';
 
 const listen = { host: '127.0.0.1', port: 0 };
 
@@ -21,8 +22,7 @@ export async function ownSimulator(
 /** What a simulator makes at its first start, most of a second of a processor's time, is there already in this folder. */
 export async function giveKeys(dir: string): Promise<void> {
   const made = await keptFolder('simulator', async (folder) => {
-    const first = await startSimulator({ dir: folder, listen });
-    await first.close();
+    await withNewKeys(async () => (await startSimulator({ dir: folder, listen })).close());
   });
   cpSync(made, dir, { recursive: true });
 }

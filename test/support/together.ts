@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { relative, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { countFor } from './cost-of-file.ts';
 
 /** How many files of a folder share a process. Starting one and loading the service takes longer than most files run. */
 const SHARED: readonly (readonly [RegExp, number])[] = [
@@ -80,8 +81,10 @@ class Turn {
   #end!: () => void;
   readonly #ended = new Promise<void>((resolve) => (this.#end = resolve));
   readonly #before: Turn | undefined;
+  readonly #file: string;
 
-  constructor(before: Turn | undefined) {
+  constructor(file: string, before: Turn | undefined) {
+    this.#file = file;
     this.#before = before;
   }
 
@@ -97,7 +100,10 @@ class Turn {
         const next = this.#waiting.shift();
         if (next) next();
         else this.#running--;
-        if (--this.#left === 0) this.#end();
+        if (--this.#left === 0) {
+          countFor(this.#file);
+          this.#end();
+        }
       }
     };
   }
@@ -127,7 +133,7 @@ export async function loadBeside(last: string, files: readonly string[]): Promis
   const tests = new Map<string, unknown>();
   let before: Turn | undefined;
   for (const file of [...files, last]) {
-    before = new Turn(before);
+    before = new Turn(file, before);
     tests.set(pathToFileURL(file).href, inTurn(test, before, file, last, declared));
   }
   Object.assign(globalThis, { [MARK]: tests });
@@ -146,6 +152,17 @@ export async function loadBeside(last: string, files: readonly string[]): Promis
   for (const file of files) await running.run(file, () => import(pathToFileURL(file).href));
 }
 
+/** What runs before the tests that AVA starts at once, and alone: it is the cost of its file. */
+function ofFile(file: string, implementation: Implementation): Implementation {
+  return async (...given) => {
+    try {
+      return await implementation(...given);
+    } finally {
+      countFor(file);
+    }
+  };
+}
+
 /** AVA's `test` for a file that shares its process; `path` is what was read of it until here: `test.serial.before` … */
 function inTurn<Of extends object>(
   chain: Of,
@@ -161,7 +178,7 @@ function inTurn<Of extends object>(
   const own = (implementation: Implementation): Implementation => {
     const inFile: Implementation = (...given) => running.run(file, () => implementation(...given));
     if (isAtOnce) return turn.take(inFile);
-    if (!isAboutEach) return inFile;
+    if (!isAboutEach) return ofFile(file, inFile);
     return (...given) => ((given[0] as ExecutionContext).title.includes(start) ? inFile(...given) : undefined);
   };
   return new Proxy(chain, {

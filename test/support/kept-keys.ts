@@ -1,0 +1,46 @@
+import crypto, { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+interface Pair {
+  privateKey: KeyObject;
+  publicKey: KeyObject;
+}
+
+let makingOwn = 0;
+
+/** All keys that are made meanwhile are new ones, for what other processes will read. */
+export async function withNewKeys(work: () => Promise<void>): Promise<void> {
+  makingOwn++;
+  await work().finally(() => makingOwn--);
+}
+
+/**
+ * RSA keys of 2048 bits that all processes of a run use: making one takes 80 ms of a processor, and the first order of a project in
+ * the simulator has eight made. A process gets each key once; another one may get the same, and never meets it.
+ */
+export function keepRsaKeys(folder: string): void {
+  const { generateKeyPair } = crypto;
+  const make = promisify(generateKeyPair) as (type: string, options: object) => Promise<Pair>;
+  let drawn = 0;
+  mkdirSync(folder, { recursive: true });
+  const draw = async (type: string, options: { modulusLength?: number }): Promise<Pair> => {
+    if (makingOwn > 0 || type !== 'rsa' || options.modulusLength !== 2048) return make(type, options);
+    const file = join(folder, `${drawn++}.pem`);
+    if (existsSync(file)) {
+      const privateKey = createPrivateKey(readFileSync(file));
+      return { privateKey, publicKey: createPublicKey(privateKey) };
+    }
+    const pair = await make(type, options);
+    // Several processes may make the same one: whichever is last stays, as a whole.
+    const draft = `${file}-${process.pid}`;
+    writeFileSync(draft, pair.privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    renameSync(draft, file);
+    return pair;
+  };
+  const withCallback = (...given: unknown[]) => Reflect.apply(generateKeyPair, crypto, given as never);
+  crypto.generateKeyPair = Object.assign(withCallback, { [promisify.custom]: draw }) as never;
+  syncBuiltinESMExports();
+}
