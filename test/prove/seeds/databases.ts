@@ -1,4 +1,3 @@
-import { migrate } from '../../../server/db/migrate.ts';
 import { openDatabase } from '../../../server/db/orm.ts';
 import { dueEffectRows, dueOrders, dueQuestions, dueRefunds } from '../../../server/db/queries/due.ts';
 import type { DueRows } from '../../../server/db/queries/due-rows.ts';
@@ -12,6 +11,7 @@ import {
   type TableName,
   type TableRules,
 } from '../memory/tables.ts';
+import { migratedArchive } from '../../support/database.ts';
 
 /** Rows that can be due, by what is done about them. */
 export type DueKind = 'order' | 'refund' | 'question' | 'effect';
@@ -113,8 +113,7 @@ const SCHEDULE = `
 
 /** Opens a database like the embedded one of the service, in memory; it is emptied for each world. */
 export async function openPglite(): Promise<{ empty(): Promise<WorldDatabase>; close(): Promise<void> }> {
-  const database = await openDatabase({ kind: 'pglite', url: 'memory://' });
-  await migrate(database);
+  const database = await openDatabase({ kind: 'pglite', url: 'memory://', archive: await migratedArchive() });
   const store = createStore(database, () => {});
   const world: WorldDatabase = {
     store,

@@ -3,7 +3,7 @@ import { runMany } from '../../prove/seeds/many.ts';
 import type { SeedResult, WorkOrder } from '../../prove/seeds/work-order.ts';
 
 /** Few and small: at length they are run by `npm run prove -- --seeds 1..1000`. */
-const SMALL = { on: 'memory', seeds: [1, 2, 3, 4, 5, 6], orders: 12 } as const;
+const SMALL = { on: 'memory', seeds: [1, 2, 3, 4], orders: 12 } as const;
 
 async function run(order: WorkOrder, threads = 1): Promise<SeedResult[]> {
   const results: SeedResult[] = [];
@@ -36,7 +36,7 @@ test.serial('a world on the embedded database is the world in memory', async (t)
 test.serial(
   'a service whose every try of a refund is another refund is found out, and its short story is told again',
   async (t) => {
-    const order = { ...SMALL, orders: 25, planted: 'each try has its own number' } as const;
+    const order = { ...SMALL, seeds: [1, 2], orders: 25, planted: 'each try has its own number' } as const;
     const found = await run(order, 2);
     const { seed, wrong, shrunk } = found.find((one) => one.shrunk) ?? t.fail();
     t.regex(wrong.join('\n'), /happened \d+ times|gave back \d+, the channel \d+/);
@@ -53,6 +53,6 @@ test.serial(
 );
 
 test.serial('a service that forgets Idempotency-Keys is found out by what clients were told', async (t) => {
-  const found = await run({ ...SMALL, orders: 40, planted: 'keys are forgotten', isShrunk: false }, 2);
+  const found = await run({ ...SMALL, seeds: [1, 3], orders: 40, planted: 'keys are forgotten', isShrunk: false }, 2);
   t.regex(found.flatMap(({ wrong }) => wrong).join('\n'), /under key \S+ of \w+ became several/);
 });
