@@ -2,6 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { inOneFile } from './built.ts';
 import { checkAnswersOf } from './documented.ts';
 
 /** How a replica is started. */
@@ -45,8 +46,7 @@ const DYING_REQUESTS = new URL('./dying-requests.ts', import.meta.url).href;
 export async function startReplica(t: Pick<ExecutionContext, 'teardown'>, options: ReplicaOptions): Promise<Replica> {
   const url = `http://127.0.0.1:${options.port}`;
   checkAnswersOf(url);
-  const flags = options.requestsDie ? ['--import', DYING_REQUESTS] : [];
-  const child = spawn(process.execPath, [...flags, MAIN], {
+  const child = spawn(process.execPath, await programFor(options), {
     env: {
       ...process.env,
       PAY_SERVER_PUBLIC_URL: url,
@@ -67,6 +67,12 @@ export async function startReplica(t: Pick<ExecutionContext, 'teardown'>, option
     },
     jump: () => void child.kill('SIGUSR2'),
   };
+}
+
+/** A run has many replicas: they are made of one file. What dies in the middle of a request looks at the modules themselves. */
+async function programFor({ requestsDie }: ReplicaOptions): Promise<string[]> {
+  if (requestsDie) return ['--import', DYING_REQUESTS, MAIN];
+  return [process.env.PAY_TEST_KEPT ? await inOneFile(MAIN) : MAIN];
 }
 
 /** Of two workers the first may be where it kills itself before the second one is ready. */
