@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { inOneFile } from './built.ts';
+import { quickly } from './built.ts';
 import { checkAnswersOf } from './documented.ts';
 
 /** How a replica is started. */
@@ -69,10 +69,10 @@ export async function startReplica(t: Pick<ExecutionContext, 'teardown'>, option
   };
 }
 
-/** A run has many replicas: they are made of one file. What dies in the middle of a request looks at the modules themselves. */
+/** A run has many replicas: they load little. What dies in the middle of a request looks at the modules themselves. */
 async function programFor({ requestsDie }: ReplicaOptions): Promise<string[]> {
   if (requestsDie) return ['--import', DYING_REQUESTS, MAIN];
-  return [process.env.PAY_TEST_KEPT ? await inOneFile(MAIN) : MAIN];
+  return [await quickly(MAIN)];
 }
 
 /** Of two workers the first may be where it kills itself before the second one is ready. */
