@@ -2,12 +2,15 @@ import test from 'ava';
 import { BOOK_CHECKS, checkStatement, nextKeys, type WalkName, WALKS } from '../../server/db/queries/books.ts';
 import { createAudit } from '../../server/identity/audit.ts';
 import { auditKey } from '../support/audit-keys.ts';
+import { isLong } from '../support/counts.ts';
 import { type TestDatabase, postgresDatabase } from '../support/database.ts';
 import { proveBooks } from '../support/prove.ts';
 import { seedBooks } from '../support/seed-books.ts';
 
 const ORDERS = 15;
 const LIMITS = [1, 5, 14, 15, 16];
+/** Of pages on which a lie is told: alone, at an end or a begin, alone on the last one; a long run has all. */
+const FEW_LIMITS = isLong ? LIMITS : [1, 5, 14];
 
 async function honest(t: Parameters<typeof postgresDatabase>[0], orders = ORDERS): Promise<TestDatabase> {
   const on = await postgresDatabase(t);
@@ -82,7 +85,7 @@ test.serial('a lie is found wherever a page ends, as often and as exactly as on 
           const whole = await proveBooks(inside as never, 10_000);
           const proof = whole.proofs.find((one) => one.check === check);
           t.true(proof !== undefined && proof.count >= 1, `${lie(n)}: found`);
-          for (const limit of LIMITS) {
+          for (const limit of FEW_LIMITS) {
             const paged = await proveBooks(inside as never, limit);
             t.deepEqual(
               paged.proofs.map(({ count, examples }) => [count, examples.map(({ id }) => id).toSorted()]),
@@ -131,7 +134,7 @@ test.serial('a line of the audit log that is changed or missing is found whereve
           const inside = {
             store: { ...on.store, read: (work: never) => (work as (of: typeof tx) => Promise<never>)(tx) },
           };
-          for (const limit of [1, 2, 3, 5, 10_000]) {
+          for (const limit of isLong ? [1, 2, 3, 5, 10_000] : [1, 3, 10_000]) {
             const { proofs } = await proveBooks(inside as never, limit);
             t.is(proofs.at(-1)?.check, 'audit-log');
             t.is(proofs.at(-1)?.count, 1, `${lie}${id}, ${limit} a page`);

@@ -3,11 +3,12 @@ import { deleteOldKeys } from '../../server/db/queries/idempotency.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { PART_ROWS } from '../../server/db/queries/parts.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
+import { count } from '../support/counts.ts';
 import { orderRow } from '../support/core-rows.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { watched } from '../support/watched.ts';
 
-const ROWS = 200_000;
+const ROWS = count(200_000, 50_000);
 /** As many rows as the service's own statement time-out lets through on a slow machine. */
 const CHUNK = 10_000;
 const DAY = 86_400_000;
