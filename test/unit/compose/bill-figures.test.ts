@@ -4,7 +4,7 @@ import { composeBillFigures } from '../../../server/compose/bill-figures.ts';
 import type { Base } from '../../../server/compose/base.ts';
 import type { Store } from '../../../server/db/store.ts';
 import { billRow } from '../../support/bill-rows.ts';
-import { embeddedDatabase } from '../../support/database.ts';
+import { postgresDatabase } from '../../support/database.ts';
 
 /** The lines about bills among the figures of a service, on 23 November 2026. */
 async function figures(store: Store): Promise<string[]> {
@@ -16,7 +16,7 @@ async function figures(store: Store): Promise<string[]> {
 }
 
 test('differences and the age of bills are read from the database whenever they are asked for', async (t) => {
-  const { store } = await embeddedDatabase(t);
+  const { store } = await postgresDatabase(t);
   t.true((await figures(store)).every((line) => /^bill_differences\{kind="\w+"\} 0$/.test(line)));
   const wechat = billRow({ payWay: 'wechat', account: '1900000001', mode: 'live' });
   const compared = { state: 'done' as const, matchedAt: new Date() };

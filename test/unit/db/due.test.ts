@@ -18,7 +18,7 @@ import { planTask, takeTask } from '../../../server/db/queries/timetable.ts';
 import type { Store } from '../../../server/db/store.ts';
 import { laneOf } from '../../../server/payments/core/plan.ts';
 import { orderRow, refundRow } from '../../support/core-rows.ts';
-import { embeddedDatabase } from '../../support/database.ts';
+import { postgresDatabase } from '../../support/database.ts';
 import { insertDeliveries } from '../../support/due-deliveries.ts';
 import { claimDue } from '../../support/due-rows.ts';
 import { coinCall } from '../../support/due-work.ts';
@@ -26,7 +26,7 @@ import { coinCall } from '../../support/due-work.ts';
 /** One for the file; each test finds it empty. */
 let store: Store;
 const closing: (() => unknown)[] = [];
-test.before(async () => void ({ store } = await embeddedDatabase({ teardown: (end) => void closing.push(end) })));
+test.before(async () => void ({ store } = await postgresDatabase({ teardown: (end) => void closing.push(end) })));
 test.afterEach.always(() =>
   store.transaction((tx) => tx.sql('truncate orders, refunds, deliveries, coin_calls, rate_limits')),
 );

@@ -4,7 +4,7 @@ import type { claimDueRefund } from '../../../server/db/queries/due.ts';
 import { listEvents, type appendEvent } from '../../../server/db/queries/events.ts';
 import type { listOrders } from '../../../server/db/queries/orders.ts';
 import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
-import { embeddedDatabase } from '../../support/database.ts';
+import { postgresDatabase } from '../../support/database.ts';
 
 const row = { jti: 'j', owner: 'o', expiresAt: new Date(0), revokedAt: new Date(0) };
 
@@ -33,7 +33,7 @@ test('the compiler keeps writes out of a read, and lets a transaction read', (t)
 });
 
 test('at run time nothing in reach of a read writes', async (t) => {
-  const { store } = await embeddedDatabase(t);
+  const { store } = await postgresDatabase(t);
   await store.autocommit((tx) => tx.revokedTokens.insert(row));
   await store.read(async (tx) => {
     t.deepEqual(Object.keys(tx).toSorted(), ['prepared', 'sql']);
@@ -64,7 +64,7 @@ test('at run time nothing in reach of a read writes', async (t) => {
 });
 
 test('autocommit is one statement; a second one, and what needs a transaction, is refused', async (t) => {
-  const { store } = await embeddedDatabase(t);
+  const { store } = await postgresDatabase(t);
   t.is(await store.autocommit((tx) => tx.revokedTokens.update({ jti: 'absent' }, { owner: 'p' })), 0);
   const two = store.autocommit(async (tx) => {
     await tx.revokedTokens.insert(row);

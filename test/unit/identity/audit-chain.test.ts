@@ -7,7 +7,7 @@ import { by } from '../../../server/identity/audit.ts';
 import { deriveAuditKey } from '../../../server/identity/audit-keys.ts';
 import { appendAudit, auditRows, rewriteAudit } from '../../support/audit-forger.ts';
 import { auditKey } from '../../support/audit-keys.ts';
-import { embeddedDatabase } from '../../support/database.ts';
+import { postgresDatabase } from '../../support/database.ts';
 import { actor, world } from '../../support/identity-world.ts';
 import { createClock } from '../../support/service.ts';
 
@@ -16,7 +16,7 @@ const HOUR = 3600;
 /** A log of `count` keyed lines. */
 async function logOf(t: ExecutionContext, count: number) {
   const clock = createClock();
-  const on = await embeddedDatabase(t);
+  const on = await postgresDatabase(t);
   const { store, identity } = await world(on, clock);
   const write = (action = 'app.update') =>
     store.transaction((tx) => identity.audit(tx, { ...by(actor), action, target: 'app_1' }));
@@ -76,7 +76,7 @@ const masterKey = (id: string): MasterKey => ({ id, key: randomBytes(32) });
 test('after a change of master keys the log verifies without the old one', async (t) => {
   const [old, middle, young] = [masterKey('aaaaaaaa'), masterKey('bbbbbbbb'), masterKey('cccccccc')];
   const clock = createClock();
-  const on = await embeddedDatabase(t);
+  const on = await postgresDatabase(t);
   const stage = (...masterKeys: MasterKey[]) => world(on, { masterKeys, now: clock.now });
   const write = async (...masterKeys: MasterKey[]) => {
     const { store, identity } = await stage(...masterKeys);
@@ -123,7 +123,7 @@ test('after a change of master keys the log verifies without the old one', async
 test('a key that was rotated away and never wrote is a former one as well', async (t) => {
   const [old, young] = [masterKey('aaaaaaaa'), masterKey('bbbbbbbb')];
   const clock = createClock();
-  const on = await embeddedDatabase(t);
+  const on = await postgresDatabase(t);
   const masterKeys = [young, old];
   const { store, identity } = await world(on, { masterKeys, now: clock.now });
   await rotateSeals(store, { security: { masterKeys } } as Config, identity.audit, actor);

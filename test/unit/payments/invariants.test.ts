@@ -17,7 +17,7 @@ import {
   type Told,
 } from '../../../server/payments/core/invariants.ts';
 import { at, orderRow, refundRow } from '../../support/core-rows.ts';
-import { embeddedDatabase } from '../../support/database.ts';
+import { postgresDatabase } from '../../support/database.ts';
 
 const PAID = {
   state: 'paid',
@@ -225,7 +225,7 @@ async function statementsOf(store: Store, book: Book): Promise<string[]> {
 }
 
 test('what tests hold against every state and what payctl audit finds in a database are the same', async (t) => {
-  const { store } = await embeddedDatabase(t);
+  const { store } = await postgresDatabase(t);
   for (const [what, change, broken] of [
     ['honest', {}, []] as const,
     ...LIES,
