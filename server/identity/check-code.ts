@@ -45,7 +45,7 @@ export async function withCode<T>(
     if (!(error instanceof CodeRefused)) throw error;
     // First, because a failed login that is one too many is told otherwise.
     if (error.why === 'wrong' && isShort) await limits.codeFailed(attempt);
-    await recordFailure(ports, actor, attempt, { secondFactor: error.why });
+    await recordFailure(ports, actor, attempt, { after: { secondFactor: error.why } });
     throw refusalOf(error);
   }
 }

@@ -30,14 +30,14 @@ export async function isRight(
   return right && hash !== undefined;
 }
 
-/** Counts a wrong password or code; the name that was tried is the target of its line, of which a place may have a few only. */
+/** Counts a wrong password or code; the account is the target of its line, of which an address may have a few only. */
 export async function recordFailure(
   { store, limits, audit }: Pick<CheckPorts, 'store' | 'limits' | 'audit'>,
   actor: Actor,
   attempt: Attempt,
-  after: object | null = null,
+  { target = attempt.username, after = null }: { target?: string; after?: object | null } = {},
 ): Promise<void> {
-  const line = { ...by(actor), action: 'admin.login_failed', target: attempt.username, after };
+  const line = { ...by(actor), action: 'admin.login_failed', target, after };
   if (await limits.mayRecord(attempt.ip)) await store.transaction((tx) => audit(tx, line));
   await limits.failed(attempt);
 }

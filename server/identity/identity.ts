@@ -102,7 +102,7 @@ export function createIdentity(parts: IdentityParts): Identity {
   const aMinuteAgo = () => new Date(now().getTime() - 60_000);
   return {
     authenticators: createAuthenticators({ ...ports, refusesLive, csrfKey: keys.csrf }),
-    sessions: createSessions({ ...ports, csrfKey: keys.csrf }),
+    sessions: createSessions({ ...ports, csrfKey: keys.csrf, hide }),
     adminSessions: createAdminSessions(ports),
     secondFactors: createSecondFactors({ ...ports, issuer: new URL(config.server.publicUrl).host }),
     admins: createAdmins(ports),

@@ -5,6 +5,7 @@ import { isRight, recordFailure } from './check-password.ts';
 import { createConfirm, type OwnPasswordPorts, type Proof, requirePassword, withOwnCode } from './confirm.ts';
 import { newCsrfToken } from './csrf.ts';
 import { requireGoodPassword } from './passwords.ts';
+import type { Hide } from './hidden.ts';
 import type { Actor, LoginState, Session } from './ports.ts';
 import type { Role } from './roles.ts';
 import { notEnabled, removeSecondFactor } from './second-factors.ts';
@@ -38,6 +39,7 @@ export class SecondFactorRequired extends Unauthenticated {
 export interface SessionPorts extends OwnPasswordPorts, CodePorts {
   adminTokens: TokenMint;
   csrfKey: Uint8Array;
+  hide: Hide;
   /** Whether every administrator must have a second factor. */
   requireSecondFactor: boolean;
 }
@@ -104,7 +106,7 @@ export function createSessions(ports: SessionPorts): Sessions {
 }
 
 function login(ports: SessionPorts): Sessions['login'] {
-  const { store, queries, addresses, adminTokens, csrfKey, requireSecondFactor } = ports;
+  const { store, queries, addresses, adminTokens, csrfKey, hide, requireSecondFactor } = ports;
   return async ({ password, code, ip, requestId, userAgent, replaces = [], ...input }) => {
     const username = canonicalUsername(input.username);
     const state = await store.read((tx) => queries.loginState(tx, username, addresses.keyOf(ip)));
@@ -115,7 +117,8 @@ function login(ports: SessionPorts): Sessions['login'] {
     await ports.limits.check(attempt);
     const right = await isRight(ports, attempt, password, admin?.passwordHash);
     if (!right || !admin?.enabled) {
-      await recordFailure(ports, stranger, attempt);
+      // What is no account may be a password in the wrong field: the log, which nobody can erase, gets a digest of it.
+      await recordFailure(ports, stranger, attempt, admin ? {} : { target: `unknown ${hide(`name ${username}`)}` });
       throw loginFailed(code);
     }
     const { id, role, generation, hasFactor } = admin;

@@ -48,6 +48,7 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
     addresses: { keyOf: () => '', remember: nothing },
     adminTokens: { ttlSeconds: 1, issue: () => Promise.reject(new Error('issued')), verify: () => Promise.reject() },
     csrfKey: new Uint8Array(32),
+    hide: (name) => name,
     requireSecondFactor: false,
     sealing: testSealing,
     audit: nothing,
