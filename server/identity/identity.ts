@@ -18,7 +18,7 @@ import { createPasswords, type Passwords } from './passwords.ts';
 import type { AuditFilter, FailureCounts, IdentityQueries } from './ports.ts';
 import { createSecondFactors, type SecondFactors } from './second-factors.ts';
 import { createSessions, type Sessions } from './sessions.ts';
-import { createMint } from './tokens.ts';
+import { ADMIN_ID, createMint, PRINTABLE_NAME } from './tokens.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
 
 /** The part of the configuration that identity needs. */
@@ -78,6 +78,7 @@ export function createIdentity(parts: IdentityParts): Identity {
       audience: `${issuer}/api/v1`,
       key: keys.adminTokens,
       ttlSeconds: config.jwt.expirationHours * 3600,
+      subject: ADMIN_ID,
     },
     now,
   );
@@ -88,6 +89,7 @@ export function createIdentity(parts: IdentityParts): Identity {
       audience: `${issuer}/api/v2`,
       key: keys.accessTokens,
       ttlSeconds: config.oauth.tokenTtlSeconds,
+      subject: PRINTABLE_NAME,
     },
     now,
   );

@@ -9,7 +9,14 @@ export interface TokenKind {
   readonly audience: string;
   readonly key: Uint8Array;
   readonly ttlSeconds: number;
+  /** Whose tokens these are: a name that the database cannot look up is nobody's. */
+  readonly subject: RegExp;
 }
+
+/** The ids of administrators. */
+export const ADMIN_ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+/** Printable, and no longer than any name of a token or an application is. */
+export const PRINTABLE_NAME = /^[\x21-\x7e]{1,64}$/;
 
 /** What a token of ours says about its owner; `generation` must equal the owner's, or the token is dead. */
 export interface TokenClaims {
@@ -39,7 +46,10 @@ const maxLength = 4096;
 const MOST_KNOWN = 1_000;
 
 /** Makes the mint of one kind: HS256, `typ`, `iss`, `aud`, `exp` and `jti` required (RFC 8725 §3.1, §3.11; RFC 9068 §4). */
-export function createMint({ typ, issuer, audience, key, ttlSeconds }: TokenKind, now: () => Date): TokenMint {
+export function createMint(
+  { typ, issuer, audience, key, ttlSeconds, subject: owners }: TokenKind,
+  now: () => Date,
+): TokenMint {
   // Imported once: jose would do it again for each token.
   const imported = crypto.subtle.importKey('raw', new Uint8Array(key), hmac, false, ['sign', 'verify']);
   const issue = async ({ subject, generation, scope }: TokenClaims) => {
@@ -79,15 +89,16 @@ export function createMint({ typ, issuer, audience, key, ttlSeconds }: TokenKind
       requiredClaims: ['exp', 'jti', 'sub', 'gen'],
       currentDate: now(),
     }).catch(refuse);
-    return readClaims(payload);
+    return readClaims(payload, owners);
   };
   return { ttlSeconds, issue, verify };
 }
 
-function readClaims({ sub, jti, exp, gen, scope }: Record<string, unknown>): GenuineToken {
+function readClaims({ sub, jti, exp, gen, scope }: Record<string, unknown>, owners: RegExp): GenuineToken {
   if (typeof sub !== 'string' || typeof jti !== 'string' || typeof exp !== 'number' || typeof gen !== 'number') {
     throw new Unauthenticated();
   }
+  if (!owners.test(sub) || !PRINTABLE_NAME.test(jti)) throw new Unauthenticated();
   return {
     subject: sub,
     jti,

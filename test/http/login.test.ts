@@ -180,6 +180,8 @@ test.serial(
       expired: await sign({ ...claims, exp: Math.floor(Date.now() / 1000) - 10 }),
       generation: await sign({ ...claims, gen: claims.gen + 1 }),
       'generation as text': await sign({ ...claims, gen: String(claims.gen) }),
+      'a subject that is no id': await sign({ ...claims, sub: 'alice' }),
+      'a jti that no column holds': await sign({ ...claims, jti: 'a\0b' }),
       'other key': await sign(claims, {}, keys.accessTokens),
       'raw secret': await sign(claims, {}, Buffer.from('a-test-secret-of-more-than-32-bytes!')),
       'crit hint': await sign(claims, {}).then((token) => withHeader(token, { crit: ['x'], x: 1 })),

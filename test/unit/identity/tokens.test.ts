@@ -1,10 +1,17 @@
 import test from 'ava';
 import { Unauthenticated } from '../../../server/errors.ts';
 import { deriveKeys } from '../../../server/identity/keys.ts';
-import { createMint } from '../../../server/identity/tokens.ts';
+import { createMint, PRINTABLE_NAME } from '../../../server/identity/tokens.ts';
 
 const keys = deriveKeys('a-test-secret-of-more-than-32-bytes!');
-const kind = { typ: 'at+jwt', issuer: 'i', audience: 'i/api/v2', key: keys.accessTokens, ttlSeconds: 60 };
+const kind = {
+  typ: 'at+jwt',
+  issuer: 'i',
+  audience: 'i/api/v2',
+  key: keys.accessTokens,
+  ttlSeconds: 60,
+  subject: PRINTABLE_NAME,
+};
 
 test('a token comes back as it was issued', async (t) => {
   const at = new Date('2030-01-01T00:00:00Z');
