@@ -92,14 +92,20 @@ function isServiceLink(name: string, text: string): boolean {
 export function readEnvironmentLayer(env: Environment, cwd: string): Layer {
   const layer: Layer = { settings: new Map(), faults: [] };
   const names = new Map(keyNames.flatMap((key) => variables(key).map((name) => [name, key] as const)));
-  for (const [name, text] of Object.entries(env)) {
-    if (text === undefined || text === '' || !name.startsWith('PAY_') || elsewhere.test(name)) continue;
+  for (const [name, value] of Object.entries(env)) {
+    const text = withoutLineEnd(value ?? '');
+    if (text === '' || !name.startsWith('PAY_') || elsewhere.test(name)) continue;
     const key = names.get(name);
     if (key !== undefined) readVariable(layer, key, { name, text, env, cwd });
     else if (!isServiceLink(name, text))
       layer.faults.push({ key: printable(name), message: unknown('environment variable', name, [...names.keys()]) });
   }
   return layer;
+}
+
+/** Editors and shells put a line end behind a value. */
+function withoutLineEnd(text: string): string {
+  return text.replace(/[\r\n]+$/, '');
 }
 
 function variables(key: string): [string, string] {
@@ -126,7 +132,7 @@ function readVariable(layer: Layer, key: KeyName, { name, text, env, cwd }: Vari
   }
   try {
     const path = resolve(cwd, text);
-    const content = readText(path).replace(/\r?\n$/, '');
+    const content = withoutLineEnd(readText(path));
     if (content === '') throw new Error('is empty');
     layer.settings.set(key, { value: take(key, content), source: name, base: dirname(path) });
   } catch (error) {

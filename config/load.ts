@@ -57,10 +57,16 @@ function chosenFile(named: string | undefined, cwd: string): Layer {
   return existsSync(local) ? readTomlLayer(local) : { settings: new Map(), faults: [] };
 }
 
+const CONTROL = /\p{Cc}/u;
+
 function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): Partial<Values> {
   const values: Partial<Record<KeyName, unknown>> = {};
   for (const [key, { value, source }] of settings) {
     const { schema, kind, expects } = keys[key];
+    if (typeof value === 'string' && CONTROL.test(value)) {
+      faults.push({ key, source, message: 'must not contain control characters, nor a line end within' });
+      continue;
+    }
     // A single text is a list of one.
     const result = schema.safeParse(kind === 'list' && typeof value === 'string' ? [value] : value);
     if (result.success) values[key] = result.data;

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { join } from 'node:path';
+import { ConfigFaults } from '../../../config/faults.ts';
 import { loadConfig } from '../../../config/load.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
@@ -155,13 +156,32 @@ test('a single text stands for a list of one', (t) => {
   t.is(loadConfig({ argv: { config: 'a.toml' }, env: {}, cwd }).security.masterKeys.length, 1);
 });
 
-test('_FILE reads the value and drops exactly one line break', (t) => {
+test('line ends behind a value are dropped, in a variable as in a file, and control characters in it are refused', (t) => {
   const secret = 'k'.repeat(40);
   const cwd = temporaryFolder(t, { one: `${secret}\n`, windows: `${secret}\r\n`, two: `${secret}\n\n`, level: 'warn' });
   const load = (name: string) => loadConfig({ env: { PAY_JWT_SECRET_KEY_FILE: name }, cwd });
   t.is(load('one').jwt.secretKey, secret);
   t.is(load('windows').jwt.secretKey, secret);
-  t.is(load('two').jwt.secretKey, `${secret}\n`);
+  t.is(load('two').jwt.secretKey, secret);
+  const url = 'postgres://pay@db/pay';
+  const env = {
+    PAY_JWT_SECRET_KEY: `${secret}\r\n`,
+    PAY_DATABASE_URL: `${url}\n`,
+    PAY_LOG_LEVEL: '\n',
+    PAY_SECURITY_MASTER_KEY: `${keyA}\n`,
+  };
+  const plain = loadConfig({ env, cwd });
+  t.is(plain.jwt.secretKey, secret);
+  t.is(plain.database.url, url);
+  t.is(plain.log.level, 'info');
+  for (const [name, value] of [
+    ['PAY_JWT_SECRET_KEY', `${secret}\n${secret}`],
+    ['PAY_DATABASE_URL', `${url}\0`],
+    ['PAY_SKILLPAY_BRAND', 'Tea\tHouse'],
+  ] as const) {
+    const { message } = t.throws(() => loadConfig({ env: { [name]: value }, cwd }), { instanceOf: ConfigFaults })!;
+    t.regex(message, /must not contain control characters, nor a line end within/);
+  }
   t.is(load('one').sources['JWT.SecretKey'], 'PAY_JWT_SECRET_KEY_FILE');
   t.is(loadConfig({ env: { PAY_LOG_LEVEL_FILE: join(cwd, 'level') }, cwd }).log.level, 'warn');
 });
