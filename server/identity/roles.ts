@@ -4,7 +4,7 @@ export const ROLES = ['viewer', 'operator', 'admin'] as const;
 /** A viewer reads; an operator moves money (orders, refunds, exceptions, disputes, bills); an admin may do everything. */
 export type Role = (typeof ROLES)[number];
 
-/** The projects of an account as they are stored: none = all of them. */
+/** The projects of an account as they are stored; null = all of them. */
 export function storedProjects(projects: readonly string[] | null): string[] | null {
-  return projects && projects.length > 0 ? [...new Set(projects)].toSorted() : null;
+  return projects && [...new Set(projects)].toSorted();
 }

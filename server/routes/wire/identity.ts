@@ -33,9 +33,9 @@ export const Role = z.enum(ROLES).meta({
 });
 
 /** The projects that an administrator is limited to. */
-export const OnlyProjects = z.array(Code).max(200).nullable().meta({
+export const OnlyProjects = z.array(Code).min(1).max(200).nullable().meta({
   id: 'OnlyProjects',
-  description: 'Codes of the only projects that the account reaches; null = all projects.',
+  description: 'Codes of the only projects that the account reaches; null = all projects. An empty list is refused.',
 });
 
 /** A name to log in with; letters count the same in both cases. */

@@ -187,15 +187,18 @@ test.serial('a change names the member that it cannot take', async (t) => {
 });
 
 test.serial(
-  'an account is limited to projects that exist, each once, and an empty list limits it to none',
+  'an account is limited to projects that exist, each once; an empty list is refused, and makes no account of all projects',
   async (t) => {
     const [one, two] = [await file.project(), await file.project()].toSorted();
     const limited = await newAdmin({ role: 'operator', projects: [two, one, two] });
     t.like(limited.answer.body.data, { role: 'operator', projects: [one, two], secondFactor: false });
-    const free = await newAdmin({ projects: [] });
-    t.is(free.answer.body.data.projects, null);
+    const account = { username: 'none', password: 'nine-tidy-green-anchors', role: 'viewer' };
+    const none = await admin('POST', '/api/v1/admins', { ...account, projects: [] });
+    refused(t, none, 400, 'invalid_request');
+    t.is(none.body.errors[0].pointer, '/projects');
     const change = (projects: unknown) => admin('PUT', `/api/v1/admins/${limited.id}`, { projects });
     t.deepEqual((await change([one])).body.data.projects, [one]);
+    refused(t, await change([]), 400, 'invalid_request');
     const unknown = await change([one, 'no-such-project']);
     refused(t, unknown, 400, 'invalid_request');
     t.is(unknown.body.errors[0].pointer, '/projects');
