@@ -1,7 +1,7 @@
 // `npm test -- --record` loads it into every Node process of a run, also into those that tests start and into threads: each leaves a file
 // about what of ours it executed. Plain JavaScript: npm's own Node may be an old one.
 import { ChildProcess } from 'node:child_process';
-import { readlinkSync, writeFileSync } from 'node:fs';
+import { readlinkSync, renameSync, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,7 +16,11 @@ const starter = process.env.PAY_TEST_FILE;
 const session = new Session();
 const state = { told: false, failed: false, passed: false };
 
-const write = (what) => writeFileSync(file, gzipSync(JSON.stringify(what), { level: 1 }));
+/** One that is killed meanwhile leaves what it wrote before, as a whole. */
+const write = (what) => {
+  writeFileSync(`${file}.part`, gzipSync(JSON.stringify(what), { level: 1 }));
+  renameSync(`${file}.part`, file);
+};
 
 /** A path from the root, when it is one of ours. */
 const ours = (url) => {
