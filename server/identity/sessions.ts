@@ -117,7 +117,7 @@ function login(ports: SessionPorts): Sessions['login'] {
     await ports.limits.check(attempt);
     const right = await isRight(ports, attempt, password, admin?.passwordHash);
     if (!right || !admin?.enabled) {
-      // What is no account may be a password in the wrong field: the log, which nobody can erase, gets a digest of it.
+      // A name without an account may be a password in the wrong field, and no line of the log can be erased: it gets a digest.
       await recordFailure(ports, stranger, attempt, admin ? {} : { target: `unknown ${hide(`name ${username}`)}` });
       throw loginFailed(code);
     }

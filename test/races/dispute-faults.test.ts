@@ -209,7 +209,7 @@ async function assertListed(t: ExecutionContext, { app }: Service, orderNo: stri
 }
 
 /**
- * What sums show while nobody can read the dispute: a refund that PayPal told of before it, and, when the order was asked about before the
+ * Listed by sums while the service cannot read the dispute: a refund that PayPal told of before it, and, when the order was asked about before the
  * dispute was won, money that had gone. Neither ends by itself when the money comes back.
  */
 const ABOUT_SUMS: readonly string[] = ['refund_elsewhere', 'refund_unexplained'];

@@ -33,7 +33,7 @@ export async function quickly(program: string): Promise<string> {
       outdir: made,
       outExtension: { '.js': '.mjs' },
       bundle: true,
-      // What is imported when it is needed stays apart.
+      // Modules that are imported dynamically stay in files of their own.
       splitting: true,
       platform: 'node',
       format: 'esm',

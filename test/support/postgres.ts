@@ -86,7 +86,7 @@ export async function startPostgres({
   return { url, stop, die: tell('die'), start: tell('start'), standby };
 }
 
-/** What pg asks for, a port and a host, is answered by the socket of the same server: a statement takes a fifth less of the processors. */
+/** Connections that pg makes to the server's port go through its Unix socket: a statement takes a fifth less processor time. */
 export function connectBySocket(url: string): void {
   const address = new URL(url);
   const path = join(tmpdir(), `.s.PGSQL.${address.port}`);

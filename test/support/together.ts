@@ -152,7 +152,7 @@ export async function loadBeside(last: string, files: readonly string[]): Promis
   for (const file of files) await running.run(file, () => import(pathToFileURL(file).href));
 }
 
-/** What runs before the tests that AVA starts at once, and alone: it is the cost of its file. */
+/** Serial tests and hooks run alone, before the tests that AVA starts at once: their cost belongs to their file. */
 function ofFile(file: string, implementation: Implementation): Implementation {
   return async (...given) => {
     try {
