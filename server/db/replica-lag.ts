@@ -55,7 +55,7 @@ export function createLagRule(primary: Store, mostSeconds: number, now = () => p
   async function sample(): Promise<void> {
     // The time comes first: what was written until then is before the place.
     const at = now();
-    // Where it is inserted: with `synchronous_commit = off` a commit that was answered need not be written yet.
+    // The insert position counts: with `synchronous_commit = off` a commit is answered before the log is written.
     const place = `select cast(pg_current_wal_insert_lsn() - '0/0' as text) as lsn, ${DATABASE}`;
     const [row] = await primary.read((tx) => tx.prepared<Place & { lsn: string }>(place, []));
     database = row!.database;

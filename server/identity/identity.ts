@@ -18,7 +18,8 @@ import { createPasswords, type Passwords } from './passwords.ts';
 import type { AuditFilter, FailureCounts, IdentityQueries } from './ports.ts';
 import { createSecondFactors, type SecondFactors } from './second-factors.ts';
 import { createSessions, type Sessions } from './sessions.ts';
-import { ADMIN_ID, createMint, PRINTABLE_NAME } from './tokens.ts';
+import { createMint, PRINTABLE_NAME } from './tokens.ts';
+import { UUID } from '../uuid.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
 
 /** The part of the configuration that identity needs. */
@@ -78,7 +79,7 @@ export function createIdentity(parts: IdentityParts): Identity {
       audience: `${issuer}/api/v1`,
       key: keys.adminTokens,
       ttlSeconds: config.jwt.expirationHours * 3600,
-      subject: ADMIN_ID,
+      subject: UUID,
     },
     now,
   );

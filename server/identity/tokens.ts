@@ -9,13 +9,11 @@ export interface TokenKind {
   readonly audience: string;
   readonly key: Uint8Array;
   readonly ttlSeconds: number;
-  /** Whose tokens these are: a name that the database cannot look up is nobody's. */
+  /** The form of an owner's id: the database could not look up another one. */
   readonly subject: RegExp;
 }
 
-/** The ids of administrators. */
-export const ADMIN_ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
-/** Printable, and no longer than any name of a token or an application is. */
+/** The ids of tokens and applications: printable ASCII. */
 export const PRINTABLE_NAME = /^[\x21-\x7e]{1,64}$/;
 
 /** What a token of ours says about its owner; `generation` must equal the owner's, or the token is dead. */

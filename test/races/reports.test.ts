@@ -10,8 +10,9 @@ interface Pair {
   postgres: TestPostgres;
   primary: string;
   replica: string;
-  /** Runs a statement at the primary. */
+  /** Runs a statement. */
   atPrimary(text: string): Promise<pg.QueryResult>;
+  /** The same at the replica. */
   atReplica(text: string): Promise<pg.QueryResult>;
   service(t: ExecutionContext, readUrl: string, env?: Record<string, string>): Promise<Service>;
 }

@@ -15,17 +15,17 @@ export function builtFolder(): Promise<string> {
   });
 }
 
-/** These read files beside themselves. */
-const READING_BESIDE = ['argon2', '@electric-sql/pglite', 'pg-native'];
+/** Packages that read files of their own folders. */
+const EXTERNAL = ['argon2', '@electric-sql/pglite', 'pg-native'];
 
 /**
- * A program of the sources with all that it loads in a few files, in a run of many tests: the 1,700 modules of a service take 1.5 s of
- * a processor to load one by one, and half of that from these. Each module keeps the address that it has in the sources.
+ * Bundles a program of the sources once for a run: the 1,700 modules of a service take 1.5 s of a processor to load one by one, and
+ * half of that from the bundle. Each module keeps the address that it has in the sources. A file that runs alone gets the program itself.
  */
-export async function quickly(program: string): Promise<string> {
+export async function bundled(program: string): Promise<string> {
   if (!process.env.PAY_TEST_KEPT) return program;
   const name = basename(program, '.ts');
-  const folder = await keptFolder(`quick-${name}`, async (made) => {
+  const folder = await keptFolder(`bundle-${name}`, async (made) => {
     const { build } = await import('esbuild');
     symlinkSync(join(root, 'node_modules'), join(made, 'node_modules'));
     await build({
@@ -39,8 +39,8 @@ export async function quickly(program: string): Promise<string> {
       format: 'esm',
       // MikroORM and the service compare classes by name.
       keepNames: true,
-      external: READING_BESIDE,
-      // Packages in CommonJS ask for Node's own modules by it.
+      external: EXTERNAL,
+      // Packages in CommonJS require Node's own modules.
       banner: { js: `const require = (await import('node:module')).createRequire(import.meta.url);` },
       plugins: [{ name: 'addresses', setup: (bundler) => bundler.onLoad({ filter: /\.[cm]?[jt]s$/ }, withItsAddress) }],
       logLevel: 'error',

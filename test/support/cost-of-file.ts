@@ -48,7 +48,7 @@ export function secondsOf(pid: number | 'self'): { own: number; ended: number; b
 
 let give = (_file: string): void => {};
 
-/** In a process of several files: what was spent since the last time is this file's. */
+/** Counts all that the process has spent since the last call for this file. */
 export function countFor(file: string): void {
   give(file);
 }

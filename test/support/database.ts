@@ -40,7 +40,7 @@ function readEntitiesOnce(): void {
     kind = this.constructor;
     init.call(this, orm);
   };
-  // It is called in the same turn.
+  // MikroORM calls it in the turn in which it initialises the platform.
   MetadataDiscovery.prototype.discover = function (...given) {
     const found = read.get(kind) ?? discover.apply(this, given);
     read.set(kind, found);

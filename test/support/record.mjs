@@ -16,7 +16,7 @@ const starter = process.env.PAY_TEST_FILE;
 const session = new Session();
 const state = { told: false, failed: false, passed: false };
 
-/** One that is killed meanwhile leaves what it wrote before, as a whole. */
+/** A process that is killed meanwhile leaves its previous record whole. */
 const write = (what) => {
   writeFileSync(`${file}.part`, gzipSync(JSON.stringify(what), { level: 1 }));
   renameSync(`${file}.part`, file);

@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { quickly } from './built.ts';
+import { bundled } from './built.ts';
 import { checkAnswersOf } from './documented.ts';
 
 /** How a replica is started. */
@@ -69,10 +69,10 @@ export async function startReplica(t: Pick<ExecutionContext, 'teardown'>, option
   };
 }
 
-/** A run has many replicas: they load little. What dies in the middle of a request looks at the modules themselves. */
+/** A run starts many replicas, from a bundle; `dying-requests.ts` hooks the modules themselves, and needs the sources. */
 async function programFor({ requestsDie }: ReplicaOptions): Promise<string[]> {
   if (requestsDie) return ['--import', DYING_REQUESTS, MAIN];
-  return [await quickly(MAIN)];
+  return [await bundled(MAIN)];
 }
 
 /** Of two workers the first may be where it kills itself before the second one is ready. */

@@ -153,7 +153,7 @@ export async function loadBeside(last: string, files: readonly string[]): Promis
 }
 
 /** Serial tests and hooks run alone, before the tests that AVA starts at once: their cost belongs to their file. */
-function ofFile(file: string, implementation: Implementation): Implementation {
+function counted(file: string, implementation: Implementation): Implementation {
   return async (...given) => {
     try {
       return await implementation(...given);
@@ -178,7 +178,7 @@ function inTurn<Of extends object>(
   const own = (implementation: Implementation): Implementation => {
     const inFile: Implementation = (...given) => running.run(file, () => implementation(...given));
     if (isAtOnce) return turn.take(inFile);
-    if (!isAboutEach) return ofFile(file, inFile);
+    if (!isAboutEach) return counted(file, inFile);
     return (...given) => ((given[0] as ExecutionContext).title.includes(start) ? inFile(...given) : undefined);
   };
   return new Proxy(chain, {

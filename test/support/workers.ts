@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { quickly } from './built.ts';
+import { bundled } from './built.ts';
 import { checkAnswersOf } from './documented.ts';
 import { temporaryFolder } from './folder.ts';
 import { freePort } from './free-port.ts';
@@ -33,7 +33,7 @@ export async function startWorkers(
   const [port, metrics] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}`;
   checkAnswersOf(url);
-  const child = spawn(process.execPath, [await quickly(BIN), 'server', 'start'], {
+  const child = spawn(process.execPath, [await bundled(BIN), 'server', 'start'], {
     cwd: temporaryFolder(t),
     env: {
       ...process.env,

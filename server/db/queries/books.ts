@@ -1,3 +1,4 @@
+import { UUID } from '../../uuid.ts';
 import type { InvariantName } from '../../payments/core/invariants.ts';
 import type { ReadTx } from '../store.ts';
 import { keptSince } from './removed-history.ts';
@@ -15,7 +16,7 @@ export const WALKS: Readonly<
     key: 'id',
     type: 'uuid',
     first: '00000000-0000-0000-0000-000000000000',
-    form: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+    form: UUID,
   },
   entries: { table: 'coin_entries', key: 'id', type: 'bigint', first: '0', form: /^\d{1,18}$/ },
   bills: { table: 'bills', key: 'bill_no', type: 'varchar', first: '', form: /^[A-Za-z0-9_-]{0,64}$/ },

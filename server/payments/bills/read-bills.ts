@@ -3,13 +3,13 @@ import { type BillFilter, countDifferences, listBills } from '../../db/queries/b
 import type { Position } from '../../db/queries/orders.ts';
 import type { ReadTx } from '../../db/store.ts';
 import { InvalidRequest, NotFound } from '../../errors.ts';
+import { UUID } from '../../uuid.ts';
 import type { Ports } from '../ports.ts';
 import type { PageOf } from '../read.ts';
 import { NOT_OURS } from './bill-states.ts';
 import { type BillView, type DifferenceView, viewBill, viewDifference, viewNotOurs } from './view-bill.ts';
 
 const LINE = /^\d{1,9}$/;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 function wrongCursor(): InvalidRequest {
   const detail = 'is not a cursor of this list';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { UUID } from '../../uuid.ts';
 import { type CursorPosition, Limit, readCursor } from './fields.ts';
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const number = /^\d{1,18}$/;
 
 /** Paging of a list whose ids are UUIDs; a cursor of another list is 400. */
-export const UuidPaging = { limit: Limit, cursor: cursorOf(uuid) };
+export const UuidPaging = { limit: Limit, cursor: cursorOf(UUID) };
 
 /** Paging of a list whose ids are numbers. */
 export const NumberPaging = { limit: Limit, cursor: cursorOf(number) };
