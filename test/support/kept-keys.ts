@@ -17,18 +17,26 @@ export async function withNewKeys(work: () => Promise<void>): Promise<void> {
   await work().finally(() => makingOwn--);
 }
 
+/** More different keys than the tests that run at once in a process could compare. */
+const KEYS = 96;
+
 /**
  * RSA keys of 2048 bits that all processes of a run use: making one takes 80 ms of a processor, and the first order of a project in
- * the simulator has eight made. A process gets each key once; another one may get the same, and never meets it.
+ * the simulator has eight made. A process gets so many different keys, then the same again; another process has the same and never
+ * meets them.
  */
 export function keepRsaKeys(folder: string): void {
   const { generateKeyPair } = crypto;
   const make = promisify(generateKeyPair) as (type: string, options: object) => Promise<Pair>;
+  const known: (Promise<Pair> | undefined)[] = [];
   let drawn = 0;
   mkdirSync(folder, { recursive: true });
   const draw = async (type: string, options: { modulusLength?: number }): Promise<Pair> => {
     if (makingOwn > 0 || type !== 'rsa' || options.modulusLength !== 2048) return make(type, options);
-    const file = join(folder, `${drawn++}.pem`);
+    const at = drawn++ % KEYS;
+    return (known[at] ??= keep(join(folder, `${at}.pem`), type, options));
+  };
+  const keep = async (file: string, type: string, options: object): Promise<Pair> => {
     if (existsSync(file)) {
       const privateKey = createPrivateKey(readFileSync(file));
       return { privateKey, publicKey: createPublicKey(privateKey) };

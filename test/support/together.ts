@@ -8,10 +8,10 @@ import { countFor } from './cost-of-file.ts';
 
 /** How many files of a folder share a process. Starting one and loading the service takes longer than most files run. */
 const SHARED: readonly (readonly [RegExp, number])[] = [
-  [/^test\/unit\//, 8],
-  [/^test\/http\//, 6],
-  [/^test\/races\//, 5],
-  [/^test\/(?:cli|house)\//, 4],
+  [/^test\/unit\//, 16],
+  [/^test\/http\//, 10],
+  [/^test\/races\//, 7],
+  [/^test\/(?:cli|house)\//, 6],
 ];
 
 /** Code that another file in the process would notice, or that uses what AVA has once for a process. */
