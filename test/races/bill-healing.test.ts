@@ -4,42 +4,9 @@ import { type BilledShop, billedShop } from '../support/billed-shop.ts';
 import { startService } from '../support/service.ts';
 
 const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
-const ORDERS = 20;
+const ORDERS = 10;
 /** Three of ten. */
 const isLost = (at: number): boolean => at % 10 < 3;
-
-for (const payWay of PAY_WAYS)
-  test(`${payWay}: a day of which three notices of ten are lost is right after its bill, without a hand`, async (t) => {
-    const shop = await billedShop(await startService(t), payWay);
-    const orders: string[] = [];
-    for (let at = 0; at < ORDERS; at += 1) orders.push(await shop.place());
-    for (const [at, orderNo] of orders.entries()) await (isLost(at) ? shop.payUntold(orderNo) : shop.pay(orderNo));
-    const refunded = await shop.refundElsewhere(orders[9]!);
-    t.deepEqual(
-      await shop.states(orders),
-      orders.map((_, at) => (isLost(at) ? 'pending' : 'paid')),
-    );
-    t.false(await shop.knowsRefund(orders[9]!, refunded));
-
-    await shop.nextDay();
-    await shop.service.app.bills.plan();
-    await shop.service.app.bills.sweep.once();
-
-    t.deepEqual(
-      await shop.states(orders),
-      orders.map(() => 'paid'),
-    );
-    t.true(await shop.knowsRefund(orders[9]!, refunded));
-    t.deepEqual(await shop.openDifferences(), []);
-    const healed = orders.filter((_, at) => isLost(at)).map((orderNo) => `paid_unknown_to_us ${orderNo} healed`);
-    t.deepEqual(await shop.differences(), [...healed, `refund_unknown_to_us ${orders[9]!} healed`].toSorted());
-    const exceptions = await shop.exceptions();
-    t.deepEqual(
-      exceptions.filter(({ kind }) => kind !== 'refund_elsewhere'),
-      [],
-    );
-    await sameAgain(t, shop);
-  });
 
 /** The same run once more changes nothing. */
 async function sameAgain(t: ExecutionContext, shop: BilledShop): Promise<void> {
@@ -63,8 +30,17 @@ const PLANTS: Readonly<Record<DifferenceKind, 'listed' | 'healed'>> = {
 };
 
 for (const payWay of PAY_WAYS)
-  test(`${payWay}: every kind of difference that is planted in a day is found, and nothing else`, async (t) => {
+  test(`${payWay}: after its bill a day of which three notices of ten are lost is right without a hand, every planted difference is found, and nothing else`, async (t) => {
     const shop = await billedShop(await startService(t), payWay);
+    const orders: string[] = [];
+    for (let at = 0; at < ORDERS; at += 1) orders.push(await shop.place());
+    for (const [at, orderNo] of orders.entries()) await (isLost(at) ? shop.payUntold(orderNo) : shop.pay(orderNo));
+    const refunded = await shop.refundElsewhere(orders[9]!);
+    t.deepEqual(
+      await shop.states(orders),
+      orders.map((_, at) => (isLost(at) ? 'pending' : 'paid')),
+    );
+    t.false(await shop.knowsRefund(orders[9]!, refunded));
     const right = [await shop.paid(), await shop.paid()];
     await shop.refunded(right[1]!);
     const planted: string[] = [];
@@ -82,9 +58,21 @@ for (const payWay of PAY_WAYS)
     await shop.service.app.bills.plan();
     await shop.service.app.bills.sweep.once();
 
-    t.deepEqual(await shop.differences(), planted.toSorted());
+    t.deepEqual(
+      await shop.states(orders),
+      orders.map(() => 'paid'),
+    );
+    t.true(await shop.knowsRefund(orders[9]!, refunded));
+    const healed = orders.filter((_, at) => isLost(at)).map((orderNo) => `paid_unknown_to_us ${orderNo} healed`);
+    healed.push(`refund_unknown_to_us ${orders[9]!} healed`);
+    t.deepEqual(await shop.differences(), [...healed, ...planted].toSorted());
     t.is((await shop.bill()).notOurs, 1);
     t.deepEqual(await shop.openDifferences(), planted.filter((line) => line.endsWith('listed')).toSorted());
+    const exceptions = await shop.exceptions();
+    t.deepEqual(
+      exceptions.filter(({ orderNo, kind }) => orders.includes(orderNo) && kind !== 'refund_elsewhere'),
+      [],
+    );
     t.deepEqual(
       (await shop.exceptions(twice)).map(({ kind }) => kind),
       [payWay === 'paypal' ? 'duplicate_payment' : 'double_paid'],

@@ -16,6 +16,20 @@ async function stage(t: ExecutionContext, options: ServiceOptions = {}) {
   return { service, shop };
 }
 
+const ends: (() => unknown)[] = [];
+test.after.always(async () => {
+  for (const end of ends.toReversed()) await end();
+});
+
+let common: ReturnType<typeof startService> | undefined;
+
+/** The stage of serial tests, which do not disturb each other: one service, and a shop whose token is new. */
+async function commonStage() {
+  const service = await (common ??= startService({ teardown: (end) => void ends.push(end) }));
+  await service.sim('/sim/notices', { payWay, enabled: false });
+  return { service, shop: await service.merchant() };
+}
+
 /** PayPal hears of no capture before `goOn`. */
 async function heldCapture(t: ExecutionContext) {
   const asked = Promise.withResolvers<void>();
@@ -56,7 +70,7 @@ async function after<T>(turns: number, work: () => Promise<T>): Promise<T> {
 
 test('C1 C2: return page, webhook, query and jobs at once capture once', async (t) => {
   const { service, shop } = await stage(t);
-  const orders = count(100, 20);
+  const orders = count(100, 12);
   // However slow the machine is, no capture outlives its lease.
   service.clock.stop();
   const seen = await inParallel(orders, 4, async (index) => {
@@ -94,7 +108,7 @@ test('C1 C2: return page, webhook, query and jobs at once capture once', async (
 
 test('C4: close against capture: never both taken and closed without giving back', async (t) => {
   const { service, shop } = await stage(t);
-  const races = count(100, 16);
+  const races = count(100, 10);
   const seen = await inParallel(races, 4, async (index) => {
     const orderNo = await placeOrder(shop, { payWay, amount: 10 });
     await service.sim('/sim/approve', { orderNo });
@@ -105,7 +119,7 @@ test('C4: close against capture: never both taken and closed without giving back
     t.true(closed.status === 200 || closed.body.code === 'order_already_paid', JSON.stringify(closed.body));
     return { orderNo, refusedAsPaid: closed.status === 409 };
   });
-  await runUntilQuiet(service, 4 * 86_400, 3 * 3600);
+  await runUntilQuiet(service, 4 * 86_400, 12 * 3600);
   const ledger = await ledgerOf(service);
   for (const { orderNo, refusedAsPaid } of seen) {
     t.is(await stateOf(service, orderNo), refusedAsPaid ? 'paid' : 'closed', orderNo);
@@ -129,7 +143,7 @@ test('C4: a close that comes while a capture is on its way answers closing, and 
   goOn();
   await back;
   await until('the capture was answered', async () => (await rowOf(service, orderNo)).captureState !== 'live');
-  await runUntilQuiet(service, 86_400, 1800);
+  await runUntilQuiet(service, 86_400, 3 * 3600);
   const row = await rowOf(service, orderNo);
   t.is(row.state, 'closed');
   const ledger = (await ledgerOf(service)).get(orderNo);
@@ -151,20 +165,8 @@ test('a payment that is placed again while its money is being taken is answered 
   await assertBooksBalance(t, service);
 });
 
-test('a payment that is placed again while PayPal reviews its capture is answered with the order', async (t) => {
-  const { service, shop } = await stage(t);
-  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-pending', times: 1 });
-  const order = { payWay, amount: '0.01', subject: 'approved at once', merchantOrderNo: 'once' };
-  for (const time of ['first', 'again']) {
-    const { status, body } = await shop.call('POST', '/api/v2/payment/pay', order);
-    t.deepEqual([status, body.data?.status], [201, 'pending'], `${time}: ${JSON.stringify(body)}`);
-  }
-  const [row] = await service.app.store.read((tx) => tx.orders.list({ merchantOrderNo: 'once' }));
-  t.like(row, { captureState: 'pending', captures: 1 });
-});
-
-test('C3: a capture that PayPal reviews does not expire; it is paid when the review ends', async (t) => {
-  const { service, shop } = await stage(t);
+test.serial('C3: a capture that PayPal reviews does not expire; it is paid when the review ends', async (t) => {
+  const { service, shop } = await commonStage();
   const orderNo = await placeOrder(shop, { payWay, amount: 10, expireSeconds: 120 });
   await service.sim('/sim/approve', { orderNo });
   await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-pending', times: 1 });
@@ -184,27 +186,30 @@ test('C3: a capture that PayPal reviews does not expire; it is paid when the rev
   await assertBooksBalance(t, service);
 });
 
-test('C3: closing an order whose capture is reviewed answers closing; the money goes back when it comes', async (t) => {
-  const { service, shop } = await stage(t);
-  const orderNo = await placeOrder(shop, { payWay, amount: 10 });
-  await service.sim('/sim/approve', { orderNo });
-  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-pending', times: 1 });
-  await comeBack(service, orderNo);
-  const closed = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
-  t.is(closed.status, 200);
-  t.is(closed.body.data.status, 'closing');
-  service.clock.advance(1800);
-  await service.app.sweep.once();
-  t.is(await stateOf(service, orderNo), 'closing', 'it waits for the review');
-  await runUntilQuiet(service, 2 * 86_400, 1800);
-  t.is(await stateOf(service, orderNo), 'closed');
-  const ledger = (await ledgerOf(service)).get(orderNo);
-  t.deepEqual([ledger?.paid, ledger?.refunded], [1000, 1000]);
-  await assertBooksBalance(t, service);
-});
+test.serial(
+  'C3: closing an order whose capture is reviewed answers closing; the money goes back when it comes',
+  async (t) => {
+    const { service, shop } = await commonStage();
+    const orderNo = await placeOrder(shop, { payWay, amount: 10 });
+    await service.sim('/sim/approve', { orderNo });
+    await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-pending', times: 1 });
+    await comeBack(service, orderNo);
+    const closed = await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
+    t.is(closed.status, 200);
+    t.is(closed.body.data.status, 'closing');
+    service.clock.advance(1800);
+    await service.app.sweep.once();
+    t.is(await stateOf(service, orderNo), 'closing', 'it waits for the review');
+    await runUntilQuiet(service, 2 * 86_400, 3 * 3600);
+    t.is(await stateOf(service, orderNo), 'closed');
+    const ledger = (await ledgerOf(service)).get(orderNo);
+    t.deepEqual([ledger?.paid, ledger?.refunded], [1000, 1000]);
+    await assertBooksBalance(t, service);
+  },
+);
 
-test('C4: what is approved at its expiry is captured, unless a close was asked for', async (t) => {
-  const { service, shop } = await stage(t);
+test.serial('C4: what is approved at its expiry is captured, unless a close was asked for', async (t) => {
+  const { service, shop } = await commonStage();
   const [kept, given] = [
     await placeOrder(shop, { payWay, amount: 10, expireSeconds: 120 }),
     await placeOrder(shop, { payWay, amount: 10, expireSeconds: 120 }),
@@ -226,15 +231,27 @@ test('C4: what is approved at its expiry is captured, unless a close was asked f
   await assertBooksBalance(t, service);
 });
 
-test('a capture that PayPal declines for good takes nothing and is not tried again', async (t) => {
-  const { service, shop } = await stage(t);
+test.serial('a capture that PayPal declines for good takes nothing and is not tried again', async (t) => {
+  const { service, shop } = await commonStage();
   const orderNo = await placeOrder(shop, { payWay, amount: 10 });
   await service.sim('/sim/approve', { orderNo });
-  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-declined', probability: 1 });
+  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-declined', probability: 1, orderNo });
   await comeBack(service, orderNo);
-  await runUntilQuiet(service, 4 * 3600, 600);
+  await runUntilQuiet(service, 4 * 3600, 1800);
   t.like(await rowOf(service, orderNo), { state: 'closed', captures: 1, paid: 0n });
   await assertBooksBalance(t, service);
+});
+
+test.serial('a payment that is placed again while PayPal reviews its capture is answered with the order', async (t) => {
+  const { service, shop } = await commonStage();
+  await service.sim('/sim/faults', { payWay, call: 'capture', fault: 'capture-pending', times: 1 });
+  const order = { payWay, amount: '0.01', subject: 'approved at once', merchantOrderNo: 'once' };
+  for (const time of ['first', 'again']) {
+    const { status, body } = await shop.call('POST', '/api/v2/payment/pay', order);
+    t.deepEqual([status, body.data?.status], [201, 'pending'], `${time}: ${JSON.stringify(body)}`);
+  }
+  const [row] = await service.app.store.read((tx) => tx.orders.list({ merchantOrderNo: 'once' }));
+  t.like(row, { captureState: 'pending', captures: 1 });
 });
 
 test('a refusal that says nothing for certain is not tried again at every look', async (t) => {
@@ -255,9 +272,9 @@ test('a refusal that says nothing for certain is not tried again at every look',
   await service.sim('/sim/notices', { payWay, enabled: false });
   const orderNo = await placeOrder(shop, { payWay, amount: 10, expireSeconds: 7200 });
   await service.sim('/sim/approve', { orderNo });
-  const looks = 240;
+  const looks = 60;
   for (let look = 0; look < looks; look += 1) {
-    service.clock.advance(15);
+    service.clock.advance(60);
     await service.app.sweep.once();
   }
   t.true(tries > 0, 'it was tried');

@@ -18,16 +18,32 @@ const ADMIN = { owner: 'any', actor: 'admin:test' } as const;
 
 const ABOUT_REFUNDS = /^(REFUND|PAYMENT\.(REFUND|CAPTURE\.REFUNDED))/;
 
+const ends: (() => unknown)[] = [];
+test.after.always(async () => {
+  for (const end of ends.toReversed()) await end();
+});
+
+async function stage(on: Pick<ExecutionContext, 'teardown'>) {
+  const service = await startService(on);
+  return { service, logIn: (await firstAdmin(service)).logIn };
+}
+
+let common: ReturnType<typeof stage> | undefined;
+
+/** The service of all tests that leave their books in balance: they run one after the other, each with an order of its own. */
+const commonOne = () => (common ??= stage({ teardown: (end) => void ends.push(end) }));
+
 /** A refund that succeeded, was told as done, and whose later messages are handed on one by one. */
-async function refunded(t: ExecutionContext, payWay: 'wechat' | 'paypal') {
-  const service = await startService(t);
+async function refunded(t: ExecutionContext, payWay: 'wechat' | 'paypal', at = commonOne()) {
+  const { service, logIn } = await at;
   const shop = await service.merchant();
-  const admin = await firstAdmin(service);
+  const admin = await logIn();
+  await service.sim('/sim/notices', { payWay, enabled: true });
   const orderNo = await payOrder(service, shop, { payWay, amount: 10 });
   await service.sim('/sim/notices', { payWay, enabled: false });
   const { body } = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4 });
   const refundNo: string = body.data.refundNo;
-  await runUntilQuiet(service, 600, 60);
+  await runUntilQuiet(service, 600, 200);
   const told = async () => {
     const all = await service.deliveries(orderNo);
     return all.filter(({ event }) => ABOUT_REFUNDS.test(event));
@@ -65,7 +81,7 @@ async function refunded(t: ExecutionContext, payWay: 'wechat' | 'paypal') {
     resolve: (action: RefundAction, which = refundNo) =>
       admin.call('POST', `/api/v1/refunds/${which}/resolve`, { action, reason: 'The bank sent it back' }),
     async state() {
-      await runUntilQuiet(service, 600, 60);
+      await runUntilQuiet(service, 600, 200);
       const { app } = service;
       const refund = await app.store.read((tx) => tx.refunds.find({ refundNo }));
       const open = await app.store.read((tx) => tx.exceptions.list({ orderNo, state: 'open' }));
@@ -75,19 +91,22 @@ async function refunded(t: ExecutionContext, payWay: 'wechat' | 'paypal') {
 }
 
 for (const payWay of ['wechat', 'paypal'] as const) {
-  test(`${payWay}: a refund that came back after it was done is listed, and older news does not hide it`, async (t) => {
-    const on = await refunded(t, payWay);
-    t.deepEqual(await on.state(), ['succeeded']);
-    await on.hand(await on.becomes('failed'));
-    t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
-    await on.hand(on.done);
-    t.deepEqual(await on.state(), ['abnormal', 'refund_reversed'], 'that it was done once is no news');
-    t.is((await on.resolve('failed_at_channel')).status, 200);
-    t.deepEqual(await on.state(), ['failed']);
-    await assertBooksBalance(t, on.service);
-  });
+  test.serial(
+    `${payWay}: a refund that came back after it was done is listed, and older news does not hide it`,
+    async (t) => {
+      const on = await refunded(t, payWay);
+      t.deepEqual(await on.state(), ['succeeded']);
+      await on.hand(await on.becomes('failed'));
+      t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
+      await on.hand(on.done);
+      t.deepEqual(await on.state(), ['abnormal', 'refund_reversed'], 'that it was done once is no news');
+      t.is((await on.resolve('failed_at_channel')).status, 200);
+      t.deepEqual(await on.state(), ['failed']);
+      await assertBooksBalance(t, on.service);
+    },
+  );
 
-  test(`${payWay}: a refund that came back and is done after all ends what was listed`, async (t) => {
+  test.serial(`${payWay}: a refund that came back and is done after all ends what was listed`, async (t) => {
     const on = await refunded(t, payWay);
     await on.hand(await on.becomes('failed'));
     t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
@@ -96,7 +115,7 @@ for (const payWay of ['wechat', 'paypal'] as const) {
     await assertBooksBalance(t, on.service);
   });
 
-  test(`${payWay}: a refund that a person called failed, and that was done, is done`, async (t) => {
+  test.serial(`${payWay}: a refund that a person called failed, and that was done, is done`, async (t) => {
     const on = await refunded(t, payWay);
     await on.hand(await on.becomes('failed'));
     await on.state();
@@ -110,7 +129,7 @@ for (const payWay of ['wechat', 'paypal'] as const) {
 }
 
 for (const payWay of ['wechat', 'paypal'] as const) {
-  test(`${payWay}: that a refund came back is no news after it was done after all`, async (t) => {
+  test.serial(`${payWay}: that a refund came back is no news after it was done after all`, async (t) => {
     const on = await refunded(t, payWay);
     const back = await on.becomes('failed');
     await on.hand(await on.becomes('succeeded'));
@@ -119,43 +138,49 @@ for (const payWay of ['wechat', 'paypal'] as const) {
     await assertBooksBalance(t, on.service);
   });
 
-  test(`${payWay}: a refund that a person gave by another way, and that is done after all, is listed`, async (t) => {
-    const on = await refunded(t, payWay);
-    const back = await on.becomes('failed');
-    await on.hand(back);
-    await on.state();
-    t.is((await on.resolve('paid_elsewhere')).status, 200);
-    await on.hand(on.done);
-    t.deepEqual(await on.state(), ['succeeded'], 'that it was done once is no news');
-    await on.hand(await on.becomes('succeeded'));
-    t.deepEqual(await on.state(), ['succeeded', 'refund_elsewhere']);
-    const { body } = await on.admin.call('GET', `/api/v1/orders/${on.orderNo}/explain`);
-    t.like(body.data.refunds[0], { situation: 'paid_twice' });
-    t.true(body.data.refunds[0].reason.includes('The bank sent it back'), body.data.refunds[0].reason);
-    const [listed] = body.data.exceptions;
-    const seen = { action: 'acknowledge', reason: 'The payer sent it back' };
-    t.is((await on.admin.call('POST', `/api/v1/exceptions/${listed.id}/resolve`, seen)).status, 200);
-    t.deepEqual(await on.state(), ['succeeded']);
-    await assertBooksBalance(t, on.service);
-  });
+  test.serial(
+    `${payWay}: a refund that a person gave by another way, and that is done after all, is listed`,
+    async (t) => {
+      const on = await refunded(t, payWay);
+      const back = await on.becomes('failed');
+      await on.hand(back);
+      await on.state();
+      t.is((await on.resolve('paid_elsewhere')).status, 200);
+      await on.hand(on.done);
+      t.deepEqual(await on.state(), ['succeeded'], 'that it was done once is no news');
+      await on.hand(await on.becomes('succeeded'));
+      t.deepEqual(await on.state(), ['succeeded', 'refund_elsewhere']);
+      const { body } = await on.admin.call('GET', `/api/v1/orders/${on.orderNo}/explain`);
+      t.like(body.data.refunds[0], { situation: 'paid_twice' });
+      t.true(body.data.refunds[0].reason.includes('The bank sent it back'), body.data.refunds[0].reason);
+      const [listed] = body.data.exceptions;
+      const seen = { action: 'acknowledge', reason: 'The payer sent it back' };
+      t.is((await on.admin.call('POST', `/api/v1/exceptions/${listed.id}/resolve`, seen)).status, 200);
+      t.deepEqual(await on.state(), ['succeeded']);
+      await assertBooksBalance(t, on.service);
+    },
+  );
 
-  test(`${payWay}: a refund of the portal is booked with its message, unless it came back before that`, async (t) => {
-    const on = await refunded(t, payWay);
-    const { theirs, message } = await on.portal(2);
-    const back = await on.becomes('failed', theirs);
-    await on.hand(back);
-    await on.hand(message);
-    t.deepEqual(await on.foreign(), [], 'the older message is not believed');
-    const other = await on.portal(3);
-    await on.hand(other.message);
-    const [known] = await on.foreign();
-    t.like(known, { state: 'succeeded', amount: 300n, elsewhere: true });
-    t.deepEqual(await on.state(), ['succeeded', 'refund_elsewhere']);
-    await assertBooksBalance(t, on.service);
-  });
+  test.serial(
+    `${payWay}: a refund of the portal is booked with its message, unless it came back before that`,
+    async (t) => {
+      const on = await refunded(t, payWay);
+      const { theirs, message } = await on.portal(2);
+      const back = await on.becomes('failed', theirs);
+      await on.hand(back);
+      await on.hand(message);
+      t.deepEqual(await on.foreign(), [], 'the older message is not believed');
+      const other = await on.portal(3);
+      await on.hand(other.message);
+      const [known] = await on.foreign();
+      t.like(known, { state: 'succeeded', amount: 300n, elsewhere: true });
+      t.deepEqual(await on.state(), ['succeeded', 'refund_elsewhere']);
+      await assertBooksBalance(t, on.service);
+    },
+  );
 }
 
-test('wechat: an answer from before the news does not count, and the channel is asked again', async (t) => {
+test.serial('wechat: an answer from before the news does not count, and the channel is asked again', async (t) => {
   const on = await refunded(t, 'wechat');
   const { ports } = on.service.app;
   const failed = { kind: 'failed', code: 'CLOSED', reason: 'closed' } as const;
@@ -176,8 +201,8 @@ test('wechat: an answer from before the news does not count, and the channel is 
   await assertBooksBalance(t, on.service);
 });
 
-test('wechat: what is heard while a question is answered counts more than the answer', async (t) => {
-  const on = await refunded(t, 'wechat');
+test.serial('wechat: what is heard while a question is answered counts more than the answer', async (t) => {
+  const on = await refunded(t, 'wechat', stage(t));
   const { store, ports } = on.service.app;
   await on.hand(await on.becomes('failed'));
   await on.hand(await on.becomes('succeeded'));
@@ -200,7 +225,7 @@ test('wechat: what is heard while a question is answered counts more than the an
   t.deepEqual(await on.state(), ['abnormal', 'refund_reversed'], 'the answer is older');
 });
 
-test('wechat: a person ends a refund only as it was when the channel was asked', async (t) => {
+test.serial('wechat: a person ends a refund only as it was when the channel was asked', async (t) => {
   const on = await refunded(t, 'wechat');
   await on.hand(await on.becomes('failed'));
   t.deepEqual(await on.state(), ['abnormal', 'refund_reversed']);
@@ -224,8 +249,8 @@ function asking({ app: { ports } }: Service, queryRefund: () => Promise<RefundOu
   return { ...ports, channels: { ...ports.channels, forOrder } };
 }
 
-test('paypal: news of a refund that was done is not lost when PayPal cannot be asked about it', async (t) => {
-  const on = await refunded(t, 'paypal');
+test.serial('paypal: news of a refund that was done is not lost when PayPal cannot be asked about it', async (t) => {
+  const on = await refunded(t, 'paypal', stage(t));
   const news = await on.becomes('failed');
   await on.service.sim('/sim/faults', { payWay: 'paypal', call: 'refund-query', fault: '502', times: 1 });
   await on.hand(news);
@@ -236,32 +261,35 @@ test('paypal: news of a refund that was done is not lost when PayPal cannot be a
 });
 
 for (const payWay of ['wechat', 'paypal'] as const)
-  test(`${payWay}: a refund of the portal that came back is listed, holds its sum, and a person ends it`, async (t) => {
-    const on = await refunded(t, payWay);
-    const { service, admin, orderNo } = on;
-    const { theirs, message } = await on.portal(2);
-    await on.hand(message);
-    const [known] = await on.foreign();
-    t.like(known, { state: 'succeeded', amount: 200n });
-    await on.hand(await on.becomes('failed', theirs));
-    await runUntilQuiet(service, 600, 60);
-    const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
-    t.deepEqual([order?.refunded, order?.refunding], [400n, 200n]);
-    t.true((await on.state()).includes('refund_reversed'));
-    const again = await admin.call('POST', `/api/v1/refunds/${known!.refundNo}/retry`);
-    t.is(again.body.code, 'refund_not_retryable', 'nobody here made it');
-    const told = JSON.stringify((await admin.call('GET', `/api/v1/orders/${orderNo}/explain`)).body);
-    t.true(told.includes(`payctl refund resolve ${known!.refundNo}`), told);
-    t.false(told.includes(`payctl refund retry ${known!.refundNo}`), 'what is refused is not advised');
-    const released = await on.resolve('release', known!.refundNo);
-    t.is(released.body.code, 'refund_not_released', 'that the channel does not know our number says nothing');
-    t.is((await on.resolve('failed_at_channel', known!.refundNo)).status, 200);
-    t.deepEqual(await on.state(), ['succeeded']);
-    await assertBooksBalance(t, service);
-  });
+  test.serial(
+    `${payWay}: a refund of the portal that came back is listed, holds its sum, and a person ends it`,
+    async (t) => {
+      const on = await refunded(t, payWay);
+      const { service, admin, orderNo } = on;
+      const { theirs, message } = await on.portal(2);
+      await on.hand(message);
+      const [known] = await on.foreign();
+      t.like(known, { state: 'succeeded', amount: 200n });
+      await on.hand(await on.becomes('failed', theirs));
+      await runUntilQuiet(service, 600, 200);
+      const order = await service.app.store.read((tx) => tx.orders.find({ orderNo }));
+      t.deepEqual([order?.refunded, order?.refunding], [400n, 200n]);
+      t.true((await on.state()).includes('refund_reversed'));
+      const again = await admin.call('POST', `/api/v1/refunds/${known!.refundNo}/retry`);
+      t.is(again.body.code, 'refund_not_retryable', 'nobody here made it');
+      const told = JSON.stringify((await admin.call('GET', `/api/v1/orders/${orderNo}/explain`)).body);
+      t.true(told.includes(`payctl refund resolve ${known!.refundNo}`), told);
+      t.false(told.includes(`payctl refund retry ${known!.refundNo}`), 'what is refused is not advised');
+      const released = await on.resolve('release', known!.refundNo);
+      t.is(released.body.code, 'refund_not_released', 'that the channel does not know our number says nothing');
+      t.is((await on.resolve('failed_at_channel', known!.refundNo)).status, 200);
+      t.deepEqual(await on.state(), ['succeeded']);
+      await assertBooksBalance(t, service);
+    },
+  );
 
-test('paypal: a refund of the portal that is done is not called failed', async (t) => {
-  const on = await refunded(t, 'paypal');
+test.serial('paypal: a refund of the portal that is done is not called failed', async (t) => {
+  const on = await refunded(t, 'paypal', stage(t));
   const { theirs, message } = await on.portal(2);
   await on.hand(message);
   const [known] = await on.foreign();

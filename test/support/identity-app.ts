@@ -9,7 +9,7 @@ import { listen } from '../../server/http/server.ts';
 import { consoleAppRow } from '../../server/identity/api-app-row.ts';
 import { createIdentity, type Identity } from '../../server/identity/identity.ts';
 import { createFirstAdmin } from '../../server/identity/offline.ts';
-import { createPasswords } from '../../server/identity/passwords.ts';
+import { createPasswords, type Passwords } from '../../server/identity/passwords.ts';
 import { scopes } from '../../server/identity/scopes.ts';
 import { testAppRows } from '../../server/identity/test-apps.ts';
 import { endpoint } from '../../server/http/endpoint.ts';
@@ -47,6 +47,8 @@ export interface IdentityAppOptions {
   perApp?: number;
   logger?: Logger;
   trustedProxies?: number;
+  /** Makes the hasher of an instance; the service's own unless told otherwise. */
+  passwords?: () => Passwords;
 }
 
 /** A running service that knows who somebody is, and nothing else. */
@@ -101,7 +103,7 @@ export async function identityApp(
     server: { publicUrl, trustedProxies: options.trustedProxies ?? 0, adminNetworks: [], corsOrigins: [] },
     rateLimit,
   };
-  const passwords = createPasswords();
+  const passwords = (options.passwords ?? createPasswords)();
   const auditKeys = auditKeysOf(store);
   const parts = { config, store, queries: identityQueries, counts, auditKeys, sealing: testSealing, now, passwords };
   const identity = createIdentity(parts);
@@ -139,7 +141,7 @@ export async function twoInstances(
   options: IdentityAppOptions = {},
 ): Promise<[IdentityApp, IdentityApp]> {
   const one = await identityApp(t, { ...options, on });
-  const passwords = createPasswords();
+  const passwords = (options.passwords ?? createPasswords)();
   const ports = { store: on.store, passwords, audit: one.identity.audit, now: () => new Date() };
   await createFirstAdmin(ports, { kind: 'offline', name: 'tester@test' }, alice);
   return [one, await identityApp(t, { ...options, on })];

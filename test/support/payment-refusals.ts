@@ -107,7 +107,12 @@ export const PAY_REFUSALS: readonly Refusal[] = [
     when: 'when the channel stays silent, with the number of the order that may be there',
     status: 504,
     code: 'channel_outcome_unknown',
-    request: async () => ({ ...order, amount: 0.06 }),
+    request: async ({ service }) => {
+      // The connection breaks after a moment instead of the simulator's eight seconds: both leave the outcome unknown.
+      const silence = { fault: 'commit-then-timeout', hangUpMs: 100, times: 1 };
+      await service.sim('/sim/faults', { payWay: 'alipay', call: 'create', ...silence });
+      return order;
+    },
   },
   {
     when: 'when the answer of the channel is not genuine',

@@ -68,10 +68,13 @@ async function setUp() {
 type Fire = Awaited<ReturnType<typeof stage>>['fire'];
 
 /**
- * Deals what is bad in the same way wherever it is sent: in a short run every operation has a third, and so every piece is sent to a
- * third of the operations; in a long run all of it.
+ * Deals what is bad in the same way wherever it is sent, since one reader and one contract refuse it everywhere: in a short run every
+ * operation has one piece of so many, at least one, and the pieces go round the operations; in a long run all of it.
  */
-const dealt = (turn: number, piece: number): boolean => (turn + piece) % count(1, 3) === 0;
+function dealt<Piece>(pieces: readonly Piece[], turn: number, oneOf = 6): Piece[] {
+  const share = count(1, Math.min(oneOf, pieces.length));
+  return pieces.filter((_, piece) => (turn + piece) % share === 0);
+}
 
 /** Fires all and asserts that each is refused with a stable code and that nothing was written. */
 async function refuseAll(
@@ -118,13 +121,14 @@ const withJson = (routes: readonly Route[]) =>
 
 test.serial('bodies that are none, media types, depth and size, at every operation that takes JSON', async (t) => {
   const { service, fire } = await stage();
-  const shots = withJson(await allRoutes()).flatMap((route, turn): Shot[] =>
-    [
+  const shots = withJson(await allRoutes()).flatMap((route, turn) => {
+    const pieces: Shot[] = [
       ...Object.entries(BAD_BODIES).map(([note, body]) => ({ route, path: filled(route), body, note })),
       ...BAD_TYPES.map((type) => ({ route, path: filled(route), body: '{}', type, note: type })),
       { route, path: filled(route), body: '{}', headers: { 'content-encoding': 'gzip' }, note: 'compressed' },
-    ].filter((_, piece) => dealt(turn, piece)),
-  );
+    ];
+    return dealt(pieces, turn);
+  });
   await refuseAll(t, service, fire, shots, [400, 413, 415]);
   t.log(`${shots.length} requests: 4xx, nothing written`);
 });
@@ -147,25 +151,28 @@ test.serial('a member that no body has, at every operation that takes JSON', asy
 
 test.serial('every member of every body with every value that its contract refuses', async (t) => {
   const { service, fire } = await stage();
+  let turn = 0;
   const shots = withJson(await allRoutes()).flatMap((route) =>
-    membersOf(route.contract.body).flatMap((member) =>
-      BAD_VALUES.filter((_, index) => (index + member.length) % count(1, 3) === 0).flatMap((value): Shot[] => {
-        const body = objectText({ [member]: value });
-        if (!isRefused(route, body)) return [];
-        return [{ route, path: filled(route), body, note: `${member}: ${value.slice(0, 40)}` }];
-      }),
-    ),
+    membersOf(route.contract.body).flatMap((member) => {
+      const bodyOf = (value: string) => objectText({ [member]: value });
+      const refused = BAD_VALUES.filter((value) => isRefused(route, bodyOf(value)));
+      return dealt(refused, turn++, 8).map((value): Shot => {
+        return { route, path: filled(route), body: bodyOf(value), note: `${member}: ${value.slice(0, 40)}` };
+      });
+    }),
   );
   await refuseAll(t, service, fire, shots, [400]);
   t.log(`${shots.length} requests: 4xx, nothing written`);
 });
 
+/** Whether a contract accepts a value of a parameter; no request carries a NUL as far as that. */
+const isTaken = ({ contract }: Route, name: string, value: string): boolean =>
+  !value.includes('\u0000') &&
+  (contract.query!.shape[name] as { safeParse(v: string): { success: boolean } }).safeParse(value).success;
+
 test.serial('query parameters: unknown ones, doubled ones, and every value that the contract refuses', async (t) => {
   const { service, fire } = await stage();
-  const isTaken = (route: Route, name: string, value: string) =>
-    !value.includes('\u0000') &&
-    (route.contract.query!.shape[name] as { safeParse(v: string): { success: boolean } }).safeParse(value).success;
-  // The operations that refuse the same of a parameter take turns with it, so that every value is sent to the first, and a third to each other one.
+  // The operations that refuse the same of a parameter take turns with it, so that every value is sent to the first, and some to each other one.
   const met = new Map<string, number>();
   const turnOf = (name: string, refused: readonly string[]): number => {
     const same = JSON.stringify([name, refused]);
@@ -175,23 +182,20 @@ test.serial('query parameters: unknown ones, doubled ones, and every value that 
   };
   const shots = (await allRoutes())
     .filter(({ path }) => path.startsWith('/api/') && path !== '/api/v1/login')
-    .flatMap((route): Shot[] => {
+    .flatMap((route, place): Shot[] => {
       const names = Object.keys(route.contract.query?.shape ?? {});
       const at = (query: string, note = query): Shot => {
         const body = route.contract.body && route.method !== 'GET' ? '{}' : undefined;
         return { route, path: `${filled(route)}?${query}`, body, note };
       };
       return [
-        at('limti=5'),
-        at('__proto__=1'),
-        at('a%00=1'),
-        ...names.flatMap((name) => [at(`${name}=1&${name}=1`), at(`${name}[$ne]=1`)]),
+        ...dealt([at('limti=5'), at('__proto__=1'), at('a%00=1')], place),
+        ...names.flatMap((name, index) => dealt([at(`${name}=1&${name}=1`), at(`${name}[$ne]=1`)], place + index)),
         ...names.flatMap((name) => {
           const refused = BAD_QUERIES.filter((value) => !isTaken(route, name, value));
           const turn = turnOf(name, refused);
-          return refused
-            .filter((_, piece) => turn === 0 || dealt(turn, piece))
-            .map((value) => at(`${name}=${encodeURIComponent(value)}`, name));
+          const sent = turn === 0 ? refused : dealt(refused, turn, 8);
+          return sent.map((value) => at(`${name}=${encodeURIComponent(value)}`, name));
         }),
       ];
     });
@@ -201,6 +205,7 @@ test.serial('query parameters: unknown ones, doubled ones, and every value that 
 
 test.serial('query parameters that a contract accepts never break an operation', async (t) => {
   const { service, fire } = await stage();
+  let turn = 0;
   const shots = (await allRoutes())
     // A stream of events never ends by itself.
     .filter(({ method, contract }) => method === 'GET' && !('text/event-stream' in (contract.answers?.[200] ?? {})))
@@ -218,9 +223,12 @@ test.serial('query parameters that a contract accepts never break an operation',
         '0.01',
       ];
       return Object.keys(route.contract.query?.shape ?? {}).flatMap((name) =>
-        values
-          .filter((_, index) => (index + name.length) % count(1, 3) === 0)
-          .map((value) => ({ route, path: `${filled(route)}?${name}=${encodeURIComponent(value)}`, note: name })),
+        // What operations of the API refuse was sent above.
+        dealt(
+          values.filter((value) => !route.path.startsWith('/api/') || isTaken(route, name, value)),
+          turn++,
+          3,
+        ).map((value) => ({ route, path: `${filled(route)}?${name}=${encodeURIComponent(value)}`, note: name })),
       );
     });
   const { audit_log: _before, ...before } = await fingerprints(service);
@@ -243,10 +251,10 @@ test.serial('ids that are none, at every path that has one', async (t) => {
   const shots = (await allRoutes())
     .filter(({ path }) => path.includes('{') && !path.startsWith('/docs'))
     .flatMap((route, turn) =>
-      BAD_IDS.filter((_, piece) => dealt(turn, piece)).flatMap((id): Shot[] => {
+      dealt(BAD_IDS, turn).map((id): Shot => {
         const path = route.path.replaceAll(/\{\w+\}/g, id);
         const body = route.contract.body && route.method !== 'GET' ? '{}' : undefined;
-        return [{ route, path, body, note: id }];
+        return { route, path, body, note: id };
       }),
     );
   await refuseAll(t, service, fire, shots, [400, 404]);
@@ -259,28 +267,31 @@ test.serial('amounts that are none: pay and refund, as merchant and as administr
   const routes = await allRoutes();
   const find = (method: string, path: string) => routes.find((one) => one.method === method && one.path === path)!;
   const order = { subject: '"x"', orderType: '"goods"' };
-  const shots = BAD_AMOUNTS.flatMap((amount): Shot[] => [
-    ...['/api/v2/payment/pay', '/api/v1/console/payment/pay'].flatMap((path) =>
-      ['alipay', 'wechat', 'paypal'].map((payWay) => ({
+  const shots = BAD_AMOUNTS.flatMap((amount, turn) => {
+    const ways: Shot[] = [
+      ...['/api/v2/payment/pay', '/api/v1/console/payment/pay'].flatMap((path) =>
+        ['alipay', 'wechat', 'paypal'].map((payWay) => ({
+          route: find('POST', path),
+          path,
+          body: objectText({ ...order, payWay: `"${payWay}"`, amount }),
+          note: `${payWay} ${amount}`,
+        })),
+      ),
+      ...['/api/v2/payment/refund', '/api/v1/console/payment/refund'].map((path) => ({
         route: find('POST', path),
         path,
-        body: objectText({ ...order, payWay: `"${payWay}"`, amount }),
-        note: `${payWay} ${amount}`,
+        body: objectText({ orderNo: `"${orderNo}"`, refundAmount: amount }),
+        note: amount,
       })),
-    ),
-    ...['/api/v2/payment/refund', '/api/v1/console/payment/refund'].map((path) => ({
-      route: find('POST', path),
-      path,
-      body: objectText({ orderNo: `"${orderNo}"`, refundAmount: amount }),
-      note: amount,
-    })),
-    {
-      route: find('POST', '/api/v1/orders/{orderNo}/refunds'),
-      path: `/api/v1/orders/${orderNo}/refunds`,
-      body: objectText({ refundAmount: amount }),
-      note: amount,
-    },
-  ]);
+      {
+        route: find('POST', '/api/v1/orders/{orderNo}/refunds'),
+        path: `/api/v1/orders/${orderNo}/refunds`,
+        body: objectText({ refundAmount: amount }),
+        note: amount,
+      },
+    ];
+    return dealt(ways, turn, 3);
+  });
   // Currencies have their own decimals.
   for (const [currency, amount] of [
     ['JPY', '1.5'],

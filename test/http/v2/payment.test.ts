@@ -81,11 +81,13 @@ test.serial('a refusal of the channel names what its support asks for', async (t
 
 test.serial('a silent channel leaves an order whose number is told', async (t) => {
   const { shop } = await openMarket(file);
-  const answer = await shop.call('POST', '/api/v2/payment/pay', { ...coffee, amount: 0.06 });
+  const silence = { fault: 'commit-then-timeout', hangUpMs: 100, times: 1 };
+  await service.sim('/sim/faults', { payWay: 'alipay', call: 'create', ...silence });
+  const answer = await shop.call('POST', '/api/v2/payment/pay', coffee);
   refused(t, answer, 504, 'channel_outcome_unknown');
   t.true(answer.body.retryable);
   t.like((await admin('GET', `/api/v1/orders/${answer.body.orderNo}`)).body.data, {
-    amountMinor: 6,
+    amountMinor: 1250,
     status: 'created',
   });
 });

@@ -170,7 +170,9 @@ test.serial('an offer that the channel declines is refused', async (t) => {
 });
 
 test.serial('an offer about which the channel stays silent is 504 with its number', async (t) => {
-  const { shop } = await sells({ priceMinor: 6n });
+  const { shop } = await buys();
+  const silence = { fault: 'commit-then-timeout', hangUpMs: 100, times: 1 };
+  await service.sim('/sim/faults', { payWay: 'wechat', call: 'create', ...silence });
   const answer = await callSkill(shop, { resource: 'weather' });
   refused(t, answer, 504, 'channel_outcome_unknown');
   t.regex(answer.body.orderNo, /^X/);
