@@ -7,7 +7,7 @@ import { messagesIn, reading } from '../support/reading.ts';
 import { type Merchant, startService, until } from '../support/service.ts';
 import { startWorkers, type Workers } from '../support/workers.ts';
 
-const LANES = 3;
+const LANES = 2;
 
 /** A service of two workers over the database of another one that only makes applications. */
 async function open(t: Parameters<typeof startService>[0], env: Record<string, string> = {}) {
@@ -57,7 +57,7 @@ function load(shop: Merchant, { url }: Workers, subject: string): Load {
 
 /** A pair of workers in its three ages: as they start, when one is killed, and when all are replaced and then stopped. */
 test('two workers serve one address, one that is killed and all that are replaced lose nothing, and SIGTERM answers those who were let in', async (t) => {
-  const drainSeconds = 2;
+  const drainSeconds = 1;
   const opened = await open(t, { PAY_SERVER_DRAIN_SECONDS: String(drainSeconds) });
   const { token } = await firstAdmin(opened.service);
   await serveTogether(t, opened, token);
