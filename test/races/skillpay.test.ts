@@ -7,7 +7,7 @@ import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { startReplica } from '../support/replica.ts';
 import { freePort } from '../support/free-port.ts';
-import { startService, until, type Answer, type Service } from '../support/service.ts';
+import { startService, until, type Answer, type Merchant, type Service } from '../support/service.ts';
 import { addSkill, callSkill, offerSkill, paidSkill, redeemAt, withNewToken } from '../support/skillpay.ts';
 
 const open = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', PAY_OAUTH_TOKEN_TTL_SECONDS: '86400' };
@@ -31,6 +31,33 @@ async function upstream(t: ExecutionContext, delayMs = 20): Promise<Upstream> {
   return { url: `${url}/run`, calls };
 }
 
+interface Pair {
+  service: Service;
+  /** Another replica on the same database. */
+  twin: Service;
+  shop: Merchant;
+}
+
+let opened: Promise<Pair> | undefined;
+const ends: (() => unknown)[] = [];
+
+/** Two replicas for all tests that need both; each has skills of its own. */
+function pair(): Promise<Pair> {
+  return (opened ??= openPair());
+}
+
+async function openPair(): Promise<Pair> {
+  const own = { teardown: (end: () => unknown) => void ends.push(end) };
+  const service = await startService(own, { env: open });
+  const { databaseUrl: url, simulator, clock } = service;
+  const twin = await startService(own, { env: open, url, simulator, now: clock.now });
+  return { service, twin, shop: await service.merchant() };
+}
+
+test.after.always('the replicas end', async () => {
+  for (const end of ends.toReversed()) await end();
+});
+
 const rowOf = (service: Service, orderNo: string) => service.app.store.read((tx) => tx.skillOrders.find({ orderNo }));
 
 /** Repeats as a patient caller does: 409 and 503 mean "ask again". */
@@ -50,19 +77,17 @@ async function assertFulfilledOnce(t: ExecutionContext, service: Service, orderN
   t.is(events, 1);
 }
 
-test.serial('G13: 100 paid repeats at once, at two replicas: one execution, one row, one content', async (t) => {
-  const { url, calls } = await upstream(t, 100);
-  const service = await startService(t, { env: open });
-  const twin = await startService(t, { env: open, url: service.databaseUrl, simulator: service.simulator });
-  const shop = await service.merchant();
+test.serial('G13: many paid repeats at once, at two replicas: one execution, one row, one content', async (t) => {
+  const { url, calls } = await upstream(t, 50);
+  const { service, twin, shop } = await pair();
   const resource = { handler: 'http', url } as const;
-  await addSkill(service, { resource });
-  await addSkill(service, { code: 'abroad', currency: 'USD', payWays: ['paypal'], resource });
+  await addSkill(service, { code: 'repeated', resource });
+  await addSkill(service, { code: 'repeated-abroad', currency: 'USD', payWays: ['paypal'], resource });
   for (const payWay of ['wechat', 'alipay', 'paypal'] as const) {
-    const code = payWay === 'paypal' ? 'abroad' : 'weather';
+    const code = payWay === 'paypal' ? 'repeated-abroad' : 'repeated';
     const outTradeNo = await paidSkill(service, shop, { resource: code, payWay });
     const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, index) =>
+      Array.from({ length: count(100, 16) }, (_, index) =>
         untilAnswered(() => redeemAt(index % 2 ? service.url : twin.url, shop, outTradeNo)),
       ),
     );
@@ -92,34 +117,52 @@ test.serial('work that is done is not claimed again, by a repeat that saw it run
   await assertFulfilledOnce(t, service, outTradeNo);
 });
 
-test.serial('G13: kill -9 at every step of the work: done once after the restart', async (t) => {
+test.serial('G13: kill -9 at every step of the work and of a first call: done once after the restart', async (t) => {
   const { url, calls } = await upstream(t);
   const service = await startService(t, { env: open });
   const shop = await service.merchant();
   await addSkill(service, { resource: { handler: 'http', url } });
-  for (const [crashAt, executions] of [
+  const works: { dies: string; executions: number; outTradeNo: string }[] = [];
+  for (const [dies, executions] of [
     ['fulfil.claimed', 1],
     ['fulfil.worked', 2],
     ['fulfil.kept', 1],
-  ] as const) {
-    const outTradeNo = await paidSkill(service, shop);
-    const victim = await startReplica(t, {
-      environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
-      simulatorUrl: service.simulator.url,
-      port: await freePort(),
-      crashAt,
-      sweepEveryMs: 600_000,
-    });
-    await redeemAt(victim.url, shop, outTradeNo).catch(() => {});
-    t.is(await victim.ended, 'SIGKILL', crashAt);
-    if (crashAt === 'fulfil.claimed') {
-      const refund = await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo });
-      t.is(refund.body.code, 'fulfilment_in_progress', 'the lease outlives its maker');
-    }
-    service.clock.advance(31);
-    await service.app.sweep.once();
+  ] as const)
+    works.push({ dies, executions, outTradeNo: await paidSkill(service, shop) });
+  const victim = await startReplica(t, {
+    environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
+    simulatorUrl: service.simulator.url,
+    port: await freePort(),
+    requestsDie: true,
+    sweepEveryMs: 3_600_000,
+  });
+  const at = (to: string, body: unknown, headers: Record<string, string>) =>
+    shop.callAt(to, 'POST', '/api/v2/skillpay/resource', body, headers);
+  const first = (to: string, key: string, headers: Record<string, string> = {}) =>
+    at(to, { resource: 'weather', input: { city: 'Paris' } }, { 'idempotency-key': key, ...headers });
+  for (const { dies, outTradeNo } of works)
+    await t.throwsAsync(
+      at(victim.url, undefined, { 'x-out-trade-no': outTradeNo, 'x-dies-at': dies }),
+      undefined,
+      dies,
+    );
+  const steps = ['place.intent', 'place.asked', 'place.settled'];
+  for (const dies of steps) await t.throwsAsync(first(victim.url, dies, { 'x-dies-at': dies }), undefined, dies);
+  t.is(await victim.kill(), 'SIGKILL');
+
+  const refund = await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo: works[0]!.outTradeNo });
+  t.is(refund.body.code, 'fulfilment_in_progress', 'the lease outlives its maker');
+  service.clock.advance(31);
+  for (const dies of steps) {
+    const again = await first(service.url, dies);
+    t.is(again.status, 402, `${dies}: ${JSON.stringify(again.body)}`);
+    t.truthy(again.body.data.qrCode, dies);
+  }
+  t.is(await service.app.store.read((tx) => tx.orders.count({})), works.length + steps.length);
+  await service.app.sweep.once();
+  for (const { dies, executions, outTradeNo } of works) {
     await assertFulfilledOnce(t, service, outTradeNo);
-    t.is(calls.get(outTradeNo), executions, crashAt);
+    t.is(calls.get(outTradeNo), executions, dies);
     const answer = await callSkill(shop, undefined, outTradeNo);
     t.is(answer.body.data.content, `${outTradeNo} execution ${executions}`);
     t.true(answer.body.data.alreadyFulfilled);
@@ -143,66 +186,63 @@ async function stuckUpstream(t: ExecutionContext) {
   return { url, begun: begun.promise, letGo: () => gate.resolve() };
 }
 
-test.serial('a result that comes after its lease is dropped when another claim came first', async (t) => {
-  const { url, begun, letGo } = await stuckUpstream(t);
-  const service = await startService(t, { env: open });
-  const shop = await service.merchant();
-  await addSkill(service, { resource: { handler: 'http', url } });
-  const outTradeNo = await paidSkill(service, shop);
-  const slow = callSkill(shop, undefined, outTradeNo);
-  await begun;
-  service.clock.advance(31);
-  const second = await callSkill(shop, undefined, outTradeNo);
-  t.is(second.body.data.content, 'execution 2');
-  letGo();
-  t.is((await slow).body.data.content, 'execution 2');
-  await service.app.skillpay.idle();
-  await assertFulfilledOnce(t, service, outTradeNo);
-  t.like(await rowOf(service, outTradeNo), { fencing: 2, content: 'execution 2' });
-});
-
-for (const refundAmount of [undefined, 0.1])
-  test.serial(
-    `a result that comes after its lease is dropped when ${refundAmount ?? 'all the money'} went back first`,
-    async (t) => {
+test.serial(
+  'a result that comes after its lease is dropped when another claim or money that went back came first',
+  async (t) => {
+    const service = await startService(t, { env: open });
+    const shop = await service.merchant();
+    const begin = async (code: string) => {
       const { url, begun, letGo } = await stuckUpstream(t);
-      const service = await startService(t, { env: open });
-      const shop = await service.merchant();
-      await addSkill(service, { resource: { handler: 'http', url } });
-      const outTradeNo = await paidSkill(service, shop);
+      await addSkill(service, { code, resource: { handler: 'http', url } });
+      const outTradeNo = await paidSkill(service, shop, { resource: code });
       const slow = callSkill(shop, undefined, outTradeNo);
-      const refund = () => shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo, refundAmount });
       await begun;
+      return { outTradeNo, slow, letGo };
+    };
+
+    const { outTradeNo, slow, letGo } = await begin('claimed-again');
+    service.clock.advance(31);
+    const second = await callSkill(shop, undefined, outTradeNo);
+    t.is(second.body.data.content, 'execution 2');
+    letGo();
+    t.is((await slow).body.data.content, 'execution 2');
+    await service.app.skillpay.idle();
+    await assertFulfilledOnce(t, service, outTradeNo);
+    t.like(await rowOf(service, outTradeNo), { fencing: 2, content: 'execution 2' });
+
+    for (const refundAmount of [undefined, 0.1]) {
+      const late = await begin(refundAmount ? 'part-refunded' : 'refunded');
+      const { outTradeNo: refunded } = late;
+      const refund = () => shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo: refunded, refundAmount });
       t.is((await refund()).status, 409);
       service.clock.advance(31);
       t.is((await refund()).status, 200);
-      letGo();
-      t.is((await slow).status, 410);
+      late.letGo();
+      t.is((await late.slow).status, 410);
       await service.app.skillpay.idle();
-      t.like(await rowOf(service, outTradeNo), { fulfilment: 'none', content: null });
+      t.like(await rowOf(service, refunded), { fulfilment: 'none', content: null });
       await service.app.sweep.once();
-      t.is((await callSkill(shop, undefined, outTradeNo)).status, 410);
-      await assertBooksBalance(t, service);
-    },
-  );
+      t.is((await callSkill(shop, undefined, refunded)).status, 410);
+    }
+    await assertBooksBalance(t, service);
+  },
+);
 
-for (const refundAmount of [undefined, 0.1])
-  test.serial(
-    `work whose maker died, and for which ${refundAmount ?? 'all the money'} went back, is not looked at for ever`,
-    async (t) => {
-      const service = await startService(t, { env: open });
-      const shop = await service.merchant();
-      await addSkill(service);
-      const outTradeNo = await paidSkill(service, shop);
-      const { store } = service.app;
-      t.is((await claimWork({ store, now: service.clock.now }, outTradeNo)).kind, 'claimed');
-      service.clock.advance(31);
-      t.is((await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo, refundAmount })).status, 200);
-      await service.app.sweep.once();
-      t.like(await rowOf(service, outTradeNo), { fulfilment: 'none', nextAttemptAt: null, leasedUntil: null });
-      await assertBooksBalance(t, service);
-    },
-  );
+test.serial('work whose maker died, and for which money went back, is not looked at for ever', async (t) => {
+  const service = await startService(t, { env: open });
+  const shop = await service.merchant();
+  await addSkill(service);
+  const { store } = service.app;
+  for (const refundAmount of [undefined, 0.1]) {
+    const outTradeNo = await paidSkill(service, shop);
+    t.is((await claimWork({ store, now: service.clock.now }, outTradeNo)).kind, 'claimed');
+    service.clock.advance(31);
+    t.is((await shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo, refundAmount })).status, 200);
+    await service.app.sweep.once();
+    t.like(await rowOf(service, outTradeNo), { fulfilment: 'none', nextAttemptAt: null, leasedUntil: null });
+  }
+  await assertBooksBalance(t, service);
+});
 
 test.serial('work that is put to rest while its refund fails is owed again', async (t) => {
   const service = await startService(t, { env: open });
@@ -236,15 +276,14 @@ test.serial('work that is put to rest while its refund fails is owed again', asy
   t.truthy((await rowOf(service, outTradeNo))?.nextAttemptAt, 'a person is told, or the work goes on');
 });
 
-test.serial('a lost 402: calls with the same key make one order, at two replicas, also after a death', async (t) => {
-  const service = await startService(t, { env: open });
-  const twin = await startService(t, { env: open, url: service.databaseUrl, simulator: service.simulator });
-  const shop = await service.merchant();
-  await addSkill(service);
-  const body = { resource: 'weather', input: { city: 'Paris' } };
+test.serial('a lost 402: calls with the same key make one order, at two replicas', async (t) => {
+  const { service, twin, shop } = await pair();
+  await addSkill(service, { code: 'lost' });
+  const before = await service.app.store.read((tx) => tx.orders.count({}));
+  const body = { resource: 'lost', input: { city: 'Paris' } };
   const call = (at: string, key: string) =>
     shop.callAt(at, 'POST', '/api/v2/skillpay/resource', body, { 'idempotency-key': key });
-  await inParallel(count(50, 10), 4, async (index) => {
+  await inParallel(count(50, 6), 4, async (index) => {
     const answers = await Promise.all(
       Array.from({ length: 5 }, (_, nth) =>
         untilAnswered(() => call(nth % 2 ? service.url : twin.url, `key-${index}`)),
@@ -255,43 +294,24 @@ test.serial('a lost 402: calls with the same key make one order, at two replicas
     t.is(new Set(answers.map(({ body: { data } }) => data.paymentCode)).size, 1);
     t.truthy(answers.at(-1)?.body.data.qrCode);
   });
-  t.is(await service.app.store.read((tx) => tx.orders.count({})), count(50, 10));
-  for (const crashAt of ['place.intent', 'place.asked', 'place.settled']) {
-    const before = await service.app.store.read((tx) => tx.orders.count({}));
-    const victim = await startReplica(t, {
-      environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
-      simulatorUrl: service.simulator.url,
-      port: await freePort(),
-      crashAt,
-      sweepEveryMs: 600_000,
-    });
-    await call(victim.url, crashAt).catch(() => {});
-    t.is(await victim.ended, 'SIGKILL', crashAt);
-    service.clock.advance(31);
-    const again = await call(service.url, crashAt);
-    t.is(again.status, 402, JSON.stringify(again.body));
-    t.truthy(again.body.data.qrCode);
-    t.is(await service.app.store.read((tx) => tx.orders.count({})), before + 1);
-  }
+  t.is(await service.app.store.read((tx) => tx.orders.count({})), before + count(50, 6));
 });
 
 test.serial('G13: fulfilment against refund: never content and money back both', async (t) => {
   const { url } = await upstream(t, 5);
-  const service = await startService(t, { env: open });
-  const twin = await startService(t, { env: open, url: service.databaseUrl, simulator: service.simulator });
-  const shop = await service.merchant();
-  await addSkill(service, { resource: { handler: 'http', url }, refundAfterFulfilment: false });
-  await addSkill(service, { code: 'still', refundAfterFulfilment: false });
-  await addSkill(service, { code: 'abroad', currency: 'USD', payWays: ['paypal'], refundAfterFulfilment: false });
-  const races = count(200, 30);
+  const { service, twin, shop } = await pair();
+  await addSkill(service, { code: 'firm', resource: { handler: 'http', url }, refundAfterFulfilment: false });
+  await addSkill(service, { code: 'firm-still', refundAfterFulfilment: false });
+  await addSkill(service, { code: 'firm-abroad', currency: 'USD', payWays: ['paypal'], refundAfterFulfilment: false });
+  const races = count(200, 20);
   const seen = { content: 0, refund: 0, neither: 0 };
   const numbers = await inParallel(races, 4, (index) =>
     paidSkill(
       service,
       shop,
       index % 3 === 2
-        ? { resource: 'abroad' }
-        : { resource: index % 2 ? 'weather' : 'still', payWay: index % 3 ? 'wechat' : 'alipay' },
+        ? { resource: 'firm-abroad' }
+        : { resource: index % 2 ? 'firm' : 'firm-still', payWay: index % 3 ? 'wechat' : 'alipay' },
     ),
   );
   await inParallel(races, 3, async (index) => {
@@ -302,8 +322,11 @@ test.serial('G13: fulfilment against refund: never content and money back both',
         ? shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo })
         : shop.call('POST', '/api/v2/payment/refund', { orderNo: outTradeNo, refundAmount: 0.5 });
     // The redeeming call asks more before its claim; starts of different lengths let either one win.
-    const start = new Promise((resolve) => setTimeout(resolve, (index % 8) * 2));
-    const both = index % 4 === 0 ? [refund(), start.then(redeem), redeem()] : [redeem(), start.then(refund), redeem()];
+    const start = new Promise<void>((resolve) => setTimeout(resolve, (index % 8) * 2 || 40));
+    // Every eighth refund has a start that is long enough on most machines: the repeats come later, all of them.
+    const late = (then: typeof redeem) => (index % 8 === 0 ? start.then(then) : then());
+    const both =
+      index % 4 === 0 ? [refund(), start.then(redeem), late(redeem)] : [redeem(), start.then(refund), redeem()];
     const answers = await Promise.all(both);
     const gaveContent = answers.some(({ status, body }) => status === 200 && body.data.content !== undefined);
     const gaveMoney = answers.some(({ status, body }) => status === 200 && body.data.refundNo !== undefined);
@@ -326,23 +349,26 @@ test.serial(
   'delivery against the refund of a part, where refunds after delivery are allowed: before it none is delivered',
   async (t) => {
     const { url } = await upstream(t, 5);
-    const service = await startService(t, { env: open });
-    const twin = await startService(t, { env: open, url: service.databaseUrl, simulator: service.simulator });
-    const shop = await service.merchant();
-    await addSkill(service, { resource: { handler: 'http', url } });
-    await addSkill(service, { code: 'still' });
-    const races = count(200, 30);
+    const { service, twin, shop } = await pair();
+    await addSkill(service, { code: 'mild', resource: { handler: 'http', url } });
+    await addSkill(service, { code: 'mild-still' });
+    const races = count(200, 20);
     const seen = { refundFirst: 0, contentFirst: 0, refused: 0 };
     const numbers = await inParallel(races, 4, (index) =>
-      paidSkill(service, shop, { resource: index % 2 ? 'weather' : 'still', payWay: index % 3 ? 'wechat' : 'alipay' }),
+      paidSkill(service, shop, {
+        resource: index % 2 ? 'mild' : 'mild-still',
+        payWay: index % 3 ? 'wechat' : 'alipay',
+      }),
     );
     await inParallel(races, 3, async (index) => {
       const outTradeNo = numbers[index]!;
       const redeem = () => redeemAt(index % 2 ? service.url : twin.url, shop, outTradeNo);
       const refund = () => shop.call('POST', '/api/v2/skillpay/refund', { outTradeNo, refundAmount: 0.49 });
-      const start = new Promise((resolve) => setTimeout(resolve, (index % 8) * 2));
+      const start = new Promise<void>((resolve) => setTimeout(resolve, (index % 8) * 2 || 40));
+      // Every eighth refund has a start that is long enough on most machines: the repeats come later, all of them.
+      const late = (then: typeof redeem) => (index % 8 === 0 ? start.then(then) : then());
       const both =
-        index % 4 === 0 ? [refund(), start.then(redeem), redeem()] : [redeem(), start.then(refund), redeem()];
+        index % 4 === 0 ? [refund(), start.then(redeem), late(redeem)] : [redeem(), start.then(refund), redeem()];
       const answers = await Promise.all(both);
       const back = answers.some(({ status, body }) => status === 200 && body.data.refundNo !== undefined);
       const row = await rowOf(service, outTradeNo);
@@ -370,7 +396,7 @@ test.serial('payments that meet the repeat and the expiry: paid means content, c
   const service = await startService(t, { env: open });
   const shop = await service.merchant();
   await addSkill(service, { offerTtlSeconds: 120 });
-  const offers = await inParallel(count(40, 9), 3, (index) =>
+  const offers = await inParallel(count(40, 6), 3, (index) =>
     offerSkill(shop, { resource: 'weather', payWay: index % 2 ? 'wechat' : 'alipay' }),
   );
   service.clock.advance(181);

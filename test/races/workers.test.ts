@@ -1,4 +1,4 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { createServer } from 'node:net';
 import { firstAdmin } from '../support/admin.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
@@ -7,7 +7,7 @@ import { messagesIn, reading } from '../support/reading.ts';
 import { type Merchant, startService, until } from '../support/service.ts';
 import { startWorkers, type Workers } from '../support/workers.ts';
 
-const LANES = 6;
+const LANES = 2;
 
 /** A service of two workers over the database of another one that only makes applications. */
 async function open(t: Parameters<typeof startService>[0], env: Record<string, string> = {}) {
@@ -27,16 +27,16 @@ interface Load {
 }
 
 /** Asks for payments until it is stopped; what could not be told for certain is asked again under its key. */
-function load(shop: Merchant, { url }: Workers): Load {
+function load(shop: Merchant, { url }: Workers, subject: string): Load {
   const found: Load = { placed: [], failed: [], asked: 0, stop };
   let goesOn = true;
   const lanes = Array.from({ length: LANES }, async (_, lane) => {
-    for (let turn = 0; goesOn; turn += 1) await payOnce(`lane-${lane}-${turn}`);
+    for (let turn = 0; goesOn; turn += 1) await payOnce(`${subject}-${lane}-${turn}`);
   });
   return found;
 
   async function payOnce(key: string): Promise<void> {
-    const body = { subject: 'Tea', amount: 5, payWay: 'alipay' };
+    const body = { subject, amount: 5, payWay: 'alipay' };
     for (let tries = 0; goesOn || tries === 0; tries += 1) {
       found.asked += 1;
       try {
@@ -55,8 +55,21 @@ function load(shop: Merchant, { url }: Workers): Load {
   }
 }
 
-test('two workers serve one address, their figures are one, and each reports itself to who follows at one of them', async (t) => {
-  const { service, shop, workers } = await open(t);
+/** A pair of workers in its three ages: as they start, when one is killed, and when all are replaced and then stopped. */
+test('two workers serve one address, one that is killed and all that are replaced lose nothing, and SIGTERM answers those who were let in', async (t) => {
+  const drainSeconds = 1;
+  const opened = await open(t, { PAY_SERVER_DRAIN_SECONDS: String(drainSeconds) });
+  const { token } = await firstAdmin(opened.service);
+  await serveTogether(t, opened, token);
+  await replaceKilled(t, opened);
+  await replaceAll(t, opened);
+  await stopAll(t, opened, drainSeconds, token);
+});
+
+type Opened = Awaited<ReturnType<typeof open>>;
+
+/** They serve one address, their figures are one, and each reports itself to the reader who follows at one of them. */
+async function serveTogether(t: ExecutionContext, { shop, workers }: Opened, token: string): Promise<void> {
   t.is(new Set(workers.pids()).size, 2);
   const sent = 40;
   const placed = await inParallel(sent, 8, async (turn) =>
@@ -72,7 +85,6 @@ test('two workers serve one address, their figures are one, and each reports its
   };
   await until('all are counted', async () => (await counted()).requests === sent);
   t.regex((await counted()).text, /^jobs_last_look_timestamp_seconds \d/m);
-  const { token } = await firstAdmin(service);
   const live = await reading(workers, token, '/api/v1/live');
   const reported = (text: string) => messagesIn(text).findLast(({ data }) => data.replicas)?.data.replicas ?? [];
   const text = await live.until((one) => reported(one).length === 2);
@@ -86,39 +98,36 @@ test('two workers serve one address, their figures are one, and each reports its
     reported(text).map(({ worker }: { worker: number }) => worker),
     [1, 2],
   );
-  workers.signal('SIGTERM');
-  t.is((await workers.ended).code, 0);
-  await live.ended();
-  t.deepEqual(workers.pids(), []);
-});
+  await live.stop();
+}
 
-test('a worker that is killed is replaced, and nothing that it acknowledged is lost', async (t) => {
-  const { service, shop, workers } = await open(t);
-  const under = load(shop, workers);
-  await until('some payments', async () => under.placed.length > 20);
+/** A worker that is killed is replaced, and nothing that it acknowledged is lost. */
+async function replaceKilled(t: ExecutionContext, { service, shop, workers }: Opened): Promise<void> {
+  const under = load(shop, workers, 'Killed');
+  await until('some payments', async () => under.placed.length > 10);
   const [victim, other] = workers.pids() as [number, number];
   process.kill(victim, 'SIGKILL');
   await until('another worker', async () => workers.pids().length === 2 && !workers.pids().includes(victim));
   t.true(workers.pids().includes(other));
   const before = under.placed.length;
-  await until('more payments', async () => under.placed.length > before + 20);
+  await until('more payments', async () => under.placed.length > before + 10);
   await under.stop();
   t.log(`${under.asked} requests, ${under.placed.length} placed, ${under.failed.length} connections cut`);
   t.is(new Set(under.placed).size, under.placed.length);
   const kept = await service.app.store.read((tx) => tx.orders.list({ orderNo: under.placed }));
   t.is(kept.length, under.placed.length);
   t.is(workers.lines('a worker died').length, 1);
-});
+}
 
-test('SIGHUP replaces every worker while requests go on: none fails', async (t) => {
-  const { shop, workers } = await open(t);
+/** SIGHUP replaces every worker while requests go on: none fails. */
+async function replaceAll(t: ExecutionContext, { shop, workers }: Opened): Promise<void> {
   const old = workers.pids();
-  const under = load(shop, workers);
-  await until('some payments', async () => under.placed.length > 20);
+  const under = load(shop, workers, 'Replaced');
+  await until('some payments', async () => under.placed.length > 10);
   workers.signal('SIGHUP');
   await until('all are new', async () => workers.lines('all workers were replaced').length === 1);
   const before = under.placed.length;
-  await until('more payments', async () => under.placed.length > before + 20);
+  await until('more payments', async () => under.placed.length > before + 10);
   await under.stop();
   t.deepEqual(under.failed, []);
   t.is(workers.pids().length, 2);
@@ -127,13 +136,18 @@ test('SIGHUP replaces every worker while requests go on: none fails', async (t) 
     [],
   );
   t.log(`${under.asked} requests, ${under.placed.length} placed, none failed`);
-});
+}
 
-test('SIGTERM: whoever was let in is answered, then nobody is let in any more', async (t) => {
-  const drainSeconds = 2;
-  const { service, shop, workers } = await open(t, { PAY_SERVER_DRAIN_SECONDS: String(drainSeconds) });
-  const under = load(shop, workers);
-  await until('some payments', async () => under.placed.length > 20);
+/** SIGTERM: requests that were let in are answered, then none is let in any more, and a stream that is read ends. */
+async function stopAll(
+  t: ExecutionContext,
+  { service, shop, workers }: Opened,
+  drainSeconds: number,
+  token: string,
+): Promise<void> {
+  const live = await reading(workers, token, '/api/v1/live');
+  const under = load(shop, workers, 'Stopped');
+  await until('some payments', async () => under.placed.length > 10);
   const told = performance.now();
   workers.signal('SIGTERM');
   t.is((await workers.ended).code, 0);
@@ -146,12 +160,14 @@ test('SIGTERM: whoever was let in is answered, then nobody is let in any more', 
   const early = under.failed.filter(({ at }) => at < told + drainSeconds * 1000);
   t.deepEqual(early, [], 'while it drains everybody is answered');
   t.true(under.failed.length > 0);
-  const kept = await service.app.store.read((tx) => tx.orders.list({}));
+  const kept = await service.app.store.read((tx) => tx.orders.list({ subject: 'Stopped' }));
   t.deepEqual(kept.map(({ orderNo }) => orderNo).toSorted(), under.placed.toSorted(), 'what was done was answered');
-});
+  await live.ended();
+  t.deepEqual(workers.pids(), []);
+}
 
 test('what keeps workers from starting is told once, in the words of a service that is alone', async (t) => {
-  const { service } = await open(t);
+  const service = await startService(t);
   const taken = createServer();
   const port = await listenOnFreePort(taken);
   t.teardown(() => void taken.close());

@@ -1,6 +1,5 @@
 import type { ExecutionContext } from 'ava';
 import pg from 'pg';
-import { TIMEOUTS } from '../../server/db/orm.ts';
 import { requestTime, type RequestTime } from '../../server/db/pool.ts';
 
 interface Wait {
@@ -17,8 +16,8 @@ export interface Waits {
   onQuery(listen: () => void): void;
 }
 
-/** Watches how long each request of this process lets the database's pool wait, and what of that was in vain. */
-export function watchWaits(t: ExecutionContext): Waits {
+/** Watches how long each request of this process, whose service has these bounds, lets the database's pool wait, and what was in vain. */
+export function watchWaits(t: ExecutionContext, bounds: Record<'query' | 'connect', number>): Waits {
   const waits = new Map<RequestTime, Wait[]>();
   let listener = (): void => {};
   const note = <T>(most: number, given: number | undefined, work: Promise<T>): Promise<T> => {
@@ -38,10 +37,10 @@ export function watchWaits(t: ExecutionContext): Waits {
   pg.Client.prototype.query = function (this: pg.Client, ...words: Parameters<typeof query>) {
     if (Number.isFinite(requestTime()?.left())) listener();
     const [config] = words as unknown as [{ query_timeout?: number }];
-    return note(TIMEOUTS.query, config.query_timeout, Reflect.apply(query, this, words) as never);
+    return note(bounds.query, config.query_timeout, Reflect.apply(query, this, words) as never);
   } as never;
   pg.Pool.prototype.connect = function (this: pg.Pool) {
-    return note(TIMEOUTS.connect, requestTime()?.left(), Reflect.apply(connect, this, []) as never);
+    return note(bounds.connect, requestTime()?.left(), Reflect.apply(connect, this, []) as never);
   } as never;
   t.teardown(() => Object.assign(pg.Client.prototype, { query }) && Object.assign(pg.Pool.prototype, { connect }));
   return {
