@@ -1,10 +1,11 @@
 import test from 'ava';
 import type { Page } from 'playwright-core';
-import { fits, openBrowser, picture, watch } from '../support/browser.ts';
+import { browserOfFile, fits, picture, watch } from '../support/browser.ts';
 import { bootstrapAdmin, startService } from '../support/service.ts';
 
 const ends: (() => unknown)[] = [];
 const service = await startService({ teardown: (end) => void ends.push(end) });
+const openBrowser = await browserOfFile({ teardown: (end) => void ends.push(end) });
 test.after.always(async () => {
   for (const end of ends.toReversed()) await end();
 });

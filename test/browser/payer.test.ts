@@ -1,9 +1,10 @@
 import test from 'ava';
-import { fits, openBrowser, picture, watch } from '../support/browser.ts';
+import { browserOfFile, fits, picture, watch } from '../support/browser.ts';
 import { startService, type Service } from '../support/service.ts';
 
 const ends: (() => unknown)[] = [];
 const common = await startService({ teardown: (end) => void ends.push(end) });
+const openBrowser = await browserOfFile({ teardown: (end) => void ends.push(end) });
 test.after.always(async () => {
   for (const end of ends.toReversed()) await end();
 });

@@ -8,7 +8,7 @@ import { openDatabase } from '../../server/db/orm.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { runPayctl } from '../support/cli.ts';
 import { giveCoins } from '../support/coins.ts';
-import { copyOf, createDatabase, PATIENT } from '../support/database.ts';
+import { copyOf, createDatabase, layMigrated, PATIENT } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { enrol } from '../support/second-factor.ts';
 import { startService, testEnvironment, until, type Service } from '../support/service.ts';
@@ -243,6 +243,8 @@ test.serial('a backup of the embedded database is unpacked, proven and forgotten
     t.is(code, 0, `${line}\n${stderr}`);
     return stdout;
   };
+  mkdirSync(join(home, 'data'));
+  await layMigrated(join(home, 'data/pglite'));
   await done('bootstrap admin --username alice --password-file password --migrate');
   await done('server backup pay.tar.gz');
   const before = readdirSync(tmpdir()).filter((name) => name.startsWith('pay-restore-'));

@@ -4,11 +4,12 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { bundled } from '../support/built.ts';
 import { runPayctl, type Result } from '../support/cli.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { freePort } from '../support/free-port.ts';
 
-const bin = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
+const bin = await bundled(fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url)));
 
 /** Runs the service as its own process until `stop`; resolves when it is ready. */
 async function startService(

@@ -20,8 +20,11 @@ for (const command of leaves(program)) {
   test(`on a terminal everything is visible text: ${path}`, async (t) => {
     let printed = 0;
     const lines = examplesOf(command);
+    const open = lines.filter((line) => !ASKS_FOR_FORMAT.test(line));
     for (const line of lines) {
-      for (const format of ASKS_FOR_FORMAT.test(line) ? [undefined] : [undefined, ...FORMATS]) {
+      // Each example as it stands, and each format of the command: its examples take them in turn.
+      const formats = FORMATS.filter((_, at) => open[at % open.length] === line);
+      for (const format of [undefined, ...formats]) {
         const more = ['--color', 'never', '--debug', ...(format ? ['-o', format] : [])];
         const run = await runExample(t, line.replace(/ [|>].*/, ''), more, {
           terminal: 200,

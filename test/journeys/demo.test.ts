@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { globSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { migratedFile } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { createGuide, Disappointment } from './tour/guide.ts';
 import type { Report } from './tour/report.ts';
@@ -12,10 +13,20 @@ import type { Stage } from './tour/stage.ts';
 
 const demo = join(import.meta.dirname, 'demo.ts');
 
-/** Starts the tour with a folder of its own for everything temporary; with no other place for compiled code, that is there, too. */
-function start(tmp: string, compiled = ''): { child: ChildProcess; text: () => string } {
+/**
+ * Starts the tour with a folder of its own for everything temporary; with no other place for compiled code, that is there, too. The
+ * database is made already: cli/service.test.ts begins with an empty folder.
+ */
+async function start(tmp: string, compiled = ''): Promise<{ child: ChildProcess; text: () => string }> {
+  const backup = await migratedFile();
   const child = spawn(process.execPath, [demo], {
-    env: { ...process.env, TMPDIR: tmp, NODE_COMPILE_CACHE: compiled, FORCE_COLOR: '' },
+    env: {
+      ...process.env,
+      TMPDIR: tmp,
+      NODE_COMPILE_CACHE: compiled,
+      FORCE_COLOR: '',
+      PAY_TEST_DEMO_BACKUP: backup,
+    },
   });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
@@ -36,7 +47,7 @@ function processesIn(folder: string): string[] {
 
 test.serial('the tour shows every channel, exits 0 and leaves nothing behind', async (t) => {
   const tmp = temporaryFolder(t);
-  const { child, text } = start(tmp, process.env.NODE_COMPILE_CACHE);
+  const { child, text } = await start(tmp, process.env.NODE_COMPILE_CACHE);
   const [code] = await once(child, 'close');
   t.is(code, 0, text());
   for (const title of ['Alipay', 'WeChat Pay', 'PayPal', 'Pay per call', 'A revoked token is dead'])
@@ -50,7 +61,7 @@ test.serial('the tour shows every channel, exits 0 and leaves nothing behind', a
 
 test.serial('a tour that is interrupted says so, exits 1 and leaves nothing behind', async (t) => {
   const tmp = temporaryFolder(t);
-  const { child, text } = start(tmp);
+  const { child, text } = await start(tmp);
   child.stdout!.on('data', () => {
     if (text().includes('the service is ready')) child.kill('SIGINT');
   });

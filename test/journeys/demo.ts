@@ -12,7 +12,8 @@ const interrupted = new Promise<never>((_, reject) => {
 interrupted.catch(() => {});
 
 const report = createReport(process.stdout, process.env);
-const stage = await openStage('pay-demo-');
+// Tests of the tour begin with a database that is made already.
+const stage = await openStage('pay-demo-', {}, process.env['PAY_TEST_DEMO_BACKUP']);
 
 /** The whole tour; throws at the first step that disappoints. */
 async function tour(): Promise<void> {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { migratedFile } from '../support/database.ts';
 import { guideText } from '../support/guide-text.ts';
 import { isReady, openWithPayctl, runSamples } from './tour/samples.ts';
 
@@ -12,7 +13,8 @@ function commandsOf(slug: string): string[] {
 }
 
 test('the commands of the guides do what they say', async (t) => {
-  const stage = await openWithPayctl(t);
+  // The same bootstrap and start with an empty folder are in cli/service.test.ts.
+  const stage = await openWithPayctl(t, await migratedFile());
   const [bootstrap = '', ...integrate] = commandsOf('integrate');
   await runSamples(t, stage, [bootstrap]);
   await stage.start();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { loadConfig } from '../../config/load.ts';
 import { testSecrets } from '../../server/identity/test-apps.ts';
+import { migratedFile } from '../support/database.ts';
 import { isReady, openWithPayctl, runSamples } from './tour/samples.ts';
 import { openStage, type Stage } from './tour/stage.ts';
 
@@ -50,23 +51,19 @@ async function checkSection(t: ExecutionContext, stage: Stage, blocks: readonly 
   });
 }
 
-test.serial('the ten minutes do what they say', async (t) => {
-  const stage = await openWithPayctl(t);
+test.serial('the ten minutes and pay per call do what they say', async (t) => {
+  // The same bootstrap and start with an empty folder are in cli/service.test.ts.
+  const stage = await openWithPayctl(t, await migratedFile());
   const blocks = blocksOf('Ten-minute tutorial');
   const start = blocks.findIndex(({ text }) => text.includes('npm start'));
   t.is(start, 1);
   await checkSection(t, stage, blocks.slice(0, start));
   await stage.start();
   await isReady(stage);
-  await checkSection(t, stage, blocks.slice(start + 1));
-});
-
-test.serial('pay per call does what it says', async (t) => {
-  const stage = await openWithPayctl(t);
-  await stage.start();
-  await isReady(stage);
+  // Its reader needs nothing of the tutorial but a service that runs.
   const pick = /^pick\(\).*$/m.exec(readme)?.[0] ?? '';
   await checkSection(t, stage, [{ language: 'sh', text: pick }, ...blocksOf('Pay per call')]);
+  await checkSection(t, stage, blocks.slice(start + 1));
 });
 
 test('the test applications are those of the code', (t) => {

@@ -2,12 +2,15 @@ import test from 'ava';
 import { join } from 'node:path';
 import { PAY_WAYS } from '../../server/payments/channel.ts';
 import { assertBooksBalance } from '../support/books.ts';
+import { layMigrated } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 
 test('each channel on the embedded database: pay, query, refund and close with the jobs running; nothing waits for itself', async (t) => {
-  const service = await startService(t, { url: `pglite://${join(temporaryFolder(t), 'data')}` });
+  const folder = join(temporaryFolder(t), 'data');
+  await layMigrated(folder);
+  const service = await startService(t, { url: `pglite://${folder}` });
   await service.app.startJobs();
   const shop = await service.merchant();
   for (const payWay of PAY_WAYS) {

@@ -15,6 +15,20 @@ const args = [
   '--disable-sync',
 ];
 
+/** Starts one browser for the tests of a file, which takes a second of a processor; each is given a context of its own, with nothing of another in it. */
+export async function browserOfFile(
+  t: Pick<ExecutionContext, 'teardown'>,
+): Promise<(t: ExecutionContext, options?: BrowserContextOptions) => Promise<BrowserContext>> {
+  const browser = await chromium.launch({ executablePath, headless: true, args });
+  t.teardown(() => browser.close());
+  return async (one, options) => {
+    const context = await browser.newContext(options);
+    context.setDefaultTimeout(0);
+    one.teardown(() => context.close());
+    return context;
+  };
+}
+
 /** A browser with a profile of its own, which ends with the test. */
 export async function openBrowser(t: ExecutionContext, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const profile = await mkdtemp(join(tmpdir(), 'browser-'));

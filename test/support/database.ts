@@ -1,7 +1,8 @@
 import { MetadataDiscovery, MetadataStorage, Platform } from '@mikro-orm/core';
 import type { ExecutionContext } from 'ava';
+import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { openAsBlob, readFileSync } from 'node:fs';
+import { mkdirSync, openAsBlob, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { ENTITIES } from '../../server/db/entities/index.ts';
@@ -83,13 +84,24 @@ export async function embeddedDatabase(t: Pick<ExecutionContext, 'teardown'>): P
 
 /** An embedded database with its tables, which take it four seconds of a processor to make. */
 export async function migratedArchive(): Promise<Blob> {
+  return openAsBlob(await migratedFile());
+}
+
+/** The same as a file: a backup, for what runs in a process of its own. */
+export async function migratedFile(): Promise<string> {
   const folder = await keptFolder('embedded', async (made) => {
     const database = await openDatabase({ kind: 'pglite', url: 'memory://' });
     await migrate(database);
     await backup(database, join(made, 'data.tar.gz'));
     await database.close();
   });
-  return openAsBlob(join(folder, 'data.tar.gz'));
+  return join(folder, 'data.tar.gz');
+}
+
+/** Unpacks it into a folder that is not there yet, as a backup is restored. */
+export async function layMigrated(folder: string): Promise<void> {
+  mkdirSync(folder, { mode: 0o700 });
+  execFileSync('tar', ['-xzf', await migratedFile(), '-C', folder]);
 }
 
 /** Runs one statement; gives its rows. */

@@ -27,9 +27,9 @@ export async function runSamples(t: ExecutionContext, stage: Stage, samples: rea
   return stdout.split(`${END}\n`);
 }
 
-/** A stage where `npx payctl` is the checkout's own. */
-export async function openWithPayctl(t: ExecutionContext): Promise<Stage> {
-  const stage = await openStage('pay-readme-');
+/** A stage where `npx payctl` is the checkout's own; with a backup the database begins as that. */
+export async function openWithPayctl(t: ExecutionContext, backup?: string): Promise<Stage> {
+  const stage = await openStage('pay-readme-', {}, backup);
   t.teardown(() => stage.close());
   putPayctlOnPath(stage);
   return stage;

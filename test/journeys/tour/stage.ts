@@ -1,9 +1,11 @@
-import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { bundled } from '../../support/built.ts';
 import { freePort } from '../../support/free-port.ts';
 
 const payctlPath = join(import.meta.dirname, '../../../bin/payctl.ts');
@@ -30,9 +32,14 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-/** Makes the folder and chooses free ports; nothing runs yet. */
-export async function openStage(prefix: string, extra: Readonly<Record<string, string>> = {}): Promise<Stage> {
+/** Makes the folder and chooses free ports; nothing runs yet. With a backup the database begins as that: making one takes seconds. */
+export async function openStage(
+  prefix: string,
+  extra: Readonly<Record<string, string>> = {},
+  backup?: string,
+): Promise<Stage> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), prefix)));
+  if (backup) await restore(backup, join(folder, 'pglite'));
   const [port, simulatorPort] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}`;
   const simulatorUrl = `http://127.0.0.1:${simulatorPort}`;
@@ -54,9 +61,9 @@ export async function openStage(prefix: string, extra: Readonly<Record<string, s
     simulatorUrl,
     env,
     run,
-    payctl: (argv, stdin) => run(process.execPath, [payctlPath, ...argv], stdin),
+    payctl: async (argv, stdin) => run(process.execPath, [await bundled(payctlPath), ...argv], stdin),
     async start() {
-      const service = begin(process.execPath, [payctlPath, 'server', 'start']);
+      const service = begin(process.execPath, [await bundled(payctlPath), 'server', 'start']);
       service.stdin.end();
       await ready(service);
     },
@@ -66,6 +73,11 @@ export async function openStage(prefix: string, extra: Readonly<Record<string, s
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function restore(backup: string, folder: string): Promise<void> {
+  await mkdir(folder, { mode: 0o700 });
+  await promisify(execFile)('tar', ['-xzf', backup, '-C', folder]);
 }
 
 interface Ports {

@@ -1,7 +1,6 @@
-import { openDatabase } from '../../../server/db/orm.ts';
 import { dueEffectRows, dueOrders, dueQuestions, dueRefunds } from '../../../server/db/queries/due.ts';
 import type { DueRows } from '../../../server/db/queries/due-rows.ts';
-import { createStore, type ReadTx, type Store, type Tx } from '../../../server/db/store.ts';
+import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
 import { indexedStore, type IndexedStore, type Written } from '../memory/indexed-store.ts';
 import {
   type AnyRow,
@@ -11,7 +10,6 @@ import {
   type TableName,
   type TableRules,
 } from '../memory/tables.ts';
-import { migratedArchive } from '../../support/database.ts';
 
 /** Rows that can be due, by what is done about them. */
 export type DueKind = 'order' | 'refund' | 'question' | 'effect';
@@ -113,6 +111,12 @@ const SCHEDULE = `
 
 /** Opens a database like the embedded one of the service, in memory; it is emptied for each world. */
 export async function openPglite(): Promise<{ empty(): Promise<WorldDatabase>; close(): Promise<void> }> {
+  // Most threads run their worlds in memory, and need not load the programs of a database.
+  const [{ openDatabase }, { createStore }, { migratedArchive }] = await Promise.all([
+    import('../../../server/db/orm.ts'),
+    import('../../../server/db/store.ts'),
+    import('../../support/database.ts'),
+  ]);
   const database = await openDatabase({ kind: 'pglite', url: 'memory://', archive: await migratedArchive() });
   const store = createStore(database, () => {});
   const world: WorldDatabase = {

@@ -11,6 +11,19 @@ async function run(order: WorkOrder, threads = 1): Promise<SeedResult[]> {
   return results;
 }
 
+/** The first of these seeds that shows what is looked for: one is enough, and another only if a plan came out otherwise. */
+async function firstOf(
+  seeds: readonly number[],
+  order: Omit<WorkOrder, 'seeds'>,
+  shows: (result: SeedResult) => unknown,
+): Promise<SeedResult | undefined> {
+  for (const seed of seeds) {
+    const [result] = await run({ ...order, seeds: [seed] });
+    if (shows(result!)) return result;
+  }
+  return undefined;
+}
+
 test.serial('the same seeds make the same worlds in every thread, and nothing is wrong in them', async (t) => {
   const first = await run(SMALL);
   for (const { seed, wrong } of first) t.deepEqual(wrong, [], `seed ${seed}`);
@@ -36,9 +49,8 @@ test.serial('a world on the embedded database is the world in memory', async (t)
 test.serial(
   'a service whose every try of a refund is another refund is found out, and its short story is told again',
   async (t) => {
-    const order = { ...SMALL, seeds: [1, 2], orders: 25, planted: 'each try has its own number' } as const;
-    const found = await run(order, 2);
-    const { seed, wrong, shrunk } = found.find((one) => one.shrunk) ?? t.fail();
+    const order = { ...SMALL, orders: 25, planted: 'each try has its own number' } as const;
+    const { seed, wrong, shrunk } = (await firstOf([2, 1], order, (one) => one.shrunk)) ?? t.fail();
     t.regex(wrong.join('\n'), /happened \d+ times|gave back \d+, the channel \d+/);
     t.regex(shrunk!.wrong.join('\n'), /happened \d+ times|gave back \d+, the channel \d+/);
     t.true(shrunk!.acts <= 6, `${shrunk!.acts} acts`);
@@ -53,6 +65,7 @@ test.serial(
 );
 
 test.serial('a service that forgets Idempotency-Keys is found out by what clients were told', async (t) => {
-  const found = await run({ ...SMALL, seeds: [1, 3], orders: 40, planted: 'keys are forgotten', isShrunk: false }, 2);
-  t.regex(found.flatMap(({ wrong }) => wrong).join('\n'), /under key \S+ of \w+ became several/);
+  const order = { ...SMALL, orders: 40, planted: 'keys are forgotten', isShrunk: false } as const;
+  const several = /under key \S+ of \w+ became several/;
+  t.truthy(await firstOf([1, 3], order, ({ wrong }) => several.test(wrong.join('\n'))));
 });
