@@ -8,19 +8,18 @@ import {
   chmodSync,
   chownSync,
   cpSync,
-  existsSync,
   lchownSync,
   mkdtempSync,
   readdirSync,
   rmSync,
   statSync,
-  statfsSync,
   writeFileSync,
 } from 'node:fs';
 import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Client } from 'pg';
+import { roomInMemory } from './folder.ts';
 import { freePort } from './free-port.ts';
 
 interface Binaries {
@@ -36,23 +35,15 @@ interface Identity {
 
 const durable = process.argv.includes('--durable');
 const folder = mkdtempSync(join(tmpdir(), 'pay-test-postgres-'));
-const dataFolder = inMemory() ? mkdtempSync('/dev/shm/pay-test-postgres-') : folder;
+const onDisk = durable || process.argv.includes('--on-disk');
+const memory = onDisk ? undefined : roomInMemory();
+const dataFolder = memory ? mkdtempSync(join(memory, 'pay-test-postgres-')) : folder;
 const primary = join(dataFolder, 'data');
 process.once('exit', () => {
   for (const each of [folder, dataFolder]) rmSync(each, { recursive: true, force: true });
 });
 // A terminal's Ctrl-C reaches everybody; the end of standard input is what counts.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.stdin.destroy());
-
-/**
- * Whether data that nobody has to find again may be kept in memory. Each test makes a database of a thousand files and drops it; on a
- * disk the search for free inodes alone takes a tenth of the processors.
- */
-function inMemory(): boolean {
-  if (durable || process.argv.includes('--on-disk') || !existsSync('/dev/shm')) return false;
-  const { bavail, bsize } = statfsSync('/dev/shm');
-  return bavail * bsize > 8 * 2 ** 30;
-}
 
 /** PostgreSQL refuses to run as root; `nobody` exists everywhere and owns nothing. */
 function identity(): Identity {

@@ -2,14 +2,15 @@
 // `npm run test:long [-- --share 0.25]`: one real PostgreSQL, then AVA, then a line with the sums.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { chooseChanged } from './changed.ts';
 import { costTable, watchCost, writeCost } from './cost.ts';
+import { roomInMemory } from './folder.ts';
 import { startPostgres, type TestPostgres } from './postgres.ts';
 import { recordRun } from './recorded.ts';
 import { breakSilence } from './silence.ts';
@@ -101,6 +102,22 @@ function count(line: string, sums: Sums): void {
   if (failed) sums.failed += Number(failed[1]);
 }
 
+/** A run that was killed has left its folder, and would fill the memory with it. */
+function removeLeft(room: string): void {
+  for (const folder of globSync(join(room, 'pay-test-kept-*'))) {
+    const [, pid] = /-kept-(\d+)-/.exec(folder) ?? [];
+    if (pid && !existsSync(`/proc/${pid}`)) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Everybody may make files in it, also the user as whom PostgreSQL runs. */
+function openFolder(folder: string): string {
+  mkdirSync(folder);
+  chmodSync(dirname(folder), 0o755);
+  chmodSync(folder, 0o1777);
+  return folder;
+}
+
 async function main(): Promise<Sums> {
   const chromium = findChromium();
   const all = chooseFiles(chromium);
@@ -113,7 +130,10 @@ async function main(): Promise<Sums> {
   }
   let server: TestPostgres | undefined;
   // More than a hundred processes load the whole service: files that each of them would make are kept for the next.
-  const kept = mkdtempSync(join(tmpdir(), 'pay-test-kept-'));
+  const room = process.env.TMPDIR ? undefined : roomInMemory();
+  if (room) removeLeft(room);
+  const kept = mkdtempSync(join(room ?? tmpdir(), `pay-test-kept-${process.pid}-`));
+  if (room) process.env.TMPDIR = openFolder(join(kept, 'tmp'));
   const compiled = { NODE_COMPILE_CACHE: join(kept, 'compiled'), ...process.env };
   const env: NodeJS.ProcessEnv = { ...compiled, PAY_TEST_KEPT: kept, FORCE_COLOR: '0' };
   try {
