@@ -63,10 +63,11 @@ for (const faults of GROUPS)
           const salt = lane + STATEMENT_FAULTS.indexOf(fault) + turn;
           // In a short run a deed has one channel in each group, and is watched once there: to watch it is as dear as a fault.
           const channel = isLong ? salt : turn + GROUPS.indexOf(faults);
-          const statements = (isLong ? undefined : learned.get(deed)) ?? (await statementsOf(deed, channel));
+          const watch = () => statementsOf(deed, channel);
+          const statements = (isLong ? undefined : learned.get(deed)) ?? (await watch());
           learned.set(deed, statements);
           for (const n of chosen(statements, salt, turn, fault))
-            await meetFault(stage, { deed, turn: channel, n, fault }, own);
+            await meetFault(stage, { deed, turn: channel, n, fault }, own, watch);
         }
       await assertAllEnded(t, stage, own);
     });

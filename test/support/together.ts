@@ -65,9 +65,12 @@ type Implementation = (...given: unknown[]) => unknown;
 
 const running = new AsyncLocalStorage<string>();
 
-/** Which of the files that share the process runs; undefined where one has it for itself. */
+/** AVA loads it, and the others are loaded beside it. */
+let loadedByAva: string | undefined;
+
+/** Which of the files that share the process runs or is loaded; undefined where one has it for itself. */
 export function currentFile(): string | undefined {
-  return running.getStore();
+  return running.getStore() ?? loadedByAva;
 }
 
 /** Tests of a file that run at once, of all that AVA starts: hundreds would starve each other on a slow machine. */
@@ -129,6 +132,7 @@ class Declared {
 /** Lets test files share the process of the one that AVA is about to load. */
 export async function loadBeside(last: string, files: readonly string[]): Promise<void> {
   const { default: test } = await import('ava');
+  loadedByAva = last;
   const declared = new Declared();
   const tests = new Map<string, unknown>();
   let before: Turn | undefined;
