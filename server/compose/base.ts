@@ -10,6 +10,7 @@ import { createFullness } from '../db/fullness.ts';
 import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
 import { LocalError } from '../errors.ts';
 import { NEW_TIP } from '../identity/audit.ts';
+import { createPasswords, type Passwords } from '../identity/passwords.ts';
 import { createLogger } from '../http/logger.ts';
 import { outsideTrace } from '../tracing.ts';
 import { beginWork } from '../work.ts';
@@ -37,6 +38,8 @@ export interface Overrides {
   liveTimes?: BoardTimes;
   /** For how long figures of the database are told again (ms). */
   figuresEveryMs?: number;
+  /** Makes and checks hashes that cost less than the service's own. */
+  passwords?: Passwords;
 }
 
 /** What every part is assembled over: configuration, database, clock and log. */
@@ -58,6 +61,7 @@ export interface Base {
   log: Ports['log'];
   metrics: Metrics;
   figures: ServiceFigures;
+  passwords: Passwords;
   figuresEveryMs: number | undefined;
   checkpoint: Ports['checkpoint'];
   patience: Patience;
@@ -126,6 +130,7 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     metrics,
     figures,
     figuresEveryMs: overrides.figuresEveryMs,
+    passwords: overrides.passwords ?? createPasswords(),
     checkpoint: overrides.checkpoint ?? (() => {}),
     patience: { ...PATIENCE, ...overrides.patience },
     worker: overrides.worker ?? null,

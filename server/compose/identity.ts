@@ -28,11 +28,12 @@ export interface ComposedIdentity extends Identity {
 }
 
 /** Assembles identity. */
-export function composeIdentity({ config, store, limits, now, log }: Base): ComposedIdentity {
+export function composeIdentity({ config, store, limits, now, log, passwords }: Base): ComposedIdentity {
   const { masterKeys } = config.security;
   const sealing = createSealing(masterKeys);
   const auditKeys = createAuditKeys({ store, masterKeys, sealing });
-  const identity = createIdentity({ config, store, queries: identityQueries, counts: limits, auditKeys, sealing, now });
+  const queries = identityQueries;
+  const identity = createIdentity({ config, store, queries, counts: limits, auditKeys, sealing, now, passwords });
   const { issuer } = config.oauth;
   return {
     ...identity,

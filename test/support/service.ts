@@ -6,12 +6,12 @@ import { loadConfig } from '../../config/load.ts';
 import { buildApp, type App, type Overrides } from '../../server/app.ts';
 import { listen } from '../../server/http/server.ts';
 import { createFirstAdmin } from '../../server/identity/offline.ts';
-import { createPasswords } from '../../server/identity/passwords.ts';
 import type { AppSettings } from '../../server/identity/api-app-rules.ts';
 import type { Asker } from '../../server/payments/ports.ts';
 import { createDatabase, PATIENT } from './database.ts';
 import { PATIENT_CALLERS } from './patient-callers.ts';
 import { requireDeclared } from './declared.ts';
+import { quickPasswords } from './quick-passwords.ts';
 import { checkAnswersOf } from './documented.ts';
 import { freePort } from './free-port.ts';
 import { ownSimulator } from './simulator.ts';
@@ -98,6 +98,7 @@ export async function startService(
   const app = await buildApp(config, {
     simulatorUrl: simulator.url,
     databaseTimeouts: PATIENT,
+    passwords: quickPasswords(),
     ...options,
     patience: { ...PATIENT_CALLERS, ...options.patience },
     logger,
@@ -207,21 +208,12 @@ export async function request(
   return { status: answer.status, headers: answer.headers, body: read };
 }
 
-const hashes = new Map<string, Promise<string>>();
-
-/** Hundreds of services have a first administrator of the same password, and hashing takes 20 ms of a processor. */
-function hashedOnce(password: string): Promise<string> {
-  const known = hashes.get(password) ?? createPasswords().hash(password);
-  hashes.set(password, known);
-  return known;
-}
-
 /** The first administrator, directly in the database. */
 export async function bootstrapAdmin(
   { store, identity, ports }: App,
   account: { username: string; password: string },
 ): Promise<void> {
-  const passwords = { ...createPasswords(), hash: hashedOnce };
+  const passwords = quickPasswords();
   await createFirstAdmin(
     { store, passwords, audit: identity.audit, now: ports.now },
     { kind: 'offline', name: 'test@test' },
