@@ -2,6 +2,7 @@ import test from 'ava';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { bundled } from '../support/built.ts';
 import { createDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { layCable } from '../support/in-between.ts';
@@ -17,7 +18,7 @@ test('a service whose database swallows everything ends by itself when it is tol
   const cable = await layCable(t, url);
   const simulator = await ownSimulator(t);
   const [port, metrics] = [await freePort(), await freePort()];
-  const child = spawn(process.execPath, [BIN, 'server', 'start'], {
+  const child = spawn(process.execPath, [await bundled(BIN), 'server', 'start'], {
     cwd: temporaryFolder(t),
     env: {
       ...process.env,

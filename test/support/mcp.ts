@@ -2,9 +2,10 @@ import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { bundled } from './built.ts';
 import type { Service } from './service.ts';
 
-const bin = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
+const bin = await bundled(fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url)));
 
 /** What a tool answered, as a test looks at it. */
 export interface ToolAnswer {
