@@ -35,7 +35,7 @@ test('G10: rolling restarts of two replicas behind a balancer that is told, or l
     balancer.add(replica.url);
     return { ...replica, isTold };
   };
-  // What the two replicas take their turns for is slow: every channel call lasts a while.
+  // Every channel call lasts a while, so that the replicas take their turns for something slow.
   for (const payWay of ['alipay', 'wechat', 'paypal'])
     await service.sim('/sim/faults', { payWay, fault: 'delay', delayMs: 500, probability: 1 });
   let [one, other] = [await launch(), await launch()];

@@ -169,7 +169,7 @@ async function repeated(once: () => Promise<number>): Promise<number[]> {
   return [await once(), await once()];
 }
 
-/** Once whatever is heard of a payment of each channel; one service serves it all, and what is listed is looked at while it is empty. */
+/** Each way of hearing of a payment once for each channel; one service serves all, and its list is looked at while it is empty. */
 for (const payWay of PAY_WAYS)
   test(`${payWay}: a payment that another order has is listed once however it is heard of, and is neither a fault nor given back`, async (t) => {
     const on = await stage(t);

@@ -223,7 +223,7 @@ test.serial('query parameters that a contract accepts never break an operation',
         '0.01',
       ];
       return Object.keys(route.contract.query?.shape ?? {}).flatMap((name) =>
-        // What operations of the API refuse was sent above.
+        // Values that operations of the API refuse were sent above.
         dealt(
           values.filter((value) => !route.path.startsWith('/api/') || isTaken(route, name, value)),
           turn++,
