@@ -32,8 +32,16 @@ export function composeIdentity({ config, store, limits, now, log, passwords }: 
   const { masterKeys } = config.security;
   const sealing = createSealing(masterKeys);
   const auditKeys = createAuditKeys({ store, masterKeys, sealing });
-  const queries = identityQueries;
-  const identity = createIdentity({ config, store, queries, counts: limits, auditKeys, sealing, now, passwords });
+  const identity = createIdentity({
+    config,
+    store,
+    queries: identityQueries,
+    counts: limits,
+    auditKeys,
+    sealing,
+    now,
+    passwords,
+  });
   const { issuer } = config.oauth;
   return {
     ...identity,

@@ -14,7 +14,7 @@ import { createKnownAddresses } from './known-addresses.ts';
 import { createLoginLimits } from './login-limits.ts';
 import { createOAuth, type OAuth } from './oauth.ts';
 import { type AdminSessions, createAdminSessions } from './admin-sessions.ts';
-import { createPasswords, type Passwords } from './passwords.ts';
+import type { Passwords } from './passwords.ts';
 import type { AuditFilter, FailureCounts, IdentityQueries } from './ports.ts';
 import { createSecondFactors, type SecondFactors } from './second-factors.ts';
 import { createSessions, type Sessions } from './sessions.ts';
@@ -43,7 +43,7 @@ export interface IdentityParts {
   /** For the secrets of second factors. */
   sealing: Pick<Sealing, 'seal' | 'open'>;
   now: () => Date;
-  passwords?: Passwords;
+  passwords: Passwords;
 }
 
 /** Everything that knows who somebody is and what they may do. */
@@ -69,7 +69,7 @@ export interface Identity {
 
 /** Assembles identity; the keys of both kinds of tokens come from the one `JWT.SecretKey`. */
 export function createIdentity(parts: IdentityParts): Identity {
-  const { config, store, queries, counts, auditKeys, sealing, now, passwords = createPasswords() } = parts;
+  const { config, store, queries, counts, auditKeys, sealing, now, passwords } = parts;
   const keys = deriveKeys(config.jwt.secretKey);
   const { issuer } = config.oauth;
   const adminTokens = createMint(

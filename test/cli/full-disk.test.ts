@@ -308,7 +308,7 @@ const SHOWN_ONCE: readonly ShownOnce[] = [
   },
 ];
 
-/** What a process adds, its own stdout, is the same for every command: one that prints lines, and one that prints JSON. */
+/** A process adds its own stdout, which is the same for every command: one command prints lines, and one prints JSON. */
 const AS_PROCESSES: ReadonlySet<string> = new Set([
   'payctl app create --name shop --scope payment:read -o env',
   'payctl app webhook rotate app_1 --confirm app_1 -o json',

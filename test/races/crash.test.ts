@@ -3,7 +3,7 @@ import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books
 import { count, inParallel } from '../support/counts.ts';
 import { requestIn } from '../support/order-scenes.ts';
 import { stateOf } from '../support/orders.ts';
-import { startReplica } from '../support/replica.ts';
+import { startReplica, startVictim } from '../support/replica.ts';
 import { freePort } from '../support/free-port.ts';
 import {
   openShops,
@@ -128,14 +128,7 @@ type Dying = Death & About & { title: string };
  */
 async function dieTogether(t: ExecutionContext, shops: Shops, deaths: readonly Dying[]): Promise<void> {
   const { service } = shops;
-  const victim = await startReplica(t, {
-    environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
-    simulatorUrl: service.simulator.url,
-    port: await freePort(),
-    requestsDie: true,
-    sweepEveryMs: 3_600_000,
-    aheadMs: service.clock.now().getTime() - Date.now(),
-  });
+  const victim = await startVictim(t, service);
   await inParallel(deaths.length, 3, async (at) => {
     const death = deaths[at]!;
     await t.throwsAsync(death.act(shops, victim.url, death, { 'x-dies-at': death.checkpoint }), undefined, death.title);

@@ -11,8 +11,8 @@ const isSlow = (fault: StatementFault) => ['late-statement', 'late-answer', 'bla
 const SHARING: readonly StatementFault[] = ['cut-before', 'reset'];
 
 /**
- * What was cut before it arrived and what was reset are the same to the database, nothing was done: in a short run these two share the
- * deeds. Each deed meets every other fault.
+ * To the database a statement that was cut before it arrived and one that was reset are the same, nothing was done: in a short run these
+ * two faults share the deeds. Each deed meets every other fault.
  */
 function meets(fault: StatementFault, turn: number): boolean {
   const place = SHARING.indexOf(fault);

@@ -3,8 +3,7 @@ import type { Delivery } from '../../server/simulator/notice.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
-import { startReplica } from '../support/replica.ts';
-import { freePort } from '../support/free-port.ts';
+import { startVictim } from '../support/replica.ts';
 import { startService, until, type Service } from '../support/service.ts';
 
 const HOUR = 3600;
@@ -93,13 +92,7 @@ test.serial('a portal refund told before its payment converges, and refunds go o
 test.serial('a replica that dies after it took the notice of a portal refund loses nothing', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
-  const victim = await startReplica(t, {
-    environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
-    simulatorUrl: service.simulator.url,
-    port: await freePort(),
-    requestsDie: true,
-    sweepEveryMs: 3_600_000,
-  });
+  const victim = await startVictim(t, service);
   const numbers: string[] = [];
   for (const payWay of CHANNELS) {
     const orderNo = await payOrder(service, shop, { payWay, amount: 10 });

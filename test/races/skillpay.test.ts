@@ -5,8 +5,7 @@ import { resumeFulfilment } from '../../server/skillpay/resume.ts';
 import { serve } from '../support/http-server.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { count, inParallel } from '../support/counts.ts';
-import { startReplica } from '../support/replica.ts';
-import { freePort } from '../support/free-port.ts';
+import { startVictim } from '../support/replica.ts';
 import { startService, until, type Answer, type Merchant, type Service } from '../support/service.ts';
 import { addSkill, callSkill, offerSkill, paidSkill, redeemAt, withNewToken } from '../support/skillpay.ts';
 
@@ -129,13 +128,7 @@ test.serial('G13: kill -9 at every step of the work and of a first call: done on
     ['fulfil.kept', 1],
   ] as const)
     works.push({ dies, executions, outTradeNo: await paidSkill(service, shop) });
-  const victim = await startReplica(t, {
-    environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
-    simulatorUrl: service.simulator.url,
-    port: await freePort(),
-    requestsDie: true,
-    sweepEveryMs: 3_600_000,
-  });
+  const victim = await startVictim(t, service);
   const at = (to: string, body: unknown, headers: Record<string, string>) =>
     shop.callAt(to, 'POST', '/api/v2/skillpay/resource', body, headers);
   const first = (to: string, key: string, headers: Record<string, string> = {}) =>

@@ -212,9 +212,12 @@ async function administer(url: string, sql: string): Promise<void> {
 
 async function connectAdministrator(url: string): Promise<Administrator> {
   const client = new pg.Client({ connectionString: url }) as Administrator;
-  const forget = () => (administrator = undefined);
+  const forget = () => void (administrator = undefined);
   client.on('error', forget).on('end', forget);
-  await client.connect();
+  await client.connect().catch((error: unknown) => {
+    forget();
+    throw error;
+  });
   return client;
 }
 

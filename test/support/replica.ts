@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { bundled } from './built.ts';
 import { checkAnswersOf } from './documented.ts';
+import { freePort } from './free-port.ts';
+import type { Service } from './service.ts';
 
 /** How a replica is started. */
 export interface ReplicaOptions {
@@ -67,6 +69,18 @@ export async function startReplica(t: Pick<ExecutionContext, 'teardown'>, option
     },
     jump: () => void child.kill('SIGUSR2'),
   };
+}
+
+/** Starts a replica of a service in which each request may stop at a checkpoint of its own; its jobs leave the work to the service. */
+export async function startVictim(t: Pick<ExecutionContext, 'teardown'>, service: Service): Promise<Replica> {
+  return startReplica(t, {
+    environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
+    simulatorUrl: service.simulator.url,
+    port: await freePort(),
+    requestsDie: true,
+    sweepEveryMs: 3_600_000,
+    aheadMs: service.clock.now().getTime() - Date.now(),
+  });
 }
 
 /** A run starts many replicas, from a bundle; `dying-requests.ts` hooks the modules themselves, and needs the sources. */

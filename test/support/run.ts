@@ -110,7 +110,7 @@ function removeLeft(room: string): void {
   }
 }
 
-/** Everybody may make files in it, also the user as whom PostgreSQL runs. */
+/** Makes a folder in which every user may make files: PostgreSQL runs as another one. */
 function openFolder(folder: string): string {
   mkdirSync(folder);
   chmodSync(dirname(folder), 0o755);
