@@ -61,14 +61,16 @@ export interface ApiClient {
   stream(call: Call): Promise<IncomingMessage>;
 }
 
-/** What a client needs to know; `authorize` is asked once for the headers that prove who we are. */
+/** What a client needs to know; `authorize` is asked before each request for the headers that prove who we are. */
 export interface ClientSetup {
   server(): Promise<string>;
   authorize(): Promise<Record<string, string>>;
   /** The command that logs in again, for the hint of a 401. */
   loginCommand(): Promise<string>;
-  /** Confirms the own password for what is refused without; throws when nobody can be asked. */
-  confirmPassword?(refusal: CliError): Promise<void>;
+  /** Confirms the own password for what is refused without; throws when nobody can be asked. Returns what to do afterwards. */
+  confirm?(refusal: CliError): Promise<() => Promise<void>>;
+  /** Takes another credential after a 401; false when there is none. */
+  renew?(): Promise<boolean>;
   trace: Trace;
   timeoutMs: number;
   signal: AbortSignal;
@@ -104,13 +106,27 @@ export function createApiClient(setup: ClientSetup): ApiClient {
   };
 
   const tried = (request: Call): Promise<Answer> => withRetry(request, () => checked(request), setup.signal);
-  const call = (request: Call): Promise<Answer> =>
-    tried(request).catch(async (error: unknown) => {
-      if (!setup.confirmPassword || !(error instanceof CliError) || error.code !== 'password_confirmation_required')
-        throw error;
-      await setup.confirmPassword(error);
-      return tried(request);
-    });
+  /** Once more with the token that another run of payctl has got since, where the one that was sent is over. */
+  const renewing = async <T>(request: Call, send: () => Promise<T>): Promise<T> => {
+    try {
+      return await send();
+    } catch (error) {
+      const isOver = error instanceof CliError && error.options.status === 401 && !request.anonymous;
+      if (!isOver || !(await setup.renew?.())) throw error;
+      return send();
+    }
+  };
+  const call = async (request: Call): Promise<Answer> => {
+    const send = () => renewing(request, () => tried(request));
+    try {
+      return await send();
+    } catch (error) {
+      const { confirm } = setup;
+      if (!confirm || !(error instanceof CliError) || error.code !== 'password_confirmation_required') throw error;
+      const after = await confirm(error);
+      return await send().finally(after);
+    }
+  };
 
   const data = async (request: Call): Promise<Row> => {
     const { body } = await call(request);
@@ -136,18 +152,20 @@ export function createApiClient(setup: ClientSetup): ApiClient {
         cursor = next.nextCursor ?? undefined;
       } while (cursor !== undefined);
     },
-    async stream(request) {
-      const { answer, wire } = await open(request, request.silenceMs ?? STREAM_SILENCE_MS);
-      await setup.trace.answer(answer.statusCode ?? 0, flatHeaders(answer), undefined, 0);
-      if (isGood(answer.statusCode ?? 0, request)) return answer;
-      const refused = {
-        status: answer.statusCode ?? 0,
-        headers: flatHeaders(answer),
-        text: await readText(answer, wire),
-      };
-      throw readProblem(refused, { login: await setup.loginCommand() });
-    },
+    stream: (request) => renewing(request, () => stream(request)),
   };
+
+  async function stream(request: Call): Promise<IncomingMessage> {
+    const { answer, wire } = await open(request, request.silenceMs ?? STREAM_SILENCE_MS);
+    await setup.trace.answer(answer.statusCode ?? 0, flatHeaders(answer), undefined, 0);
+    if (isGood(answer.statusCode ?? 0, request)) return answer;
+    const refused = {
+      status: answer.statusCode ?? 0,
+      headers: flatHeaders(answer),
+      text: await readText(answer, wire),
+    };
+    throw readProblem(refused, { login: await setup.loginCommand() });
+  }
 }
 
 async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promise<WireRequest> {

@@ -52,6 +52,24 @@ export async function codeOf(secret: string, at: Date): Promise<string> {
   }
 }
 
+/**
+ * Makes a change that needs a code where the account has a second factor: one that was handed in, or else one that is asked for when
+ * the service wants it.
+ */
+export async function changeWithCode<T>(
+  { terminal, prompts }: { terminal: Terminal; prompts: Prompts },
+  flags: CodeFlags,
+  make: (part: { body?: { code: string }; isPart?: boolean }) => Promise<T>,
+): Promise<T> {
+  const code = await givenCode(terminal, flags);
+  if (code !== undefined) return make({ body: { code } });
+  return make({}).catch(async (error: unknown) => {
+    if (!wantsCode(error)) throw error;
+    // What is changed was confirmed with the first request.
+    return make({ body: { code: await askCode(prompts) }, isPart: true });
+  });
+}
+
 /** Whether a refusal says that the account has a second factor and a code is missing. */
 export function wantsCode(error: unknown): error is CliError {
   if (!(error instanceof CliError)) return false;

@@ -9,7 +9,7 @@ import type { Base } from './base.ts';
 export function composeRecheck({ config }: Pick<Base, 'config'>, { authenticators }: Pick<Identity, 'authenticators'>) {
   const isSecure = config.server.publicUrl.startsWith('https:');
   return async ({ headers }: Pick<RequestFacts, 'headers'>, { role }: Pick<AdminCaller, 'role'>): Promise<void> => {
-    const credential = readAdminCredential(headers, isSecure) ?? { token: '', via: 'bearer' };
+    const credential = readAdminCredential(headers, isSecure, true) ?? { token: '', via: 'bearer', safe: true };
     if ((await authenticators.admin(credential)).role !== role)
       throw new Forbidden('role_insufficient', 'Your role was changed.');
   };

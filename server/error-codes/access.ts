@@ -65,7 +65,7 @@ export const accessCodes = {
     meaning:
       'Changing administrators, second factors, channel configurations, certificates or trusted applications, loosening the limits of an application, approving refunds, and refunding or accepting more than Approval.RefundAbove requires a password, and a code where the account has a second factor, that were given in this session within the last five minutes.',
     remedy:
-      'Send the password, and a code where there is a second factor, to POST /api/v1/me/confirm or log in again, then repeat the request.',
+      'Send the password, and a code where there is a second factor, to POST /api/v1/me/confirm or log in again, then repeat the request with the token or cookies of that response.',
   },
   password_weak: {
     title: 'Password too weak',

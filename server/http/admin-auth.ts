@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Forbidden, Unauthenticated } from '../errors.ts';
+import { AppError, Forbidden, Unauthenticated } from '../errors.ts';
 import type { AdminCaller, AdminCredential, Confirmed, Role } from './callers.ts';
 import type { EdgeContext } from './edge.ts';
 import { refuseBadCredential } from './bad-credential.ts';
-import { checkCsrf } from './csrf.ts';
+import { checkCsrf, isSafe } from './csrf.ts';
 import { HOST_PREFIX, readCookies, SESSION_COOKIE } from './cookies.ts';
 
 /**
@@ -11,7 +11,7 @@ import { HOST_PREFIX, readCookies, SESSION_COOKIE } from './cookies.ts';
  * A bad header is never rescued by a good cookie. With the cookie, unsafe methods need the csrf value.
  */
 export async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
-  const credential = readAdminCredential(ctx.req.headers, ctx.edge.secure);
+  const credential = readAdminCredential(ctx.req.headers, ctx.edge.secure, isSafe(ctx.method));
   if (!credential) throw new Unauthenticated();
   ctx.state.credential = true;
   const admin = await (
@@ -47,17 +47,33 @@ export function requireConfirmed({ confirmed, secondFactor }: AdminCaller, wante
       ? ['The password and a code of the second factor must be confirmed', 'password and code']
       : ['The password must be confirmed', 'the password'];
   throw new Forbidden('password_confirmation_required', `${what} for this operation.`, {
-    hint: `Send ${sent} to POST /api/v1/me/confirm, or log in again, and repeat the request within five minutes.`,
+    hint: `Send ${sent} to POST /api/v1/me/confirm, or log in again, and repeat the request in the new session within five minutes.`,
+  });
+}
+
+/** Has it noted when an error says that a session lacks a confirmation; without a database the refusal still stands. */
+export async function noteUnconfirmed(ctx: EdgeContext, error: unknown): Promise<void> {
+  const { caller, id, ip, route } = ctx.state;
+  if (!(error instanceof AppError) || error.code !== 'password_confirmation_required') return;
+  if (caller?.kind !== 'admin') return;
+  const refused = { operation: `${ctx.method} ${route}`, ip, requestId: id };
+  await ctx.edge.authenticators.noteUnconfirmed(caller, refused).catch((cause: unknown) => {
+    ctx.edge.logger.warn({ err: cause }, 'refused confirmation not recorded');
   });
 }
 
 /** The administrator credential of a request: the header, or the cookie when there is no header; undefined without either. */
-export function readAdminCredential(headers: IncomingHttpHeaders, secure: boolean): AdminCredential | undefined {
+export function readAdminCredential(
+  headers: IncomingHttpHeaders,
+  secure: boolean,
+  safe: boolean,
+): AdminCredential | undefined {
   const { authorization } = headers;
-  if (authorization !== undefined) return { token: /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? '', via: 'bearer' };
+  if (authorization !== undefined)
+    return { token: /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? '', via: 'bearer', safe };
   const tokens = sessionCookies(headers, secure);
   if (tokens.length > 1) throw new Forbidden('csrf_failed', 'The session cookie was sent more than once.');
-  return tokens[0] ? { token: tokens[0], via: 'cookie' } : undefined;
+  return tokens[0] ? { token: tokens[0], via: 'cookie', safe } : undefined;
 }
 
 /**

@@ -21,6 +21,7 @@ export async function authenticate(
   }
   if (auth !== 'any-token' && 'admin' in auth) {
     const admin = await authenticateAdmin(ctx);
+    ctx.state.caller = admin;
     requireAdminNetwork(ctx);
     if (!auth.enrolling) requireEnrolled(admin);
     requireRole(admin, auth.admin);

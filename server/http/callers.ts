@@ -47,6 +47,8 @@ export type Caller = AdminCaller | AppCaller;
 export interface AdminCredential {
   readonly token: string;
   readonly via: 'bearer' | 'cookie';
+  /** Whether the method of the request is safe (RFC 9110 §9.2.1). */
+  readonly safe: boolean;
 }
 
 /** Port of identity: checks credentials; a refusal is thrown as `Unauthenticated` (401) or `Forbidden` (403). */
@@ -56,4 +58,9 @@ export interface Authenticators {
   app(token: string, ip: string, asked?: AskedKey): Promise<AppCaller>;
   /** Whether the csrf value was made for the session `jti` (HMAC). */
   csrfMatches(csrfToken: string, jti: string): boolean | Promise<boolean>;
+  /** Writes to the audit log that a session was refused an operation for want of a confirmation; a few times a session. */
+  noteUnconfirmed(
+    admin: Pick<AdminCaller, 'username' | 'jti'>,
+    refused: { operation: string; ip: string; requestId: string },
+  ): Promise<void>;
 }

@@ -5,9 +5,14 @@ import type { EdgeContext } from './edge.ts';
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
+/** Whether a method only reads (RFC 9110 §9.2.1). */
+export function isSafe(method: string): boolean {
+  return safeMethods.has(method);
+}
+
 /** Double-submit check of a cookie session: header = cookie, the value belongs to the session, the page is ours. Throws 403. */
 export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
-  if (safeMethods.has(ctx.method)) return;
+  if (isSafe(ctx.method)) return;
   checkSameSite(ctx);
   const values = readCookies(ctx.req.headers.cookie, 'csrf_token');
   const sent = ctx.get('x-csrf-token');

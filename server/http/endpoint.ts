@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AppError } from '../errors.ts';
 import { noteWork } from '../work.ts';
 import type { Answer, KeyClaim, KeyedRequest } from '../payments/idempotency.ts';
+import { noteUnconfirmed } from './admin-auth.ts';
 import { authenticate } from './authenticate.ts';
 import type { Caller } from './callers.ts';
 import { type Contract, type Handler, ignoresKey, type Input, KEY_IGNORED } from './contract.ts';
@@ -28,7 +29,12 @@ export interface Endpoint extends EdgeMiddleware {
 export function endpoint<const C extends Contract>(contract: C, handler: NoInfer<Handler<C>>): Endpoint {
   const readInput = inputReader(contract);
   const answer = answerWriter(contract);
-  const serve: EdgeMiddleware = async (ctx) => {
+  const serve: EdgeMiddleware = (ctx) =>
+    serveUnnoted(ctx).catch(async (error: unknown) => {
+      await noteUnconfirmed(ctx, error);
+      throw error;
+    });
+  const serveUnnoted = async (ctx: EdgeContext): Promise<void> => {
     ctx.state.contract = contract;
     if (ctx.req.headers['idempotency-key'] !== undefined && ignoresKey(ctx.method, contract))
       ctx.set(KEY_IGNORED, 'true');
@@ -58,6 +64,7 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
         return answer.render(await handle(claim));
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
+        await noteUnconfirmed(ctx, error);
         return refusalAnswer(ctx, error);
       }
     };

@@ -37,7 +37,7 @@ export function createAdminSessions({ store, queries, audit, idleMinutes, now }:
       store.transaction(async (tx) => {
         const at = now();
         const { username } = found(await tx.admins.find({ id: adminId }));
-        const row = await tx.sessions.lock({ jti, adminId });
+        const row = await tx.sessions.lock({ jti, adminId, replacedAt: null });
         const { expiresAt } = row ?? {};
         if (!expiresAt || expiresAt <= at) throw new NotFound('session');
         if (!(await tx.revokedTokens.insertIfNew({ jti, owner: adminId, expiresAt, revokedAt: at })))

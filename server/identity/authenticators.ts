@@ -2,7 +2,9 @@ import type { Store } from '../db/store.ts';
 import { Forbidden, Unauthenticated } from '../errors.ts';
 import { csrfMatches } from './csrf.ts';
 import { isWithin } from '../addresses.ts';
-import type { AdminState, AppState, IdentityQueries } from './ports.ts';
+import { type Audit, by } from './audit.ts';
+import type { LoginLimits } from './login-limits.ts';
+import type { Actor, AdminState, AppState, IdentityQueries } from './ports.ts';
 import type { AskedKey } from '../db/entities/orders.ts';
 import { scopes as allScopes } from './scopes.ts';
 import { isConfirmed } from './confirm.ts';
@@ -17,6 +19,8 @@ export interface AuthenticatorPorts {
   queries: Pick<IdentityQueries, 'appState' | 'adminState' | 'touchApp' | 'touchSession'>;
   adminTokens: TokenMint;
   accessTokens: TokenMint;
+  audit: Audit;
+  limits: Pick<LoginLimits, 'mayRecordUnconfirmed'>;
   csrfKey: Uint8Array;
   /** While false, the test applications do not exist. */
   debug: boolean;
@@ -61,9 +65,18 @@ export interface FoundApp {
 
 /** Checks the credentials of requests (http/callers.ts describes the port). */
 export interface IdentityAuthenticators {
-  admin(credential: { token: string; via: 'bearer' | 'cookie' }): Promise<FoundAdmin>;
+  admin(credential: { token: string; via: 'bearer' | 'cookie'; safe: boolean }): Promise<FoundAdmin>;
   app(token: string, ip: string, asked?: AskedKey): Promise<FoundApp>;
   csrfMatches(csrfToken: string, jti: string): boolean;
+  noteUnconfirmed(admin: Pick<FoundAdmin, 'username' | 'jti'>, refused: RefusedOperation): Promise<void>;
+}
+
+/** An operation that a session was refused for want of a confirmation. */
+export interface RefusedOperation {
+  /** Method and path of the route. */
+  operation: string;
+  ip: string;
+  requestId: string;
 }
 
 /**
@@ -71,17 +84,18 @@ export interface IdentityAuthenticators {
  * is cached, so a revocation counts from its commit on, and without a database nobody is let in.
  */
 export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
-  const { store, queries, adminTokens, accessTokens, csrfKey, now } = ports;
+  const { store, queries, adminTokens, accessTokens, audit, limits, csrfKey, now } = ports;
   const { debug, refusesLive, idleMinutes, requireSecondFactor } = ports;
   const touch = toucher(ports);
   const noteUse = createSessionUse(ports);
   return {
-    async admin({ token, via }) {
+    async admin({ token, via, safe }) {
       const genuine = await adminTokens.verify(token);
       const { subject, generation, jti } = genuine;
       const found = await store.read((tx) => queries.adminState(tx, subject, jti));
       const at = now();
       if (!lives(found, generation) || isIdle(found, usedSince(at, idleMinutes))) throw new Unauthenticated();
+      if (isOver(found, at, safe)) throw new Unauthenticated();
       if (found.hasFactor && !found.gaveFactor) throw new Unauthenticated();
       noteUse(found, genuine);
       const { id, username, role, projects } = found;
@@ -99,6 +113,12 @@ export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthent
       return toCaller(found, scope.split(' '), refusesLive);
     },
     csrfMatches: (value, jti) => csrfMatches(csrfKey, value, jti),
+    async noteUnconfirmed({ username, jti }, { operation, ip, requestId }) {
+      if (!(await limits.mayRecordUnconfirmed(jti))) return;
+      const actor: Actor = { kind: 'admin', name: username, ip, requestId };
+      const line = { ...by(actor), action: 'admin.unconfirmed', target: username, after: { operation, session: jti } };
+      await store.transaction((tx) => audit(tx, line));
+    },
   };
 }
 
@@ -114,6 +134,13 @@ export function addressRefused(): Forbidden {
 
 function lives<S extends AdminState | AppState>(state: S | undefined, generation: number): state is S {
   return state !== undefined && state.enabled && state.generation === generation && !state.revoked;
+}
+
+/** How long a session may still be used for reading once another has its place: requests of a page may be under way. */
+const REPLACED_MS = 30_000;
+
+function isOver({ replacedAt }: AdminState, at: Date, safe: boolean): boolean {
+  return replacedAt !== null && !(safe && at.getTime() - replacedAt.getTime() <= REPLACED_MS);
 }
 
 function isIdle({ seenAt }: AdminState, since: Date): boolean {

@@ -6,8 +6,10 @@ import { type CodePorts, withCode } from './check-code.ts';
 import type { KnownAddresses } from './known-addresses.ts';
 import type { Attempt } from './login-limits.ts';
 import type { Actor, AdminState, IdentityQueries, LoginState, Session } from './ports.ts';
-import { wrongCode } from './second-factors.ts';
+import { newCsrfToken } from './csrf.ts';
+import { sessionRow } from './session-row.ts';
 import type { CodeRefused, TakenCode } from './take-code.ts';
+import type { TokenMint } from './tokens.ts';
 
 const CONFIRMED_MS = 300_000;
 
@@ -29,14 +31,16 @@ export interface Proof {
   code?: string | undefined;
 }
 
-/** What looking at the own password needs. */
-export interface OwnPasswordPorts extends CheckPorts {
+/** What looking at a code of the own account needs. */
+export interface OwnCodePorts extends CodePorts {
   queries: Pick<IdentityQueries, 'loginState'>;
   addresses: KnownAddresses;
-  now: () => Date;
 }
 
-/** An account whose password was just found right. */
+/** What looking at the own password needs. */
+export interface OwnPasswordPorts extends CheckPorts, OwnCodePorts {}
+
+/** The account of a session, and the attempt that a wrong password or code of it counts for. */
 export interface Checked {
   account: NonNullable<LoginState['admin']>;
   attempt: Attempt;
@@ -49,23 +53,36 @@ export interface Checked {
  */
 export async function requirePassword(
   ports: OwnPasswordPorts,
-  { id, username }: Session,
+  session: Session,
   actor: Actor,
   { password, code, pointer }: Proof & { pointer: string },
 ): Promise<Checked> {
-  const { store, queries, addresses, limits } = ports;
+  const checked = await ownAccount(ports, session, actor, code);
+  const { account, attempt } = checked;
+  if (await isRight(ports, attempt, password, account.passwordHash, 'reserved')) return checked;
+  await recordFailure(ports, actor, attempt);
+  throw new InvalidRequest('The current password is wrong.', [
+    { pointer, code: 'password_wrong', detail: 'is not the current password' },
+  ]);
+}
+
+/**
+ * The account of a session, of which something is about to be proved. Throws a 400 at `/code` when it has a second factor and there is
+ * no code, and 429 when there were too many failures.
+ */
+export async function ownAccount(
+  { store, queries, addresses, limits }: OwnCodePorts,
+  { id, username }: Session,
+  actor: Actor,
+  code: string | undefined,
+): Promise<Checked> {
   const ip = actor.ip ?? '';
   const { admin, known } = await store.read((tx) => queries.loginState(tx, username, addresses.keyOf(ip)));
   if (admin?.id !== id) throw new Unauthenticated();
   if (admin.hasFactor && code === undefined) throw missingCode();
   const attempt = { username, ip, known };
   await limits.check(attempt);
-  if (await isRight(ports, attempt, password, admin.passwordHash, 'reserved'))
-    return { account: admin, attempt, actor };
-  await recordFailure(ports, actor, attempt);
-  throw new InvalidRequest('The current password is wrong.', [
-    { pointer, code: 'password_wrong', detail: 'is not the current password' },
-  ]);
+  return { account: admin, attempt, actor };
 }
 
 /** Runs `work` in the transaction that uses the code up; one that does not count is a 400 at `/code`. */
@@ -85,19 +102,55 @@ function missingCode(): InvalidRequest {
   ]);
 }
 
-/** Makes the confirmation of a session by the password of its account and, where it has one, its second factor. */
-export function createConfirm(ports: OwnPasswordPorts & CodePorts) {
-  const { audit, now } = ports;
-  return async (session: Session, actor: Actor, proof: Proof): Promise<Date> => {
+/** The refusal of a code that is none of the account's, after the login (400). */
+export function wrongCode(): InvalidRequest {
+  return new InvalidRequest('The code is wrong.', [
+    {
+      pointer: '/code',
+      code: 'code_wrong',
+      detail: 'is not a code of the authenticator that counts now, or was used already',
+    },
+  ]);
+}
+
+/** What confirming needs. */
+export interface ConfirmPorts extends OwnPasswordPorts {
+  adminTokens: TokenMint;
+  csrfKey: Uint8Array;
+}
+
+/** The session that a confirmation began; both tokens are shown once. */
+export interface ConfirmedSession {
+  token: string;
+  csrfToken: string;
+  expiresIn: number;
+  confirmedUntil: Date;
+}
+
+/**
+ * Makes the confirmation of a session by the password of its account and, where it has one, its second factor. It begins another
+ * session in its place: a copy of the old token must not gain what the owner of the password was asked for.
+ */
+export function createConfirm(ports: ConfirmPorts) {
+  const { adminTokens, csrfKey, audit, now } = ports;
+  return async (session: Session, actor: Actor, proof: Proof, userAgent?: string): Promise<ConfirmedSession> => {
+    const { id, jti: old, username } = session;
     const checked = await requirePassword(ports, session, actor, { ...proof, pointer: '/password' });
+    // Read before the password was checked: if it is another by now, this token is a dead one.
+    const { generation } = checked.account;
+    const { token, jti } = await adminTokens.issue({ subject: id, generation });
     const at = now();
     await withOwnCode(ports, checked, proof.code, async (tx, used) => {
-      const { jti, username } = session;
-      const given = { confirmedAt: at, ...(used && { secondFactor: true, codeAt: at }) };
-      if ((await tx.sessions.update({ jti }, given)) === 0) throw new Unauthenticated();
-      const after = used ? { secondFactor: used } : null;
+      if ((await tx.sessions.update({ jti: old, replacedAt: null }, { replacedAt: at })) === 0)
+        throw new Unauthenticated();
+      if (await tx.revokedTokens.find({ jti: old })) throw new Unauthenticated();
+      const begun = { jti, adminId: id, generation, ip: actor.ip, userAgent, ttlSeconds: adminTokens.ttlSeconds };
+      const given = { confirmedAt: at, secondFactor: used !== undefined, codeAt: used && at };
+      await tx.sessions.insert(sessionRow({ ...begun, ...given }, at));
+      const after = { endedSession: old, ...(used && { secondFactor: used }) };
       await audit(tx, { ...by(actor), action: 'admin.confirm', target: username, after });
     });
-    return new Date(at.getTime() + CONFIRMED_MS);
+    const confirmedUntil = new Date(at.getTime() + CONFIRMED_MS);
+    return { token, csrfToken: newCsrfToken(csrfKey, jti), expiresIn: adminTokens.ttlSeconds, confirmedUntil };
   };
 }

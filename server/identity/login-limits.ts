@@ -16,8 +16,8 @@ const windowSeconds = 900;
 const times = { account: 5, address: 10, network: 20 };
 /** Beyond its limit an account takes one attempt in this time from all addresses that are new to it: guessing is slow, and nobody is locked out. */
 const turnSeconds = 30;
-/** Lines `admin.login_failed` in a window: enough to see an attack, too few to fill the log with. */
-const recorded = { address: 20, network: 100 };
+/** Lines `admin.login_failed` and, by session, `admin.unconfirmed` in a window: enough to see an attack, too few to fill the log with. */
+const recorded = { address: 20, network: 100, session: 10 };
 const clientTimes = 10;
 /**
  * Codes are short: three of a million count at any moment. So whoever knows the password may be wrong twenty times a day and then
@@ -51,6 +51,8 @@ export interface LoginLimits {
   tryFirstCode(username: string): Promise<void>;
   /** Whether a failed login of this address is still written to the audit log: the first few of a window are. */
   mayRecord(ip: string): Promise<boolean>;
+  /** Whether an operation that this session was refused for want of a confirmation is still written to the audit log. */
+  mayRecordUnconfirmed(jti: string): Promise<boolean>;
   /** Counts a failed client authentication; throws 429 when it was one too many. */
   clientFailed(clientId: string, ip: string): Promise<void>;
 }
@@ -137,6 +139,10 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
         { key: `login-failed-audit-network:${addressNetwork(ip)}`, limit: recorded.network, seconds: windowSeconds },
       ]);
       return left.every(({ allowed }) => allowed);
+    },
+    async mayRecordUnconfirmed(jti) {
+      const [left] = await count([{ key: `unconfirmed:${jti}`, limit: recorded.session, seconds: windowSeconds }]);
+      return left!.allowed;
     },
     async clientFailed(clientId, ip) {
       if (badCredentialsPerMinute > 0) requireLeft(await count(ofClient(clientId, ip)));

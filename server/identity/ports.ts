@@ -49,6 +49,8 @@ export type AdminState = Pick<AdminRow, 'id' | 'username' | 'projects' | 'enable
   /** Whether one was given in this session, and when last. */
   gaveFactor: boolean;
   codeAt: Date | null;
+  /** When a confirmation began another session in the place of this one. */
+  replacedAt: Date | null;
 };
 
 /** What a login asks. */

@@ -1,9 +1,9 @@
 import type { Sealing } from '../credentials/sealing.ts';
-import type { Store, Tx } from '../db/store.ts';
-import { Conflict, InvalidRequest, NotFound, Unauthenticated } from '../errors.ts';
-import { type Audit, by } from './audit.ts';
-import type { LoginLimits } from './login-limits.ts';
-import type { Actor, Session, SessionQueries } from './ports.ts';
+import type { Tx } from '../db/store.ts';
+import { Conflict, NotFound, Unauthenticated } from '../errors.ts';
+import { by } from './audit.ts';
+import { type OwnCodePorts, ownAccount, withOwnCode, wrongCode } from './confirm.ts';
+import type { Actor, IdentityQueries, Session } from './ports.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
 import { openSecret, placeOfSecret, withoutBlanks } from './take-code.ts';
 import { newTotpSecret, stepOfCode, totpUri } from './totp.ts';
@@ -12,15 +12,11 @@ import { newTotpSecret, stepOfCode, totpUri } from './totp.ts';
 const PENDING_MS = 600_000;
 
 /** What second factors need. */
-export interface SecondFactorPorts {
-  store: Store;
-  queries: Pick<SessionQueries, 'endOtherSessions'>;
+export interface SecondFactorPorts extends OwnCodePorts {
+  queries: Pick<IdentityQueries, 'endOtherSessions' | 'loginState'>;
   sealing: Pick<Sealing, 'seal' | 'open'>;
-  audit: Audit;
-  limits: Pick<LoginLimits, 'tryFirstCode'>;
   /** What an authenticator shows beside the account. */
   issuer: string;
-  now: () => Date;
 }
 
 /** The second factor of an account, without its secret. */
@@ -40,12 +36,12 @@ export interface Enrolment {
 /** Second factors: whoever has one enrols it; `sessions.ts` asks for its codes. */
 export interface SecondFactors {
   state(adminId: string): Promise<SecondFactorState>;
-  /** Makes a secret; until a code of it is confirmed it counts for nothing, and what there was before stays. */
-  start(session: Session, actor: Actor): Promise<Enrolment>;
+  /** Makes a secret, with a code of the factor that there may be: it stays until a code of the new secret is confirmed. */
+  start(session: Session, actor: Actor, code?: string): Promise<Enrolment>;
   /** Makes the secret count from its first code on; gives the recovery codes, and ends the other sessions of the account. */
   confirm(session: Session, actor: Actor, code: string): Promise<string[]>;
-  /** New recovery codes in the place of all that are left. */
-  renewCodes(session: Session, actor: Actor): Promise<string[]>;
+  /** New recovery codes in the place of all that are left, with a code. */
+  renewCodes(session: Session, actor: Actor, code?: string): Promise<string[]>;
   /** Takes it from another account and ends its sessions. */
   reset(session: Session, actor: Actor, adminId: string): Promise<void>;
 }
@@ -62,14 +58,17 @@ export function createSecondFactors(ports: SecondFactorPorts): SecondFactors {
       }),
     start: start(ports),
     confirm: confirm(ports),
-    renewCodes: ({ id: adminId, username }, actor) =>
-      store.transaction(async (tx) => {
-        const factor = await tx.secondFactors.lock({ adminId });
-        if (!factor?.sealed) throw notEnabled();
+    renewCodes: async (session, actor, code) => {
+      const { id: adminId, username } = session;
+      const account = await ownAccount(ports, session, actor, code);
+      return withOwnCode(ports, account, code, async (tx, used) => {
+        if (!used) throw notEnabled();
         const codes = await replaceRecoveryCodes(tx, adminId, now());
-        await audit(tx, { ...by(actor), action: 'admin.renew-recovery-codes', target: username });
+        const after = { secondFactor: used };
+        await audit(tx, { ...by(actor), action: 'admin.renew-recovery-codes', target: username, after });
         return codes;
-      }),
+      });
+    },
     reset: ({ id: own }, actor, id) =>
       store.transaction(async (tx) => {
         await tx.advisoryLock('admins');
@@ -83,9 +82,12 @@ export function createSecondFactors(ports: SecondFactorPorts): SecondFactors {
   };
 }
 
-function start({ store, sealing, audit, issuer, now }: SecondFactorPorts): SecondFactors['start'] {
-  return ({ id: adminId, username }, actor) =>
-    store.transaction(async (tx) => {
+function start(ports: SecondFactorPorts): SecondFactors['start'] {
+  const { sealing, audit, issuer, now } = ports;
+  return async (session, actor, code) => {
+    const { id: adminId, username } = session;
+    const account = await ownAccount(ports, session, actor, code);
+    return withOwnCode(ports, account, code, async (tx, used) => {
       const at = now();
       const secret = newTotpSecret();
       const pending = {
@@ -94,10 +96,12 @@ function start({ store, sealing, audit, issuer, now }: SecondFactorPorts): Secon
       };
       await tx.secondFactors.insertIfNew({ adminId });
       await tx.secondFactors.update({ adminId }, pending);
-      await audit(tx, { ...by(actor), action: 'admin.start-second-factor', target: username });
+      const after = used ? { secondFactor: used } : null;
+      await audit(tx, { ...by(actor), action: 'admin.start-second-factor', target: username, after });
       const uri = totpUri(secret, { issuer, account: username });
       return { secret, uri, expiresAt: new Date(at.getTime() + PENDING_MS) };
     });
+  };
 }
 
 function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
@@ -139,17 +143,6 @@ export async function removeSecondFactor(tx: Tx, adminId: string): Promise<boole
   const wasThere = (await tx.secondFactors.delete({ adminId })) > 0;
   await tx.recoveryCodes.delete({ adminId });
   return wasThere;
-}
-
-/** A code that is none of the account's, of somebody who is logged in (400). */
-export function wrongCode(): InvalidRequest {
-  return new InvalidRequest('The code is wrong.', [
-    {
-      pointer: '/code',
-      code: 'code_wrong',
-      detail: 'is not a code of the authenticator that counts now, or was used already',
-    },
-  ]);
 }
 
 function notStarted(): Conflict {

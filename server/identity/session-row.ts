@@ -29,6 +29,7 @@ export function sessionRow({ ttlSeconds, ...session }: NewSession, at: Date): Se
     confirmedAt: confirmedAt ?? null,
     secondFactor,
     codeAt: codeAt ?? null,
+    replacedAt: null,
     expiresAt: new Date(at.getTime() + ttlSeconds * 1000),
   };
 }

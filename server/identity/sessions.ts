@@ -1,8 +1,15 @@
 import { Conflict, Unauthenticated, Unavailable } from '../errors.ts';
 import { by } from './audit.ts';
-import { type CodePorts, withCode } from './check-code.ts';
+import { withCode } from './check-code.ts';
 import { isRight, recordFailure } from './check-password.ts';
-import { createConfirm, type OwnPasswordPorts, type Proof, requirePassword, withOwnCode } from './confirm.ts';
+import {
+  type ConfirmedSession,
+  type ConfirmPorts,
+  createConfirm,
+  type Proof,
+  requirePassword,
+  withOwnCode,
+} from './confirm.ts';
 import { newCsrfToken } from './csrf.ts';
 import { requireGoodPassword } from './passwords.ts';
 import type { Hide } from './hidden.ts';
@@ -11,7 +18,7 @@ import type { Role } from './roles.ts';
 import { notEnabled, removeSecondFactor } from './second-factors.ts';
 import { type NewSession as NewSessionRow, sessionRow } from './session-row.ts';
 import type { CodeRefused } from './take-code.ts';
-import type { GenuineToken, TokenMint } from './tokens.ts';
+import type { GenuineToken } from './tokens.ts';
 
 const MOST_REPLACED = 4;
 
@@ -36,9 +43,7 @@ export class SecondFactorRequired extends Unauthenticated {
 }
 
 /** What sessions need. */
-export interface SessionPorts extends OwnPasswordPorts, CodePorts {
-  adminTokens: TokenMint;
-  csrfKey: Uint8Array;
+export interface SessionPorts extends ConfirmPorts {
   hide: Hide;
   /** Whether every administrator must have a second factor. */
   requireSecondFactor: boolean;
@@ -81,8 +86,8 @@ export interface Sessions {
   login(input: LoginInput): Promise<NewSession>;
   /** Ends this session, or all of the account with `everywhere`; it counts for every replica when this returns. */
   logout(session: Session, actor: Actor, everywhere: boolean): Promise<void>;
-  /** Notes that password and second factor were given again in this session; returns until when that counts. */
-  confirm(session: Session, actor: Actor, proof: Proof): Promise<Date>;
+  /** Begins a session in the place of this one, for which password and second factor were given again. */
+  confirm(session: Session, actor: Actor, proof: Proof, userAgent?: string): Promise<ConfirmedSession>;
   /** Sets a new password and ends every session of the account. */
   changePassword(session: Session, actor: Actor, change: Proof & { next: string }): Promise<void>;
   /** Takes the own second factor away, with one of its codes. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { sentSessions, SESSION_COOKIE } from '../http/cookies.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
-import type { Sessions } from '../identity/sessions.ts';
+import type { NewSession as BegunSession, Sessions } from '../identity/sessions.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
 import { LOGIN_ERRORS } from './wire/errors.ts';
 import { actorOf, CodeText, FactorState, PasswordText, Role } from './wire/identity.ts';
@@ -34,6 +34,18 @@ export const noCookies = [
   { name: SESSION_COOKIE, value: null, hostToo: true },
   { name: 'csrf_token', value: null, httpOnly: false },
 ];
+
+/** The cookies of a session that begins. */
+export function sessionCookies({
+  token,
+  csrfToken,
+  expiresIn,
+}: Pick<BegunSession, 'token' | 'csrfToken' | 'expiresIn'>) {
+  return [
+    { name: SESSION_COOKIE, value: token, hostToo: true, maxAgeSeconds: expiresIn },
+    { name: 'csrf_token', value: csrfToken, httpOnly: false, maxAgeSeconds: expiresIn },
+  ];
+}
 
 /** Administrator sessions: begin and end. */
 export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
@@ -82,12 +94,9 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
           userAgent: request.headers['user-agent']?.toString(),
           replaces: sentSessions(request.headers.cookie?.toString()),
         });
-        const { token, csrfToken, expiresIn, username, role, secondFactor } = session;
+        const { token, expiresIn, username, role, secondFactor } = session;
         return new Reply({
-          cookies: [
-            { name: SESSION_COOKIE, value: token, hostToo: true, maxAgeSeconds: expiresIn },
-            { name: 'csrf_token', value: csrfToken, httpOnly: false, maxAgeSeconds: expiresIn },
-          ],
+          cookies: sessionCookies(session),
           data: { token, tokenType: 'Bearer', expiresIn, username, role, secondFactor },
         });
       },

@@ -1,7 +1,9 @@
-import { writeFile } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
 import { makePlace, scripted } from '../support/cli.ts';
-import { problem } from '../support/fake-api.ts';
+import { problem, TOKEN } from '../support/fake-api.ts';
+import { confirmedSession } from '../support/fake-identity.ts';
 
 const CREATE = ['admin', 'create', '--username', 'bob', '--role', 'viewer', '--password-file', 'bob.password', '-y'];
 
@@ -19,7 +21,7 @@ async function askingPlace(t: ExecutionContext, rightPassword = 'correct horse b
   place.api.on('POST /api/v1/me/confirm', ({ body }) => {
     confirmed = (body as { password?: string }).password === rightPassword;
     if (!confirmed) return problem(400, 'invalid_request', 'The current password is wrong.');
-    return { body: { data: { confirmedUntil: '2026-11-21T06:10:00.000Z' } } };
+    return { body: { data: confirmedSession } };
   });
   const sent = () =>
     place.api.seen.map(({ method, path }) => `${method} ${path}`).filter((one) => one.startsWith('POST'));
@@ -34,6 +36,76 @@ test('on a terminal the password is asked for, confirmed, and the change sent ag
   t.is(JSON.parse(stdout).username, 'bob');
   t.deepEqual(prompts.asked, ['Your own password, to confirm this change']);
   t.deepEqual(sent(), ['POST /api/v1/admins', 'POST /api/v1/me/confirm', 'POST /api/v1/admins']);
+});
+
+test('the session that a confirmation begins takes the place of the saved one, and sends the change', async (t) => {
+  const { place } = await askingPlace(t);
+  const { code, stderr } = await place.payctl(CREATE, { prompts: scripted({}, 'correct horse battery') });
+  t.is(code, 0, stderr);
+  const file = `${place.folder}/credentials.json`;
+  const { token, expiresAt } = JSON.parse(await readFile(file, 'utf8')).sessions.dev;
+  t.is(token, confirmedSession['token']);
+  t.is(expiresAt, '2026-11-22T06:05:00.000Z', 'from now on');
+  t.is((await stat(file)).mode & 0o777, 0o600);
+  const used = place.api.seen.filter(({ method }) => method === 'POST').map(({ headers }) => headers['authorization']);
+  t.deepEqual(
+    used,
+    [TOKEN, TOKEN, token].map((one) => `Bearer ${one}`),
+  );
+});
+
+test('a token of the environment is left alone: a session beside it sends the change, and ends', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  await writeFile(`${place.folder}/bob.password`, 'nine-tidy-green-anchors');
+  place.api.on('POST /api/v1/login', () => ({
+    body: { data: { token: 'of.its.own', expiresIn: 60, username: 'alice', role: 'admin', secondFactor: 'none' } },
+  }));
+  place.api.on('POST /api/v1/admins', ({ headers, body }) =>
+    headers['authorization'] === 'Bearer of.its.own'
+      ? { status: 201, body: { data: { id: 'a1', ...(body as object) } } }
+      : problem(403, 'password_confirmation_required', 'The password must be confirmed for this operation.'),
+  );
+  place.api.on('POST /api/v1/logout', () => ({ body: { data: { loggedOut: true } } }));
+  const env = { PAYCTL_TOKEN: TOKEN, PAYCTL_SERVER: place.api.url };
+  const prompts = scripted({}, 'correct horse battery');
+  const { code, stderr } = await place.payctl(CREATE, { prompts, env });
+  t.is(code, 0, stderr);
+  t.deepEqual(
+    place.api.seen.map(({ method, path, headers }) => `${method} ${path} ${headers['authorization'] ?? ''}`.trim()),
+    [
+      `POST /api/v1/admins Bearer ${TOKEN}`,
+      `GET /api/v1/me Bearer ${TOKEN}`,
+      'POST /api/v1/login',
+      'POST /api/v1/admins Bearer of.its.own',
+      'POST /api/v1/logout Bearer of.its.own',
+    ],
+  );
+});
+
+test('a run whose token another run has replaced goes on with the saved one; a token that is over is told', async (t) => {
+  const { place } = await askingPlace(t);
+  let asked = 0;
+  place.api.on('GET /api/v1/me', ({ headers }) => {
+    asked += 1;
+    if (headers['authorization'] === `Bearer ${confirmedSession['token']}`)
+      return { body: { data: { username: 'alice', role: 'admin', projects: null, secondFactor: 'none' } } };
+    return problem(401, 'unauthenticated', 'The credentials are missing, wrong or expired.');
+  });
+  const over = await place.payctl(['whoami', '--json']);
+  t.is(over.code, 4);
+  t.is(asked, 1, 'the same token is not sent twice');
+  const file = `${place.folder}/credentials.json`;
+  const saved = await readFile(file, 'utf8');
+  place.api.on('GET /api/v1/projects', ({ headers }) => {
+    if (headers['authorization'] !== `Bearer ${TOKEN}`)
+      return { body: { data: [], page: { nextCursor: null, hasMore: false } } };
+    // Another run confirms while this one is under way.
+    writeFileSync(file, saved.replaceAll(TOKEN, String(confirmedSession['token'])));
+    return problem(401, 'unauthenticated', 'The credentials are missing, wrong or expired.');
+  });
+  const { code, stderr } = await place.payctl(['project', 'list', '--json']);
+  t.is(code, 0, stderr);
 });
 
 test('a wrong password is told, and nothing is sent again', async (t) => {

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { codeOf } from '../../cli/second-factor.ts';
 import { makePlace, NOW, scripted } from '../support/cli.ts';
 import { problem } from '../support/fake-api.ts';
-import { RECOVERY_CODES, TOTP_SECRET } from '../support/fake-identity.ts';
+import { confirmedSession, RECOVERY_CODES, TOTP_SECRET } from '../support/fake-identity.ts';
 import { logIn, operatorAt } from '../support/operator.ts';
 import { startService } from '../support/service.ts';
 
@@ -113,7 +113,7 @@ test('what asks for the password asks for a code, too, when the account has a se
   );
   place.api.on('POST /api/v1/me/confirm', ({ body }) => {
     confirmed = (body as { code?: string }).code === '492039';
-    if (confirmed) return { body: { data: { confirmedUntil: '2026-11-21T06:10:00.000Z' } } };
+    if (confirmed) return { body: { data: confirmedSession } };
     const errors = [{ pointer: '/code', code: 'code_required', detail: 'must be a code of the authenticator' }];
     return problem(400, 'invalid_request', 'The account has a second factor.', { errors });
   });
@@ -161,6 +161,48 @@ test('a script enrols by files, which are private, and which are not made when t
   t.deepEqual(sent('/api/v1/me/second-factor/confirm'), [{ code: await codeOf(TOTP_SECRET, NOW) }]);
   t.false(stderr.includes(TOTP_SECRET));
   t.is((await place.payctl(['second-factor', 'enable'])).code, 2, 'nobody can be asked');
+});
+
+test('replacing an authenticator, or the recovery codes, takes a code, which is asked for or handed in', async (t) => {
+  const { place, sent } = await placeOf(t);
+  const missing = { pointer: '/code', code: 'code_required', detail: 'must be a code of the authenticator' };
+  for (const [verb, path] of [
+    ['enable', 'start'],
+    ['recovery-codes', 'recovery-codes'],
+  ] as const) {
+    place.api.on(`POST /api/v1/me/second-factor/${path}`, ({ body }) => {
+      if ((body as { code?: string } | undefined)?.code === undefined)
+        return problem(400, 'invalid_request', 'The account has a second factor.', { errors: [missing] });
+      const data = { secret: TOTP_SECRET, uri: 'otpauth://totp/x', recoveryCodes: RECOVERY_CODES };
+      return { body: { data } };
+    });
+    const files = verb === 'enable' ? ['--secret-file', `${verb}.totp`] : [];
+    const run = (number: number, more: readonly string[], options = {}) =>
+      place.payctl(
+        [
+          'second-factor',
+          verb,
+          ...files.map((one) => one.replace('.', `${number}.`)),
+          '--recovery-codes-file',
+          `${verb}${number}.codes`,
+          '-y',
+          ...more,
+        ],
+        options,
+      );
+    const refused = await run(1, ['--json']);
+    t.is(refused.code, 2, 'without a terminal');
+    t.regex(refused.stderr, /--code-file or --code-secret-file/);
+    const asked = await run(2, [], { prompts: scripted({ '--code-file or --code-secret-file': '492039' }) });
+    t.is(asked.code, 0, asked.stderr);
+    t.is((await run(3, ['--code-file', 'alice.code'])).code, 0);
+    t.deepEqual(sent(`/api/v1/me/second-factor/${path}`), [
+      undefined,
+      undefined,
+      { code: '492039' },
+      { code: '492039' },
+    ]);
+  }
 });
 
 test('sessions of others are ended one by one or all, and of the own not by mistake', async (t) => {

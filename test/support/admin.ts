@@ -1,5 +1,18 @@
 import { bootstrapAdmin, request, type Answer, type Service } from './service.ts';
 
+/** Sends JSON as somebody and reads JSON. */
+export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
+
+/** Sends with a token, and with that of a confirmation after it, as a browser sends the newest cookie. */
+export function as({ url }: { url: string }, begun: string): Call {
+  let token = begun;
+  return async (method, path, body, headers = {}) => {
+    const answer = await request(url, method, path, body, { authorization: `Bearer ${token}`, ...headers });
+    if (path === '/api/v1/me/confirm' && answer.status === 200) token = answer.body.data.token;
+    return answer;
+  };
+}
+
 /** An administrator with a session. */
 export interface Admin {
   token: string;
@@ -7,7 +20,7 @@ export interface Admin {
   logIn(): Promise<Admin>;
   /** The same at another service on the same database. */
   logInAt(url: string): Promise<Admin>;
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  call: Call;
 }
 
 /** The first administrator of a service, logged in. */
@@ -23,8 +36,7 @@ export async function firstAdmin(service: Service): Promise<Admin> {
       token,
       logIn: () => logInAt(url),
       logInAt,
-      call: (method, path, body, headers = {}) =>
-        request(url, method, path, body, { authorization: `Bearer ${token}`, ...headers }),
+      call: as({ url }, token),
     };
   }
 }

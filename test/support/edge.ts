@@ -45,6 +45,7 @@ export const fakeAuthenticators: Authenticators = {
     return caller;
   },
   csrfMatches: (value, jti) => value === `csrf-${jti}`,
+  noteUnconfirmed: async () => {},
 };
 
 /** Nothing belongs to anybody: for services whose administrators reach all projects. */

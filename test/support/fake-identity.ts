@@ -26,6 +26,14 @@ export const TOTP_SECRET = '6BI5AKOPL4EUFKR5HPTB4G5OG3SYI2SY';
 /** Recovery codes of the fake service. */
 export const RECOVERY_CODES = ['3k7dqm-2xp9fw-c3hrtv-8ynbkq', 'h4z0ab-9qm3tn-xv72ce-5wdgjk'];
 
+/** The session that a confirmation of the fake service begins. */
+export const confirmedSession: Row = {
+  confirmedUntil: '2026-11-21T06:10:00.000Z',
+  token: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJuZXcifQ.c2lnbmF0dXJl',
+  tokenType: 'Bearer',
+  expiresIn: 86_400,
+};
+
 const enrolment: Row = {
   secret: TOTP_SECRET,
   uri: `otpauth://totp/pay.example.com:alice?issuer=pay.example.com&secret=${TOTP_SECRET}`,
@@ -48,6 +56,7 @@ export const identitySamples: [RegExp, (request: Seen) => unknown, boolean?][] =
     }),
   ],
   [/^\/api\/v1\/logout$/, () => ({ data: {} })],
+  [/^\/api\/v1\/me\/confirm$/, () => ({ data: confirmedSession })],
   [/^\/api\/v1\/me\/sessions$/, () => listOf(sessionRow)],
   [/^\/api\/v1\/me\/sessions\//, () => ({ data: {} })],
   [

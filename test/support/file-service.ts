@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Route } from '../../server/routes/index.ts';
-import { firstAdmin } from './admin.ts';
+import { as, type Call, firstAdmin } from './admin.ts';
 import { routesByFile } from './routes.ts';
-import { type Answer, type Merchant, request, type Service, type ServiceOptions, startService } from './service.ts';
-
-/** Sends JSON as somebody and reads JSON. */
-export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
+import { type Merchant, request, type Service, type ServiceOptions, startService } from './service.ts';
 
 /** One running service for all tests of a file: whatever must not be seen by another test lies in a project or an application of its own. */
 export interface FileService {
@@ -62,12 +59,6 @@ async function routesOf(file: string): Promise<readonly Route[]> {
   const routes = (await routesByFile()).get(name);
   if (!routes) throw new Error(`there is no server/routes/${name}.ts that serves anything`);
   return routes;
-}
-
-/** Sends with a token. */
-export function as({ url }: { url: string }, token: string): Call {
-  return (method, path, body, headers = {}) =>
-    request(url, method, path, body, { authorization: `Bearer ${token}`, ...headers });
 }
 
 /** A name that no other test takes. */

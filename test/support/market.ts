@@ -1,5 +1,6 @@
 import { scopes } from '../../server/identity/scopes.ts';
-import { type Call, type FileService } from './file-service.ts';
+import { type Call } from './admin.ts';
+import { type FileService } from './file-service.ts';
 import { payOrder } from './orders.ts';
 import { type Merchant, until } from './service.ts';
 

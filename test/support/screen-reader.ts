@@ -5,6 +5,8 @@ export interface ScreenReader {
   write(text: string): void;
   /** The rows of the screen, without blanks at their ends. */
   rows(): string[];
+  /** The character that stands at a place; empty where it is the second half of another. */
+  at(row: number, column: number): string;
   /** The looks of a row, one for each column: `1;31`, or nothing. */
   looks(row: number): string[];
   /** Modes that are on: `?1049` the other screen, `?25` the cursor, `?7` lines that run over. */
@@ -31,6 +33,7 @@ export function screenReader(columns: number, rows: number, { ambiguous = 1 } = 
           .join('')
           .trimEnd(),
       ),
+    at: (of, place) => screen[of]![place]!.text,
     looks: (at) => screen[at]!.map((cell) => cell.look),
     modes: new Set(['?25', '?7']),
     drawn: 0,

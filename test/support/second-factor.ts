@@ -1,5 +1,5 @@
 import { TOTP } from 'otpauth';
-import type { Call } from './file-service.ts';
+import type { Call } from './admin.ts';
 
 /** The code that an authenticator with this secret shows at an instant. */
 export function codeAt(secret: string, at: Date | number): string {

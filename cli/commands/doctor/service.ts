@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Answer } from '../../api-client.ts';
-import { findToken, loginCommand, type Context } from '../../context.ts';
+import type { Context } from '../../context.ts';
+import { findToken, loginCommand } from '../../own-login.ts';
 import { CliError } from '../../errors.ts';
 import { attempt, clockFinding, failed, isLoopback, ok, openTo, type Finding } from './finding.ts';
 

@@ -3,16 +3,16 @@ import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { CliError, FlagRequired } from '../../errors.ts';
 import { reserveFile } from '../../files.ts';
-import { changes, examples } from '../../options.ts';
+import { changes, codeFlags, examples } from '../../options.ts';
 import { drawQr } from '../../qr.ts';
 import type { Change, ChangeFlags } from '../../safety.ts';
-import { askCode, codeOf } from '../../second-factor.ts';
+import { askCode, changeWithCode, type CodeFlags, codeOf } from '../../second-factor.ts';
 import { openSecretSink } from '../../secrets.ts';
 import { plain, type Row } from '../../values.ts';
 import { CODES_VIEW, SECOND_FACTOR } from './view.ts';
 
 /** The flags of `second-factor enable`. */
-export interface EnableFlags extends ChangeFlags {
+export interface EnableFlags extends ChangeFlags, CodeFlags {
   secretFile?: string;
   recoveryCodesFile?: string;
 }
@@ -22,15 +22,15 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('enable')
     .description(
-      'Enrol a second factor, or another authenticator in the place of the present one. Scan the QR code with an authenticator app and enter its code; the recovery codes are shown only once. Your other sessions end.',
+      'Enrol a second factor, or, with a code of the present one, another authenticator in its place. Scan the QR code with an authenticator app and enter its code; the recovery codes are shown only once. Your other sessions end.',
     )
     .option('--secret-file <file>', 'write the secret to a new file and confirm it without an app, for scripts')
     .option('--recovery-codes-file <file>', 'write the recovery codes to a new file');
   examples(
-    changes(command),
+    changes(codeFlags(command)),
     'payctl second-factor enable',
     'payctl second-factor enable --recovery-codes-file alice.codes',
-    'payctl second-factor enable --secret-file alice.totp.new --recovery-codes-file alice.codes',
+    'payctl second-factor enable --code-secret-file alice.totp --secret-file alice.totp.new --recovery-codes-file alice.codes',
   ).action((flags: EnableFlags) => run(context(), flags));
 }
 
@@ -45,7 +45,7 @@ export async function run(context: Context, options: EnableFlags): Promise<void>
   const sink = await openSecretSink(sinkOf, { secretFile: options.recoveryCodesFile }, 'recoveryCodes', codesFlag);
   const file = options.secretFile ? await reserveFile(resolve(terminal.cwd, options.secretFile)) : undefined;
   try {
-    const started = await change(request, options);
+    const started = await changeWithCode(context, options, (part) => change({ ...request, ...part }, options));
     if (!started) return;
     const secret = plain(started['secret']);
     if (file) await file.commit(`${secret}\n`);

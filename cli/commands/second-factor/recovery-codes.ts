@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
-import { changes, examples } from '../../options.ts';
+import { changes, codeFlags, examples } from '../../options.ts';
 import type { Change, ChangeFlags } from '../../safety.ts';
+import { changeWithCode, type CodeFlags } from '../../second-factor.ts';
 import { openSecretSink } from '../../secrets.ts';
 import { CODES_VIEW, SECOND_FACTOR } from './view.ts';
 
 /** The flags of `second-factor recovery-codes`. */
-export interface CodesFlags extends ChangeFlags {
+export interface CodesFlags extends ChangeFlags, CodeFlags {
   recoveryCodesFile?: string;
 }
 
@@ -14,12 +15,14 @@ export interface CodesFlags extends ChangeFlags {
 export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('recovery-codes')
-    .description('Get new recovery codes; the earlier ones no longer work. They are shown only once.')
+    .description(
+      'Get new recovery codes, with a code; the earlier recovery codes no longer work. The new ones are shown only once.',
+    )
     .option('--recovery-codes-file <file>', 'write the recovery codes to a new file');
   examples(
-    changes(command),
+    changes(codeFlags(command)),
     'payctl second-factor recovery-codes --recovery-codes-file alice.codes',
-    'payctl second-factor recovery-codes -y -o json',
+    'payctl second-factor recovery-codes --code-secret-file alice.totp -y -o json',
   ).action((flags: CodesFlags) => run(context(), flags));
 }
 
@@ -37,7 +40,7 @@ export async function run(context: Context, options: CodesFlags): Promise<void> 
   const codesFlag = '--recovery-codes-file';
   const sink = await openSecretSink(sinkOf, { secretFile: options.recoveryCodesFile }, 'recoveryCodes', codesFlag);
   try {
-    const row = await change(request, options);
+    const row = await changeWithCode(context, options, (part) => change({ ...request, ...part }, options));
     if (row) await sink.deliver({ enabled: true, ...row }, CODES_VIEW, 'payctl second-factor recovery-codes');
   } finally {
     await sink.discard();

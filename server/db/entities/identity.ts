@@ -38,6 +38,8 @@ export const SessionEntity = defineEntity({
     secondFactor: p.boolean(),
     /** When a code of it was last given. */
     codeAt: instant().nullable(),
+    /** When a confirmation began another session in its place. */
+    replacedAt: instant().nullable(),
     expiresAt: instant().index(),
   },
 });

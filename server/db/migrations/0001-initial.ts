@@ -173,7 +173,7 @@ const STATEMENTS = [
   `create table "revoked_tokens" ("jti" varchar(64) not null, "owner" varchar(64) not null, "expires_at" timestamptz(6) not null, "revoked_at" timestamptz(6) not null, primary key ("jti"))`,
   `create index "revoked_tokens_expires_at_index" on "revoked_tokens" ("expires_at")`,
   `create table "second_factors" ("admin_id" uuid not null, "sealed" text null, "enabled_at" timestamptz(6) null, "last_step" bigint null, "pending_sealed" text null, "pending_at" timestamptz(6) null, primary key ("admin_id"))`,
-  `create table "sessions" ("jti" varchar(64) not null, "admin_id" uuid not null, "generation" int not null, "ip" varchar(64) null, "user_agent" varchar(256) null, "created_at" timestamptz(6) not null, "seen_at" timestamptz(6) not null, "confirmed_at" timestamptz(6) null, "second_factor" boolean not null, "code_at" timestamptz(6) null, "expires_at" timestamptz(6) not null, primary key ("jti"))`,
+  `create table "sessions" ("jti" varchar(64) not null, "admin_id" uuid not null, "generation" int not null, "ip" varchar(64) null, "user_agent" varchar(256) null, "created_at" timestamptz(6) not null, "seen_at" timestamptz(6) not null, "confirmed_at" timestamptz(6) null, "second_factor" boolean not null, "code_at" timestamptz(6) null, "replaced_at" timestamptz(6) null, "expires_at" timestamptz(6) not null, primary key ("jti"))`,
   `create index "sessions_admin_id_index" on "sessions" ("admin_id")`,
   `create index "sessions_expires_at_index" on "sessions" ("expires_at")`,
   `create table "signing_keys" ("kid" varchar(64) not null, "mode" varchar(16) not null, "public_jwk" jsonb not null, "sealed" text not null, "created_at" timestamptz(6) not null, primary key ("kid"))`,

@@ -50,7 +50,7 @@ async function appState(tx: ReadTx, clientId: string, jti: string, asked?: Asked
   };
 }
 
-type SessionTime = 'confirmedAt' | 'codeAt';
+type SessionTime = 'confirmedAt' | 'codeAt' | 'replacedAt';
 
 /** The role of an account, its projects, and whether it has a second factor. */
 const BOUNDS = `a.role, a.projects,
@@ -66,15 +66,16 @@ async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminSta
     Omit<AdminState, SessionTime | 'seenAt'> & Record<SessionTime, string | null> & { seenAt: string }
   >(
     `select a.id, a.username, a.enabled, a.generation, ${BOUNDS}, s.confirmed_at as "confirmedAt",
-            s.seen_at as "seenAt", s.code_at as "codeAt", s.second_factor as "gaveFactor",
+            s.seen_at as "seenAt", s.code_at as "codeAt", s.replaced_at as "replacedAt", s.second_factor as "gaveFactor",
             exists(select 1 from revoked_tokens where jti = ?) as revoked
        from admins a left join second_factors f on f.admin_id = a.id join sessions s on s.jti = ? and s.admin_id = a.id
       where a.id = ?::uuid`,
     [jti, jti, id],
   );
   if (!row) return undefined;
-  const { confirmedAt, seenAt, codeAt } = row;
-  return { ...row, confirmedAt: dateOf(confirmedAt), seenAt: new Date(seenAt), codeAt: dateOf(codeAt) };
+  const { confirmedAt, seenAt, codeAt, replacedAt } = row;
+  const times = { confirmedAt: dateOf(confirmedAt), codeAt: dateOf(codeAt), replacedAt: dateOf(replacedAt) };
+  return { ...row, ...times, seenAt: new Date(seenAt) };
 }
 
 type LoginRow = { bootstrapped: boolean; known: boolean; id: string | null } & NonNullable<LoginState['admin']>;

@@ -16,7 +16,7 @@ export const sessionQueries: SessionQueries = {
 async function sessions(tx: ReadTx, adminId: string, filter: Parameters<SessionQueries['sessions']>[2]) {
   const ids = await tx.sql<{ id: string }>(
     `select s.jti as id from sessions s join admins a on a.id = s.admin_id and a.generation = s.generation
-      where s.admin_id = ?::uuid and s.expires_at > ? and s.seen_at >= ?
+      where s.admin_id = ?::uuid and s.replaced_at is null and s.expires_at > ? and s.seen_at >= ?
         and not exists (select 1 from revoked_tokens r where r.jti = s.jti) and ${behind('s.jti', 's.created_at')}
       order by s.created_at desc, s.jti desc limit ?`,
     [adminId, filter.at, filter.seenSince, ...place(filter)],
@@ -30,8 +30,9 @@ async function touchSession(tx: Tx, jti: string, at: Date): Promise<void> {
   await tx.prepared('update sessions set seen_at = greatest(seen_at, ?) where jti = ?', [at, jti]);
 }
 
-/** Ends every session of an account but one, by their tokens. */
+/** Ends every session of an account but one, by their tokens; one that was replaced is no session any more, and does not count. */
 async function endOtherSessions(tx: Tx, { adminId, jti, at }: { adminId: string; jti: string; at: Date }) {
+  await tx.sql('delete from sessions where admin_id = ?::uuid and replaced_at is not null returning 1', [adminId]);
   const rows = await tx.sql(
     `insert into revoked_tokens (jti, owner, expires_at, revoked_at)
      select s.jti, s.admin_id::text, s.expires_at, ?::timestamptz from sessions s

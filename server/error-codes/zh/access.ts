@@ -63,7 +63,8 @@ export const accessWords = {
     title: '需要确认密码',
     meaning:
       '修改管理员、双因素认证、渠道配置、证书或受信任的应用，放宽应用的限额，审批退款，或退款、认账金额超过 Approval.RefundAbove 时，要求本会话在最近五分钟内输入过密码；启用了双因素认证的账号还须输入过验证码。',
-    remedy: '将密码（启用了双因素认证时连同验证码）发送到 POST /api/v1/me/confirm，或重新登录，然后重试请求。',
+    remedy:
+      '将密码（启用了双因素认证时连同验证码）发送到 POST /api/v1/me/confirm，或重新登录，然后用响应中的新令牌或 Cookie 重试请求。',
   },
   password_weak: {
     title: '密码强度不足',

@@ -3,7 +3,7 @@ import { endpoint, Reply } from '../../http/endpoint.ts';
 import type { AdminSessions } from '../../identity/admin-sessions.ts';
 import type { Sessions } from '../../identity/sessions.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
-import { noCookies } from '../login.ts';
+import { noCookies, sessionCookies } from '../login.ts';
 import { CHANGE_PASSWORD_ERRORS, CONFIRM_ERRORS } from '../wire/errors.ts';
 import { Timestamp } from '../wire/fields.ts';
 import { actorOf, CodeText, FactorState, OnlyProjects, PasswordText, Role } from '../wire/identity.ts';
@@ -23,7 +23,15 @@ const PasswordChange = z
 
 const PasswordConfirmation = z.object({ password: PasswordText, code }).meta({ id: 'PasswordConfirmation' });
 
-const Confirmed = z.object({ confirmedUntil: Timestamp }).meta({ id: 'PasswordConfirmed' });
+const Confirmed = z
+  .object({
+    confirmedUntil: Timestamp,
+    token: z.string().describe('Of the session that begins; the token of the request is over.'),
+    tokenType: z.literal('Bearer'),
+    /** Seconds. */
+    expiresIn: z.int(),
+  })
+  .meta({ id: 'PasswordConfirmed' });
 
 const Changed = z.object({ sessionsEnded: z.literal(true) }).meta({ id: 'PasswordChanged' });
 
@@ -106,7 +114,8 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    *       Changing administrators and second factors, and outside Debug channel configurations, certificates, trusted applications,
    *       approvals, and refunds and accepted amounts above `Approval.RefundAbove`, requires a password, and a code where the account has a
    *       second factor, that were given in this session within the last five minutes, by login or here; otherwise they return
-   *       403 `password_confirmation_required`. Wrong passwords and codes count as failed logins.
+   *       403 `password_confirmation_required`. A confirmation begins a new session, with a new token and new cookies, and ends the
+   *       one that asks: safe methods work with the old token for 30 more seconds. Wrong passwords and codes count as failed logins.
    *     requestBody:
    *       content:
    *         application/json:
@@ -115,7 +124,8 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    *       200:
    *         content:
    *           application/json:
-   *             example: { data: { confirmedUntil: '2026-01-31T12:05:00.000Z' } }
+   *             example:
+   *               data: { confirmedUntil: '2026-01-31T12:05:00.000Z', token: eyJhbGciOi…, tokenType: Bearer, expiresIn: 86400 }
    */
   router.post(
     '/api/v1/me/confirm',
@@ -127,8 +137,14 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
         errors: CONFIRM_ERRORS,
       },
       async ({ body, caller, request }) => {
-        const until = await sessions.confirm(caller, actorOf(caller, request), body);
-        return { confirmedUntil: until.toISOString() };
+        const userAgent = request.headers['user-agent']?.toString();
+        const session = await sessions.confirm(caller, actorOf(caller, request), body, userAgent);
+        const { token, expiresIn } = session;
+        const confirmedUntil = session.confirmedUntil.toISOString();
+        return new Reply({
+          cookies: sessionCookies(session),
+          data: { confirmedUntil, token, tokenType: 'Bearer', expiresIn },
+        });
       },
     ),
   );

@@ -7,6 +7,7 @@ import {
   CONFIRM_SECOND_FACTOR_ERRORS,
   REMOVE_SECOND_FACTOR_ERRORS,
   RENEW_RECOVERY_CODES_ERRORS,
+  START_SECOND_FACTOR_ERRORS,
 } from '../wire/errors.ts';
 import { Timestamp } from '../wire/fields.ts';
 import { actorOf, CodeText, PasswordText } from '../wire/identity.ts';
@@ -35,6 +36,13 @@ const RecoveryCodes = z
     recoveryCodes: z.array(z.string()).describe('Each is usable once, in the place of a code; shown only once.'),
   })
   .meta({ id: 'RecoveryCodes' });
+
+const PresentCode = z
+  .object({
+    code: CodeText.optional().describe('Needed where the account has a second factor; may be a recovery code.'),
+  })
+  .optional()
+  .meta({ id: 'SecondFactorPresentCode' });
 
 const Removal = z.object({ password: PasswordText, code: CodeText }).meta({ id: 'SecondFactorRemoval' });
 
@@ -84,7 +92,12 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *     summary: Start to enrol a second factor
    *     description: >-
    *       Makes a secret for an authenticator app. It counts for nothing until `confirm` gets the first code of it within ten minutes;
-   *       until then the second factor that there may be goes on.
+   *       until then the second factor that there may be goes on. Replacing one needs a code of it, as getting new recovery codes does; a
+   *       wrong code counts as a failed login.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { code: '492039' }
    *     responses:
    *       201:
    *         content:
@@ -97,10 +110,13 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    */
   router.post(
     '/start',
-    endpoint({ auth: OWN_CONFIRMED, returns: Enrolment, status: 201 }, async ({ caller, request }) => {
-      const { expiresAt, ...secret } = await secondFactors.start(caller, actorOf(caller, request));
-      return { ...secret, expiresAt: expiresAt.toISOString() };
-    }),
+    endpoint(
+      { auth: OWN_CONFIRMED, body: PresentCode, returns: Enrolment, status: 201, errors: START_SECOND_FACTOR_ERRORS },
+      async ({ body, caller, request }) => {
+        const { expiresAt, ...secret } = await secondFactors.start(caller, actorOf(caller, request), body?.code);
+        return { ...secret, expiresAt: expiresAt.toISOString() };
+      },
+    ),
   );
 
   /**
@@ -140,7 +156,11 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *     tags: [Session]
    *     operationId: replaceRecoveryCodes
    *     summary: Replace the recovery codes
-   *     description: Earlier ones no longer work. The new ones are not shown again.
+   *     description: Needs a code. Earlier recovery codes no longer work, and the new ones are not shown again. A wrong code counts as a failed login.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { code: '492039' }
    *     responses:
    *       200:
    *         content:
@@ -150,9 +170,9 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
   router.post(
     '/recovery-codes',
     endpoint(
-      { auth: OWN_CONFIRMED, returns: RecoveryCodes, errors: RENEW_RECOVERY_CODES_ERRORS },
-      async ({ caller, request }) => ({
-        recoveryCodes: await secondFactors.renewCodes(caller, actorOf(caller, request)),
+      { auth: OWN_CONFIRMED, body: PresentCode, returns: RecoveryCodes, errors: RENEW_RECOVERY_CODES_ERRORS },
+      async ({ body, caller, request }) => ({
+        recoveryCodes: await secondFactors.renewCodes(caller, actorOf(caller, request), body?.code),
       }),
     ),
   );

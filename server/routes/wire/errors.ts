@@ -188,7 +188,13 @@ export const CONFIRM_SECOND_FACTOR_ERRORS: Errors = [
   'rate_limited',
 ];
 /** Replacing the recovery codes. */
-export const RENEW_RECOVERY_CODES_ERRORS: Errors = ['second_factor_not_enabled'];
+export const RENEW_RECOVERY_CODES_ERRORS: Errors = [
+  'second_factor_not_enabled',
+  'second_factor_unreadable',
+  'rate_limited',
+];
+/** Starting to enrol a second factor; replacing one takes a code of it. */
+export const START_SECOND_FACTOR_ERRORS: Errors = ['second_factor_unreadable', 'rate_limited'];
 /** Removing the own second factor. */
 export const REMOVE_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_enabled', ...CONFIRM_ERRORS];
 /** Resetting the second factor of another administrator. */

@@ -189,7 +189,7 @@ test('a login and a confirmation count for five minutes, for this session, on ev
   const admin = await firstAdmin(one);
   const { id } = (await admin.call('POST', '/api/v1/admins', bob)).body.data;
   const path = `/api/v1/admins/${id}`;
-  const bearer = { authorization: `Bearer ${admin.token}` };
+  let bearer = { authorization: `Bearer ${admin.token}` };
   const change = (at: Service, headers = bearer) => request(at.url, 'PUT', path, { role: 'viewer' }, headers);
   pass(300);
   t.is((await change(other)).status, 200);
@@ -202,6 +202,7 @@ test('a login and a confirmation count for five minutes, for this session, on ev
   const confirmed = await admin.call('POST', '/api/v1/me/confirm', { password });
   t.is(confirmed.status, 200);
   t.is(Date.parse(confirmed.body.data.confirmedUntil), now().getTime() + 300_000);
+  bearer = { authorization: `Bearer ${confirmed.body.data.token}` };
   for (const at of [one, other]) t.is((await change(at)).status, 200);
   pass(301);
   refused(t, await change(other), 403, CODE);
@@ -209,6 +210,85 @@ test('a login and a confirmation count for five minutes, for this session, on ev
   const fresh = await admin.logIn();
   t.is((await change(other, { authorization: `Bearer ${fresh.token}` })).status, 200);
   refused(t, await change(other), 403, CODE);
+});
+
+test('a confirmation begins another session: a copy of the old token reads for thirty seconds and changes nothing', async (t) => {
+  const { one, other, pass } = await two(t);
+  const owner = await firstAdmin(one);
+  const copy = { authorization: `Bearer ${owner.token}` };
+  const create = (at: Service, username: string) =>
+    request(at.url, 'POST', '/api/v1/admins', { ...bob, username }, copy);
+  pass(301);
+  refused(t, await create(one, 'mallory'), 403, CODE);
+  const confirmed = await owner.call('POST', '/api/v1/me/confirm', { password });
+  t.is(confirmed.status, 200);
+  t.is((await owner.call('POST', '/api/v1/admins', bob)).status, 201, 'the owner goes on in the new session');
+  for (const at of [one, other]) {
+    refused(t, await create(at, 'mallory'), 401, 'unauthenticated');
+    refused(t, await request(at.url, 'POST', '/api/v1/me/second-factor/start', {}, copy), 401, 'unauthenticated');
+    refused(t, await request(at.url, 'POST', '/api/v1/me/confirm', { password }, copy), 401, 'unauthenticated');
+    t.is((await request(at.url, 'GET', '/api/v1/me', undefined, copy)).status, 200);
+  }
+  const { data: sessions } = (await owner.call('GET', '/api/v1/me/sessions')).body;
+  t.deepEqual(
+    sessions.map(({ current }: { current: boolean }) => current),
+    [true],
+  );
+  pass(31);
+  for (const at of [one, other]) t.is((await request(at.url, 'GET', '/api/v1/me', undefined, copy)).status, 401);
+  t.is((await owner.call('GET', '/api/v1/me')).status, 200);
+});
+
+test('a browser gets the cookies of the new session, whose csrf value is its own', async (t) => {
+  const { one } = await two(t);
+  const admin = await firstAdmin(one);
+  const csrf = (
+    await request(one.url, 'POST', '/api/v1/login', { username: 'alice', password })
+  ).headers.getSetCookie();
+  const answer = await admin.call('POST', '/api/v1/me/confirm', { password });
+  const set = answer.headers.getSetCookie();
+  const valueOf = (name: string, from = set) =>
+    from.find((line) => line.startsWith(`${name}=`))?.split(/[=;]/)[1] ?? '';
+  t.is(valueOf('auth_token'), answer.body.data.token);
+  const post = (value: string) =>
+    request(one.url, 'POST', '/api/v1/admins', bob, {
+      cookie: `auth_token=${valueOf('auth_token')}; csrf_token=${value}`,
+      'x-csrf-token': value,
+    });
+  refused(t, await post(valueOf('csrf_token', csrf)), 403, 'csrf_failed');
+  t.is((await post(valueOf('csrf_token'))).status, 201);
+});
+
+test('of confirmations at once one session comes; logging out everywhere ends it too', async (t) => {
+  const { one, other } = await two(t);
+  const admin = await firstAdmin(one);
+  const bearer = { authorization: `Bearer ${admin.token}` };
+  const confirm = (at: Service) => request(at.url, 'POST', '/api/v1/me/confirm', { password }, bearer);
+  const answers = await Promise.all([one, other, one, other].map(confirm));
+  const [begun, ...more] = answers.filter(({ status }) => status === 200).map(({ body }) => body.data.token as string);
+  t.deepEqual([more.length, answers.filter(({ status }) => status === 401).length], [0, 3]);
+  const next = { authorization: `Bearer ${begun}` };
+  t.is((await request(other.url, 'GET', '/api/v1/me', undefined, next)).status, 200);
+  t.is((await request(one.url, 'POST', '/api/v1/logout', { everywhere: true }, next)).status, 200);
+  for (const headers of [bearer, next])
+    t.is((await request(other.url, 'GET', '/api/v1/me', undefined, headers)).status, 401);
+});
+
+test('what a session was refused for want of a confirmation stands in the audit log, ten times in a quarter of an hour', async (t) => {
+  const service = await startService(t, atLive);
+  const admin = await firstAdmin(service);
+  service.clock.advance(301);
+  for (let at = 0; at < 12; at += 1) refused(t, await admin.call('POST', '/api/v1/admins', bob), 403, CODE);
+  const trusted = { name: 'shop', scopes: ['config:write'], trusted: true };
+  refused(t, await admin.call('POST', '/api/v1/api-apps', trusted), 403, CODE);
+  const other = await admin.logIn();
+  service.clock.advance(301);
+  refused(t, await other.call('POST', '/api/v1/api-apps', trusted), 403, CODE);
+  const { data } = (await other.call('GET', '/api/v1/audit-log?action=admin.unconfirmed')).body;
+  t.is(data.length, 11);
+  t.like(data[0], { actor: 'alice', target: 'alice', after: { operation: 'POST /api/v1/api-apps' } });
+  t.like(data[1], { after: { operation: 'POST /api/v1/admins' } });
+  t.not(data[0].after.session, data[1].after.session);
 });
 
 test('wrong passwords at the confirmation count as failed logins and confirm nothing', async (t) => {

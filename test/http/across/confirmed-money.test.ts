@@ -1,10 +1,9 @@
 import test from 'ava';
-import { firstAdmin } from '../../support/admin.ts';
-import { as } from '../../support/file-service.ts';
+import { as, type Call, firstAdmin } from '../../support/admin.ts';
 import { disputed } from '../../support/disputes.ts';
 import { payOrder } from '../../support/orders.ts';
 import { refused } from '../../support/route-file.ts';
-import { request, startService, until } from '../../support/service.ts';
+import { request, type Service, startService, until } from '../../support/service.ts';
 import { codeAt, enrol } from '../../support/second-factor.ts';
 
 const CODE = 'password_confirmation_required';
@@ -23,13 +22,18 @@ async function stage() {
   const live = await startService(t, { env: { ...env, PAY_DEBUG: 'false' }, simulator, url, now: clock.now });
   const first = await firstAdmin(shop);
   const { secret } = await enrol(first.call, clock.now);
-  const call = as(live, first.token);
+  let { token } = first;
+  const at =
+    (service: Service) =>
+    (...sent: Parameters<Call>) =>
+      as(service, token)(...sent);
+  const call = at(live);
   return {
     shop,
     merchant: await shop.merchant(),
     call,
     /** At the replica that reaches the simulator. */
-    debug: as(shop, first.token),
+    debug: at(shop),
     clock,
     /** The password and the code of now are older than five minutes afterwards. */
     grow: () => clock.advance(301),
@@ -38,6 +42,7 @@ async function stage() {
       const proof = { password, code: codeAt(secret, clock.now()) };
       const { status, body } = await call('POST', '/api/v1/me/confirm', proof);
       if (status !== 200) throw new Error(JSON.stringify(body));
+      token = body.data.token;
     },
   };
 }

@@ -1,8 +1,7 @@
 import test from 'ava';
 import { createLogger } from '../../../server/http/logger.ts';
 import { type Merchant, request, type Service, startService, until } from '../../support/service.ts';
-import { firstAdmin } from '../../support/admin.ts';
-import type { Call } from '../../support/file-service.ts';
+import { type Call, firstAdmin } from '../../support/admin.ts';
 import { placeOrder } from '../../support/orders.ts';
 
 interface Line extends Record<string, unknown> {

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
-import { as, type Call, serviceOfFile } from '../../support/file-service.ts';
+import { as, type Call } from '../../support/admin.ts';
+import { serviceOfFile } from '../../support/file-service.ts';
 import { openMarket, openOwnMarket } from '../../support/market.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 import { request, until } from '../../support/service.ts';

@@ -1,7 +1,8 @@
 import test from 'ava';
 import { gzipSync } from 'node:zlib';
 import { billedShop } from '../../support/billed-shop.ts';
-import { as, serviceOfFile } from '../../support/file-service.ts';
+import { as } from '../../support/admin.ts';
+import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 import { request } from '../../support/service.ts';
 

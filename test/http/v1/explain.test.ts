@@ -1,7 +1,8 @@
 import test from 'ava';
 import { payOrder, placeOrder, stateOf } from '../../support/orders.ts';
 import { request, startService, until, type Merchant, type Service } from '../../support/service.ts';
-import { as, serviceOfFile } from '../../support/file-service.ts';
+import { as } from '../../support/admin.ts';
+import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 
 const file = await serviceOfFile(import.meta.filename);

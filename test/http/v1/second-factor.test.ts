@@ -17,8 +17,14 @@ async function stage(t: Parameters<typeof identityApp>[0], options: IdentityAppO
   const now = () => new Date(time);
   const app = await identityApp(t, { now, ...options });
   const login = (more: object = {}) => app.call('POST', '/api/v1/login', { body: { ...alice, ...more } });
-  const as = (token: string) => (method: string, path: string, body?: unknown) =>
-    app.call(method, path, { token, body });
+  const as = (begun: string) => {
+    let token = begun;
+    return async (method: string, path: string, body?: unknown) => {
+      const answer = await app.call(method, path, { token, body });
+      if (path === '/api/v1/me/confirm' && answer.status === 200) token = answer.body.data.token;
+      return answer;
+    };
+  };
   return { app, now, login, as, pass: (seconds: number) => void (time += seconds * 1000) };
 }
 
@@ -51,7 +57,11 @@ test.serial('the routes of the file: enrolled, shown, renewed and removed, each 
   refused(t, await call('POST', `${PATH}/confirm`, { code: 1 }), 400, 'invalid_request');
   const { secret, recoveryCodes } = await enrol(call, now);
   t.is(new Set(recoveryCodes).size, 10);
-  const renewed = await call('POST', `${PATH}/recovery-codes`);
+  const renew = (body?: object) => call('POST', `${PATH}/recovery-codes`, body);
+  t.like((await renew()).body.errors[0], { pointer: '/code', code: 'code_required' });
+  t.like((await renew({ code: wrongCode(secret, now()) })).body.errors[0], { pointer: '/code', code: 'code_wrong' });
+  file.service.clock.advance(30);
+  const renewed = await renew({ code: codeAt(secret, now()) });
   t.is(renewed.status, 200);
   t.false(renewed.body.data.recoveryCodes.some((one: string) => recoveryCodes.includes(one)));
   t.like((await call('GET', PATH)).body.data, { enabled: true, recoveryCodesLeft: 10 });
@@ -198,9 +208,16 @@ test.serial('a new password of the own account needs a code', async (t) => {
 });
 
 test.serial('a new authenticator takes the place of the old one, which counts until then', async (t) => {
-  const { call, code, login, now, pass, secret } = await enrolled(t);
-  const next = (await call('POST', `${PATH}/start`)).body.data.secret as string;
+  const { app, call, code, login, now, pass, secret, recoveryCodes } = await enrolled(t);
+  const start = (body?: object) => call('POST', `${PATH}/start`, body);
+  t.like((await start()).body.errors[0], { pointer: '/code', code: 'code_required' });
+  t.like((await start({ code: wrongCode(secret, now()) })).body.errors[0], { pointer: '/code', code: 'code_wrong' });
+  t.is((await start({ code: recoveryCodes[0] })).status, 201, 'for a phone that is lost');
+  const next = (await start({ code: code() })).body.data.secret as string;
   t.not(next, secret);
+  const used = (await lines(app, 'admin.start-second-factor')).map(({ after }) => after?.['secondFactor']);
+  t.deepEqual(used.toSorted(), ['code', 'recovery code', undefined]);
+  pass(30);
   t.is((await login({ code: code() })).status, 200, 'the old one until the new one is confirmed');
   t.is((await call('POST', `${PATH}/confirm`, { code: codeAt(next, now()) })).status, 200);
   pass(30);

@@ -5,7 +5,6 @@ import { cellsOf, rowOf } from '../../../cli/screen/cells.ts';
 import { difference } from '../../../cli/screen/differ.ts';
 import { redrawn } from '../../../cli/screen/region.ts';
 import { createStyle } from '../../../cli/style.ts';
-import { displayWidth } from '../../../cli/width.ts';
 import { ATTACK } from '../../support/hostile.ts';
 import { screenReader } from '../../support/screen-reader.ts';
 
@@ -83,22 +82,12 @@ test('after any frames the screen shows the last one, whatever width a terminal 
       for (const [row, cells] of shown.entries())
         for (const [column, { text }] of cells.entries())
           if (/^[a-z茶]$/.test(text) && !/^[…▸☕]/u.test(cells[column - 1]?.text || 'x'))
-            t.is(columnOf(reader.rows()[row]!, column), text);
+            t.is(reader.at(row, column), text);
       t.deepEqual(reader.strange, []);
     }),
   );
   t.pass();
 });
-
-/** The character that stands at a column of a row. */
-function columnOf(row: string, column: number): string | undefined {
-  let at = 0;
-  for (const { segment } of new Intl.Segmenter().segment(row)) {
-    if (at === column) return segment;
-    at += displayWidth(segment);
-  }
-  return undefined;
-}
 
 test('only cells that changed are written', (t) => {
   const lines = (count: number) =>

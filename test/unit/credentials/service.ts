@@ -192,4 +192,5 @@ const authenticators: Authenticators = {
     return { kind: 'app', clientId: `app_${project}`, name: project, project, scopes: new Set(scopes.split(',')) };
   },
   csrfMatches: () => false,
+  noteUnconfirmed: async () => {},
 };

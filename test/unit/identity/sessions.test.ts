@@ -44,6 +44,7 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
       admitCode: nothing,
       codeFailed: nothing,
       tryFirstCode: nothing,
+      mayRecordUnconfirmed: note('record?', false),
     },
     addresses: { keyOf: () => '', remember: nothing },
     adminTokens: { ttlSeconds: 1, issue: () => Promise.reject(new Error('issued')), verify: () => Promise.reject() },
