@@ -3,7 +3,7 @@ import { retryPause } from './retry-pause.ts';
 import type { Offline, OfflineInput } from './offline-port.ts';
 import { createPrint, type OutputFlags, type Print } from './output.ts';
 import { createPrompts, type Prompts } from './prompts.ts';
-import { createGuard, type MakeChange } from './safety.ts';
+import { type ChangeFlags, createGuard, type MakeChange } from './safety.ts';
 import { createOwnLogin, loginCommand, type OwnLogin } from './own-login.ts';
 import { configFolder, openSessions, type SessionStore } from './session.ts';
 import { chooseTarget, cleanServer, type Target, type TargetFlags } from './settings.ts';
@@ -31,7 +31,7 @@ export interface Context {
   readonly change: MakeChange;
   target(): Promise<Target>;
   /** Named by errors: the target, once it is known, and the change that was made. */
-  readonly known: { target?: Target; done?: string };
+  readonly known: { target?: Target; done?: string; proof?: ChangeFlags };
   /** A stand-in for the server's code in tests; otherwise it is loaded when needed. */
   readonly openOffline: ((input: OfflineInput) => Promise<Offline>) | undefined;
   /** A stand-in for the service in tests. */
@@ -102,7 +102,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     );
   const print = createPrint(terminal, flags);
   const prompts = overrides.prompts ?? createPrompts(terminal);
-  const login = createOwnLogin({ terminal, prompts, sessions, target, apiAs });
+  const login = createOwnLogin({ terminal, prompts, sessions, target, apiAs, known });
   const api: ApiClient = client(serverOfTarget, login.headers, loginHint, login);
   const change = createGuard({ terminal, print, prompts, api, target, known });
   return {

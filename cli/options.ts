@@ -90,9 +90,25 @@ export function changes(command: Command, kind: { money?: boolean } = {}): Comma
     .option('-y, --yes', 'skip the confirmation prompt')
     .option('--confirm <name>', 'confirm a high-risk change by its name');
   command.option('--dry-run', 'print the request without sending it');
+  addProof(command);
   if (kind.money)
     command.option('--idempotency-key <key>', 'key of an earlier attempt; a retry with it never runs twice');
   return command;
+}
+
+/**
+ * Adds the flags that answer the service when it asks for the own password again. Where `--password-file` is another password, the own
+ * one is `--own-password-file`. They are in the help topic `secrets`, because every change has them.
+ */
+function addProof(command: Command): void {
+  const has = (long: string) => command.options.some((option) => option.long === long);
+  const own = has('--password-file') ? '--own-password-file' : '--password-file';
+  const proof = [
+    [own, 'read your own password from a file, where the service asks for it again'],
+    ['--code-file', 'read a code, or a recovery code, from a file'],
+    ['--code-secret-file', 'compute the code from the secret of the authenticator in a file'],
+  ] as const;
+  for (const [long, help] of proof) if (!has(long)) command.addOption(new Option(`${long} <file>`, help).hideHelp());
 }
 
 /** Adds the two ways to hand in a password. */

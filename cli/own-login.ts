@@ -1,7 +1,8 @@
 import type { ApiClient } from './api-client.ts';
 import { CliError, EXIT } from './errors.ts';
 import type { Prompts } from './prompts.ts';
-import { askCode, wantsCode } from './second-factor.ts';
+import type { ChangeFlags } from './safety.ts';
+import { askCode, givenCode, wantsCode } from './second-factor.ts';
 import { readSecretFile } from './secrets.ts';
 import type { Session, SessionStore } from './session.ts';
 import { originOf, type Target } from './settings.ts';
@@ -23,6 +24,8 @@ interface Parts {
   sessions: SessionStore;
   target(): Promise<Target>;
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
+  /** The flags of the change that is under way. */
+  known: { proof?: ChangeFlags };
 }
 
 /** Makes it; nothing is read before it is needed. */
@@ -41,17 +44,21 @@ export function createOwnLogin(parts: Parts): OwnLogin {
     },
     async confirm({ code, exitCode, message, options }) {
       const place = await target();
-      const hint = `${loginCommand(place)}, then repeat the command within five minutes`;
-      if (!prompts.possible) throw new CliError(code, exitCode, message, { ...options, hint });
-      const flag = loginCommand(place);
-      const password = await prompts.secret({ message: 'Your own password, to confirm this change', flag });
+      const { proof = {} } = parts.known;
+      const file = proof.ownPasswordFile ?? proof.passwordFile;
+      const flag = '--password-file';
+      const hint = `repeat the command with ${flag} F; or ${loginCommand(place)}, then repeat it within five minutes`;
+      if (!file && !prompts.possible) throw new CliError(code, exitCode, message, { ...options, hint });
+      const password = file
+        ? await readSecretFile(terminal, file)
+        : await prompts.secret({ message: 'Your own password, to confirm this change', flag });
       const api = apiAs(headers);
       const before = token;
       const session =
         place.context === null || hasOwnToken(terminal.env) ? undefined : await sessions.session(place.context);
       if (place.context !== null && session) {
         await sessions.prove();
-        const confirmed = await withCode(prompts, { password }, (body) =>
+        const confirmed = await withCode(parts, { password }, (body) =>
           api.data({ method: 'POST', path: '/api/v1/me/confirm', body }),
         );
         token = plain(confirmed['token']);
@@ -60,7 +67,7 @@ export function createOwnLogin(parts: Parts): OwnLogin {
       }
       // A token of the environment has no place where another could be kept: a session beside it ends with this request.
       const { username } = await api.get('/api/v1/me');
-      const begun = await withCode(prompts, { username, password }, (body) =>
+      const begun = await withCode(parts, { username, password }, (body) =>
         apiAs(async () => ({})).data({ method: 'POST', path: '/api/v1/login', body, anonymous: true }),
       );
       token = plain(begun['token']);
@@ -72,9 +79,15 @@ export function createOwnLogin(parts: Parts): OwnLogin {
   };
 }
 
-async function withCode(prompts: Prompts, proof: Row, send: (proof: Row) => Promise<Row>): Promise<Row> {
-  return send(proof).catch(async (error: unknown) => {
-    if (!wantsCode(error)) throw error;
+/** Sends with the code that was handed in, or with one that is asked for when the service wants it. */
+async function withCode(
+  { terminal, prompts, known }: Parts,
+  proof: Row,
+  send: (proof: Row) => Promise<Row>,
+): Promise<Row> {
+  const code = await givenCode(terminal, known.proof ?? {});
+  return send({ ...proof, ...(code !== undefined && { code }) }).catch(async (error: unknown) => {
+    if (code !== undefined || !wantsCode(error)) throw error;
     return send({ ...proof, code: await askCode(prompts) });
   });
 }

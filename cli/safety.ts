@@ -14,6 +14,11 @@ export interface ChangeFlags {
   confirm?: string;
   dryRun?: boolean;
   idempotencyKey?: string;
+  /** The own password and a code, for when the service asks for them. */
+  passwordFile?: string;
+  ownPasswordFile?: string;
+  codeFile?: string;
+  codeSecretFile?: string;
 }
 
 /** How a change must be confirmed: not at all, with a yes, or by typing a name. */
@@ -56,8 +61,8 @@ export interface GuardParts {
   prompts: Prompts;
   api: ApiClient;
   target(): Promise<Target>;
-  /** Gets the change that was made. */
-  known: { done?: string };
+  /** Gets the change that was made, and before it what answers for the own password. */
+  known: { done?: string; proof?: ChangeFlags };
 }
 
 /** Makes the function through which every command changes the server. */
@@ -72,6 +77,7 @@ export function createGuard(parts: GuardParts): MakeChange {
       await parts.print.note(targetLine(parts.terminal, target));
       await confirmChange(parts.prompts, change, flags, `${target.context ?? target.origin}`);
     }
+    parts.known.proof = flags;
     const key = change.money ? { idempotencyKey: flags.idempotencyKey ?? crypto.randomUUID() } : {};
     const { method, path, query, body, raw, headers, accept, silenceMs } = change;
     const send = (): Promise<Row> =>

@@ -85,11 +85,14 @@ process list and in the shell history.
         the old secret only after the new one was written.
 
 Changes of administrators and second factors, and where channels may be live
-those of channels, certificates and trusted applications, approvals, and
-refunds and accepted amounts above Approval.RefundAbove ask for your own
-password again, and for a code if you have a second factor, when they were
-given more than five minutes ago. Without a terminal they fail with
-password_confirmation_required: run payctl login --password-file F first.
+those of channels, certificates and trusted applications, credentials of
+applications that are given out or widened, approvals, refunds and accepted
+amounts above Approval.RefundAbove, and coins above Approval.CoinsAbove ask for
+your own password again, and for a code if you have a second factor, when they
+were given more than five minutes ago. Without a terminal they fail with
+password_confirmation_required. Every change takes --password-file F, and
+--code-file F or --code-secret-file F, as an answer; where --password-file is
+the password of another account, the own one is --own-password-file F.
 
 Tokens are stored in credentials.json (mode 0600, directory 0700) and are sent
 only to the server that issued them. --debug redacts secrets.

@@ -46,7 +46,7 @@ export interface LoadedConfig {
   skillpay: { brand: string | undefined; devMode: boolean; offerTtlSeconds: number };
   simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };
   channels: { timeoutMs: number; confirmAbove: number };
-  approval: { refundAbove: number };
+  approval: { refundAbove: number; coinsAbove: number };
   jobs: { perAccount: number; perChannel: number; perReceiver: number; callsPerSecond: number };
   admin: { requireSecondFactor: boolean };
   explorer: { enabled: boolean };

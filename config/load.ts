@@ -142,7 +142,7 @@ function assemble(
       dir: at('Simulator.Dir', values['Simulator.Dir']),
     },
     channels: { timeoutMs: values['Channels.TimeoutMs'], confirmAbove: values['Channels.ConfirmAbove'] },
-    approval: { refundAbove: values['Approval.RefundAbove'] },
+    approval: { refundAbove: values['Approval.RefundAbove'], coinsAbove: values['Approval.CoinsAbove'] },
     jobs: {
       perAccount: values['Jobs.PerAccount'],
       perChannel: values['Jobs.PerChannel'],

@@ -222,6 +222,12 @@ export const keys = {
     0,
     'Refunds above this amount, in major units of their currency, wait for a second administrator; what was refunded of the order without approval counts too. 0 for none.',
   ),
+  'Approval.CoinsAbove': whole(
+    0,
+    1_000_000_000,
+    0,
+    'An adjustment that adds more coins than this asks the administrator for the password again, where channels can be live. 0 for every one that adds coins.',
+  ),
   'Jobs.PerAccount': whole(
     1,
     256,

@@ -49,6 +49,15 @@ export function isWithin(ranges: readonly string[], address: string): boolean {
   return family !== 0 && listOf(ranges).check(plain, family === 6 ? 'ipv6' : 'ipv4');
 }
 
+/** Whether every address of these ranges is within one of the others; no ranges means every address. */
+export function areWithin(outer: readonly string[], ranges: readonly string[]): boolean {
+  if (outer.length === 0) return true;
+  const bitsOf = (range: string) => Number(range.split('/')[1]);
+  const isIn = (range: string) => (one: string) =>
+    bitsOf(one) <= bitsOf(range) && isWithin([one], range.split('/')[0] ?? '');
+  return ranges.length > 0 && ranges.every((range) => outer.some(isIn(range)));
+}
+
 /** A list depends on nothing but its text, so keeping it can never serve an old one. */
 function listOf(ranges: readonly string[]): BlockList {
   const key = ranges.join(',');

@@ -21,6 +21,8 @@ export interface CatalogPorts extends Pick<Ports, 'store' | 'reports' | 'now' | 
   consoleApp: (project: string, at: Date) => ApiAppRow;
   /** What the channels take. */
   kindOf: Channels['kindOf'];
+  /** An adjustment that adds more coins than this has to be confirmed. */
+  coinsAbove: number;
   /** Why the handler of a skill could never be called. */
   urlFault: UrlRule;
 }

@@ -28,7 +28,7 @@ export interface Adjustment {
 }
 
 /** Debits and adjustments: one transaction under the account's lock, never below what is available. */
-export function spend({ store, now, audit, recordEvent, consoleApp }: CatalogPorts) {
+export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }: CatalogPorts) {
   const { post, credit } = ledger({ now, recordEvent });
   const log = note(audit);
   return {
@@ -68,10 +68,18 @@ export function spend({ store, now, audit, recordEvent, consoleApp }: CatalogPor
         return entry;
       }),
 
-    adjust: (actor: Actor, key: CoinKey, { userId, amount, reason }: Adjustment, claim?: KeyClaim) =>
+    /** `mayAdd` may refuse to add more coins than an administrator may without a confirmation. */
+    adjust: (
+      actor: Actor,
+      key: CoinKey,
+      { userId, amount, reason }: Adjustment,
+      claim?: KeyClaim,
+      mayAdd?: () => void,
+    ) =>
       store.transaction(async (tx) => {
         const earlier = await resumed(tx, claim);
         if (earlier) return earlier;
+        if (amount > coinsAbove) mayAdd?.();
         // The lock keeps the coin from being deleted while its first entry is written.
         if (!(await tx.coins.lock(key))) throw new NotFound('coin');
         const account = await lockAccount(tx, { project: key.project, coin: key.code, userId }, now());

@@ -727,6 +727,16 @@ export interface WebhookEvents {
       object: CoinPosting;
     };
   });
+  /** A credential of an application was given out or widened. Administrators alone are told, in the event log. */
+  'app.credentials_changed': (Event) & ({
+    /** Type of the event. */
+    type?: 'app.credentials_changed';
+    /** What the event is about. */
+    data?: {
+      /** A credential of an application was given out or widened. Administrators alone are told, in the event log. */
+      object: CredentialChange;
+    };
+  });
 }
 
 /** Where each operation is. */
@@ -1175,6 +1185,16 @@ export interface CoinPosting {
   createdAt: Timestamp;
   /** Coins that can be spent: the balance without what is held. */
   available: number;
+}
+
+/** CredentialChange of the OpenAPI document. */
+export interface CredentialChange {
+  /** `client_id` of the application. */
+  clientId: string;
+  /** The application was created, got more scopes, addresses, money or trust, was enabled or got a new secret; its webhook got another address or a new secret. */
+  change: 'created' | 'widened' | 'enabled' | 'secret' | 'webhook' | 'webhook_secret';
+  /** Name of the administrator. */
+  by: string;
 }
 
 /** What this operation may refuse. */

@@ -26,8 +26,19 @@ export interface ComposedCatalog {
 }
 
 /** Assembles projects, payers, products, coins and statistics. */
-export function composeCatalog({ store, reports, now, log }: Base, { payments, ...needs }: Needs): ComposedCatalog {
-  const catalog = createCatalog({ ...needs, store, reports, now, log, consoleApp: consoleAppRow });
+export function composeCatalog(
+  { config, store, reports, now, log }: Base,
+  { payments, ...needs }: Needs,
+): ComposedCatalog {
+  const catalog = createCatalog({
+    ...needs,
+    store,
+    reports,
+    now,
+    log,
+    consoleApp: consoleAppRow,
+    coinsAbove: config.approval.coinsAbove,
+  });
   return {
     forgetDue: forgetting({ store, now, log }).forgetDue,
     groups: [

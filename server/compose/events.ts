@@ -2,9 +2,10 @@ import { deliverEvent } from '../events/deliver.ts';
 import { createEventFeed } from '../events/feed.ts';
 import type { EventPorts, SecretSealing } from '../events/ports.ts';
 import { readEvents } from '../events/read.ts';
-import { recordEvents } from '../events/record.ts';
+import { recordEvents, tellCredentialChange } from '../events/record.ts';
 import { eventStreams } from '../events/stream.ts';
 import { webhookOperations } from '../events/webhooks.ts';
+import { consoleAppRow } from '../identity/api-app-row.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
@@ -41,7 +42,19 @@ export function composeEvents(base: Base, { identity, sealing, send, urlFault, i
   const { store, now, log, checkpoint } = base;
   const { audit } = identity;
   const tried = base.figures.webhookTried;
-  const ports: EventPorts = { store, now, sealing, send, audit, urlFault, log, checkpoint, tried };
+  const tell = tellCredentialChange(now, consoleAppRow);
+  const ports: EventPorts = {
+    store,
+    now,
+    sealing,
+    send,
+    audit,
+    urlFault,
+    log,
+    checkpoint,
+    tried,
+    tellCredentialChange: tell,
+  };
   const feed = createEventFeed(ports);
   const webhooks = webhookOperations(ports);
   const events = readEvents(ports);

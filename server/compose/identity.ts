@@ -1,6 +1,7 @@
 import { createSealing } from '../credentials/sealing.ts';
 import { identityQueries } from '../db/queries/identity.ts';
 import { seed } from '../db/seed.ts';
+import { tellCredentialChange } from '../events/record.ts';
 import { consoleAppRow } from '../identity/api-app-row.ts';
 import { createAuditKeys } from '../identity/audit-keys.ts';
 import { createIdentity, type Identity } from '../identity/identity.ts';
@@ -41,6 +42,7 @@ export function composeIdentity({ config, store, limits, now, log, passwords }: 
     sealing,
     now,
     passwords,
+    tellCredentialChange: tellCredentialChange(now, consoleAppRow),
   });
   const { issuer } = config.oauth;
   return {

@@ -63,7 +63,7 @@ export const accessCodes = {
   password_confirmation_required: {
     title: 'Password confirmation required',
     meaning:
-      'Changing administrators, second factors, channel configurations, certificates or trusted applications, loosening the limits of an application, approving refunds, and refunding or accepting more than Approval.RefundAbove requires a password, and a code where the account has a second factor, that were given in this session within the last five minutes.',
+      'Changing administrators, second factors, channel configurations, certificates or trusted applications, giving out or widening a credential of an application, adding more coins than Approval.CoinsAbove, approving refunds, and refunding or accepting more than Approval.RefundAbove requires a password, and a code where the account has a second factor, that were given in this session within the last five minutes.',
     remedy:
       'Send the password, and a code where there is a second factor, to POST /api/v1/me/confirm or log in again, then repeat the request with the token or cookies of that response.',
   },

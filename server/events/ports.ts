@@ -3,6 +3,7 @@ import type { Audit } from '../identity/audit.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Ports } from '../payments/ports.ts';
+import type { TellCredentialChange } from './record.ts';
 
 /** Seals the signing secrets. */
 export type SecretSealing = Pick<Sealing, 'seal' | 'open'>;
@@ -13,6 +14,7 @@ export interface EventPorts extends Pick<Ports, 'store' | 'now' | 'checkpoint' |
   /** Sends to an address that a merchant gave. */
   send: SendOutgoing;
   audit: Audit;
+  tellCredentialChange: TellCredentialChange;
   /** Counts how an attempt of a delivery ended. */
   tried: (result: 'delivered' | 'refused' | 'unanswered') => void;
   /** Why a webhook could never be told. */

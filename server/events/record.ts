@@ -1,8 +1,44 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { ApiAppRow } from '../db/entities/identity.ts';
 import { appendEvent } from '../db/queries/events.ts';
 import type { Tx } from '../db/store.ts';
 import type { NewEvent } from '../payments/ports.ts';
 import { traceParent } from '../tracing.ts';
+
+/** A change by which a credential of an application was given out, or can do more than before. */
+export interface CredentialChange {
+  clientId: string;
+  project: string;
+  change: 'created' | 'widened' | 'enabled' | 'secret' | 'webhook' | 'webhook_secret';
+  /** Name of the administrator. */
+  by: string;
+}
+
+/** Tells such a change in the transaction that makes it. */
+export type TellCredentialChange = (tx: Tx, change: CredentialChange) => Promise<void>;
+
+/**
+ * Makes it. The event belongs to the console application of the project: administrators read it in the event log and its stream, and
+ * no merchant is sent it.
+ */
+export function tellCredentialChange(
+  now: () => Date,
+  consoleApp: (project: string, at: Date) => Pick<ApiAppRow, 'clientId'>,
+): TellCredentialChange {
+  const record = recordEvents(now);
+  return async (tx, { clientId, project, change, by }) => {
+    const at = now();
+    await record(tx, {
+      type: 'app.credentials_changed',
+      clientId: consoleApp(project, at).clientId,
+      project,
+      objectNo: clientId,
+      dedupe: randomUUID(),
+      since: at,
+      object: { clientId, change, by },
+    });
+  };
+}
 
 /**
  * Appends to the durable event log in the transaction of the move, with the delivery that tells about it; the same

@@ -17,4 +17,5 @@ export const EVENT_TYPES = [
   'skillpay.fulfilled',
   'coin.credited',
   'coin.debited',
+  'app.credentials_changed',
 ] as const;

@@ -4,7 +4,7 @@ import { type DeliveryFilter, listDeliveries, withTries } from '../db/queries/de
 import type { Position } from '../db/queries/orders.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
-import type { Actor } from '../identity/ports.ts';
+import type { Actor, ApiAppRow } from '../identity/ports.ts';
 import { attempt, isSuccess, type Message } from './attempt.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { EventPorts } from './ports.ts';
@@ -39,21 +39,24 @@ export class WebhookNotConfigured extends Conflict {
 
 /** Where an app wants to be told: settings, secrets, a test, what was delivered, and sending again. */
 export function webhookOperations(ports: EventPorts) {
-  const { store, now, sealing } = ports;
+  const { store, now, sealing, tellCredentialChange: tell } = ports;
   return {
     get: (clientId: string) => store.read(async (tx) => viewWebhook(await existing(tx, clientId), now())),
 
-    /** Creates or changes it. The answer of creating shows the secret, once. */
-    put: (actor: Actor, clientId: string, change: WebhookChange) =>
+    /** Creates or changes it. The answer of creating shows the secret, once. `mayRedirect` may refuse another address. */
+    put: (actor: Actor, clientId: string, change: WebhookChange, mayRedirect?: () => void) =>
       store.transaction(async (tx) => {
         requireUrl(change.url, ports.urlFault);
-        await requireApp(tx, clientId);
+        const { project } = await requireApp(tx, clientId);
         const before = await tx.webhooks.lock({ clientId });
+        const redirects = !before || (change.url !== undefined && change.url !== before.url);
+        if (redirects) mayRedirect?.();
         const secret = before ? undefined : newWebhookSecret();
         const row = merged(before ?? bareWebhook(sealing, clientId, secret ?? '', now()), change, before, now());
         if (before) await tx.webhooks.update({ clientId }, row);
         else if (!(await tx.webhooks.insertIfNew(row)))
           throw new Conflict('changed_meanwhile', 'The webhook was created concurrently.');
+        if (redirects) await tell(tx, { clientId, project, change: 'webhook', by: actor.name });
         await audit(tx, actor, 'webhook.update', before, row);
         return { created: !before, webhook: { ...viewWebhook(row, now()), ...(secret ? { secret } : {}) } };
       }),
@@ -64,7 +67,7 @@ export function webhookOperations(ports: EventPorts) {
      */
     rotateSecret: (actor: Actor, clientId: string, { graceSeconds, prepare, secret: given }: SecretRotation) =>
       store.transaction(async (tx) => {
-        await requireApp(tx, clientId);
+        const { project } = await requireApp(tx, clientId);
         const secret = given ?? newWebhookSecret();
         const at = now();
         const before = await tx.webhooks.lock({ clientId });
@@ -85,6 +88,7 @@ export function webhookOperations(ports: EventPorts) {
         const stored: WebhookRow = before && prepare ? { ...before, ...waiting, updatedAt: at } : rotated;
         if (before) await tx.webhooks.update({ clientId }, stored);
         else await tx.webhooks.insert(stored);
+        await tell(tx, { clientId, project, change: 'webhook_secret', by: actor.name });
         await audit(tx, actor, prepare ? 'webhook.prepare-secret' : 'webhook.rotate-secret', before, stored);
         return { ...viewWebhook(rotated, at), secret };
       }),
@@ -192,8 +196,10 @@ function by({ kind, name, ip, requestId }: Actor) {
 /** What routes may call. */
 export type WebhookOperations = ReturnType<typeof webhookOperations>;
 
-async function requireApp(tx: ReadTx, clientId: string): Promise<void> {
-  if (!(await tx.apps.find({ clientId }))) throw new NotFound('application');
+async function requireApp(tx: ReadTx, clientId: string): Promise<ApiAppRow> {
+  const app = await tx.apps.find({ clientId });
+  if (!app) throw new NotFound('application');
+  return app;
 }
 
 async function existing(tx: ReadTx, clientId: string): Promise<WebhookRow> {

@@ -1,11 +1,13 @@
 import type { ApiAppRow } from '../db/entities/identity.ts';
 import type { Store, Tx } from '../db/store.ts';
 import { Conflict, NotFound } from '../errors.ts';
+import type { CredentialChange, TellCredentialChange } from '../events/record.ts';
 import { type WithSecret, newAppRow, secretColumns } from './api-app-row.ts';
 import { type AppSettings, requireProject, toColumns } from './api-app-rules.ts';
 import { changedLimits, loosens } from './app-limits.ts';
 import { type Audit, by } from './audit.ts';
-import { exists } from './authenticators.ts';
+import { areWithin } from '../addresses.ts';
+import { covers, exists } from './authenticators.ts';
 import type { Actor, AppFilter, IdentityQueries } from './ports.ts';
 import { hashSecret, newClientSecret, secretMatches } from './secrets.ts';
 
@@ -14,6 +16,7 @@ export interface ApiAppPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'apps'>;
   audit: Audit;
+  tellCredentialChange: TellCredentialChange;
   debug: boolean;
   now: () => Date;
 }
@@ -36,10 +39,10 @@ export interface ApiApps {
   list(filter: Omit<AppFilter, 'kinds'>): Promise<ApiAppRow[]>;
   get(clientId: string): Promise<ApiAppRow>;
   create(actor: Actor, settings: AppSettings & { project: string }): Promise<WithSecret>;
-  /** `mayLoosen` may refuse limits that allow more than before. */
-  update(actor: Actor, clientId: string, change: Partial<AppSettings>, mayLoosen?: () => void): Promise<ApiAppRow>;
-  /** Without `enabled` it flips; `mayTrust` may refuse that one that is trusted can be used again. */
-  toggle(actor: Actor, clientId: string, enabled: boolean | undefined, mayTrust?: () => void): Promise<ApiAppRow>;
+  /** `mayWiden` may refuse what gives the application more than before, and every change of one that is trusted. */
+  update(actor: Actor, clientId: string, change: Partial<AppSettings>, mayWiden?: () => void): Promise<ApiAppRow>;
+  /** Without `enabled` it flips; `mayEnable` may refuse that it can be used again. */
+  toggle(actor: Actor, clientId: string, enabled: boolean | undefined, mayEnable?: () => void): Promise<ApiAppRow>;
   rotateSecret(actor: Actor, clientId: string, rotation: Rotation): Promise<WithSecret>;
   revokeTokens(actor: Actor, clientId: string): Promise<ApiAppRow>;
   remove(actor: Actor, clientId: string): Promise<void>;
@@ -47,39 +50,42 @@ export interface ApiApps {
 
 /** Makes the operations; each is one transaction under the lock of the application's row. */
 export function createApiApps(ports: ApiAppPorts): ApiApps {
-  const { store, queries, audit, debug, now } = ports;
+  const { store, queries, audit, tellCredentialChange, debug, now } = ports;
   const kinds: readonly ApiAppRow['kind'][] = debug ? ['merchant', 'test'] : ['merchant'];
   const change = changer(ports);
   return {
     list: (filter) => store.read((tx) => queries.apps(tx, { ...filter, kinds })),
     get: (clientId) => store.read((tx) => required(tx.apps.find({ clientId }), debug)),
-    create: (actor, settings) => store.transaction((tx) => createApp(tx, { audit, now }, actor, settings)),
-    update: (actor, clientId, patch, mayLoosen) =>
+    create: (actor, settings) =>
+      store.transaction((tx) => createApp(tx, { audit, tellCredentialChange, now }, actor, settings)),
+    update: (actor, clientId, patch, mayWiden) =>
       change(actor, clientId, 'app.update', (app) => {
-        const limits = changedLimits(app.limits, patch.limits);
-        if (loosens(app.limits, limits)) mayLoosen?.();
-        return { ...toColumns(merge(app, patch)), limits };
+        const columns = { ...toColumns(merge(app, patch)), limits: changedLimits(app.limits, patch.limits) };
+        const wider = widens(app, columns);
+        if (app.trusted || wider) mayWiden?.();
+        return { columns, given: wider ? 'widened' : undefined };
       }),
-    toggle: (actor, clientId, enabled, mayTrust) =>
+    toggle: (actor, clientId, enabled, mayEnable) =>
       change(actor, clientId, 'app.toggle', (app) => {
         const wanted = enabled ?? !app.enabled;
-        if (wanted && app.trusted) mayTrust?.();
-        return { enabled: wanted, generation: app.generation + (app.enabled && !wanted ? 1 : 0) };
+        if (wanted) mayEnable?.();
+        const generation = app.generation + (app.enabled && !wanted ? 1 : 0);
+        return { columns: { enabled: wanted, generation }, given: wanted && !app.enabled ? 'enabled' : undefined };
       }),
     async rotateSecret(actor, clientId, rotation) {
       const { prepare, secret = newClientSecret() } = rotation;
       let after: Partial<ApiAppRow> = {};
       const app = await change(actor, clientId, prepare ? 'app.prepare-secret' : 'app.rotate-secret', (row) => {
         const at = now();
-        if (rotation.secret !== undefined && secretMatches(secret, row.secretHash)) return (after = {});
+        if (rotation.secret !== undefined && secretMatches(secret, row.secretHash)) return { columns: (after = {}) };
         if (rotation.secret !== undefined) requirePrepared(row, secret, at);
         after = rotated(row, secret, rotation, at);
-        return prepare ? prepared(secret, at) : after;
+        return { columns: prepare ? prepared(secret, at) : after, given: 'secret' };
       });
       return { app: { ...app, ...after }, secret };
     },
     revokeTokens: (actor, clientId) =>
-      change(actor, clientId, 'app.revoke-tokens', ({ generation }) => ({ generation: generation + 1 })),
+      change(actor, clientId, 'app.revoke-tokens', ({ generation }) => ({ columns: { generation: generation + 1 } })),
     remove: (actor, clientId) =>
       store.transaction(async (tx) => {
         const app = await required(tx.apps.lock({ clientId }), debug);
@@ -91,10 +97,10 @@ export function createApiApps(ports: ApiAppPorts): ApiApps {
   };
 }
 
-/** Writes a new application in the caller's transaction. */
+/** Writes a new application in the caller's transaction; without `tellCredentialChange`, as offline, no event says so. */
 export async function createApp(
   tx: Tx,
-  { audit, now }: Pick<ApiAppPorts, 'audit' | 'now'>,
+  { audit, tellCredentialChange, now }: Pick<ApiAppPorts, 'audit' | 'now'> & Partial<ApiAppPorts>,
   actor: Actor,
   { project, limits: asked, ...settings }: AppSettings & { project: string },
 ): Promise<WithSecret> {
@@ -103,6 +109,8 @@ export async function createApp(
   await requireProject(tx, project);
   const made = newAppRow(columns, { project, at: now(), limits });
   await tx.apps.insert(made.app);
+  const { clientId } = made.app;
+  await tellCredentialChange?.(tx, { clientId, project, change: 'created', by: actor.name });
   await audit(tx, { ...by(actor), action: 'app.create', target: made.app.clientId, after: facts(made.app) });
   return made;
 }
@@ -127,15 +135,17 @@ type Change = (
   actor: Actor,
   clientId: string,
   action: string,
-  decide: (app: ApiAppRow) => Partial<ApiAppRow>,
+  decide: (app: ApiAppRow) => { columns: Partial<ApiAppRow>; given?: CredentialChange['change'] | undefined },
 ) => Promise<ApiAppRow>;
 
-function changer({ store, audit, debug, now }: ApiAppPorts): Change {
+function changer({ store, audit, tellCredentialChange, debug, now }: ApiAppPorts): Change {
   return (actor, clientId, action, decide) =>
     store.transaction(async (tx) => {
       const app = await required(tx.apps.lock({ clientId }), debug);
-      const patch = { ...decide(app), updatedAt: now() };
+      const { columns, given } = decide(app);
+      const patch = { ...columns, updatedAt: now() };
       await tx.apps.update({ clientId }, patch);
+      if (given) await tellCredentialChange(tx, { clientId, project: app.project, change: given, by: actor.name });
       const changed: ApiAppRow = { ...app, ...patch };
       await audit(tx, { ...by(actor), action, target: clientId, before: facts(app), after: facts(changed) });
       return changed;
@@ -166,6 +176,13 @@ async function requireUnused(tx: Tx, clientId: string): Promise<void> {
   throw new Conflict('in_use', 'The application has orders.', {
     hint: 'Disable it instead: its orders must keep their owner.',
   });
+}
+
+/** Whether settings give an application more than it had: trust, a scope, addresses, or money. */
+function widens(app: ApiAppRow, next: Pick<ApiAppRow, 'trusted' | 'scopes' | 'allowedIps' | 'limits'>): boolean {
+  if (next.trusted && !app.trusted) return true;
+  if (next.scopes.some((scope) => !covers(app.scopes, scope))) return true;
+  return !areWithin(app.allowedIps, next.allowedIps) || loosens(app.limits, next.limits);
 }
 
 async function required(row: Promise<ApiAppRow | undefined>, debug: boolean): Promise<ApiAppRow> {

@@ -1,5 +1,6 @@
 import type { Sealing } from '../credentials/sealing.ts';
 import type { Store } from '../db/store.ts';
+import type { TellCredentialChange } from '../events/record.ts';
 import { type Admins, createAdmins } from './admins.ts';
 import { type ApiApps, createApiApps } from './api-apps.ts';
 import { type Audit, createAudit } from './audit.ts';
@@ -44,6 +45,7 @@ export interface IdentityParts {
   sealing: Pick<Sealing, 'seal' | 'open'>;
   now: () => Date;
   passwords: Passwords;
+  tellCredentialChange: TellCredentialChange;
 }
 
 /** Everything that knows who somebody is and what they may do. */
@@ -69,7 +71,7 @@ export interface Identity {
 
 /** Assembles identity; the keys of both kinds of tokens come from the one `JWT.SecretKey`. */
 export function createIdentity(parts: IdentityParts): Identity {
-  const { config, store, queries, counts, auditKeys, sealing, now, passwords } = parts;
+  const { config, store, queries, counts, auditKeys, sealing, now, passwords, tellCredentialChange } = parts;
   const keys = deriveKeys(config.jwt.secretKey);
   const { issuer } = config.oauth;
   const adminTokens = createMint(
@@ -109,7 +111,7 @@ export function createIdentity(parts: IdentityParts): Identity {
     adminSessions: createAdminSessions(ports),
     secondFactors: createSecondFactors({ ...ports, issuer: new URL(config.server.publicUrl).host }),
     admins: createAdmins(ports),
-    apiApps: createApiApps(ports),
+    apiApps: createApiApps({ ...ports, tellCredentialChange }),
     oauth: createOAuth(ports),
     audit,
     verifyAudit: (knowledge, part) => verifyAuditChain({ store, now }, queries, auditKeys, knowledge, part),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Coins } from '../catalog/coins.ts';
 import type { Spend } from '../catalog/spend.ts';
+import { requireConfirmed } from '../http/admin-auth.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { forAdministrators, forApplications, projectOf } from './wire/audience.ts';
@@ -81,7 +82,9 @@ export function coinLedgerRoutes({ coins }: LedgerPorts): RouteGroup {
    *     tags: [Coins]
    *     operationId: adjustCoins
    *     summary: Adjust a balance
-   *     description: Adds coins or, with a negative amount, deducts them; never more than are available.
+   *     description: >-
+   *       Adds coins or, with a negative amount, deducts them; never more than are available. Outside Debug, adding more than
+   *       `Approval.CoinsAbove` requires a password that was given within the last five minutes.
    *     requestBody:
    *       content:
    *         application/json:
@@ -101,7 +104,11 @@ export function coinLedgerRoutes({ coins }: LedgerPorts): RouteGroup {
         errors: ADJUST_COINS_ERRORS,
       },
       async ({ params, query: { project }, body, caller, request, claim }) =>
-        presentEntry(await coins.adjust(actorOf(caller, request), { project, ...params }, body, claim)),
+        presentEntry(
+          await coins.adjust(actorOf(caller, request), { project, ...params }, body, claim, () =>
+            requireConfirmed(caller, 'where-live'),
+          ),
+        ),
     ),
   );
   return router;

@@ -129,6 +129,7 @@ export async function catalogWorld(
     audit,
     recordEvent,
     consoleApp: consoleAppRow,
+    coinsAbove: 0,
     kindOf: base.channels.kindOf,
     urlFault: createUrlRule({ allowedNetworks: ['10.1.0.0/16'], httpsOnly: true }),
   });

@@ -4,6 +4,7 @@ import { createRequests } from '../../server/db/pool.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { seed } from '../../server/db/seed.ts';
+import { tellCredentialChange } from '../../server/events/record.ts';
 import { buildKoa } from '../../server/http/build-koa.ts';
 import { listen } from '../../server/http/server.ts';
 import { consoleAppRow } from '../../server/identity/api-app-row.ts';
@@ -105,7 +106,18 @@ export async function identityApp(
   };
   const passwords = (options.passwords ?? createPasswords)();
   const auditKeys = auditKeysOf(store);
-  const parts = { config, store, queries: identityQueries, counts, auditKeys, sealing: testSealing, now, passwords };
+  const tell = tellCredentialChange(now, consoleAppRow);
+  const parts = {
+    config,
+    store,
+    queries: identityQueries,
+    counts,
+    auditKeys,
+    sealing: testSealing,
+    now,
+    passwords,
+    tellCredentialChange: tell,
+  };
   const identity = createIdentity(parts);
   await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug, now });
   const ports = { store, passwords, audit: identity.audit, now };

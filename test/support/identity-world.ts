@@ -1,3 +1,4 @@
+import { tellCredentialChange } from '../../server/events/record.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { seed } from '../../server/db/seed.ts';
@@ -24,6 +25,7 @@ export async function world(
 ) {
   await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: false, now });
   const passwords = createPasswords();
+  const tell = tellCredentialChange(now, consoleAppRow);
   const identity = createIdentity({
     config: {
       debug: false,
@@ -41,6 +43,8 @@ export async function world(
     sealing: createSealing(masterKeys),
     now,
     passwords,
+    tellCredentialChange: tell,
   });
-  return { store, database, identity, ports: { store, passwords, audit: identity.audit, now } };
+  const ports = { store, passwords, audit: identity.audit, now };
+  return { store, database, identity, ports };
 }

@@ -39,7 +39,8 @@ export async function run(context: Context, options: Options): Promise<void> {
       path: admin.path,
       body: { ...fields, password },
     },
-    options,
+    // Its password file holds the password of the new account.
+    { ...options, passwordFile: undefined },
   );
   if (!row) return;
   await print.item(row, admin.view);

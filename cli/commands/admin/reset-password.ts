@@ -35,7 +35,8 @@ async function runOnline(context: Context, username: string, flags: ResetFlags):
   const password = await newPassword(context, username, flags);
   const row = await context.change(
     { ...changeOf(username), method: 'PUT', path: `${admin.path}/${segment(id)}`, body: { password } },
-    flags,
+    // Its password file holds the new password.
+    { ...flags, passwordFile: undefined },
   );
   if (!row) return;
   await context.print.item({ username, ...row }, admin.view);

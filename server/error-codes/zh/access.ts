@@ -62,7 +62,7 @@ export const accessWords = {
   password_confirmation_required: {
     title: '需要确认密码',
     meaning:
-      '修改管理员、双因素认证、渠道配置、证书或受信任的应用，放宽应用的限额，审批退款，或退款、认账金额超过 Approval.RefundAbove 时，要求本会话在最近五分钟内输入过密码；启用了双因素认证的账号还须输入过验证码。',
+      '修改管理员、双因素认证、渠道配置、证书或受信任的应用，发放或扩大应用的凭据与权限，一次增加的虚拟币超过 Approval.CoinsAbove，审批退款，或退款、认账金额超过 Approval.RefundAbove 时，要求本会话在最近五分钟内输入过密码；启用了双因素认证的账号还须输入过验证码。',
     remedy:
       '将密码（启用了双因素认证时连同验证码）发送到 POST /api/v1/me/confirm，或重新登录，然后用响应中的新令牌或 Cookie 重试请求。',
   },

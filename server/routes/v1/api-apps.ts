@@ -82,14 +82,13 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
     '/api/v1/api-apps',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'body' },
+        auth: { admin: 'admin', reach: 'body', confirmed: 'where-live' },
         body: NewApp,
         returns: ApiAppWithSecret,
         status: 201,
         errors: WRITE_APP_ERRORS,
       },
       async ({ body, caller, request }) => {
-        if (body.trusted) requireConfirmed(caller, 'where-live');
         const { project = 'default', trusted = false, allowedIps = [] } = body;
         const { rateLimit = null, latePayment = null, remark = null } = body;
         const settings = { ...body, project, trusted, allowedIps, rateLimit, latePayment, remark };
@@ -122,7 +121,8 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *     summary: Update an application
    *     description: >-
    *       Omitted fields keep their values, null clears them, in `limits` too. Removed scopes and addresses apply to live tokens.
-   *       Limits that allow more than before need a password that was given within the last five minutes.
+   *       Outside Debug, what gives the application more needs a password that was given within the last five minutes: more scopes or
+   *       addresses, no address list, looser limits, trust, and every change of one that is trusted.
    *     requestBody:
    *       content:
    *         application/json:
@@ -139,9 +139,8 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
         errors: WRITE_APP_ERRORS,
       },
       async ({ params, body, caller, request }) => {
-        if (body.trusted || (await apiApps.get(params.client_id)).trusted) requireConfirmed(caller, 'where-live');
-        const mayLoosen = () => requireConfirmed(caller, 'where-live');
-        return presentApp(await apiApps.update(actorOf(caller, request), params.client_id, body, mayLoosen));
+        const mayWiden = () => requireConfirmed(caller, 'where-live');
+        return presentApp(await apiApps.update(actorOf(caller, request), params.client_id, body, mayWiden));
       },
     ),
   );
@@ -170,8 +169,8 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
         errors: WRITE_APP_ERRORS,
       },
       async ({ params, body, caller, request }) => {
-        const mayTrust = () => requireConfirmed(caller, 'where-live');
-        return presentApp(await apiApps.toggle(actorOf(caller, request), params.client_id, body?.enabled, mayTrust));
+        const mayEnable = () => requireConfirmed(caller, 'where-live');
+        return presentApp(await apiApps.toggle(actorOf(caller, request), params.client_id, body?.enabled, mayEnable));
       },
     ),
   );
@@ -204,7 +203,8 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
         errors: ROTATE_APP_ERRORS,
       },
       async ({ params, body, caller, request }) => {
-        if ((await apiApps.get(params.client_id)).trusted) requireConfirmed(caller, 'where-live');
+        // A prepared secret that comes back was confirmed when it was given out.
+        if (body?.secret === undefined) requireConfirmed(caller, 'where-live');
         const rotation = body ?? { graceSeconds: 0 };
         return presentOnce(await apiApps.rotateSecret(actorOf(caller, request), params.client_id, rotation));
       },

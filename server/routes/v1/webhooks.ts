@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { WebhookOperations } from '../../events/webhooks.ts';
+import { requireConfirmed } from '../../http/admin-auth.ts';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { ROTATE_WEBHOOK_ERRORS, SEND_EVENT_ERRORS, SET_WEBHOOK_ERRORS } from '../wire/errors.ts';
@@ -65,7 +66,9 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
         errors: SET_WEBHOOK_ERRORS,
       },
       async ({ params, body, caller, request }) => {
-        const { created, webhook } = await webhooks.put(actorOf(caller, request), params.client_id, body);
+        const mayRedirect = () => requireConfirmed(caller, 'where-live');
+        const actor = actorOf(caller, request);
+        const { created, webhook } = await webhooks.put(actor, params.client_id, body, mayRedirect);
         return new Reply({ status: created ? 201 : 200, data: webhook });
       },
     ),
@@ -97,8 +100,11 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
         returns: Webhook,
         errors: ROTATE_WEBHOOK_ERRORS,
       },
-      ({ params, body, caller, request }) =>
-        webhooks.rotateSecret(actorOf(caller, request), params.client_id, body ?? { graceSeconds: 0 }),
+      ({ params, body, caller, request }) => {
+        // A prepared secret that comes back was confirmed when it was given out.
+        if (body?.secret === undefined) requireConfirmed(caller, 'where-live');
+        return webhooks.rotateSecret(actorOf(caller, request), params.client_id, body ?? { graceSeconds: 0 });
+      },
     ),
   );
 

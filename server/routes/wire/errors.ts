@@ -163,7 +163,7 @@ export const CREATE_COIN_ERRORS: Errors = ['code_taken'];
 /** Deleting a coin. */
 export const DELETE_COIN_ERRORS: Errors = ['in_use'];
 /** Correcting a balance. */
-export const ADJUST_COINS_ERRORS: Errors = ['coins_insufficient'];
+export const ADJUST_COINS_ERRORS: Errors = ['coins_insufficient', 'password_confirmation_required'];
 /** Taking coins of a payer. */
 export const DEBIT_COINS_ERRORS: Errors = ['coins_insufficient', 'coin_disabled', 'biz_no_used'];
 
@@ -223,9 +223,9 @@ export const GRANT_TOKEN_ERRORS: Errors = [
 export const REVOKE_TOKEN_ERRORS: Errors = ['invalid_request', 'invalid_client', 'unauthorized_client'];
 
 /** Setting a webhook. */
-export const SET_WEBHOOK_ERRORS: Errors = ['changed_meanwhile'];
+export const SET_WEBHOOK_ERRORS: Errors = ['changed_meanwhile', 'password_confirmation_required'];
 /** Rotating its secret in two steps. */
-export const ROTATE_WEBHOOK_ERRORS: Errors = ['changed_meanwhile'];
+export const ROTATE_WEBHOOK_ERRORS: Errors = SET_WEBHOOK_ERRORS;
 /** Sending a test message, or an event again. */
 export const SEND_EVENT_ERRORS: Errors = ['webhook_not_configured'];
 /** Asking whether the database answers. */

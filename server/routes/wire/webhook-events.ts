@@ -27,6 +27,17 @@ const Fulfilled = z
     fulfilledAt: Timestamp,
   })
   .meta({ id: 'SkillFulfilled' });
+const CredentialChange = z
+  .object({
+    clientId: z.string(),
+    change: z
+      .enum(['created', 'widened', 'enabled', 'secret', 'webhook', 'webhook_secret'])
+      .describe(
+        'The application was created, got more scopes, addresses, money or trust, was enabled or got a new secret; its webhook got another address or a new secret.',
+      ),
+    by: z.string().describe('Name of the administrator.'),
+  })
+  .meta({ id: 'CredentialChange' });
 const CoinPosting = CoinEntry.extend({ available: z.int() }).meta({ id: 'CoinPosting' });
 
 /** What merchants are told, when, and the shape of the object of each event. */
@@ -48,4 +59,8 @@ export const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], Webho
   'skillpay.fulfilled': { when: 'A pay-per-call resource was delivered.', object: Fulfilled },
   'coin.credited': { when: 'Coins came into an account.', object: CoinPosting },
   'coin.debited': { when: 'Coins left an account.', object: CoinPosting },
+  'app.credentials_changed': {
+    when: 'A credential of an application was given out or widened. Administrators alone are told, in the event log.',
+    object: CredentialChange,
+  },
 };

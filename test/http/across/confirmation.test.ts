@@ -8,7 +8,7 @@ import { request, startService, type Service, type ServiceOptions } from '../../
 /**
  * How each route by which an administrator changes something asks for password and second factor again, and why; a new one has to be
  * written down here. `always` and `where-live`: the contract says so, before anything else is looked at. `above`: when more than
- * `Approval.RefundAbove` is given away. `trusted`: when an application is trusted, or may do more than before. `itself`: the
+ * `Approval.RefundAbove` is given away. `widens`: when a credential is given out or may do more than before. `itself`: the
  * password comes with the request. `never`: nothing of it is a way to money or power that is not there already.
  */
 const ASKS: Record<Way, Record<string, string>> = {
@@ -25,6 +25,7 @@ const ASKS: Record<Way, Record<string, string>> = {
   },
   'where-live': {
     'DELETE /api/v1/skillpay/agent-pay': 'keys',
+    'POST /api/v1/api-apps': 'gives out a credential',
     'POST /api/v1/approvals/{refundNo}/approve': 'approvals',
     'POST /api/v1/certs/upload': 'keys and certificates',
     'POST /api/v1/certs/{id}/default': 'keys and certificates',
@@ -44,11 +45,13 @@ const ASKS: Record<Way, Record<string, string>> = {
     'POST /api/v1/orders/{orderNo}/refunds': 'refunds',
     'POST /api/v1/refunds/{refundNo}/retry': 'refunds',
   },
-  trusted: {
-    'POST /api/v1/api-apps': 'one that is trusted may configure channels',
-    'POST /api/v1/api-apps/{client_id}/rotate-secret': 'the secret of one that is trusted',
-    'PUT /api/v1/api-apps/{client_id}': 'one that is trusted, and looser limits',
-    'PUT /api/v1/api-apps/{client_id}/toggle': 'enabling one that is trusted',
+  widens: {
+    'POST /api/v1/api-apps/{client_id}/rotate-secret': 'gives out a credential; not when a prepared one comes back',
+    'POST /api/v1/api-apps/{client_id}/webhook/rotate-secret': 'gives out what shows that a message is ours',
+    'POST /api/v1/coins/{code}/adjustments': 'more coins than `Approval.CoinsAbove`, which contents are paid with',
+    'PUT /api/v1/api-apps/{client_id}': 'trust, scopes, addresses, looser limits',
+    'PUT /api/v1/api-apps/{client_id}/toggle': 'enabling',
+    'PUT /api/v1/api-apps/{client_id}/webhook': 'where an application is told',
   },
   itself: {
     'POST /api/v1/me/confirm': 'this is the question',
@@ -63,8 +66,6 @@ const ASKS: Record<Way, Record<string, string>> = {
     'DELETE /api/v1/projects/{code}': 'only one that has nothing',
     'DELETE /api/v1/users/{userId}': 'moves no money',
     'POST /api/v1/api-apps/{client_id}/revoke-tokens': 'takes power away',
-    'POST /api/v1/api-apps/{client_id}/webhook/rotate-secret':
-      'signs what an application is told, and opens nothing here',
     'POST /api/v1/api-apps/{client_id}/webhook/test': 'only sends',
     'POST /api/v1/approvals/{refundNo}/reject': 'moves no money',
     'POST /api/v1/bills': 'only asks the channel',
@@ -73,7 +74,6 @@ const ASKS: Record<Way, Record<string, string>> = {
     'POST /api/v1/certs/list': 'only reads',
     'POST /api/v1/certs/{id}/download': 'only reads',
     'POST /api/v1/coins': 'moves no money',
-    'POST /api/v1/coins/{code}/adjustments': 'coins, which never become money again',
     'POST /api/v1/console/payment/capture/{orderNo}': 'takes money that the payer has approved',
     'POST /api/v1/console/payment/close/{orderNo}': 'takes and gives no money',
     'POST /api/v1/console/payment/pay': 'asks a payer for money',
@@ -91,8 +91,6 @@ const ASKS: Record<Way, Record<string, string>> = {
     'POST /api/v1/refunds/{refundNo}/sync': 'only asks the channel',
     'POST /api/v1/skillpay/agent-pay/test': 'only asks',
     'POST /api/v1/users': 'moves no money',
-    'PUT /api/v1/api-apps/{client_id}/webhook':
-      'where an application is told; its address is audited, and private ones are refused',
     'PUT /api/v1/coins/{code}': 'moves no money',
     'PUT /api/v1/coins/{code}/toggle': 'moves no money',
     'PUT /api/v1/products/{code}': 'moves no money',
@@ -103,7 +101,7 @@ const ASKS: Record<Way, Record<string, string>> = {
     'PUT /api/v1/users/{userId}/toggle': 'moves no money',
   },
 };
-type Way = 'always' | 'where-live' | 'above' | 'trusted' | 'itself' | 'never';
+type Way = 'always' | 'where-live' | 'above' | 'widens' | 'itself' | 'never';
 const ALWAYS = Object.keys(ASKS.always).toSorted();
 const WHERE_LIVE = Object.keys(ASKS['where-live']).toSorted();
 
@@ -306,32 +304,97 @@ test('wrong passwords at the confirmation count as failed logins and confirm not
   refused(t, await request(service.url, 'POST', '/api/v1/login', { username: 'alice', password }), 429, 'rate_limited');
 });
 
-test('an application that may configure channels is made, changed and given a secret with the password only', async (t) => {
+test('what gives a credential out or widens one asks, and what takes power away does not', async (t) => {
   const service = await startService(t, atLive);
   const admin = await firstAdmin(service);
   const create = (settings: object) => admin.call('POST', '/api/v1/api-apps', { name: 'shop', ...settings });
-  const trusted = { scopes: ['config:write', 'cert:manage'], trusted: true };
-  const [strong, weak] = [await create(trusted), await create({ scopes: ['payment:read'] })];
+  const allowedIps = ['10.0.0.0/8', '192.0.2.7'];
+  const [weak, off, strong] = [
+    await create({ scopes: ['payment:read'], allowedIps }),
+    await create({ scopes: ['payment:read'] }),
+    await create({ scopes: ['config:write'], trusted: true }),
+  ];
   const pathTo = ({ body }: typeof weak) => `/api/v1/api-apps/${body.data.client_id}`;
+  t.is((await admin.call('PUT', `${pathTo(off)}/toggle`, { enabled: false })).status, 200);
+  const url = 'https://shop.example/told';
+  t.is((await admin.call('PUT', `${pathTo(weak)}/webhook`, { url })).status, 201);
+  await admin.call('POST', '/api/v1/coins?project=default', { code: 'gold', name: 'Gold' });
   service.clock.advance(301);
-  refused(t, await create(trusted), 403, CODE);
-  refused(t, await admin.call('PUT', pathTo(weak), trusted), 403, CODE);
-  refused(t, await admin.call('PUT', pathTo(strong), { allowedIps: [] }), 403, CODE);
-  refused(t, await admin.call('POST', `${pathTo(strong)}/rotate-secret`), 403, CODE);
-  t.is((await create({ scopes: ['payment:read'] })).status, 201);
-  t.is((await admin.call('PUT', pathTo(weak), { name: 'store' })).status, 200);
-  t.is((await admin.call('POST', `${pathTo(weak)}/rotate-secret`)).status, 200);
-  t.is(
-    (await admin.call('PUT', `${pathTo(strong)}/toggle`, { enabled: false })).status,
-    200,
-    'power is taken away at once',
-  );
-  for (const body of [{ enabled: true }, {}])
-    refused(t, await admin.call('PUT', `${pathTo(strong)}/toggle`, body), 403, CODE);
-  t.is((await admin.call('PUT', `${pathTo(weak)}/toggle`, {})).status, 200);
+
+  const adjust = (amount: number) =>
+    admin.call('POST', '/api/v1/coins/gold/adjustments?project=default', { userId: 'payer-1', amount, reason: 'gift' });
+  const asking: [string, () => ReturnType<typeof adjust>][] = [
+    ['a new application', () => create({ scopes: ['payment:read'] })],
+    ['a new secret', () => admin.call('POST', `${pathTo(weak)}/rotate-secret`)],
+    ['a prepared secret', () => admin.call('POST', `${pathTo(weak)}/rotate-secret`, { prepare: true })],
+    ['enabling', () => admin.call('PUT', `${pathTo(off)}/toggle`, { enabled: true })],
+    ['flipping to enabled', () => admin.call('PUT', `${pathTo(off)}/toggle`, {})],
+    ['another scope', () => admin.call('PUT', pathTo(weak), { scopes: ['payment:read', 'payment:write'] })],
+    ['another address', () => admin.call('PUT', pathTo(weak), { allowedIps: [...allowedIps, '198.51.100.1'] })],
+    ['a wider network', () => admin.call('PUT', pathTo(weak), { allowedIps: ['10.0.0.0/7'] })],
+    ['no address list', () => admin.call('PUT', pathTo(weak), { allowedIps: [] })],
+    ['trust', () => admin.call('PUT', pathTo(weak), { trusted: true })],
+    ['any change of a trusted one', () => admin.call('PUT', pathTo(strong), { name: 'store' })],
+    ['another webhook address', () => admin.call('PUT', `${pathTo(weak)}/webhook`, { url: `${url}/elsewhere` })],
+    ['a first webhook', () => admin.call('PUT', `${pathTo(strong)}/webhook`, { url })],
+    ['a webhook secret', () => admin.call('POST', `${pathTo(weak)}/webhook/rotate-secret`)],
+    ['coins', () => adjust(1)],
+  ];
+  for (const [what, ask] of asking) t.is((await ask()).body.code, CODE, what);
+
+  const free: [string, () => ReturnType<typeof adjust>][] = [
+    ['a name', () => admin.call('PUT', pathTo(weak), { name: 'store' })],
+    ['the same scopes', () => admin.call('PUT', pathTo(weak), { scopes: ['payment:read'] })],
+    ['a narrower network', () => admin.call('PUT', pathTo(weak), { allowedIps: ['10.1.0.0/16'] })],
+    ['a first address list', () => admin.call('PUT', pathTo(off), { allowedIps: ['192.0.2.7'] })],
+    ['the same webhook address', () => admin.call('PUT', `${pathTo(weak)}/webhook`, { url, types: ['order.paid'] })],
+    ['disabling', () => admin.call('PUT', `${pathTo(weak)}/toggle`, { enabled: false })],
+    ['ending tokens', () => admin.call('POST', `${pathTo(weak)}/revoke-tokens`)],
+  ];
+  for (const [what, ask] of free) t.is((await ask()).status, 200, what);
+
   t.is((await admin.call('POST', '/api/v1/me/confirm', { password })).status, 200);
-  t.is((await admin.call('PUT', `${pathTo(strong)}/toggle`, {})).status, 200);
-  t.is((await admin.call('PUT', pathTo(weak), trusted)).status, 200);
+  for (const [what, ask] of asking) t.true((await ask()).status < 300, what);
+  t.is((await adjust(-1)).status, 201);
+  service.clock.advance(301);
+  t.is((await adjust(-1)).body.code, 'coins_insufficient', 'coins are taken without asking, and there are none left');
+});
+
+test('coins below the bound are added without asking', async (t) => {
+  const service = await startService(t, { env: { PAY_DEBUG: 'false', PAY_APPROVAL_COINS_ABOVE: '100' } });
+  const admin = await firstAdmin(service);
+  await admin.call('POST', '/api/v1/coins?project=default', { code: 'gold', name: 'Gold' });
+  service.clock.advance(301);
+  const adjust = (amount: number) =>
+    admin.call('POST', '/api/v1/coins/gold/adjustments?project=default', { userId: 'payer-1', amount, reason: 'gift' });
+  t.is((await adjust(100)).status, 201);
+  refused(t, await adjust(101), 403, CODE);
+});
+
+test('administrators read in the event log who gave a credential out, and no merchant is told', async (t) => {
+  const service = await startService(t, atLive);
+  const admin = await firstAdmin(service);
+  const made = await admin.call('POST', '/api/v1/api-apps', { name: 'shop', scopes: ['payment:read'] });
+  const id = made.body.data.client_id as string;
+  const path = `/api/v1/api-apps/${id}`;
+  await admin.call('PUT', `${path}/webhook`, { url: 'https://shop.example/told' });
+  await admin.call('PUT', `${path}/webhook`, { types: [] });
+  await admin.call('POST', `${path}/webhook/rotate-secret`);
+  await admin.call('PUT', path, { scopes: ['payment:read', 'payment:write'] });
+  await admin.call('PUT', path, { name: 'store' });
+  await admin.call('POST', `${path}/rotate-secret`);
+  await admin.call('PUT', `${path}/toggle`, { enabled: false });
+  await admin.call('PUT', `${path}/toggle`, { enabled: true });
+  const { data } = (await admin.call('GET', '/api/v1/events?types=app.credentials_changed')).body;
+  t.deepEqual(
+    data.map((event: { data: { object: object } }) => event.data.object),
+    ['created', 'webhook', 'webhook_secret', 'widened', 'secret', 'enabled'].map((change) => ({
+      clientId: id,
+      change,
+      by: 'alice',
+    })),
+  );
+  t.deepEqual((await admin.call('GET', `${path}/webhook/deliveries`)).body.data, []);
 });
 
 test('limits of an application are loosened with the password only, and tightened without', async (t) => {

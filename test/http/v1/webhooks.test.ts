@@ -198,6 +198,7 @@ async function deliverTo(
     checkpoint: () => {},
     tried: () => {},
     audit: async () => {},
+    tellCredentialChange: async () => {},
     sealing: createSealing([{ id: '00000000', key: Buffer.alloc(32, 1) }]),
     send: createSender({ allowedNetworks: allowed, httpsOnly, ...(resolve ? { resolve } : {}) }),
   })(due!.id);

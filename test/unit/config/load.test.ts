@@ -43,7 +43,7 @@ test('with nothing set, the defaults of the contract hold', (t) => {
     skillpay: { brand: undefined, devMode: false, offerTtlSeconds: 900 },
     simulator: { listen: { host: '127.0.0.1', port: 8081 }, url: undefined, dir: `${cwd}/data/simulator` },
     channels: { timeoutMs: 6000, confirmAbove: 1000 },
-    approval: { refundAbove: 0 },
+    approval: { refundAbove: 0, coinsAbove: 0 },
     jobs: { perAccount: 16, perChannel: 32, perReceiver: 8, callsPerSecond: 0 },
     admin: { requireSecondFactor: false },
     explorer: { enabled: true },
