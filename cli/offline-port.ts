@@ -126,6 +126,8 @@ export interface Diagnosed {
   /** By how much the clock of the machine is ahead of the database's. */
   clockAheadSeconds: number;
   failingWebhooks: { clientId: string; retrying: number; givenUp: number; lastError: string | null }[];
+  /** Accounts that could approve what waits; null where nothing has to wait. */
+  approvers: number | null;
   silentNotices: { project: string; payWay: string; payments: number }[];
 }
 

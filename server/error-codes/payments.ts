@@ -5,9 +5,15 @@ export const paymentsCodes = {
     meaning: 'The amount is not a positive decimal with at most the decimals of its currency, up to 100000000.',
     remedy: 'Send a number or a decimal string in major units.',
   },
+  approval_not_independent: {
+    title: 'Approval not independent',
+    meaning:
+      'The account is younger than the request, the administrator that asked made or changed it, or it made the application that asked or gave out a credential of it within 30 days.',
+    remedy: 'Have another administrator approve it, or reject it.',
+  },
   approval_by_asker: {
-    title: 'Approval by who asked',
-    meaning: 'The administrator who asked for the refund tried to approve it.',
+    title: 'Approval by the asker',
+    meaning: 'The administrator that asked for the refund tried to approve it.',
     remedy: 'Have another administrator approve it.',
   },
   approval_decided: {

@@ -99,7 +99,8 @@ export function answerWriter(contract: Contract): AnswerWriter {
   const render = (result: unknown): Answer => {
     const parts: ReplyParts<unknown> = result instanceof Reply ? result.parts : { data: result };
     const status = parts.status ?? contract.status ?? 200;
-    const body = status === 204 ? '' : toBody(parts.data, parts.beside);
+    const ready = typeof parts.body === 'string' ? parts.body : undefined;
+    const body = status === 204 ? '' : (ready ?? toBody(parts.data, parts.beside));
     return { status, headers: { 'content-type': json, ...parts.headers }, body };
   };
   const send = (ctx: EdgeContext, result: unknown): void => {

@@ -4,6 +4,7 @@ export const NAMED_BY = {
   app: 'client_id',
   order: 'orderNo',
   refund: 'refundNo',
+  approval: 'refundNo',
   dispute: 'disputeNo',
   exception: 'id',
   event: 'id',

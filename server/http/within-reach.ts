@@ -66,6 +66,7 @@ const WORDS: Readonly<Record<Thing, string>> = {
   app: 'application',
   order: 'order',
   refund: 'refund',
+  approval: 'approval',
   dispute: 'dispute',
   exception: 'exception',
   event: 'event',

@@ -2,6 +2,8 @@ import { hash } from 'node:crypto';
 import type { DisputeRow } from '../db/entities/disputes.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
+import type { ApprovalRow } from '../db/entities/approvals.ts';
+import { waitAbove } from './approvals.ts';
 import { afterIntent, ask, intend } from './ask.ts';
 import type { ComplaintResult, DisputeDeed, DisputeDesk, EvidenceFile } from './channel.ts';
 import { isDecided } from './core/moves.ts';
@@ -10,7 +12,6 @@ import { noteDeed } from './follow-ups.ts';
 import { checkDispute } from './hear-dispute.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
 import type { Asker, Ports } from './ports.ts';
-import { requireConfirmedAbove } from './refund.ts';
 import { ChannelRefused, unknownOutcome } from './refusals.ts';
 import { type DisputePair, lockDispute } from './settle-dispute.ts';
 
@@ -28,28 +29,41 @@ type Deed =
   | { deed: 'accept'; text: string }
   | { deed: 'finish'; result: ComplaintResult };
 
+/** What was asked for waits for another administrator. */
+export interface Waits {
+  waits: ApprovalRow;
+}
+
+/** Answering and finishing give no money back, so they never wait. */
+async function done(deed: Promise<DisputeRow | Waits>): Promise<DisputeRow> {
+  const made = await deed;
+  if ('waits' in made) throw new Error('only accepting waits for an approval');
+  return made;
+}
+
 /** What administrators do about disputes: intent, channel, and what the channel makes of it. */
 export function disputeDeeds(ports: Ports) {
   const check = checkDispute(ports);
   return {
     /** Sends text for the merchant's side; a dispute that is decided takes none. */
     answer: (asker: Asker, disputeNo: string, { text, files }: DisputeAnswer, claim?: KeyClaim) =>
-      act(asker, disputeNo, { deed: 'answer', text, files }, claim),
-    /** Gives in: the payer gets the money, and the order counts it when the channel says so. */
+      done(act(asker, disputeNo, { deed: 'answer', text, files }, claim)),
+    /** Gives in: the payer gets the money, and the order counts it when the channel says so. Above the bound another administrator approves it first. */
     accept: (asker: Asker, disputeNo: string, note: string, claim?: KeyClaim) =>
       act(asker, disputeNo, { deed: 'accept', text: note }, claim),
     /** Says that the merchant has dealt with it, where the channel leaves that to the merchant. */
     finish: (asker: Asker, disputeNo: string, result: ComplaintResult, claim?: KeyClaim) =>
-      act(asker, disputeNo, { deed: 'finish', result }, claim),
+      done(act(asker, disputeNo, { deed: 'finish', result }, claim)),
   };
 
-  async function act(asker: Asker, disputeNo: string, deed: Deed, claim?: KeyClaim): Promise<DisputeRow> {
+  async function act(asker: Asker, disputeNo: string, deed: Deed, claim?: KeyClaim): Promise<DisputeRow | Waits> {
     const isAgain = claim !== undefined && claim.resume !== null;
-    const { order, dispute, before } = await intend(
+    const { order, dispute, before, waits } = await intend(
       ports,
       (tx) => intendDeed(ports, tx, asker, disputeNo, deed, claim),
       (pair) => pair.order,
     );
+    if (waits) return { waits };
     ports.checkpoint('dispute.intent');
     const { orderNo } = order;
     if (isDecided(dispute.state)) return dispute;
@@ -86,14 +100,19 @@ async function intendDeed(
   disputeNo: string,
   deed: Deed,
   claim: KeyClaim | undefined,
-): Promise<DisputePair & { before: SentTimes }> {
+): Promise<DisputePair & { before: SentTimes; waits?: ApprovalRow | undefined }> {
   const now = ports.now();
   const { order, dispute } = await lockDispute(tx, disputeNo, asker.owner);
   const isOver = isDecided(dispute.state);
   if (isOver && !claim?.resume)
     throw new Conflict('dispute_closed', 'The dispute is decided.', { extra: { orderNo: order.orderNo, disputeNo } });
-  if (deed.deed === 'accept') requireConfirmedAbove(ports, asker, { ...dispute, payWay: order.payWay }, dispute.amount);
   if (claim) await claimKey(tx, claim, disputeNo, now);
+  if (deed.deed === 'accept') {
+    const { amount, currency } = dispute;
+    const asked = { kind: 'dispute', number: disputeNo, order, amount, currency, reason: deed.text } as const;
+    const waits = await waitAbove(ports, tx, asker, asked);
+    if (waits) return { order, dispute, before: timesOf(dispute), waits };
+  }
   const sent = { answer: { answeredAt: now }, accept: { acceptedAt: now }, finish: {} }[deed.deed];
   const patch = isOver ? {} : { ...sent, nextCheckAt: later(now, OWN_SECONDS), checks: 0 };
   await tx.disputes.update({ disputeNo }, patch);

@@ -1,5 +1,6 @@
 import type { ApprovalRow } from '../db/entities/approvals.ts';
-import { type ApprovalFilter, listApprovals } from '../db/queries/approvals.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
+import { type ApprovalFilter, dependenceOf, listApprovals } from '../db/queries/approvals.ts';
 import type { Position } from '../db/queries/orders.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict, Forbidden, NotFound } from '../errors.ts';
@@ -9,12 +10,60 @@ import { noteDeed } from './follow-ups.ts';
 import { majorNumber } from './money.ts';
 import type { Asker, Ports } from './ports.ts';
 import type { PageOf } from './read.ts';
-import { sendRefund } from './refund.ts';
+import { approvalAbove, sendRefund } from './refund.ts';
 import { refusalFor } from './refusals.ts';
 import { loadRefundFacts, lockPair, type Pair, settleRefundLocked } from './settle.ts';
 
-/** Decisions of a second administrator about refunds that wait for one. */
-export function refundApprovals(ports: Ports) {
+/** For so many days an administrator that gave out a credential of an application is no second pair of eyes for what it asks. */
+const HANDLED_DAYS = 30;
+
+/** Money that goes back by another door than a refund: a dispute that is accepted, an exception whose money is given back. */
+export interface DeedAbove {
+  kind: 'dispute' | 'exception';
+  /** Of the dispute or the exception. */
+  number: string;
+  order: OrderRow;
+  /** Minor units. */
+  amount: bigint;
+  currency: string;
+  reason: string;
+}
+
+/**
+ * Above `Approval.RefundAbove` a deed waits: gives the approval that it waits for, undefined when it may be done now, because it is
+ * below or because another administrator has approved it. Throws 403 without a confirmation.
+ */
+export async function waitAbove(
+  ports: Pick<Ports, 'refundAbove' | 'audit' | 'now'>,
+  tx: Tx,
+  asker: Asker,
+  { kind, number: refundNo, order, amount, currency, reason }: DeedAbove,
+): Promise<ApprovalRow | undefined> {
+  const { orderNo, clientId, project, payWay } = order;
+  const above = approvalAbove(ports, { currency, payWay });
+  if (above === null || amount <= above) return undefined;
+  asker.confirmed?.();
+  const found = await tx.approvals.lock({ refundNo });
+  if (found?.state === 'approved' && amount <= found.amount) return undefined;
+  if (found?.state === 'waiting' && amount <= found.amount) return found;
+  const facts = { refundNo, kind, orderNo, clientId, project, payWay, amount, currency, reason };
+  const undecided = { state: 'waiting', decidedBy: null, decision: null, decidedAt: null } as const;
+  const row: ApprovalRow = { ...facts, ...undecided, askedBy: asker.actor, createdAt: ports.now() };
+  if (found) await tx.approvals.update({ refundNo }, row);
+  else await tx.approvals.insert(row);
+  const after = { orderNo, amountMinor: String(amount), currency, reason };
+  await noteDeed(ports, tx, asker, { action: `${kind}.ask-approval`, target: refundNo, after });
+  return row;
+}
+
+/** What is done by another door once it was approved. */
+export type ApprovedDeeds = Record<
+  DeedAbove['kind'],
+  (asker: Asker, number: string, reason: string) => Promise<unknown>
+>;
+
+/** Decisions of a second administrator about money that waits for one. */
+export function refundApprovals(ports: Ports, deeds: ApprovedDeeds) {
   const send = sendRefund(ports);
   const { store, now } = ports;
 
@@ -29,12 +78,14 @@ export function refundApprovals(ports: Ports) {
       }),
     readApproval: (refundNo: string) =>
       store.read(async (tx) => viewApproval(required(await tx.approvals.find({ refundNo })))),
-    /** Lets it go to the channel; whoever asked for it may not. */
+    /** Lets it go to the channel; the asker may not, and neither may an administrator in the asker's hands. */
     async approve(asker: Asker, refundNo: string): Promise<ApprovalView> {
+      const asked = await store.read((tx) => tx.approvals.find({ refundNo }));
+      if (asked && asked.kind !== 'refund') return approveDeed(asker, asked.kind, refundNo);
       const via = { cause: 'approve', actor: asker.actor };
       const decide = async (tx: Tx) => {
         const { pair, approval } = await lockWaiting(tx, refundNo);
-        if (approval.askedBy === asker.actor) throw byAsker();
+        await requireIndependent(ports, tx, asker, approval);
         const { order } = pair;
         if (pair.refund.state !== 'pending') throw new Conflict('approval_decided', 'The refund is over; reject it.');
         const facts = await loadRefundFacts(ports, tx, order);
@@ -53,12 +104,27 @@ export function refundApprovals(ports: Ports) {
     /** Ends the refund; its amount is free again. */
     reject: (asker: Asker, refundNo: string, reason: string): Promise<ApprovalView> =>
       store.transaction(async (tx) => {
+        const asked = await tx.approvals.find({ refundNo });
+        if (asked && asked.kind !== 'refund')
+          return viewApproval(await end(tx, asker, await waitingDeed(tx, refundNo), 'rejected', reason));
         const { pair, approval } = await lockWaiting(tx, refundNo);
         const wish = { wish: 'reject', reason } as const;
         await settleRefundLocked(ports, tx, pair, wish, { cause: 'reject', actor: asker.actor });
         return viewApproval(await end(tx, asker, approval, 'rejected', reason));
       }),
   };
+
+  /** What was approved is done by the administrator that approved it; should the channel refuse it, it can be asked for again without another approval. */
+  async function approveDeed(asker: Asker, kind: DeedAbove['kind'], number: string): Promise<ApprovalView> {
+    const approval = await store.transaction(async (tx) => {
+      const waiting = await waitingDeed(tx, number);
+      await requireIndependent(ports, tx, asker, waiting);
+      return end(tx, asker, waiting, 'approved', null);
+    });
+    ports.checkpoint('approval.approved');
+    await deeds[kind](asker, number, approval.reason ?? '');
+    return viewApproval(approval);
+  }
 
   async function end(
     tx: Tx,
@@ -67,11 +133,11 @@ export function refundApprovals(ports: Ports) {
     state: 'approved' | 'rejected',
     decision: string | null,
   ): Promise<ApprovalRow> {
-    const { refundNo, orderNo, amount, currency, askedBy } = approval;
+    const { refundNo, kind, orderNo, amount, currency, askedBy } = approval;
     const decided = { state, decision, decidedBy: asker.actor, decidedAt: now() };
     await tx.approvals.update({ refundNo }, decided);
     const after = { orderNo, amountMinor: String(amount), currency, askedBy, ...(decision && { reason: decision }) };
-    const action = state === 'approved' ? 'refund.approve' : 'refund.reject';
+    const action = `${kind}.${state === 'approved' ? 'approve' : 'reject'}`;
     await noteDeed(ports, tx, asker, { action, target: refundNo, after });
     return { ...approval, ...decided };
   }
@@ -81,10 +147,16 @@ export function refundApprovals(ports: Ports) {
 async function lockWaiting(tx: Tx, refundNo: string): Promise<{ pair: Pair; approval: ApprovalRow }> {
   required(await tx.approvals.find({ refundNo }));
   const pair = await lockPair(tx, refundNo);
+  return { pair, approval: await waitingDeed(tx, refundNo) };
+}
+
+async function waitingDeed(tx: Tx, refundNo: string): Promise<ApprovalRow> {
   const approval = required(await tx.approvals.lock({ refundNo }));
   if (approval.state !== 'waiting')
-    throw new Conflict('approval_decided', `The refund was ${approval.state} already.`, { extra: { refundNo } });
-  return { pair, approval };
+    throw new Conflict('approval_decided', `The ${approval.kind} was ${approval.state} already.`, {
+      extra: { refundNo },
+    });
+  return approval;
 }
 
 function required(approval: ApprovalRow | undefined): ApprovalRow {
@@ -92,19 +164,39 @@ function required(approval: ApprovalRow | undefined): ApprovalRow {
   return approval;
 }
 
-function byAsker(): Forbidden {
-  return new Forbidden('approval_by_asker', 'Whoever asked for a refund cannot approve it.', {
-    hint: 'Another administrator has to approve it.',
-  });
+/** Throws 403 unless an administrator is a second person beside the asker. */
+async function requireIndependent(
+  { now }: Pick<Ports, 'now'>,
+  tx: Tx,
+  { actor, person }: Asker,
+  { askedBy, createdAt }: ApprovalRow,
+): Promise<void> {
+  if (askedBy === actor)
+    throw new Forbidden('approval_by_asker', 'The administrator that asked for a refund cannot approve it.', { hint });
+  if (!person) return;
+  const since = new Date(now().getTime() - HANDLED_DAYS * 86_400_000);
+  const found = await dependenceOf(tx, { username: person.name, askedBy, since });
+  const why =
+    found.madeAt === null || found.madeAt >= createdAt
+      ? 'Your account is younger than the request.'
+      : found.madeByAsker
+        ? 'The administrator that asked made or changed your account.'
+        : found.handledApp
+          ? `You made the application that asked, or gave out or changed a credential of it within ${HANDLED_DAYS} days.`
+          : undefined;
+  if (why) throw new Forbidden('approval_not_independent', why, { hint });
 }
+
+const hint = 'Another administrator has to approve it.';
 
 /** An approval as it appears on the wire. */
 export type ApprovalView = ReturnType<typeof viewApproval>;
 
-function viewApproval({ amount, currency, payWay, createdAt, decidedAt, ...approval }: ApprovalRow) {
-  const { refundNo, orderNo, clientId, project, reason, askedBy, state, decidedBy, decision } = approval;
+export function viewApproval({ amount, currency, payWay, createdAt, decidedAt, ...approval }: ApprovalRow) {
+  const { refundNo, kind, orderNo, clientId, project, reason, askedBy, state, decidedBy, decision } = approval;
   return {
     refundNo,
+    kind,
     orderNo,
     clientId,
     project,

@@ -1,8 +1,8 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { afterIntent } from './ask.ts';
-import { type DisputeAnswer, disputeDeeds } from './answer-dispute.ts';
+import { type DisputeAnswer, disputeDeeds, type Waits } from './answer-dispute.ts';
 import type { ComplaintResult } from './channel.ts';
-import { refundApprovals } from './approvals.ts';
+import { type ApprovalView, refundApprovals, viewApproval } from './approvals.ts';
 import { capturePayment } from './capture.ts';
 import { closePayment } from './close.ts';
 import { refundableOf } from './core/decide-refund.ts';
@@ -32,6 +32,18 @@ function placed({ order, refund }: Pair) {
     refundedAmount: major(order.refunded),
     refundableAmount: major(refundableOf(order)),
   };
+}
+
+function isWaiting(made: object): made is Waits {
+  return 'waits' in made;
+}
+
+/** What was done, or the approval that it waits for. */
+function orWaiting<Row extends object, View>(
+  made: Row | Waits,
+  view: (row: Row) => View,
+): { waits: ApprovalView } | { done: View } {
+  return isWaiting(made) ? { waits: viewApproval(made.waits) } : { done: view(made) };
 }
 
 /** The payment operations as routes see them: typed requests in, wire views out. */
@@ -92,19 +104,22 @@ export function paymentOperations(ports: Ports) {
     retryRefund: async (asker: Asker, refundNo: string) => placed(await repairs.retryRefund(asker, refundNo)),
     resolveRefund: async (asker: Asker, refundNo: string, action: RefundAction, reason: string) =>
       placed(await repairs.resolveRefund(asker, refundNo, action, reason)),
-    ...refundApprovals(ports),
+    ...refundApprovals(ports, {
+      dispute: deeds.accept,
+      exception: (asker, id, reason) => repairs.resolveException(asker, id, 'refund', reason),
+    }),
     readDispute: reading.dispute,
     disputes: reading.disputes,
     answerDispute: async (asker: Asker, disputeNo: string, answer: DisputeAnswer, claim?: KeyClaim) =>
       viewDispute(await deeds.answer(asker, disputeNo, answer, claim)),
     acceptDispute: async (asker: Asker, disputeNo: string, note: string, claim?: KeyClaim) =>
-      viewDispute(await deeds.accept(asker, disputeNo, note, claim)),
+      orWaiting(await deeds.accept(asker, disputeNo, note, claim), viewDispute),
     finishDispute: async (asker: Asker, disputeNo: string, result: ComplaintResult, claim?: KeyClaim) =>
       viewDispute(await deeds.finish(asker, disputeNo, result, claim)),
     readException: reading.exception,
     exceptions: reading.exceptions,
     resolveException: async (asker: Asker, id: string, action: ExceptionAction, reason: string) =>
-      viewException(await repairs.resolveException(asker, id, action, reason)),
+      orWaiting(await repairs.resolveException(asker, id, action, reason), viewException),
   };
 }
 

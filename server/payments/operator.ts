@@ -3,6 +3,8 @@ import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict, NotFound } from '../errors.ts';
+import type { Waits } from './answer-dispute.ts';
+import { waitAbove } from './approvals.ts';
 import { endDifference } from './bills/end-difference.ts';
 import { ask, foreignRef, intend, refundRef } from './ask.ts';
 import { type Deed, noteDeed, resolveExceptions } from './follow-ups.ts';
@@ -132,30 +134,46 @@ export function operatorRepairs(ports: Ports) {
     id: string,
     action: ExceptionAction,
     reason: string,
-  ): Promise<OrderExceptionRow> {
+  ): Promise<OrderExceptionRow | Waits> {
     if (action === 'retry') return (await retryConfirmation(asker, id, reason)) ?? retryEffect(asker, id, reason);
-    const { exception, refundNo } = await settling(ports, async (tx) => {
-      const found = await tx.exceptions.find({ id });
-      if (!found) throw new NotFound('exception');
-      const order = await tx.orders.lock({ orderNo: found.orderNo });
-      await endDifference(tx, found, ports.now());
-      const row = await tx.exceptions.lock({ id });
-      if (!row || row.state === 'resolved') throw resolvedAlready();
-      await refuseWhileAbnormal(tx, row);
-      const isOfOrder = order !== undefined && !(action === 'acknowledge' && (await isAnothers(tx, order, row)));
-      const wish = isOfOrder ? wishFor(row, order, action, asker) : acknowledged(action);
-      if (order && wish) requireConfirmedWish(asker, order, wish);
-      if (order && wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
-      if (order && row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
-      if (row.kind === 'refund_unexplained') await giveUpQuestion(ports, tx, row.orderNo, row.dedupe);
-      const answer: Resolved = { where: { id }, resolution: action, by: asker.actor, reason };
-      await resolveExceptions(ports, tx, answer);
-      const exception = await tx.exceptions.find({ id });
-      await noteDeed(ports, tx, asker, resolved(row, action, reason));
-      return { exception: exception!, refundNo: wish?.wish === 'give_back' ? wish.refundNo : undefined };
-    });
-    if (refundNo) await send(refundNo, { cause: 'resolve', actor: asker.actor });
-    return exception;
+    const made = await settling(
+      ports,
+      async (tx): Promise<Waits | { exception: OrderExceptionRow; refundNo?: string | undefined }> => {
+        const found = await tx.exceptions.find({ id });
+        if (!found) throw new NotFound('exception');
+        const order = await tx.orders.lock({ orderNo: found.orderNo });
+        await endDifference(tx, found, ports.now());
+        const row = await tx.exceptions.lock({ id });
+        if (!row || row.state === 'resolved') throw resolvedAlready();
+        await refuseWhileAbnormal(tx, row);
+        const isOfOrder = order !== undefined && !(action === 'acknowledge' && (await isAnothers(tx, order, row)));
+        const wish = isOfOrder ? wishFor(row, order, action, asker) : acknowledged(action);
+        if (order && wish) requireConfirmedWish(asker, order, wish);
+        const waits = order && wish?.wish === 'give_back' && (await waitsFor(tx, asker, order, { id, wish, reason }));
+        if (waits) return { waits };
+        if (order && wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
+        if (order && row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
+        if (row.kind === 'refund_unexplained') await giveUpQuestion(ports, tx, row.orderNo, row.dedupe);
+        const answer: Resolved = { where: { id }, resolution: action, by: asker.actor, reason };
+        await resolveExceptions(ports, tx, answer);
+        const exception = await tx.exceptions.find({ id });
+        await noteDeed(ports, tx, asker, resolved(row, action, reason));
+        return { exception: exception!, refundNo: wish?.wish === 'give_back' ? wish.refundNo : undefined };
+      },
+    );
+    if ('waits' in made) return made;
+    if (made.refundNo) await send(made.refundNo, { cause: 'resolve', actor: asker.actor });
+    return made.exception;
+  }
+
+  function waitsFor(
+    tx: Tx,
+    asker: Asker,
+    order: OrderRow,
+    { id: number, wish, reason }: { id: string; wish: Extract<OrderWish, { wish: 'give_back' }>; reason: string },
+  ) {
+    const { minor: amount, currency } = wish.received;
+    return waitAbove(ports, tx, asker, { kind: 'exception', number, order, amount, currency, reason });
   }
 
   /** Taking money of another amount for the order's gives the rest away, and so does giving money back. */

@@ -192,7 +192,7 @@ export function requireConfirmedAbove(
 }
 
 /** From how much on a second administrator is needed, in minor units; null = never. */
-function approvalAbove(
+export function approvalAbove(
   { refundAbove }: Pick<Ports, 'refundAbove'>,
   { currency, payWay }: Pick<OrderRow, 'currency' | 'payWay'>,
 ): bigint | null {
@@ -203,7 +203,7 @@ function approvalAbove(
 function waiting({ payWay }: OrderRow, refund: RefundRow): ApprovalRow {
   const { refundNo, orderNo, clientId, project, amount, currency, reason, actor: askedBy, createdAt } = refund;
   const facts = { refundNo, orderNo, clientId, project, payWay, amount, currency, reason, askedBy, createdAt };
-  return { ...facts, state: 'waiting', decidedBy: null, decision: null, decidedAt: null };
+  return { ...facts, kind: 'refund', state: 'waiting', decidedBy: null, decision: null, decidedAt: null };
 }
 
 /** The refund that a repeated merchantRefundNo means; another amount is refused. */

@@ -4,7 +4,8 @@ import { count, inParallel, untilTaken } from '../support/counts.ts';
 import { freePort } from '../support/free-port.ts';
 import { payOrder } from '../support/orders.ts';
 import { startReplica } from '../support/replica.ts';
-import { refundApprovals } from '../../server/payments/approvals.ts';
+import { paymentOperations } from '../../server/payments/operations.ts';
+import { firstAdmin } from '../support/admin.ts';
 import { type Service, startService } from '../support/service.ts';
 import type { Asker } from '../../server/payments/ports.ts';
 
@@ -22,6 +23,9 @@ let common: ReturnType<typeof startTwo> | undefined;
 async function startTwo() {
   const here = { teardown: (end: () => unknown) => void ends.push(end) };
   const service = await startService(here, { env });
+  const { call } = await firstAdmin(service);
+  for (const username of ['ann', 'bob', 'cid'])
+    await call('POST', '/api/v1/admins', { username, password: 'nine-tidy-green-anchors', role: 'operator' });
   const { databaseUrl: url, simulator, clock } = service;
   return { service, beside: await startService(here, { env, url, simulator, now: clock.now }) };
 }
@@ -30,7 +34,7 @@ async function startTwo() {
 async function twoReplicas() {
   const { service, beside } = await (common ??= startTwo());
   const shop = await service.merchant();
-  const desks = [service, beside].map(({ app }) => refundApprovals(app.ports));
+  const desks = [service, beside].map(({ app }) => app.payments);
   return { service, beside, shop, desks };
 }
 
@@ -125,7 +129,7 @@ test.serial('a replica that dies right behind an approval, or behind the request
   t.is(status, 'waiting_for_approval');
   await runUntilQuiet(service, 7200, 600);
   t.is((await refundsOf(service, orderNo))[0]!.tries, 0, 'nobody sends what waits');
-  const dying = refundApprovals({
+  const dying = paymentOperations({
     ...service.app.ports,
     checkpoint: (name) => {
       if (name === 'approval.approved') throw new Error('died');

@@ -6,9 +6,9 @@ import type { EventPorts } from '../../server/events/ports.ts';
 import { recordEvents } from '../../server/events/record.ts';
 import { bareWebhook } from '../../server/events/secrets.ts';
 import type { Notice } from '../../server/payments/channel.ts';
-import { refundApprovals } from '../../server/payments/approvals.ts';
 import { closePayment } from '../../server/payments/close.ts';
 import { receiveNotice } from '../../server/payments/notice.ts';
+import { paymentOperations } from '../../server/payments/operations.ts';
 import { operatorRepairs } from '../../server/payments/operator.ts';
 import { refundPayment } from '../../server/payments/refund.ts';
 import { settleDispute } from '../../server/payments/settle-dispute.ts';
@@ -82,11 +82,11 @@ const OPERATIONS: Record<string, Operation> = {
     }),
   'approve a refund': async ({ world, sold }) => {
     const { refund } = await waiting(world, sold, 2);
-    await refundApprovals(world.ports).approve(ann, refund.refundNo);
+    await paymentOperations(world.ports).approve(ann, refund.refundNo);
   },
   'reject a refund': async ({ world, sold }) => {
     const { refund } = await waiting(world, sold, 3);
-    await refundApprovals(world.ports).reject(ann, refund.refundNo, 'no');
+    await paymentOperations(world.ports).reject(ann, refund.refundNo, 'no');
   },
   'exception ended': ({ world, exceptionId }) =>
     operatorRepairs(world.ports).resolveException(asker, exceptionId, 'acknowledge', 'seen'),

@@ -13,6 +13,14 @@ export function as({ url }: { url: string }, begun: string): Call {
   };
 }
 
+/** The session of an account that the owner of another session makes. */
+export async function madeBy(by: Call, service: { url: string }, username: string, role = 'admin'): Promise<Call> {
+  const account = { username, password: 'nine-loud-badgers-nap' };
+  await by('POST', '/api/v1/admins', { ...account, role });
+  const { token } = (await request(service.url, 'POST', '/api/v1/login', account)).body.data;
+  return as(service, token);
+}
+
 /** An administrator with a session. */
 export interface Admin {
   token: string;

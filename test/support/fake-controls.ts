@@ -52,6 +52,7 @@ export const diagnosisRow = {
   clockAheadSeconds: 0,
   due: [],
   failingWebhooks: [],
+  approvers: null,
   silentNotices: [],
 };
 

@@ -53,6 +53,7 @@ const HEALTHY: Examination = {
     explorer: false,
     clockAheadSeconds: 0.01,
     failingWebhooks: [],
+    approvers: null,
     silentNotices: [],
   },
 };

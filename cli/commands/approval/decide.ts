@@ -3,6 +3,7 @@ import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { complete, segment, type Field } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
+import { plain } from '../../values.ts';
 import { APPROVALS, REFUND_NO, VIEW } from './view.ts';
 
 const FIELDS: readonly Field[] = [
@@ -13,8 +14,10 @@ const FIELDS: readonly Field[] = [
 export function define(noun: Command, context: ContextOf): void {
   const approving = noun
     .command('approve')
-    .description('Approve a refund that another administrator or an application asked for; it is sent to the channel.')
-    .argument('<refundNo>');
+    .description(
+      'Approve what another administrator or an application asked for: a refund, a dispute that is to be accepted, or an exception whose money is to be given back. It is done at once.',
+    )
+    .argument('<refundNo>', 'number of the refund, the dispute or the exception');
   examples(
     changes(approving),
     `payctl approval approve ${REFUND_NO}`,
@@ -22,8 +25,10 @@ export function define(noun: Command, context: ContextOf): void {
   ).action((refundNo: string, flags: ChangeFlags) => approve(context(), refundNo, flags));
   const rejecting = noun
     .command('reject')
-    .description('Reject a refund that waits for approval; it fails, and its amount can be refunded again.')
-    .argument('<refundNo>')
+    .description(
+      'Reject what waits for approval: a refund fails, and its amount can be refunded again; a dispute or an exception stays.',
+    )
+    .argument('<refundNo>', 'number of the refund, the dispute or the exception')
     .option('--reason <text>', 'reason, recorded with your name');
   examples(
     changes(rejecting),
@@ -35,11 +40,12 @@ export function define(noun: Command, context: ContextOf): void {
 /** Approves a refund; always confirmed with its number, because money moves. */
 export async function approve({ change, print }: Context, refundNo: string, flags: ChangeFlags): Promise<void> {
   const path = `${APPROVALS}/${segment(refundNo)}/approve`;
-  const what = `approve refund ${refundNo}`;
+  const what = `approve ${refundNo}`;
   const row = await change({ what, name: refundNo, risk: 'severe', method: 'POST', path }, flags);
   if (!row) return;
   await print.item(row, VIEW);
-  await print.done(`Approved refund ${refundNo}. Next: payctl refund get ${refundNo}`);
+  const { kind = 'refund' } = row;
+  await print.done(`Approved ${plain(kind)} ${refundNo}. Next: payctl ${plain(kind)} get ${refundNo}`);
 }
 
 /** Rejects a refund. */
@@ -50,9 +56,9 @@ export async function reject(
 ): Promise<void> {
   const body = await complete(context, FIELDS, flags.reason === undefined ? {} : { reason: flags.reason });
   const path = `${APPROVALS}/${segment(refundNo)}/reject`;
-  const what = `reject refund ${refundNo}`;
+  const what = `reject ${refundNo}`;
   const row = await context.change({ what, name: refundNo, risk: 'moderate', method: 'POST', path, body }, flags);
   if (!row) return;
   await context.print.item(row, VIEW);
-  await context.print.done(`Rejected refund ${refundNo}.`);
+  await context.print.done(`Rejected ${plain(row['kind'] ?? 'refund')} ${refundNo}.`);
 }

@@ -3,6 +3,7 @@ import type { Context, ContextOf } from '../../context.ts';
 import { changes, examples } from '../../options.ts';
 import { complete, segment, type Field } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
+import { tellWaiting } from '../approval/view.ts';
 import { DISPUTE_NO, DISPUTES, VIEW } from './view.ts';
 
 /** The flags of `dispute accept`. */
@@ -44,6 +45,7 @@ export async function run(context: Context, disputeNo: string, flags: AcceptFlag
     flags,
   );
   if (!row) return;
+  if (row['askedBy'] !== undefined) return tellWaiting(context, row);
   await context.print.item(row, VIEW);
   await context.print.done(
     row['status'] === 'lost'

@@ -38,6 +38,7 @@ export function diagnosisFindings(diagnosed: Diagnosed): Finding[] {
     ...exposed(diagnosed),
     ...clockFinding('the server and its database', diagnosed.clockAheadSeconds),
     ...webhooks(diagnosed),
+    ...alone(diagnosed),
     ...diagnosed.silentNotices.map(silent),
   ];
 }
@@ -79,6 +80,18 @@ function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
       `payctl app webhook deliveries ${clientId}`,
     ),
   );
+}
+
+/** Four eyes need two people: an administrator never approves what it asked for itself. */
+function alone({ approvers }: Diagnosed): Finding[] {
+  if (approvers === null || approvers > 1) return [];
+  return [
+    degraded(
+      'approvers',
+      `${approvers} administrator can approve, and never its own request: what waits can only be rejected`,
+      'payctl admin create --role operator, by another administrator than the one that asks',
+    ),
+  ];
 }
 
 function silent({ project, payWay, payments }: Diagnosed['silentNotices'][number]): Finding {

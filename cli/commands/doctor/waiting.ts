@@ -35,13 +35,20 @@ export async function checkRefunds({ api }: Context): Promise<Finding[]> {
   return [degraded('refunds', `${count(answer.rows, answer.nextCursor)} abnormal`, fix)];
 }
 
-/** No refund waits for a second administrator. */
-export async function checkApprovals({ api }: Context): Promise<Finding[]> {
+/** A refund that waits for longer has been forgotten. */
+const FORGOTTEN_MS = 3 * 86_400_000;
+
+/** Nothing waits for a second administrator. */
+export async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(APPROVALS, { state: 'waiting' }));
   if (answer instanceof CliError) return unreadable('approvals', answer);
   if (answer.rows.length === 0) return [ok('approvals', 'none waiting')];
+  const before = terminal.now().getTime() - FORGOTTEN_MS;
+  const old = answer.rows.filter((row) => new Date(plain(row['createdAt'])).getTime() < before);
   const waiting = `${count(answer.rows, answer.nextCursor)} waiting`;
-  return [degraded('approvals', waiting, 'payctl approval list --state waiting')];
+  const fix = 'payctl approval list --state waiting';
+  if (old.length === 0) return [degraded('approvals', waiting, fix)];
+  return [failed('approvals', `${waiting}, ${old.length} of them for more than 3 days`, fix)];
 }
 
 /** No order is open long after its expiry: otherwise the jobs do not run. Simulator orders are frozen without Debug. */

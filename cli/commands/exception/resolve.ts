@@ -3,6 +3,7 @@ import type { Context, ContextOf } from '../../context.ts';
 import { changes, choice, examples } from '../../options.ts';
 import { complete, segment, type Field } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
+import { tellWaiting } from '../approval/view.ts';
 import { EXCEPTIONS, EXCEPTION_ID, VIEW } from './view.ts';
 
 /** How an exception can be resolved. */
@@ -53,6 +54,7 @@ export async function run(context: Context, id: string, flags: ResolveFlags): Pr
     flags,
   );
   if (!row) return;
+  if (row['askedBy'] !== undefined) return tellWaiting(context, row);
   await context.print.item(row, VIEW);
   if (row['state'] === 'open') await context.print.done(`Exception ${id} is still open: the action failed again.`);
   else await context.print.done(`Resolved exception ${id}.`);

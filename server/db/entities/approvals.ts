@@ -2,12 +2,16 @@ import { defineEntity, p } from '@mikro-orm/core';
 import type { PayWay } from '../../payments/channel.ts';
 import { code, instant, minor, text, type RowOf } from './columns.ts';
 
-/** A refund that waits, or waited, for a second administrator; its number is that of the refund. */
+/**
+ * Money that waits, or waited, for a second administrator before it goes back. Its number is that of the refund, or of the dispute that
+ * is to be accepted, or of the exception whose money is to be given back.
+ */
 export const ApprovalEntity = defineEntity({
   name: 'Approval',
   tableName: 'approvals',
   properties: {
     refundNo: code().primary(),
+    kind: p.string().length(16).$type<'refund' | 'dispute' | 'exception'>(),
     orderNo: code(),
     clientId: code(),
     project: code(),

@@ -178,6 +178,7 @@ export const AuditEntity = defineEntity({
     hash: p.string().length(64),
     keyId: code(),
   },
+  indexes: [{ properties: ['target', 'id'] }],
 });
 
 /** A key of the audit log whose master key was rotated away, encrypted under a later one. */

@@ -10,6 +10,42 @@ export interface ApprovalFilter {
   project?: Projects | undefined;
 }
 
+/** What speaks against an administrator as the second pair of eyes. */
+export interface Dependence {
+  /** When the account was made; none = it is gone. */
+  madeAt: Date | null;
+  /** The administrator that asked made the account, or changed it or its second factor since an instant. */
+  madeByAsker: boolean;
+  /** The administrator made the application that asked, or gave out or widened a credential of it since an instant. */
+  handledApp: boolean;
+}
+
+/** How an administrator stands to the account or application that asked, by the audit log. */
+export async function dependenceOf(
+  tx: ReadTx,
+  { username, askedBy, since }: { username: string; askedBy: string; since: Date },
+): Promise<Dependence> {
+  const [kind, asker] = [askedBy.startsWith('app:') ? 'app' : 'admin', askedBy.slice(askedBy.indexOf(':') + 1)];
+  const [row] = await tx.prepared<Omit<Dependence, 'madeAt'> & { madeAt: string }>(
+    `select a.created_at as "madeAt",
+            ? = 'admin' and exists(
+              select 1 from audit_log l
+               where l.target = a.username and l.actor = ? and l.actor_kind = 'admin'
+                 and (l.action = 'admin.create' and l.at >= a.created_at - interval '1 minute'
+                   or l.action in ('admin.update', 'admin.reset-second-factor') and l.at >= ?)) as "madeByAsker",
+            ? = 'app' and exists(
+              select 1 from audit_log l
+               where l.target = ? and l.actor = a.username and l.actor_kind = 'admin' and l.at >= ?
+                 and (l.action in ('app.create', 'app.toggle', 'app.rotate-secret', 'app.prepare-secret')
+                   or l.action = 'app.update'
+                      and (l.before->'scopes', l.before->'allowedIps', l.before->'trusted', l.before->'limits')
+                          is distinct from (l.after->'scopes', l.after->'allowedIps', l.after->'trusted', l.after->'limits'))) as "handledApp"
+       from admins a where a.username = ?`,
+    [kind, asker, since, kind, asker, since, username],
+  );
+  return row ? { ...row, madeAt: new Date(row.madeAt) } : { madeAt: null, madeByAsker: false, handledApp: false };
+}
+
 /** Approvals that match, newest first, one more than asked. */
 export async function listApprovals(
   tx: ReadTx,

@@ -19,6 +19,7 @@ const PROJECTS_OF = {
   app: 'select project from api_apps where client_id = ?',
   order: 'select project from orders where order_no = ?',
   refund: 'select project from refunds where refund_no = ?',
+  approval: 'select project from approvals where refund_no = ?',
   dispute: 'select project from disputes where dispute_no = ?',
   exception: 'select project from order_exceptions where id = ?::uuid',
   event: 'select project from events where id = ?',

@@ -8,6 +8,12 @@ export const paymentsWords = {
     meaning: '金额必须是正的十进制数，小数位数不超过该币种的位数，最大 100000000。',
     remedy: '以主单位（如元）发送数字或十进制字符串。',
   },
+  approval_not_independent: {
+    title: '审批人不独立',
+    meaning:
+      '审批账号的创建时间晚于申请，或由申请人创建、修改过；或该账号在 30 天内创建了发起申请的应用，或为其发放过凭据。',
+    remedy: '请另一名管理员审批，或驳回。',
+  },
   approval_by_asker: {
     title: '申请人不能自行审批',
     meaning: '发起退款的管理员试图自己审批。',

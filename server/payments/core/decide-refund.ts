@@ -163,9 +163,10 @@ const WISHES: { readonly [Name in RefundWish['wish']]: Grant<Name> } = {
       : { rule: null, refund: { nextCheckAt: null, leasedUntil: null } },
 };
 
-/** Whoever decides has found it waiting, under its lock; it is sent in its turn. */
-function approve({ refund }: Pair, { facts }: Wish<'approve'>, now: Date): Change {
+/** The administrator has found it waiting, under its lock; it is sent in its turn. Meanwhile a dispute may have taken what it reserves. */
+function approve({ order, refund }: Pair, { facts }: Wish<'approve'>, now: Date): Change | Refusal {
   if (refund.approval !== 'waiting' || refund.state !== 'pending') return STAY;
+  if (order.refunded + order.refunding > order.paid) return { refuse: { code: 'refund_exceeds_refundable' } };
   const { earlier, limits } = facts;
   const sentAt = firstSlot(earlier, limits.refundSpacingSeconds, now);
   const nextCheckAt = sentAt <= now ? later(now, 10) : sentAt;

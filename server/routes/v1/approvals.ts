@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from '../../http/endpoint.ts';
+import { endpoint, Reply } from '../../http/endpoint.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { askerOf } from '../wire/audience.ts';
@@ -9,17 +9,27 @@ import { pageOf } from '../wire/order-page.ts';
 
 const State = z.enum(['waiting', 'approved', 'rejected']);
 
-const Approval = z
+/** An approval on the wire. */
+export const Approval = z
   .object({
-    refundNo: z.string(),
+    refundNo: z
+      .string()
+      .describe(
+        'Number of the refund, of the dispute that is to be accepted, or of the exception whose money is to be given back.',
+      ),
+    kind: z.enum(['refund', 'dispute', 'exception']).describe('What gives the money back.'),
     orderNo: z.string(),
     clientId: z.string(),
     project: z.string(),
     refundAmount: z.number(),
     refundAmountMinor: z.int(),
     currency: z.string(),
-    reason: z.string().nullable().describe('Why the refund was asked for.'),
-    askedBy: z.string().describe('`admin:NAME` or `app:CLIENT_ID`; this administrator cannot approve it.'),
+    reason: z.string().nullable().describe('Why it was asked for.'),
+    askedBy: z
+      .string()
+      .describe(
+        '`admin:NAME` or `app:CLIENT_ID`; this administrator cannot approve it, and neither can one whose account it made or changed.',
+      ),
     state: State,
     decidedBy: z.string().nullable(),
     decision: z.string().nullable().describe('Why it was rejected.'),
@@ -27,6 +37,20 @@ const Approval = z
     decidedAt: Timestamp.nullable(),
   })
   .meta({ id: 'Approval' });
+
+/** The answer of a deed that waits for another administrator: nothing was done yet. */
+export const WAITS = { 202: { 'application/json': z.object({ data: Approval }) } } as const;
+
+/** Answers with what was done, or with 202 and the approval that it waits for. */
+export function orWaiting<View>(made: { done: View } | { waits: z.input<typeof Approval> }): Reply<View> {
+  return 'waits' in made
+    ? new Reply({
+        status: 202,
+        body: JSON.stringify({ data: made.waits }),
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+      })
+    : new Reply({ data: made.done });
+}
 
 const ApprovalsQuery = z.object({
   ...Paging,
@@ -37,7 +61,7 @@ const ApprovalsQuery = z.object({
 const ApprovalParams = z.object({ refundNo: Id });
 const Rejection = z.object({ reason: SafeText(1, 500) }).meta({ id: 'RejectApprovalRequest' });
 
-/** Refunds above `Approval.RefundAbove`, which wait for a second administrator. */
+/** Money above `Approval.RefundAbove` that waits for a second administrator before it goes back. */
 export function approvalRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup('/api/v1/approvals');
 
@@ -71,8 +95,9 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    */
   router.get(
     '/:refundNo',
-    endpoint({ auth: { admin: 'viewer', reach: 'refund' }, params: ApprovalParams, returns: Approval }, ({ params }) =>
-      operations.readApproval(params.refundNo),
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'approval' }, params: ApprovalParams, returns: Approval },
+      ({ params }) => operations.readApproval(params.refundNo),
     ),
   );
 
@@ -82,14 +107,16 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *   post:
    *     tags: [Refunds]
    *     operationId: approveRefund
-   *     summary: Approve a refund
-   *     description: The refund is sent to the channel. The administrator who asked for it cannot approve it.
+   *     summary: Approve a refund, a dispute or an exception
+   *     description: >-
+   *       It is done at once. An administrator cannot approve its own request, that of an administrator that made its account or changed it
+   *       within 30 days, one that is older than its account, or, for an application, one whose credentials it handled within 30 days.
    */
   router.post(
     '/:refundNo/approve',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'refund', confirmed: 'where-live' },
+        auth: { admin: 'operator', reach: 'approval', confirmed: 'where-live' },
         params: ApprovalParams,
         returns: Approval,
         errors: APPROVE_ERRORS,
@@ -115,7 +142,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
     '/:refundNo/reject',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'refund' },
+        auth: { admin: 'operator', reach: 'approval' },
         params: ApprovalParams,
         body: Rejection,
         returns: Approval,

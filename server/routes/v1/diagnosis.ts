@@ -29,6 +29,12 @@ export const Diagnosis = z
         }),
       )
       .describe('Applications that webhooks do not reach; `givenUp` counts those of the last day.'),
+    approvers: z
+      .int()
+      .nullable()
+      .describe(
+        'How many enabled accounts with the role operator or admin there are; null where `Approval.RefundAbove` is 0 and nothing waits.',
+      ),
     silentNotices: z
       .array(z.object({ project: z.string(), payWay: z.enum(PAY_WAYS), payments: z.int() }))
       .describe('Channels of whose newest payments no notification told: the service found out by asking.'),

@@ -4,6 +4,7 @@ import { UploadedFile } from '../../http/multipart.ts';
 import { COMPLAINT_RESULTS } from '../../payments/dispute.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
+import { orWaiting, WAITS } from './approvals.ts';
 import { askerOf } from '../wire/audience.ts';
 import { Dispute, DisputeParams, DisputesQuery } from '../wire/disputes.ts';
 import { ACCEPT_DISPUTE_ERRORS, DISPUTE_ERRORS } from '../wire/errors.ts';
@@ -119,7 +120,9 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *     tags: [Disputes]
    *     operationId: acceptDispute
    *     summary: Accept a dispute
-   *     description: The channel refunds the payer from the account of the merchant. This cannot be undone.
+   *     description: >-
+   *       The channel refunds the payer from the account of the merchant. This cannot be undone. Above `Approval.RefundAbove` nothing is
+   *       done yet: 202 with the approval that another administrator has to give.
    *     requestBody:
    *       content:
    *         application/json:
@@ -133,11 +136,12 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
         params: DisputeParams,
         body: AcceptRequest,
         returns: Dispute,
+        answers: WAITS,
         idempotent: true,
         errors: ACCEPT_DISPUTE_ERRORS,
       },
-      ({ params, body, caller, request, claim }) =>
-        operations.acceptDispute(askerOf(caller, request), params.disputeNo, body.note, claim),
+      async ({ params, body, caller, request, claim }) =>
+        orWaiting(await operations.acceptDispute(askerOf(caller, request), params.disputeNo, body.note, claim)),
     ),
   );
 

@@ -3,6 +3,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { EXCEPTION_KINDS } from '../../payments/exception-kinds.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
+import { orWaiting, WAITS } from './approvals.ts';
 import { askerOf } from '../wire/audience.ts';
 import { RESOLVE_EXCEPTION_ERRORS } from '../wire/errors.ts';
 import { Code, Id, Paging, SafeText, Timestamp } from '../wire/fields.ts';
@@ -97,7 +98,9 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    *     tags: [Exceptions]
    *     operationId: resolveException
    *     summary: Resolve an exception
-   *     description: After a `retry` that failed again the exception is still open, with the newest message in `detail`.
+   *     description: >-
+   *       After a `retry` that failed again the exception is still open, with the newest message in `detail`. A `refund` above
+   *       `Approval.RefundAbove` is not done yet: 202 with the approval that another administrator has to give.
    *     requestBody:
    *       content:
    *         application/json:
@@ -111,10 +114,11 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
         params: ByExceptionId,
         body: ResolveRequest,
         returns: OrderException,
+        answers: WAITS,
         errors: RESOLVE_EXCEPTION_ERRORS,
       },
-      ({ params, body, caller, request }) =>
-        operations.resolveException(askerOf(caller, request), params.id, body.action, body.reason),
+      async ({ params, body, caller, request }) =>
+        orWaiting(await operations.resolveException(askerOf(caller, request), params.id, body.action, body.reason)),
     ),
   );
   return router;

@@ -61,8 +61,13 @@ export const RETRY_REFUND_ERRORS: Errors = [...giveBack, ...channelUse, ...confi
 /** Letting a refund go that waits for approval. */
 export const APPROVE_ERRORS: Errors = [
   'approval_by_asker',
+  'approval_not_independent',
   'approval_decided',
   'order_not_paid',
+  'refund_exceeds_refundable',
+  'dispute_closed',
+  'exception_resolved',
+  'channel_refused',
   'refunds_blocked',
   'channel_outcome_unknown',
 ];

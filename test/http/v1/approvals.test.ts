@@ -1,10 +1,11 @@
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
-import { as, type Call } from '../../support/admin.ts';
+import { as, type Call, madeBy } from '../../support/admin.ts';
+import { disputed } from '../../support/disputes.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { openMarket, openOwnMarket } from '../../support/market.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
-import { request, until } from '../../support/service.ts';
+import { until } from '../../support/service.ts';
 import { addSkill, callSkill, paidSkill } from '../../support/skillpay.ts';
 
 const file = await serviceOfFile(import.meta.filename, { env: { PAY_APPROVAL_REFUND_ABOVE: '5' } });
@@ -12,13 +13,14 @@ coverRoutes(test, file);
 
 const { service, admin, viewer } = file;
 const base = '/api/v1/approvals';
+let maker: Call;
+/** Not in the hands of the first administrator, which made `maker` alone. */
 let second: Call;
 
 test.before(async () => {
-  const account = { username: 'second', password: 'nine-loud-badgers-nap' };
-  await admin('POST', '/api/v1/admins', { ...account, role: 'admin' });
-  const { token } = (await request(service.url, 'POST', '/api/v1/login', account)).body.data;
-  second = as(service, token);
+  maker = await madeBy(admin, service, 'maker');
+  second = await madeBy(maker, service, 'second');
+  service.clock.advance(1);
 });
 
 const refundBy = (by: Call, orderNo: string, refundAmount: number, more: object = {}) =>
@@ -164,3 +166,120 @@ test.serial(
     t.is((await callSkill(shop, undefined, outTradeNo)).status, 200);
   },
 );
+
+const approve = (by: Call, number: string) => by('POST', `${base}/${number}/approve`);
+const DEPENDENT = 'approval_not_independent';
+/** The login is older than five minutes by now. */
+const confirm = async () => {
+  await admin('POST', '/api/v1/me/confirm', { password: 'seven-quiet-otters-swim' });
+  await maker('POST', '/api/v1/me/confirm', { password: 'nine-loud-badgers-nap' });
+};
+
+test.serial(
+  'an account that the asker made or changed, or that is younger than the request, is no second one',
+  async (t) => {
+    const { paid } = await openMarket(file);
+    await confirm();
+    const { refundNo } = (await refundBy(admin, await paid(), 6)).body.data;
+    service.clock.advance(1);
+    const younger = await madeBy(maker, service, 'younger');
+    const alices = await approve(maker, refundNo);
+    refused(t, alices, 403, DEPENDENT);
+    t.regex(alices.body.detail, /asked made or changed your account/);
+    const late = await approve(younger, refundNo);
+    refused(t, late, 403, DEPENDENT);
+    t.regex(late.body.detail, /younger/);
+
+    const changed = await madeBy(maker, service, 'changed');
+    const { data } = (await admin('GET', '/api/v1/admins?username=changed')).body;
+    const password = 'ten-quiet-hedgehogs-dig';
+    t.is((await admin('PUT', `/api/v1/admins/${data[0].id}`, { password })).status, 200);
+    t.is((await changed('GET', '/api/v1/me')).status, 401);
+    const { token } = (await file.nobody('POST', '/api/v1/login', { username: 'changed', password })).body.data;
+    service.clock.advance(1);
+    const other = (await refundBy(admin, await paid(), 6)).body.data.refundNo;
+    refused(t, await approve(as(service, token), other), 403, DEPENDENT);
+    for (const number of [refundNo, other]) t.is((await approve(second, number)).status, 200);
+  },
+);
+
+test.serial(
+  'for what an application asks, an administrator that handled its credentials is no second one',
+  async (t) => {
+    const { shop, paid } = await openMarket(file);
+    const path = `/api/v1/api-apps/${shop.clientId}`;
+    const ask = async () => {
+      const asked = await shop.call('POST', '/api/v2/payment/refund', { orderNo: await paid(), refundAmount: 6 });
+      return asked.body.data.refundNo as string;
+    };
+    await confirm();
+    const keeper = await madeBy(maker, service, 'keeper');
+    t.is((await keeper('PUT', path, { remark: 'Of the shop in the harbour' })).status, 200);
+    service.clock.advance(1);
+    t.is((await approve(keeper, await ask())).status, 200, 'a remark is no credential');
+    const widener = await madeBy(maker, service, 'widener');
+    for (const [by, handled] of [
+      [keeper, keeper('POST', `${path}/rotate-secret`, { graceSeconds: 600 })],
+      [widener, widener('PUT', path, { allowedIps: ['127.0.0.0/8', '::1'] })],
+    ] as const) {
+      t.is((await handled).status, 200);
+      const refundNo = await ask();
+      refused(t, await approve(by, refundNo), 403, DEPENDENT);
+      t.is((await approve(second, refundNo)).status, 200);
+    }
+  },
+);
+
+test.serial('a dispute above the limit is accepted when another administrator approves it', async (t) => {
+  const { paid } = await openMarket(file);
+  const open = async () => disputed(service, await paid({ payWay: 'paypal' }), 'open', 'open');
+  const accept = (by: Call, no: string) => by('POST', `/api/v1/disputes/${no}/accept`, { note: 'We agree' });
+  const no = await open();
+  const asked = await accept(admin, no);
+  t.is(asked.status, 202);
+  t.like(asked.body.data, {
+    refundNo: no,
+    kind: 'dispute',
+    refundAmount: 10,
+    state: 'waiting',
+    askedBy: 'admin:alice',
+  });
+  t.like((await accept(second, no)).body.data, { refundNo: no, askedBy: 'admin:alice' }, 'it waits once');
+  t.like((await admin('GET', `/api/v1/disputes/${no}`)).body.data, { acceptedAt: null });
+  refused(t, await approve(admin, no), 403, 'approval_by_asker');
+  refused(t, await approve(maker, no), 403, DEPENDENT);
+  t.is((await second('POST', `${base}/${no}/reject`, { reason: 'We have proof' })).status, 200);
+  t.is((await accept(admin, no)).status, 202, 'it can be asked for again');
+  t.like((await approve(second, no)).body.data, { state: 'approved', decidedBy: 'admin:second' });
+  await until('it is lost', async () => {
+    await admin('GET', `/api/v1/disputes/${no}`);
+    return (await admin('GET', `/api/v1/disputes/${no}`)).body.data.status === 'lost';
+  });
+  refused(t, await approve(second, no), 409, 'approval_decided');
+  refused(t, await accept(admin, no), 409, 'dispute_closed');
+});
+
+test.serial('money of an exception goes back when another administrator approves it', async (t) => {
+  const { mismatch } = await openMarket(file);
+  const { id, orderNo } = await mismatch();
+  const resolve = () => admin('POST', `/api/v1/exceptions/${id}/resolve`, { action: 'refund', reason: 'Not ours' });
+  const asked = await resolve();
+  t.is(asked.status, 202, JSON.stringify(asked.body));
+  t.like(asked.body.data, { refundNo: id, kind: 'exception', state: 'waiting', reason: 'Not ours' });
+  t.is((await admin('GET', `/api/v1/exceptions/${id}`)).body.data.state, 'open');
+  t.is((await admin('GET', `/api/v1/refunds?orderNo=${orderNo}`)).body.data.length, 0);
+  refused(t, await approve(admin, id), 403, 'approval_by_asker');
+  t.is((await approve(second, id)).status, 200);
+  t.like((await admin('GET', `/api/v1/exceptions/${id}`)).body.data, { state: 'resolved', resolvedBy: 'admin:second' });
+  t.is((await admin('GET', `/api/v1/refunds?orderNo=${orderNo}`)).body.data.length, 1);
+});
+
+test.serial('an approval looks at the sums again: what a dispute took meanwhile does not go back twice', async (t) => {
+  const { paid } = await openMarket(file);
+  const orderNo = await paid({ payWay: 'paypal' });
+  const { refundNo } = (await refundBy(admin, orderNo, 8)).body.data;
+  await disputed(service, orderNo, 'open', 'open');
+  await disputed(service, orderNo, 'lose', 'lost');
+  refused(t, await approve(second, refundNo), 422, 'refund_exceeds_refundable');
+  t.is((await second('POST', `${base}/${refundNo}/reject`, { reason: 'The dispute took it' })).status, 200);
+});

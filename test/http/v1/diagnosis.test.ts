@@ -48,6 +48,7 @@ test.serial('a service in which nothing is wrong says so', async (t) => {
     explorer: true,
     due: [],
     failingWebhooks: [],
+    approvers: null,
     silentNotices: [],
   });
 });
