@@ -1,14 +1,15 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { readFile, readdir, writeFile } from 'node:fs/promises';
+import { chmod, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { CERT_ID } from '../../cli/commands/cert/view.ts';
 import { nouns } from '../../cli/commands/index.ts';
 import type { Overrides } from '../../cli/context.ts';
-import { makePlace, runPayctl, scripted } from '../support/cli.ts';
+import { makePlace, missing, onTerminals, runPayctl, scripted } from '../support/cli.ts';
 import { problem } from '../support/fake-api.ts';
 import { orderRow, signedCode } from '../support/fake-rows.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 const PAY = ['pay', '--subject', 'Tea', '--amount', '1', '--pay-way', 'alipay'];
 const QUERY = 'GET /api/v1/console/payment/query/P202611210558007K2MQX9WBT';
@@ -223,6 +224,72 @@ test('the bash completion completes nouns, verbs, flags and the words of flags',
   t.is(await complete('order', 'list', '--status', 'pa'), 'paid partially_refunded');
   t.is(await complete('app', 'list', '-o', 'js'), 'json jsonl');
 });
+
+/** How each shell is told of the completion, by its documentation, and whether it shows descriptions. */
+const SHELLS = {
+  bash: {
+    argv: ['--norc', '--noprofile', '-i'],
+    file: '.bash_completion',
+    begin: '. ~/.bash_completion; ',
+    tells: false,
+  },
+  zsh: { argv: ['-i'], file: 'functions/_payctl', begin: '', tells: true },
+  fish: { argv: ['--private', '-i'], file: '.config/fish/completions/payctl.fish', begin: '', tells: true },
+} as const;
+
+for (const [shell, { argv, file, begin, tells }] of Object.entries(SHELLS)) {
+  test(`in a real ${shell}, Tab completes nouns, verbs, flags, their words and files${tells ? ', with descriptions' : ''}`, async (t) => {
+    const lacking = missing('python3') ?? missing(shell);
+    if (lacking !== undefined) {
+      t.log(lacking);
+      return t.pass();
+    }
+    const home = temporaryFolder(t, {
+      [file]: (await runPayctl(['completion', shell])).stdout,
+      '.zshrc': 'fpath=(~/functions $fpath); autoload -U compinit; compinit -u -D',
+      'channel.json': '{}',
+    });
+    const folder = temporaryFolder(t, { payctl: '#!/bin/sh\necho "<$*>"\n' });
+    await chmod(join(folder, 'payctl'), 0o755);
+    // What each line becomes: the program of the test prints what the shell passes to it.
+    const lines = [
+      ['payctl ord\tli\t--stat\tclosed\r', '<order list --status closed>'],
+      ['payctl order list --pay-way ali\t\r', '<order list --pay-way alipay>'],
+      ['payctl -C app ord\tlis\t\r', '<-C app order list>'],
+      ['payctl app list --col\tneve\t\r', '<app list --color never>'],
+      ['payctl completion zs\t\r', '<completion zsh>'],
+      [`payctl api --input ${home}/chan\t\r`, `<api --input ${home}/channel.json>`],
+    ] as const;
+    const [ended] = await onTerminals([
+      {
+        name: shell,
+        argv: ['/usr/bin/env', shell, ...argv],
+        env: {
+          HOME: home,
+          ZDOTDIR: home,
+          XDG_CONFIG_HOME: join(home, '.config'),
+          XDG_DATA_HOME: join(home, '.local'),
+          PATH: `${folder}:${process.env['PATH']}`,
+          TERM: 'xterm',
+          LANG: 'C.UTF-8',
+        },
+        size: [160, 60],
+        steps: [
+          { type: `${begin}echo be''gun\r` },
+          { wait: 'begun' },
+          ...lines.flatMap(([typed, ran]) => [{ type: typed }, { wait: ran }]),
+          { type: 'payctl app \t\t' },
+          { wait: tells ? 'Create an API application' : 'rotate-secret' },
+          { type: '\u0015' },
+          { type: 'exit 0\r' },
+        ],
+      },
+    ]);
+    t.notRegex(ended?.output ?? '', /unrecognized|not found|error/i);
+    for (const [, ran] of lines) t.true(ended?.output.includes(ran), `${ran}: ${ended?.output.slice(-2000)}`);
+    t.is(ended?.status, 0);
+  });
+}
 
 test('audit: all checks passed is 0; a violation is 1 and is named', async (t) => {
   const place = await makePlace();

@@ -1,22 +1,12 @@
-import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { missing, onTerminals, type TerminalStep as Step } from '../support/cli.ts';
 import { TOKEN } from '../support/fake-api.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { startLiveServer } from '../support/live-server.ts';
 import { screenReader } from '../support/screen-reader.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
-const PTY = fileURLToPath(new URL('../support/pty.py', import.meta.url));
-
-type Step = { wait: string } | { type: string } | { signal: string } | { resize: [number, number] };
-interface Ended {
-  name: string;
-  same: boolean;
-  status: number | null;
-  signal: string | null;
-  output: string;
-}
 
 const SHOWN: Step = { wait: 'order.paid' };
 
@@ -38,8 +28,9 @@ const CASES: readonly [name: string, steps: Step[], ends: { status: number | nul
 ];
 
 test('a real terminal is left as it was, however payctl top ends', async (t) => {
-  if (spawnSync('python3', ['--version']).status !== 0) {
-    t.log('Not run: this machine has no python3. Debian: apt install python3');
+  const lacking = missing('python3');
+  if (lacking !== undefined) {
+    t.log(lacking);
     return t.pass();
   }
   const server = await startLiveServer({ eventsPerSecond: 50, cuts: 0, everyMs: 200 });
@@ -53,20 +44,11 @@ test('a real terminal is left as it was, however payctl top ends', async (t) => 
     LINES: '',
     CI: '',
   };
-  const cases = CASES.map(([name, steps]) => ({
-    name,
-    argv: [process.execPath, BIN, 'top'],
-    env,
-    size: [100, 30],
-    steps,
-  }));
-  const child = spawn('python3', [PTY], { stdio: ['pipe', 'pipe', 'inherit'] });
-  child.stdin.end(JSON.stringify(cases));
-  let text = '';
-  for await (const part of child.stdout) text += String(part);
-  for (const [at, ended] of (JSON.parse(text) as Ended[]).entries()) {
-    const [name, , ends] = CASES[at]!;
-    t.like(ended, { name, ...ends }, `${name}: ${ended.output.slice(-400)}`);
+  const argv = [process.execPath, BIN, 'top'];
+  const ends = await onTerminals(CASES.map(([name, steps]) => ({ name, argv, env, size: [100, 30], steps })));
+  for (const [at, ended] of ends.entries()) {
+    const [name, , wanted] = CASES[at]!;
+    t.like(ended, { name, ...wanted }, `${name}: ${ended.output.slice(-400)}`);
     t.true(ended.same, `${name}: the modes of the terminal`);
     const reader = screenReader(100, 30);
     reader.write(ended.output.replaceAll(/\r?\n/g, ''));

@@ -1,7 +1,9 @@
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import type { Overrides } from '../../cli/context.ts';
 import { main } from '../../cli/main.ts';
 import type { Prompts } from '../../cli/prompts.ts';
@@ -135,4 +137,43 @@ export function scripted(
       return Array.isArray(given) ? given : choices.filter((choice) => choice.checked).map((choice) => choice.value);
     },
   };
+}
+
+/** What a program on a real terminal waits for and gets; see `pty.py`. */
+export type TerminalStep = { wait: string } | { type: string } | { signal: string } | { resize: [number, number] };
+
+/** A program that gets a real terminal of its own. */
+export interface TerminalCase {
+  name: string;
+  argv: readonly string[];
+  env: Record<string, string>;
+  size: [columns: number, rows: number];
+  steps: readonly TerminalStep[];
+}
+
+/** How it ended. */
+export interface TerminalEnd {
+  name: string;
+  /** The modes of the terminal are those of before. */
+  same: boolean;
+  status: number | null;
+  signal: string | null;
+  output: string;
+}
+
+const PTY = fileURLToPath(new URL('pty.py', import.meta.url));
+
+/** Why a test needs a program that this machine lacks, and how to get it; undefined when it is there. */
+export function missing(program: string): string | undefined {
+  if (spawnSync(program, ['--version']).status === 0) return undefined;
+  return `Not run: this machine has no ${program}. Debian: apt install ${program}`;
+}
+
+/** Runs programs at once, each on a real terminal; needs python3. */
+export async function onTerminals(cases: readonly TerminalCase[]): Promise<TerminalEnd[]> {
+  const child = spawn('python3', [PTY], { stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.end(JSON.stringify(cases));
+  let text = '';
+  for await (const part of child.stdout) text += String(part);
+  return JSON.parse(text) as TerminalEnd[];
 }
