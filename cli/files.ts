@@ -142,10 +142,28 @@ export async function exists(path: string): Promise<boolean> {
   );
 }
 
+/**
+ * The text of a file or of stdin, without the mark that some editors and shells of Windows put before it: it would become a part of
+ * a password, and JSON knows no such character. UTF-16 is refused.
+ */
+export function textFrom(bytes: Uint8Array, source: string): string {
+  const isMarked = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
+  if (isMarked || bytes.includes(0)) {
+    const fault = isMarked ? 'is in UTF-16' : 'has zero bytes, as UTF-16 and binary files have';
+    throw new UsageError(`${source} ${fault}; payctl reads UTF-8.`, 'save it as UTF-8', 'not_utf8');
+  }
+  return new TextDecoder().decode(bytes);
+}
+
+/** Reads a file as text; faults name it as `shown`. */
+export async function readTextFile(path: string, shown = path): Promise<string> {
+  return textFrom(await readFile(path), shown);
+}
+
 /** The text of a file, or undefined when there is none. */
 export async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, 'utf8');
+    return await readTextFile(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;

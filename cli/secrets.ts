@@ -1,7 +1,7 @@
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CliError, EXIT, SECRET_LOST, UsageError } from './errors.ts';
-import { reserveFile, type ReservedFile } from './files.ts';
+import { readTextFile, reserveFile, textFrom, type ReservedFile } from './files.ts';
 import type { Print } from './output.ts';
 import type { Prompts } from './prompts.ts';
 import type { Terminal } from './terminal.ts';
@@ -20,7 +20,7 @@ export function readSecretText(text: string, source: string): string {
 
 /** Reads a secret from a file. */
 export async function readSecretFile(terminal: Terminal, path: string): Promise<string> {
-  return readSecretText(await readFile(resolve(terminal.cwd, path), 'utf8'), path);
+  return readSecretText(await readTextFile(resolve(terminal.cwd, path), path), path);
 }
 
 /** Reads a secret from stdin to its end; refuses a terminal, where it would show. */
@@ -35,7 +35,7 @@ export async function readSecretStdin(terminal: Terminal, flag: string): Promise
     if (size > MOST_BYTES) throw new UsageError('The input on stdin is too long for a secret.');
     parts.push(bytes);
   }
-  return readSecretText(Buffer.concat(parts).toString('utf8'), 'stdin');
+  return readSecretText(textFrom(Buffer.concat(parts), 'stdin'), 'stdin');
 }
 
 /** The flags by which a password is handed in. */

@@ -70,7 +70,8 @@ No flag takes a secret as its value, because arguments are visible in the
 process list and in the shell history.
 
   in    --password-stdin, --password-file F, --secret-file F, or a hidden
-        prompt. One trailing line break is removed; an empty secret is
+        prompt. One trailing line break is removed, and so is the mark (BOM)
+        that Windows puts before UTF-8; UTF-16 and an empty secret are
         refused. Codes of a second factor: --code-stdin, --code-file F, or
         --code-secret-file F, which computes the code from the secret of the
         authenticator.

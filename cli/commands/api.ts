@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Answer, ApiClient, Call, Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
+import { readTextFile } from '../files.ts';
 import { choice, examples, json } from '../options.ts';
 import { readSecretFile } from '../secrets.ts';
 import { targetLine } from '../safety.ts';
@@ -107,7 +107,7 @@ function textOf({ body, text }: Answer): string {
 async function readCall({ terminal }: Context, path: string, flags: ApiFlags): Promise<Call> {
   const fields = { ...flags.field, ...flags.jsonField };
   const hasFields = Object.keys(fields).length > 0;
-  const whole = flags.input ? json(await readFile(resolve(terminal.cwd, flags.input), 'utf8')) : flags.body;
+  const whole = flags.input ? json(await readTextFile(resolve(terminal.cwd, flags.input), flags.input)) : flags.body;
   if (whole !== undefined && hasFields)
     throw new UsageError('Fields (-f, -F) cannot be combined with --body or --input.');
   const method = flags.method ?? (flags.paginate || (whole === undefined && !hasFields) ? 'GET' : 'POST');

@@ -102,7 +102,7 @@ test('only modes that the service would take are offered: no simulator in produc
 
 test('a fault of a file names the file and the field, before anything is sent', async (t) => {
   const at = await place(t);
-  const faults: [name: string, content: string, told: RegExp][] = [
+  const faults: [name: string, content: string | Buffer, told: RegExp][] = [
     [
       'typo.toml',
       'mode = "sandbox"\nApp_ID = "2021"\n',
@@ -127,6 +127,7 @@ test('a fault of a file names the file and the field, before anything is sent', 
       /broken\.toml: Invalid TOML document: invalid value \(line 2\)$/m,
     ],
     ['broken.json', 'key = s3cret\n', /broken\.json: is not valid JSON$/m],
+    ['wide.json', Buffer.from('\ufeff{ "key": "s3cret" }', 'utf16le'), /wide\.json is in UTF-16; payctl reads UTF-8\./],
   ];
   for (const [name, content, told] of faults) {
     await writeFile(join(at.folder, name), content);
@@ -136,7 +137,7 @@ test('a fault of a file names the file and the field, before anything is sent', 
     t.notRegex(stderr, /s3cret/, 'a value may be a secret');
   }
   t.is(written(at), undefined);
-  await writeFile(join(at.folder, 'good.json'), '{ "appId": 2021, "key": null, "clientId": "***" }');
+  await writeFile(join(at.folder, 'good.json'), '\ufeff{ "appId": 2021, "key": null, "clientId": "***" }');
   t.is((await at.payctl(['channel', 'set', 'alipay', '-f', 'good.json'])).code, 0);
   t.deepEqual(written(at), { appId: 2021, key: null, clientId: '***' });
 });

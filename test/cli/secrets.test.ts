@@ -81,6 +81,44 @@ test('a password comes from a pipe: one line break goes, an empty one is refused
   t.is((await place.payctl(create, { stdin: 'x\n', terminal: 80 })).code, 2, 'a terminal would show what is typed');
 });
 
+test('the mark that Windows puts before a text is no part of it, in files and on stdin; UTF-16 is refused', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const login = ['login', '--server', place.api.url, '-u', 'alice'];
+  const ways: [argv: string[], how: 'file' | 'stdin', path: string, body: object][] = [
+    [
+      [...login, '--password-file', 'in.txt'],
+      'file',
+      '/api/v1/login',
+      { username: 'alice', password: 'correct horse' },
+    ],
+    [[...login, '--password-stdin'], 'stdin', '/api/v1/login', { username: 'alice', password: 'correct horse' }],
+    [['api', '/api/v1/api-apps', '--input', 'in.txt'], 'file', '/api/v1/api-apps', { name: 'shop' }],
+  ];
+  for (const [argv, how, path, body] of ways) {
+    const text = 'password' in body ? String(body.password) : JSON.stringify(body);
+    const give = async (bytes: Buffer) => {
+      place.api.seen.length = 0;
+      await writeFile(join(place.folder, 'in.txt'), bytes);
+      return place.payctl(argv, how === 'stdin' ? { stdin: bytes } : {});
+    };
+    t.is((await give(Buffer.from(`\ufeff${text}\r\n`))).code, 0, argv.join(' '));
+    t.deepEqual(place.api.seen.find((seen) => seen.path === path)?.body, body, argv.join(' '));
+    const wide = Buffer.from(`${text}\r\n`, 'utf16le');
+    for (const bytes of [Buffer.concat([Buffer.from([0xff, 0xfe]), wide]), wide, Buffer.from([0xfe, 0xff, 0, 65])]) {
+      const { code, stderr } = await give(bytes);
+      t.is(code, 2, argv.join(' '));
+      t.regex(stderr, new RegExp(`${how === 'file' ? 'in.txt' : 'stdin'} (is in|has zero bytes, as) UTF-16`));
+      t.deepEqual(place.api.seen, []);
+    }
+  }
+  for (const name of ['contexts.json', 'credentials.json']) {
+    const file = join(place.folder, name);
+    await writeFile(file, `\ufeff${await readFile(file, 'utf8')}`);
+  }
+  t.is((await place.payctl(['whoami', '-q'])).stdout, 'alice\n');
+});
+
 test('no flag takes a secret, and no password is asked for off a terminal', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

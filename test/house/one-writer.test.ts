@@ -66,3 +66,11 @@ test('only lists, exports and figures are read at a replica', (t) => {
     'server/skillpay/operations.ts',
   ]);
 });
+
+test('payctl turns files into text in one place, which knows the marks of Windows; beside it only files of its own', (t) => {
+  const decoders = sourcesIn('cli').filter(({ text }) => /readFile(Sync)?\([^;]*'utf-?8'/.test(text));
+  t.deepEqual(
+    decoders.map(({ path }) => path),
+    ['cli/at-once.ts', 'cli/reserved-output.ts', 'cli/version.ts'],
+  );
+});

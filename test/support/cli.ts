@@ -19,7 +19,7 @@ export interface Result {
 
 /** How a run differs from a script: no terminal, nothing on stdin. */
 export interface RunOptions extends Overrides {
-  stdin?: string;
+  stdin?: string | Buffer;
   env?: Record<string, string | undefined>;
   /** Make stdin, stdout and stderr terminals of this width. */
   terminal?: number;

@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { UsageError } from '../../errors.ts';
-import { reserveFile, type ReservedFile } from '../../files.ts';
+import { readTextFile, reserveFile, type ReservedFile } from '../../files.ts';
 import { actor, offlineFlags, prepareDatabase, withOffline, type OfflineFlags } from '../../offline.ts';
 import type { BootstrapPlan, BootstrapResult } from '../../offline-port.ts';
 import { examples } from '../../options.ts';
@@ -88,7 +87,7 @@ interface Wanted {
 /** Reads and checks the file; passwords come from the files that it names, never from itself. */
 export async function readPlan(file: string): Promise<Wanted> {
   const { parse } = await import('smol-toml');
-  const text = await readFile(file, 'utf8');
+  const text = await readTextFile(file);
   let document: Row;
   try {
     document = parse(text);
@@ -134,7 +133,7 @@ async function readAdmin(value: unknown, file: string): Promise<BootstrapPlan['a
   if (typeof username !== 'string' || typeof passwordFile !== 'string')
     throw new UsageError(`${file}: admin: username and password_file are required.`);
   const path = resolve(dirname(file), passwordFile);
-  return { username, password: readSecretText(await readFile(path, 'utf8'), path) };
+  return { username, password: readSecretText(await readTextFile(path), path) };
 }
 
 function onlyKeys(row: Row, known: readonly string[], place: string): void {

@@ -5,6 +5,7 @@ import type { Query } from '../../api-client.ts';
 import type { Context, ContextOf } from '../../context.ts';
 import { credentialFiles, type CredentialFiles } from '../../credential-files.ts';
 import { CliError, codeOf, EXIT, UsageError } from '../../errors.ts';
+import { readTextFile, textFrom } from '../../files.ts';
 import { changes, examples } from '../../options.ts';
 import { projectFlag, segment } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
@@ -132,7 +133,7 @@ async function readChecked({ api, terminal }: Context, path: string, query: Quer
 
 /** Reads the fields of a configuration from a file; `{ file = "…" }` names a file whose text is the value. Faults name the file as `shown`, and the field. */
 async function readFields(file: string, shown: string, certKinds: ReadonlySet<string>, now: Date): Promise<Row> {
-  const text = await readFile(file, 'utf8');
+  const text = await readTextFile(file, shown);
   const { parse } = file.endsWith('.json') ? JSON : await import('smol-toml');
   let fields: Row;
   try {
@@ -166,9 +167,9 @@ async function valueOf(
   const { file } = value as { file?: unknown };
   if (typeof file !== 'string') throw new UsageError(`${where} must be a string, a number or { file = "…" }.`);
   const path = resolve(folder, file);
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+  const bytes = await readFile(path).catch((error: unknown) => {
     throw new UsageError(`${where}: ${file} cannot be read (${codeOf(error) ?? String(error)}).`);
   });
   if (credentialText) return credentialText(path, `${where}: ${file}`);
-  return readSecretText(text, `${where}: ${file}`);
+  return readSecretText(textFrom(bytes, `${where}: ${file}`), `${where}: ${file}`);
 }

@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
+import { readTextFile } from '../../files.ts';
 import { withOffline, type OfflineFlags } from '../../offline.ts';
 import type { Examination, Offline } from '../../offline-port.ts';
 import { diagnosisFindings } from './diagnosis.ts';
@@ -34,7 +34,7 @@ export async function checkServerFiles({ terminal }: Context, flags: OfflineFlag
   const { cwd, env } = terminal;
   const file = resolve(cwd, flags.config ?? env['PAY_CONFIG'] ?? 'config/local.toml');
   const named = Object.entries(env).filter(([name, value]) => /^PAY_.*_FILE$/.test(name) && value);
-  const text = await readFile(file, 'utf8').catch(() => '');
+  const text = await readTextFile(file).catch(() => '');
   const keys = [...`${text}\n${env['PAY_DATABASE_URL'] ?? ''}`.matchAll(CLIENT_KEY)].map(([, path = '']) =>
     resolve(cwd, decodeURIComponent(path)),
   );
