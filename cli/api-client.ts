@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Cancelled, CliError, EXIT } from './errors.ts';
 import { openExchange, readText, type StreamedBody, type WireRequest } from './http.ts';
 import { readProblem } from './problem.ts';
+import { isOpenToReaders, notEncrypted } from './settings.ts';
 import type { Trace } from './trace.ts';
 import type { Row } from './values.ts';
 
@@ -71,6 +72,8 @@ export interface ClientSetup {
   confirm?(refusal: CliError): Promise<() => Promise<void>>;
   /** Takes another credential after a 401; false when there is none. */
   renew?(): Promise<boolean>;
+  /** Whether credentials may go over plain HTTP to this server of another machine. */
+  allowsHttp(origin: string): Promise<boolean>;
   trace: Trace;
   timeoutMs: number;
   signal: AbortSignal;
@@ -184,6 +187,9 @@ async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promis
     ...call.headers,
     ...(call.anonymous ? {} : await setup.authorize()),
   };
+  const { origin } = url;
+  if (isOpenToReaders(origin) && holdsCredential(headers, call.body) && !(await setup.allowsHttp(origin)))
+    throw notEncrypted(origin);
   return {
     method: call.method,
     url,
@@ -192,6 +198,11 @@ async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promis
     signal: call.signal ? AbortSignal.any([setup.signal, call.signal]) : setup.signal,
     ...(body === undefined ? {} : { body }),
   };
+}
+
+/** Each request with a token, Basic or a session has it in a header; a login has a password. */
+function holdsCredential(headers: Record<string, string>, body: unknown): boolean {
+  return 'authorization' in headers || 'cookie' in headers || asRow(body)?.['password'] !== undefined;
 }
 
 function lengthOf(body: string | Uint8Array | StreamedBody): number {

@@ -6,7 +6,7 @@ import { createPrompts, type Prompts } from './prompts.ts';
 import { type ChangeFlags, createGuard, type MakeChange } from './safety.ts';
 import { createOwnLogin, loginCommand, type OwnLogin } from './own-login.ts';
 import { configFolder, openSessions, type SessionStore } from './session.ts';
-import { chooseTarget, cleanServer, type Target, type TargetFlags } from './settings.ts';
+import { chooseTarget, cleanServer, isHttpAllowed, type Target, type TargetFlags } from './settings.ts';
 import { createTerminal, type Streams, type Terminal } from './terminal.ts';
 import { createTrace } from './trace.ts';
 import type { ServerInput } from '../server/main.ts';
@@ -44,6 +44,8 @@ export interface Context {
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
   /** Another address, without credentials. */
   apiAt(server: string): ApiClient;
+  /** Whether credentials may go over plain HTTP to this server of another machine. */
+  allowsHttp(origin: string): Promise<boolean>;
 }
 
 /** Gives the context of this run; made at the first call. */
@@ -75,6 +77,8 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
   const known: Context['known'] = {};
   const target = once(async () => (known.target = chooseTarget(flags, terminal.env, await sessions.contexts())));
   const trace = createTrace(terminal.err, flags.debug === true);
+  const allowsHttp = async (origin: string): Promise<boolean> =>
+    flags.allowHttp === true || isHttpAllowed(await sessions.contexts(), origin);
   const client = (
     server: () => Promise<string>,
     authorize: () => Promise<Record<string, string>>,
@@ -86,6 +90,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
       ...login,
       authorize,
       loginCommand: hint,
+      allowsHttp,
       trace,
       timeoutMs: (flags.timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
       signal: terminal.signal,
@@ -121,6 +126,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     retryPause: overrides.retryPause ?? retryPause,
     apiAs,
     apiAt,
+    allowsHttp,
   };
 }
 

@@ -13,6 +13,8 @@ export interface SavedContext {
   server: string;
   label: Label;
   user?: string;
+  /** Credentials go to it over plain HTTP, although it is another machine. */
+  allowHttp?: boolean;
 }
 
 /** The file `contexts.json`. */

@@ -16,6 +16,7 @@ export interface Target {
 export interface TargetFlags {
   context?: string;
   server?: string;
+  allowHttp?: boolean;
 }
 
 /** The address that a service has when nobody configured anything. */
@@ -124,6 +125,36 @@ export function cleanServer(server: string): string {
 
 /** The label of a server that nobody labelled: this machine is dev, everything else is treated with the care of prod. */
 export function guessLabel(origin: string): Label {
+  return isThisMachine(origin) ? 'dev' : 'prod';
+}
+
+function isThisMachine(origin: string): boolean {
   const host = new URL(origin).hostname;
-  return host === 'localhost' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host) ? 'dev' : 'prod';
+  return host === 'localhost' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** Whether what is sent to a server can be read on its way: plain HTTP, except to this machine. */
+export function isOpenToReaders(origin: string): boolean {
+  return origin.startsWith('http:') && !isThisMachine(origin);
+}
+
+/** The refusal to send a credential where it can be read. */
+export function notEncrypted(origin: string): UsageError {
+  return new UsageError(
+    `${origin} does not use HTTPS; passwords, secrets and tokens would be sent unencrypted.`,
+    'use https:// or add --allow-http',
+    'not_encrypted',
+  );
+}
+
+/** What a new context remembers of --allow-http: only what means anything for its server. */
+export function allowedHttp({ allowHttp }: TargetFlags, origin: string): Pick<SavedContext, 'allowHttp'> {
+  return allowHttp && isOpenToReaders(origin) ? { allowHttp: true } : {};
+}
+
+/** Whether a context of this origin was made with --allow-http. */
+export function isHttpAllowed(known: Contexts, origin: string): boolean {
+  return Object.values(known.contexts).some(
+    (saved) => saved.allowHttp === true && originOf(saved.server, 'context') === origin,
+  );
 }

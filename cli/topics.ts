@@ -96,7 +96,9 @@ password_confirmation_required. Every change takes --password-file F, and
 the password of another account, the own one is --own-password-file F.
 
 Tokens are stored in credentials.json (mode 0600, directory 0700) and are sent
-only to the server that issued them. --debug redacts secrets.
+only to the server that issued them. Over plain HTTP, passwords, secrets and
+tokens are sent only to this machine, unless --allow-http is given; a context
+that was made with it remembers it. --debug redacts secrets.
 `;
 
 const BOOTSTRAP = `Bootstrap

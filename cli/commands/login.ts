@@ -5,14 +5,21 @@ import { choice, codeFlags, examples, passwordFlags } from '../options.ts';
 import { askCode, givenCode, wantsCode, type CodeFlags } from '../second-factor.ts';
 import { takePassword, type PasswordFlags } from '../secrets.ts';
 import { LABELS, own, type Contexts, type Label, type SavedContext } from '../session.ts';
-import { DEFAULT_SERVER, cleanServer, guessLabel, originOf } from '../settings.ts';
+import {
+  DEFAULT_SERVER,
+  allowedHttp,
+  cleanServer,
+  guessLabel,
+  isOpenToReaders,
+  notEncrypted,
+  originOf,
+} from '../settings.ts';
 import type { Row } from '../values.ts';
 
 /** The flags of `login`. */
 export interface LoginFlags extends PasswordFlags, CodeFlags {
   username?: string;
   label?: Label;
-  allowHttp?: boolean;
 }
 
 /** Adds `login`. */
@@ -24,7 +31,6 @@ export function define(command: Command, context: ContextOf): void {
     .option('-u, --username <name>', 'login name');
   codeFlags(passwordFlags(command))
     .addOption(choice('--label <label>', 'environment of a new context', LABELS))
-    .option('--allow-http', 'allow sending the password over plain HTTP to another machine')
     .action((flags: LoginFlags) => run(context(), flags));
   examples(
     command,
@@ -41,13 +47,8 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
   const known = await sessions.contexts();
   const place = choosePlace(context, known);
   const origin = originOf(place.saved.server);
-  if (place.saved.server.startsWith('http://') && guessLabel(origin) !== 'dev' && !flags.allowHttp) {
-    throw new UsageError(
-      `${origin} does not use HTTPS; the password would be sent unencrypted.`,
-      'use https:// or add --allow-http',
-      'not_encrypted',
-    );
-  }
+  // Before a password is asked for; each request is refused, too.
+  if (isOpenToReaders(origin) && !(await context.allowsHttp(origin))) throw notEncrypted(origin);
   await print.note(`Logging in at ${place.saved.server}`);
   const username =
     flags.username ?? place.saved.user ?? (await prompts.text({ message: 'Username', flag: '--username' }));
@@ -67,7 +68,12 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
   const hadFactor = old?.origin === origin && old.username === username && old.secondFactor === true;
   const answer = await sendWithCode(context, flags, hadFactor, send);
   const session = readSession(answer, origin, username, terminal.now());
-  const saved = { ...place.saved, label: flags.label ?? place.saved.label, user: session.username };
+  const saved = {
+    ...place.saved,
+    label: flags.label ?? place.saved.label,
+    user: session.username,
+    ...allowedHttp(context.flags, origin),
+  };
   const becomesCurrent = known.current === null || place.isNew;
   try {
     await sessions.changeContexts((contexts) => {

@@ -17,13 +17,14 @@ export interface ServeFlags extends CredentialFlags {
 
 /** Serves the Model Context Protocol on stdin and stdout until stdin ends or a signal comes; finishes what is under way. */
 export async function serve(
-  { terminal, target, flags: { debug, timeout } }: Context,
+  { terminal, target, allowsHttp, flags: { debug, timeout } }: Context,
   flags: ServeFlags,
 ): Promise<void> {
   const { server: address } = await target();
   const client = createApplicationClient(
     {
       server: async () => address,
+      allowsHttp,
       trace: createTrace(terminal.err, debug === true),
       timeoutMs: (timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
       // What was sent is finished, also when the process is told to end.

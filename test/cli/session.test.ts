@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { makePlace, scripted } from '../support/cli.ts';
+import { makePlace, scripted, type RunOptions } from '../support/cli.ts';
 import { TOKEN, problem, startFakeApi } from '../support/fake-api.ts';
 
 const PASSWORD = { stdin: 'correct horse battery\n' };
@@ -43,6 +43,42 @@ test('a password is not sent unencrypted to another machine', async (t) => {
   );
   t.is(code, 2);
   t.regex(stderr, /would be sent unencrypted/);
+});
+
+test('no credential goes to another machine over plain HTTP, unless --allow-http says so, which its context remembers', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  await writeFile(join(place.folder, 'shop.secret'), 'pays_x');
+  // Not an address of this machine as payctl knows it, but one that leads to the fake service.
+  const server = place.api.url.replace('127.0.0.1', '0.0.0.0');
+  const token = { PAYCTL_TOKEN: TOKEN, PAYCTL_SERVER: server };
+  const secret = { PAYCTL_CLIENT_ID: 'app_1', PAYCTL_CLIENT_SECRET: 'pays_x' };
+  place.api.on('POST /oauth/token', () => ({ body: { access_token: 'a', expires_in: 60 } }));
+  place.api.on('GET /api/v2/me', () => ({ body: { data: { name: 'shop' } } }));
+  const ways: [argv: string[], options: RunOptions][] = [
+    [['login', '-u', 'alice', '--password-stdin'], PASSWORD],
+    [['app', 'list'], { env: token }],
+    [['event', 'listen', '--count', '1'], { env: token }],
+    [['api', '/api/v2/me', '--app', 'app_1', '--secret-file', 'shop.secret'], {}],
+    [['mcp'], { env: secret }],
+  ];
+  for (const [argv, options] of ways) {
+    const { code, stderr } = await place.payctl([...argv, '--server', server, '--json'], options);
+    t.is(code, 2, argv.join(' '));
+    t.like(JSON.parse(stderr.trim().split('\n').at(-1) ?? ''), { error: { code: 'not_encrypted' } }, argv.join(' '));
+    t.deepEqual(place.api.seen, [], argv.join(' '));
+  }
+  for (const [argv, options] of ways.filter(([argv]) => argv[0] !== 'event' && argv[0] !== 'login')) {
+    const { code, stderr } = await place.payctl([...argv, '--server', server, '--allow-http'], options);
+    t.is(code, 0, `${argv.join(' ')}: ${stderr}`);
+  }
+  t.is((await place.payctl(['status', '--server', server])).code, 0, 'where no credential is sent, nothing is refused');
+  const login = ['login', '-C', 'far', '--server', server, '-u', 'alice', '--password-stdin'];
+  t.is((await place.payctl([...login, '--allow-http'], PASSWORD)).code, 0);
+  t.is((await place.payctl(['whoami', '-q', '-C', 'far'])).stdout, 'alice\n');
+  t.is((await place.payctl(login, PASSWORD)).code, 0, 'another login at the same context');
+  t.is((await place.payctl(['whoami', '-q', '-C', 'far'])).stdout, 'alice\n');
+  t.like(JSON.parse((await place.payctl(['context', 'show', 'far', '--json'])).stdout), { allowHttp: true });
 });
 
 test('a wrong password is exit 4 and saves nothing', async (t) => {

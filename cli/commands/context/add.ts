@@ -3,7 +3,7 @@ import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT, UsageError } from '../../errors.ts';
 import { choice, examples } from '../../options.ts';
 import { LABELS, own, type Label } from '../../session.ts';
-import { cleanServer, guessLabel, originOf } from '../../settings.ts';
+import { allowedHttp, cleanServer, guessLabel, originOf } from '../../settings.ts';
 import { VIEW, contextRow } from './view.ts';
 
 /** The flags of `context add`. */
@@ -40,6 +40,7 @@ export async function run({ flags: global, sessions, print }: Context, name: str
     server,
     label: flags.label ?? guessLabel(originOf(server)),
     ...(flags.user ? { user: flags.user } : {}),
+    ...allowedHttp(global, originOf(server)),
   };
   await sessions.changeContexts((contexts) => {
     if (own(contexts.contexts, name))
