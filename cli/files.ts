@@ -160,14 +160,48 @@ export async function readTextFile(path: string, shown = path): Promise<string> 
   return textFrom(await readFile(path), shown);
 }
 
-/** The text of a file, or undefined when there is none. */
-export async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readTextFile(path);
-  } catch (error) {
+/** Bits of a mode that let other users write, and that let them do anything. */
+export const WRITABLE_BY_OTHERS = 0o022;
+/** See `WRITABLE_BY_OTHERS`. */
+export const OPEN_TO_OTHERS = 0o077;
+
+/** The text of a file of this user, or undefined when there is none; refuses one that `bits` open to others, or that is another user's. */
+export async function readPrivate(path: string, bits: number): Promise<string | undefined> {
+  const file = await open(path).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
+  });
+  if (!file) return undefined;
+  try {
+    refuseOpenTo(path, await file.stat(), bits);
+    return textFrom(await file.readFile(), path);
+  } finally {
+    await file.close();
   }
+}
+
+/** Refuses a folder in which others can replace files, or that is another user's. */
+export async function refuseSharedFolder(path: string): Promise<void> {
+  const found = await stat(path).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (found) refuseOpenTo(path, found, WRITABLE_BY_OTHERS);
+}
+
+/** As ssh judges its files; Windows has no such modes. */
+function refuseOpenTo(path: string, { mode, uid }: { mode: number; uid: number }, bits: number): void {
+  const own = process.geteuid?.();
+  if (own === undefined) return;
+  if (uid !== own && uid !== 0)
+    throw new CliError('file_of_another_user', EXIT.failed, `${path} belongs to another user (uid ${uid}).`, {
+      hint: `chown ${own} ${path}`,
+    });
+  if ((mode & bits) === 0) return;
+  const shown = (mode & 0o777).toString(8).padStart(4, '0');
+  throw new CliError('file_not_private', EXIT.failed, `${path} is accessible to other users (mode ${shown}).`, {
+    hint: `chmod go= ${path}`,
+  });
 }
 
 const LOCK_TRIES = 100;

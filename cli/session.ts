@@ -1,7 +1,16 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { CliError, EXIT } from './errors.ts';
-import { ensurePrivateFolder, proveRoom, readIfThere, replaceFile, withLock } from './files.ts';
+import {
+  OPEN_TO_OTHERS,
+  WRITABLE_BY_OTHERS,
+  ensurePrivateFolder,
+  proveRoom,
+  readPrivate,
+  refuseSharedFolder,
+  replaceFile,
+  withLock,
+} from './files.ts';
 
 /** What kind of place a context is; decides how careful payctl is. */
 export const LABELS = ['dev', 'staging', 'prod'] as const;
@@ -41,7 +50,7 @@ export function configFolder(env: Record<string, string | undefined>): { path: s
   return { path: join(env['HOME'] ?? homedir(), '.config', 'payctl'), source: 'default' };
 }
 
-/** The contexts and sessions of one user, kept in 0600 files in a 0700 folder; changes are atomic and one at a time. */
+/** The contexts and sessions of one user, kept in 0600 files in a 0700 folder; what other users can change, or tokens that they can read, is refused. Changes are atomic and one at a time. */
 export interface SessionStore {
   readonly folder: string;
   contexts(): Promise<Contexts>;
@@ -61,17 +70,22 @@ const ROOM_FOR_LOGIN = 16 * 1024;
 export function openSessions(folder: string): SessionStore {
   const contextsFile = join(folder, 'contexts.json');
   const credentialsFile = join(folder, 'credentials.json');
+  const read = async (path: string, bits: number): Promise<Record<string, unknown>> => {
+    await refuseSharedFolder(folder);
+    return readJson(path, bits);
+  };
   const readContexts = async (): Promise<Contexts> => ({
     current: null,
     contexts: {},
-    ...(await readJson(contextsFile)),
+    ...(await read(contextsFile, WRITABLE_BY_OTHERS)),
   });
   const readSessions = async (): Promise<Record<string, Session>> => {
-    const stored = await readJson(credentialsFile);
+    const stored = await read(credentialsFile, OPEN_TO_OTHERS);
     return { ...(stored['sessions'] as Record<string, Session> | undefined) };
   };
   const change = async (work: () => Promise<void>): Promise<void> => {
     await ensurePrivateFolder(folder);
+    await refuseSharedFolder(folder);
     await withLock(join(folder, '.lock'), work);
   };
   const changeSessions = (edit: (sessions: Record<string, Session>) => void): Promise<void> =>
@@ -113,8 +127,8 @@ function toJson(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-async function readJson(path: string): Promise<Record<string, unknown>> {
-  const text = await readIfThere(path);
+async function readJson(path: string, bits: number): Promise<Record<string, unknown>> {
+  const text = await readPrivate(path, bits);
   if (text === undefined) return {};
   try {
     return JSON.parse(text) as Record<string, unknown>;

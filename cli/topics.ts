@@ -98,7 +98,8 @@ the password of another account, the own one is --own-password-file F.
 Tokens are stored in credentials.json (mode 0600, directory 0700) and are sent
 only to the server that issued them. Over plain HTTP, passwords, secrets and
 tokens are sent only to this machine, unless --allow-http is given; a context
-that was made with it remembers it. --debug redacts secrets.
+that was made with it remembers it. Files and directories that other users can
+change, and tokens that they can read, are refused. --debug redacts secrets.
 `;
 
 const BOOTSTRAP = `Bootstrap

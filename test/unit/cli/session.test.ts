@@ -1,7 +1,8 @@
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
+import type { CliError } from '../../../cli/errors.ts';
 import { configFolder, openSessions } from '../../../cli/session.ts';
 
 async function folder(t: { teardown(work: () => Promise<void>): void }): Promise<string> {
@@ -22,11 +23,64 @@ test('files are for their owner only, and nothing is left beside them', async (t
   t.deepEqual((await readdir(path)).toSorted(), ['contexts.json', 'credentials.json']);
 });
 
-test('a file that others could read is closed by the next write', async (t) => {
+test('what others can change, and tokens that they can read, are neither read nor written', async (t) => {
+  if (process.platform === 'win32') {
+    t.log('Not run: Windows has no such modes.');
+    return t.pass();
+  }
   const path = await folder(t);
-  await writeFile(join(path, 'credentials.json'), '{}', { mode: 0o644 });
   await openSessions(path).saveSession('dev', session);
-  t.is((await stat(join(path, 'credentials.json'))).mode & 0o777, 0o600);
+  await openSessions(path).changeContexts((contexts) => void (contexts.current = 'dev'));
+  const [contexts, credentials] = [join(path, 'contexts.json'), join(path, 'credentials.json')];
+  const faults = [
+    [credentials, 0o666, 0o600],
+    [credentials, 0o640, 0o600],
+    [credentials, 0o604, 0o600],
+    [contexts, 0o620, 0o644],
+    [contexts, 0o602, 0o600],
+    [path, 0o777, 0o755],
+    [path, 0o720, 0o700],
+  ] as const;
+  for (const [place, mode, good] of faults) {
+    const refusal = {
+      code: 'file_not_private',
+      message: `${place} is accessible to other users (mode 0${mode.toString(8)}).`,
+    };
+    await chmod(place, mode);
+    const sessions = openSessions(path);
+    const works = [
+      ...(place === contexts ? [] : [() => sessions.session('dev'), () => sessions.saveSession('dev', session)]),
+      ...(place === contexts ? [() => sessions.changeContexts(() => {})] : []),
+      ...(place === credentials ? [] : [() => sessions.contexts()]),
+      () => sessions.prove(),
+    ];
+    for (const work of works) {
+      const error = await t.throwsAsync(work(), refusal);
+      t.is((error as CliError).options.hint, `chmod go= ${place}`);
+    }
+    t.is((await stat(place)).mode & 0o777, mode, 'it is left as it was');
+    await chmod(place, good);
+    t.like(await sessions.session('dev'), session);
+    t.is((await sessions.contexts()).current, 'dev');
+  }
+});
+
+test('files of another user are refused', async (t) => {
+  if (process.geteuid?.() !== 0) {
+    t.log('Not run: only root may give files away.');
+    return t.pass();
+  }
+  const path = await folder(t);
+  await openSessions(path).saveSession('dev', session);
+  for (const place of [path, join(path, 'credentials.json')]) {
+    await chown(place, 4711, 4711);
+    const error = await t.throwsAsync(openSessions(path).session('dev'), {
+      message: `${place} belongs to another user (uid 4711).`,
+    });
+    t.is((error as CliError).options.hint, `chown 0 ${place}`);
+    await chown(place, 0, 0);
+  }
+  t.like(await openSessions(path).session('dev'), session);
 });
 
 test('twenty changes at once lose nothing', async (t) => {
