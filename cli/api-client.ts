@@ -74,6 +74,8 @@ export interface ClientSetup {
   renew?(): Promise<boolean>;
   /** Whether credentials may go over plain HTTP to this server of another machine. */
   allowsHttp(origin: string): Promise<boolean>;
+  /** PEM of the authorities of this server, beside those that Node.js knows. */
+  authorities(origin: string): Promise<string | undefined>;
   trace: Trace;
   timeoutMs: number;
   signal: AbortSignal;
@@ -194,6 +196,7 @@ async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promis
     method: call.method,
     url,
     headers,
+    ca: await setup.authorities(origin),
     timeoutMs,
     signal: call.signal ? AbortSignal.any([setup.signal, call.signal]) : setup.signal,
     ...(body === undefined ? {} : { body }),

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { createApiClient, type ApiClient } from './api-client.ts';
 import { retryPause } from './retry-pause.ts';
 import type { Offline, OfflineInput } from './offline-port.ts';
@@ -6,7 +7,8 @@ import { createPrompts, type Prompts } from './prompts.ts';
 import { type ChangeFlags, createGuard, type MakeChange } from './safety.ts';
 import { createOwnLogin, loginCommand, type OwnLogin } from './own-login.ts';
 import { configFolder, openSessions, type SessionStore } from './session.ts';
-import { chooseTarget, cleanServer, isHttpAllowed, type Target, type TargetFlags } from './settings.ts';
+import { readAuthorities } from './files.ts';
+import { chooseTarget, cleanServer, caFileOf, isHttpAllowed, type Target, type TargetFlags } from './settings.ts';
 import { createTerminal, type Streams, type Terminal } from './terminal.ts';
 import { createTrace } from './trace.ts';
 import type { ServerInput } from '../server/main.ts';
@@ -46,6 +48,8 @@ export interface Context {
   apiAt(server: string): ApiClient;
   /** Whether credentials may go over plain HTTP to this server of another machine. */
   allowsHttp(origin: string): Promise<boolean>;
+  /** PEM of the authorities of this server, beside those that Node.js knows. */
+  authorities(origin: string): Promise<string | undefined>;
 }
 
 /** Gives the context of this run; made at the first call. */
@@ -79,6 +83,11 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
   const trace = createTrace(terminal.err, flags.debug === true);
   const allowsHttp = async (origin: string): Promise<boolean> =>
     flags.allowHttp === true || isHttpAllowed(await sessions.contexts(), origin);
+  const authorities = async (origin: string): Promise<string | undefined> => {
+    if (!origin.startsWith('https:')) return undefined;
+    const file = caFileOf(flags, await sessions.contexts(), origin);
+    return file === undefined ? undefined : readAuthorities(resolve(terminal.cwd, file));
+  };
   const client = (
     server: () => Promise<string>,
     authorize: () => Promise<Record<string, string>>,
@@ -91,6 +100,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
       authorize,
       loginCommand: hint,
       allowsHttp,
+      authorities,
       trace,
       timeoutMs: (flags.timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
       signal: terminal.signal,
@@ -127,6 +137,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     apiAs,
     apiAt,
     allowsHttp,
+    authorities,
   };
 }
 

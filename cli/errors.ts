@@ -101,6 +101,8 @@ const UNREACHABLE: Record<string, string> = {
   CERT_HAS_EXPIRED: 'the server certificate has expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'the server certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'the certificate chain is self-signed',
+  UNABLE_TO_GET_ISSUER_CERT: 'the authority of the server certificate is unknown',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the authority of the server certificate is unknown',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the server certificate cannot be verified',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the server certificate does not match the host name',
 };
@@ -111,6 +113,19 @@ export function networkCause(error: unknown): string {
   const code = codeOf(inner);
   if (code && UNREACHABLE[code]) return UNREACHABLE[code];
   return inner instanceof Error ? inner.message || (code ?? 'unknown error') : String(inner);
+}
+
+const UNTRUSTED: ReadonlySet<string | undefined> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+]);
+
+/** Whether a connection failed because no known authority signed the server's certificate. */
+export function isUntrusted(error: unknown): boolean {
+  return UNTRUSTED.has(codeOf(innermost(error)));
 }
 
 /** The `code` of a system error, if it has one. */

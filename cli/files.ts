@@ -160,6 +160,17 @@ export async function readTextFile(path: string, shown = path): Promise<string> 
   return textFrom(await readFile(path), shown);
 }
 
+/** Reads a PEM file of certificates; refuses one in which there is none. */
+export async function readAuthorities(path: string): Promise<string> {
+  const text = await readTextFile(path).catch((error: unknown) => {
+    if (error instanceof CliError) throw error;
+    throw new UsageError(`The CA file ${path} cannot be read (${codeOf(error) ?? String(error)}).`);
+  });
+  if (!text.includes('-----BEGIN CERTIFICATE-----'))
+    throw new UsageError(`The CA file ${path} has no certificate.`, 'use a PEM file');
+  return text;
+}
+
 /** Bits of a mode that let other users write, and that let them do anything. */
 export const WRITABLE_BY_OTHERS = 0o022;
 /** See `WRITABLE_BY_OTHERS`. */

@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import { CliError, Cancelled, EXIT, codeOf, networkCause } from './errors.ts';
+import { CliError, Cancelled, EXIT, codeOf, isUntrusted, networkCause } from './errors.ts';
 
 /** A body that is never held in memory: its length, and its parts from the beginning at each call. */
 export interface StreamedBody {
@@ -16,6 +16,8 @@ export interface WireRequest {
   /** Longest silence, in milliseconds, before the answer begins and between its parts; 0 = none. */
   timeoutMs: number;
   signal: AbortSignal;
+  /** PEM of the authorities that sign the server's certificate, beside those that Node.js knows. */
+  ca?: string | undefined;
 }
 
 /** Sends one request and gives the answer as soon as its headers are there; throws CliError 7 when none comes. No redirect is followed. */
@@ -23,7 +25,10 @@ export async function openExchange(request: WireRequest): Promise<IncomingMessag
   // An import would read every export, and one of them loads all of fetch and WebSocket: a fifth of a short command.
   const client = process.getBuiltinModule(request.url.protocol === 'https:' ? 'node:https' : 'node:http');
   return new Promise((resolve, reject) => {
-    const agent = new client.Agent({ keepAlive: false });
+    const agent = new client.Agent({
+      keepAlive: false,
+      ...(request.ca !== undefined && { ca: authorities(request.ca) }),
+    });
     const { method, headers, signal } = request;
     const sent: ClientRequest = client.request(request.url, { method, headers, agent, signal }, resolve);
     sent.on('error', (error) => reject(error instanceof CliError ? error : unreachable(error, request)));
@@ -34,6 +39,11 @@ export async function openExchange(request: WireRequest): Promise<IncomingMessag
     }
     void sendBody(sent, request.body);
   });
+}
+
+/** `ca` of a request would take the place of the authorities that Node.js knows, and of NODE_EXTRA_CA_CERTS. */
+function authorities(ca: string): string[] {
+  return [...process.getBuiltinModule('node:tls').getCACertificates('default'), ca];
 }
 
 async function sendBody(sent: ClientRequest, body: WireRequest['body']): Promise<void> {
@@ -66,6 +76,8 @@ export function unreachable(error: unknown, request: Pick<WireRequest, 'url' | '
   }
   return new CliError('unreachable', EXIT.tryAgain, `Cannot reach ${origin}: ${networkCause(error)}.`, {
     cause: error,
-    hint: 'payctl status',
+    hint: isUntrusted(error)
+      ? 'name the certificate of its authority with --ca-file FILE or NODE_EXTRA_CA_CERTS'
+      : 'payctl status',
   });
 }

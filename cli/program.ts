@@ -67,6 +67,7 @@ function addGlobalFlags(program: Command): Command {
     .option('--no-input', 'never prompt; exit with 2 if input is missing')
     .addOption(choice('--color <when>', 'when to use color', ['auto', 'always', 'never']))
     .option('--timeout <seconds>', 'timeout for each response', integer(1, 3600))
+    .option('--ca-file <file>', 'trust the authorities in this PEM file, too')
     .option('--allow-http', 'allow credentials over plain HTTP to another machine')
     .option('--debug', 'show the HTTP traffic on stderr, without secrets')
     .option('-V, --version', 'show the version');

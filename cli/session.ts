@@ -24,6 +24,8 @@ export interface SavedContext {
   user?: string;
   /** Credentials go to it over plain HTTP, although it is another machine. */
   allowHttp?: boolean;
+  /** File with the authorities that sign its certificate. */
+  caFile?: string;
 }
 
 /** The file `contexts.json`. */

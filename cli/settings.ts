@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { UsageError } from './errors.ts';
 import { own, type Contexts, type Label, type SavedContext } from './session.ts';
 
@@ -17,6 +18,7 @@ export interface TargetFlags {
   context?: string;
   server?: string;
   allowHttp?: boolean;
+  caFile?: string;
 }
 
 /** The address that a service has when nobody configured anything. */
@@ -147,9 +149,25 @@ export function notEncrypted(origin: string): UsageError {
   );
 }
 
-/** What a new context remembers of --allow-http: only what means anything for its server. */
-export function allowedHttp({ allowHttp }: TargetFlags, origin: string): Pick<SavedContext, 'allowHttp'> {
-  return allowHttp && isOpenToReaders(origin) ? { allowHttp: true } : {};
+/** What a context remembers of the flags about the connection: only what means anything for its server. */
+export function savedConnection(
+  { allowHttp, caFile }: TargetFlags,
+  origin: string,
+  cwd: string,
+): Pick<SavedContext, 'allowHttp' | 'caFile'> {
+  return {
+    ...(allowHttp && isOpenToReaders(origin) ? { allowHttp: true } : {}),
+    ...(caFile !== undefined && origin.startsWith('https:') ? { caFile: resolve(cwd, caFile) } : {}),
+  };
+}
+
+/** The file with the authorities of a server: by flag, else of the context in use, else of any context of this origin. */
+export function caFileOf({ caFile, context }: TargetFlags, known: Contexts, origin: string): string | undefined {
+  if (caFile !== undefined) return caFile;
+  const fits = (saved: SavedContext | undefined): boolean =>
+    saved?.caFile !== undefined && originOf(saved.server, 'context') === origin;
+  const used = own(known.contexts, context ?? known.current ?? '');
+  return (fits(used) ? used : Object.values(known.contexts).find(fits))?.caFile;
 }
 
 /** Whether a context of this origin was made with --allow-http. */

@@ -13,6 +13,8 @@ const ENVIRONMENT = `Environment
   PAYCTL_CLIENT_SECRET_FILE   file with its secret (flag: --client-secret-file)
   CI                   never prompt (flag: --no-input)
   NO_COLOR FORCE_COLOR TERM=dumb   color (flag: --color, which takes precedence)
+  NODE_EXTRA_CA_CERTS  PEM file of authorities to trust, too (flag: --ca-file,
+                       which login and context add keep in the context)
 
 Precedence: flag, environment variable, context, default. To see the values in
 use and their sources, run payctl config explain.

@@ -7,12 +7,12 @@ import { takePassword, type PasswordFlags } from '../secrets.ts';
 import { LABELS, own, type Contexts, type Label, type SavedContext } from '../session.ts';
 import {
   DEFAULT_SERVER,
-  allowedHttp,
   cleanServer,
   guessLabel,
   isOpenToReaders,
   notEncrypted,
   originOf,
+  savedConnection,
 } from '../settings.ts';
 import type { Row } from '../values.ts';
 
@@ -72,7 +72,7 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
     ...place.saved,
     label: flags.label ?? place.saved.label,
     user: session.username,
-    ...allowedHttp(context.flags, origin),
+    ...savedConnection(context.flags, origin, terminal.cwd),
   };
   const becomesCurrent = known.current === null || place.isNew;
   try {

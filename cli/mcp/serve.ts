@@ -17,7 +17,7 @@ export interface ServeFlags extends CredentialFlags {
 
 /** Serves the Model Context Protocol on stdin and stdout until stdin ends or a signal comes; finishes what is under way. */
 export async function serve(
-  { terminal, target, allowsHttp, flags: { debug, timeout } }: Context,
+  { terminal, target, allowsHttp, authorities, flags: { debug, timeout } }: Context,
   flags: ServeFlags,
 ): Promise<void> {
   const { server: address } = await target();
@@ -25,6 +25,7 @@ export async function serve(
     {
       server: async () => address,
       allowsHttp,
+      authorities,
       trace: createTrace(terminal.err, debug === true),
       timeoutMs: (timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
       // What was sent is finished, also when the process is told to end.

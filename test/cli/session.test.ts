@@ -1,8 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { request as forward } from 'node:http';
+import { createServer } from 'node:https';
 import { join } from 'node:path';
 import test from 'ava';
 import { makePlace, scripted, type RunOptions } from '../support/cli.ts';
+import { issueCertificate, newRsaKeys } from '../../server/simulator/certificates.ts';
 import { TOKEN, problem, startFakeApi } from '../support/fake-api.ts';
+import { listenOnFreePort } from '../support/free-port.ts';
 
 const PASSWORD = { stdin: 'correct horse battery\n' };
 
@@ -162,4 +166,43 @@ test('config explain names every source, and no token', async (t) => {
     'PAYCTL_CONFIG_DIR',
   ]);
   t.false(stdout.includes(TOKEN));
+});
+
+test('a private authority: the hint names the ways to trust it, and a context keeps its file', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const [root, own] = await Promise.all([newRsaKeys(), newRsaKeys()]);
+  const issuer = { C: 'CN', O: 'Shop', OU: 'Pay', CN: 'Authority' };
+  const signed = { issuer, signer: root.privateKey };
+  const authority = issueCertificate({ ...signed, subject: issuer, publicKey: root.publicKey, ca: true });
+  const subject = { ...issuer, CN: 'localhost' };
+  const cert = issueCertificate({ ...signed, subject, publicKey: own.publicKey, ca: false });
+  await writeFile(join(place.folder, 'ca.pem'), authority);
+  const key = own.privateKey.export({ type: 'pkcs8', format: 'pem' });
+  const front = createServer({ key, cert }, (request, response) => {
+    const { method, headers, url = '' } = request;
+    const behind = forward(new URL(url, place.api.url), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 0, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(behind);
+  });
+  const server = `https://localhost:${await listenOnFreePort(front)}`;
+  t.teardown(() => void front.close());
+  const login = ['login', '-C', 'own', '--server', server, '-u', 'alice', '--password-stdin'];
+  const refused = await place.payctl([...login, '--json'], PASSWORD);
+  t.is(refused.code, 7);
+  t.like(JSON.parse(refused.stderr.trim().split('\n').at(-1) ?? ''), {
+    error: { hint: 'name the certificate of its authority with --ca-file FILE or NODE_EXTRA_CA_CERTS' },
+  });
+  t.is((await place.payctl([...login, '--ca-file', 'gone.pem'], PASSWORD)).code, 2);
+  t.deepEqual(place.api.seen, []);
+  t.is((await place.payctl([...login, '--ca-file', 'ca.pem'], PASSWORD)).code, 0);
+  // The saved path does not depend on where payctl runs.
+  t.is((await place.payctl(['whoami', '-q', '-C', 'own'], { cwd: '/' })).stdout, 'alice\n');
+  t.like(JSON.parse((await place.payctl(['context', 'show', 'own', '--json'])).stdout), {
+    caFile: join(place.folder, 'ca.pem'),
+  });
+  const added = ['context', 'add', 'more', '--server', server, '--ca-file', 'ca.pem', '--json'];
+  t.like(JSON.parse((await place.payctl(added)).stdout), { caFile: join(place.folder, 'ca.pem') });
 });

@@ -3,7 +3,7 @@ import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT, UsageError } from '../../errors.ts';
 import { choice, examples } from '../../options.ts';
 import { LABELS, own, type Label } from '../../session.ts';
-import { allowedHttp, cleanServer, guessLabel, originOf } from '../../settings.ts';
+import { cleanServer, guessLabel, originOf, savedConnection } from '../../settings.ts';
 import { VIEW, contextRow } from './view.ts';
 
 /** The flags of `context add`. */
@@ -30,7 +30,11 @@ export function define(noun: Command, context: ContextOf): void {
 }
 
 /** Saves a new context; the first one becomes the current one. */
-export async function run({ flags: global, sessions, print }: Context, name: string, flags: AddFlags): Promise<void> {
+export async function run(
+  { flags: global, sessions, print, terminal }: Context,
+  name: string,
+  flags: AddFlags,
+): Promise<void> {
   if (!/^[\w][\w.-]{0,63}$/.test(name))
     throw new UsageError(`"${name}" is not a valid context name.`, 'use letters, digits, dots and dashes');
   if (global.server === undefined)
@@ -40,7 +44,7 @@ export async function run({ flags: global, sessions, print }: Context, name: str
     server,
     label: flags.label ?? guessLabel(originOf(server)),
     ...(flags.user ? { user: flags.user } : {}),
-    ...allowedHttp(global, originOf(server)),
+    ...savedConnection(global, originOf(server), terminal.cwd),
   };
   await sessions.changeContexts((contexts) => {
     if (own(contexts.contexts, name))

@@ -27,6 +27,7 @@ export async function contextRow(contexts: Contexts, name: string, sessions: Ses
     label: saved.label,
     server: saved.server,
     user: saved.user ?? null,
+    caFile: saved.caFile ?? null,
     allowHttp: saved.allowHttp === true,
     loginExpiresAt: session?.expiresAt ?? null,
   };
