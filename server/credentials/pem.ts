@@ -43,13 +43,30 @@ export function readText(bytes: Buffer): string {
 
 /**
  * The text with its line breaks where OpenSSL wants them: forms, environment variables, JSON and YAML fold the lines, indent them,
- * write the breaks as `\n` and leave quotes around it all.
+ * escape the breaks and leave quotes around it all; Kubernetes and Vault keep the whole file as base64.
  */
-function unfolded(text: string): string {
-  const bare = text.trim().replace(/^(["'])([\s\S]*)\1$/, '$2');
-  // No base64 has a backslash: PHP escapes slashes, everybody else line breaks.
-  const breaks = bare.replaceAll(/(?:\\r)?\\n|\\r/g, '\n').replaceAll('\\/', '/');
-  return breaks.replaceAll(BLOCK, (block, label: string, body: string) => {
+function unfolded(given: string): string {
+  const text = unescaped(given);
+  const kept = bareBase64(text)?.toString('latin1');
+  return rewrapped(kept !== undefined && isText(kept) ? unescaped(kept) : text);
+}
+
+/** Neither PEM nor base64 has a backslash or a quote; each store that a text went through may have added some. */
+function unescaped(text: string): string {
+  return text
+    .replaceAll(/\\+u([0-9A-Fa-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    .replaceAll(/\\+[nrt]/g, '\n')
+    .replaceAll(/["'`\\]/g, '')
+    .trim();
+}
+
+/** DER begins with two bytes of which the second is no ASCII, so what it holds is never taken for text. */
+function isText(kept: string): boolean {
+  return kept.includes('-----BEGIN ') || bareBase64(kept) !== undefined;
+}
+
+function rewrapped(text: string): string {
+  return text.replaceAll(BLOCK, (block, label: string, body: string) => {
     const cipher = OLD_ENCRYPTION.exec(body)?.[1];
     const base64 = body.replace(OLD_ENCRYPTION, '').replaceAll(/\s/g, '');
     if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return block;
@@ -58,12 +75,14 @@ function unfolded(text: string): string {
   });
 }
 
-/** Every certificate of a PEM text, the leaf first; throws PemRefused when there is none or a private key among them. */
+/** Every certificate of a PEM text, or the one of bare base64, the leaf first; throws PemRefused when there is none or a private key among them. */
 export function readCertificates(given: string): [X509Certificate, ...X509Certificate[]] {
   const text = unfolded(given);
   if (text.includes('PRIVATE KEY'))
     throw new PemRefused('private_key_unexpected', 'contains a private key; upload only the certificate');
-  const [leaf, ...rest] = (text.match(CERTIFICATE) ?? []).map(parseCertificate);
+  const bare = bareBase64(text);
+  const blocks = bare ? [derCertificate(bare)] : (text.match(CERTIFICATE) ?? []);
+  const [leaf, ...rest] = blocks.flatMap((block) => (block === undefined ? [] : [parseCertificate(block)]));
   if (!leaf) throw new PemRefused('not_a_certificate', 'is not a certificate in PEM form');
   return [leaf, ...rest];
 }
@@ -161,10 +180,17 @@ function parseCertificate(block: string): X509Certificate {
 
 /** Archives (PKCS #12) are DER too, but no certificate. */
 function derToPem(bytes: Buffer): string {
+  const pem = derCertificate(bytes);
+  if (pem !== undefined) return pem;
+  throw new PemRefused('not_pem', 'is neither PEM text nor a DER certificate; archives are not supported');
+}
+
+/** The PEM of a DER certificate; undefined when it is none. */
+function derCertificate(bytes: Buffer): string | undefined {
   try {
     return new X509Certificate(bytes).toString();
   } catch {
-    throw new PemRefused('not_pem', 'is neither PEM text nor a DER certificate; archives are not supported');
+    return undefined;
   }
 }
 

@@ -6,6 +6,7 @@ import { formOf } from '../../cli/credential-files.ts';
 import { KINDS } from '../../cli/commands/cert/view.ts';
 import { readCertificates } from '../../server/channels/alipay/signature.ts';
 import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
+import type { CertKindSpec } from '../../server/payments/channel.ts';
 import { runPayctl } from '../support/cli.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { certificateFor, ecKey, fixture, keyOf, pemOf, publicOf, smallKey } from '../unit/credentials/material.ts';
@@ -180,6 +181,33 @@ for (const [kind, forms] of Object.entries(FORMS))
       t.is(await payctl('channel', 'set', 'alipay', '-f', 'set.toml'), asked, 'payctl channel set');
     });
 
+/** How tools and secret stores give out a file. */
+const WRITTEN: Readonly<Record<string, (pem: string) => string>> = {
+  'as OpenSSL writes it': (pem) => pem,
+  'one line with blanks (an environment variable that was not quoted)': blanks,
+  'one line without blanks': glued,
+  'literal \\n (a .env file)': escaped,
+  'literal \\n in double quotes': (pem) => `"${escaped(pem)}"`,
+  'literal \\n escaped once more (JSON in JSON)': (pem) => JSON.stringify(JSON.stringify(pem)),
+  'JSON of .NET, + and line breaks as \\u': (pem) => pem.replaceAll('+', '\\u002B').replaceAll('\n', '\\u000a'),
+  'indented (a block of YAML)': indented,
+  'lines continued with a backslash (a shell script)': (pem) => pem.trim().replaceAll('\n', '\\\n'),
+  'base64 of the file (Kubernetes, Vault)': (pem) => Buffer.from(pem).toString('base64'),
+  'the same in lines of 76': (pem) => Buffer.from(pem).toString('base64').replaceAll(/.{76}/g, '$&\n'),
+  'bare base64': bare,
+  'bare base64 in quotes': (pem) => `"${bare(pem)}"\n`,
+  'base64 of bare base64': (pem) => Buffer.from(bare(pem)).toString('base64'),
+};
+
+/** A file of a kind, and the same key under another label where there is one. */
+function samplesOf({ kind, form }: CertKindSpec): string[] {
+  if (form === 'private-key') return [pkcs8, pkcs1, named(pkcs1, 'PRIVATE KEY')];
+  if (form === 'public-key') return [spki, publicPkcs1, named(publicPkcs1, 'PUBLIC KEY')];
+  // Its certificate for Alipay was issued by this one, which stands behind one of SM2 in the file.
+  if (kind === 'alipay_root_cert') return [String(readCertificates(fixture('root.crt'))[1])];
+  return [certificate];
+}
+
 function tomlOf(kind: string): string {
   return `mode = "sandbox"\nappId = "2021000000000001"\n${kind} = { file = "given" }\n`;
 }
@@ -203,12 +231,29 @@ test.serial('the passphrase goes with every kind of private key', async (t) => {
   t.is(run.code, 0, run.stderr);
 });
 
+for (const { payWay, certKinds } of CHANNEL_KINDS.values())
+  for (const spec of certKinds)
+    test.serial(`every way in which a file is written is read, through API and payctl: ${spec.kind}`, async (t) => {
+      const { kind } = spec;
+      const folder = temporaryFolder(t, {});
+      const env = { PAYCTL_CONFIG_DIR: folder, PAYCTL_SERVER: url, PAYCTL_TOKEN: 'root' };
+      const [sample = ''] = samplesOf(spec);
+      const upload = (content: string) => call('POST', '/api/v1/certs/upload', { body: { payWay, kind, content } });
+      const made = await upload(sample);
+      const id: unknown = made.status === 201 ? made.body.data.id : made.body.id;
+      t.truthy(id, made.text);
+      for (const [name, write] of Object.entries(WRITTEN))
+        for (const pem of samplesOf(spec)) {
+          const answer = await upload(write(pem));
+          t.like(answer.body, { code: 'certificate_exists', id }, `${name}: ${answer.text}`);
+          await writeFile(join(folder, 'given'), write(pem));
+          const run = await runPayctl(['cert', 'upload', 'given', '--kind', kind, '--json'], { cwd: folder, env });
+          t.is(JSON.parse(run.stderr).error.code, 'certificate_exists', `${name}: ${run.stderr}`);
+        }
+    });
+
 test('payctl knows of which form the files of each kind are', (t) => {
   const specs = [...CHANNEL_KINDS.values()].flatMap(({ certKinds }) => certKinds);
   for (const { kind, form } of specs) t.is(formOf(kind), form === 'certificate-chain' ? 'certificate' : form, kind);
-  const known = specs.map(({ kind }) => kind);
-  t.deepEqual(
-    KINDS.filter((kind) => !known.includes(kind)),
-    [],
-  );
+  t.deepEqual(KINDS.toSorted(), specs.map(({ kind }) => kind).toSorted());
 });

@@ -41,6 +41,8 @@ export const KINDS = [
   'wechat_merchant_key',
   'wechat_platform_cert',
   'wechat_public_key',
+  'paypal_webhook_intermediate',
+  'paypal_simulator_ca',
 ] as const;
 
 /** The modes that an account can have. */
