@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Span } from '@opentelemetry/api';
 import {
   TransportFailed,
@@ -66,7 +67,7 @@ export function createTransport({ timeoutMs, recording }: TransportOptions): Tra
       if (supportId) noteSupportId(supportId);
       span?.setAttribute('http.response.status_code', answer.status);
       noteTimeSafely(recording, answer);
-      tell({ status: answer.status, note: null, answer: redactText(answer.body.toString('utf8')), supportId });
+      tell({ status: answer.status, note: null, answer: redactText(textOf(answer.body)), supportId });
       return answer;
     } catch (error) {
       const failure = failureOf(error, timeoutMs);
@@ -74,6 +75,11 @@ export function createTransport({ timeoutMs, recording }: TransportOptions): Tra
       throw failure;
     }
   }
+}
+
+/** An answer as it may be shown. Alipay writes some refusals in GBK. */
+function textOf(body: Buffer): string {
+  return isUtf8(body) ? body.toString('utf8') : new TextDecoder('gb18030').decode(body);
 }
 
 /** Addresses and bodies have secrets and payers in them, so neither is told. */

@@ -70,6 +70,7 @@ const EFFECT = [
   'capture-declined',
   'same-id-concurrent-refusal',
   'refused',
+  'refused-in-gbk',
 ] as const;
 /** On a delivery of a notice; the call is always `notice`. */
 const ON_NOTICE = ['drop-notify', 'duplicate-notify', 'bad-notify-signature'] as const;
@@ -135,8 +136,8 @@ export function createFaults(random: () => number = Math.random): Faults {
       const times = input.times ?? (input.probability == null ? 1 : null);
       const { payWay, fault, probability = null, delayMs = null, hangUpMs = null } = input;
       const { account = null, orderNo = null, word = null } = input;
-      if (fault === 'refused' && word === null)
-        throw new SimulatorRefusal(400, 'word_missing', 'The fault refused needs the word of the channel.');
+      if (fault.startsWith('refused') && word === null)
+        throw new SimulatorRefusal(400, 'word_missing', `The fault ${fault} needs the word of the channel.`);
       const rule: FaultRule = {
         id: randomUUID(),
         payWay,

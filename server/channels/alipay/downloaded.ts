@@ -19,8 +19,8 @@ const HOLDER = /^CN=(支付宝\(中国\)网络技术有限公司-\d{1,32})$/m;
  * verifies now. So whoever may upload no certificate can bring none this way either.
  */
 export function readDownloaded(body: Uint8Array, method: string, serial: string, measure: Measure): string {
-  const { signed } = readEnvelope(body, method);
-  const { code, alipay_cert_content: base64 } = JSON.parse(signed) as Record<string, unknown>;
+  const { text } = readEnvelope(body, method);
+  const { code, alipay_cert_content: base64 } = JSON.parse(text) as Record<string, unknown>;
   if (code !== CODE.ok || typeof base64 !== 'string') throw new Error('The certificate was refused.');
   const file = readCertificates(Buffer.from(base64, 'base64').toString('latin1'));
   const certificate = file.find((one) => certSerial(one) === serial);

@@ -1,6 +1,7 @@
 import { NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
 import { readMajorText } from '../../payments/money.ts';
 import { readTrade } from './answers.ts';
+import { decoderOf } from './reply.ts';
 import { noticeText, signerIn } from './signature.ts';
 import type { KeyRing } from '../key-ring.ts';
 
@@ -106,8 +107,8 @@ function signedBytes(fields: ReadonlyMap<string, Buffer>): Buffer {
 }
 
 function decodeFields(fields: ReadonlyMap<string, Buffer>): Record<string, string> {
-  const charset = fields.get('charset')?.toString('latin1').toLowerCase() ?? 'utf-8';
-  const decoder = new TextDecoder(charset.startsWith('gb') ? 'gb18030' : 'utf-8', { fatal: true });
+  const charset = fields.get('charset')?.toString('latin1') ?? 'utf-8';
+  const decoder = decoderOf(charset);
   try {
     return Object.fromEntries(Array.from(fields, ([key, bytes]) => [key, decoder.decode(bytes)]));
   } catch {

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+import { TextDecoder } from 'node:util';
 import { TransportFailed, type UnknownCause, type WireAnswer } from '../../payments/channel.ts';
 import type { AlipayKeys } from './keys.ts';
 import { signerIn, verifyRsa2 } from './signature.ts';
@@ -79,15 +81,15 @@ const SERIAL = /^[0-9a-f]{32}$/;
 /** How a signature of Alipay's stands: by its serial in certificate mode; an answer without one is nobody's. */
 async function judgeAnswer(
   { ring, certificateMode }: AlipayKeys,
-  text: string,
+  signed: Uint8Array,
   sign: string,
   serial: string,
 ): Promise<'genuine' | 'serial_unknown' | 'signature_invalid'> {
-  if (!certificateMode) return signerIn(ring, text, sign) ? 'genuine' : 'signature_invalid';
+  if (!certificateMode) return signerIn(ring, signed, sign) ? 'genuine' : 'signature_invalid';
   // What is no serial is no reason to ask for a certificate.
   const found = SERIAL.test(serial) ? await ring.find(serial) : undefined;
   if (!found) return 'serial_unknown';
-  return verifyRsa2(text, sign, found.key) ? 'genuine' : 'signature_invalid';
+  return verifyRsa2(signed, sign, found.key) ? 'genuine' : 'signature_invalid';
 }
 
 function unsigned(envelope: Envelope): Unknown {
@@ -97,15 +99,17 @@ function unsigned(envelope: Envelope): Unknown {
   return unknown(blamedField(subCode) === null ? 'unsigned' : 'misconfigured', detail, subCode);
 }
 
-function contentOf({ signed }: Envelope): Said {
-  const content = JSON.parse(signed) as Record<string, unknown>;
+function contentOf({ text: said }: Envelope): Said {
+  const content = JSON.parse(said) as Record<string, unknown>;
   const text = (name: string): string => (typeof content[name] === 'string' ? content[name] : '');
   return { code: text('code'), subCode: text('sub_code'), message: text('sub_msg') || text('msg'), content };
 }
 
-/** The outside of an answer; `signed` is the exact raw text of the response member that the signature covers. */
+/** The outside of an answer; `signed` are the exact raw bytes of the response member, which the signature covers. */
 export interface Envelope {
-  signed: string;
+  signed: Uint8Array;
+  /** The same as text. */
+  text: string;
   /** The method's own member, or `error_response`, which can only be a refusal. */
   isError: boolean;
   /** Empty when the answer has none. */
@@ -123,44 +127,76 @@ export class UnreadableAnswer extends Error {
   }
 }
 
+/** The charset of a message of Alipay's; the decoder of GB18030 reads GBK, too. */
+type Charset = 'utf-8' | 'gb18030';
+
+/** Decodes a message of Alipay's in the charset that it names; nothing is lost or replaced, or it throws. */
+export function decoderOf(charset: string): TextDecoder {
+  const known: Charset = charset.toLowerCase().startsWith('gb') ? 'gb18030' : 'utf-8';
+  return new TextDecoder(known, { fatal: true, ignoreBOM: true });
+}
+
 /** Takes an answer apart without trusting it; throws UnreadableAnswer for anything but one JSON object with unique keys. */
 export function readEnvelope(body: Uint8Array, method: string): Envelope {
-  const text = decodeJson(body);
-  const members = topLevelMembers(text);
+  const charset = charsetOf(body);
+  const decoder = decoderOf(charset);
+  const members = topLevelMembers(body, charset, decoder);
   const name = `${method.replaceAll('.', '_')}_response`;
   const own = members.get(name);
   const signed = own ?? members.get('error_response');
-  if (!signed?.startsWith('{')) throw new UnreadableAnswer('unparsable', `The response has no object ${name}.`);
+  const text = signed && decoder.decode(signed);
+  if (!signed || !text?.startsWith('{'))
+    throw new UnreadableAnswer('unparsable', `The response has no object ${name}.`);
+  // What is signed in UTF-8 says something else in GBK, so nothing beside it may make it be read so.
+  if (charset === 'gb18030' && isUtf8(signed))
+    throw new UnreadableAnswer('unparsable', 'The response has more than one charset.');
+  const textOf = (member: string): string => {
+    const bytes = members.get(member);
+    return bytes ? stringOf(decoder.decode(bytes)) : '';
+  };
   return {
     signed,
+    text,
     isError: own === undefined,
-    sign: stringOf(members.get('sign')),
-    certSerial: stringOf(members.get('alipay_cert_sn')),
+    sign: textOf('sign'),
+    certSerial: textOf('alipay_cert_sn'),
   };
 }
 
-/** The signature is over bytes: nothing may be lost in decoding, not even a byte order mark. */
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-function decodeJson(body: Uint8Array): string {
+/** Answers are in the charset of the request, which is UTF-8; refusals come in GBK now and then. */
+function charsetOf(body: Uint8Array): Charset {
+  const charset = isUtf8(body) ? 'utf-8' : 'gb18030';
   try {
-    const text = utf8.decode(body);
-    JSON.parse(text);
-    return text;
+    JSON.parse(decoderOf(charset).decode(body));
+    return charset;
   } catch {
-    throw new UnreadableAnswer('unparsable', `The response (${body.byteLength} bytes) is not UTF-8 JSON.`);
+    throw new UnreadableAnswer('unparsable', `The response (${body.byteLength} bytes) is not JSON in UTF-8 or GBK.`);
   }
 }
 
-/** The raw text of each top-level member of valid JSON; refuses a key that occurs twice in any object. */
-function topLevelMembers(text: string): Map<string, string> {
-  const members = new Map<string, string>();
+/** One character for each byte; those of a character beyond ASCII mean nothing: in GBK some look like ASCII. */
+function outlineOf(body: Uint8Array, charset: Charset): string {
+  const outline = Buffer.from(body);
+  if (charset === 'utf-8') return outline.toString('latin1');
+  for (let at = 0; at < outline.length; at += 1) {
+    if (outline[at]! <= 0x80) continue;
+    const isLong = /\d/.test(String.fromCharCode(outline[at + 1] ?? 0));
+    outline.fill(0xff, at, at + (isLong ? 4 : 2));
+    at += isLong ? 3 : 1;
+  }
+  return outline.toString('latin1');
+}
+
+/** The raw bytes of each top-level member of valid JSON; refuses a key that occurs twice in any object. */
+function topLevelMembers(body: Uint8Array, charset: Charset, decoder: TextDecoder): Map<string, Uint8Array> {
+  const text = outlineOf(body, charset);
+  const members = new Map<string, Uint8Array>();
   const open: (Set<string> | null)[] = [];
   let awaitsKey = false;
   let key: string | undefined;
   let from = 0;
   const endMember = (at: number): void => {
-    if (key !== undefined) members.set(key, text.slice(from, at).trim());
+    if (key !== undefined) members.set(key, trimmed(body.subarray(from, at)));
     key = undefined;
   };
 
@@ -169,7 +205,7 @@ function topLevelMembers(text: string): Map<string, string> {
     if (char === '"') {
       const end = endOfString(text, at);
       if (awaitsKey) {
-        const name = addKey(open.at(-1), text.slice(at, end));
+        const name = addKey(open.at(-1), decoder.decode(body.subarray(at, end)));
         awaitsKey = false;
         if (open.length === 1) [key, from] = [name, text.indexOf(':', end) + 1];
       }
@@ -189,6 +225,13 @@ function topLevelMembers(text: string): Map<string, string> {
   return members;
 }
 
+/** Without the blanks of JSON around it. */
+function trimmed(bytes: Uint8Array): Uint8Array {
+  const isBlank = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
+  const from = bytes.findIndex((byte) => !isBlank(byte));
+  return bytes.subarray(Math.max(from, 0), bytes.findLastIndex((byte) => !isBlank(byte)) + 1);
+}
+
 /** Keys are compared as they are meant, so `"\u0073ign"` is a second `"sign"`. */
 function addKey(keys: Set<string> | null | undefined, raw: string): string {
   const name = stringOf(raw);
@@ -203,7 +246,7 @@ function endOfString(text: string, start: number): number {
   return at + 1;
 }
 
-function stringOf(raw: string | undefined): string {
-  const value: unknown = raw?.startsWith('"') ? JSON.parse(raw) : '';
+function stringOf(raw: string): string {
+  const value: unknown = raw.startsWith('"') ? JSON.parse(raw) : '';
   return typeof value === 'string' ? value : '';
 }

@@ -41,6 +41,7 @@ export const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
 export function perform(core: Core, request: AlipayRequest, fault: FaultName | undefined, word?: string): Said {
   try {
     if (fault === 'refused' && word !== undefined) throw refused(word, 'Refused, as a fault asks for.');
+    if (fault === 'refused-in-gbk' && word !== undefined) throw refused(word, '交易失败：余额不足，请充值。');
     if (fault === 'clock-skew')
       throw new AlipayRefusal('40002', 'isv.invalid-timestamp', 'The timestamp is not of now.');
     if (fault === 'same-id-concurrent-refusal') throw refused('SYSTEM_ERROR', 'The same request is being served.');

@@ -57,13 +57,14 @@ export interface Unsigned {
   charset: Charset;
 }
 
-/** Signs the exact bytes of the response member, which are in the request's charset, and wraps it; spoilt as `fault` says. */
+/** Signs the exact bytes of the response member, which are in the request's charset or, for some refusals, in GBK; spoilt as `fault` says. */
 export async function sealAnswer(
   core: Core,
   account: AlipayAccount,
-  { member, text, certificateMode, charset }: Unsigned,
+  { member, text, certificateMode, charset: asked }: Unsigned,
   fault: FaultName | undefined,
 ): Promise<Answer> {
+  const charset = fault === 'refused-in-gbk' ? 'GBK' : asked;
   if (fault === 'no-signature') return unsignedAnswer(member, text, charset);
   const stranger = fault === 'wrong-key' || (fault === 'unknown-serial' && !certificateMode);
   const sign =

@@ -1,3 +1,4 @@
+import iconv from 'iconv-lite';
 import test, { type ExecutionContext } from 'ava';
 import { type ChannelMessage, createTransport, redactText } from '../../../server/channels/transport.ts';
 import { inChannelCall } from '../../../server/payments/numbers.ts';
@@ -100,6 +101,17 @@ test('the record says what happened and holds no secret', async (t) => {
   t.true(messages.every(({ durationMs }) => Number.isInteger(durationMs) && durationMs >= 0));
   t.regex(messages[0]?.answer ?? '', /"code":"10000"/);
   t.notRegex(JSON.stringify(messages), /SECRET|very-secret/);
+});
+
+test('the record of an answer in GBK can be read', async (t) => {
+  const messages: ChannelMessage[] = [];
+  const url = await serve(t, (_request, response) => response.end(iconv.encode('{"sub_msg":"余额不足"}', 'gbk')));
+  const send = createTransport({
+    timeoutMs: 20_000,
+    recording: { ...recording, record: (message) => messages.push(message) },
+  });
+  await send(post(url));
+  t.is(messages[0]?.answer, '{"sub_msg":"余额不足"}');
 });
 
 for (const header of ['trace_id', 'alipay-trace-id', 'request-id', 'paypal-debug-id'])

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import test from 'ava';
 import fc from 'fast-check';
+import iconv from 'iconv-lite';
 import { TransportFailed, type WireAnswer } from '../../../../server/payments/channel.ts';
 import { signRsa2 } from '../../../../server/channels/alipay/signature.ts';
 import {
@@ -121,6 +122,57 @@ for (const [name, answer, cause] of faults) {
     }
   });
 }
+
+/** Beside the rest, characters whose second byte is an ASCII \\ [ { } or |, and one of four bytes. */
+const CHINESE = '余额不足，甛乕亄亇亅，㐀';
+
+/** An answer in GBK, signed over its own bytes. */
+async function saidInGbk(method: string, content: object): Promise<WireAnswer> {
+  const member = iconv.encode(JSON.stringify(content), 'gb18030');
+  const name = `{"${method.replaceAll('.', '_')}_response":`;
+  return http(
+    Buffer.concat([Buffer.from(name), member, Buffer.from(`,"sign":"${await signRsa2(member, keys.channel)}"}`)]),
+  );
+}
+
+test('a signed refusal in GBK is read as it is meant, whatever was asked', async (t) => {
+  const refusal = { code: '40004', sub_code: 'ACQ.SELLER_BALANCE_NOT_ENOUGH', sub_msg: CHINESE };
+  const { channel } = channelWith(({ about }) =>
+    saidInGbk(
+      about.call,
+      about.call.endsWith('precreate') ? { ...refusal, sub_code: 'ACQ.ACCESS_FORBIDDEN' } : refusal,
+    ),
+  );
+  const declined = await channel.place(order);
+  t.like(declined, { kind: 'declined', code: 'ACQ.ACCESS_FORBIDDEN', definite: true });
+  t.true(declined.kind === 'declined' && declined.reason.startsWith(CHINESE), JSON.stringify(declined));
+  const refused = { kind: 'refused', code: refusal.sub_code, reason: CHINESE } as const;
+  t.deepEqual(await channel.refund(refund), refused);
+  t.deepEqual(await channel.close(ref), refused);
+});
+
+test('an answer in GBK is judged by its bytes, and what is signed in UTF-8 is never read as GBK', async (t) => {
+  const answer = await saidInGbk(METHOD, { ...notExist, sub_msg: CHINESE });
+  const causeOf = async (body: Buffer) => {
+    const outcome = await channelWith(() => http(body)).channel.query(ref);
+    return outcome.kind === 'unknown' ? outcome.cause : outcome.kind;
+  };
+  const text = answer.body.toString('latin1');
+  const changed = (from: string, to: string) => causeOf(Buffer.from(text.replace(from, to), 'latin1'));
+  t.is(await causeOf(answer.body), 'absent');
+  t.is(await changed('TRADE_NOT_EXIST', 'TRADE_NOT_EXISTS'), 'signature_invalid');
+  t.is(await changed('},"sign"', ',"code":"10000"},"sign"'), 'duplicate_key');
+  t.is(await causeOf(Buffer.concat([answer.body, Buffer.from([0xd3])])), 'unparsable');
+  const chinese = await said(METHOD, { ...paid, subject: '中中' });
+  t.is(await causeOf(chinese.body), 'paid');
+  const beside = Buffer.concat([
+    Buffer.from('{"x":"'),
+    Buffer.from([0xd3, 0xe0]),
+    Buffer.from('",'),
+    chinese.body.subarray(1),
+  ]);
+  t.is(await causeOf(beside), 'unparsable');
+});
 
 test('an unsigned refusal keeps its sub_code for the operator', async (t) => {
   const { channel } = channelWith(({ about }) =>

@@ -144,6 +144,22 @@ test('a refund that the channel has taken but not done moved nothing yet, then i
   );
 });
 
+test('what the channel refuses in GBK is refused, in its own words', async (t) => {
+  const subject = world('certificate');
+  const unwanted = newOrder(alipayKind);
+  await driver.fault('create', 'refused-in-gbk', unwanted.orderNo, 'BUYER_BALANCE_NOT_ENOUGH');
+  const reason = '交易失败：余额不足，请充值。';
+  t.like(await subject.channel.place(unwanted), {
+    kind: 'declined',
+    code: 'ACQ.BUYER_BALANCE_NOT_ENOUGH',
+    reason,
+    definite: true,
+  });
+  const refund = newRefund(await paid(subject));
+  await driver.fault('refund', 'refused-in-gbk', refund.orderNo, 'SELLER_BALANCE_NOT_ENOUGH');
+  t.deepEqual(await subject.channel.refund(refund), { kind: 'refused', code: 'ACQ.SELLER_BALANCE_NOT_ENOUGH', reason });
+});
+
 test('a refund that the channel lost is absent, and the same number makes it', async (t) => {
   const subject = world();
   const refund = newRefund(await paid(subject));
