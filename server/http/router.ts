@@ -9,9 +9,12 @@ import type { Endpoint } from './endpoint.ts';
 /** The routes of one resource, all below one prefix; every handler is made by `endpoint`. */
 export type RouteGroup = Router<RequestState, DefaultContext>;
 
-/** Starts a route group: `const router = routeGroup('/api/v2/payment')`, then `router.post('/pay', endpoint(…))`. */
-export function routeGroup(prefix = ''): RouteGroup {
-  return new Router({ prefix, strict: true, sensitive: true });
+/**
+ * Starts a route group: `const router = routeGroup('/api/v2/payment')`, then `router.post('/pay', endpoint(…))`. Without `strict` a
+ * slash may follow the path.
+ */
+export function routeGroup(prefix = '', { strict = true } = {}): RouteGroup {
+  return new Router({ prefix, strict, sensitive: true });
 }
 
 /** One operation that is served: GET stands for HEAD too; the path has its parameters in braces. */

@@ -14,7 +14,8 @@ const acknowledgement = {
 
 /** Where channels deliver their notices: authenticated by the channel's signature alone. */
 export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receiveNotice'>): RouteGroup {
-  const router = routeGroup('/notify');
+  // The address is typed into a channel's console by hand, and some consoles and proxies end it with a slash.
+  const router = routeGroup('/notify', { strict: false });
 
   /**
    * @openapi

@@ -48,6 +48,17 @@ for (const payWay of PAY_WAYS) {
     },
   );
 
+  test.serial(`an address of ${payWay} that ends with a slash is the same one`, async (t) => {
+    const { shop } = await openMarket(file);
+    const orderNo = await placeOrder(shop, { payWay });
+    const { headers, body } = await undelivered(payWay, orderNo);
+    const send = (address: string) => fetch(`${service.url}${address}`, { method: 'POST', headers, body });
+    t.is((await send(`/notify/${payWay}/default//`)).status, 404);
+    const answer = await send(`/notify/${payWay}/default/`);
+    t.deepEqual([answer.status, await answer.text()], [200, ACCEPTED[payWay]]);
+    t.is(await stateOf(service, orderNo), 'paid');
+  });
+
   test.serial(`the same notice of ${payWay} again changes nothing and is acknowledged`, async (t) => {
     const { shop } = await openMarket(file);
     const orderNo = await placeOrder(shop, { payWay });
