@@ -118,6 +118,12 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
       ? await settling(ports, (tx) => settleNotice(tx, project, payWay, from, notice))
       : { result: 'unconfirmed' };
     ports.checkpoint('notice.settled');
+    if (done.result === 'irrelevant')
+      ports.log('info', 'a notification about something else was acknowledged', {
+        project,
+        payWay,
+        event: notice.event,
+      });
     await follow(done, notice);
     return done;
   }

@@ -1,4 +1,5 @@
 import test from 'ava';
+import pino from 'pino';
 import { PAY_WAYS } from '../../server/payments/channel.ts';
 import { serviceOfFile } from '../support/file-service.ts';
 import { openMarket } from '../support/market.ts';
@@ -6,7 +7,9 @@ import { placeOrder, stateOf } from '../support/orders.ts';
 import { coverRoutes, refused } from '../support/route-file.ts';
 import { until } from '../support/service.ts';
 
-const file = await serviceOfFile(import.meta.filename);
+const logged: { level: number; msg: string; event?: string }[] = [];
+const logger = pino({ level: 'info' }, { write: (line) => void logged.push(JSON.parse(line)) });
+const file = await serviceOfFile(import.meta.filename, { logger });
 const { nobody, service, admin } = file;
 coverRoutes(test, file);
 
@@ -80,6 +83,32 @@ for (const payWay of PAY_WAYS) {
     t.is(await stateOf(service, orderNo), 'pending');
   });
 }
+
+test.serial(
+  'an event of WeChat Pay about something else is acknowledged, a forged one is not, and no order hears of it',
+  async (t) => {
+    const { shop } = await openMarket(file);
+    const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+    const resource = { mchid: '1900000109', out_bill_no: 'B1', state: 'SUCCESS' };
+    await service.sim('/sim/faults', { payWay: 'wechat', call: 'notice', fault: 'drop-notify', orderNo, times: 1 });
+    await service.sim('/sim/event', { orderNo, type: 'MCHTRANSFER.BILL.FINISHED', resource });
+    const sent = await until('the event was sent', async () => (await service.deliveries(orderNo))[0]);
+    const send = async (body: string) => {
+      const url = `${service.url}/notify/wechat/default`;
+      const answer = await fetch(url, { method: 'POST', headers: sent.headers, body });
+      return [answer.status, await answer.text()];
+    };
+    const body = Buffer.from(sent.bodyBase64, 'base64').toString();
+    t.deepEqual(await send(body.replace('FINISHED', 'FINISHEE')), REFUSED.wechat);
+    t.deepEqual(await send(body), [200, ACCEPTED.wechat]);
+    const told = logged.filter(({ event }) => event === 'MCHTRANSFER.BILL.FINISHED');
+    t.deepEqual(
+      told.map(({ level, msg }) => [level, msg]),
+      [[30, 'a notification about something else was acknowledged']],
+    );
+    t.is(await stateOf(service, orderNo), 'pending');
+  },
+);
 
 test.serial('a channel that does not exist is 404', async (t) => {
   refused(t, await nobody('POST', '/notify/cash/default', {}), 404, 'not_found');

@@ -30,6 +30,7 @@ export async function readNotice(
   const resource = openResource(objectIn(envelope, 'resource'), reader.apiV3Key);
   const event = textIn(envelope, 'event_type');
   if (event.startsWith('COMPLAINT.')) return complaintNotice(reader, event, envelope, resource);
+  if (!isOfPayment(event, resource)) return otherNotice(reader, event, envelope);
   const isRefund = event.startsWith('REFUND.');
   // A refund's resource names no app.
   const appIds = isRefund ? undefined : knownApps(reader, resource);
@@ -43,6 +44,19 @@ export async function readNotice(
   return appIds === undefined
     ? { ...notice, ...refundPart(resource, receivedAt) }
     : { ...notice, appIds, ...tradePart(resource, receivedAt) };
+}
+
+/** Profit sharing is told as TRANSACTION.SUCCESS, too, but names neither an order nor its state. */
+function isOfPayment(event: string, resource: Members): boolean {
+  const isTrade = event.startsWith('TRANSACTION.') && ('out_trade_no' in resource || 'trade_state' in resource);
+  return isTrade || event.startsWith('REFUND.');
+}
+
+/** Of another product of the merchant's (profit sharing, transfers, coupons); that its resource opens says whose it is. */
+function otherNotice({ mchid: account }: NoticeReader, event: string, envelope: Members): Notice {
+  const noticeId = textIn(envelope, 'id');
+  if (!noticeId || !event) throw new NoticeNotGenuine('malformed', 'The notification has no id or no event_type.');
+  return { noticeId, account, event, orderNo: null, refundNo: null, isShared: true };
 }
 
 /**

@@ -55,6 +55,7 @@ export const wechatHalf: Half = {
     core.trades.pay(trade, { number: core.trades.newNumber(() => `4200${randomDigits(24)}`) });
     sendNotice(core, trade, 'TRANSACTION.SUCCESS', trade.notifyUrl, describeTrade(trade), core.noticeDelay(trade));
   },
+  tellEvent: (core, trade, { type, resource }) => sendNotice(core, trade, type, trade.notifyUrl, resource),
   detailsOfAnother: (_core, { details }) => ({ ...details, closed: false }),
   decline: (core, trade) => core.trades.decline(trade),
   tellRefund(core, trade, refund) {

@@ -90,6 +90,33 @@ for (const [word, expected] of [
   });
 }
 
+const shared = {
+  mchid: MCHID,
+  transaction_id: '42',
+  order_id: '3008',
+  out_order_no: 'P1',
+  success_time: '2026-03-04T13:06:00+08:00',
+};
+for (const [event, resource] of [
+  ['TRANSACTION.SUCCESS', shared],
+  ['PROFITSHARING.SUCCESS', shared],
+  ['MCHTRANSFER.BILL.FINISHED', { mch_id: MCHID, out_bill_no: 'B1', state: 'SUCCESS' }],
+  ['COUPON.USE', { stock_creator_mchid: '1900000001', stock_id: '7', status: 'USED' }],
+  ['PAYSCORE.USER_PAID', { mchid: MCHID, out_order_no: 'S1', state: 'DONE' }],
+] as const)
+  test(`${event} without an order is about something else, and genuine only when it is signed and opens`, async (t) => {
+    const other = { noticeId: 'EV-1', account: MCHID, event, orderNo: null, refundNo: null, isShared: true } as const;
+    t.deepEqual(await read({ event, resource }), other);
+    await t.throwsAsync(read({ event, resource, signer: OTHER_PLATFORM, serial: PLATFORM.serial }), {
+      instanceOf: NoticeNotGenuine,
+    });
+    await t.throwsAsync(read({ event, resource, body: (text) => text.replace('EV-1', 'EV-2') }), {
+      instanceOf: NoticeNotGenuine,
+    });
+    const torn = (sealed: Record<string, string>) => ({ ...sealed, associated_data: 'x' });
+    await t.throwsAsync(read({ event, resource, sealed: torn }), { instanceOf: NoticeNotGenuine });
+  });
+
 test('a notice that is no success is only a hint', async (t) => {
   const told = await read({ resource: trade({ trade_state: 'CLOSED' }) });
   t.is(told.outcome, undefined);
