@@ -19,7 +19,7 @@ export function composeBillFigures({ config, store, metrics: { registry }, now, 
       for (const kind of DIFFERENCE_KINDS) differences.set({ kind }, 0);
       for (const { kind, count } of open) differences.set({ kind }, count);
       for (const { payWay, account, day: last } of newest)
-        age.set({ payWay, account }, Math.round((Date.parse(day(now().getTime())) - Date.parse(last)) / DAY_MS));
+        age.set({ pay_way: payWay, account }, (Date.parse(day(now().getTime())) - Date.parse(last)) / 1000);
     },
   });
   const differences = group.gauge({
@@ -28,8 +28,8 @@ export function composeBillFigures({ config, store, metrics: { registry }, now, 
     labelNames: ['kind'],
   });
   const age = group.gauge({
-    name: 'bill_age_days',
-    help: 'Days since the newest day of which a bill was compared; more than three means that bills do not come.',
-    labelNames: ['payWay', 'account'],
+    name: 'bill_age_seconds',
+    help: 'Time since the newest day of which a bill was compared, in whole days; more than three days mean that bills do not come.',
+    labelNames: ['pay_way', 'account'],
   });
 }

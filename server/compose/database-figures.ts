@@ -6,7 +6,6 @@ import { EXCEPTION_KINDS } from '../payments/exception-kinds.ts';
 import type { Base } from './base.ts';
 import { figureGroup } from './figure-group.ts';
 
-const DAY_MS = 86_400_000;
 /** Certificates end slowly. */
 const CERTIFICATES_EVERY_MS = 60_000;
 
@@ -63,13 +62,13 @@ function addCertificates({ config, store, now, metrics: { registry }, figuresEve
     read: (tx) => firstEnds(tx, config.simulated),
     show(ends) {
       for (const { payWay, kind, end } of ends)
-        left.set({ payWay, kind }, Math.floor((Date.parse(end) - now().getTime()) / DAY_MS));
+        left.set({ pay_way: payWay, kind }, Math.floor((Date.parse(end) - now().getTime()) / 1000));
     },
   });
   const left = group.gauge({
-    name: 'certificate_days_left',
-    help: 'Days until the first certificate of a kind that an enabled channel uses ends; negative once it ended.',
-    labelNames: ['payWay', 'kind'],
+    name: 'certificate_left_seconds',
+    help: 'Time until the first certificate of a kind that an enabled channel uses ends; negative once it ended.',
+    labelNames: ['pay_way', 'kind'],
   });
 }
 

@@ -26,20 +26,20 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
   const calls = new Counter({
     name: 'channel_calls_total',
     help: 'Calls of channels by what the channel said; unknown_… means that it said nothing that can be used, and why.',
-    labelNames: ['payWay', 'call', 'outcome'],
+    labelNames: ['pay_way', 'call', 'outcome'],
     registers,
   });
   const durations = new Histogram({
     name: 'channel_call_duration_seconds',
     help: 'How long calls of channels took, all requests of a call together.',
-    labelNames: ['payWay', 'call'],
+    labelNames: ['pay_way', 'call'],
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 6, 10, 20],
     registers,
   });
   const paid = new Counter({
     name: 'orders_paid_total',
     help: 'Orders that were paid, once each, by what told of the payment first: a notification, a question to the channel (poll, of codes read in a shop code), the payer who came back, a bill, or a person.',
-    labelNames: ['payWay', 'by'],
+    labelNames: ['pay_way', 'by'],
     registers,
   });
   const tries = new Counter({
@@ -65,16 +65,16 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
     registers,
   }).set({ version: VERSION, node: process.versions.node, schema: schema ?? '' }, 1);
   // An increase is only seen from a number that was there before.
-  for (const payWay of PAY_WAYS) for (const by of LEARNED_BY) paid.inc({ payWay, by }, 0);
+  for (const payWay of PAY_WAYS) for (const by of LEARNED_BY) paid.inc({ pay_way: payWay, by }, 0);
   for (const result of ['delivered', 'refused', 'unanswered'] as const) tries.inc({ result }, 0);
   return {
     channelCalled({ payWay, call, outcome, seconds }) {
-      calls.inc({ payWay, call, outcome });
-      durations.observe({ payWay, call }, seconds);
+      calls.inc({ pay_way: payWay, call, outcome });
+      durations.observe({ pay_way: payWay, call }, seconds);
       const level = NO_ANSWER.test(outcome) ? 'warn' : 'debug';
       logger[level]({ payWay, call, outcome, ms: Math.round(seconds * 1000) }, 'channel call');
     },
-    orderPaid: ({ payWay, by }) => paid.inc({ payWay, by }),
+    orderPaid: ({ payWay, by }) => paid.inc({ pay_way: payWay, by }),
     webhookTried: (result) => tries.inc({ result }),
     readClocks: (read) => void (readClocks = read),
     clockAhead: (against, seconds) => skew.set({ against }, seconds),

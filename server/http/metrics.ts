@@ -11,10 +11,14 @@ export interface Metrics {
 
 const LAGS = ['nodejs_eventloop_lag_seconds', ...[50, 90, 99].map((share) => `nodejs_eventloop_lag_p${share}_seconds`)];
 
+/** Each is the sum of the figure without `_total`, by which Prometheus knows counters; these are none. */
+const SUMS = ['handles', 'requests', 'resources'].map((name) => `nodejs_active_${name}_total`);
+
 /** Makes the registry with the figures of the process and of HTTP. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const name of SUMS) registry.removeSingleMetric(name);
   // Of several processes the one that is held up must be seen.
   for (const name of LAGS) Object.assign(registry.getSingleMetric(name)!, { aggregator: 'max' });
   const requests: Metrics['requests'] = new Histogram({

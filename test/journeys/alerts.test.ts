@@ -8,7 +8,7 @@ import { createDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { layCable } from '../support/in-between.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
-import { hasPromtool, type Course, judge, metricsIn, promtool, readScrape } from '../support/prometheus.ts';
+import { hasPromtool, type Course, judge, lint, metricsIn, promtool, readScrape } from '../support/prometheus.ts';
 import { startService, until } from '../support/service.ts';
 
 const at = (name: string) => fileURLToPath(new URL(`../../config/deploy/${name}`, import.meta.url));
@@ -93,6 +93,9 @@ ${complaint}`);
     for (const alert of fires) fired.add(alert);
   }
   t.is(complaints.join('\n'), '');
+  const texts = [...courses.values()].flatMap(({ before, first }) => [before.text, first?.text ?? '']);
+  const unconventional = isHere ? new Set(texts.filter(Boolean).flatMap(lint)) : [];
+  t.deepEqual([...unconventional], [], 'each figure keeps the conventions of Prometheus, whatever has happened');
   t.deepEqual([...fired].toSorted(), ALERTS.map(({ name }) => name).toSorted(), 'each alert has its fault');
   t.log(`${FAULTS.length} faults, ${fired.size} alerts`);
 

@@ -7,7 +7,7 @@ import { type Service, startService, until } from '../support/service.ts';
 /** How often a replica counted each channel, and what told of the payments. */
 async function paidFigures({ app }: Service): Promise<Map<string, number>> {
   const found = await app.metrics.registry.getSingleMetric('orders_paid_total')!.get();
-  return new Map(found.values.map(({ labels, value }) => [`${labels['payWay']} ${labels['by']}`, value]));
+  return new Map(found.values.map(({ labels, value }) => [`${labels['pay_way']} ${labels['by']}`, value]));
 }
 
 test('however many hear of a payment at once, on two replicas, the order is counted once', async (t) => {

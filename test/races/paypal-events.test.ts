@@ -37,7 +37,7 @@ async function tell(service: Service, orderNo: string, type: string, resource: R
 
 async function counted({ app }: Service, result: string): Promise<number> {
   const text = await app.metrics.registry.metrics();
-  const line = new RegExp(`^channel_notices_total\\{payWay="paypal",result="${result}"\\} (\\d+)`, 'm').exec(text);
+  const line = new RegExp(`^channel_notices_total\\{pay_way="paypal",result="${result}"\\} (\\d+)`, 'm').exec(text);
   return Number(line?.[1] ?? 0);
 }
 

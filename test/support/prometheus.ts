@@ -9,7 +9,16 @@ export function hasPromtool(): boolean {
 
 /** Runs it; gives what it said when it was not content. */
 export function promtool(...args: string[]): string | undefined {
-  const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' });
+  return run(args, '');
+}
+
+/** Has the text of a scrape checked against the conventions of Prometheus; gives the complaints, each a line. */
+export function lint(text: string): string[] {
+  return run(['check', 'metrics'], text)?.trim().split('\n') ?? [];
+}
+
+function run(args: readonly string[], input: string): string | undefined {
+  const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8', input });
   return status === 0 ? undefined : `${stdout}${stderr}`;
 }
 
@@ -46,6 +55,7 @@ export interface Scrape {
   growing: ReadonlySet<string>;
   /** Seconds since the epoch. */
   at: number;
+  text: string;
 }
 
 /** Reads the text of a scrape. */
@@ -60,7 +70,7 @@ export function readScrape(text: string): Scrape {
     if (series !== '') values.set(series, Number(value));
   }
   // Prometheus has a clock of its own, whatever a test does to that of this process.
-  return { values, growing, at: (performance.timeOrigin + performance.now()) / 1000 };
+  return { values, growing, at: (performance.timeOrigin + performance.now()) / 1000, text };
 }
 
 /** A fault as it was scraped: all was well before it, and it goes on as it was seen twice. Null = there was nothing to scrape. */

@@ -60,8 +60,8 @@ test('differences and the age of bills are read from the database whenever they 
   t.true(found.includes('bill_differences{kind="paid_unknown_to_us"} 2'));
   t.true(found.includes('bill_differences{kind="fee_differs"} 0'));
   t.deepEqual(
-    found.filter((line) => line.startsWith('bill_age_days')),
-    ['bill_age_days{payWay="wechat",account="1900000001"} 3', 'bill_age_days{payWay="wechat",account="1900000002"} 3'],
+    found.filter((line) => line.startsWith('bill_age_seconds')),
+    ['1900000001', '1900000002'].map((account) => `bill_age_seconds{pay_way="wechat",account="${account}"} 259200`),
   );
 });
 
