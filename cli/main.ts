@@ -12,8 +12,10 @@ import { OutputLost } from './whole-write.ts';
 export async function main(argv: readonly string[], streams: Streams, overrides: Overrides = {}): Promise<number> {
   const early = createTerminal(streams, { color: valueAfter(argv, '--color') });
   const opened: { context?: Context; program?: Command } = {};
-  const context = (): Context =>
-    (opened.context ??= createContext(streams, readFlags(opened.program, streams), overrides));
+  const context = (): Context => {
+    refuseUnverified(streams);
+    return (opened.context ??= createContext(streams, readFlags(opened.program, streams), overrides));
+  };
   const code = await run(argv, early, opened, context).then(
     () => EXIT.done,
     (failure: unknown) => fail(failure, early, argv, opened),
@@ -82,6 +84,15 @@ function valueAfter(words: readonly string[], flag: string): string | undefined 
   if (glued) return glued.slice(flag.length + 1);
   const at = words.lastIndexOf(flag);
   return at === -1 ? undefined : words[at + 1];
+}
+
+/** With it, passwords and tokens would go to any server that answers. */
+function refuseUnverified({ env }: Streams): void {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
+  throw new UsageError(
+    'NODE_TLS_REJECT_UNAUTHORIZED=0 is refused: no certificate of a server would be verified.',
+    'unset it; NODE_EXTRA_CA_CERTS=<file> adds a CA of your own',
+  );
 }
 
 function readFlags(program: Command | undefined, { env }: Streams): GlobalFlags {

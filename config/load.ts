@@ -29,7 +29,7 @@ export function loadConfig({ argv, env, cwd, packageRoot = ownRoot }: LoadOption
   const settings = new Map(layers.flatMap((layer) => [...layer.settings]));
   const values = read(settings, faults);
   const environment = placeOf(values, env);
-  faults.push(...refusals(values, environment, new Set(faults.map((fault) => fault.key))));
+  faults.push(...refusals(values, environment, new Set(faults.map((fault) => fault.key))), ...ofNode(env, environment));
   if (faults.length > 0) throw new ConfigFaults(faults);
   return assemble(values as Values, settings, { cwd, environment });
 }
@@ -37,6 +37,25 @@ export function loadConfig({ argv, env, cwd, packageRoot = ownRoot }: LoadOption
 /** The key decides; NODE_ENV alone means production, because many set it for nothing else. */
 function placeOf(values: Partial<Values>, { NODE_ENV }: Environment): Place {
   return values['Server.Environment'] ?? (NODE_ENV === 'production' ? 'production' : 'development');
+}
+
+/** A name of NODE_ENV that an operator takes for more than a laptop. */
+const NO_LAPTOP = /^\s*(?:prod|production|staging|live)\s*$/i;
+
+/** What Node's own variables undo or leave undone without a word. */
+function* ofNode(
+  { NODE_ENV, NODE_TLS_REJECT_UNAUTHORIZED: verifies }: Environment,
+  place: Place,
+): Iterable<ConfigFault> {
+  const source = 'the environment';
+  if (place === 'development' && NO_LAPTOP.test(NODE_ENV ?? '')) {
+    const message = 'must be production in exactly these letters, or Server.Environment says what the service is for';
+    yield { key: 'NODE_ENV', source, message };
+  }
+  if (place !== 'development' && verifies === '0') {
+    const message = `must not be 0 in ${place}: no certificate would be verified; NODE_EXTRA_CA_CERTS=<file> adds a CA of your own`;
+    yield { key: 'NODE_TLS_REJECT_UNAUTHORIZED', source, message };
+  }
 }
 
 /** The defaults of the schema, under those of the file; their relative paths begin at the working directory. */

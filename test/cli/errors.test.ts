@@ -28,6 +28,22 @@ for (const [status, code, exit] of STATUSES) {
   });
 }
 
+test('no command runs while certificates are not verified; help does', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+  let asked = 0;
+  place.api.on('GET /api/v1/orders/P1', () => {
+    asked += 1;
+    return problem(404, 'not_found', 'There is no such order.');
+  });
+  const { code, stderr } = await place.payctl(['order', 'get', 'P1'], { env });
+  t.deepEqual([code, asked], [2, 0]);
+  t.regex(stderr, /NODE_TLS_REJECT_UNAUTHORIZED=0 is refused.*\n.*NODE_EXTRA_CA_CERTS/s);
+  t.is((await place.payctl(['order', 'get', 'P1'], { env: { NODE_TLS_REJECT_UNAUTHORIZED: '1' } })).code, 3);
+  t.is((await place.payctl(['order', '--help'], { env })).code, 0);
+});
+
 test('an error says what failed, where, the request id and one next command', async (t) => {
   const place = await makePlace('prod');
   t.teardown(() => place.close());

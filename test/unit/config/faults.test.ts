@@ -250,6 +250,7 @@ for (const [place, safe] of Object.entries(places))
     t.deepEqual(faultsOf(safe), {});
     const unsafe: [string, Record<string, string>][] = [
       ['Debug', { PAY_DEBUG: 'true' }],
+      ['NODE_TLS_REJECT_UNAUTHORIZED', { NODE_TLS_REJECT_UNAUTHORIZED: '0' }],
       ['Skillpay.DevMode', { PAY_SKILLPAY_DEV_MODE: 'true' }],
       ['Server.PublicUrl', { PAY_SERVER_PUBLIC_URL: 'http://pay.shop.example' }],
       ['Database.Url', { PAY_DATABASE_URL: 'pglite:///srv/pay' }],
@@ -290,6 +291,14 @@ test('the environment is what its key says, else what NODE_ENV says; a simulator
   t.deepEqual(at({ ...staging, ...simulator, NODE_ENV: 'production' }), ['staging', true, true]);
   t.deepEqual(Object.keys(faultsOf({ ...production, ...simulator })), ['Simulator.Url']);
   t.deepEqual(Object.keys(faultsOf({ ...production, PAY_SERVER_ENVIRONMENT: 'test' })), ['Server.Environment']);
+});
+
+test('a NODE_ENV that means production or staging and does not say it is refused, unless the key decides', (t) => {
+  for (const NODE_ENV of ['Production', 'PRODUCTION', 'production ', 'prod', 'Staging', 'live']) {
+    t.deepEqual(Object.keys(faultsOf({ ...production, NODE_ENV })), ['NODE_ENV'], NODE_ENV);
+    t.deepEqual(faultsOf({ ...production, NODE_ENV, PAY_SERVER_ENVIRONMENT: 'staging' }), {}, NODE_ENV);
+  }
+  for (const NODE_ENV of ['', 'development', 'test', 'dev']) t.deepEqual(faultsOf({ NODE_ENV }), {}, NODE_ENV);
 });
 
 test('production reaches a remote PostgreSQL through verified TLS only, unless that is said', (t) => {
