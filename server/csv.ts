@@ -6,9 +6,12 @@ export function csvLine(cells: readonly (string | number | boolean | null | unde
   return `${cells.map(cell).join(',')}\r\n`;
 }
 
+/** Spreadsheets of East Asian languages take the full-width and small forms for the plain signs. */
+const FORMULA = /^\s*[=+\-@\t\r＝＋－＠﹦﹢﹣﹫]/;
+
 function cell(value: string | number | boolean | null | undefined): string {
   if (value === null || value === undefined) return '';
   if (typeof value !== 'string') return String(value);
-  const safe = /^[\s]*[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const safe = FORMULA.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

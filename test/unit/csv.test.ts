@@ -9,7 +9,23 @@ test('a line of CSV follows RFC 4180', (t) => {
 });
 
 test('text that a spreadsheet would run has an apostrophe in front; numbers stay numbers', (t) => {
-  for (const evil of ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx', ' =1', '=cmd|"/c calc"!A1'])
+  for (const evil of [
+    '=1+1',
+    '+1',
+    '-1',
+    '@SUM(A1)',
+    '\tx',
+    '\rx',
+    ' =1',
+    '＝1',
+    '＋1',
+    '－1',
+    '＠SUM(A1)',
+    '\u3000＝1',
+    '﹦1',
+    '=cmd|"/c calc"!A1',
+  ])
     t.regex(csvLine([evil]), /^"?'/, JSON.stringify(evil));
+  for (const plain of ['咖啡 ＋ 茶', 'a=b', 'a＝b']) t.is(csvLine([plain]), `${plain}\r\n`);
   t.is(csvLine([-5]), '-5\r\n');
 });
