@@ -69,7 +69,8 @@ export const accessCodes = {
   },
   password_weak: {
     title: 'Password too weak',
-    meaning: 'The password is shorter than 12 characters or too common.',
+    meaning:
+      'The password is shorter than 12 characters, too common (with digits or signs in the place of letters, too), made of names, or a sequence or repetition.',
     remedy: 'Choose a stronger one.',
   },
   password_wrong: {

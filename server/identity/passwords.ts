@@ -7,7 +7,7 @@ import { createGate, type Gate, type GateLine } from './gate.ts';
 /** Argon2id as OWASP asks for at least; a change of these is applied at each administrator's next login. */
 export const hashParameters = { type: argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
-const bounds = { minCharacters: 12, maxBytes: 1024 };
+const bounds = { minCharacters: 12, maxBytes: 1024, minUnforeseen: 8 };
 
 /** Hashes and checks passwords, at most two at a time. */
 export interface Passwords {
@@ -36,7 +36,7 @@ export function createPasswords(gate: Gate = createGate({ slots: 2, queue: 8 }))
   };
 }
 
-/** Throws a 400 unless the password has 12 characters to 1 KB, is not common and does not contain the name. */
+/** Throws a 400 unless the password has 12 characters to 1 KB, is not common, does not contain the name and is no sequence. */
 export function requireGoodPassword(password: string, username: string, pointer = '/password'): void {
   const fault = faultOf(password, username);
   if (fault) throw new InvalidRequest('The password is too weak.', [{ pointer, code: 'password_weak', ...fault }]);
@@ -51,6 +51,10 @@ function faultOf(password: string, username: string): { detail: string } | undef
   if (isOfContext(plain, username.toLowerCase()))
     return { detail: 'must not be made of the username or of words of the service' };
   if (new Set(plain).size < 5) return { detail: 'must have more than four different characters' };
+  if (unforeseen(plain) < bounds.minUnforeseen) {
+    const detail = `must have at least ${bounds.minUnforeseen} characters that do not go on as those before them do (abcd, 1234, qwerty, aaaa)`;
+    return { detail };
+  }
   return undefined;
 }
 
@@ -58,23 +62,66 @@ const contextWords = ['unified', 'payments', 'payment', 'service', 'payctl', 'ad
 
 /** What somebody who sees the login page tries: too little is left when these words, digits and signs are taken out. */
 function isOfContext(plain: string, username: string): boolean {
-  const letters = plain
-    .replaceAll('@', 'a')
-    .replaceAll('$', 's')
-    .replaceAll(/\P{L}+/gu, ' ');
   const bare = username.replaceAll(/\P{L}+/gu, '');
   const names = bare.length >= 4 ? [bare, [...bare].toReversed().join('')] : [];
-  const left = [...names, ...contextWords].reduce((text, word) => text.replaceAll(word, ''), letters);
-  return left.replaceAll(' ', '').length < 4 && left.length < letters.length;
+  return readings(plain).some((text) => {
+    const letters = text.replaceAll(/\P{L}+/gu, ' ');
+    const left = [...names, ...contextWords].reduce((rest, word) => rest.replaceAll(word, ''), letters);
+    return left.replaceAll(' ', '').length < 4 && left.length < letters.length;
+  });
 }
 
 /** Common words with digits and signs around them, or written twice, are as common as themselves. */
 function isCommon(plain: string): boolean {
   const half = plain.slice(0, plain.length / 2);
-  const once = half + half === plain ? [half, bareOf(half)] : [];
-  return [plain, bareOf(plain), ...once].some((text) => commonPasswords.has(text) || isOftenLeaked(text));
+  const once = half + half === plain ? readings(half) : [];
+  return [...readings(plain), ...once].some((text) => commonPasswords.has(text) || isOftenLeaked(text));
 }
 
-function bareOf(text: string): string {
-  return text.replaceAll(/^\P{L}+|\P{L}+$/gu, '');
+/** What stands for letters; 1 for two of them. */
+const LEET = new Map(
+  ['@a', '4a', '8b', '3e', '9g', '!i', '0o', '$s', '5s', '7t', '+t'].map(([sign, letter]) => [sign, letter]),
+);
+
+/** The words that somebody may have made it of: with and without digits and signs at its ends, and with letters in their place. */
+function readings(plain: string): string[] {
+  const [noStart, noEnd] = [plain.replace(/^\P{L}+/u, ''), plain.replace(/\P{L}+$/u, '')];
+  const texts = [plain, noStart, noEnd, noStart.replace(/\P{L}+$/u, '')];
+  return texts.flatMap((text) => [
+    text,
+    ...['i', 'l'].map((one) => [...text].map((sign) => (sign === '1' ? one : (LEET.get(sign) ?? sign))).join('')),
+  ]);
+}
+
+const keyRows = ['1234567890-=', 'qwertyuiop[]', "asdfghjkl;'", 'zxcvbnm,./'];
+const shiftedRows = ['!@#$%^&*()_+', 'qwertyuiop{}', 'asdfghjkl:"', 'zxcvbnm<>?'];
+const keys = new Map(
+  [keyRows, shiftedRows].flatMap((rows) =>
+    rows.flatMap((row, y) => [...row].map((sign, x): [string, { x: number; y: number }] => [sign, { x, y }])),
+  ),
+);
+
+/**
+ * How many characters do not follow from those before them: one does when it is one step further, in the alphabet or over the
+ * keyboard, as the one before it or the one before that was. Of a text that is repeated, its first time counts.
+ */
+function unforeseen(plain: string): number {
+  const signs = [...(/^(.+?)\1+$/su.exec(plain)?.[1] ?? plain)];
+  const steps = signs.map((sign, at) => stepsTo(sign, signs[at - 1]));
+  const follows = steps.map((step, at) =>
+    [steps[at - 1], steps[at - 2]].some((old) => step.some((one) => old?.includes(one))),
+  );
+  return follows.filter((one) => !one).length;
+}
+
+/** The names of the steps from one character to the next; none where they are apart. */
+function stepsTo(sign: string, before: string | undefined): string[] {
+  if (before === undefined) return [];
+  const further = sign.codePointAt(0)! - before.codePointAt(0)!;
+  const [from, to] = [keys.get(before), keys.get(sign)];
+  const [x, y] = from && to ? [to.x - from.x, to.y - from.y] : [2, 2];
+  return [
+    ...(Math.abs(further) <= 1 ? [`alphabet ${further}`] : []),
+    ...(Math.abs(x) <= 1 && Math.abs(y) <= 1 ? [`keys ${x} ${y}`] : []),
+  ];
 }

@@ -68,7 +68,7 @@ export const accessWords = {
   },
   password_weak: {
     title: '密码强度不足',
-    meaning: '密码短于 12 个字符，或过于常见。',
+    meaning: '密码短于 12 个字符、过于常见（包括用数字或符号代替字母的写法）、由用户名等构成，或是连续、重复的字符。',
     remedy: '换一个更强的密码。',
   },
   password_wrong: {

@@ -75,7 +75,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    *     tags: [Session]
    *     operationId: changePassword
    *     summary: Change the own password
-   *     description: Ends all sessions of the account, including this one. At least 12 characters, and not a common password.
+   *     description: Ends all sessions of the account, including this one. At least 12 characters; no common password, sequence or repetition.
    *     requestBody:
    *       content:
    *         application/json:

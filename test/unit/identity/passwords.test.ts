@@ -61,6 +61,34 @@ test('short, huge, common and lazy passwords are refused', (t) => {
   t.true(commonPasswords.size >= 200);
 });
 
+test('sequences, walks over the keyboard and repetitions are refused, whatever stands around them', (t) => {
+  const bad = [
+    'Aa123456789!',
+    '1qaz@wsx3edc',
+    '1qaz2wsx#EDC',
+    'zaq1xsw2cde3',
+    '!QAZ@WSX#EDC',
+    'Abcd1234!@#$',
+    'Qwerty!23456',
+    '1q2w3e4r5t6y!',
+    'aabbccddeeff',
+    'aaaabbbbcccc',
+    'zyxwvutsrqponm',
+    'Xkcd12345678',
+    '09876543210000',
+    'k7#mzk7#mzk7#mz',
+  ];
+  for (const password of bad) t.throws(() => requireGoodPassword(password, 'alice'), { message: /too weak/ }, password);
+  const good = ['kT9#mQx7Lw2!', 'Desert-Freed', 'hijacked-first-nope', 'we were fed poppies', '9f86d081884c7d65'];
+  for (const password of good) t.notThrows(() => requireGoodPassword(password, 'alice'), password);
+});
+
+test('a common word is refused with signs and digits in the place of its letters, too', (t) => {
+  const bad = ['P4$$w0rd!2026', '$3cr3t123456', 'L3tm31n!!!2026', '!!Chr1st0ph3r', 'W3lc0me@2026', 'Al1p4y@123456'];
+  for (const password of [...bad, '0p3r4t10ns@2026', 'P@ym3nt$-2026'])
+    t.throws(() => requireGoodPassword(password, 'operations'), { message: /too weak/ }, password);
+});
+
 test('what leaked most often is refused, as it is and with what people add to it', (t) => {
   t.true(leakedCount >= 3000);
   const bad = [
