@@ -32,6 +32,11 @@ export function isWellFormed(req: IncomingMessage): boolean {
   return hosts === 1 && HOST.test(headers.host ?? '');
 }
 
+/** Whether others may see another end of the request than this server does: HTTP/1.0 has no Transfer-Encoding (RFC 9112 §6.1). */
+export function isFramedOddly({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
+}
+
 /** How often a request names a header; Node keeps the first value of some and joins those of others. */
 export function timesSent({ rawHeaders }: IncomingMessage, name: string): number {
   let times = 0;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type Koa from 'koa';
 import type { Edge } from './edge.ts';
@@ -8,6 +8,7 @@ import {
   connectionLimits,
   type ConnectionLimits,
   guardConnections,
+  isFramedOddly,
   isWellFormed,
   refuseNonsense,
   refuseRequest,
@@ -78,7 +79,14 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
   const marks = edgeOf(koa)?.marks ?? [];
   const watch = guardConnections(server, trustedProxies, limits, marks);
   const handle = koa.callback();
+  const ending = new WeakSet<Socket>();
   server.on('request', (req, res) => {
+    // It may be part of the body before it, in the eyes of a proxy; the connection is closed behind that answer.
+    if (ending.has(req.socket)) return;
+    if (isFramedOddly(req)) {
+      ending.add(req.socket);
+      res.setHeader('Connection', 'close');
+    }
     if (!isWellFormed(req)) return refuseRequest(req, res, 400, marks);
     watch(req, res);
     void handle(req, res);

@@ -52,6 +52,28 @@ test('a balancer may check by HTTP/1.0 without Host', async (t) => {
   t.is(parseAnswer(await readAll(await openSocket(t, port, 'GET /health HTTP/1.0\r\n\r\n'))).status, 200);
 });
 
+test('HTTP/1.0 with Transfer-Encoding is answered, then its connection ends, and what follows on it is not served', async (t) => {
+  const paths: string[] = [];
+  const router = routeGroup('');
+  for (const path of ['/first', '/second'])
+    router.post(
+      path,
+      endpoint({ auth: 'none', accepts: ['raw'] }, () => {
+        paths.push(path);
+        return new Reply({ body: path });
+      }),
+    );
+  const { port } = await startEdge(t, { groups: [router], limits: { quietMs: 1_000 } });
+  const request = (path: string, more = '') => `POST ${path} HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n${more}`;
+  const chunked = request('/first', 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n');
+  const plain = request('/second', 'Content-Length: 0\r\n\r\n');
+  const answer = await readAll(await openSocket(t, port, chunked + plain));
+  t.regex(answer, /^HTTP\/1\.1 200 [^]*\r\nConnection: close\r\n[^]*\r\n\r\n\/first$/i);
+  t.deepEqual(paths, ['/first']);
+  const kept = await readAll(await openSocket(t, port, plain + chunked));
+  t.regex(kept, /Connection: keep-alive[^]*\/second[^]*Connection: close[^]*\/first$/i, 'others keep theirs');
+});
+
 const BODY = 'POST /raw HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc';
 
 test('a body that does not arrive in time is answered 408, and its connection ends', async (t) => {
