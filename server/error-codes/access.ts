@@ -10,7 +10,8 @@ export const accessCodes = {
     title: 'CSRF check failed',
     meaning:
       'A cookie session was used without the matching X-CSRF-Token, from another site, or with a duplicate cookie.',
-    remedy: 'Send the value of the csrf_token cookie as X-CSRF-Token, or use a Bearer token.',
+    remedy:
+      'Send the value of the csrf_token cookie (over https of __Host-csrf_token) as X-CSRF-Token, or use a Bearer token.',
   },
   insufficient_scope: {
     title: 'Insufficient scope',

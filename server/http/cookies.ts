@@ -1,5 +1,7 @@
 /** The cookie of a console session, which has a second name where the service is reached by https. */
 export const SESSION_COOKIE = 'auth_token';
+/** The csrf value of the session, which pages read; it has the second name as well. */
+export const CSRF_COOKIE = 'csrf_token';
 /** Of a cookie with a name that begins so, browsers know that this very host has set it, over https. */
 export const HOST_PREFIX = '__Host-';
 

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Forbidden } from '../errors.ts';
-import { readCookies } from './cookies.ts';
+import { CSRF_COOKIE, HOST_PREFIX, readCookies } from './cookies.ts';
 import type { EdgeContext } from './edge.ts';
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -14,10 +14,16 @@ export function isSafe(method: string): boolean {
 export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
   if (isSafe(ctx.method)) return;
   checkSameSite(ctx);
-  const values = readCookies(ctx.req.headers.cookie, 'csrf_token');
+  const values = csrfCookies(ctx);
   const sent = ctx.get('x-csrf-token');
   if (values.length !== 1 || !sent || !sameText(values[0] ?? '', sent)) throw refused();
   if (!(await ctx.edge.authenticators.csrfMatches(sent, jti))) throw refused();
+}
+
+/** Over https the cookie counts that no other host of the domain can plant, where it was sent. */
+function csrfCookies({ req: { headers }, edge: { secure } }: EdgeContext): string[] {
+  const own = secure ? readCookies(headers.cookie, HOST_PREFIX + CSRF_COOKIE) : [];
+  return own.length > 0 ? own : readCookies(headers.cookie, CSRF_COOKIE);
 }
 
 /** Throws 403 when a browser says that the request comes from another site; programs send neither header. */
@@ -39,6 +45,6 @@ function sameText(a: string, b: string): boolean {
 
 function refused(): Forbidden {
   return new Forbidden('csrf_failed', 'The CSRF check failed.', {
-    hint: 'Send the value of the csrf_token cookie as X-CSRF-Token, from the same origin.',
+    hint: 'Send the value of the csrf_token cookie (over https of __Host-csrf_token) as X-CSRF-Token, from the same origin.',
   });
 }

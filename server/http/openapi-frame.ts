@@ -79,7 +79,7 @@ const scopeWords: Record<string, string> = {
 const oauthText =
   'Token of `POST /oauth/token` (grant `client_credentials`), sent as `Authorization: Bearer`. `admin` includes every scope.';
 const cookieText =
-  'Session cookie of `POST /api/v1/login`, over https from browsers `__Host-auth_token`; methods other than GET and HEAD also need the header `X-CSRF-Token` with the value of the cookie `csrf_token`.';
+  'Session cookie of `POST /api/v1/login`, over https from browsers `__Host-auth_token`; methods other than GET and HEAD also need the header `X-CSRF-Token` with the value of the cookie `csrf_token` (over https of `__Host-csrf_token`).';
 
 /** Everything of the document that does not come from a single route. */
 export function openapiFrame(

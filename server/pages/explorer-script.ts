@@ -59,9 +59,10 @@ export const EXPLORER_PLUGIN = `() => {
   };
 }`;
 
-/** With the session cookie of `POST /api/v1/login` the console wants the csrf value of that session. Plain text for browsers. */
+/** With the session cookie of `POST /api/v1/login` the console wants the csrf value of that session, of the cookie that only this host sets where there is one. Plain text for browsers. */
 export const CONSOLE_INTERCEPTOR = `(request) => {
-  const [, value] = /(?:^|; )csrf_token=([^;]+)/.exec(document.cookie) ?? [];
+  const named = (name) => document.cookie.split('; ').find((pair) => pair.startsWith(name + '='))?.slice(name.length + 1);
+  const value = named('__Host-csrf_token') ?? named('csrf_token');
   if (value && !/^(GET|HEAD)$/i.test(request.method ?? 'GET')) request.headers['X-CSRF-Token'] = value;
   return request;
 }`;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sentSessions, SESSION_COOKIE } from '../http/cookies.ts';
+import { CSRF_COOKIE, sentSessions, SESSION_COOKIE } from '../http/cookies.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import type { NewSession as BegunSession, Sessions } from '../identity/sessions.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
@@ -32,7 +32,7 @@ const LogoutRequest = z.object({ everywhere: z.boolean().default(false) }).optio
 /** Removes the cookies of a session. */
 export const noCookies = [
   { name: SESSION_COOKIE, value: null, hostToo: true },
-  { name: 'csrf_token', value: null, httpOnly: false },
+  { name: CSRF_COOKIE, value: null, hostToo: true, httpOnly: false },
 ];
 
 /** The cookies of a session that begins. */
@@ -43,7 +43,7 @@ export function sessionCookies({
 }: Pick<BegunSession, 'token' | 'csrfToken' | 'expiresIn'>) {
   return [
     { name: SESSION_COOKIE, value: token, hostToo: true, maxAgeSeconds: expiresIn },
-    { name: 'csrf_token', value: csrfToken, httpOnly: false, maxAgeSeconds: expiresIn },
+    { name: CSRF_COOKIE, value: csrfToken, hostToo: true, httpOnly: false, maxAgeSeconds: expiresIn },
   ];
 }
 
@@ -60,7 +60,7 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
    *     summary: Log in as an administrator
    *     description: >-
    *       Returns a token and sets the cookies `auth_token` (HttpOnly) and `csrf_token`; over https also
-   *       `__Host-auth_token`, which browsers must send. The session of a cookie that is sent along ends. An unknown username, a wrong
+   *       `__Host-auth_token`, which browsers must send, and `__Host-csrf_token`, which wins over `csrf_token`. The session of a cookie that is sent along ends. An unknown username, a wrong
    *       password and a wrong code get the same response. Without a `code` the right password of an account with a second factor gets
    *       401 `second_factor_required`: send the same request with the code; each code works once, and both refusals count as failed logins. Returns 503
    *       `not_bootstrapped` until the first administrator exists.

@@ -11,7 +11,7 @@ export const accessWords = {
   csrf_failed: {
     title: 'CSRF 校验失败',
     meaning: '使用了 Cookie 会话，但缺少匹配的 X-CSRF-Token，或请求来自其他站点，或 Cookie 重复。',
-    remedy: '将 csrf_token Cookie 的值放入 X-CSRF-Token 请求头，或改用 Bearer 令牌。',
+    remedy: '将 csrf_token Cookie（HTTPS 下为 __Host-csrf_token）的值放入 X-CSRF-Token 请求头，或改用 Bearer 令牌。',
   },
   insufficient_scope: {
     title: '权限范围不足',

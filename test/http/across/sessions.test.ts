@@ -39,7 +39,7 @@ test('a login with the cookie of a session ends that session, and no other; a lo
 test('where the service is reached by https the session is in a cookie of this host, which wins over any other', async (t) => {
   const app = await identityApp(t, { publicUrl: 'https://pay.example.com' });
   const { cookies, cookie, token } = await logIn(app);
-  t.deepEqual([...cookies.keys()].toSorted(), ['__Host-auth_token', 'auth_token', 'csrf_token']);
+  t.deepEqual([...cookies.keys()].toSorted(), ['__Host-auth_token', '__Host-csrf_token', 'auth_token', 'csrf_token']);
   const { attributes, value } = cookies.get('__Host-auth_token')!;
   t.is(value, token);
   for (const one of ['path=/', 'secure', 'httponly', 'samesite=strict']) t.true(attributes.includes(one), one);
@@ -55,8 +55,26 @@ test('where the service is reached by https the session is in a cookie of this h
   t.is(await me(app, { cookie: `auth_token=${planted}`, ...BROWSER }), 401, 'a browser has the cookie of this host');
   t.is(await me(app, { cookie: `auth_token=${token}` }), 200, 'a program may send the cookie by its plain name');
   const out = await app.call('POST', '/api/v1/logout', { token });
-  t.is(out.headers.getSetCookie().filter((one) => /^(__Host-)?\w+=;/.test(one)).length, 3);
+  t.is(out.headers.getSetCookie().filter((one) => /^(__Host-)?\w+=;/.test(one)).length, 4);
   t.is(await me(app, { cookie: host }), 401);
+});
+
+test('a csrf value that another host of the domain planted blocks nothing where the service is reached by https', async (t) => {
+  const app = await identityApp(t, { publicUrl: 'https://pay.example.com' });
+  const { cookies, cookie } = await logIn(app);
+  const value = cookies.get('__Host-csrf_token')!.value;
+  t.false(cookies.get('__Host-csrf_token')!.attributes.includes('httponly'), 'the page reads it');
+  t.is(cookies.get('csrf_token')!.value, value);
+  const send = async (sent: string, header: string) => {
+    const headers = { cookie: sent, 'x-csrf-token': header, ...BROWSER };
+    return (await app.call('POST', '/api/v1/me/confirm', { body: {}, headers })).status;
+  };
+  const session = `__Host-auth_token=${cookies.get('__Host-auth_token')!.value}`;
+  t.is(await send(`csrf_token=planted; ${cookie}`, value), 400, 'let in, and refused for its body');
+  t.is(await send(`csrf_token=planted; ${cookie}`, 'planted'), 403);
+  t.is(await send(`${session}; __Host-csrf_token=${value}; __Host-csrf_token=x`, value), 403);
+  t.is(await send(`${session}; csrf_token=${value}`, value), 400, 'the plain name alone goes on to count');
+  t.is(await send(`${session}; csrf_token=planted; csrf_token=${value}`, value), 403);
 });
 
 test('where it is reached by http there is no such cookie, and none counts', async (t) => {
