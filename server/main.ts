@@ -28,7 +28,7 @@ const CLOSING_SECONDS = 10;
 /** When the start is over: the first health checks are answered before its garbage is collected. */
 const SETTLED_MS = 1_000;
 
-/** Runs the service, alone or as one of `Server.Workers`; comes back when SIGTERM or SIGINT has ended it gracefully. */
+/** Runs the service, alone or as one of `Server.Workers`; comes back when SIGTERM or SIGINT, or SIGHUP where it is alone, has ended it gracefully. */
 export async function startServer({ config: file, env, cwd, tellReady }: ServerInput): Promise<void> {
   const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
   const config = await ensureEmbeddedSecrets(load());
@@ -44,7 +44,8 @@ export async function startServer({ config: file, env, cwd, tellReady }: ServerI
 /** One process that does everything. */
 function alone(tell: ServerInput['tellReady']): Life {
   return {
-    ends: Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]).then(() => 'stop'),
+    // SIGHUP is its terminal's end; there is no worker to replace.
+    ends: Promise.race(['SIGTERM', 'SIGINT', 'SIGHUP'].map((name) => once(process, name))).then(() => 'stop'),
     openSimulator,
     openMetrics: (registry, { metrics: { listen: where } }) =>
       listenAs('Metrics.Listen', where, () => listenForMetrics(registry, where)),

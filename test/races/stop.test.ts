@@ -61,3 +61,28 @@ test('a service whose database swallows everything ends by itself when it is tol
   const [, signal] = (await ended) as [number | null, NodeJS.Signals | null];
   t.is(signal, null);
 });
+
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+  test(`${signal} ends a service without workers in an orderly way`, async (t) => {
+    const simulator = await ownSimulator(t);
+    const child = spawn(process.execPath, [await bundled(BIN), 'server', 'start'], {
+      cwd: temporaryFolder(t),
+      env: {
+        PATH: process.env['PATH'],
+        PAY_DEBUG: 'true',
+        PAY_SERVER_LISTEN: '127.0.0.1:0',
+        PAY_METRICS_LISTEN: '127.0.0.1:0',
+        PAY_SIMULATOR_URL: simulator.url,
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    t.teardown(() => void child.kill('SIGKILL'));
+    let log = '';
+    child.stdout.on('data', (part: Buffer) => {
+      const wasReady = log.includes('"msg":"ready"');
+      log += part.toString();
+      if (!wasReady && log.includes('"msg":"ready"')) child.kill(signal);
+    });
+    t.deepEqual(await once(child, 'close'), [0, null]);
+    t.regex(log, /"msg":"stopping"/);
+  });
