@@ -70,8 +70,9 @@ async function usedService(t: ExecutionContext): Promise<Service & { tip: string
   const made = await service.sim('/sim/agent/developer', { account: 'default', skills: ['weather-report'] });
   const { developerId, keyId, privateKey } = made;
   await admin.call('PUT', '/api/v1/skillpay/agent-pay?project=default', { developerId, keyId, privateKey });
-  await enrol(admin.call, () => new Date());
-  t.is((await admin.call('POST', '/api/v1/me/second-factor/start')).status, 201);
+  const { recoveryCodes } = await enrol(admin.call, () => new Date());
+  const [code] = recoveryCodes;
+  t.is((await admin.call('POST', '/api/v1/me/second-factor/start', { code })).status, 201);
   await service.stop();
   // The former master key has written to the audit log, too.
   const newer = randomBytes(32).toString('base64');
