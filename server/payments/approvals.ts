@@ -192,6 +192,7 @@ const hint = 'Another administrator has to approve it.';
 /** An approval as it appears on the wire. */
 export type ApprovalView = ReturnType<typeof viewApproval>;
 
+/** The wire view of an approval; amounts in major and minor units. */
 export function viewApproval({ amount, currency, payWay, createdAt, decidedAt, ...approval }: ApprovalRow) {
   const { refundNo, kind, orderNo, clientId, project, reason, askedBy, state, decidedBy, decision } = approval;
   return {

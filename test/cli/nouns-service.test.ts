@@ -318,7 +318,7 @@ test('event: listed, followed without loss, sent again', async (t) => {
   t.is(event.data.object.orderNo, paid);
   t.is((await payctl.json(`event list --app ${shop.clientId} --project default`)).length, 1);
   t.deepEqual(await payctl.json(`event list --after ${event.sequence}`), []);
-  const heard = await payctl.done('event listen --since 1h --count 1 -o jsonl');
+  const heard = await payctl.done('event listen --since 1h --types order.paid --count 1 -o jsonl');
   t.is(JSON.parse(heard).id, event.id);
   t.is(await payctl.done('event listen --after 0 --types order.paid --count 1 -q'), event.id);
   t.is((await fails(payctl, `event resend ${event.id}`)).exitCode, 6, 'the application has no webhook');
