@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** A file for each port that a test process has: between looking whether it is free and listening, another one could take it. */
-const claims = join(tmpdir(), 'pay-test-ports');
+const claims = process.env.PAY_TEST_PORTS ?? join(tmpdir(), 'pay-test-ports');
 /** Of a process that was killed. */
 const STALE_MS = 6 * 3_600_000;
 const own: string[] = [];

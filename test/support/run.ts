@@ -130,6 +130,8 @@ async function main(): Promise<Sums> {
   }
   let server: TestPostgres | undefined;
   // More than a hundred processes load the whole service: files that each of them would make are kept for the next.
+  // Runs at the same time have folders of their own, and the ports of the machine together.
+  process.env.PAY_TEST_PORTS ??= join(tmpdir(), 'pay-test-ports');
   const room = process.env.TMPDIR ? undefined : roomInMemory();
   if (room) removeLeft(room);
   const kept = mkdtempSync(join(room ?? tmpdir(), `pay-test-kept-${process.pid}-`));
