@@ -57,10 +57,11 @@ function claim(port: number): boolean {
 
 async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen(port, '127.0.0.1');
-  const free = await Promise.race([
-    once(server, 'listening').then(() => true),
-    once(server, 'error').then(() => false),
-  ]);
+  // `once` rejects when an error comes instead.
+  const free = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
   if (free) await new Promise((resolve) => server.close(resolve));
   return free;
 }

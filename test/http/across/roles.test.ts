@@ -55,7 +55,8 @@ const TABLE: Record<AdminAuth['admin'], Partial<Record<AdminAuth['reach'], reado
       'GET /api/v1/api-apps/{client_id}/webhook',
       'GET /api/v1/api-apps/{client_id}/webhook/deliveries',
     ],
-    refund: ['GET /api/v1/approvals/{refundNo}', 'GET /api/v1/refunds/{refundNo}'],
+    refund: ['GET /api/v1/refunds/{refundNo}'],
+    approval: ['GET /api/v1/approvals/{refundNo}'],
     bill: ['GET /api/v1/bills/{billNo}', 'GET /api/v1/bills/{billNo}/differences', 'GET /api/v1/bills/{billNo}/lines'],
     query: [
       'GET /api/v1/coins',
@@ -88,9 +89,8 @@ const TABLE: Record<AdminAuth['admin'], Partial<Record<AdminAuth['reach'], reado
   },
   operator: {
     app: ['POST /api/v1/api-apps/{client_id}/webhook/test'],
+    approval: ['POST /api/v1/approvals/{refundNo}/approve', 'POST /api/v1/approvals/{refundNo}/reject'],
     refund: [
-      'POST /api/v1/approvals/{refundNo}/approve',
-      'POST /api/v1/approvals/{refundNo}/reject',
       'POST /api/v1/refunds/{refundNo}/resolve',
       'POST /api/v1/refunds/{refundNo}/retry',
       'POST /api/v1/refunds/{refundNo}/sync',
