@@ -21,7 +21,7 @@ export const VIEW: View = {
 };
 
 /** The states of a refund. */
-export const STATUSES = ['pending', 'processing', 'succeeded', 'failed', 'abnormal'] as const;
+export const STATUSES = ['pending', 'processing', 'waiting_for_approval', 'succeeded', 'failed', 'abnormal'] as const;
 
 /** What refunds can be found by. */
 export const FILTERS: readonly Field[] = [

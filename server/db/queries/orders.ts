@@ -137,6 +137,10 @@ export function refundListStatement(filter: RefundFilter, after: Position | unde
     parts.push(part);
     parameters.push(...values);
   };
+  // The filter speaks the words that are shown (`refundStatusOf` in payments/view.ts).
+  if (filter.status === 'waiting_for_approval') add("r.state = 'pending' and r.approval = 'waiting'");
+  else if (filter.status !== undefined) add('r.state = ?', filter.status);
+  if (filter.status === 'pending') add("r.approval is distinct from 'waiting'");
   if (filter.project !== undefined) add(...ofProjects('r.project', filter.project));
   if (filter.createdFrom) add('r.created_at >= ?', filter.createdFrom);
   if (filter.createdTo) add('r.created_at < ?', filter.createdTo);
@@ -150,7 +154,6 @@ const REFUND_EQUALITIES = [
   ['orderNo', 'order_no'],
   ['merchantRefundNo', 'merchant_refund_no'],
   ['clientId', 'client_id'],
-  ['status', 'state'],
   ['origin', 'origin'],
 ] as const;
 

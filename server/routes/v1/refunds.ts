@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { REFUND_STATES } from '../../payments/order.ts';
+import { REFUND_STATUSES } from '../../payments/order.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { askerOf } from '../wire/audience.ts';
@@ -19,7 +19,7 @@ const RefundsQuery = z.object({
   merchantRefundNo: Id.optional(),
   clientId: Id.optional(),
   project: Code.optional(),
-  status: z.enum(REFUND_STATES).optional(),
+  status: z.enum(REFUND_STATUSES).optional(),
   origin: z.enum(['merchant', 'admin', 'late', 'surplus', 'skillpay', 'channel', 'dispute']).optional(),
 });
 

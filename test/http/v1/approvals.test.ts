@@ -51,6 +51,12 @@ test.serial(
     const listed = (await viewer('GET', `${base}?state=waiting&orderNo=${orderNo}`)).body.data;
     t.like(listed[0], { refundNo, refundAmount: 5.01, askedBy: 'admin:alice', reason: 'Returned', state: 'waiting' });
     t.is(listed.length, 1);
+    const found = async (status: string) =>
+      (await viewer('GET', `/api/v1/refunds?orderNo=${orderNo}&status=${status}`)).body.data.map(
+        (row: { refundNo: string }) => row.refundNo,
+      );
+    t.deepEqual(await found('waiting_for_approval'), [refundNo]);
+    t.false((await found('pending')).includes(refundNo));
     const explained = (await admin('GET', `/api/v1/orders/${orderNo}/explain`)).body.data.refunds[0];
     t.like(explained, { status: 'waiting_for_approval', situation: 'waiting_for_approval' });
     refused(t, await admin('POST', `${base}/${refundNo}/approve`), 403, 'approval_by_asker');
