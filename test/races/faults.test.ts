@@ -57,7 +57,7 @@ const SCENES: readonly Scene[] = [
 ];
 
 /** An answer that is only slow is an answer. Refusals have a test of their own, in the words of each channel, and so have notices. */
-const ELSEWHERE: readonly FaultName[] = ['delay', 'refused'];
+const ELSEWHERE: readonly FaultName[] = ['delay', 'refused', 'refused-in-gbk'];
 /** In a short run the channels share the combinations. */
 const CHOSEN = FAULTS.filter((fault) => stageOf(fault) !== 'notice' && !ELSEWHERE.includes(fault));
 
