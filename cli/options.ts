@@ -96,13 +96,16 @@ export function changes(command: Command, kind: { money?: boolean } = {}): Comma
   return command;
 }
 
+/** The flag of the own password where `--password-file` is that of another account. */
+export const OWN_PASSWORD = '--own-password-file';
+
 /**
  * Adds the flags that answer the service when it asks for the own password again. Where `--password-file` is another password, the own
  * one is `--own-password-file`. They are in the help topic `secrets`, because every change has them.
  */
 function addProof(command: Command): void {
   const has = (long: string) => command.options.some((option) => option.long === long);
-  const own = has('--password-file') ? '--own-password-file' : '--password-file';
+  const own = has('--password-file') ? OWN_PASSWORD : '--password-file';
   const proof = [
     [own, 'read your own password from a file, where the service asks for it again'],
     ['--code-file', 'read a code, or a recovery code, from a file'],

@@ -46,7 +46,7 @@ export function createOwnLogin(parts: Parts): OwnLogin {
       const place = await target();
       const { proof = {} } = parts.known;
       const file = proof.ownPasswordFile ?? proof.passwordFile;
-      const flag = '--password-file';
+      const flag = proof.proofFlag ?? '--password-file';
       const hint = `repeat the command with ${flag} F; or ${loginCommand(place)}, then repeat it within five minutes`;
       if (!file && !prompts.possible) throw new CliError(code, exitCode, message, { ...options, hint });
       const password = file

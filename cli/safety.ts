@@ -15,8 +15,10 @@ export interface ChangeFlags {
   dryRun?: boolean;
   idempotencyKey?: string;
   /** The own password and a code, for when the service asks for them. */
-  passwordFile?: string;
+  passwordFile?: string | undefined;
   ownPasswordFile?: string;
+  /** `--own-password-file`, where `--password-file` is the password of another account. */
+  proofFlag?: string;
   codeFile?: string;
   codeSecretFile?: string;
 }

@@ -108,6 +108,42 @@ test('a run whose token another run has replaced goes on with the saved one; a t
   t.is(code, 0, stderr);
 });
 
+test('a script answers by files: the own password, and a code where the account has a second factor', async (t) => {
+  const { place } = await askingPlace(t);
+  for (const [name, text] of [
+    ['own.password', 'correct horse battery'],
+    ['own.code', '492039'],
+  ] as const)
+    await writeFile(`${place.folder}/${name}`, `${text}\n`, { mode: 0o600 });
+  const proofs = () => place.api.seen.filter(({ path }) => path === '/api/v1/me/confirm').map(({ body }) => body);
+  const created = await place.payctl([...CREATE, '--own-password-file', 'own.password', '--code-file', 'own.code']);
+  t.is(created.code, 0, created.stderr);
+  t.deepEqual(proofs(), [{ password: 'correct horse battery', code: '492039' }]);
+
+  let confirmed = false;
+  place.api.on('POST /api/v1/me/confirm', () => {
+    confirmed = true;
+    return { body: { data: confirmedSession } };
+  });
+  place.api.on('PUT /api/v1/projects/books', () =>
+    confirmed
+      ? { body: { data: { code: 'books', name: 'Books' } } }
+      : problem(403, 'password_confirmation_required', 'The password must be confirmed for this operation.'),
+  );
+  const change = ['project', 'update', 'books', '--name', 'Books', '--password-file', 'own.password'];
+  const changed = await place.payctl(change);
+  t.is(changed.code, 0, changed.stderr);
+  t.deepEqual(proofs().at(-1), { password: 'correct horse battery' });
+});
+
+test('the password file of another account is no proof of the own one', async (t) => {
+  const { place, sent } = await askingPlace(t);
+  const { code, stderr } = await place.payctl(CREATE);
+  t.is(code, 5);
+  t.regex(stderr, /repeat the command with --own-password-file F; or payctl login -C dev/);
+  t.deepEqual(sent(), ['POST /api/v1/admins']);
+});
+
 test('a wrong password is told, and nothing is sent again', async (t) => {
   const { place, sent } = await askingPlace(t);
   const { code, stderr } = await place.payctl(CREATE, { prompts: scripted({}, 'something else') });

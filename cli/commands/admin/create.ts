@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
-import { changes, examples, passwordFlags } from '../../options.ts';
+import { changes, examples, OWN_PASSWORD, passwordFlags } from '../../options.ts';
 import { addFields, bodyOf, complete } from '../../resource.ts';
 import type { ChangeFlags } from '../../safety.ts';
 import { takePassword, type PasswordFlags } from '../../secrets.ts';
@@ -40,7 +40,7 @@ export async function run(context: Context, options: Options): Promise<void> {
       body: { ...fields, password },
     },
     // Its password file holds the password of the new account.
-    { ...options, passwordFile: undefined },
+    { ...options, passwordFile: undefined, proofFlag: OWN_PASSWORD },
   );
   if (!row) return;
   await print.item(row, admin.view);

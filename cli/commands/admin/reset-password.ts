@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { actor, offlineFlags, prepareDatabase, withOffline, type OfflineFlags } from '../../offline.ts';
-import { changes, examples, passwordFlags } from '../../options.ts';
+import { changes, examples, OWN_PASSWORD, passwordFlags } from '../../options.ts';
 import { segment } from '../../resource.ts';
 import { confirmChange, type ChangeFlags } from '../../safety.ts';
 import { takePassword, type PasswordFlags } from '../../secrets.ts';
@@ -36,7 +36,7 @@ async function runOnline(context: Context, username: string, flags: ResetFlags):
   const row = await context.change(
     { ...changeOf(username), method: 'PUT', path: `${admin.path}/${segment(id)}`, body: { password } },
     // Its password file holds the new password.
-    { ...flags, passwordFile: undefined },
+    { ...flags, passwordFile: undefined, proofFlag: OWN_PASSWORD },
   );
   if (!row) return;
   await context.print.item({ username, ...row }, admin.view);
