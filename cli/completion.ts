@@ -88,7 +88,7 @@ function paths(places: readonly Place[]): string[] {
   return places.map(({ path }) => path).filter(Boolean);
 }
 
-/** What follows which flag. Global flags come last: they stand anywhere, but a verb's own flag of that name wins. */
+/** The words that follow each flag. Global flags come last: they stand anywhere, but a verb's own flag of that name wins. */
 function knownValues(places: readonly Place[]): { path: string; flag: string; words: readonly string[] }[] {
   return places.toReversed().flatMap(({ path, values }) => [...values].map(([flag, words]) => ({ path, flag, words })));
 }

@@ -65,7 +65,7 @@ export async function changeWithCode<T>(
   if (code !== undefined) return make({ body: { code } });
   return make({}).catch(async (error: unknown) => {
     if (!wantsCode(error)) throw error;
-    // What is changed was confirmed with the first request.
+    // The user has confirmed the change with the first request.
     return make({ body: { code: await askCode(prompts) }, isPart: true });
   });
 }

@@ -149,7 +149,7 @@ export function notEncrypted(origin: string): UsageError {
   );
 }
 
-/** What a context remembers of the flags about the connection: only what means anything for its server. */
+/** The flags about the connection that a context remembers: only those that mean anything for its server. */
 export function savedConnection(
   { allowHttp, caFile }: TargetFlags,
   origin: string,

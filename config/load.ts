@@ -42,7 +42,7 @@ function placeOf(values: Partial<Values>, { NODE_ENV }: Environment): Place {
 /** A name of NODE_ENV that an operator takes for more than a laptop. */
 const NO_LAPTOP = /^\s*(?:prod|production|staging|live)\s*$/i;
 
-/** What Node's own variables undo or leave undone without a word. */
+/** Faults of Node's own variables, which would undo a promise of production without a word. */
 function* ofNode(
   { NODE_ENV, NODE_TLS_REJECT_UNAUTHORIZED: verifies }: Environment,
   place: Place,

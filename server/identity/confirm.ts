@@ -31,13 +31,13 @@ export interface Proof {
   code?: string | undefined;
 }
 
-/** What looking at a code of the own account needs. */
+/** Ports of a look at a code of the own account. */
 export interface OwnCodePorts extends CodePorts {
   queries: Pick<IdentityQueries, 'loginState'>;
   addresses: KnownAddresses;
 }
 
-/** What looking at the own password needs. */
+/** Ports of a look at the own password. */
 export interface OwnPasswordPorts extends CheckPorts, OwnCodePorts {}
 
 /** The account of a session, and the attempt that a wrong password or code of it counts for. */
@@ -113,7 +113,7 @@ export function wrongCode(): InvalidRequest {
   ]);
 }
 
-/** What confirming needs. */
+/** Ports of a confirmation. */
 export interface ConfirmPorts extends OwnPasswordPorts {
   adminTokens: TokenMint;
   csrfKey: Uint8Array;

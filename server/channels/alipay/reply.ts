@@ -147,7 +147,7 @@ export function readEnvelope(body: Uint8Array, method: string): Envelope {
   const text = signed && decoder.decode(signed);
   if (!signed || !text?.startsWith('{'))
     throw new UnreadableAnswer('unparsable', `The response has no object ${name}.`);
-  // What is signed in UTF-8 says something else in GBK, so nothing beside it may make it be read so.
+  // Text that is signed in UTF-8 says something else in GBK, so no other part of the answer may have it read so.
   if (charset === 'gb18030' && isUtf8(signed))
     throw new UnreadableAnswer('unparsable', 'The response has more than one charset.');
   const textOf = (member: string): string => {

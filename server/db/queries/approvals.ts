@@ -10,7 +10,7 @@ export interface ApprovalFilter {
   project?: Projects | undefined;
 }
 
-/** What speaks against an administrator as the second pair of eyes. */
+/** Reasons against an administrator as the second pair of eyes. */
 export interface Dependence {
   /** When the account was made; none = it is gone. */
   madeAt: Date | null;
