@@ -62,7 +62,7 @@ export interface ApiClient {
   stream(call: Call): Promise<IncomingMessage>;
 }
 
-/** What a client needs to know; `authorize` is asked before each request for the headers that prove who we are. */
+/** The ports of a client; `authorize` gives the credential of each request. */
 export interface ClientSetup {
   server(): Promise<string>;
   authorize(): Promise<Record<string, string>>;
@@ -111,7 +111,7 @@ export function createApiClient(setup: ClientSetup): ApiClient {
   };
 
   const tried = (request: Call): Promise<Answer> => withRetry(request, () => checked(request), setup.signal);
-  /** Once more with the token that another run of payctl has got since, where the one that was sent is over. */
+  /** Sends once more with the token that another run of payctl has got since, where the first one is over. */
   const renewing = async <T>(request: Call, send: () => Promise<T>): Promise<T> => {
     try {
       return await send();

@@ -83,10 +83,16 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
   const trace = createTrace(terminal.err, flags.debug === true);
   const allowsHttp = async (origin: string): Promise<boolean> =>
     flags.allowHttp === true || isHttpAllowed(await sessions.contexts(), origin);
-  const authorities = async (origin: string): Promise<string | undefined> => {
+  const readAuthoritiesOf = async (origin: string): Promise<string | undefined> => {
     if (!origin.startsWith('https:')) return undefined;
     const file = caFileOf(flags, await sessions.contexts(), origin);
     return file === undefined ? undefined : readAuthorities(resolve(terminal.cwd, file));
+  };
+  const read = new Map<string, Promise<string | undefined>>();
+  const authorities = (origin: string): Promise<string | undefined> => {
+    const known = read.get(origin) ?? readAuthoritiesOf(origin);
+    read.set(origin, known);
+    return known;
   };
   const client = (
     server: () => Promise<string>,

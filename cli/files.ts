@@ -171,9 +171,9 @@ export async function readAuthorities(path: string): Promise<string> {
   return text;
 }
 
-/** Bits of a mode that let other users write, and that let them do anything. */
+/** Bits of a mode that let other users write. */
 export const WRITABLE_BY_OTHERS = 0o022;
-/** See `WRITABLE_BY_OTHERS`. */
+/** Bits of a mode that let other users do anything. */
 export const OPEN_TO_OTHERS = 0o077;
 
 /** The text of a file of this user, or undefined when there is none; refuses one that `bits` open to others, or that is another user's. */

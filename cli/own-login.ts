@@ -2,7 +2,7 @@ import type { ApiClient } from './api-client.ts';
 import { CliError, EXIT } from './errors.ts';
 import type { Prompts } from './prompts.ts';
 import type { ChangeFlags } from './safety.ts';
-import { askCode, givenCode, wantsCode } from './second-factor.ts';
+import { withCode } from './second-factor.ts';
 import { readSecretFile } from './secrets.ts';
 import type { Session, SessionStore } from './session.ts';
 import { originOf, type Target } from './settings.ts';
@@ -14,7 +14,7 @@ export interface OwnLogin {
   headers(): Promise<Record<string, string>>;
   /** Takes the token that another run has saved since; false when there is no other. */
   renew(): Promise<boolean>;
-  /** Proves once more who is there, after a refusal; what it returns is to be done after the request was repeated. */
+  /** Gives the own password again, after a refusal; the caller runs the returned function when it has repeated the request. */
   confirm(refusal: CliError): Promise<() => Promise<void>>;
 }
 
@@ -28,7 +28,7 @@ interface Parts {
   known: { proof?: ChangeFlags };
 }
 
-/** Makes it; nothing is read before it is needed. */
+/** Makes the login; nothing is read before it is needed. */
 export function createOwnLogin(parts: Parts): OwnLogin {
   const { terminal, prompts, sessions, target, apiAs } = parts;
   let token: string | undefined;
@@ -58,8 +58,8 @@ export function createOwnLogin(parts: Parts): OwnLogin {
         place.context === null || hasOwnToken(terminal.env) ? undefined : await sessions.session(place.context);
       if (place.context !== null && session) {
         await sessions.prove();
-        const confirmed = await withCode(parts, { password }, (body) =>
-          api.data({ method: 'POST', path: '/api/v1/me/confirm', body }),
+        const confirmed = await withCode(parts, proof, (given) =>
+          api.data({ method: 'POST', path: '/api/v1/me/confirm', body: { password, ...(given && { code: given }) } }),
         );
         token = plain(confirmed['token']);
         await keep(parts, place.context, renewed(session, confirmed, terminal.now()));
@@ -67,29 +67,24 @@ export function createOwnLogin(parts: Parts): OwnLogin {
       }
       // A token of the environment has no place where another could be kept: a session beside it ends with this request.
       const { username } = await api.get('/api/v1/me');
-      const begun = await withCode(parts, { username, password }, (body) =>
-        apiAs(async () => ({})).data({ method: 'POST', path: '/api/v1/login', body, anonymous: true }),
+      const begun = await withCode(parts, proof, (given) =>
+        apiAs(async () => ({})).data({
+          method: 'POST',
+          path: '/api/v1/login',
+          body: { username, password, ...(given && { code: given }) },
+          anonymous: true,
+        }),
       );
       token = plain(begun['token']);
       return async () => {
-        await apiAs(headers).call({ method: 'POST', path: '/api/v1/logout' });
+        // The change was made or refused: a session that cannot be ended says nothing about it.
+        await apiAs(headers)
+          .call({ method: 'POST', path: '/api/v1/logout' })
+          .catch(() => {});
         token = before;
       };
     },
   };
-}
-
-/** Sends with the code that was handed in, or with one that is asked for when the service wants it. */
-async function withCode(
-  { terminal, prompts, known }: Parts,
-  proof: Row,
-  send: (proof: Row) => Promise<Row>,
-): Promise<Row> {
-  const code = await givenCode(terminal, known.proof ?? {});
-  return send({ ...proof, ...(code !== undefined && { code }) }).catch(async (error: unknown) => {
-    if (code !== undefined || !wantsCode(error)) throw error;
-    return send({ ...proof, code: await askCode(prompts) });
-  });
 }
 
 function renewed(session: Session, { token, expiresIn }: Row, now: Date): Session {

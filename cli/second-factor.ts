@@ -53,20 +53,18 @@ export async function codeOf(secret: string, at: Date): Promise<string> {
 }
 
 /**
- * Makes a change that needs a code where the account has a second factor: one that was handed in, or else one that is asked for when
- * the service wants it.
+ * Sends with the code that was handed in, or else without one, and again with one that is asked for when the service wants it.
+ * `isAgain`: the user has confirmed the change with the first request.
  */
-export async function changeWithCode<T>(
+export async function withCode<T>(
   { terminal, prompts }: { terminal: Terminal; prompts: Prompts },
   flags: CodeFlags,
-  make: (part: { body?: { code: string }; isPart?: boolean }) => Promise<T>,
+  send: (code: string | undefined, isAgain: boolean) => Promise<T>,
 ): Promise<T> {
   const code = await givenCode(terminal, flags);
-  if (code !== undefined) return make({ body: { code } });
-  return make({}).catch(async (error: unknown) => {
-    if (!wantsCode(error)) throw error;
-    // The user has confirmed the change with the first request.
-    return make({ body: { code: await askCode(prompts) }, isPart: true });
+  return send(code, false).catch(async (error: unknown) => {
+    if (code !== undefined || !wantsCode(error)) throw error;
+    return send(await askCode(prompts), true);
   });
 }
 

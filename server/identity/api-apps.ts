@@ -100,7 +100,11 @@ export function createApiApps(ports: ApiAppPorts): ApiApps {
 /** Writes a new application in the caller's transaction; without `tellCredentialChange`, as offline, no event says so. */
 export async function createApp(
   tx: Tx,
-  { audit, tellCredentialChange, now }: Pick<ApiAppPorts, 'audit' | 'now'> & Partial<ApiAppPorts>,
+  {
+    audit,
+    tellCredentialChange,
+    now,
+  }: Pick<ApiAppPorts, 'audit' | 'now'> & Partial<Pick<ApiAppPorts, 'tellCredentialChange'>>,
   actor: Actor,
   { project, limits: asked, ...settings }: AppSettings & { project: string },
 ): Promise<WithSecret> {

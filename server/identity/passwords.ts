@@ -78,7 +78,7 @@ function isCommon(plain: string): boolean {
   return [...readings(plain), ...once].some((text) => commonPasswords.has(text) || isOftenLeaked(text));
 }
 
-/** What stands for letters; 1 for two of them. */
+/** Digits and signs that stand for letters; 1 stands for two of them. */
 const LEET = new Map(
   ['@a', '4a', '8b', '3e', '9g', '!i', '0o', '$s', '5s', '7t', '+t'].map(([sign, letter]) => [sign, letter]),
 );

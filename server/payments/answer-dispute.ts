@@ -29,13 +29,13 @@ type Deed =
   | { deed: 'accept'; text: string }
   | { deed: 'finish'; result: ComplaintResult };
 
-/** What was asked for waits for another administrator. */
+/** A deed waits for another administrator. */
 export interface Waits {
   waits: ApprovalRow;
 }
 
 /** Answering and finishing give no money back, so they never wait. */
-async function done(deed: Promise<DisputeRow | Waits>): Promise<DisputeRow> {
+async function neverWaits(deed: Promise<DisputeRow | Waits>): Promise<DisputeRow> {
   const made = await deed;
   if ('waits' in made) throw new Error('only accepting waits for an approval');
   return made;
@@ -47,13 +47,13 @@ export function disputeDeeds(ports: Ports) {
   return {
     /** Sends text for the merchant's side; a dispute that is decided takes none. */
     answer: (asker: Asker, disputeNo: string, { text, files }: DisputeAnswer, claim?: KeyClaim) =>
-      done(act(asker, disputeNo, { deed: 'answer', text, files }, claim)),
+      neverWaits(act(asker, disputeNo, { deed: 'answer', text, files }, claim)),
     /** Gives in: the payer gets the money, and the order counts it when the channel says so. Above the bound another administrator approves it first. */
     accept: (asker: Asker, disputeNo: string, note: string, claim?: KeyClaim) =>
       act(asker, disputeNo, { deed: 'accept', text: note }, claim),
     /** Says that the merchant has dealt with it, where the channel leaves that to the merchant. */
     finish: (asker: Asker, disputeNo: string, result: ComplaintResult, claim?: KeyClaim) =>
-      done(act(asker, disputeNo, { deed: 'finish', result }, claim)),
+      neverWaits(act(asker, disputeNo, { deed: 'finish', result }, claim)),
   };
 
   async function act(asker: Asker, disputeNo: string, deed: Deed, claim?: KeyClaim): Promise<DisputeRow | Waits> {

@@ -20,7 +20,7 @@ const HANDLED_DAYS = 30;
 /** Money that goes back by another door than a refund: a dispute that is accepted, an exception whose money is given back. */
 export interface DeedAbove {
   kind: 'dispute' | 'exception';
-  /** Of the dispute or the exception. */
+  /** The number of the dispute, or the id of the exception. */
   number: string;
   order: OrderRow;
   /** Minor units. */
@@ -56,7 +56,7 @@ export async function waitAbove(
   return row;
 }
 
-/** What is done by another door once it was approved. */
+/** The deeds behind the other doors, once another administrator has approved them. */
 export type ApprovedDeeds = Record<
   DeedAbove['kind'],
   (asker: Asker, number: string, reason: string) => Promise<unknown>
@@ -114,7 +114,7 @@ export function refundApprovals(ports: Ports, deeds: ApprovedDeeds) {
       }),
   };
 
-  /** What was approved is done by the administrator that approved it; should the channel refuse it, it can be asked for again without another approval. */
+  /** The approving administrator does the deed. The approval stays: a deed that the channel refused is repeated without another one. */
   async function approveDeed(asker: Asker, kind: DeedAbove['kind'], number: string): Promise<ApprovalView> {
     const approval = await store.transaction(async (tx) => {
       const waiting = await waitingDeed(tx, number);

@@ -38,8 +38,8 @@ function isWaiting(made: object): made is Waits {
   return 'waits' in made;
 }
 
-/** What was done, or the approval that it waits for. */
-function orWaiting<Row extends object, View>(
+/** The view of a deed that was done, or the approval that it waits for. */
+function doneOrWaiting<Row extends object, View>(
   made: Row | Waits,
   view: (row: Row) => View,
 ): { waits: ApprovalView } | { done: View } {
@@ -113,13 +113,13 @@ export function paymentOperations(ports: Ports) {
     answerDispute: async (asker: Asker, disputeNo: string, answer: DisputeAnswer, claim?: KeyClaim) =>
       viewDispute(await deeds.answer(asker, disputeNo, answer, claim)),
     acceptDispute: async (asker: Asker, disputeNo: string, note: string, claim?: KeyClaim) =>
-      orWaiting(await deeds.accept(asker, disputeNo, note, claim), viewDispute),
+      doneOrWaiting(await deeds.accept(asker, disputeNo, note, claim), viewDispute),
     finishDispute: async (asker: Asker, disputeNo: string, result: ComplaintResult, claim?: KeyClaim) =>
       viewDispute(await deeds.finish(asker, disputeNo, result, claim)),
     readException: reading.exception,
     exceptions: reading.exceptions,
     resolveException: async (asker: Asker, id: string, action: ExceptionAction, reason: string) =>
-      orWaiting(await repairs.resolveException(asker, id, action, reason), viewException),
+      doneOrWaiting(await repairs.resolveException(asker, id, action, reason), viewException),
   };
 }
 

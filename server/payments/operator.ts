@@ -30,6 +30,12 @@ export type ExceptionAction = 'acknowledge' | 'refund' | 'accept' | 'close' | 'r
 /** What an administrator may do with a refund that is stuck. */
 export type RefundAction = 'paid_elsewhere' | 'release' | 'failed_at_channel';
 
+/** An exception that was resolved, and the refund that the channel is asked for now. */
+interface Resolution {
+  exception: OrderExceptionRow;
+  refundNo: string | undefined;
+}
+
 /** Repairs by people: nothing here edits money; every step is a fact, a question, or a refund. */
 export function operatorRepairs(ports: Ports) {
   const refresh = refreshOrder(ports);
@@ -136,31 +142,28 @@ export function operatorRepairs(ports: Ports) {
     reason: string,
   ): Promise<OrderExceptionRow | Waits> {
     if (action === 'retry') return (await retryConfirmation(asker, id, reason)) ?? retryEffect(asker, id, reason);
-    const made = await settling(
-      ports,
-      async (tx): Promise<Waits | { exception: OrderExceptionRow; refundNo?: string | undefined }> => {
-        const found = await tx.exceptions.find({ id });
-        if (!found) throw new NotFound('exception');
-        const order = await tx.orders.lock({ orderNo: found.orderNo });
-        await endDifference(tx, found, ports.now());
-        const row = await tx.exceptions.lock({ id });
-        if (!row || row.state === 'resolved') throw resolvedAlready();
-        await refuseWhileAbnormal(tx, row);
-        const isOfOrder = order !== undefined && !(action === 'acknowledge' && (await isAnothers(tx, order, row)));
-        const wish = isOfOrder ? wishFor(row, order, action, asker) : acknowledged(action);
-        if (order && wish) requireConfirmedWish(asker, order, wish);
-        const waits = order && wish?.wish === 'give_back' && (await waitsFor(tx, asker, order, { id, wish, reason }));
-        if (waits) return { waits };
-        if (order && wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
-        if (order && row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
-        if (row.kind === 'refund_unexplained') await giveUpQuestion(ports, tx, row.orderNo, row.dedupe);
-        const answer: Resolved = { where: { id }, resolution: action, by: asker.actor, reason };
-        await resolveExceptions(ports, tx, answer);
-        const exception = await tx.exceptions.find({ id });
-        await noteDeed(ports, tx, asker, resolved(row, action, reason));
-        return { exception: exception!, refundNo: wish?.wish === 'give_back' ? wish.refundNo : undefined };
-      },
-    );
+    const made = await settling(ports, async (tx): Promise<Waits | Resolution> => {
+      const found = await tx.exceptions.find({ id });
+      if (!found) throw new NotFound('exception');
+      const order = await tx.orders.lock({ orderNo: found.orderNo });
+      await endDifference(tx, found, ports.now());
+      const row = await tx.exceptions.lock({ id });
+      if (!row || row.state === 'resolved') throw resolvedAlready();
+      await refuseWhileAbnormal(tx, row);
+      const isOfOrder = order !== undefined && !(action === 'acknowledge' && (await isAnothers(tx, order, row)));
+      const wish = isOfOrder ? wishFor(row, order, action, asker) : acknowledged(action);
+      if (order && wish) requireConfirmedWish(asker, order, wish);
+      const waits = order && wish?.wish === 'give_back' && (await waitsFor(tx, asker, order, { id, wish, reason }));
+      if (waits) return { waits };
+      if (order && wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
+      if (order && row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
+      if (row.kind === 'refund_unexplained') await giveUpQuestion(ports, tx, row.orderNo, row.dedupe);
+      const answer: Resolved = { where: { id }, resolution: action, by: asker.actor, reason };
+      await resolveExceptions(ports, tx, answer);
+      const exception = await tx.exceptions.find({ id });
+      await noteDeed(ports, tx, asker, resolved(row, action, reason));
+      return { exception: exception!, refundNo: wish?.wish === 'give_back' ? wish.refundNo : undefined };
+    });
     if ('waits' in made) return made;
     if (made.refundNo) await send(made.refundNo, { cause: 'resolve', actor: asker.actor });
     return made.exception;

@@ -251,7 +251,7 @@ for (const [shell, { argv, file, begin, tells }] of Object.entries(SHELLS)) {
     });
     const folder = temporaryFolder(t, { payctl: '#!/bin/sh\necho "<$*>"\n' });
     await chmod(join(folder, 'payctl'), 0o755);
-    // What each line becomes: the program of the test prints what the shell passes to it.
+    // The shell turns each line into arguments, which the program of the test prints.
     const lines = [
       ['payctl ord\tli\t--stat\tclosed\r', '<order list --status closed>'],
       ['payctl order list --pay-way ali\t\r', '<order list --pay-way alipay>'],

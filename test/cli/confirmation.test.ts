@@ -66,7 +66,8 @@ test('a token of the environment is left alone: a session beside it sends the ch
       ? { status: 201, body: { data: { id: 'a1', ...(body as object) } } }
       : problem(403, 'password_confirmation_required', 'The password must be confirmed for this operation.'),
   );
-  place.api.on('POST /api/v1/logout', () => ({ body: { data: { loggedOut: true } } }));
+  // The change was made, whatever becomes of the session beside it.
+  place.api.on('POST /api/v1/logout', () => problem(503, 'database_unavailable', 'The database cannot be reached.'));
   const env = { PAYCTL_TOKEN: TOKEN, PAYCTL_SERVER: place.api.url };
   const prompts = scripted({}, 'correct horse battery');
   const { code, stderr } = await place.payctl(CREATE, { prompts, env });

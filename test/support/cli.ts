@@ -139,7 +139,7 @@ export function scripted(
   };
 }
 
-/** What a program on a real terminal waits for and gets; see `pty.py`. */
+/** Steps of a program on a real terminal: the text that it must show, and the keys that it gets then; see `pty.py`. */
 export type TerminalStep = { wait: string } | { type: string } | { signal: string } | { resize: [number, number] };
 
 /** A program that gets a real terminal of its own. */

@@ -6,7 +6,7 @@ import { reserveFile } from '../../files.ts';
 import { changes, codeFlags, examples } from '../../options.ts';
 import { drawQr } from '../../qr.ts';
 import type { Change, ChangeFlags } from '../../safety.ts';
-import { askCode, changeWithCode, type CodeFlags, codeOf } from '../../second-factor.ts';
+import { askCode, withCode, type CodeFlags, codeOf } from '../../second-factor.ts';
 import { openSecretSink } from '../../secrets.ts';
 import { plain, type Row } from '../../values.ts';
 import { CODES_VIEW, SECOND_FACTOR } from './view.ts';
@@ -45,7 +45,9 @@ export async function run(context: Context, options: EnableFlags): Promise<void>
   const sink = await openSecretSink(sinkOf, { secretFile: options.recoveryCodesFile }, 'recoveryCodes', codesFlag);
   const file = options.secretFile ? await reserveFile(resolve(terminal.cwd, options.secretFile)) : undefined;
   try {
-    const started = await changeWithCode(context, options, (part) => change({ ...request, ...part }, options));
+    const started = await withCode(context, options, (code, isPart) =>
+      change({ ...request, ...(code !== undefined && { body: { code } }), isPart }, options),
+    );
     if (!started) return;
     const secret = plain(started['secret']);
     if (file) await file.commit(`${secret}\n`);

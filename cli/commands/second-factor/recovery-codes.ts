@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
 import { changes, codeFlags, examples } from '../../options.ts';
 import type { Change, ChangeFlags } from '../../safety.ts';
-import { changeWithCode, type CodeFlags } from '../../second-factor.ts';
+import { withCode, type CodeFlags } from '../../second-factor.ts';
 import { openSecretSink } from '../../secrets.ts';
 import { CODES_VIEW, SECOND_FACTOR } from './view.ts';
 
@@ -40,7 +40,9 @@ export async function run(context: Context, options: CodesFlags): Promise<void> 
   const codesFlag = '--recovery-codes-file';
   const sink = await openSecretSink(sinkOf, { secretFile: options.recoveryCodesFile }, 'recoveryCodes', codesFlag);
   try {
-    const row = await changeWithCode(context, options, (part) => change({ ...request, ...part }, options));
+    const row = await withCode(context, options, (code, isPart) =>
+      change({ ...request, ...(code !== undefined && { body: { code } }), isPart }, options),
+    );
     if (row) await sink.deliver({ enabled: true, ...row }, CODES_VIEW, 'payctl second-factor recovery-codes');
   } finally {
     await sink.discard();
