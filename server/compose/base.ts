@@ -7,6 +7,7 @@ import { createStore, type Store, type Wake } from '../db/store.ts';
 import { type DatabaseSettings, openDatabase, type OpenDatabase, TIMEOUTS } from '../db/orm.ts';
 import { createRequests, outsideRequestTime, type Requests } from '../db/pool.ts';
 import { createFullness } from '../db/fullness.ts';
+import { DatabaseClock } from '../db/clock.ts';
 import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
 import { LocalError } from '../errors.ts';
 import { NEW_TIP } from '../identity/audit.ts';
@@ -56,6 +57,8 @@ export interface Base {
   /** Has rows that a commit made due worked at once; nobody listens until the jobs are assembled. */
   wakes: { wake?: Wake };
   limits: CountedLimits;
+  clock: DatabaseClock;
+  /** By the database's clock; tests put theirs forward. */
   now: () => Date;
   logger: Logger;
   log: Ports['log'];
@@ -91,7 +94,9 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     log('warn', 'behind a pooler the reads of this role have no time limit of the database', {
       hint: database.pooler.missing,
     });
-  const now = overrides.now ?? (() => new Date());
+  const clock = new DatabaseClock();
+  await clock.ask(database);
+  const now = overrides.now ?? clock.now;
   const schema = await (config.database.migrate ? migrate(database) : schemaStatus(database));
   if (schema.pending.length > 0) throw new SchemaOutdated(schema.pending.length);
   await requireEngine(database);
@@ -123,7 +128,8 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     requests,
     isFull: fullness.isFull,
     wakes,
-    limits: createRateLimits(database),
+    limits: createRateLimits(database, clock.time),
+    clock,
     now,
     logger,
     log,

@@ -11,6 +11,7 @@ import {
   dueQuestions,
   dueRefunds,
 } from '../db/queries/due.ts';
+import { DATABASE_TIME } from '../db/clock.ts';
 import { bookCalls } from '../db/queries/call-rate.ts';
 import { deleteOldKeys } from '../db/queries/idempotency.ts';
 import { planTask, takeTask } from '../db/queries/timetable.ts';
@@ -54,7 +55,7 @@ interface Needs {
 
 /** Assembles the scheduler: what is done for one due row of each kind, and what is done from time to time. */
 export function composeJobs(base: Base, parts: Needs): Scheduler {
-  const { config, store, limits, wakes, metrics, now, log } = base;
+  const { config, store, limits, wakes, metrics, clock, now, log } = base;
   const { identity, credentials, events, payments, skillpay, catalog, live } = parts;
   const figures = createJobMetrics(metrics.registry);
   composeBillFigures(base);
@@ -82,7 +83,11 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
     store,
     now,
     log,
-    lookForDue: live.lookForDue,
+    async lookForDue(tx, rows, at) {
+      const look = () => live.lookForDue(tx, [{ oldestLag: DATABASE_TIME }, ...rows], at);
+      const [, ...due] = await clock.hear(look, ([time]) => time);
+      return due;
+    },
     takeTask,
     planTask,
     pace,

@@ -42,13 +42,13 @@ const COUNT = `insert into rate_limits as counted (key, points, expire) values (
   returning points, expire`;
 
 /** Makes the counters. */
-export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>): CountedLimits {
+export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => number = Date.now): CountedLimits {
   const own = em.fork({ useContext: false });
   const known = new KnownUses();
 
   return {
     async consume(key, limit, windowSeconds) {
-      const now = Date.now();
+      const now = time();
       let uses = known.uses(key, now);
       if (uses === undefined || uses.points <= limit) {
         const { rows } = await run(own, COUNT, [key, now + windowSeconds * 1000, now]);
@@ -56,11 +56,11 @@ export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>): CountedLimit
         if (uses.points >= limit) known.note(key, uses);
       }
       const allowed = uses.points <= limit;
-      const resetSeconds = secondsUntil(uses.expire);
+      const resetSeconds = secondsUntil(uses.expire, now);
       return { allowed, limit, remaining: allowed ? limit - uses.points : 0, resetSeconds };
     },
     async peek(limits) {
-      const now = Date.now();
+      const now = time();
       const usedUp = ({ key, points, expire }: Uses & { key: string }) =>
         expire > now && points >= (limits.find((one) => one.key === key)?.limit ?? Number.POSITIVE_INFINITY);
       let used = limits.map(({ key }) => ({ key, ...(known.uses(key, now) ?? NOTHING) })).filter(usedUp);
@@ -70,7 +70,7 @@ export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>): CountedLimit
         used = rows.map((row) => ({ key: String(row['key']), ...readUses(row) })).filter(usedUp);
       }
       if (used.length === 0) return { allowed: true, limit: 0, remaining: 1, resetSeconds: 0 };
-      const resetSeconds = secondsUntil(Math.max(...used.map(({ expire }) => expire)));
+      const resetSeconds = secondsUntil(Math.max(...used.map(({ expire }) => expire)), now);
       return { allowed: false, limit: 0, remaining: 0, resetSeconds };
     },
     deleteExpired: (before, goesOn) => inParts((from?: string) => deletePart(own, before, from), goesOn),
@@ -95,8 +95,8 @@ function readUses(row: Record<string, unknown> = {}): Uses {
   return { points: Number(row['points']), expire: Number(row['expire'] ?? 0) };
 }
 
-function secondsUntil(instant: number): number {
-  return Math.max(1, Math.ceil((instant - Date.now()) / 1000));
+function secondsUntil(instant: number, now: number): number {
+  return Math.max(1, Math.ceil((instant - now) / 1000));
 }
 
 /** Counts that reached their limit: they can only grow until their window ends, so they may be kept in memory. */

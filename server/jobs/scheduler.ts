@@ -10,7 +10,7 @@ export interface SchedulerParts extends WorkerPorts, TimetablePorts {
   kinds: readonly DueKind[];
   tasks: readonly Task[];
   /** Of each kind how many seconds ago its oldest row was due that nobody has. */
-  lookForDue: (tx: ReadTx, rows: readonly DueRows[], now: Date) => Promise<(number | undefined)[]>;
+  lookForDue: (tx: ReadTx, rows: readonly Pick<DueRows, 'oldestLag'>[], now: Date) => Promise<(number | undefined)[]>;
   /** Called after each look that succeeded, with the lag of each kind in seconds. */
   looked?: (lags: Record<string, number>) => void;
   /** How long from one look to the next; tests have other times. */

@@ -16,6 +16,7 @@ import { leaveAllModes } from '../credentials/other-modes.ts';
 import type { CredentialPorts } from '../credentials/ports.ts';
 import { createSealing } from '../credentials/sealing.ts';
 import type { AdminRow } from '../db/entities/identity.ts';
+import { DatabaseClock } from '../db/clock.ts';
 import { migrate, schemaStatus } from '../db/migrate.ts';
 import { MIGRATIONS } from '../db/migrations/index.ts';
 import { openDatabase, type OpenDatabase } from '../db/orm.ts';
@@ -24,7 +25,7 @@ import { seed } from '../db/seed.ts';
 import { createStore, type Store } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
 import { consoleAppRow, type WithSecret } from '../identity/api-app-row.ts';
-import { type Audit, createAudit } from '../identity/audit.ts';
+import { createAudit } from '../identity/audit.ts';
 import { deriveAuditKey } from '../identity/audit-keys.ts';
 import { applyBootstrap } from '../identity/bootstrap.ts';
 import {
@@ -50,7 +51,9 @@ import { rotateSeals } from './rotate-seals.ts';
 export async function openOffline(input: OfflineInput): Promise<Offline> {
   const { config, database } = await openWanted(input);
   const store = createStore(database, async () => {});
-  const now = () => new Date();
+  const clock = new DatabaseClock();
+  await clock.ask(database);
+  const { now } = clock;
   const auditing = { now, key: deriveAuditKey(config.security.masterKeys[0]!) };
   const ports: OfflinePorts = { store, passwords: createPasswords(), audit: createAudit(auditing), now };
   const seeded = () => seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: false, now });
@@ -85,14 +88,14 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
       return resultOf(plan, result.changed, result.applied, await listApps(store));
     },
     distrustOtherModes: async ({ actor }) => {
-      const left = await leaveAllModes(credentialPorts(config, store, ports.audit), actorOf(actor));
+      const left = await leaveAllModes(credentialPorts(config, store, ports), actorOf(actor));
       return {
         keys: left.map(({ id, project, payWay, kind, mode }) => {
           return { id, project, payWay, kind, mode: mode ?? '', trusted: false };
         }),
       };
     },
-    rotateMasterKey: ({ actor }) => rotateSeals(store, config, ports.audit, actorOf(actor)),
+    rotateMasterKey: ({ actor }) => rotateSeals(store, config, ports, actorOf(actor)),
     backup: (target) => backup(database, target),
     examine: () => examine(config, store, now()),
     checkRestored: ({ tip, acceptUntil }) =>
@@ -105,7 +108,7 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
 }
 
 /** Ports to change keys of channels offline: no call is sent. */
-function credentialPorts(config: Config, store: Store, audit: Audit): CredentialPorts {
+function credentialPorts(config: Config, store: Store, { audit, now }: OfflinePorts): CredentialPorts {
   return {
     store,
     sealing: createSealing(config.security.masterKeys),
@@ -113,7 +116,7 @@ function credentialPorts(config: Config, store: Store, audit: Audit): Credential
     audit,
     serialOf: channelSerial,
     transportTo: () => () => Promise.reject(new Error('Nothing is sent offline.')),
-    now: () => new Date(),
+    now,
     simulatorUrl: config.simulator.url ?? null,
     simulated: config.simulated,
     purpose: config,

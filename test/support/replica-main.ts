@@ -14,8 +14,12 @@ const orders = JSON.parse(process.env.PAY_TEST_REPLICA ?? '{}') as ReplicaOption
 if (!(await superviseReplica(Number(process.env['PAY_TEST_WORKERS'] ?? 1)))) await serve();
 
 async function serve(): Promise<void> {
-  const { simulatorUrl, crashAt, requestsDie, ownTimeouts = false, jumpSeconds = 0 } = orders;
+  const { simulatorUrl, crashAt, requestsDie, ownTimeouts = false, jumpSeconds = 0, machineAheadMs } = orders;
   let { aheadMs = 0 } = orders;
+  if (machineAheadMs !== undefined) {
+    aheadMs = machineAheadMs;
+    shiftDate(() => aheadMs);
+  }
   process.on('SIGUSR2', () => void (aheadMs += jumpSeconds * 1000));
   const dying = requestsDie ? await import('./dying-requests.ts') : undefined;
   const config = loadConfig({ env: process.env, cwd: process.cwd() }) as Config;
@@ -23,7 +27,7 @@ async function serve(): Promise<void> {
     simulatorUrl,
     ...(!ownTimeouts && { databaseTimeouts: PATIENT }),
     patience: PATIENT_CALLERS,
-    now: () => new Date(Date.now() + aheadMs),
+    ...(machineAheadMs === undefined && { now: () => new Date(Date.now() + aheadMs) }),
     logger: pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
     checkpoint: (name) => {
       if (name === crashAt) process.kill(process.pid, 'SIGKILL');
@@ -48,4 +52,18 @@ async function serve(): Promise<void> {
     // One of several would live on for its supervisor.
     if (process.connected) process.exit(0);
   });
+}
+
+/** Gives this process the clock of a machine that is ahead. */
+function shiftDate(ahead: () => number): void {
+  const Real = Date;
+  class Shifted extends Real {
+    constructor(...given: unknown[]) {
+      super(...((given.length === 0 ? [Shifted.now()] : given) as [number]));
+    }
+    static override now(): number {
+      return Real.now() + ahead();
+    }
+  }
+  globalThis.Date = Shifted as DateConstructor;
 }

@@ -19,13 +19,15 @@ export interface ReplicaOptions {
   sweepEveryMs?: number;
   /** Milliseconds that its clock is ahead, as that of a service whose test put it forward. */
   aheadMs?: number;
+  /** Milliseconds that the clock of its machine is ahead; `jump` puts that one forward. */
+  machineAheadMs?: number;
   /** Works what is due as the service does, with its own scheduler. */
   jobs?: boolean;
   /** Works what is due of bills, and nothing else. */
   bills?: boolean;
   /** Has the service's own bounds for the database, not the patient ones of tests. */
   ownTimeouts?: boolean;
-  /** How far the service's clock goes forward with each `jump`. */
+  /** How far its clock goes forward with each `jump`. */
   jumpSeconds?: number;
   /** Says nothing when it cannot start. */
   quiet?: boolean;

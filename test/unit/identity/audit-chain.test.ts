@@ -85,7 +85,7 @@ test('after a change of master keys the log verifies without the old one', async
   };
   const rotate = async (...masterKeys: MasterKey[]) => {
     const { store, identity } = await stage(...masterKeys);
-    await rotateSeals(store, { security: { masterKeys } } as Config, identity.audit, actor);
+    await rotateSeals(store, { security: { masterKeys } } as Config, { audit: identity.audit, now: clock.now }, actor);
   };
   await write(old);
   clock.advance(100 * HOUR);
@@ -126,7 +126,7 @@ test('a key that was rotated away and never wrote is a former one as well', asyn
   const on = await postgresDatabase(t);
   const masterKeys = [young, old];
   const { store, identity } = await world(on, { masterKeys, now: clock.now });
-  await rotateSeals(store, { security: { masterKeys } } as Config, identity.audit, actor);
+  await rotateSeals(store, { security: { masterKeys } } as Config, { audit: identity.audit, now: clock.now }, actor);
   clock.advance(100 * HOUR);
   const id = await appendAudit(store, clock.now(), deriveAuditKey(old));
   t.deepEqual((await identity.verifyAudit()).broken, { id, reason: 'key_former' });

@@ -1,0 +1,70 @@
+import test from 'ava';
+import { DatabaseClock } from '../../../server/db/clock.ts';
+
+function stage() {
+  const machine = { wall: 1_000_000_000, steady: 50 };
+  const clock = new DatabaseClock(
+    () => machine.wall,
+    () => machine.steady,
+  );
+  /** An answer of the database about its time (ms) that was so long under way. */
+  const hear = (time: number | undefined, took = 2) =>
+    clock.hear(
+      async () => {
+        machine.steady += took;
+        machine.wall += took;
+      },
+      () => time && time / 1000,
+    );
+  const pass = (ms: number): void => {
+    machine.steady += ms;
+    machine.wall += ms;
+  };
+  return { machine, clock, hear, pass };
+}
+
+test('a machine that is kept in time keeps its own clock, to the millisecond', async (t) => {
+  const { machine, clock, hear } = stage();
+  t.is(clock.time(), machine.wall, 'before the first answer');
+  await hear(machine.wall + 900);
+  t.is(clock.time(), machine.wall);
+});
+
+test('a clock that differs by hours gives way to that of the database, and the time goes on between two answers', async (t) => {
+  for (const wrong of [3, -3]) {
+    const { machine, clock, hear, pass } = stage();
+    const right = machine.wall - wrong * 3_600_000;
+    await hear(right + 1);
+    t.is(clock.time(), right + 2);
+    pass(10_000);
+    t.deepEqual(clock.now(), new Date(right + 10_002));
+  }
+});
+
+test('a clock that jumps between two answers moves nothing', async (t) => {
+  const { machine, clock, hear, pass } = stage();
+  const start = machine.wall;
+  await hear(machine.wall + 1);
+  machine.wall += 7_200_000;
+  pass(500);
+  t.is(clock.time(), start + 502);
+});
+
+test('an answer that was long under way counts as the first one only, and by as much as it can be wrong', async (t) => {
+  const { machine, clock, hear } = stage();
+  await hear(machine.wall + 10_000, 30_000);
+  t.is(clock.time(), machine.wall, 'fifteen seconds may be the way of the answer');
+  await hear(machine.wall - 3_600_000, 2);
+  const right = clock.time();
+  t.is(right, machine.wall - 3_600_000 - 1);
+  await hear(machine.wall, 5_000);
+  t.is(clock.time(), right + 5_000);
+  await hear(undefined);
+  t.is(clock.time(), right + 5_002, 'an answer without a time says nothing');
+});
+
+test('an instant is in whole milliseconds, as columns of the database keep it', async (t) => {
+  const { machine, clock, hear } = stage();
+  await hear(machine.wall - 3_600_000.4567);
+  t.true(Number.isInteger(clock.time()));
+});
