@@ -79,7 +79,7 @@ async function assemble(base: Base): Promise<App> {
   const identity = composeIdentity(base);
   const { audit } = identity;
   const credentials = composeCredentials(base, { ...messages, audit });
-  const { channels, sealing } = credentials;
+  const { channels, noticed, sealing } = credentials;
   const isDraining = () => koa.context.draining === true;
   const events = composeEvents(base, { identity, sealing, send, urlFault, isDraining });
   const recordEvent = events.record;
@@ -90,6 +90,7 @@ async function assemble(base: Base): Promise<App> {
     audit,
     urlFault,
     heard: messages.heard,
+    noticed,
     asked: live.asked,
     count: live.counting(composeCounters(base)),
     effects: (raise) => [createEffects({ now, recordEvent, raise }), skillEffects({ now, raise })],

@@ -987,6 +987,10 @@ export interface ChannelConfig {
   lastFailureAt: Timestamp | null;
   /** What went wrong last; null = nothing. */
   lastFailure: string | null;
+  /** When a genuine notification last came, to the minute. */
+  lastNoticeAt: Timestamp | null;
+  /** Why notifications were refused since the configuration was made, the last reason. */
+  refusedNotices: RefusedNotices | null;
   /** When it was last changed, RFC 3339 UTC. */
   updatedAt: Timestamp | null;
   /** Who changed it last; null = not known. */
@@ -1836,6 +1840,24 @@ export interface RefundRequest {
   merchantRefundNo?: Id | undefined;
   /** Why, in words. */
   reason?: string | undefined;
+}
+
+/** RefusedNotices of the OpenAPI document. */
+export interface RefusedNotices {
+  /** A stable word, as `channel_notices_refused_total` has it. */
+  why: string;
+  /** What was seen of the last one. */
+  detail: string;
+  /** What an operator changes, so that the next one is taken. */
+  change: string;
+  /** How many were refused for this reason, each within a day of the one before. */
+  count: number;
+  /** When the first of them came. */
+  since: Timestamp;
+  /** When the last of them came. */
+  at: Timestamp;
+  /** False when the last one is more than a day old, or a genuine notification came after one that anybody could have posted. */
+  isOpen: boolean;
 }
 
 /** What this operation may refuse. */

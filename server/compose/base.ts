@@ -94,12 +94,12 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     log('warn', 'behind a pooler the reads of this role have no time limit of the database', {
       hint: database.pooler.missing,
     });
-  const clock = new DatabaseClock();
-  await clock.ask(database);
-  const now = overrides.now ?? clock.now;
   const schema = await (config.database.migrate ? migrate(database) : schemaStatus(database));
   if (schema.pending.length > 0) throw new SchemaOutdated(schema.pending.length);
   await requireEngine(database);
+  const clock = new DatabaseClock();
+  await clock.ask(database);
+  const now = overrides.now ?? clock.now;
   const wakes: Base['wakes'] = {};
   const wake: Wake = (by, row) => {
     if (by === NEW_TIP) logger.info(row, 'audit log tip');

@@ -13,7 +13,7 @@ import type { Messages } from './messages.ts';
 /** Configurations, certificates and the channels that are made from them. */
 export interface ComposedCredentials extends Pick<
   Credentials,
-  'channels' | 'sealing' | 'seedSimulator' | 'leaveModes' | 'sealedChannels' | 'watchExpiry'
+  'channels' | 'noticed' | 'sealing' | 'seedSimulator' | 'leaveModes' | 'sealedChannels' | 'watchExpiry'
 > {
   groups: RouteGroup[];
 }

@@ -39,7 +39,10 @@ import { ownDisputeRoutes } from '../routes/v2/disputes.ts';
 import type { Base } from './base.ts';
 
 /** What payments need of other parts. */
-interface Needs extends Pick<Ports, 'channels' | 'recordEvent' | 'audit' | 'heard' | 'asked' | 'count' | 'urlFault'> {
+interface Needs extends Pick<
+  Ports,
+  'channels' | 'recordEvent' | 'audit' | 'heard' | 'noticed' | 'asked' | 'count' | 'urlFault'
+> {
   /** What else happens when orders move, in this order; it may raise exceptions of them. */
   effects: (raise: RaiseException) => Effects[];
   auditChain: AuditChain;

@@ -1,6 +1,7 @@
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ReadTx } from '../db/store.ts';
 import type { ChannelKind, Mode, PayWay, Registration, Scene } from '../payments/channel.ts';
+import { refusedOf, type ShownRefusal } from '../payments/notice-refusal.ts';
 import { notifyUrlOf, type Unseal } from './build.ts';
 import { MASKED } from './config-change.ts';
 import { sealFaultOf } from './seal-fault.ts';
@@ -39,6 +40,8 @@ export interface ConfigView {
   lastSuccessAt: Date | null;
   lastFailureAt: Date | null;
   lastFailure: string | null;
+  lastNoticeAt: Date | null;
+  refusedNotices: ShownRefusal | null;
   updatedAt: Date | null;
   updatedBy: string | null;
 }
@@ -124,6 +127,8 @@ export function show(
     lastSuccessAt: state.lastSuccessAt,
     lastFailureAt: state.lastFailureAt,
     lastFailure: state.lastFailure,
+    lastNoticeAt: state.lastNoticeAt,
+    refusedNotices: refusedOf(state, now),
     updatedAt: config.createdAt,
     updatedBy: config.createdBy,
   };
@@ -160,6 +165,8 @@ function nothing(project: string, { payWay, name }: ChannelKind): ConfigView {
     lastSuccessAt: null,
     lastFailureAt: null,
     lastFailure: null,
+    lastNoticeAt: null,
+    refusedNotices: null,
     updatedAt: null,
     updatedBy: null,
   };

@@ -6,6 +6,7 @@ import { downloadCerts, type Download } from './download-certs.ts';
 import { watchExpiry, type EndingCert } from './expiry.ts';
 import { createFoundCerts } from './found-certs.ts';
 import { KeysOfOtherModes, leaveAllModes } from './other-modes.ts';
+import { createNoticed, type Noticed } from './noticed.ts';
 import type { PayWay, ProbeResult } from '../payments/channel.ts';
 import type { Acting, CredentialPorts } from './ports.ts';
 import { createSealing, type MasterKey, type Sealing } from './sealing.ts';
@@ -26,6 +27,8 @@ export interface CredentialParts extends Omit<CredentialPorts, 'sealing'> {
 export interface Credentials {
   sealing: Sealing;
   channels: ConfiguredChannels;
+  /** Keeps why notifications are refused; null = one was genuine. */
+  noticed: Noticed['note'];
   configs: ChannelConfigs & {
     registerNotices(acting: Acting, payWay: string): Promise<ProbeResult>;
     downloadCerts(acting: Acting, payWay: string): Promise<Download>;
@@ -60,10 +63,15 @@ export function createCredentials({ masterKeys, log, called, ...parts }: Credent
   const seedProject = (project: string) => seedSimulator([project]);
   const found = createFoundCerts({ ...ports, log });
   const opened = { unseal: sealing.open, seedProject, log, called, keepFound: found.keep };
+  const noticed = createNoticed({ ...ports, log });
   const channels = createChannels({ ...ports, ...opened });
   return {
     sealing,
-    channels: { ...channels, idle: async () => void (await Promise.all([channels.idle(), found.idle()])) },
+    channels: {
+      ...channels,
+      idle: async () => void (await Promise.all([channels.idle(), found.idle(), noticed.idle()])),
+    },
+    noticed: noticed.note,
     configs: {
       ...createChannelConfigs(ports, channels),
       registerNotices: (acting, payWay) => registerNotices(ports, acting, payWay),

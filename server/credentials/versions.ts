@@ -66,11 +66,17 @@ export async function insertVersion(
   await tx.channelConfigs.insert(row);
   const current = { version: row.version, certsExpireAt: firstExpiry(draft.certs), updatedAt: at };
   if (state) {
-    const unknownHealth = { lastFailureAt: null, lastFailure: null };
+    const unknownHealth = { lastFailureAt: null, lastFailure: null, refusedNotices: null };
     await tx.channelStates.update({ id: state.id }, { ...current, ...unknownHealth });
     locked.state = { ...state, ...current, ...unknownHealth };
   } else {
-    const unknownHealth = { lastSuccessAt: null, lastFailureAt: null, lastFailure: null };
+    const unknownHealth = {
+      lastSuccessAt: null,
+      lastFailureAt: null,
+      lastFailure: null,
+      lastNoticeAt: null,
+      refusedNotices: null,
+    };
     locked.state = { id: randomUUID(), project, payWay, enabled: true, trustRevision: 0, ...current, ...unknownHealth };
     await tx.channelStates.insert(locked.state);
   }

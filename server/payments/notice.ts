@@ -23,6 +23,7 @@ import { raiseException } from './follow-ups.ts';
 import { hearDispute } from './hear-dispute.ts';
 import { madeAt, numberAtChannel } from './numbers.ts';
 import { askAnew, isAsked, type Named, openQuestion } from './open-question.ts';
+import { changeFor, nearestRefusal, type NoticeRefusal } from './notice-refusal.ts';
 import type { NoticeChannel, Ports } from './ports.ts';
 import { refreshOrder } from './query.ts';
 import { findByNumber, findKnown, refundNumberIn, refundQuestions } from './refund-questions.ts';
@@ -97,16 +98,18 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   return async (payWay, project, headers, rawBody, address) => {
     const candidates = await ports.channels.forNotices(project, payWay);
     const read = await readWithAny({ project, payWay }, candidates, { headers, rawBody, budget: budgetOf(address) });
-    if (!read) return refuse(candidates[0], payWay, project);
+    if ('refused' in read) return refuse(candidates[0], { payWay, project }, read.refused);
     if ('undecided' in read) return answer(read.undecided, payWay, 'undecided');
     const { notice, from, about } = read;
     if (notice.disputeId !== undefined) {
       const result = await hearOfDispute({ project, payWay }, [from, ...candidates], notice.disputeId, notice);
+      noted({ project, payWay }, notice, result);
       ports.count('notice', { payWay, result });
       return { ack: from.channel.ackNotice(VERDICTS[result]), result };
     }
     const done = await inSpan('notice', spanOf(payWay, about), () => take(project, payWay, from, notice));
     const { result } = done;
+    noted({ project, payWay }, notice, result);
     const answered = answer(from, payWay, result);
     remember(payWay, { ...notice, orderNo: done.order?.orderNo ?? notice.orderNo }, rawBody, answered.ack, result);
     return answered;
@@ -275,9 +278,27 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     return { result: 'settled', order, question };
   }
 
-  function refuse(candidate: NoticeChannel | undefined, payWay: PayWay, project: string): NoticeResult {
+  /** Genuine, but for another account than that of its order or dispute: a refusal, too. */
+  function noted(of: { project: string; payWay: PayWay }, notice: Notice, result: NoticeResult['result']): void {
+    if (result !== 'not_genuine') return ports.noticed?.(of, null);
+    const { account, orderNo, disputeId } = notice;
+    const detail = `It was read with the keys of account ${account}, which ${orderNo ?? disputeId ?? 'its order'} does not belong to.`;
+    tellRefused(of, { why: 'wrong_account', detail });
+  }
+
+  function tellRefused(of: { project: string; payWay: PayWay }, refusal: NoticeRefusal): void {
+    ports.log('warn', 'a notification was refused', { ...of, ...refusal, change: changeFor(of.payWay, refusal.why) });
+    ports.noticed?.(of, refusal);
+  }
+
+  function refuse(
+    candidate: NoticeChannel | undefined,
+    of: { project: string; payWay: PayWay },
+    refusals: readonly NoticeRefusal[],
+  ): NoticeResult {
+    const { payWay } = of;
     ports.count('notice', { payWay, result: candidate ? 'not_genuine' : 'not_configured' });
-    ports.log('warn', 'a notification was refused', { payWay, project });
+    tellRefused(of, nearestRefusal(refusals));
     const ack = candidate?.channel.ackNotice('refused') ?? { status: 404, contentType: 'text/plain', body: 'fail' };
     return { ack, result: candidate ? 'not_genuine' : 'not_configured' };
   }
@@ -287,9 +308,9 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     to: { project: string; payWay: PayWay },
     candidates: NoticeChannel[],
     sent: { headers: Record<string, string | undefined>; rawBody: Buffer; budget: FetchBudget },
-  ): Promise<Read | { undecided: NoticeChannel } | undefined> {
+  ): Promise<Read | { undecided: NoticeChannel } | { refused: NoticeRefusal[] }> {
     const { headers, rawBody, budget } = sent;
-    const reasons = [];
+    const refused: NoticeRefusal[] = [];
     let first: Read | undefined;
     let undecided: NoticeChannel | undefined;
     for (const from of candidates) {
@@ -301,13 +322,14 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
         first ??= read;
       } catch (error) {
         if (error instanceof NoticeUndecided) undecided ??= from;
-        else if (error instanceof NoticeNotGenuine) reasons.push(error.why);
+        else if (error instanceof NoticeNotGenuine) refused.push({ why: error.why, detail: error.message });
         else throw error;
       }
     }
-    if (!first && undecided) return { undecided };
-    if (!first) for (const why of reasons) ports.count('notice_refused', { payWay: to.payWay, why });
-    return first;
+    if (first) return first;
+    if (undecided) return { undecided };
+    for (const { why } of refused) ports.count('notice_refused', { payWay: to.payWay, why });
+    return { refused };
   }
 }
 

@@ -6,6 +6,7 @@ import type { AppError } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Channel, ChannelKind, Mode, PayWay } from './channel.ts';
+import type { NoticeRefusal } from './notice-refusal.ts';
 import type { Patience } from './patience.ts';
 
 /** Whose orders are in reach: an app sees its own, the console any. */
@@ -121,6 +122,8 @@ export interface Ports {
   heard: (message: HeardMessage) => void;
   /** Hears of every question to a channel: how long it took, and whether nobody knows what the channel did. */
   asked?: ((call: { payWay: PayWay; isUnknown: boolean; ms: number }) => void) | undefined;
+  /** Hears what became of every notification of a channel: null = it was genuine, and otherwise why it was refused. */
+  noticed?: ((of: { project: string; payWay: PayWay }, refusal: NoticeRefusal | null) => void) | undefined;
   /** Counts a fault for the metrics. */
   count: (name: string, labels?: Record<string, string>) => void;
 }

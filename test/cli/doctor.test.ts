@@ -192,6 +192,31 @@ test('a channel that works and lacks what not everybody needs is a warning with 
   t.is(code, 0);
 });
 
+test('refused notifications are a warning with their reason and what to change, until they are over', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const refusedNotices = {
+    why: 'misconfigured',
+    detail: 'The resource cannot be decrypted with the APIv3 key.',
+    change: 'Set the APIv3 key.',
+    count: 3,
+    at: '2026-11-21T07:00:00.000Z',
+    isOpen: true,
+  };
+  const row = { payWay: 'wechat', project: 'default', mode: 'simulator', enabled: true, missing: [] };
+  const told = async (refused: object) => {
+    place.api.on('GET /api/v1/payment/config/list', () => list({ ...row, refusedNotices: refused }));
+    const { findings } = await examine(place);
+    return findings.find(({ check, detail }) => check === 'notices' && detail.includes('refused'));
+  };
+  t.like(await told(refusedNotices), {
+    status: 'degraded',
+    detail: `wechat: 3 refused (misconfigured), the last one at ${refusedNotices.at}: ${refusedNotices.detail}`,
+    fix: refusedNotices.change,
+  });
+  t.is(await told({ ...refusedNotices, isOpen: false }), undefined);
+});
+
 test('a verify key that nobody trusts is a warning that names what to compare', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

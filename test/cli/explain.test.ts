@@ -160,3 +160,21 @@ test('an order that does not exist: exit 3', async (t) => {
   place.api.on('GET /api/v1/orders/P0/explain', () => problem(404, 'not_found', 'There is nothing here.'));
   t.is((await place.payctl(['explain', 'P0'])).code, 3);
 });
+
+test('refused notifications of the channel stand at the order, with what to change', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const refusedNotices = {
+    why: 'unsigned',
+    detail: 'The Wechatpay signature headers are incomplete.',
+    change: 'Check that every proxy on the way passes on the headers.',
+    count: 2,
+    since: at,
+    at,
+    isOpen: true,
+  };
+  place.api.on('GET /api/v1/orders/P1/explain', () => ({ body: { data: { ...EXPLANATION, refusedNotices } } }));
+  const { stdout } = await place.payctl(['explain', 'P1']);
+  t.true(stdout.includes('2 notifications of the channel were refused (unsigned)'), stdout);
+  t.true(stdout.includes(refusedNotices.change));
+});

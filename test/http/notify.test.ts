@@ -7,7 +7,7 @@ import { placeOrder, stateOf } from '../support/orders.ts';
 import { coverRoutes, refused } from '../support/route-file.ts';
 import { until } from '../support/service.ts';
 
-const logged: { level: number; msg: string; event?: string }[] = [];
+const logged: { level: number; msg: string; event?: string; detail?: string; change?: string }[] = [];
 const logger = pino({ level: 'info' }, { write: (line) => void logged.push(JSON.parse(line)) });
 const file = await serviceOfFile(import.meta.filename, { logger });
 const { nobody, service, admin } = file;
@@ -107,6 +107,129 @@ test.serial(
       [[30, 'a notification about something else was acknowledged']],
     );
     t.is(await stateOf(service, orderNo), 'pending');
+  },
+);
+
+/** The configurations of the simulator's account. */
+interface Configs {
+  wechat: { fields: Record<string, string> };
+}
+
+/** What befalls a genuine notification on its way, and the reason that an operator reads. */
+type Mishap = [name: string, why: string, befall: (message: { headers: Record<string, string>; body: string }) => void];
+
+const HEADERS_LOST: Mishap = [
+  'a proxy that drops a header of the signature',
+  'unsigned',
+  ({ headers }) => {
+    delete headers['wechatpay-signature'];
+    delete headers['paypal-transmission-sig'];
+  },
+];
+const RESERIALISED: Mishap = [
+  'a gateway that writes the JSON anew',
+  'signature_invalid',
+  (message) => (message.body = JSON.stringify(JSON.parse(message.body), null, 1)),
+];
+const MISHAPS = {
+  alipay: [
+    ['a gateway that changes the form', 'signature_invalid', (message) => (message.body += '&added=1')],
+    [
+      'a gateway that drops a field',
+      'unsigned',
+      (message) => (message.body = message.body.replace(/&?sign=[^&]*/, '')),
+    ],
+  ],
+  wechat: [
+    RESERIALISED,
+    HEADERS_LOST,
+    [
+      'a serial that is not known',
+      'serial_unknown',
+      ({ headers }) => (headers['wechatpay-serial'] = 'PUB_KEY_ID_0001'),
+    ],
+    ['a delay of minutes', 'clock_skew', ({ headers }) => (headers['wechatpay-timestamp'] = '1700000000')],
+  ],
+  paypal: [RESERIALISED, HEADERS_LOST],
+} satisfies Record<(typeof PAY_WAYS)[number], Mishap[]>;
+
+for (const payWay of PAY_WAYS)
+  for (const [name, why, befall] of MISHAPS[payWay] as Mishap[])
+    test.serial(
+      `${payWay}, ${name}: the reason and what to change stand in the log, beside the channel and at the order`,
+      async (t) => {
+        const { shop } = await openMarket(file);
+        const orderNo = await placeOrder(shop, { payWay });
+        const sent = await undelivered(payWay, orderNo);
+        const headers = Object.fromEntries(
+          Object.entries(sent.headers).map(([key, value]) => [key.toLowerCase(), value]),
+        );
+        delete headers['content-length'];
+        const message = { headers, body: sent.body.toString() };
+        befall(message);
+        const send = (one: { headers: Record<string, string>; body: string | Buffer }) =>
+          fetch(`${service.url}/notify/${payWay}/default`, { method: 'POST', ...one });
+        await service.app.store.transaction((tx) =>
+          tx.channelStates.update({ project: 'default', payWay }, { refusedNotices: null }),
+        );
+        t.is((await send(message)).status, 400);
+        const line = logged.findLast(({ msg }) => msg === 'a notification was refused');
+        t.like(line, { payWay, project: 'default', why });
+        t.true((line?.detail?.length ?? 0) > 10 && (line?.change?.length ?? 0) > 40);
+        const { detail, change } = line!;
+        const config = async () => (await admin('GET', `/api/v1/payment/config/${payWay}`)).body.data;
+        const shown = await until('the reason is kept', async () => {
+          // The same reason is written once in some seconds.
+          await send(message);
+          const { refusedNotices } = await config();
+          return refusedNotices?.why === why && refusedNotices;
+        });
+        t.like(shown, { why, detail, change, isOpen: true });
+        t.true(shown.count >= 1 && shown.since <= shown.at);
+        const explained = async () =>
+          (await admin('GET', `/api/v1/orders/${orderNo}/explain`)).body.data.refusedNotices;
+        t.like(await explained(), { why, detail, change });
+      },
+    );
+
+test.serial('a wrong APIv3 key is named until the configuration is changed', async (t) => {
+  const { shop } = await openMarket(file);
+  const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+  const { headers, body } = await undelivered('wechat', orderNo);
+  const path = '/api/v1/payment/config/wechat';
+  const accounts = (await service.sim('/sim/config?account=default')) as unknown as Configs;
+  const right = accounts.wechat.fields['apiV3Key'];
+  t.is((await admin('POST', path, { apiV3Key: 'x'.repeat(32) })).status, 200);
+  const send = async () =>
+    (await fetch(`${service.url}/notify/wechat/default`, { method: 'POST', headers, body })).status;
+  t.is(await send(), 400);
+  const shown = await until('the reason is kept', async () => (await admin('GET', path)).body.data.refusedNotices);
+  t.like(shown, { why: 'misconfigured', count: 1, isOpen: true });
+  t.regex(shown.change, /APIv3 key/);
+  t.is((await admin('POST', path, { apiV3Key: right })).status, 200);
+  t.is((await admin('GET', path)).body.data.refusedNotices, null);
+  t.is(await send(), 200);
+  t.is(await stateOf(service, orderNo), 'paid');
+});
+
+test.serial(
+  'what anybody can post is no finding any more once a genuine notification came, and is counted',
+  async (t) => {
+    const { shop } = await openMarket(file);
+    const forge = () => fetch(`${service.url}/notify/alipay/default`, { method: 'POST', body: 'a=1' });
+    const refused = async () => (await admin('GET', '/api/v1/payment/config/alipay')).body.data;
+    const kept = await until('it is kept', async () => {
+      t.is((await forge()).status, 400);
+      return (await refused()).refusedNotices;
+    });
+    t.like(kept, { why: 'unsigned', isOpen: true });
+    const orderNo = await placeOrder(shop, { payWay: 'alipay' });
+    const { headers, body } = await undelivered('alipay', orderNo);
+    await service.app.store.transaction((tx) =>
+      tx.channelStates.update({ project: 'default', payWay: 'alipay' }, { lastNoticeAt: null }),
+    );
+    t.is((await fetch(`${service.url}/notify/alipay/default`, { method: 'POST', headers, body })).status, 200);
+    await until('it is over', async () => (await refused()).refusedNotices?.isOpen === false);
   },
 );
 

@@ -24,6 +24,8 @@ export const channel: Resource = {
       { field: 'missing' },
       { field: 'project' },
       { field: 'updatedAt', kind: 'time' },
+      { field: 'refusedNotices.why', title: 'REFUSED NOTICES' },
+      { field: 'lastNoticeAt', title: 'LAST NOTICE', kind: 'time' },
     ],
   },
   fields: [],

@@ -36,6 +36,7 @@ export async function checkChannels({ api }: Context): Promise<Finding[]> {
     ...findings,
     ...nothingConfigured(enabled.length),
     ...configs.flatMap(waitingForTrust),
+    ...enabled.flatMap(refusedNotices),
     ...(await checkNotices(api, used)),
   ];
 }
@@ -89,6 +90,21 @@ function waitingForTrust(row: Row): Finding[] {
       `compare the fingerprint: payctl cert trust ${plain(id)}${inProject(project)}, or payctl cert delete ${plain(id)}`,
     ),
   );
+}
+
+/** The commonest reason why a payment is known late: what the channel tells is not taken. */
+function refusedNotices(row: Row): Finding[] {
+  const refused = row['refusedNotices'] as Row | null | undefined;
+  if (refused?.['isOpen'] !== true) return [];
+  const [project, payWay] = [plain(row['project']) || 'default', plain(row['payWay'])];
+  const { why, detail, count, at, change } = refused;
+  return [
+    degraded(
+      'notices',
+      `${channelName(project, payWay)}: ${plain(count)} refused (${plain(why)}), the last one at ${plain(at)}: ${plain(detail)}`,
+      plain(change),
+    ),
+  ];
 }
 
 function rowsOf(value: unknown): Row[] {

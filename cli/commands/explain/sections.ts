@@ -37,6 +37,7 @@ export interface Explanation {
     currency: string;
   }[];
   differences?: { kind: string; state: string; billNo: string; day: string }[];
+  refusedNotices?: { why: string; detail: string; change: string; count: number; at: string } | null;
 }
 
 /** Everything that was read about an order. */
@@ -67,7 +68,15 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
   const { currency } = explanation.equation;
   const time = (at: unknown): string => (now ? relativeTime(at, now) : plain(at));
   const sections: Section[] = [
-    { title: 'order', lines: [...about(explanation, order, time), ...why(explanation, time), ...sums(explanation)] },
+    {
+      title: 'order',
+      lines: [
+        ...about(explanation, order, time),
+        ...why(explanation, time),
+        ...refused(explanation, time),
+        ...sums(explanation),
+      ],
+    },
     {
       title: 'refunds',
       lines: explanation.refunds.flatMap((refund) => [
@@ -159,6 +168,14 @@ function why({ reason, next: step, fix }: Explanation, time: (at: unknown) => st
     cells: [fix ? 'nothing automatically: manual action is required' : 'nothing is scheduled'],
   };
   return [{ label: 'why', cells: [reason] }, step ? next(step, time) : nothing, ...help(fix)];
+}
+
+/** Why the channel may have told of the payment, and the order does not know. */
+function refused({ refusedNotices }: Explanation, time: (at: unknown) => string): Line[] {
+  if (!refusedNotices) return [];
+  const { why: reason, detail, change, count, at } = refusedNotices;
+  const many = count === 1 ? '1 notification of the channel was' : `${count} notifications of the channel were`;
+  return [{ label: 'notices', cells: [`${many} refused (${reason}): ${detail}`, time(at)] }, ...help(change)];
 }
 
 function next({ action, at }: Next, time: (at: unknown) => string): Line {

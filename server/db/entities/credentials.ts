@@ -26,6 +26,15 @@ export const ChannelConfigEntity = defineEntity({
   uniques: [{ properties: ['project', 'payWay', 'version'] }],
 });
 
+/** Why the last refused notifications were not taken; instants as RFC 3339. */
+export interface StoredRefusal {
+  why: string;
+  detail: string;
+  count: number;
+  since: string;
+  at: string;
+}
+
 /** Which version of (project, payWay) is current, whether it takes new orders, and how the channel has been. */
 export const ChannelStateEntity = defineEntity({
   name: 'ChannelState',
@@ -39,6 +48,10 @@ export const ChannelStateEntity = defineEntity({
     lastSuccessAt: instant().nullable(),
     lastFailureAt: instant().nullable(),
     lastFailure: text().nullable(),
+    /** When a genuine notification last came, to the minute. */
+    lastNoticeAt: instant().nullable(),
+    /** The last refused ones; instants as text. */
+    refusedNotices: json<StoredRefusal>().nullable(),
     /** When the first certificate of the current version expires. */
     certsExpireAt: instant().nullable(),
     /** Counts every change of what is trusted: a channel that was built before such a change is not used after it. */

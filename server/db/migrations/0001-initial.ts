@@ -38,7 +38,7 @@ const STATEMENTS = [
   `create table "channel_messages_rest" partition of "channel_messages" default`,
   `alter table "channel_messages_rest" add primary key ("id")`,
   `create index "channel_messages_order_no_index" on "channel_messages_rest" ("order_no")`,
-  `create table "channel_states" ("id" uuid not null, "project" varchar(64) not null, "pay_way" varchar(16) not null, "version" int not null, "enabled" boolean not null, "last_success_at" timestamptz(6) null, "last_failure_at" timestamptz(6) null, "last_failure" text null, "certs_expire_at" timestamptz(6) null, "trust_revision" int not null default 0, "updated_at" timestamptz(6) not null, primary key ("id"))`,
+  `create table "channel_states" ("id" uuid not null, "project" varchar(64) not null, "pay_way" varchar(16) not null, "version" int not null, "enabled" boolean not null, "last_success_at" timestamptz(6) null, "last_failure_at" timestamptz(6) null, "last_failure" text null, "last_notice_at" timestamptz(6) null, "refused_notices" jsonb null, "certs_expire_at" timestamptz(6) null, "trust_revision" int not null default 0, "updated_at" timestamptz(6) not null, primary key ("id"))`,
   `alter table "channel_states" add constraint "channel_states_project_pay_way_unique" unique ("project", "pay_way")`,
   `create table "coins" ("id" uuid not null, "project" varchar(64) not null, "code" varchar(64) not null, "name" varchar(128) not null, "enabled" boolean not null, "clawback" varchar(16) not null, "created_at" timestamptz(6) not null, "updated_at" timestamptz(6) not null, primary key ("id"))`,
   `alter table "coins" add constraint "coins_project_code_unique" unique ("project", "code")`,

@@ -165,6 +165,31 @@ export async function noteHealth(tx: Tx, { project, payWay, version, at, failure
     );
 }
 
+/** Notes that a genuine notification came; the time only moves forward. */
+export async function noteNotice(tx: Tx, note: { project: string; payWay: PayWay; at: Date }): Promise<void> {
+  await tx.prepared(
+    'update channel_states set last_notice_at = greatest(last_notice_at, $1::timestamptz) where project = $2 and pay_way = $3',
+    [note.at, note.project, note.payWay],
+  );
+}
+
+/** Notes so many refused notifications; those of the same reason within a day are counted together. */
+export async function noteRefusedNotices(
+  tx: Tx,
+  note: { project: string; payWay: PayWay; at: Date; why: string; detail: string; count: number },
+): Promise<void> {
+  const { project, payWay, at, why, detail, count } = note;
+  const isSame = `refused_notices->>'why' = $4 and (refused_notices->>'at')::timestamptz > $1::timestamptz - interval '1 day'`;
+  await tx.prepared(
+    `update channel_states set refused_notices = jsonb_build_object(
+        'why', $4::text, 'detail', $5::text, 'at', $1::timestamptz,
+        'since', case when ${isSame} then refused_notices->'since' else to_jsonb($1::timestamptz) end,
+        'count', $6::int + case when ${isSame} then (refused_notices->>'count')::int else 0 end)
+      where project = $2 and pay_way = $3`,
+    [at, project, payWay, why, detail, count],
+  );
+}
+
 /** Whether an order that is not done yet began with a version that holds this certificate. */
 export async function openOrdersWith(
   tx: ReadTx,

@@ -4,6 +4,7 @@ import type { RefundRow } from '../../db/entities/refunds.ts';
 import { type BilledLine, linesOfOrder } from '../../db/queries/bills.ts';
 import { decideRefund, refundableOf } from '../core/decide-refund.ts';
 import type { RefundFacts } from '../core/facts.ts';
+import { refusedOf, type ShownRefusal } from '../notice-refusal.ts';
 import type { Asker, Ports } from '../ports.ts';
 import { findOrder } from '../read.ts';
 import { hasSibling, loadRefundFacts } from '../settle.ts';
@@ -54,6 +55,8 @@ export interface Explanation {
   }[];
   /** Where a bill and this order do not agree yet. */
   differences: { kind: string; state: string; billNo: string; day: string }[];
+  /** Notifications of its channel that were refused since it was placed. */
+  refusedNotices: ShownRefusal | null;
 }
 
 /** What an explanation is made of, read at one moment. */
@@ -66,6 +69,7 @@ export interface Explained {
   /** What the bills of the channel say about it. */
   lines?: readonly BilledLine[];
   differences?: readonly BillDifferenceRow[];
+  refused?: ShownRefusal | null;
 }
 
 /** Explains orders from their rows: the decisions that move them are asked, the channel is not. */
@@ -74,6 +78,8 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
   return async (asker: Asker, orderNo: string): Promise<Explanation> => {
     const read = await store.read(async (tx) => {
       const order = await findOrder(tx, orderNo, asker.owner);
+      const { project, payWay } = order;
+      const state = await tx.channelStates.find({ project, payWay });
       return {
         order,
         refunds: await tx.refunds.list({ orderNo }, { orderBy: { createdAt: 'asc' } }),
@@ -82,6 +88,7 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
         facts: await loadRefundFacts(ports, tx, order),
         lines: await linesOfOrder(tx, orderNo),
         differences: await tx.billDifferences.list({ orderNo, state: ['open', 'listed'] }),
+        refused: state ? refusedOf(state, now()) : null,
       };
     });
     return explain(read, now(), simulated);
@@ -90,7 +97,7 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
 
 /** The explanation of one order at one moment. */
 export function explain(
-  { order, refunds, exceptions, sibling, facts, lines = [], differences = [] }: Explained,
+  { order, refunds, exceptions, sibling, facts, lines = [], differences = [], refused = null }: Explained,
   now: Date,
   simulated: boolean,
 ): Explanation {
@@ -120,6 +127,7 @@ export function explain(
     exceptions: exceptions.map(({ id, kind, dedupe }) => ({ id, kind, fix: fixOf(kind, id, dedupe) })),
     bills: lines.map(explainLine),
     differences: differences.map(({ kind, state, billNo, day }) => ({ kind, state, billNo, day })),
+    refusedNotices: refused?.isOpen && refused.at >= order.createdAt ? refused : null,
   };
 }
 

@@ -4,6 +4,7 @@ import type { Explanation } from '../../payments/explain/explain.ts';
 import type { Asker } from '../../payments/ports.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { askerOf } from '../wire/audience.ts';
+import { presentRefused, RefusedNotices } from '../wire/credentials.ts';
 import { Id, Timestamp } from '../wire/fields.ts';
 
 const NextStep = z
@@ -58,6 +59,9 @@ const OrderExplanation = z
     differences: z
       .array(z.object({ kind: z.string(), state: z.string(), billNo: z.string(), day: z.iso.date() }))
       .describe('Where a bill and the order do not agree yet.'),
+    refusedNotices: RefusedNotices.nullable().describe(
+      'Notifications of its channel that were refused since the order was placed.',
+    ),
   })
   .meta({ id: 'OrderExplanation' });
 
@@ -82,7 +86,10 @@ export function explainRoutes({
     '/api/v1/orders/:orderNo/explain',
     endpoint(
       { auth: { admin: 'viewer', reach: 'order' }, params: z.object({ orderNo: Id }), returns: OrderExplanation },
-      ({ params, caller, request }) => explain(askerOf(caller, request), params.orderNo),
+      async ({ params, caller, request }) => {
+        const { refusedNotices, ...explained } = await explain(askerOf(caller, request), params.orderNo);
+        return { ...explained, refusedNotices: refusedNotices && presentRefused(refusedNotices) };
+      },
     ),
   );
   return router;

@@ -6,6 +6,7 @@ import { UploadedFile } from '../../http/multipart.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { CertUpload, CertView } from '../../credentials/certs.ts';
 import type { ConfigView, ShownCert } from '../../credentials/config-view.ts';
+import type { ShownRefusal } from '../../payments/notice-refusal.ts';
 import type { Download } from '../../credentials/download-certs.ts';
 import type { PublicChannel } from '../../credentials/status.ts';
 import { MODES, PAY_WAYS, SCENES, type ChannelKind, type ProbeResult } from '../../payments/channel.ts';
@@ -82,6 +83,23 @@ const ToRegister = z
   })
   .meta({ id: 'ChannelRegistration' });
 
+/** Refused notifications of a channel in one project. */
+export const RefusedNotices = z
+  .object({
+    why: z.string().describe('A stable word, as `channel_notices_refused_total` has it.'),
+    detail: z.string().describe('What was seen of the last one.'),
+    change: z.string().describe('What an operator changes, so that the next one is taken.'),
+    count: z.int().describe('How many were refused for this reason, each within a day of the one before.'),
+    since: Timestamp.describe('When the first of them came.'),
+    at: Timestamp.describe('When the last of them came.'),
+    isOpen: z
+      .boolean()
+      .describe(
+        'False when the last one is more than a day old, or a genuine notification came after one that anybody could have posted.',
+      ),
+  })
+  .meta({ id: 'RefusedNotices' });
+
 /** A channel configuration in an answer. */
 export const ChannelConfig = z
   .object({
@@ -118,6 +136,10 @@ export const ChannelConfig = z
     lastSuccessAt: Timestamp.nullable(),
     lastFailureAt: Timestamp.nullable(),
     lastFailure: z.string().nullable(),
+    lastNoticeAt: Timestamp.nullable().describe('When a genuine notification last came, to the minute.'),
+    refusedNotices: RefusedNotices.nullable().describe(
+      'Why notifications were refused since the configuration was made, the last reason.',
+    ),
     updatedAt: Timestamp.nullable(),
     updatedBy: z.string().nullable(),
   })
@@ -297,8 +319,15 @@ export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.in
     registrations: presentRegistrations(view),
     lastSuccessAt: iso(view.lastSuccessAt),
     lastFailureAt: iso(view.lastFailureAt),
+    lastNoticeAt: iso(view.lastNoticeAt),
+    refusedNotices: view.refusedNotices && presentRefused(view.refusedNotices),
     updatedAt: iso(view.updatedAt),
   };
+}
+
+/** How refused notifications are shown. */
+export function presentRefused({ since, at, ...refused }: ShownRefusal): z.input<typeof RefusedNotices> {
+  return { ...refused, since: since.toISOString(), at: at.toISOString() };
 }
 
 /** How the schema of a channel is shown. */
