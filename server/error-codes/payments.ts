@@ -45,7 +45,8 @@ export const paymentsCodes = {
   },
   channel_answer_unusable: {
     title: 'Invalid channel response',
-    meaning: 'The channel responded, but the response is not authentic or does not match the order.',
+    meaning:
+      'The channel responded, but the response cannot be read, is not authentic, does not match the order, or says that a credential or the clock of this service is wrong; `cause` says which.',
     remedy: 'Query the order; the service keeps checking it.',
     retryable: true,
   },
@@ -53,6 +54,14 @@ export const paymentsCodes = {
     title: 'Outcome unknown',
     meaning: 'The channel sent no usable response in time; the operation may have taken effect.',
     remedy: 'Query the order, or repeat the request with the same Idempotency-Key or merchant number.',
+    retryable: true,
+  },
+  channel_refusal_inconclusive: {
+    title: 'Refused, nothing decided',
+    meaning:
+      'The channel refused, and nothing has ended by it. `cause` says why: `unlisted`: this service does not know the reason; `trade_may_exist`: the reason says that there is a trade of this order, or may be one; `repeated`: an earlier request may have been accepted. `channel` has its code and message.',
+    remedy:
+      'Mend what the channel reports and repeat the request with the same Idempotency-Key or merchant number, or close the order. Until the order has ended, do not charge the payer another way.',
     retryable: true,
   },
   channel_refused: {

@@ -76,7 +76,7 @@ export function disputeDeeds(ports: Ports) {
       // A call whose answer was lost may have done it: what the channel shows now decides.
       const isDone = isDoneBy(deed.deed, after.state, isAgain && said.kind === 'refused');
       if (said.kind === 'done' || isDone) return after;
-      if (said.kind === 'unknown') throw unknownOutcome(orderNo, said.cause, said.supportId);
+      if (said.kind === 'unknown') throw unknownOutcome(order, said);
       await takeBack(ports, disputeNo, sent, before);
       const { code, reason: message, supportId } = said;
       throw new ChannelRefused({ payWay: order.payWay, code, message, supportId }, { orderNo });

@@ -21,6 +21,9 @@ export interface Settlement {
   received?: Money;
 }
 
+/** Why a genuine refusal of a create decides nothing. */
+export type RefusalDoubt = 'unlisted' | 'trade_may_exist';
+
 /** What a channel said about an order. A word that no table lists is `pending`; silence and nonsense are `unknown`. */
 export type Outcome =
   /**
@@ -54,10 +57,19 @@ export type Outcome =
   /** The channel knows no such trade; never moves an order by itself. */
   | { kind: 'absent' }
   /**
-   * Refused; `definite` only when the code is on the allow-list of codes that cannot hide a trade. `left` says of a refused capture
-   * who can still do something about it: the payer, who chooses another way to pay, or nobody.
+   * Refused; `definite` only when the code is on the allow-list of codes that cannot hide a trade. `doubt` says why a refusal that the
+   * channel itself wrote is not: no list has its code, or the code says that there is such a trade, or may be one. With neither, anybody
+   * may have written it. `left` says of a refused capture who can still do something about it: the payer, who chooses another way to
+   * pay, or nobody.
    */
-  | ({ kind: 'declined'; code: string; reason: string; definite: boolean; left?: 'payer' | 'nobody' } & Traced)
+  | ({
+      kind: 'declined';
+      code: string;
+      reason: string;
+      definite: boolean;
+      doubt?: RefusalDoubt;
+      left?: 'payer' | 'nobody';
+    } & Traced)
   | UnknownOutcome;
 
 /** A payment that the channel gave back when it closed the order (a payer's code that is cancelled). */

@@ -13,7 +13,13 @@ import { claimKey, givingUp, type KeyClaim } from './idempotency.ts';
 import { countOrder } from './limits.ts';
 import type { Payee, PayRequest, PlaceOptions } from './pay-request.ts';
 import type { Ports } from './ports.ts';
-import { ChannelAnswerUnusable, ChannelRefused, MerchantNumberUsed, unknownOutcome } from './refusals.ts';
+import {
+  ChannelAnswerUnusable,
+  ChannelRefusalInconclusive,
+  ChannelRefused,
+  MerchantNumberUsed,
+  unknownOutcome,
+} from './refusals.ts';
 import { settle, settleLocked } from './settle.ts';
 
 /** Places an order: intent, channel, settle. A retry with the same key or merchantOrderNo gets the same order. */
@@ -88,10 +94,13 @@ function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
   if (outcome.kind === 'approved' || (outcome.kind === 'pending' && outcome.capturePending)) return order;
   // A refusal that ended nothing (not for certain, or of a re-send) is no answer to keep: the order lives, and a retry goes on.
   if (outcome.kind === 'declined') {
-    const { code, reason: message } = outcome;
-    throw new ChannelAnswerUnusable(order.orderNo, 'rejected', { payWay: order.payWay, code, message, supportId });
+    const { code, reason: message, definite, doubt } = outcome;
+    const channel = { payWay: order.payWay, code, message, supportId };
+    const inconclusive = definite ? 'repeated' : doubt;
+    if (inconclusive) throw new ChannelRefusalInconclusive(order.orderNo, inconclusive, channel);
+    throw new ChannelAnswerUnusable(order.orderNo, 'rejected', channel);
   }
-  throw unknownOutcome(order.orderNo, outcome.kind === 'unknown' ? outcome.cause : 'in_progress', supportId);
+  throw unknownOutcome(order, outcome.kind === 'unknown' ? outcome : { cause: 'in_progress' });
 }
 
 /** The order that a request means. */

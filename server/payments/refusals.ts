@@ -1,6 +1,6 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { AppError, type ChannelRefusal, Conflict, Forbidden, InvalidRequest, NotAllowed } from '../errors.ts';
-import type { UnknownCause } from './channel.ts';
+import type { RefusalDoubt, UnknownCause, UnknownOutcome } from './channel.ts';
 import type { Refusal } from './core/change.ts';
 import { refundableOf } from './core/decide-refund.ts';
 import { majorNumber } from './money.ts';
@@ -41,6 +41,36 @@ export class ChannelAnswerUnusable extends AppError {
       retryable: true,
       extra: { orderNo, cause, ...(supportId ? { supportId } : {}) },
       hint: 'The service keeps checking the order. Query it, or see its timeline.',
+    });
+  }
+}
+
+/** What is said of a refusal that decides nothing, and what the caller does. */
+const INCONCLUSIVE: Readonly<Record<RefusalDoubt | 'repeated', readonly [detail: string, hint: string]>> = {
+  unlisted: [
+    'The channel refused for a reason that this service does not know.',
+    'Mend what the channel reports, then repeat the request with the same Idempotency-Key or merchant number. The refusal may hide a payment: do not charge the payer another way before the order has ended.',
+  ],
+  trade_may_exist: [
+    'The channel refused, and its reason says that there is a trade of this order, or may be one.',
+    'Query the order before anything else; the service keeps checking it.',
+  ],
+  repeated: [
+    'The channel refused the repeated request; an earlier one may have been accepted.',
+    'The service keeps checking the order. Query it, or see its timeline.',
+  ],
+};
+
+/** The channel itself refused, and nothing has ended by it (502): the order stays open, and no answer is kept. */
+export class ChannelRefusalInconclusive extends AppError {
+  constructor(orderNo: string, cause: keyof typeof INCONCLUSIVE, channel: ChannelRefusal) {
+    const [detail, hint] = INCONCLUSIVE[cause];
+    const { supportId } = channel;
+    super('channel_refusal_inconclusive', 502, detail, {
+      channel,
+      retryable: true,
+      extra: { orderNo, cause, ...(supportId ? { supportId } : {}) },
+      hint,
     });
   }
 }
@@ -172,8 +202,15 @@ const UNUSABLE: ReadonlySet<UnknownCause> = new Set([
   'rejected',
 ]);
 
-/** The refusal for an outcome that nobody knows. */
-export function unknownOutcome(orderNo: string, cause: UnknownCause, supportId?: string): AppError {
+/** The refusal for an outcome that nobody knows; a genuine refusal without a meaning is told in the words of the channel. */
+export function unknownOutcome(
+  { orderNo, payWay }: Pick<OrderRow, 'orderNo' | 'payWay'>,
+  { cause, refusal, supportId }: Pick<UnknownOutcome, 'cause' | 'refusal' | 'supportId'>,
+): AppError {
+  if (refusal) {
+    const channel = { payWay, code: refusal.code, message: refusal.reason, supportId };
+    return new ChannelRefusalInconclusive(orderNo, 'unlisted', channel);
+  }
   return UNUSABLE.has(cause)
     ? new ChannelAnswerUnusable(orderNo, cause, undefined, supportId)
     : new ChannelOutcomeUnknown(orderNo, cause, supportId);

@@ -3,8 +3,13 @@ export interface Traced {
   supportId?: string;
 }
 
-/** Silence, or an answer that says nothing. */
-export type UnknownOutcome = { kind: 'unknown'; cause: UnknownCause; detail?: string } & Traced;
+/** Silence, or an answer that says nothing. `refusal`: it was genuine, and these are the words of the channel. */
+export type UnknownOutcome = {
+  kind: 'unknown';
+  cause: UnknownCause;
+  detail?: string;
+  refusal?: { code: string; reason: string };
+} & Traced;
 
 /** Why an answer says nothing: stable words, distinct for each fault. */
 export type UnknownCause =

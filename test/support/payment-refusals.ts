@@ -114,6 +114,25 @@ export const PAY_REFUSALS: readonly Refusal[] = [
       return order;
     },
   },
+  ...Object.entries({
+    alipay: { unlisted: 'BRAND_NEW_REASON', mayExist: 'TRADE_HAS_SUCCESS' },
+    wechat: { unlisted: 'BRAND_NEW_REASON', mayExist: 'OUT_TRADE_NO_USED' },
+    // PayPal refuses with it as 403, others as 422.
+    paypal: { unlisted: 'PAYEE_NOT_CONSENTED', mayExist: 'DUPLICATE_INVOICE_ID' },
+  }).flatMap(([payWay, { unlisted, mayExist }]): Refusal[] => [
+    {
+      when: `when ${payWay} refuses it for a reason that no list has`,
+      status: 502,
+      code: 'channel_refusal_inconclusive',
+      request: ({ service }) => refusedWith(service, payWay, unlisted),
+    },
+    {
+      when: `when the refusal of ${payWay} says that there is such a trade`,
+      status: 502,
+      code: 'channel_refusal_inconclusive',
+      request: ({ service }) => refusedWith(service, payWay, mayExist),
+    },
+  ]),
   {
     when: 'when the answer of the channel is not genuine',
     status: 502,
@@ -124,6 +143,11 @@ export const PAY_REFUSALS: readonly Refusal[] = [
     },
   },
 ];
+
+async function refusedWith({ sim }: Market['service'], payWay: string, word: string): Promise<Record<string, unknown>> {
+  await sim('/sim/faults', { payWay, call: 'create', fault: 'refused', word, times: 1 });
+  return { ...order, payWay };
+}
 
 const paidOrder = async ({ paid }: Market, request?: Record<string, unknown>) => ({
   orderNo: await paid(request),

@@ -1,8 +1,8 @@
+import type { RefusalDoubt } from '../../payments/channel.ts';
+
 /**
  * sub_codes (without `ACQ.`) of a refused create, of a mini program's or of a payer's code after which no trade of this number
- * can be paid: those of these three calls in Alipay's own Java SDK (API definition of 2026-09-23). Left out are those that say that
- * a trade exists (TRADE_HAS_SUCCESS, TRADE_HAS_CLOSE, CONTEXT_INCONSISTENT, TRADE_BUYER_NOT_MATCH) or may exist and still be paid
- * (TRADE_SETTLE_ERROR, TRADE_STATUS_ERROR, PULL_MOBILE_CASHIER_FAIL).
+ * can be paid: those of these three calls in Alipay's own Java SDK (API definition of 2026-09-23) but for `KNOWN_CODES`.
  */
 const CODES = `
   ACCESS_FORBIDDEN AGREEMENT_ERROR AGREEMENT_INVALID AGREEMENT_NOT_EXIST AGREEMENT_STATUS_NOT_NORMAL
@@ -34,13 +34,28 @@ const CODES = `
   USER_FACE_PAYMENT_SWITCH_OFF USER_LOGONID_DUP ZM_AUTH_AMOUNT_EXCEED ZM_AUTH_RULE_LIMIT ZM_CREDIT_AUTH_FAIL
 `;
 
-const REFUSED: ReadonlySet<string> = new Set(
-  CODES.trim()
-    .split(/\s+/)
-    .map((code) => `ACQ.${code}`),
-);
+/** Those that say that a trade exists, and in the second line that one may exist and still be paid. */
+const KNOWN_CODES = `
+  TRADE_HAS_SUCCESS TRADE_HAS_CLOSE CONTEXT_INCONSISTENT TRADE_BUYER_NOT_MATCH
+  TRADE_SETTLE_ERROR TRADE_STATUS_ERROR PULL_MOBILE_CASHIER_FAIL
+`;
+
+const subCodes = (codes: string): ReadonlySet<string> =>
+  new Set(
+    codes
+      .trim()
+      .split(/\s+/)
+      .map((code) => `ACQ.${code}`),
+  );
+const REFUSED = subCodes(CODES);
+const KNOWN = subCodes(KNOWN_CODES);
 
 /** Whether a create that is refused with this sub_code left nothing behind that could be paid. */
 export function isRefusedForGood(subCode: string): boolean {
   return REFUSED.has(subCode);
+}
+
+/** Why a create that is refused with another sub_code decides nothing. */
+export function createDoubt(subCode: string): RefusalDoubt {
+  return KNOWN.has(subCode) ? 'trade_may_exist' : 'unlisted';
 }

@@ -1,7 +1,7 @@
 import type { Outcome, PlaceOrder } from '../../payments/channel.ts';
 import { readMajorText } from '../../payments/money.ts';
 import { hasText, otherThing, readChinaTime } from './answers.ts';
-import { isRefusedForGood } from './create-refusals.ts';
+import { createDoubt, isRefusedForGood } from './create-refusals.ts';
 import { unknown, unknownRefusal, type Said } from './reply.ts';
 import { CODE, saysNoProduct } from './status.ts';
 
@@ -58,5 +58,6 @@ function refusalOf(said: Said, order: PlaceOrder): Outcome | undefined {
   const nothing = unknownRefusal(said);
   if (nothing && nothing.cause !== 'misconfigured') return nothing;
   const definite = nothing ? subCode.startsWith('isv.') : code === CODE.business && isRefusedForGood(subCode);
-  return { kind: 'declined', code: subCode || code, reason: reasonOf(said), definite };
+  const refused = { kind: 'declined', code: subCode || code, reason: reasonOf(said), definite } as const;
+  return definite ? refused : { ...refused, doubt: createDoubt(subCode) };
 }

@@ -19,6 +19,7 @@ export interface Unknown {
   cause: UnknownCause;
   detail: string;
   subCode?: string;
+  refusal?: { code: string; reason: string };
 }
 
 /** A reply: verified, or unknown. */
@@ -60,7 +61,7 @@ export function unknownRefusal({ code, subCode, message }: Said): Unknown | unde
   if (code === CODE.unknown || isBusy(subCode)) return unknown('busy', detail, subCode);
   if (code === CODE.waiting) return unknown('in_progress', detail, subCode);
   if (code === CODE.token || code === CODE.permission || code === CODE.missing || code === CODE.invalid) {
-    return unknown('misconfigured', detail, subCode);
+    return { ...unknown('misconfigured', detail, subCode), refusal: { code: subCode || code, reason: message } };
   }
   return undefined;
 }

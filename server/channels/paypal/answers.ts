@@ -95,6 +95,7 @@ export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
   detail: string;
+  refusal?: { code: string; reason: string };
 }
 
 /** A documented 4xx answer: `name` is the error's, `code` its issue (or the name), `reason` PayPal's own words and debug id. */
@@ -140,7 +141,8 @@ function readRefusal({ status, body }: WireAnswer): Refused | Unknown {
   const where = details[0]?.field ? ` (${details[0].field})` : '';
   const reason = `${words}${where}${debug_id ? ` [debug ${debug_id}]` : ''}`.slice(0, 500);
   if (IN_PROGRESS.has(code) || IN_PROGRESS.has(name)) return unknown('in_progress', `${code}: ${reason}`);
-  if (status === 401 || status === 403) return unknown('misconfigured', `${code}: ${reason}`);
+  if (status === 401 || status === 403)
+    return { ...unknown('misconfigured', `${code}: ${reason}`), refusal: { code, reason } };
   return { kind: 'refused', status, name, code, reason };
 }
 

@@ -16,12 +16,12 @@ import type {
 } from '../../payments/channel.ts';
 import { NOTICE_STATUS, NoticeUndecided } from '../../payments/channel.ts';
 import { readCapture, readOrder, readRefund, readVerification, unknown } from './answers.ts';
-import type { Reply } from './answers.ts';
+import type { Refused, Reply } from './answers.ts';
 import { paypalBills } from './bill-desk.ts';
 import { createCall } from './call.ts';
 import { createCertificateCache } from './certificate-cache.ts';
 import { paypalDisputes } from './disputes.ts';
-import { captureEnds, refundEnds, refusesForCertain } from './issues.ts';
+import { captureEnds, createDoubt, refundEnds, refusesForCertain } from './issues.ts';
 import { readEvent } from './notice.ts';
 import {
   captureOutcome,
@@ -113,12 +113,17 @@ export function createPaypalChannel(input: ChannelInput): Channel {
 
   async function place(order: PlaceOrder): Promise<Outcome> {
     const reply = await call(requests.createOrderRequest(settings, order));
-    if (reply.kind === 'refused') return declined(reply.code, reply.reason, refusesForCertain(reply.code));
+    if (reply.kind === 'refused') return refusedCreate(reply);
     const outcome = readOrderReply(reply, { ...order, channelOrderId: null });
     if (outcome.kind === 'pending' && !outcome.pay && !outcome.capturePending) {
       return unknown('unparsable', 'PayPal accepted the order but returned no approval link.');
     }
     return outcome;
+  }
+
+  function refusedCreate({ code, reason }: Refused): Outcome {
+    if (refusesForCertain(code)) return declined(code, reason, true);
+    return { ...declined(code, reason), doubt: createDoubt(code) };
   }
 
   async function query(order: OrderRef): Promise<Outcome> {

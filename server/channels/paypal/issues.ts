@@ -1,3 +1,5 @@
+import type { RefusalDoubt } from '../../payments/channel.ts';
+
 /**
  * What PayPal's issues mean, by call. Source: the OpenAPI documents of Orders v2 and Payments v2 (paypal-rest-api-specifications, 2024-02-03)
  * and the error pages at developer.paypal.com ("Handle payment failures", "Orders v2 error messages", "Payments v2 errors").
@@ -24,6 +26,9 @@ const CREATE_FINAL: ReadonlySet<string> = new Set([
   'PAYEE_ACCOUNT_LOCKED_OR_CLOSED',
   'PAYEE_NOT_ENABLED_FOR_CARD_PROCESSING',
 ]);
+
+/** Issues of the create call that say that there is such a payment. */
+const CREATE_KNOWN: ReadonlySet<string> = new Set(['DUPLICATE_INVOICE_ID']);
 
 /** After these the payer chooses another way to pay, or agrees, at PayPal; then a capture can succeed. */
 const CAPTURE_FOR_PAYER: ReadonlySet<string> = new Set([
@@ -81,6 +86,11 @@ const REFUND_FINAL: ReadonlySet<string> = new Set([
 /** Whether a create refused with this issue has left no order behind. */
 export function refusesForCertain(issue: string): boolean {
   return CREATE_FINAL.has(issue);
+}
+
+/** Why a create refused with another issue decides nothing. */
+export function createDoubt(issue: string): RefusalDoubt {
+  return CREATE_KNOWN.has(issue) ? 'trade_may_exist' : 'unlisted';
 }
 
 /** Who can still do something about a refused capture: the payer, nobody, or undefined when it is not known whether anything happened. */

@@ -210,7 +210,7 @@ export function refundInOrder(order: PaypalOrder, ref: RefundRef): RefundOutcome
 }
 
 /** A refusal of PayPal's that leaves the order as it was. */
-export function declined(code: string, reason: string, definite = false): Outcome {
+export function declined(code: string, reason: string, definite = false): Extract<Outcome, { kind: 'declined' }> {
   return { kind: 'declined', code, reason, definite };
 }
 

@@ -3,7 +3,7 @@ import { sameMoney, type Money } from '../../payments/money.ts';
 import { objectIn, textIn, type Members } from './json.ts';
 import { unknown, unknownRefusal, type Refused, type Reply } from './reply.ts';
 import { type Account, merchantOf, namesOf } from './requests.ts';
-import { isDefinite, REFUND_STATES, SPENT_CODES, TRADE_STATES } from './status.ts';
+import { createDoubt, isDefinite, REFUND_STATES, SPENT_CODES, TRADE_STATES } from './status.ts';
 
 /** The answer to a payer's code: the trade itself, paid at once or while the payer types the password. */
 export function readCodePaid(reply: Reply, account: Account, order: OrderRef, receivedAt: Date): Outcome {
@@ -11,7 +11,9 @@ export function readCodePaid(reply: Reply, account: Account, order: OrderRef, re
   if (reply.code === 'USERPAYING') return { kind: 'pending' };
   const refused = readPlaceRefusal(reply);
   const isSpent = reply.signed && SPENT_CODES.has(reply.code);
-  return refused.kind === 'declined' ? { ...refused, definite: refused.definite || isSpent } : refused;
+  if (refused.kind !== 'declined' || !isSpent) return refused;
+  const { doubt: _, ...spent } = refused;
+  return { ...spent, definite: true };
 }
 
 /** A create that was refused: definite only when signed and with a code that cannot hide a trade. */
@@ -20,7 +22,8 @@ export function readPlaceRefusal(refused: Refused): Outcome {
   const definite = signed && isDefinite(code, message);
   const nothing = unknownRefusal(refused);
   if (nothing && !definite && nothing.cause !== 'misconfigured') return nothing;
-  return { kind: 'declined', code: code || 'REFUSED', reason: message, definite };
+  const declined = { kind: 'declined', code: code || 'REFUSED', reason: message, definite } as const;
+  return signed && !definite ? { ...declined, doubt: createDoubt(code, message) } : declined;
 }
 
 /** The answer to a query. Success carries the amount that WeChat names, also when it is not the order's (settling decides). */

@@ -8,6 +8,7 @@ export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
   detail: string;
+  refusal?: { code: string; reason: string };
 }
 
 /** A refusal in the channel's documented spelling; only a signed one can be relied on alone. */
@@ -58,11 +59,12 @@ export function unknown(cause: UnknownCause, detail: string): Unknown {
 }
 
 /** Refusals that say nothing about the trade: too often, a clock that is off, a credential that is wrong. */
-export function unknownRefusal({ status, code, message }: Refused): Unknown | undefined {
+export function unknownRefusal({ status, code, message, signed }: Refused): Unknown | undefined {
   const detail = `HTTP ${status} ${code} ${message}`.trim();
   if (status === 429 || BUSY_CODES.has(code)) return unknown('busy', detail);
   if (status === 401) return unknown(isAboutTime(message) ? 'clock_skew' : 'misconfigured', detail);
-  if (CREDENTIAL_CODES.has(code)) return unknown('misconfigured', detail);
+  if (CREDENTIAL_CODES.has(code))
+    return { ...unknown('misconfigured', detail), ...(signed ? { refusal: { code, reason: message } } : {}) };
   // Without a code the answer is not the application's: a proxy, an unknown path, a wrong verb.
   return code === '' ? unknown('http_status', detail) : undefined;
 }

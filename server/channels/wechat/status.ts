@@ -1,3 +1,5 @@
+import type { RefusalDoubt } from '../../payments/channel.ts';
+
 /** What a word of WeChat's `trade_state` means to us; a word that is not here is pending. */
 export const TRADE_STATES: ReadonlyMap<string, 'pending' | 'paid' | 'refunded' | 'closed' | 'revoked'> = new Map([
   ['NOTPAY', 'pending'],
@@ -35,7 +37,19 @@ const DEFINITE_CODES: ReadonlySet<string> = new Set([
 
 /** Whether a create that was refused so made no trade; INVALID_REQUEST is also said of a number that has one ("201 商户订单号重复"). */
 export function isDefinite(code: string, message: string): boolean {
-  return DEFINITE_CODES.has(code) && !message.includes('重复');
+  return DEFINITE_CODES.has(code) && !isRepeated(message);
+}
+
+/** Codes of a refused create that say that there is a trade of this number, or may be one. */
+const KNOWN_CODES: ReadonlySet<string> = new Set(['ORDER_PAID', 'ORDER_CLOSED', 'OUT_TRADE_NO_USED', 'TRADE_ERROR']);
+
+/** Why a signed refusal of a create decides nothing. */
+export function createDoubt(code: string, message: string): RefusalDoubt {
+  return KNOWN_CODES.has(code) || isRepeated(message) ? 'trade_may_exist' : 'unlisted';
+}
+
+function isRepeated(message: string): boolean {
+  return message.includes('重复');
 }
 
 /** Codes that refuse a payer's code for good: another code, or another card, and so another order, is needed. */

@@ -46,13 +46,20 @@ export const paymentsWords = {
   },
   channel_answer_unusable: {
     title: '渠道响应无效',
-    meaning: '渠道已响应，但响应未通过验签，或与订单不符。',
+    meaning: '渠道已响应，但响应无法解析、未通过验签、与订单不符，或指出本服务的凭据或时钟有误；`cause` 说明是哪一种。',
     remedy: '查询订单；服务会继续核实。',
   },
   channel_outcome_unknown: {
     title: '结果未知',
     meaning: '渠道未在规定时间内返回可用的响应，操作可能已经生效。',
     remedy: '查询订单，或用相同的 Idempotency-Key 或商户单号重试请求。',
+  },
+  channel_refusal_inconclusive: {
+    title: '渠道拒绝，但结果未定',
+    meaning:
+      '渠道拒绝了请求，但订单并未因此结束。`cause` 说明原因：`unlisted`：本服务不认识该拒绝原因；`trade_may_exist`：该原因表明此订单的交易已存在或可能存在；`repeated`：此前的请求可能已被受理。`channel` 中有渠道返回的错误码和说明。',
+    remedy:
+      '按渠道给出的说明修正后，用相同的 Idempotency-Key 或商户单号重发同一请求，或关闭订单。订单结束之前，不要以其他方式再次向付款人收款。',
   },
   channel_refused: {
     title: '渠道拒绝',

@@ -148,7 +148,7 @@ function waiting({ scene }: OrderRow): Situation {
 function unplaced({ placeTries }: OrderRow): Situation {
   return {
     code: 'place_unknown',
-    reason: `The create request was sent ${placeTries === 1 ? 'once' : `${placeTries} times`} without a usable response. The payer cannot pay until the merchant retries the request.`,
+    reason: `The create request was sent ${placeTries === 1 ? 'once' : `${placeTries} times`}, and no response gave the payer a way to pay. The payer cannot pay until the merchant retries the request.`,
     next: 'the channel is queried for the order',
     fix: 'repeat the pay request with the same Idempotency-Key or merchantOrderNo',
   };

@@ -7,7 +7,12 @@ import type { ErrorCode } from '../../error-codes/error-codes.ts';
 type Errors = readonly ErrorCode[];
 
 const channelUse: Errors = ['channel_not_configured', 'configuration_broken'];
-const channelCall: Errors = ['channel_refused', 'channel_outcome_unknown', 'channel_answer_unusable'];
+const channelCall: Errors = [
+  'channel_refused',
+  'channel_refusal_inconclusive',
+  'channel_outcome_unknown',
+  'channel_answer_unusable',
+];
 const purchase: Errors = ['not_on_sale', 'price_mismatch', 'out_of_stock'];
 const paidWork: Errors = ['fulfilment_in_progress', 'refund_after_fulfilment', 'partial_refund_before_delivery'];
 const giveBack: Errors = [
@@ -67,9 +72,8 @@ export const APPROVE_ERRORS: Errors = [
   'refund_exceeds_refundable',
   'dispute_closed',
   'exception_resolved',
-  'channel_refused',
   'refunds_blocked',
-  'channel_outcome_unknown',
+  ...channelCall,
 ];
 /** Ending it instead. */
 export const REJECT_ERRORS: Errors = ['approval_decided'];

@@ -41,10 +41,24 @@ export function refuse(
   return new PaypalRefusal(status, { name, message, debug_id: debugId(), details: [detail], links });
 }
 
+/** Issues that PayPal answers with 403 NOT_AUTHORIZED (Orders v2, responses of the calls). */
+const NOT_AUTHORIZED: ReadonlySet<string> = new Set([
+  'PERMISSION_DENIED',
+  'PAYEE_ACCOUNT_NOT_SUPPORTED',
+  'PAYEE_ACCOUNT_NOT_VERIFIED',
+  'PAYEE_NOT_CONSENTED',
+]);
+
 /** The refusal that a fault asks for by its issue. */
 export function refuseWith(issue = 'TRANSACTION_REFUSED', links: readonly object[] = []): PaypalRefusal {
   if (issue === 'INVALID_RESOURCE_ID') return notFound();
-  return refuse(422, issue, `The simulator was told to refuse with ${issue}.`, undefined, links);
+  return refuse(
+    NOT_AUTHORIZED.has(issue) ? 403 : 422,
+    issue,
+    `The simulator was told to refuse with ${issue}.`,
+    undefined,
+    links,
+  );
 }
 
 /** There is no such resource, or it is another account's. */

@@ -18,7 +18,7 @@ import { describeRefundNotice, describeTrade, refundEvent } from './present.ts';
 import { IMAGE_CALLS } from './image-calls.ts';
 import { servePreorder } from './preorder.ts';
 import { REFUND_CALLS, resumeRefunds } from './refund-calls.ts';
-import { empty } from './refusals.ts';
+import { empty, refuse } from './refusals.ts';
 import { sealAnswer, sealNotice } from './seal.ts';
 import { TRADE_CALLS } from './trade-calls.ts';
 
@@ -98,7 +98,8 @@ async function serve(ctx: Context, core: Core): Promise<void> {
     account: account.name,
     call: call.call,
     orderNo,
-    act,
+    act: (fault, word) =>
+      fault === 'refused' && word !== undefined ? refuse(400, word, 'Refused, as a fault asks for.') : act(fault),
     // Files are not signed: that is what the hash is for.
     seal: (answer, fault) => (answer.file ? answer : sealAnswer(core, merchant, askedSerial, answer, fault)),
   });

@@ -79,6 +79,46 @@ test.serial('a refusal of the channel names what its support asks for', async (t
   t.regex(answer.body.channel.supportId, /^[0-9a-f]{14}$/);
 });
 
+for (const [payWay, word, code, cause] of [
+  ['alipay', 'BRAND_NEW_REASON', 'ACQ.BRAND_NEW_REASON', 'unlisted'],
+  ['alipay', 'TRADE_HAS_SUCCESS', 'ACQ.TRADE_HAS_SUCCESS', 'trade_may_exist'],
+  ['wechat', 'BRAND_NEW_REASON', 'BRAND_NEW_REASON', 'unlisted'],
+  ['wechat', 'OUT_TRADE_NO_USED', 'OUT_TRADE_NO_USED', 'trade_may_exist'],
+  ['paypal', 'PAYEE_NOT_CONSENTED', 'PAYEE_NOT_CONSENTED', 'unlisted'],
+  ['paypal', 'DUPLICATE_INVOICE_ID', 'DUPLICATE_INVOICE_ID', 'trade_may_exist'],
+] as const)
+  test.serial(
+    `a create that ${payWay} refuses with ${word} is told in the words of the channel, ends nothing, and is no answer to keep`,
+    async (t) => {
+      const { shop } = await openMarket(file);
+      await service.sim('/sim/faults', { payWay, call: 'create', fault: 'refused', word, times: 1 });
+      const pay = () =>
+        shop.call('POST', '/api/v2/payment/pay', { ...coffee, payWay }, { 'idempotency-key': `${payWay}-${word}` });
+      const first = await pay();
+      refused(t, first, 502, 'channel_refusal_inconclusive');
+      const { orderNo } = first.body;
+      t.like(first.body, { retryable: true, cause, channel: { payWay, code } });
+      t.truthy(first.body.channel.message);
+      t.is((await admin('GET', `/api/v1/orders/${orderNo}`)).body.data.status, 'created');
+      const again = await pay();
+      t.is(again.status, 201);
+      t.is(again.body.data.orderNo, orderNo);
+    },
+  );
+
+test.serial('a refusal that would end a first create ends no repeated one, and says so', async (t) => {
+  const { shop } = await openMarket(file);
+  const pay = () => shop.call('POST', '/api/v2/payment/pay', coffee, { 'idempotency-key': 'refused-again' });
+  const fault = { payWay: 'alipay', call: 'create', times: 1 };
+  await service.sim('/sim/faults', { ...fault, fault: '502' });
+  const { orderNo } = (await pay()).body;
+  await service.sim('/sim/faults', { ...fault, fault: 'refused', word: 'INVALID_PARAMETER' });
+  const again = await pay();
+  refused(t, again, 502, 'channel_refusal_inconclusive');
+  t.like(again.body, { orderNo, cause: 'repeated', channel: { code: 'ACQ.INVALID_PARAMETER' } });
+  t.is((await pay()).status, 201);
+});
+
 test.serial('a silent channel leaves an order whose number is told', async (t) => {
   const { shop } = await openMarket(file);
   const silence = { fault: 'commit-then-timeout', hangUpMs: 100, times: 1 };

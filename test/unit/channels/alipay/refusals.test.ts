@@ -73,7 +73,7 @@ const asked = { kind: 'unknown', cause: 'busy' };
 const created: Expected = (code) => ({
   final: { kind: 'declined', code, definite: true },
   payer: { kind: 'declined', code, definite: true },
-  'hides-trade': { kind: 'declined', code, definite: false },
+  'hides-trade': { kind: 'declined', code, definite: false, doubt: 'trade_may_exist' },
   ask: asked,
 });
 const closed: Expected = (code) => ({ absent: { kind: 'absent' }, 'look-up': { kind: 'refused', code }, ask: asked });

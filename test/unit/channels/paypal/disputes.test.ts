@@ -80,6 +80,8 @@ test('a dispute of another payee, another id or nonsense is settled by nobody', 
   t.is((await desk(() => json(200, {})).desk.read(ID)).kind, 'unknown');
   t.is((await desk(() => refusal(404, 'INVALID_RESOURCE_ID')).desk.read(ID)).kind, 'absent');
   t.like(await desk(() => refusal(403, 'NOT_AUTHORIZED')).desk.read(ID), { kind: 'unknown', cause: 'misconfigured' });
+  const denied = await desk(() => refusal(403, 'PERMISSION_DENIED')).desk.answer(ID, 'Sent.', []);
+  t.like(denied, { kind: 'unknown', refusal: { code: 'PERMISSION_DENIED' } }, 'its words reach who answered');
 });
 
 test('evidence goes where PayPal asks for it, a message before, and nothing when nothing is offered', async (t) => {

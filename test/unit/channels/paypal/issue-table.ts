@@ -26,7 +26,7 @@ export const CREATE_ISSUES = {
     'PAYEE_ACCOUNT_LOCKED_OR_CLOSED',
     'PAYEE_NOT_ENABLED_FOR_CARD_PROCESSING',
   ],
-  /** The merchant hears 502 with the order's number, and a retry goes on. */
+  /** The merchant hears `channel_refusal_inconclusive` with the order's number, and a retry goes on. */
   doubt: [
     'INVALID_ARRAY_MAX_ITEMS',
     'INVALID_ARRAY_MIN_ITEMS',

@@ -176,8 +176,10 @@ test('a refused create is final only for codes that cannot hide an order', async
     s.scripted(() => s.refusal(422, issue)).channel.place(s.placeOrder);
   t.like(await refused('INVALID_CURRENCY_CODE'), { kind: 'declined', code: 'INVALID_CURRENCY_CODE', definite: true });
   t.like(await refused('DECIMAL_PRECISION'), { kind: 'declined', definite: true });
-  t.like(await refused('DUPLICATE_INVOICE_ID'), { kind: 'declined', definite: false });
-  t.like(await refused('SOMETHING_NEW'), { kind: 'declined', definite: false });
+  t.like(await refused('DUPLICATE_INVOICE_ID'), { kind: 'declined', definite: false, doubt: 'trade_may_exist' });
+  t.like(await refused('SOMETHING_NEW'), { kind: 'declined', definite: false, doubt: 'unlisted' });
+  const denied = await s.scripted(() => s.refusal(403, 'PAYEE_NOT_CONSENTED')).channel.place(s.placeOrder);
+  t.like(denied, { kind: 'unknown', cause: 'misconfigured', refusal: { code: 'PAYEE_NOT_CONSENTED' } });
   t.like(await refused('PREVIOUS_REQUEST_IN_PROGRESS'), { kind: 'unknown', cause: 'in_progress' });
 });
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Channel, UnknownCause } from '../../../../server/payments/channel.ts';
+import type { Channel, RefusalDoubt, UnknownCause } from '../../../../server/payments/channel.ts';
 import { unknownOutcome } from '../../../../server/payments/refusals.ts';
 import {
   channelWith,
@@ -22,6 +22,7 @@ interface Said {
   cause?: UnknownCause;
   code?: string;
   reason?: string;
+  doubt?: RefusalDoubt;
 }
 
 const CALLS: Readonly<Record<RefusedCall, (channel: Channel) => Promise<Said>>> = {
@@ -45,14 +46,15 @@ function meaningOf(call: RefusedCall, { kind, definite, cause }: Said): Meaning 
 }
 
 /** What whoever places an order is answered. */
-function heardOf({ kind, definite, cause }: Said): string {
+function heardOf({ kind, definite, cause, doubt }: Said): string {
+  if (kind === 'declined' && doubt) return 'channel_refusal_inconclusive';
   if (kind === 'declined') return definite ? 'channel_refused' : 'channel_answer_unusable';
-  return unknownOutcome('ORDER00001', cause!).code;
+  return unknownOutcome({ orderNo: 'ORDER00001', payWay: 'wechat' }, { cause: cause! }).code;
 }
 
 const HEARD: Readonly<Partial<Record<Meaning, string>>> = {
   final: 'channel_refused',
-  ask: 'channel_answer_unusable',
+  ask: 'channel_refusal_inconclusive',
   configuration: 'channel_answer_unusable',
   later: 'channel_outcome_unknown',
 };
@@ -84,6 +86,7 @@ test('a refusal that is not signed ends nothing', async (t) => {
   for (const { code, status } of REFUSAL_TABLES.find(({ call }) => call === 'create')?.rows ?? []) {
     const said: Said = await channelWith(() => unsigned(status, { code, message: '' })).channel.place(placeOrder());
     t.not(said.definite, true, code);
+    t.is(said.doubt, undefined, code);
   }
 });
 
