@@ -44,6 +44,8 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
   let wanted = config.server.workers;
   /** Those that serve; who leaves is no more among them. */
   const serving = new Set<Worker>();
+  /** Those that were started and do not serve yet; each resolves when it does, or cannot. */
+  const starting = new Set<Promise<unknown>>();
   const figures = gatherFigures();
   const { listen: where } = config.metrics;
   const metrics = await listenAs('Metrics.Listen', where, () => listenForMetrics(figures, where));
@@ -71,7 +73,10 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
   async function begin(): Promise<Extract<FirstWord, { pay: 'ready' }>> {
     const worker = cluster.fork(env);
     const startedAt = performance.now();
-    const word = await firstWord(worker);
+    const said = firstWord(worker);
+    starting.add(said);
+    const word = await said;
+    starting.delete(said);
     if (word.pay === 'failed') throw rebuilt(word.error);
     serving.add(worker);
     figures.watch(worker);
@@ -84,17 +89,25 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
     return word;
   }
 
-  /** Until as many serve as are wanted. */
+  /** Until as many serve as are wanted. Every death asks for it, so those that another one has started count. */
   async function fillUp(): Promise<void> {
     while (!stopping && serving.size < wanted) {
+      if (areComing()) {
+        await Promise.race(starting);
+        continue;
+      }
       const pause = PAUSES[Math.min(deaths, PAUSES.length) - 1] ?? 0;
       if (pause > 0) await Promise.race([delay(pause * 1000, undefined, { ref: false }), stop]);
-      if (stopping || serving.size >= wanted) return;
+      if (stopping || areComing()) continue;
       await begin().catch((error: unknown) => {
         deaths += 1;
         if (!stopping) logger.error({ err: error }, 'a worker could not start');
       });
     }
+  }
+
+  function areComing(): boolean {
+    return serving.size + starting.size >= wanted;
   }
 
   /** One new worker serves before an old one leaves, so there are never fewer. */
@@ -103,10 +116,12 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
     try {
       ({ workers: wanted } = load().server);
       logger.info({ workers: serving.size, wanted }, 'replacing all workers');
+      // What is starting may have read the configuration of before.
+      await Promise.all(starting);
       const old = [...serving];
       for (const worker of old) {
         if (stopping) return;
-        if (serving.size - remaining(old) < wanted) await begin();
+        if (serving.size + starting.size - remaining(old) < wanted) await begin();
         await leave(worker);
       }
       await fillUp();

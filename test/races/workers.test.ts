@@ -166,6 +166,28 @@ async function stopAll(
   t.deepEqual(workers.pids(), []);
 }
 
+test('as many workers as are wanted, and not one more, are there after several died at once, and after one died while another started', async (t) => {
+  const service = await startService(t);
+  const workers = await startWorkers(t, service.databaseUrl, { PAY_SIMULATOR_URL: service.simulator.url });
+  const first = workers.pids();
+  for (const pid of first) process.kill(pid, 'SIGKILL');
+  const isNew = (pid: number) => !first.includes(pid);
+  await until('both are replaced', async () => workers.pids().filter(isNew).length === 2);
+  t.is(workers.lines('a worker died').length, 2);
+  workers.signal('SIGHUP');
+  await until('a new one starts', async () => workers.lines('replacing all workers').length === 1);
+  process.kill(workers.pids()[0]!, 'SIGKILL');
+  await until('all are new', async () => workers.lines('all workers were replaced').length === 1);
+  workers.signal('SIGTERM');
+  t.is((await workers.ended).code, 0);
+  const stopped = workers.lines('stopping').filter((line) => 'workers' in line);
+  t.deepEqual(
+    stopped.map((line) => line['workers']),
+    [2],
+    'those that start are counted, too',
+  );
+});
+
 test('what keeps workers from starting is told once, in the words of a service that is alone', async (t) => {
   const service = await startService(t);
   const taken = createServer();
