@@ -2,6 +2,7 @@ import { PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kys
 import { hash } from 'node:crypto';
 import { DatabaseError, Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides, types } from 'pg';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { type AbandonedConnections, watchAbandoned } from './abandoned.ts';
 import { type HeldStatements, holdStatements } from './held-statements.ts';
 import { type Bounds, localBounds } from './pooler.ts';
 
@@ -20,11 +21,15 @@ export function createDialect(
   // A connection that the server ends is an event first; without a listener it would end the process. The statement on it fails by itself.
   pool.on('connect', (client) => client.on('error', () => {}));
   pool.on('error', () => {});
+  const abandoned = watchAbandoned(options);
   let ended: Promise<void> | undefined;
   /** Resolves when every connection was given back and closed. */
-  const end = () => (ended ??= pool.end());
+  const end = () => {
+    abandoned.end();
+    return (ended ??= pool.end());
+  };
   return {
-    dialect: new PostgresDialect({ pool: { ...wrap(pool, prepared, local), end } }),
+    dialect: new PostgresDialect({ pool: { ...wrap(pool, { prepared, local, abandoned }), end } }),
     connections: () => ({
       total: pool.totalCount,
       idle: pool.idleCount,
@@ -51,7 +56,13 @@ function rawInstants(): TypeOverrides {
   return overrides;
 }
 
-function wrap(pool: Pool, prepared: boolean, local: Bounds | undefined): Omit<PostgresPool, 'end'> {
+interface PoolWrapping {
+  prepared: boolean;
+  local: Bounds | undefined;
+  abandoned: AbandonedConnections;
+}
+
+function wrap(pool: Pool, { prepared, local, abandoned }: PoolWrapping): Omit<PostgresPool, 'end'> {
   const nameOf = prepared ? createNames() : () => undefined;
   const { query_timeout: own = 0 } = pool.options as PoolConfig;
   const begins = local && localBounds(local);
@@ -59,7 +70,10 @@ function wrap(pool: Pool, prepared: boolean, local: Bounds | undefined): Omit<Po
   const holds = prepared && begins === undefined;
   const health: Health = { turn: 0, lostAt: 0 };
   const clients = new WeakMap<PoolClient, WatchedClient>();
-  pool.on('connect', (client) => void clients.set(client, wrapClient(client, { nameOf, health, own, begins, holds })));
+  // Behind a pooler its limits count, and processes have no numbers.
+  const kept = begins === undefined ? abandoned : undefined;
+  const wrapping = { nameOf, health, own, begins, holds, abandoned: kept };
+  pool.on('connect', (client) => void clients.set(client, wrapClient(client, wrapping)));
   return {
     options: pool.options,
     async connect() {
@@ -128,9 +142,13 @@ interface Wrapping {
   begins: string | undefined;
   /** Whether statements that begin something wait for the next one. */
   holds: boolean;
+  /** Where connections go that were given up while the server was at work. */
+  abandoned: AbandonedConnections | undefined;
 }
 
-function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds }: Wrapping): WatchedClient {
+function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds, abandoned }: Wrapping): WatchedClient {
+  const connectedAt = performance.now();
+  let isAbandoned = false;
   const { run } = holds ? holdStatements(client) : sendAtOnce(client);
   async function query(text: string, values: readonly unknown[]): Promise<unknown> {
     const time = requestTime();
@@ -154,7 +172,10 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds }: 
       if (error instanceof DatabaseError) watched.answeredAt = health.turn += 1;
       else health.lostAt = health.turn += 1;
       // The statement that nobody waits for any more still holds the connection: the next one must not queue behind it.
-      if (error instanceof Error && error.message === 'Query read timeout') void client.end();
+      if (error instanceof Error && error.message === 'Query read timeout') {
+        isAbandoned = true;
+        void client.end();
+      }
       // Somebody has taken the connection's plans away, and pg does not know.
       if ((error as { code?: unknown }).code === NO_SUCH_STATEMENT) void client.end();
       throw error;
@@ -164,7 +185,10 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds }: 
   }
   const watched: WatchedClient = {
     query: query as PostgresPoolClient['query'],
-    release: () => client.release(),
+    release() {
+      if (isAbandoned && abandoned) abandoned.add(client, connectedAt, () => client.release(true));
+      else client.release();
+    },
     answeredAt: (health.turn += 1),
   };
   return watched;

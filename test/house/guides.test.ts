@@ -122,6 +122,7 @@ const OTHER_WORDS = new Set([
   'pg_dump',
   'pg_replication_slots',
   'pg_stat_activity',
+  'synchronous_standby_names',
   'resource_id',
   'trade_no',
   'out_trade_no',

@@ -3,6 +3,8 @@ import { openDatabase } from '../../server/db/orm.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { createStore } from '../../server/db/store.ts';
 import { PATIENT, postgresDatabase } from '../support/database.ts';
+import { startPostgres } from '../support/postgres.ts';
+import { until } from '../support/service.ts';
 import { layStatementCable } from '../support/statement-cable.ts';
 
 test('connections that are lost in the middle of a transaction do not use up the pool', async (t) => {
@@ -101,4 +103,52 @@ test('closing waits for a transaction that is under way, which ends as if nothin
   t.deepEqual(await work, [{ two: 2 }]);
   await closing;
   await t.throwsAsync(store.read((tx) => tx.sql('select 3')));
+});
+
+test('commits that wait for a standby which is away hold no more connections than the pool has, and go on when it is not waited for any more', async (t) => {
+  const postgres = await startPostgres({ durable: true });
+  t.teardown(() => postgres.stop());
+  const open = async (poolSize: number, timeouts = {}) => {
+    const database = await openDatabase({ kind: 'postgres', url: postgres.url, poolSize, timeouts });
+    t.teardown(() => database.close());
+    return createStore(database, () => {});
+  };
+  const admin = await open(1, PATIENT);
+  const tell = (text: string) => admin.autocommit((tx) => tx.sql(text));
+  await tell('create table kept (turn int)');
+  const standby = async (name: string) => {
+    await tell(`alter system set synchronous_standby_names = '${name}'`);
+    await tell('select pg_reload_conf()');
+    const setting = "select current_setting('synchronous_standby_names') as name";
+    await until('it is read', async () => {
+      const [row] = await admin.read((tx) => tx.sql<{ name: string }>(setting));
+      return row?.name === name;
+    });
+  };
+  const store = await open(3, { query: 300, statement: 250, connect: 300 });
+  await store.read((tx) => tx.sql('select 1'));
+  const backends = () =>
+    admin.read((tx) =>
+      tx.sql<{ waits: string | null }>(
+        `select wait_event as waits from pg_stat_activity
+         where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+      ),
+    );
+  const waiting = async () => (await backends()).filter(({ waits }) => waits === 'SyncRep').length;
+
+  await standby('away');
+  const most: number[] = [];
+  for (let turn = 0; turn < 12; turn += 1) {
+    await t.throwsAsync(store.transaction((tx) => tx.sql(`insert into kept values (${turn})`)));
+    most.push((await backends()).length);
+  }
+  t.is(await waiting(), 3, 'each connection of the pool once');
+  // Beside them there may be the one that asks which of them have ended.
+  t.true(Math.max(...most) <= 4, most.join());
+
+  await standby('');
+  await until('served again', async () => store.read((tx) => tx.sql('select 1')).then(Boolean, () => false));
+  t.is(await waiting(), 0);
+  const [row] = await admin.read((tx) => tx.sql<{ n: number }>('select count(*)::int as n from kept'));
+  t.is(row?.n, 3, 'what was sent was committed, and nothing else was sent');
 });
