@@ -1323,7 +1323,7 @@ export type FetchChannelCertificatesProblem = (Problem) & ({
 });
 
 /** Codes that any request may meet. */
-export type GeneralErrorCode = 'body_incomplete' | 'body_malformed' | 'body_too_deep' | 'body_too_large' | 'change_unknown' | 'csrf_failed' | 'database_busy' | 'database_full' | 'database_unavailable' | 'insufficient_scope' | 'internal_error' | 'invalid_request' | 'ip_not_allowed' | 'media_type_unsupported' | 'method_not_allowed' | 'not_found' | 'rate_limited' | 'role_insufficient' | 'second_factor_enrolment_required' | 'unauthenticated';
+export type GeneralErrorCode = 'body_incomplete' | 'body_malformed' | 'body_too_deep' | 'body_too_large' | 'change_unknown' | 'csrf_failed' | 'database_busy' | 'database_full' | 'database_unavailable' | 'insufficient_scope' | 'internal_error' | 'invalid_request' | 'ip_not_allowed' | 'media_type_unsupported' | 'method_not_allowed' | 'not_found' | 'rate_limited' | 'request_timeout' | 'role_insufficient' | 'second_factor_enrolment_required' | 'unauthenticated';
 
 /** What this operation may refuse. */
 export type GeneralProblem = (Problem) & ({

@@ -21,6 +21,7 @@ export const GENERAL_CODES = [
   'method_not_allowed',
   'not_found',
   'rate_limited',
+  'request_timeout',
   'role_insufficient',
   'second_factor_enrolment_required',
   'unauthenticated',

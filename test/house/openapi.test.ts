@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
 import type { z } from 'zod';
+import { errorCodes } from '../../server/error-codes/error-codes.ts';
 import type { Contract } from '../../server/http/contract.ts';
 import { mergeDocument } from '../../server/http/openapi.ts';
+import { codesOf, GENERAL_CODES } from '../../server/http/openapi-codes.ts';
 import { readWords } from '../../server/http/openapi-words.ts';
 import type { Route } from '../../server/http/router.ts';
 import * as lists from '../../server/routes/wire/errors.ts';
@@ -73,6 +75,16 @@ test('the codes of an operation are a list of its own, without one twice', (t) =
   const loose = routes.filter(({ contract: { errors } }) => errors && !known.has(errors));
   t.deepEqual(loose.map(name), []);
   for (const [list, codes] of Object.entries(lists)) t.is(new Set(codes).size, codes.length, list);
+});
+
+test('every code that an answer may carry is one that any request may meet, or one of an operation in the document', (t) => {
+  // What is wrong with one value stands in `errors`, below `invalid_request`.
+  const ofValues = ['password_weak', 'password_wrong', 'project_unknown'];
+  const met = new Set<string>([...GENERAL_CODES, ...ofValues, ...routes.flatMap(({ contract }) => codesOf(contract))]);
+  t.deepEqual(
+    Object.keys(errorCodes).filter((code) => !met.has(code)),
+    [],
+  );
 });
 
 const json = { 'content-type': 'application/json; charset=utf-8' };
