@@ -13,6 +13,7 @@ import { observe, onError } from './every-request.ts';
 import type { BuiltRouter } from './router.ts';
 import { securityHeaders } from './security-headers.ts';
 import { STAGING_HEADERS, stagingMark } from './staging-mark.ts';
+import { validate } from './validators.ts';
 
 /** The part of the configuration that the edge needs. */
 export interface HttpConfig {
@@ -62,6 +63,7 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
   koa.silent = true;
   koa.on('error', (error: unknown) => logger.warn({ err: error }, 'a response was interrupted'));
   koa.use(observe([...(await securityHeaders(edge.secure)), ...edge.marks]));
+  koa.use(validate);
   if (config.environment === 'staging') koa.use(stagingMark);
   koa.use(onError);
   if (config.server.corsOrigins.length > 0) {

@@ -27,6 +27,9 @@ export type Accepts = 'json' | 'form' | 'multipart' | 'raw' | 'stream';
 /** Media types of an answer, each with the shape of its JSON (of an event stream: of each message), or with any text or bytes. */
 export type MediaTypes = Readonly<Record<string, z.ZodType | 'text' | 'bytes'>>;
 
+/** The answer to a client that has what it asks for already; every answer that may be kept has a tag. */
+export const UNCHANGED = { 304: {} } as const satisfies Contract['answers'];
+
 /** How large files may be, and which member of the form may be several. */
 export interface UploadLimits {
   readonly several?: string;

@@ -12,7 +12,7 @@ import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import { askedKey, inputReader, readIdempotencyKey } from './input.ts';
 import { withinReach } from './within-reach.ts';
 import { refusalAnswer } from './refusal-answer.ts';
-import { Reply, type ReplyParts } from './reply.ts';
+import { CODINGS, type Encoded, Reply, type ReplyParts } from './reply.ts';
 
 export type { Contract, Page } from './contract.ts';
 export { Reply } from './reply.ts';
@@ -141,6 +141,16 @@ function sendReply(ctx: EdgeContext, parts: ReplyParts<unknown>, contract: Contr
     ctx.body = parts.body ?? toBody(parts.data, parts.beside);
   }
   if (parts.headers) ctx.set(parts.headers);
+  if (parts.encoded) encode(ctx, parts.encoded);
+}
+
+/** Sends the body in the least of the codings that the client accepts; caches between keep each of them. */
+function encode(ctx: EdgeContext, encoded: Encoded): void {
+  ctx.vary('Accept-Encoding');
+  const chosen = CODINGS.find((coding) => encoded[coding] && ctx.acceptsEncodings(coding));
+  if (!chosen) return;
+  ctx.body = encoded[chosen];
+  ctx.set('Content-Encoding', chosen);
 }
 
 function setCookies(ctx: EdgeContext, cookies: NonNullable<ReplyParts<unknown>['cookies']>): void {

@@ -1,4 +1,5 @@
 import { builtFiles } from './built-files.ts';
+import type { Encoded } from './reply.ts';
 
 /** Only our own origin: scripts, styles, requests. */
 export const explorerPolicy =
@@ -31,5 +32,24 @@ export const explorerFiles = {
 /** Name of a file of the explorer. */
 export type ExplorerFile = keyof typeof explorerFiles;
 
-/** A file of the explorer; made once, see `builtFiles`. */
-export const readExplorerFile = builtFiles<ExplorerFile>('explorer', 'explorer-thread');
+const read = builtFiles<ExplorerFile | CodedFile>('explorer', 'explorer-thread');
+
+/** Names of a file in each coding; `null` for files that are compressed already. */
+export const codedNames = (name: ExplorerFile): Record<keyof Encoded, CodedFile> | null =>
+  name.endsWith('.png') ? null : { br: `${name}.br`, gzip: `${name}.gz` };
+
+type CodedFile = `${ExplorerFile}.${'br' | 'gz'}`;
+
+/**
+ * A file of the explorer; made once, see `builtFiles`. A build has made its codings, too; in a checkout there are none. One buffer is
+ * for all who ask: a copy for each would wait in memory as long as they do not take it.
+ */
+export async function readExplorerFile(name: ExplorerFile): Promise<{ body: Buffer; encoded: Encoded }> {
+  const body = Buffer.from((await read(name))!);
+  const encoded: Partial<Record<keyof Encoded, Buffer>> = {};
+  for (const [coding, file] of Object.entries(codedNames(name) ?? {}) as [keyof Encoded, CodedFile][]) {
+    const bytes = await read(file);
+    if (bytes) encoded[coding] = Buffer.from(bytes);
+  }
+  return { body, encoded };
+}

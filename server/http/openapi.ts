@@ -150,10 +150,15 @@ function ownAnswers({ answers = {} }: Contract, schemas: SchemaCollector, header
       const content = { ...mediaContent(media, schemas), ...(isRefusal ? (refusal['content'] as Json) : {}) };
       return [
         status,
-        { description: isRefusal ? 'Refused.' : 'Done.', headers: isRefusal ? refusal['headers'] : headers, content },
+        { description: wordsOf(Number(status)), headers: isRefusal ? refusal['headers'] : headers, content },
       ];
     }),
   );
+}
+
+function wordsOf(status: number): string {
+  if (status === 304) return 'Not changed: the `If-None-Match` that was sent has its `ETag`.';
+  return status >= 400 ? 'Refused.' : 'Done.';
 }
 
 function mediaContent(media: MediaTypes, schemas: SchemaCollector): Json {

@@ -13,6 +13,12 @@ export interface ReplyCookie {
   maxAgeSeconds?: number;
 }
 
+/** A body in each content coding that it was made in. */
+export type Encoded = Readonly<Partial<Record<(typeof CODINGS)[number], Buffer>>>;
+
+/** Content codings, the one that makes the least of a file first. */
+export const CODINGS = ['br', 'gzip'] as const;
+
 /** What a handler may say besides its data. */
 export interface ReplyParts<T> {
   status?: number;
@@ -20,6 +26,8 @@ export interface ReplyParts<T> {
   cookies?: ReplyCookie[];
   /** Sent as it is; set `content-type` among the headers. */
   body?: Buffer | string | Readable;
+  /** The same body in content codings that a client may accept. */
+  encoded?: Encoded;
   data?: T;
   /** Members beside `data`, as the contract names them. */
   beside?: Record<string, unknown> | undefined;

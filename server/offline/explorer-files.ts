@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ExplorerFile, swaggerAssets } from '../http/explorer.ts';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { codedNames, type ExplorerFile, swaggerAssets } from '../http/explorer.ts';
 import { mergeDocument } from '../http/openapi.ts';
 import { readWords } from '../http/openapi-words.ts';
 import { type ExplorerPage, readAsset, renderExplorer } from '../http/swagger.ts';
@@ -47,8 +48,14 @@ async function renderViews(): Promise<Record<ExplorerView, ExplorerPage>> {
   return Object.fromEntries(await Promise.all(pages)) as Record<ExplorerView, ExplorerPage>;
 }
 
-/** Writes them into a folder, for a build. */
+/** Writes them into a folder, for a build, each also in the codings that clients accept. */
 export async function writeExplorerFiles(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  for (const [name, bytes] of Object.entries(await makeExplorerFiles())) await writeFile(join(folder, name), bytes);
+  for (const [name, bytes] of Object.entries(await makeExplorerFiles())) {
+    await writeFile(join(folder, name), bytes);
+    const coded = codedNames(name as ExplorerFile);
+    if (coded === null) continue;
+    await writeFile(join(folder, coded.br), brotliCompressSync(bytes));
+    await writeFile(join(folder, coded.gzip), gzipSync(bytes, { level: 9 }));
+  }
 }

@@ -1,3 +1,4 @@
+import { UNCHANGED } from '../http/contract.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import { explorerFiles, readExplorerFile } from '../http/explorer.ts';
 import { once } from '../http/once.ts';
@@ -6,7 +7,7 @@ import { type RouteGroup, routeGroup } from '../http/router.ts';
 /** Where agents look for what can be paid here (draft-payment-discovery-01). */
 export function discoveryRoutes(): RouteGroup {
   const router = routeGroup();
-  const read = once(async () => Buffer.from(await readExplorerFile('doc.json')));
+  const read = once(() => readExplorerFile('doc.json'));
   const headers = { 'content-type': explorerFiles['doc.json'], 'cache-control': 'max-age=300' };
 
   /**
@@ -22,7 +23,7 @@ export function discoveryRoutes(): RouteGroup {
    */
   router.get(
     '/openapi.json',
-    endpoint({ auth: 'none', bare: true }, async () => new Reply({ headers, body: await read() })),
+    endpoint({ auth: 'none', bare: true, answers: UNCHANGED }, async () => new Reply({ headers, ...(await read()) })),
   );
   return router;
 }

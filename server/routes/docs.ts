@@ -54,7 +54,7 @@ export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup 
   return router;
 
   async function pageOf({ slug, titles }: Guide, language: Language): Promise<string> {
-    const text = Buffer.from(await readGuideFile(`${language}/${slug}.html`)).toString('utf8');
+    const text = Buffer.from((await readGuideFile(`${language}/${slug}.html`))!).toString('utf8');
     const article = text.replaceAll(LAPTOP, publicUrl).replace(ERROR_INDEX_MARK, () => errorIndex(language));
     return guidePage({ language, address: guidePath(slug), title: titles[language], slug, article, explorer });
   }

@@ -1,3 +1,4 @@
+import { UNCHANGED } from '../http/contract.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import { type ExplorerFile, explorerFiles, explorerPolicy, readExplorerFile, swaggerAssets } from '../http/explorer.ts';
 import { once } from '../http/once.ts';
@@ -16,7 +17,7 @@ export function explorerRoutes(): RouteGroup {
    *     summary: OpenAPI document
    *     description: The OpenAPI 3.1 definition of all operations.
    */
-  router.get('/doc.json', endpoint({ auth: 'none', bare: true }, serve('doc.json', 'no-cache')));
+  router.get('/doc.json', endpoint({ auth: 'none', bare: true, answers: UNCHANGED }, serve('doc.json', 'no-cache')));
 
   /**
    * @openapi
@@ -29,7 +30,10 @@ export function explorerRoutes(): RouteGroup {
    *       Interactive page for trying out every operation, the Merchant API first; `/swagger/console.html` has the Console API.
    *       Loads no third-party resources.
    */
-  router.get('/index.html', endpoint({ auth: 'none', raw: 'html' }, serve('index.html', 'no-cache')));
+  router.get(
+    '/index.html',
+    endpoint({ auth: 'none', raw: 'html', answers: UNCHANGED }, serve('index.html', 'no-cache')),
+  );
   router.get(
     '',
     endpoint(asset, () => new Reply({ status: 302, headers: { location: '/swagger/index.html' }, body: '' })),
@@ -43,13 +47,12 @@ export function explorerRoutes(): RouteGroup {
 
 const asset = { auth: 'none', raw: 'stream', hidden: true } as const;
 
-/** One buffer for all who ask: a copy for each would wait in memory as long as they do not take it. */
 function serve(name: ExplorerFile, caching: string): () => Promise<Reply> {
-  const read = once(async () => Buffer.from(await readExplorerFile(name)));
+  const read = once(() => readExplorerFile(name));
   const headers = {
     'content-type': explorerFiles[name],
     'content-security-policy': explorerPolicy,
     'cache-control': caching,
   };
-  return async () => new Reply({ headers, body: await read() });
+  return async () => new Reply({ headers, ...(await read()) });
 }

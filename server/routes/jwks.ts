@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { UNCHANGED } from '../http/contract.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
 
@@ -30,7 +31,7 @@ export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGrou
    */
   router.get(
     '/jwks.json',
-    endpoint({ auth: 'none', returns: KeySet, bare: true }, async () => {
+    endpoint({ auth: 'none', returns: KeySet, bare: true, answers: UNCHANGED }, async () => {
       const data = await publicKeys();
       return new Reply({ data, headers: { 'Cache-Control': 'public, max-age=60' } });
     }),
@@ -47,7 +48,7 @@ export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGrou
    */
   router.get(
     '/did.json',
-    endpoint({ auth: 'none', returns: DidDocument, bare: true }, async () => {
+    endpoint({ auth: 'none', returns: DidDocument, bare: true, answers: UNCHANGED }, async () => {
       const data = (await didDocument()) as z.input<typeof DidDocument>;
       return new Reply({ data, headers: { 'Cache-Control': 'public, max-age=60' } });
     }),

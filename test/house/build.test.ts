@@ -12,7 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { explorerFiles } from '../../server/http/explorer.ts';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { codedNames, type ExplorerFile, explorerFiles } from '../../server/http/explorer.ts';
 import { mergeDocument } from '../../server/http/openapi.ts';
 import { readWords } from '../../server/http/openapi-words.ts';
 import { makeGuideFiles } from '../../server/offline/guide-files.ts';
@@ -70,7 +71,14 @@ test('the build runs from another folder, without a TypeScript file in it', asyn
 
   // What a service would have to compute otherwise, while it serves.
   const explorer = join(folder, 'dist/server/explorer');
-  t.deepEqual(readdirSync(explorer).toSorted(), Object.keys(explorerFiles).toSorted());
+  const names = Object.keys(explorerFiles) as ExplorerFile[];
+  const coded = names.flatMap((name) => Object.values(codedNames(name) ?? {}));
+  t.deepEqual(readdirSync(explorer).toSorted(), [...names, ...coded].toSorted());
+  for (const name of names.filter((one) => codedNames(one))) {
+    const bytes = readFileSync(join(explorer, name));
+    t.deepEqual(brotliDecompressSync(readFileSync(join(explorer, `${name}.br`))), bytes, name);
+    t.deepEqual(gunzipSync(readFileSync(join(explorer, `${name}.gz`))), bytes, name);
+  }
   t.deepEqual(
     JSON.parse(readFileSync(join(explorer, 'doc.json'), 'utf8')),
     JSON.parse(JSON.stringify(mergeDocument(await allRoutes(), await readWords(), { version }))),

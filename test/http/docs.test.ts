@@ -45,6 +45,21 @@ test.serial('the language of a guide is that of the browser, unless the address 
   t.regex((await read('/docs/webhooks', { 'accept-language': 'de' })).html, /<h1>Receive webhooks<\/h1>/);
 });
 
+test.serial('a page has a tag for each language, and is not sent again to a reader that has it', async (t) => {
+  for (const path of ['/docs/webhooks', '/docs/errors', '/docs/errors/channel_disabled']) {
+    const tags = [];
+    for (const language of LANGUAGES) {
+      const { headers } = await read(`${path}?lang=${language}`);
+      const tag = headers.get('etag') ?? '';
+      tags.push(tag);
+      const again = await read(`${path}?lang=${language}`, { 'if-none-match': tag });
+      t.deepEqual([again.status, again.headers.get('content-type')], [304, null], path);
+    }
+    t.is(new Set(tags).size, LANGUAGES.length, path);
+    t.is((await read(`${path}?lang=zh`, { 'if-none-match': tags[0]! })).status, 200, path);
+  }
+});
+
 test.serial('samples name the address of this service', async (t) => {
   const { html } = await read('/docs/simulator');
   t.true(html.includes(`${service.url}/api/v2/payment/pay`));

@@ -49,6 +49,22 @@ test.serial('every file that a page asks for is served from here with its type',
   }
 });
 
+test.serial('a file of the explorer has a tag, and is not sent again to a client that has it', async (t) => {
+  const { url } = await startEdge(t, { groups, explorer: true });
+  checkAnswersOf(url);
+  for (const name of ['doc.json', 'index.html', 'merchant.json', 'merchant.js', 'swagger-ui-bundle.js']) {
+    const first = await fetch(`${url}/swagger/${name}`);
+    const tag = first.headers.get('etag') ?? '';
+    t.regex(tag, /^"[\w-]{22}"$/, name);
+    const again = await fetch(`${url}/swagger/${name}`, { headers: { 'if-none-match': tag } });
+    const { length } = await again.text();
+    t.deepEqual([again.status, length, again.headers.get('etag')], [304, 0, tag], name);
+    const other = await fetch(`${url}/swagger/${name}`, { headers: { 'if-none-match': '"another"' } });
+    t.is(other.status, 200);
+    t.true((await other.text()) === (await first.text()), name);
+  }
+});
+
 test.serial('the short address leads to the page', async (t) => {
   const { url } = await startEdge(t, { groups, explorer: true });
   checkAnswersOf(url);

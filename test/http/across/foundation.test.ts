@@ -1,3 +1,4 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import test from 'ava';
 import { z } from 'zod';
 import { AppError, Conflict } from '../../../server/errors.ts';
@@ -7,6 +8,8 @@ import { Amount, Id, Paging, SafeText } from '../../../server/routes/wire/fields
 import { type EdgeOptions, startEdge } from '../../support/edge.ts';
 
 const Thing = z.object({ id: z.string(), note: z.string().optional() });
+
+const FILE = 'The same words again and again. '.repeat(100);
 
 function things(): RouteGroup[] {
   const v2 = routeGroup('/api/v2/things');
@@ -73,6 +76,13 @@ function things(): RouteGroup[] {
       search: request.search,
     })),
   );
+  other.get(
+    '/file',
+    endpoint({ auth: 'none', raw: 'stream' }, () => {
+      const [body, encoded] = [Buffer.from(FILE), { br: brotliCompressSync(FILE), gzip: gzipSync(FILE) }];
+      return new Reply({ headers: { 'content-type': 'text/plain', 'cache-control': 'no-cache' }, body, encoded });
+    }),
+  );
   other.post(
     '/oauth/token',
     endpoint(
@@ -131,6 +141,28 @@ test('an answer has only the members that the contract names', async (t) => {
   t.deepEqual(await response.json(), { data: { id: 't1', note: 'app_reader' } });
   const list = await fetch(`${url}/api/v2/things?limit=7`, { headers: bearer('read-token') });
   t.deepEqual(await list.json(), { data: [{ id: '7' }], page: { nextCursor: null, hasMore: false } });
+});
+
+test('a file that was compressed when it was made is sent so to a client that accepts it, and each form has a tag of its own', async (t) => {
+  const { url } = await start(t);
+  const tags = new Set<string | null>();
+  for (const [accepted, coding] of [
+    ['identity', null],
+    ['gzip', 'gzip'],
+    ['gzip, deflate, br', 'br'],
+    ['br;q=0, gzip', 'gzip'],
+    ['br;q=0, gzip;q=0', null],
+  ] as const) {
+    const headers = { 'accept-encoding': accepted };
+    const answer = await fetch(`${url}/file`, { headers });
+    t.is(answer.headers.get('content-encoding'), coding, accepted);
+    t.is(answer.headers.get('vary'), 'Accept-Encoding');
+    t.is(await answer.text(), FILE);
+    const tag = answer.headers.get('etag') ?? '';
+    tags.add(tag);
+    t.is((await fetch(`${url}/file`, { headers: { ...headers, 'if-none-match': tag } })).status, 304);
+  }
+  t.is(tags.size, 3);
 });
 
 test('refusals come in the order 401, 403, 404, 405, 415, 413, 400', async (t) => {
