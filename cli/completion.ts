@@ -1,8 +1,9 @@
 import type { Command, Option } from 'commander';
-import type { Shell } from './commands/completion.ts';
-import { UsageError } from './errors.ts';
-import { buildWholeProgram } from './program.ts';
-import type { Sink } from './terminal.ts';
+
+/** The shells that can be completed. */
+export const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
+/** One of them. */
+export type Shell = (typeof SHELLS)[number];
 
 /** A word that can be typed, and its description for the shells that show one. */
 interface Word {
@@ -24,10 +25,7 @@ interface Place {
 }
 
 /** The completion script of a shell, made from the tree of commands. */
-export async function completionScript(shell: Shell, out: Sink): Promise<string> {
-  const program = await buildWholeProgram(out, () => {
-    throw new UsageError('Completion runs nothing.');
-  });
+export function completionScript(shell: Shell, program: Command): string {
   const places = walk(program, '');
   const scripts: Record<Shell, (places: readonly Place[]) => string> = { bash, zsh, fish, powershell };
   return scripts[shell](places);

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { resolve } from 'node:path';
 import { createApiClient, type ApiClient } from './api-client.ts';
 import { retryPause } from './retry-pause.ts';
@@ -54,6 +55,9 @@ export interface Context {
 
 /** Gives the context of this run; made at the first call. */
 export type ContextOf = () => Context;
+
+/** Builds the parser to describe it: with the commands of the nouns among these words, or with all; it runs nothing. */
+export type DescribedTree = (words?: readonly string[]) => Promise<Command>;
 
 /** What tests put in the place of the real parts. */
 export interface Overrides {

@@ -2,16 +2,13 @@ import type { Command } from 'commander';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HelpIndex, HelpTree } from './at-once.ts';
-import { UsageError } from './errors.ts';
 import { helpPage } from './help-page.ts';
 import { buildWholeProgram } from './program.ts';
 import { createSink } from './terminal.ts';
 
 /** Writes the help of every command down, for `helpAtOnce`; the build calls it. */
 export async function writeHelpFiles(folder: string): Promise<void> {
-  const program = await buildWholeProgram(createSink(process.stdout, 'never', {}), () => {
-    throw new UsageError('Help runs nothing.');
-  });
+  const program = await buildWholeProgram(createSink(process.stdout, 'never', {}));
   mkdirSync(folder, { recursive: true });
   const write = (name: string, content: HelpIndex | HelpTree) =>
     writeFileSync(join(folder, `${name}.json`), JSON.stringify(content));

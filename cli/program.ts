@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
-import type { ContextOf } from './context.ts';
+import type { ContextOf, DescribedTree } from './context.ts';
 import { nouns, type Noun } from './commands/index.ts';
+import { UsageError } from './errors.ts';
 import { helpText, MOST_COLUMNS } from './help.ts';
 import { helpPage } from './help-page.ts';
 import { choice, integer, list } from './options.ts';
@@ -11,23 +12,28 @@ import { packageVersion } from './version.ts';
 /** Builds the parser. Only the nouns whose name stands in `argv` are loaded; the others are known by name and summary. */
 export async function buildProgram(argv: readonly string[], out: Sink, context: ContextOf): Promise<Command> {
   const program = createRoot(out);
+  const tree: DescribedTree = (words) => (words ? buildProgram(words, out, runsNothing) : buildWholeProgram(out));
   for (const noun of nouns) {
     const command = addNoun(program, noun);
-    if (isNamed(noun, argv)) (await noun.load()).define(command, context);
+    if (isNamed(noun, argv)) (await noun.load()).define(command, context, tree);
   }
   return program;
+}
+
+function runsNothing(): never {
+  throw new UsageError('A tree of commands that is only described runs nothing.');
 }
 
 function isNamed(noun: Noun, argv: readonly string[]): boolean {
   return argv.includes(noun.name) || (noun.plural !== undefined && argv.includes(noun.plural));
 }
 
-/** Builds the parser with every noun loaded, for completion and for the tests that walk the tree. */
-export async function buildWholeProgram(out: Sink, context: ContextOf): Promise<Command> {
+/** Builds the parser with every noun loaded, to describe it: for completion, help and the tests that walk the tree. */
+export async function buildWholeProgram(out: Sink): Promise<Command> {
   return buildProgram(
     nouns.map((noun) => noun.name),
     out,
-    context,
+    runsNothing,
   );
 }
 

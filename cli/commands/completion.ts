@@ -1,14 +1,10 @@
 import { Argument, type Command } from 'commander';
-import type { Context, ContextOf } from '../context.ts';
+import { completionScript, type Shell, SHELLS } from '../completion.ts';
+import type { Context, ContextOf, DescribedTree } from '../context.ts';
 import { examples } from '../options.ts';
 
-/** The shells that can be completed. */
-export const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
-/** One of them. */
-export type Shell = (typeof SHELLS)[number];
-
 /** Adds `completion`. */
-export function define(command: Command, context: ContextOf): void {
+export function define(command: Command, context: ContextOf, tree: DescribedTree): void {
   command
     .description('Print the completion script for a shell.')
     .addArgument(new Argument('<shell>', 'shell').choices(SHELLS));
@@ -17,11 +13,10 @@ export function define(command: Command, context: ContextOf): void {
     'payctl completion bash > ~/.local/share/bash-completion/completions/payctl',
     'payctl completion zsh > "${fpath[1]}/_payctl"',
     'payctl completion fish > ~/.config/fish/completions/payctl.fish',
-  ).action((shell: Shell) => run(context(), shell));
+  ).action((shell: Shell) => run(context(), shell, tree));
 }
 
 /** Prints the script, made from the whole tree of commands. */
-export async function run({ terminal }: Context, shell: Shell): Promise<void> {
-  const { completionScript } = await import('../completion.ts');
-  await terminal.out.write(await completionScript(shell, terminal.out));
+export async function run({ terminal }: Context, shell: Shell, tree: DescribedTree): Promise<void> {
+  await terminal.out.write(completionScript(shell, await tree()));
 }

@@ -1,29 +1,25 @@
 import type { Command } from 'commander';
-import type { Context, ContextOf } from '../context.ts';
+import type { Context, ContextOf, DescribedTree } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { examples } from '../options.ts';
-import { buildProgram } from '../program.ts';
 
 /** Adds `help`. */
-export function define(command: Command, context: ContextOf): void {
+export function define(command: Command, context: ContextOf, tree: DescribedTree): void {
   command
     .description('Show help for a command or for a topic: environment, exit-codes, output, secrets, bootstrap.')
     .argument('[words...]');
   examples(command, 'payctl help app create', 'payctl help exit-codes').action((words: string[]) =>
-    run(context(), words),
+    run(context(), words, tree),
   );
 }
 
 /** Prints the help of a topic or of a command. */
-export async function run({ terminal }: Context, words: readonly string[]): Promise<void> {
+export async function run({ terminal }: Context, words: readonly string[], tree: DescribedTree): Promise<void> {
   const { TOPICS } = await import('../topics.ts');
   const [first = ''] = words;
   const topic = Object.hasOwn(TOPICS, first) && words.length === 1 ? TOPICS[first] : undefined;
   if (topic !== undefined) return terminal.out.write(topic);
-  const program = await buildProgram(words, terminal.out, () => {
-    throw new UsageError('Help runs nothing.');
-  });
-  await terminal.out.write(find(program, words).helpInformation());
+  await terminal.out.write(find(await tree(words), words).helpInformation());
 }
 
 function find(program: Command, words: readonly string[]): Command {

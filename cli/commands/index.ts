@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
-import type { ContextOf } from '../context.ts';
+import type { ContextOf, DescribedTree } from '../context.ts';
 
-/** What a noun's module offers: its verbs and flags, added to the command that carries its name. */
+/**
+ * What a noun's module offers: its verbs and flags, added to the command that carries its name. `tree` is for those that describe
+ * the others, which they cannot import: the tree imports them.
+ */
 export interface NounModule {
-  define(noun: Command, context: ContextOf): void;
+  define(noun: Command, context: ContextOf, tree: DescribedTree): void;
 }
 
 /** A noun in the order of help; its commands are loaded only when it stands on the command line. */
