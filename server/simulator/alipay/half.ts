@@ -36,8 +36,8 @@ export const alipayHalf: Half = {
   rotate,
   newRefundNumber: newTradeNo,
   mount(router: Router, core: Core) {
-    router.post(GATEWAY, (ctx) => serve(core, ctx));
-    router.get(GATEWAY, (ctx) => servePage(core, ctx));
+    // In an address, too: python-alipay-sdk asks in no other way.
+    for (const verb of ['get', 'post'] as const) router[verb](GATEWAY, (ctx) => serve(core, ctx));
     router.post(CASHIER, (ctx) => {
       ctx.body = cashier(core, rawBodyOf(ctx).toString(), keysOf(core).byAppId);
     });
@@ -66,7 +66,7 @@ async function serve(core: Core, ctx: Context): Promise<void> {
   const body = rawBodyOf(ctx);
   const parts = readParts(ctx.get('content-type'), body);
   const raw = readRequest(ctx.querystring, parts ?? body.toString('latin1'));
-  if (PAGE_METHODS.has(raw.method)) return servePage(core, ctx);
+  if (PAGE_METHODS.has(raw.method)) return servePage(core, ctx, raw);
   const request = await checked(core, ctx, raw);
   if (request === undefined) return;
   const { account, certificateMode, content, charset } = request;
@@ -111,10 +111,9 @@ async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<Alipa
 }
 
 /** A payer's browser at a signed address: on to the page where he decides, or an error in words. */
-function servePage(core: Core, ctx: Context): void {
+function servePage(core: Core, ctx: Context, raw: RawRequest): void {
   try {
-    const body = ctx.method === 'POST' ? rawBodyOf(ctx).toString('latin1') : '';
-    ctx.redirect(core.payUrl(openChecked(core, readRequest(ctx.querystring, body))));
+    ctx.redirect(core.payUrl(openChecked(core, raw)));
   } catch (error) {
     if (!(error instanceof AlipayRefusal)) throw error;
     ctx.status = 400;

@@ -13,7 +13,7 @@ export interface GatewayAnswer {
 /** A bare client of the gateway, with every parameter in the test's hand. */
 export interface Client {
   call(method: string, content: object, overrides?: Record<string, string>): Promise<GatewayAnswer>;
-  send(params: Record<string, string>): Promise<GatewayAnswer>;
+  send(params: Record<string, string>, verb?: 'GET' | 'POST'): Promise<GatewayAnswer>;
   sign(method: string, content: object, overrides?: Record<string, string>): Promise<Record<string, string>>;
   signParams(params: Record<string, string>): Promise<string>;
 }
@@ -36,8 +36,10 @@ export async function clientFor(world: World, account = 'default'): Promise<Clie
     };
     return { sign: await signParams(given), ...given };
   };
-  const send: Client['send'] = async (params) => {
-    const answer = await fetch(`${world.url}/alipay/gateway.do`, { method: 'POST', body: new URLSearchParams(params) });
+  const send: Client['send'] = async (params, verb = 'POST') => {
+    const [gateway, form] = [`${world.url}/alipay/gateway.do`, new URLSearchParams(params)];
+    const asked = verb === 'GET' ? fetch(`${gateway}?${form}`) : fetch(gateway, { method: 'POST', body: form });
+    const answer = await asked;
     const text = await answer.text();
     const match = /^\{"(\w+_response)":(\{.*?\}),?(?:"alipay_cert_sn":"\w+",)?(?:"sign":"([^"]*)")?\}$/s.exec(text);
     if (match === null) return { content: {}, text, signed: 'none' };

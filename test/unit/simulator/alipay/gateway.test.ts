@@ -61,6 +61,25 @@ test('the charset may stand in the address, in the body, or in both; two of them
   t.is(await subCode('?version=1.0', params), 'isv.invalid-parameter');
 });
 
+// python-alipay-sdk opens an address for every call and names no format (fzlee/alipay@fd838d5 alipay/__init__.py, verified_sync_response).
+test('a method is asked for in an address too, and the answer is signed as that of a form', async (t) => {
+  const ask = async (method: string, content: object, overrides?: Record<string, string>) => {
+    const { format: _format, sign: _sign, ...given } = await client.sign(method, content, overrides);
+    return client.send({ ...given, sign: await client.signParams(given) }, 'GET');
+  };
+  const created = await ask('alipay.trade.precreate', order('BY_GET'));
+  t.like(created, { signed: 'genuine', content: { code: '10000', out_trade_no: 'BY_GET' } });
+  await world.post('/sim/pay', { orderNo: 'BY_GET' });
+  const refund = { out_trade_no: 'BY_GET', refund_amount: '2.30', out_request_no: 'BY_GET_R' };
+  t.like(await ask('alipay.trade.refund', refund), { signed: 'genuine', content: { fund_change: 'Y' } });
+  const found = await ask('alipay.trade.query', { out_trade_no: 'BY_GET' });
+  t.like(found, { signed: 'genuine', content: { trade_status: 'TRADE_SUCCESS' } });
+  const strange = await ask('alipay.fund.trans.order.query', {});
+  t.like(JSON.parse(strange.text), { error_response: { sub_code: 'isv.invalid-method' } });
+  const forged = await client.send({ ...(await client.sign('alipay.trade.query', {})), sign: 'AAAA' }, 'GET');
+  t.like(forged, { signed: 'genuine', content: { sub_code: 'isv.invalid-signature' } });
+});
+
 test('the gateway refuses parameters changed after signing', async (t) => {
   const params = await client.sign('alipay.trade.precreate', order('CHANGED'));
   const { content } = await client.send({ ...params, biz_content: params['biz_content']!.replace('12.30', '0.30') });
