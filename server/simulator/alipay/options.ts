@@ -8,6 +8,12 @@ const Channels = z
   .max(128)
   .optional();
 
+/** In yuan; clients write it as text or as a number (smartwalle/alipay, GoodsDetail). */
+const Price = z
+  .union([z.string(), z.number()])
+  .transform(String)
+  .pipe(z.string().regex(/^\d{1,9}(\.\d{1,2})?$/));
+
 /** Members of a create beyond the order itself (references of alipay.trade.precreate, create, pay, page.pay, wap.pay and app.pay). */
 const Options = z
   .object({
@@ -31,7 +37,7 @@ const Options = z
           goods_id: z.string().min(1).max(64),
           goods_name: z.string().min(1).max(256),
           quantity: z.int().min(1),
-          price: z.string().regex(/^\d{1,9}(\.\d{1,2})?$/),
+          price: Price,
         }),
       )
       .min(1)

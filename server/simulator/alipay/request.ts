@@ -155,15 +155,20 @@ function checkSerials(form: RawForm, account: AlipayAccount): boolean {
   return true;
 }
 
+/** What was asked for; a member that is empty was not given: clients write every member of their models (smartwalle/alipay, trade_type.go). */
 function contentOf(json: string): Record<string, unknown> {
   try {
-    const content: unknown = JSON.parse(json);
+    const content: unknown = JSON.parse(json, (_name, value: unknown) => (isEmpty(value) ? undefined : value));
     if (typeof content === 'object' && content !== null && !Array.isArray(content))
       return content as Record<string, unknown>;
   } catch {
     // Answered below, like anything else that is not an object.
   }
   throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'biz_content is not a JSON object.');
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === '' || value === null;
 }
 
 function addressOf(form: RawForm, name: string): string | null {

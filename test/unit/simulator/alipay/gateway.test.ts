@@ -80,6 +80,33 @@ test('a method is asked for in an address too, and the answer is signed as that 
   t.like(forged, { signed: 'genuine', content: { sub_code: 'isv.invalid-signature' } });
 });
 
+// What smartwalle/alipay@6ff099b writes for members that its caller left alone (trade_type.go: no omitempty), and its prices are numbers.
+test('members that are empty do not count as given, wherever they stand', async (t) => {
+  const goods = [{ goods_id: 'g1', alipay_goods_id: '', goods_name: 'coffee', quantity: 1, price: 12.3 }];
+  const empty = { product_code: '', seller_id: '', store_id: '', time_expire: '', enable_pay_channels: '' };
+  const extended = { ...empty, goods_detail: goods, extend_params: { sys_service_provider_id: '' }, body: null };
+  const created = await client.call('alipay.trade.precreate', { ...order('EMPTY'), ...extended });
+  t.like(created.content, { code: '10000' });
+  await world.post('/sim/pay', { orderNo: 'EMPTY' });
+  const names = { out_trade_no: 'EMPTY', trade_no: '' };
+  const found = await client.call('alipay.trade.query', names);
+  t.like(found.content, { code: '10000', trade_status: 'TRADE_SUCCESS' });
+  const refund = { ...names, refund_amount: '12.30', refund_reason: '', out_request_no: '' };
+  t.like((await client.call('alipay.trade.refund', refund)).content, { code: '10000', fund_change: 'Y' });
+  const code = { ...order('EMPTY_CODE'), scene: 'bar_code', auth_code: '286000000000000003', product_code: '' };
+  t.like((await client.call('alipay.trade.pay', code)).content, { code: '10000' });
+  const mini = { ...order('EMPTY_MINI'), product_code: 'JSAPI_PAY', op_app_id: '2021000000000005' };
+  const payer = { buyer_id: '', buyer_open_id: 'a-user' };
+  t.like((await client.call('alipay.trade.create', { ...mini, ...payer })).content, { code: '10000' });
+});
+
+test('what a method demands is not given by an empty member', async (t) => {
+  for (const name of ['out_trade_no', 'subject', 'total_amount']) {
+    const { content } = await client.call('alipay.trade.precreate', { ...order('LACKS'), [name]: '' });
+    t.like(content, { sub_code: 'ACQ.INVALID_PARAMETER', sub_msg: `${name} is invalid.` });
+  }
+});
+
 test('the gateway refuses parameters changed after signing', async (t) => {
   const params = await client.sign('alipay.trade.precreate', order('CHANGED'));
   const { content } = await client.send({ ...params, biz_content: params['biz_content']!.replace('12.30', '0.30') });
