@@ -22,7 +22,7 @@ export function addCheckout(add: AddRoute, core: Core, books: Books): void {
     act(request, fault) {
       const headers = { requestId: request.requestId, notifyUrl: request.header('simulator-notify-url') ?? null };
       const done = createOrder(core, books, request.account, readOrderRequest(request.body), headers);
-      return { ...answerDone(core, done, request, fault), silent: done.silent };
+      return { ...answerDone(core, done, request, fault, minimal), silent: done.silent };
     },
   });
   add('get', '/v2/checkout/orders/:id', {
@@ -35,7 +35,8 @@ export function addCheckout(add: AddRoute, core: Core, books: Books): void {
     orderNo,
     act(request, fault, word) {
       const asked = { id: idOf(request), requestId: request.requestId, fault, word };
-      return answerDone(core, captureOrder(core, books, request.account, asked), request, fault);
+      const done = captureOrder(core, books, request.account, asked);
+      return answerDone(core, done, request, fault, minimalOfCaptured);
     },
   });
   add('get', '/v2/payments/captures/:id', {
@@ -54,7 +55,9 @@ export function addCheckout(add: AddRoute, core: Core, books: Books): void {
     act(request, fault) {
       const trade = tradeOfCapture(core, books, request.account, idOf(request));
       const found = makeRefund(core, trade, readRefundRequest(request.body), request.requestId, fault);
-      return answerRefund(core, found, request, fault);
+      if (fault === 'same-id-concurrent-refusal') throw inProgress();
+      const shown = showRefund(core, found, fault);
+      return json(found.repeated ? 200 : 201, request.whole ? shown : minimal(shown));
     },
   });
   add('get', '/v2/payments/refunds/:id', {
@@ -62,33 +65,27 @@ export function addCheckout(add: AddRoute, core: Core, books: Books): void {
     orderNo,
     act(request, fault) {
       if (fault === 'query-lag') throw notFound();
-      return answerRefund(
-        core,
-        { ...getRefund(books, request.account, idOf(request)), repeated: true },
-        request,
-        fault,
-      );
+      return json(200, showRefund(core, getRefund(books, request.account, idOf(request)), fault));
     },
   });
 }
 
 /** A repeat answers 200 with the earlier result; two at once may have the second one refused, although it happened. */
-function answerDone(core: Core, { trade, repeated }: Done, request: Request, fault: FaultName | undefined): Answer {
-  if (fault === 'same-id-concurrent-refusal') throw inProgress();
-  const order = show(core, trade, fault === 'query-lag' ? undefined : fault);
-  return json(repeated ? 200 : 201, request.whole ? order : minimal(order));
-}
-
-function answerRefund(
+function answerDone(
   core: Core,
-  { trade, refund, repeated }: FoundRefund,
-  request: Request,
+  { trade, repeated }: Done,
+  { whole }: Request,
   fault: FaultName | undefined,
+  shorten: typeof minimal,
 ): Answer {
   if (fault === 'same-id-concurrent-refusal') throw inProgress();
+  const order = show(core, trade, fault === 'query-lag' ? undefined : fault);
+  return json(repeated ? 200 : 201, whole ? order : shorten(order));
+}
+
+function showRefund(core: Core, { trade, refund }: FoundRefund, fault: FaultName | undefined): Record<string, unknown> {
   const wrong = fault === 'wrong-amount' ? { ...refund, minor: refund.minor + 100 } : refund;
-  const shown = presentRefund(trade, wrong, sceneryOf(core, trade));
-  return json(repeated ? 200 : 201, request.whole ? shown : minimal(shown));
+  return presentRefund(trade, wrong, sceneryOf(core, trade));
 }
 
 function show(core: Core, trade: Trade, fault: FaultName | undefined): Record<string, unknown> {
@@ -110,8 +107,22 @@ function before(trade: Trade): Trade {
   return { ...trade, state: 'open' };
 }
 
+/** What PayPal answers to `return=minimal`, the default: id, status and links (Orders v2 and Payments v2, `Prefer`). */
 function minimal({ id, status, links }: Record<string, unknown>): Record<string, unknown> {
   return { id, status, links };
+}
+
+/**
+ * To a capture the minimal answer is more than its page says: the payer, and of each unit the whole capture without the unit's amount
+ * (an answer of the sandbox in paypal/Checkout-Ruby-SDK, issue 24; payment_source as in paypal/PayPal-PHP-Server-SDK, issue 12).
+ */
+function minimalOfCaptured(order: Record<string, unknown>): Record<string, unknown> {
+  const { payment_source, payer } = order;
+  const units = (order['purchase_units'] as Record<string, unknown>[]).map(({ reference_id, payments }) => ({
+    reference_id,
+    payments,
+  }));
+  return { ...minimal(order), payment_source, purchase_units: units, payer };
 }
 
 function inProgress() {

@@ -110,6 +110,30 @@ test("PayPal's own client creates, reads, captures and refunds an order", async 
   t.is((await payments.getCapturedPayment({ captureId: capture!.id! })).result.status, CaptureStatus.PartiallyRefunded);
 });
 
+// PayPal's own sample asks for as little as possible and reads the capture (paypal-examples/docs-examples@8095379,
+// standard-integration/server/node/server.js and client/html/src/app.js).
+test("PayPal's own client learns of the capture from a minimal answer, the default", async (t) => {
+  const { orders, payments } = controllers();
+  for (const prefer of [{ prefer: 'return=minimal' }, {}]) {
+    const orderNo = `SDK_MINIMAL_${Object.keys(prefer).length}`;
+    const amount = { currencyCode: 'USD', value: '100.00' };
+    const body = { intent: CheckoutPaymentIntent.Capture, purchaseUnits: [{ amount, customId: orderNo }] };
+    const { result: order } = await orders.createOrder({ body, ...prefer });
+    t.deepEqual(Object.keys(order).toSorted(), ['id', 'links', 'status']);
+    await shop.world.post('/sim/approve', { orderNo });
+    const { result: captured } = await orders.captureOrder({ id: order.id!, ...prefer });
+    t.is(captured.status, OrderStatus.Completed);
+    const [unit] = captured.purchaseUnits ?? [];
+    t.is(unit?.amount, undefined, 'only what is new');
+    const capture = unit?.payments?.captures?.[0];
+    t.like(capture, { status: 'COMPLETED', amount });
+    const { result: refund } = await payments.refundCapturedPayment({ captureId: capture!.id!, ...prefer });
+    t.is(refund.amount, undefined);
+    const { result: found } = await payments.getRefund({ refundId: refund.id! });
+    t.like(found, { status: 'COMPLETED', amount }, 'a GET knows no Prefer');
+  }
+});
+
 test("PayPal's own client reads the refusals of the simulator as PayPal's", async (t) => {
   const { orders, payments } = controllers();
   t.is(await issue(orders.getOrder({ id: '5O190127TN364715T' })), 'INVALID_RESOURCE_ID');
