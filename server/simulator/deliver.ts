@@ -22,7 +22,7 @@ export const deliver: Deliver = (url, { headers, body }, timeoutMs, stop) => {
     try {
       const sent = send(
         url,
-        { method: 'POST', headers: { ...headers, 'content-length': body.length }, agent: false, signal },
+        { method: 'POST', headers: { ...headers, 'Content-Length': body.length }, agent: false, signal },
         (answer) => {
           const chunks: Buffer[] = [];
           let size = 0;

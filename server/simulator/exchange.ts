@@ -38,7 +38,7 @@ export async function answerExchange(
   if (answer.silent || strike?.name === 'commit-then-timeout') return silence(ctx, strike?.hangUpMs ?? SILENCE_MS);
   if (strike?.name === '500-after-commit') return write(ctx, { status: 500, body: '' });
   if (strike?.name === 'html')
-    return write(ctx, { status: 200, body: GATEWAY_PAGE, headers: { 'content-type': 'text/html' } });
+    return write(ctx, { status: 200, body: GATEWAY_PAGE, headers: { 'Content-Type': 'text/html' } });
   const sealed = await exchange.seal(answer, strike?.name);
   if (sealed.file) return write(ctx, { ...sealed, file: spoiltFile(sealed.file, strike?.name) });
   if (strike?.name === 'half-body') return writeHalf(ctx, sealed);
@@ -94,7 +94,7 @@ async function refuseBefore(
   { name, delayMs, hangUpMs }: Strike,
   clock: Clock,
 ): Promise<void> {
-  if (name === '502') return write(ctx, { status: 502, body: GATEWAY_PAGE, headers: { 'content-type': 'text/html' } });
+  if (name === '502') return write(ctx, { status: 502, body: GATEWAY_PAGE, headers: { 'Content-Type': 'text/html' } });
   if (name === 'redirect')
     return write(ctx, { status: 302, body: '', headers: { location: `${ctx.origin}/elsewhere` } });
   if (name === 'timeout-then-commit') clock.schedule(delayMs, () => exchange.act(undefined), false);
@@ -119,6 +119,6 @@ function silence(ctx: Context, hangUpMs: number): Promise<void> {
 function writeHalf(ctx: Context, { status, body, headers = {}, encode = utf8 }: Answer): void {
   ctx.respond = false;
   const bytes = encode(body);
-  ctx.res.writeHead(status, { ...headers, 'content-length': String(bytes.length) });
+  ctx.res.writeHead(status, { ...headers, 'Content-Length': String(bytes.length) });
   ctx.res.write(bytes.subarray(0, bytes.length >> 1), () => ctx.req.socket.destroy());
 }

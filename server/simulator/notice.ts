@@ -34,7 +34,7 @@ export interface SignedNotice {
   body: Buffer;
 }
 
-/** One delivery, for tests that replay or mutate it. `bodyBase64` is the exact bytes, `body` their text. */
+/** One delivery, for tests that replay or mutate it: headers by their names in small letters; `bodyBase64` is the exact bytes, `body` their text. */
 export interface Delivery {
   noticeId: string;
   payWay: PayWay;

@@ -129,7 +129,7 @@ function describe(notice: NoticeRecord, { headers, body }: SignedNotice, dropped
     orderNo,
     event,
     url,
-    headers,
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
     ...text,
     at: at.toISOString(),
     attempt,

@@ -86,12 +86,12 @@ export async function serveBill(core: Core, ctx: Context): Promise<void> {
 
 function download(file: BillFile, ctx: Context): Answer {
   const name = ctx.URL.searchParams.get('downloadFileName')?.replaceAll(/[^\w.]/g, '') ?? 'bill.csv.zip';
-  const headers = { 'content-type': 'application/zip', 'content-disposition': `attachment; filename="${name}"` };
+  const headers = { 'Content-Type': 'application/zip', 'Content-Disposition': `attachment; filename="${name}"` };
   return { status: 200, body: '', headers, file: () => file.write() };
 }
 
 function gone(status: number): Answer {
-  return { status, body: '链接已失效\n', headers: { 'content-type': 'text/plain; charset=utf-8' } };
+  return { status, body: '链接已失效\n', headers: { 'Content-Type': 'text/plain; charset=utf-8' } };
 }
 
 /** A zip with names in GBK, which it does not say. */

@@ -70,8 +70,8 @@ export async function signNotice(
   const body = pairs.map(([name, value]) => `${name}=${formEncode(encode(value, charset))}`).join('&');
   return {
     headers: {
-      'content-type': `application/x-www-form-urlencoded; text/html; charset=${charset}`,
-      'user-agent': 'Mozilla/4.0',
+      'Content-Type': `application/x-www-form-urlencoded; text/html; charset=${charset}`,
+      'User-Agent': 'Mozilla/4.0',
     },
     body: Buffer.from(body, 'latin1'),
   };

@@ -89,6 +89,6 @@ function forge(text: string): string {
 }
 
 function json(body: string, charset: Charset): Answer {
-  const headers = { 'content-type': `application/json;charset=${charset}` };
+  const headers = { 'Content-Type': `application/json;charset=${charset}` };
   return { status: 200, body, headers, encode: (text) => encode(text, charset) };
 }

@@ -85,14 +85,14 @@ function signNotice(core: Core, notice: NoticeRecord, fault: FaultName | undefin
   const time = new Date(notice.createdAt - skew).toISOString();
   const { webhookId } = notice.facts as EventFacts;
   const key = fault === 'wrong-key' ? core.strangerKey : createPrivateKey(account.secrets['privateKey'] ?? '');
-  const { 'paypal-transmission-sig': signature = '', ...headers } = signedHeaders(
+  const { 'PAYPAL-TRANSMISSION-SIG': signature = '', ...headers } = signedHeaders(
     body,
     { id: notice.id, time, webhookId, certUrl },
     key,
   );
   if (fault === 'no-signature') return { headers, body };
   const sent = fault === 'signtest' ? Buffer.from('SIGNTEST').toString('base64') : signature;
-  return { headers: { ...headers, 'paypal-transmission-sig': sent }, body };
+  return { headers: { ...headers, 'PAYPAL-TRANSMISSION-SIG': sent }, body };
 }
 
 function bodyOf({ facts }: NoticeRecord, fault: FaultName | undefined): Buffer {

@@ -15,7 +15,7 @@ export function addNotifications(router: Router, add: AddRoute, core: Core): voi
     const answer =
       pem === undefined
         ? { status: 404, body: '' }
-        : { status: 200, body: pem, headers: { 'content-type': 'application/x-x509-ca-cert' } };
+        : { status: 200, body: pem, headers: { 'Content-Type': 'application/x-x509-ca-cert' } };
     await core.answer(ctx, {
       payWay: 'paypal',
       account: '',

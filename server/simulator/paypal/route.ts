@@ -30,5 +30,5 @@ export type AddRoute = (method: 'get' | 'post' | 'patch' | 'delete', path: strin
 
 /** A JSON answer. */
 export function json(status: number, body: unknown): Answer {
-  return { status, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+  return { status, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
 }

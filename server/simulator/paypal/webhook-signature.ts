@@ -18,14 +18,14 @@ export function signedHeaders(
 ): Record<string, string> {
   const signature = sign('RSA-SHA256', Buffer.from(webhookText(id, time, webhookId, body)), key);
   return {
-    'content-type': 'application/json',
-    'user-agent': 'PayPal/AUHR-1.0 (simulator)',
-    'paypal-auth-algo': 'SHA256withRSA',
-    'paypal-auth-version': 'v2',
-    'paypal-cert-url': certUrl,
-    'paypal-transmission-id': id,
-    'paypal-transmission-sig': signature.toString('base64'),
-    'paypal-transmission-time': time,
+    'Content-Type': 'application/json',
+    'User-Agent': 'PayPal/AUHR-1.0 (simulator)',
+    'PAYPAL-AUTH-ALGO': 'SHA256withRSA',
+    'PAYPAL-AUTH-VERSION': 'v2',
+    'PAYPAL-CERT-URL': certUrl,
+    'PAYPAL-TRANSMISSION-ID': id,
+    'PAYPAL-TRANSMISSION-SIG': signature.toString('base64'),
+    'PAYPAL-TRANSMISSION-TIME': time,
   };
 }
 

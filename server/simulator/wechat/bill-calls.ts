@@ -113,7 +113,7 @@ function planFile({ core, account, query }: Asked): Planned {
       if (file?.payWay !== 'wechat' || file.expiresAt < core.clock.now())
         return refuse(400, 'INVALID_REQUEST', '请求的账单文件已失效');
       if (file.account !== account.name) return refuse(403, 'NO_AUTH', '权限异常');
-      return { status: 200, body: '', headers: { 'content-type': 'text/plain' }, file: () => file.write() };
+      return { status: 200, body: '', headers: { 'Content-Type': 'text/plain' }, file: () => file.write() };
     },
   };
 }

@@ -28,4 +28,4 @@ export function badParameter(field: string, message: string): Answer {
   return refuse(400, 'PARAM_ERROR', `参数错误: ${message}`, { field, issue: message, location: 'body' });
 }
 
-const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
+const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' };

@@ -22,7 +22,7 @@ export async function sealAnswer(
 ): Promise<Answer> {
   const body = fault === 'duplicate-key' ? duplicateFirstKey(answer.body) : answer.body;
   const headers = await signHeaders(core, signingKeyOf(merchant, askedSerial), body, fault);
-  const type: Record<string, string> = body === '' ? {} : { 'content-type': 'application/json; charset=utf-8' };
+  const type: Record<string, string> = body === '' ? {} : { 'Content-Type': 'application/json; charset=utf-8' };
   return { ...answer, body, headers: { ...answer.headers, ...type, ...headers } };
 }
 
@@ -37,7 +37,7 @@ export async function sealNotice(
   const body = fault === 'duplicate-key' ? duplicateFirstKey(plain) : plain;
   const headers = await signHeaders(core, noticeKeyOf(merchant, notice), body, fault);
   return {
-    headers: { 'content-type': 'application/json', 'user-agent': 'Mozilla/4.0', ...headers },
+    headers: { 'Content-Type': 'application/json', 'User-Agent': 'Mozilla/4.0', ...headers },
     body: Buffer.from(body),
   };
 }
@@ -112,11 +112,11 @@ async function signHeaders(
   const nonce = randomBytes(16).toString('hex');
   const signature = await signRsa(answerText(timestamp, nonce, Buffer.from(body)), keyFor(core, key, fault));
   return {
-    'wechatpay-timestamp': timestamp,
-    'wechatpay-nonce': nonce,
-    'wechatpay-signature': fault === 'signtest' ? SIGNTEST + signature : signature,
-    'wechatpay-signature-type': 'WECHATPAY2-SHA256-RSA2048',
-    'wechatpay-serial': fault === 'unknown-serial' ? randomBytes(20).toString('hex').toUpperCase() : key.serial,
+    'Wechatpay-Timestamp': timestamp,
+    'Wechatpay-Nonce': nonce,
+    'Wechatpay-Signature': fault === 'signtest' ? SIGNTEST + signature : signature,
+    'Wechatpay-Signature-Type': 'WECHATPAY2-SHA256-RSA2048',
+    'Wechatpay-Serial': fault === 'unknown-serial' ? randomBytes(20).toString('hex').toUpperCase() : key.serial,
   };
 }
 

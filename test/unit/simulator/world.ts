@@ -13,7 +13,8 @@ import { giveKeys } from '../../support/simulator.ts';
 /** A merchant's notify address: what it received, and what it answers. */
 export interface Receiver {
   url: string;
-  received: { headers: Record<string, unknown>; body: Buffer }[];
+  /** `names` are the headers' names as they were written. */
+  received: { headers: Record<string, unknown>; names: string[]; body: Buffer }[];
   answer: { status: number; body: string };
   close(): void;
 }
@@ -25,7 +26,8 @@ export async function startReceiver(body = 'success'): Promise<Receiver> {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      receiver.received.push({ headers: request.headers, body: Buffer.concat(chunks) });
+      const names = request.rawHeaders.filter((_, at) => at % 2 === 0);
+      receiver.received.push({ headers: request.headers, names, body: Buffer.concat(chunks) });
       response.writeHead(receiver.answer.status).end(receiver.answer.body);
     });
   });

@@ -58,6 +58,16 @@ test.serial('a delivery verifies by the published algorithm, and our adapter rea
   t.false('outcome' in notice);
 });
 
+// In capitals: developer.paypal.com, "Verify webhook signature".
+test.serial('the headers of a delivery are written as PayPal writes them', async (t) => {
+  const own = await startReceiver();
+  t.teardown(() => own.close());
+  await approved('HOOK00CASE', shop, own);
+  const { names } = own.received[0]!;
+  for (const name of ['AUTH-ALGO', 'CERT-URL', 'TRANSMISSION-ID', 'TRANSMISSION-SIG', 'TRANSMISSION-TIME'])
+    t.true(names.includes(`PAYPAL-${name}`), `${name}: ${names}`);
+});
+
 test.serial('the channel’s own verify call agrees, and refuses what is changed', async (t) => {
   const delivery = await approved('HOOK000002');
   const { headers } = delivery;

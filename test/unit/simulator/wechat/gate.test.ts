@@ -22,6 +22,16 @@ test.serial('a well-signed request is let in, and its answer is signed', async (
   t.true(isSigned(answer));
 });
 
+// wechatpay-java looks for headers in a map by exactly these names (wechatpay-apiv3/wechatpay-java@1dab7be core/http/Constant.java).
+const SIGNED = ['Wechatpay-Serial', 'Wechatpay-Signature', 'Wechatpay-Timestamp', 'Wechatpay-Nonce'];
+
+test.serial('the headers of an answer are written as WeChat Pay writes them', async (t) => {
+  const { names } = await create({});
+  for (const name of [...SIGNED, 'Request-ID', 'Content-Type']) t.true(names.includes(name), `${name}: ${names}`);
+  const refused = await create({ signature: 'AAAA' });
+  for (const name of ['Request-ID', 'Content-Type']) t.true(refused.names.includes(name), refused.names.join());
+});
+
 const longAgo = Math.floor(Date.now() / 1000) - 600;
 for (const [what, how, message] of [
   ['no Authorization', { without: ['authorization'] }, /格式/],

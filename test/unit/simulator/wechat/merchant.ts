@@ -33,6 +33,8 @@ export function channelOf(world: World, { fields, pems }: HalfConfig, timeoutMs 
 export interface Raw {
   status: number;
   headers: Record<string, string | string[] | undefined>;
+  /** The headers' names as they were written. */
+  names: string[];
   body: string;
   /** The body's `code`, empty without one. */
   code: string;
@@ -103,7 +105,8 @@ function send(url: URL, method: string, headers: Record<string, string>, text: s
       answer.on('data', (chunk: Buffer) => chunks.push(chunk));
       answer.on('end', () => {
         const body = Buffer.concat(chunks).toString();
-        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body, code: codeIn(body) });
+        const names = answer.rawHeaders.filter((_, at) => at % 2 === 0);
+        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, names, body, code: codeIn(body) });
       });
     });
     sent.on('error', reject);

@@ -29,6 +29,16 @@ async function refusedOnce(orderNo: string): Promise<void> {
   await until(async () => (await world.deliveries(orderNo))[0]?.status === 500);
 }
 
+test.serial('the headers of a notice are written as WeChat Pay writes them', async (t) => {
+  const receiver = await startReceiver('{"code":"SUCCESS"}');
+  t.teardown(() => receiver.close());
+  await pay(receiver.url);
+  await until(() => receiver.received.length === 1);
+  const { names } = receiver.received[0]!;
+  const signed = ['Wechatpay-Serial', 'Wechatpay-Signature', 'Wechatpay-Timestamp', 'Wechatpay-Nonce'];
+  for (const name of [...signed, 'Content-Type']) t.true(names.includes(name), `${name}: ${names}`);
+});
+
 test.serial(
   'a notice that nobody acknowledges comes sixteen times, on the schedule, with the same facts',
   async (t) => {
