@@ -71,7 +71,11 @@ export interface Overrides {
 
 /** Runs the simulator until it is told to stop. */
 export type RunSimulator = (
-  options: { dir: string; listen: { host: string; port: number } },
+  options: {
+    dir: string;
+    listen: { host: string; port: number };
+    roots: Partial<Record<'alipay' | 'wechat' | 'paypal', { host: string; port: number }>>;
+  },
   tellReady: (url: string) => void,
 ) => Promise<void>;
 

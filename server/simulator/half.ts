@@ -53,6 +53,8 @@ export interface HalfConfig {
 /** One channel inside the simulator. See `halves.ts` for how to plug one in. */
 export interface Half {
   readonly payWay: PayWay;
+  /** Names of the channel's own hosts, in small letters: under these it is at the root. */
+  readonly hosts: readonly string[];
   /** Seconds between a delivery that was not acknowledged and the next one. */
   readonly noticeSchedule: readonly number[];
   /** Adds the routes of the channel, below `/<payWay>`, or at the paths of another host that its clients cannot be led away from. */

@@ -2,7 +2,7 @@
  * The channels that the simulator is. To plug one in:
  *
  * 1. write `server/simulator/<payWay>/half.ts` that exports a `Half` (see half.ts) and add it to HALVES below;
- * 2. `mount` registers the channel's routes below `/<payWay>` (the adapter's base address is `<simulator>/<payWay>`); the raw
+ * 2. `hosts` are the names under which the channel is at the root (roots.ts); `mount` registers the channel's routes below `/<payWay>` (the adapter's base address is `<simulator>/<payWay>`); the raw
  *    body of a request is `rawBodyOf(ctx)` from body.ts;
  * 3. a route checks the request as strictly as the channel does and answers bad ones with `write(ctx, …)`; a good one becomes
  *    `core.answer(ctx, { payWay, account, call, orderNo, act, seal })`: `act` changes trades through `core.trades` (each change

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import Koa, { type Context, type Next } from 'koa';
 import { makeFolder } from '../folder-lock.ts';
 import { readBody } from './body.ts';
@@ -10,12 +10,22 @@ import { HALVES } from './halves.ts';
 import Router from '@koa/router';
 import { payerRoutes } from './pages.ts';
 import { SimulatorRefusal } from './refusal.ts';
+import { leadToChannel, listenFor } from './roots.ts';
+import type { PayWay } from '../payments/channel.ts';
+
+/** Where something listens; port 0 = a free one. */
+export interface Address {
+  host: string;
+  port: number;
+}
 
 /** How a simulator is started. */
 export interface SimulatorOptions {
   /** Folder of its keys, accounts and ledger; made when it is missing. One process at a time. */
   dir: string;
-  listen: { host: string; port: number };
+  listen: Address;
+  /** Addresses at which one channel alone is, at the root. */
+  roots?: Partial<Record<PayWay, Address>>;
   log?: Core['log'];
   /** The delays of channels (notices, late payments) times this; 1 = as long as the channels take. */
   timeFactor?: number;
@@ -28,31 +38,42 @@ export interface SimulatorOptions {
 /** A running simulator. */
 export interface RunningSimulator {
   url: string;
+  /** Where the channels with an address of their own are. */
+  roots: Partial<Record<PayWay, string>>;
   close(): Promise<void>;
 }
 
 /** Starts the simulator and resolves when it listens. Rejects when the address is taken or the folder cannot be used. */
 export async function startSimulator(options: SimulatorOptions): Promise<RunningSimulator> {
-  const { dir, listen, log = () => undefined, timeFactor = 1, clockOffset, halves = HALVES } = options;
+  const { dir, listen, roots = {}, log = () => undefined, timeFactor = 1, clockOffset, halves = HALVES } = options;
   makeFolder(dir, 'Simulator.Dir');
   const core = await openCore({ dir, halves, timeFactor, clockOffset, log });
-  const server = createServer(createApp(core).callback());
-  // As long as channels keep them: whoever asks now and then shall not meet a connection that is just being closed.
-  server.keepAliveTimeout = 65_000;
-  try {
-    core.url = await listenOn(server, listen);
-  } catch (error) {
+  const app = createApp(core).callback();
+  const servers: Server[] = [];
+  const open = (address: Address, listener: RequestListener) => {
+    const server = createServer(listener);
+    // As long as channels keep them: a client that asks now and then shall not meet a connection that is just being closed.
+    server.keepAliveTimeout = 65_000;
+    servers.push(server);
+    return listenOn(server, address);
+  };
+  const close = async () => {
+    await Promise.all(servers.map(closeServer));
     core.close();
+  };
+  const own: RunningSimulator['roots'] = {};
+  try {
+    core.url = await open(listen, app);
+    for (const { payWay } of halves) {
+      const address = roots[payWay];
+      if (address) own[payWay] = await open(address, listenFor(payWay, app));
+    }
+  } catch (error) {
+    await close();
     throw error;
   }
   resume(core);
-  return {
-    url: core.url,
-    close: async () => {
-      await closeServer(server);
-      core.close();
-    },
-  };
+  return { url: core.url, roots: own, close };
 }
 
 /** The simulator's app: its channels, the payer's pages, the control API and the page that controls it. */
@@ -61,6 +82,7 @@ export function createApp(core: Core): Koa {
   // A client that gives up in the middle of a silence is what the silence is for.
   app.on('error', (error: Error & { status?: number }) => core.log('request failed', { error: String(error) }));
   app.use(refuseReadably);
+  app.use(leadToChannel(core.halves));
   app.use(readBody);
   const channels = new Router();
   for (const half of core.halves) half.mount(channels, core);
@@ -80,7 +102,7 @@ export async function refuseReadably(ctx: Context, next: Next): Promise<void> {
   }
 }
 
-function listenOn(server: Server, { host, port }: SimulatorOptions['listen']): Promise<string> {
+function listenOn(server: Server, { host, port }: Address): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {

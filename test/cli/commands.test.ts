@@ -366,3 +366,18 @@ test('a simulator of its own tells a person where it is, and a program one JSON 
   const { stdout } = await place.payctl(start, { runSimulator, terminal: 80 });
   t.is(stdout, '  Simulator  http://127.0.0.1:8091\n  Stop       Ctrl-C\n');
 });
+
+test('a simulator of its own serves the channels that are named at addresses of their own', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const asked: unknown[] = [];
+  const runSimulator: Overrides['runSimulator'] = async ({ roots }) => void asked.push(roots);
+  const roots = ['--root', 'wechat=127.0.0.1:8082', '--root', 'paypal=[::1]:8083'];
+  t.is((await place.payctl(['simulator', 'start', ...roots], { runSimulator })).code, 0);
+  t.deepEqual(asked, [{ wechat: { host: '127.0.0.1', port: 8082 }, paypal: { host: '::1', port: 8083 } }]);
+  for (const wrong of ['wechat', 'wechat=8082', 'stripe=127.0.0.1:8082']) {
+    const refused = await place.payctl(['simulator', 'start', '--root', wrong], { runSimulator });
+    t.is(refused.code, 2, wrong);
+  }
+  t.is(asked.length, 1);
+});

@@ -5,10 +5,19 @@ import { InvalidArgumentError } from 'commander';
 import { translate } from '../../offline.ts';
 import { examples } from '../../options.ts';
 
+interface Address {
+  host: string;
+  port: number;
+}
+
+const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;
+type Roots = Partial<Record<(typeof CHANNELS)[number], Address>>;
+
 /** The flags of `simulator start`. */
 export interface StartFlags {
-  listen?: { host: string; port: number };
+  listen?: Address;
   dir?: string;
+  root?: Roots;
 }
 
 /** Adds `simulator start`. */
@@ -18,15 +27,27 @@ export function define(noun: Command, context: ContextOf): void {
     .description('Run the simulator of the three channels as a separate process, until Ctrl-C.');
   command
     .option('--listen <host:port>', 'address to listen on', address, { host: '127.0.0.1', port: 8081 })
-    .option('--dir <folder>', 'directory for its keys and ledger', 'data/simulator');
+    .option('--dir <folder>', 'directory for its keys and ledger', 'data/simulator')
+    .option(
+      '--root <channel=host:port>',
+      'serve one channel at the root of another address, too, for clients that sign paths from /; can be repeated',
+      addRoot,
+    );
   examples(
     command,
     'payctl simulator start',
     'payctl simulator start --listen 127.0.0.1:9081 --dir /tmp/simulator',
+    'payctl simulator start --root wechat=127.0.0.1:8082',
   ).action((flags: StartFlags) => run(context(), flags));
 }
 
-function address(text: string): { host: string; port: number } {
+function addRoot(text: string, before: Roots = {}): Roots {
+  const channel = CHANNELS.find((one) => text.startsWith(`${one}=`));
+  if (!channel) throw new InvalidArgumentError('Expected channel=host:port, e.g. wechat=127.0.0.1:8082.');
+  return { ...before, [channel]: address(text.slice(channel.length + 1)) };
+}
+
+function address(text: string): Address {
   const match = /^(.+):(\d{1,5})$/.exec(text);
   if (!match?.[1] || Number(match[2]) > 65_535)
     throw new InvalidArgumentError('Expected host:port, e.g. 127.0.0.1:8081.');
@@ -36,10 +57,10 @@ function address(text: string): { host: string; port: number } {
 /** Starts the simulator; comes back when it has stopped. */
 export async function run({ terminal, runSimulator }: Context, flags: StartFlags): Promise<void> {
   const start = runSimulator ?? (await import('../../../server/simulator/main.ts')).runSimulator;
-  const { listen = { host: '127.0.0.1', port: 8081 }, dir = 'data/simulator' } = flags;
+  const { listen = { host: '127.0.0.1', port: 8081 }, dir = 'data/simulator', root: roots = {} } = flags;
   try {
     await start(
-      { dir: resolve(terminal.cwd, dir), listen },
+      { dir: resolve(terminal.cwd, dir), listen, roots },
       (url) => void terminal.out.write(announce(url, terminal.out.isTerminal)),
     );
   } catch (error) {

@@ -30,6 +30,7 @@ const keyrings = new WeakMap<Core, ReturnType<typeof createKeyring>>();
 /** Alipay's open API v2 as its gateway behaves. */
 export const alipayHalf: Half = {
   payWay: 'alipay',
+  hosts: ['openapi.alipay.com', 'openapi-sandbox.dl.alipaydev.com', 'openapi.alipaydev.com'],
   noticeSchedule: SCHEDULE,
   newSecrets,
   configFor,

@@ -40,6 +40,7 @@ const SCHEDULE = [
 /** PayPal (Orders v2) inside the simulator. */
 export const paypalHalf: Half = {
   payWay: 'paypal',
+  hosts: ['api-m.paypal.com', 'api-m.sandbox.paypal.com', 'api.paypal.com', 'api.sandbox.paypal.com'],
   noticeSchedule: SCHEDULE,
   mount: mountPaypal,
   newSecrets: (core, _name, options) => newSecrets(core, options),

@@ -51,7 +51,8 @@ function checkSignature(
 ): Caller | Answer {
   const key = merchantKeyOf(caller.merchant, serial);
   if (!key) return signError('商户证书序列号(serial_no)有误，请使用签名私钥匹配的证书序列号');
-  const text = requestText({ method: ctx.method, target: ctx.req.url ?? '', timestamp, nonce, body: signedBody(ctx) });
+  const target = ctx.originalUrl;
+  const text = requestText({ method: ctx.method, target, timestamp, nonce, body: signedBody(ctx) });
   return verifyRsa(text, signature, key) ? caller : signError('错误的签名，验签失败');
 }
 

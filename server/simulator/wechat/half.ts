@@ -42,6 +42,7 @@ const PARTNER = /^\/v3\/pay\/partner\//;
 /** WeChat Pay, API v3, direct merchants and partners, below `/wechat`. */
 export const wechatHalf: Half = {
   payWay: 'wechat',
+  hosts: ['api.mch.weixin.qq.com', 'api2.mch.weixin.qq.com', 'api.wechatpay.cn', 'payapp.weixin.qq.com'],
   noticeSchedule: SCHEDULE,
   mount(router, core) {
     router.get(H5_PATH, (ctx) => openH5(ctx, core));

@@ -49,6 +49,8 @@ export interface How {
   authorization?: string;
   headers?: Record<string, string>;
   without?: readonly string[];
+  /** Another base address than that of the channel in the simulator. */
+  root?: string;
 }
 
 /** Signs and sends a request with nothing but node:crypto and node:http, so that no header is added behind our back. */
@@ -60,7 +62,7 @@ export async function call(
   body?: object,
   how: How = {},
 ): Promise<Raw> {
-  const url = new URL(`${world.url}/wechat${path}`);
+  const url = new URL(`${how.root ?? `${world.url}/wechat`}${path}`);
   const text = body === undefined ? '' : JSON.stringify(body);
   const timestamp = how.timestamp ?? Math.floor(Date.now() / 1000);
   const nonce = randomBytes(8).toString('hex');
