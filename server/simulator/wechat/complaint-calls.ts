@@ -13,6 +13,27 @@ import { beijingTime, detailsOf } from './present.ts';
 import { badParameter, empty, refuse, tell } from './refusals.ts';
 import { readBody } from './schemas.ts';
 
+/** What was done about a complaint; the action is the word of its notice. */
+interface Step {
+  id: string;
+  at: number;
+  action: Action;
+  text: string;
+}
+
+/** Actor and type of each step in the history ("查询投诉单协商历史"; MERCHANT_REFUSE_RERUND is spelt so there), by the action of the notice. */
+const STEPS = {
+  CREATE_COMPLAINT: ['投诉人', 'USER_CREATE_COMPLAINT'],
+  CONTINUE_COMPLAINT: ['投诉人', 'USER_CONTINUE_COMPLAINT'],
+  USER_RESPONSE: ['投诉人', 'USER_RESPONSE'],
+  MERCHANT_RESPONSE: ['商户', 'MERCHANT_RESPONSE'],
+  MERCHANT_CONFIRM_COMPLETE: ['商户', 'MERCHANT_CONFIRM_COMPLETE'],
+  MERCHANT_APPROVE_REFUND: ['商户', 'MERCHANT_APPROVE_REFUND'],
+  MERCHANT_REJECT_REFUND: ['商户', 'MERCHANT_REFUSE_RERUND'],
+  REFUND_SUCCESS: ['系统', 'COMPLAINT_REFUND_RECEIVED_SYSTEM_MESSAGE'],
+} as const;
+type Action = keyof typeof STEPS;
+
 /** A complaint inside the details of its trade. */
 interface Complaint {
   id: string;
@@ -21,7 +42,9 @@ interface Complaint {
   state: 'PENDING' | 'PROCESSING' | 'PROCESSED';
   /** The payer wrote something that nobody answered. */
   waits: boolean;
-  answers: string[];
+  history?: Step[];
+  /** The merchant agreed to give the money back: once it is there, the complaint is over. */
+  isApproved?: boolean;
   /** How often the payer complained, the first time included. */
   times?: number;
   /** Images that went with the answers. */
@@ -29,6 +52,8 @@ interface Complaint {
   createdAt: number;
 }
 
+/** What every payer writes. */
+const WORDS = '没有收到';
 const MOST_DAYS = 30;
 const DAY_MS = 86_400_000;
 const Day = z.iso.date();
@@ -48,6 +73,18 @@ const ResponseBody = z.object({
 });
 
 const CompleteBody = ResponseBody.pick({ complainted_mchid: true });
+/** "更新退款审批结果": what comes with only one of the actions is not refused with the other. */
+const RefundBody = z.object({
+  action: z.enum(['APPROVE', 'REJECT']),
+  launch_refund_day: z.int().min(0).optional(),
+  reject_reason: z.string().min(1).max(200).optional(),
+  reject_media_list: z.array(z.string().min(1)).max(4).default([]),
+  remark: z.string().min(1).max(200).optional(),
+});
+const HistoryQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(300).default(100),
+  offset: z.coerce.number().int().min(0).default(0),
+});
 
 /** Complaints, version 2: paths, members, words and limits as in the vendor's documents of 消费者投诉 2.0. */
 export const COMPLAINT_CALLS: readonly CallRoute[] = [
@@ -64,6 +101,18 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
     path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/complete$/,
     call: 'dispute-deed',
     plan: (asked) => planDeed(asked, CompleteBody, (found) => complete(asked, found)),
+  },
+  {
+    method: 'POST',
+    path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/update-refund-progress$/,
+    call: 'dispute-deed',
+    plan: (asked) => planDeed(asked, RefundBody, (found, body) => decideRefund(asked, found, body)),
+  },
+  {
+    method: 'GET',
+    path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/negotiation-historys$/,
+    call: 'dispute',
+    plan: planHistory,
   },
 ];
 
@@ -89,10 +138,16 @@ function open(core: Core, trade: Trade, deed: DisputeDeed): Complaint {
   const { reason = 'REFUND' } = deed;
   const id = core.trades.newNumber(() => `2002${randomDigits(23)}`);
   const minor = disputedMinor(trade, deed);
-  const rest = { waits: false, answers: [], createdAt: core.clock.now() };
+  const rest = { waits: false, createdAt: core.clock.now() };
   const complaint: Complaint = { id, minor, reason, state: 'PENDING', ...rest };
   trade.details['complaints'] = [...complaintsOf(trade), complaint];
   return tellMerchant(core, trade, complaint, 'COMPLAINT.CREATE', 'CREATE_COMPLAINT');
+}
+
+/** The money of a complaint is back, and the merchant had agreed to it. */
+export function endApproved(core: Core, trade: Trade): void {
+  for (const complaint of complaintsOf(trade).filter(({ isApproved, state }) => isApproved && state !== 'PROCESSED'))
+    move(core, trade, complaint, { state: 'PROCESSED', waits: false }, 'REFUND_SUCCESS');
 }
 
 function goOn(core: Core, trade: Trade, complaint: Complaint): Complaint {
@@ -100,12 +155,28 @@ function goOn(core: Core, trade: Trade, complaint: Complaint): Complaint {
   return move(core, trade, complaint, { state: 'PENDING', waits: true, times }, 'CONTINUE_COMPLAINT');
 }
 
-function move(core: Core, trade: Trade, complaint: Complaint, change: Partial<Complaint>, action: string): Complaint {
+function move(
+  core: Core,
+  trade: Trade,
+  complaint: Complaint,
+  change: Partial<Complaint>,
+  action: Action,
+  text?: string,
+): Complaint {
   Object.assign(complaint, change);
-  return tellMerchant(core, trade, complaint, 'COMPLAINT.STATE_CHANGE', action);
+  return tellMerchant(core, trade, complaint, 'COMPLAINT.STATE_CHANGE', action, text);
 }
 
-function tellMerchant(core: Core, trade: Trade, complaint: Complaint, event: string, action: string): Complaint {
+function tellMerchant(
+  core: Core,
+  trade: Trade,
+  complaint: Complaint,
+  event: string,
+  action: Action,
+  text = action.startsWith('MERCHANT') || action === 'REFUND_SUCCESS' ? '' : WORDS,
+): Complaint {
+  const id = core.trades.newNumber(() => `3002${randomDigits(23)}`);
+  complaint.history = [...(complaint.history ?? []), { id, at: core.clock.now(), action, text }];
   core.trades.record(trade, 'updated', { number: complaint.id });
   const facts = { complaint_id: complaint.id, action_type: action };
   const account = core.accounts.get('wechat', trade.account);
@@ -153,7 +224,22 @@ function planRead(asked: Asked): Planned {
   return { orderNo, act: (fault) => (fault === 'query-lag' ? unknownHere() : tell(present(asked, found))) };
 }
 
-function planDeed<Body extends z.infer<typeof CompleteBody>>(
+function planHistory(asked: Asked): Planned {
+  const read = HistoryQuery.safeParse(Object.fromEntries(asked.query));
+  if (!read.success) return settled(badParameter('/query', read.error.issues[0]?.message ?? ''));
+  const found = allOf(asked).find(({ complaint }) => complaint.id === asked.parts[0]);
+  if (!found) return settled(unknownHere());
+  const { limit, offset } = read.data;
+  const { history = [] } = found.complaint;
+  const data = history.slice(offset, offset + limit).map(({ id, at, action, text }) => {
+    const [operator, type] = STEPS[action];
+    return { log_id: id, operator, operate_time: beijingTime(at), operate_type: type, operate_details: text };
+  });
+  const page = { data, limit, offset, ...(offset === 0 ? { total_count: history.length } : {}) };
+  return { orderNo: found.trade.orderNo, act: (fault) => (fault === 'query-lag' ? unknownHere() : tell(page)) };
+}
+
+function planDeed<Body extends object>(
   asked: Asked,
   schema: z.ZodType<Body>,
   act: (found: Found, body: Body) => Answer,
@@ -161,18 +247,39 @@ function planDeed<Body extends z.infer<typeof CompleteBody>>(
   const read = readBody(schema, asked.rawBody);
   if (!read.ok) return settled(badParameter(read.field, read.issue));
   const found = allOf(asked).find(({ complaint }) => complaint.id === asked.parts[0]);
-  if (!found || read.body.complainted_mchid !== complainedOf(found.trade)) return settled(unknownHere());
+  const about = 'complainted_mchid' in read.body ? read.body.complainted_mchid : undefined;
+  if (!found || (about ?? complainedOf(found.trade)) !== complainedOf(found.trade)) return settled(unknownHere());
   return { orderNo: found.trade.orderNo, act: () => (isOver(found) ? over() : act(found, read.body)) };
 }
 
 function answer(asked: Asked, { trade, complaint }: Found, body: z.infer<typeof ResponseBody>): Answer {
-  const { core } = asked;
-  const unknown = body.response_images.findIndex((id) => !hasImage(asked, id));
-  if (unknown >= 0) return badParameter(`/response_images/${unknown}`, 'no such image');
-  complaint.answers.push(body.response_content);
-  complaint.images = [...(complaint.images ?? []), ...body.response_images];
-  move(core, trade, complaint, { state: 'PROCESSING', waits: false }, 'MERCHANT_RESPONSE');
+  const refused = refuseImages(asked, 'response_images', body.response_images);
+  if (refused) return refused;
+  const images = [...(complaint.images ?? []), ...body.response_images];
+  const change = { state: 'PROCESSING' as const, waits: false, images };
+  move(asked.core, trade, complaint, change, 'MERCHANT_RESPONSE', body.response_content);
   return empty(204);
+}
+
+/** Only a complaint that asks for money is answered so; the code of that refusal is inferred. */
+function decideRefund(asked: Asked, { trade, complaint }: Found, body: z.infer<typeof RefundBody>): Answer {
+  if (complaint.reason !== 'REFUND') return refuse(400, 'INVALID_REQUEST', '投诉单非申请退款类型');
+  const refused = refuseImages(asked, 'reject_media_list', body.reject_media_list);
+  if (refused) return refused;
+  const { core } = asked;
+  if (body.action === 'REJECT') {
+    const change = { state: 'PROCESSED', waits: false } as const;
+    move(core, trade, complaint, change, 'MERCHANT_REJECT_REFUND', body.reject_reason ?? '');
+  } else {
+    const change = { state: 'PROCESSING', waits: false, isApproved: true } as const;
+    move(core, trade, complaint, change, 'MERCHANT_APPROVE_REFUND', body.remark ?? '');
+  }
+  return empty(204);
+}
+
+function refuseImages(asked: Asked, member: string, images: readonly string[]): Answer | undefined {
+  const unknown = images.findIndex((id) => !hasImage(asked, id));
+  return unknown < 0 ? undefined : badParameter(`/${member}/${unknown}`, 'no such image');
 }
 
 function complete({ core }: Asked, { trade, complaint }: Found): Answer {
@@ -207,7 +314,7 @@ function present({ merchant }: Asked, { trade, complaint }: Found): Record<strin
     complaint_full_refunded: refundableMinor(trade) === 0,
     incoming_user_response: waits,
     user_complaint_times: times,
-    problem_description: '没有收到',
+    problem_description: WORDS,
     problem_type: reason,
     ...(reason === 'REFUND' ? { apply_refund_amount: minor } : {}),
   };

@@ -10,7 +10,7 @@ import { BILL_CALLS } from './bill-calls.ts';
 import { CODE_CALLS } from './code-calls.ts';
 import { CERTIFICATE_CALLS } from './certificate-calls.ts';
 import { PREORDER_PATH } from '../../channels/wechat/signature.ts';
-import { actOnComplaint, COMPLAINT_CALLS } from './complaint-calls.ts';
+import { actOnComplaint, COMPLAINT_CALLS, endApproved } from './complaint-calls.ts';
 import { COMPLAINT_NOTICE_CALLS } from './complaint-notices.ts';
 import { enter, isRefused } from './gate.ts';
 import { H5_PATH, openH5 } from './h5-page.ts';
@@ -61,6 +61,7 @@ export const wechatHalf: Half = {
   decline: (core, trade) => core.trades.decline(trade),
   tellRefund(core, trade, refund) {
     if (refund.state === 'processing') return;
+    if (refund.state === 'succeeded') endApproved(core, trade);
     sendNotice(core, trade, refundEvent(refund), refund.notifyUrl, describeRefundNotice(trade, refund));
   },
   dispute: actOnComplaint,

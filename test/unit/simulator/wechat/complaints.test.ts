@@ -2,7 +2,7 @@ import test from 'ava';
 import { createPrivateKey, privateDecrypt, constants } from 'node:crypto';
 import type { DisputeDesk, PlaceOrder } from '../../../../server/payments/channel.ts';
 import type { HalfConfig } from '../../../../server/simulator/half.ts';
-import type { World } from '../world.ts';
+import { until, type World } from '../world.ts';
 import { call, channelOf, configOf, newNo, startWechat } from './merchant.ts';
 
 const PATH = '/v3/merchant-service/complaints-v2';
@@ -140,6 +140,75 @@ test('images go before the answer that names them, each with its fingerprint, an
   t.is(await stateOf(id), 'under_review');
   const body = { complainted_mchid: config.fields['mchid'], response_content: '好', response_images: ['nobodys'] };
   t.is((await call(world, config, 'POST', `${PATH}/${id}/response`, body)).code, 'PARAM_ERROR');
+});
+
+// Members, words and limits: pay.weixin.qq.com, chapter10_2_12 (history) and chapter10_2_19 (refund) of API v3, and their changelog.
+test('what was said about a complaint is its history, and a refund that is agreed to ends it once it is there', async (t) => {
+  const orderNo = await paid();
+  const id = await act(orderNo, 'open');
+  const at = (deed: string) => `${PATH}/${id}/${deed}`;
+  const complainted_mchid = config.fields.mchid;
+  await call(world, config, 'POST', at('response'), { complainted_mchid, response_content: '请稍候' });
+  await act(orderNo, 'ask');
+  const agreed = { action: 'APPROVE', launch_refund_day: 0, remark: '当天退款' };
+  t.is((await call(world, config, 'POST', at('update-refund-progress'), agreed)).status, 204);
+  t.is(await stateOf(id), 'under_review');
+  const refund = {
+    out_trade_no: orderNo,
+    out_refund_no: newNo(),
+    amount: { refund: 1234, total: 1234, currency: 'CNY' },
+  };
+  t.is((await call(world, config, 'POST', '/v3/refund/domestic/refunds', refund)).status, 200);
+  await until(async () => (await stateOf(id)) === 'won');
+
+  interface Page {
+    data: { log_id: string; operator: string; operate_type: string; operate_details: string; operate_time: string }[];
+    limit: number;
+    offset: number;
+    total_count?: number;
+  }
+  const page = async (query = '') =>
+    JSON.parse((await call(world, config, 'GET', `${at('negotiation-historys')}${query}`)).body) as Page;
+  const whole = await page();
+  t.like(whole, { limit: 100, offset: 0, total_count: 5 });
+  t.deepEqual(
+    whole.data.map(({ operator, operate_type: type }) => `${operator} ${type}`),
+    [
+      '投诉人 USER_CREATE_COMPLAINT',
+      '商户 MERCHANT_RESPONSE',
+      '投诉人 USER_RESPONSE',
+      '商户 MERCHANT_APPROVE_REFUND',
+      '系统 COMPLAINT_REFUND_RECEIVED_SYSTEM_MESSAGE',
+    ],
+  );
+  t.is(whole.data[1]?.operate_details, '请稍候');
+  t.is(new Set(whole.data.map(({ log_id: one }) => one)).size, 5);
+  const second = await page('?limit=2&offset=2');
+  t.deepEqual(second.data, whole.data.slice(2, 4));
+  t.is(second.total_count, undefined);
+  for (const bad of ['?limit=301', '?limit=0', '?offset=-1'])
+    t.is((await call(world, config, 'GET', `${at('negotiation-historys')}${bad}`)).code, 'PARAM_ERROR', bad);
+  t.is((await call(world, config, 'GET', `${PATH}/200200000000000000000000000/negotiation-historys`)).status, 404);
+});
+
+test('a refund that is refused ends the complaint with its reason, and only one that asks for money is answered so', async (t) => {
+  const id = await act(await paid(), 'open');
+  const answer = (body: object, of = id) => call(world, config, 'POST', `${PATH}/${of}/update-refund-progress`, body);
+  for (const bad of [
+    { action: 'MAYBE' },
+    { action: 'REJECT', reject_reason: '不'.repeat(201) },
+    { action: 'APPROVE', launch_refund_day: -1 },
+    { action: 'REJECT', reject_media_list: ['nobody’s'] },
+  ])
+    t.is((await answer(bad)).code, 'PARAM_ERROR', JSON.stringify(bad));
+  t.is((await answer({ action: 'REJECT', reject_reason: '已签收' })).status, 204);
+  t.is((await answer({ action: 'APPROVE' })).code, 'INVALID_REQUEST');
+  const { body } = await call(world, config, 'GET', `${PATH}/${id}/negotiation-historys`);
+  const last = (JSON.parse(body) as { data: object[] }).data.at(-1);
+  // So it is spelt on the vendor's page.
+  t.like(last, { operator: '商户', operate_type: 'MERCHANT_REFUSE_RERUND', operate_details: '已签收' });
+  const other = await act(await paid(), 'open', { reason: 'SERVICE_NOT_WORK' });
+  t.is((await answer({ action: 'APPROVE' }, other)).code, 'INVALID_REQUEST');
 });
 
 test('complaints are listed by their days, 30 at most, and a list goes through its pages', async (t) => {
