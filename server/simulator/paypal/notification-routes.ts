@@ -59,6 +59,10 @@ function addWebhooks(add: AddRoute, core: Core): void {
     call: 'webhooks',
     act: ({ account, params }) => json(200, present(core, findWebhook(account, params['id']))),
   });
+  add('get', `${path}/:id/event-types`, {
+    call: 'webhooks',
+    act: ({ account, params }) => json(200, { event_types: enabled(findWebhook(account, params['id']).eventTypes) }),
+  });
   add('post', path, {
     call: 'webhooks',
     act({ account, body }) {
@@ -76,7 +80,7 @@ function addWebhooks(add: AddRoute, core: Core): void {
   });
   add('get', '/v1/notifications/webhooks-event-types', {
     call: 'webhooks',
-    act: () => json(200, { event_types: EVENT_TYPES.map((name) => ({ name, status: 'ENABLED' })) }),
+    act: () => json(200, { event_types: enabled(EVENT_TYPES) }),
   });
   add('patch', `${path}/:id`, {
     call: 'webhooks',
@@ -132,6 +136,10 @@ function knownEvents(asked: readonly { name: string }[]): string[] {
   if (stranger !== undefined)
     throw refuse(400, 'VALIDATION_ERROR', `${stranger} is not a valid event name.`, '/event_types');
   return names;
+}
+
+function enabled(names: readonly string[]): { name: string; status: string }[] {
+  return names.map((name) => ({ name, status: 'ENABLED' }));
 }
 
 function findWebhook(account: Account, id: string | undefined): Webhook {

@@ -321,3 +321,15 @@ test.serial('a new process knows the orders, the pending captures and the repeat
   t.like(repeat, { kind: 'paid', channelNo: done.channelTradeNo });
   t.like((await again.world.ledger('AGAIN00001')).orders[0], { created: 1, payments: 1 });
 });
+
+// GET /v1/notifications/webhooks/{webhook_id}/event-types (paypal/paypal-rest-api-specifications, notifications_webhooks_v1.json).
+test.serial('the events that a webhook listens to are listed as PayPal lists them', async (t) => {
+  const names = ['PAYMENT.CAPTURE.COMPLETED', 'PAYMENT.CAPTURE.REFUNDED'];
+  const hook = { url: 'https://shop.example/types', event_types: names.map((name) => ({ name })) };
+  const { id } = (await shop.call('POST', '/v1/notifications/webhooks', hook)).body;
+  const { status, body } = await shop.call('GET', `/v1/notifications/webhooks/${String(id)}/event-types`);
+  t.is(status, 200);
+  t.deepEqual(body, { event_types: names.map((name) => ({ name, status: 'ENABLED' })) });
+  t.is((await shop.call('GET', '/v1/notifications/webhooks/0EH40505U7160970P/event-types')).status, 404);
+  await shop.call('DELETE', `/v1/notifications/webhooks/${String(id)}`);
+});
