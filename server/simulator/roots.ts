@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Context, Next } from 'koa';
 import type { PayWay } from '../payments/channel.ts';
-import type { Half } from './half.ts';
+import type { Core, Half } from './half.ts';
 
 /** Requests that came to the own address of a channel. */
 const owned = new WeakMap<IncomingMessage, PayWay>();
@@ -12,6 +12,16 @@ export function listenFor(payWay: PayWay, listener: RequestListener): RequestLis
     owned.set(request, payWay);
     listener(request, response);
   };
+}
+
+/**
+ * Where the channel was asked, without a slash at the end: what it tells of its own addresses begins so. A client with a fixed host
+ * takes that host off an address of a bill, and asks for what is left.
+ */
+export function baseOf(ctx: Context, core: Core, payWay: PayWay): string {
+  if (owned.has(ctx.req)) return `http://${ctx.host}`;
+  const host = ctx.hostname.toLowerCase();
+  return core.half(payWay).hosts.includes(host) ? `https://${host}` : `${core.url}/${payWay}`;
 }
 
 /**

@@ -71,7 +71,7 @@ function plan(
 }
 
 async function answer(
-  { core, account }: Asked,
+  { core, account, base }: Asked,
   { day, isPacked, subMchid }: Bill,
   lines: (content: BillContent) => Iterable<string>,
 ): Promise<Answer> {
@@ -101,7 +101,7 @@ async function answer(
   return tell({
     hash_type: 'SHA1',
     hash_value: content.has('wrong-hash') ? createHash('sha1').update(dayOf('wechat', now)).digest('hex') : hash,
-    download_url: `${core.url}/wechat/v3/billdownload/file?token=${token}`,
+    download_url: `${base}/v3/billdownload/file?token=${token}`,
   });
 }
 

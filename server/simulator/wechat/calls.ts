@@ -11,6 +11,8 @@ export interface Asked extends Caller {
   /** The decoded parts of the path that the route names. */
   parts: readonly string[];
   query: URLSearchParams;
+  /** Where the channel was asked, without a slash at the end. */
+  base: string;
   rawBody: Buffer;
   contentType: string;
 }

@@ -10,8 +10,8 @@ import type { Account } from '../accounts.ts';
 import { rawBodyOf } from '../body.ts';
 import type { Core } from '../half.ts';
 import type { Answer } from '../exchange.ts';
-import { readParts } from '../multipart.ts';
 import { findAccount, merchantKeyOf, readMerchant, type Merchant } from './account.ts';
+import { readForm } from './form.ts';
 import { refuse } from './refusals.ts';
 
 /** Whoever signed the request. */
@@ -58,7 +58,7 @@ function checkSignature(
 
 /** Of a form only `meta` is signed: the file beside it is not. */
 function signedBody(ctx: Context): Buffer {
-  const parts = readParts(ctx.get('content-type'), rawBodyOf(ctx));
+  const parts = readForm(ctx.get('content-type'), rawBodyOf(ctx));
   return parts ? (parts.find(({ name }) => name === 'meta')?.bytes ?? Buffer.alloc(0)) : rawBodyOf(ctx);
 }
 

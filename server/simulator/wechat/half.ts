@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { rawBodyOf } from '../body.ts';
 import type { Core, Half } from '../half.ts';
 import { write } from '../exchange.ts';
+import { baseOf } from '../roots.ts';
 import type { Trade } from '../trade.ts';
 import { randomDigits } from '../trades.ts';
 import { configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './account.ts';
@@ -91,6 +92,7 @@ async function serve(ctx: Context, core: Core): Promise<void> {
     merchant,
     parts,
     query: ctx.URL.searchParams,
+    base: baseOf(ctx, core, 'wechat'),
     rawBody: rawBodyOf(ctx),
     contentType: ctx.get('content-type'),
   });

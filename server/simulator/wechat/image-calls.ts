@@ -2,8 +2,8 @@ import { hash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Core } from '../half.ts';
 import { isOfKind } from '../file-kind.ts';
-import { readParts } from '../multipart.ts';
 import { settled, type Asked, type CallRoute, type Planned } from './calls.ts';
+import { readForm } from './form.ts';
 import { badParameter, tell } from './refusals.ts';
 
 const MOST_BYTES = 2 * 1024 * 1024;
@@ -24,7 +24,7 @@ export function hasImage({ core, account }: Pick<Asked, 'core' | 'account'>, med
 }
 
 function planUpload({ core, account, rawBody, contentType }: Asked): Planned {
-  const parts = readParts(contentType, rawBody);
+  const parts = readForm(contentType, rawBody);
   const file = parts?.find(({ name }) => name === 'file');
   const meta = Meta.safeParse(parseJson(parts?.find(({ name }) => name === 'meta')?.bytes));
   if (!file || !meta.success) return settled(badParameter('/meta', 'the form needs a file and its meta'));

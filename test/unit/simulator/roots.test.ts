@@ -98,6 +98,28 @@ for (const host of [
   });
 }
 
+// wechatpayv3 for Python and wechatpay-node-v3 take the host that they know off the address of a bill, and sign what is left.
+test('the address of a bill is at the root where the bill was asked for', async (t) => {
+  const { wechat } = await world.config();
+  const order = nativeOrder(wechat!);
+  await call(world, wechat!, 'POST', '/v3/pay/transactions/native', order);
+  await world.post('/sim/pay', { payWay: 'wechat', orderNo: order['out_trade_no'] });
+  const day = new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 10);
+  const host = 'api.mch.weixin.qq.com';
+  for (const [how, base] of [
+    [{ root: world.url, headers: { host } }, `https://${host}`],
+    [{ root: rootOf('wechat') }, rootOf('wechat')],
+    [{}, `${world.url}/wechat`],
+  ] as const) {
+    const asked = await call(world, wechat!, 'GET', `/v3/bill/tradebill?bill_date=${day}`, undefined, how);
+    const { download_url: url } = JSON.parse(asked.body) as { download_url: string };
+    t.true(url.startsWith(`${base}/v3/billdownload/file?token=`), url);
+    const file = await call(world, wechat!, 'GET', url.slice(base.length), undefined, how);
+    t.is(file.status, 200);
+    t.true(file.body.includes(String(order['out_trade_no'])));
+  }
+});
+
 test('under the name of a channel there is the channel alone: neither its control nor its pages', async (t) => {
   for (const path of ['/sim/config', '/', '/wechat/v3/certificates']) {
     for (const host of ['api.mch.weixin.qq.com', 'openapi.alipay.com', 'api-m.paypal.com'])

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createPrivateKey, privateDecrypt, constants } from 'node:crypto';
+import { createPrivateKey, privateDecrypt, constants, hash } from 'node:crypto';
 import type { DisputeDesk, PlaceOrder } from '../../../../server/payments/channel.ts';
 import type { HalfConfig } from '../../../../server/simulator/half.ts';
 import { until, type World } from '../world.ts';
@@ -209,6 +209,25 @@ test('a refund that is refused ends the complaint with its reason, and only one 
   t.like(last, { operator: '商户', operate_type: 'MERCHANT_REFUSE_RERUND', operate_details: '已签收' });
   const other = await act(await paid(), 'open', { reason: 'SERVICE_NOT_WORK' });
   t.is((await answer({ action: 'APPROVE' }, other)).code, 'INVALID_REQUEST');
+});
+
+// wechatpayv3 for Python names no boundary (minibear2021/wechatpayv3, wechatpayv3/core.py, request).
+test('an image is taken from a form that does not name its boundary', async (t) => {
+  const file = Buffer.from('89504e470d0a1a0a00', 'hex').toString('latin1');
+  const meta = JSON.stringify({ filename: 'a.png', sha256: hash('sha256', Buffer.from(file, 'latin1')) });
+  const part = (head: string, bytes: string) => `--mark\r\nContent-Disposition: form-data; ${head}\r\n\r\n${bytes}\r\n`;
+  const form = `${part('name="meta"', meta)}${part('name="file"; filename="a.png"', file)}--mark--\r\n`;
+  const upload = (type: string) =>
+    call(world, config, 'POST', '/v3/merchant-service/images/upload', undefined, {
+      headers: { 'content-type': type },
+      form: { bytes: Buffer.from(form, 'latin1'), signed: meta },
+    });
+  for (const type of ['multipart/form-data', 'multipart/form-data; boundary=mark']) {
+    const { status, body } = await upload(type);
+    t.is(status, 200, body);
+    t.truthy((JSON.parse(body) as { media_id?: string }).media_id);
+  }
+  t.is((await upload('multipart/form-data; boundary=other')).status, 401);
 });
 
 test('complaints are listed by their days, 30 at most, and a list goes through its pages', async (t) => {

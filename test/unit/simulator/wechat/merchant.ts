@@ -49,6 +49,8 @@ export interface How {
   authorization?: string;
   headers?: Record<string, string>;
   without?: readonly string[];
+  /** A form, and the text of it that is signed. */
+  form?: { bytes: Buffer; signed: string };
   /** Another base address than that of the channel in the simulator. */
   root?: string;
 }
@@ -63,7 +65,7 @@ export async function call(
   how: How = {},
 ): Promise<Raw> {
   const url = new URL(`${how.root ?? `${world.url}/wechat`}${path}`);
-  const text = body === undefined ? '' : JSON.stringify(body);
+  const text = how.form?.signed ?? (body === undefined ? '' : JSON.stringify(body));
   const timestamp = how.timestamp ?? Math.floor(Date.now() / 1000);
   const nonce = randomBytes(8).toString('hex');
   const signed = [method, url.pathname + url.search, timestamp, nonce, text, ''].join('\n');
@@ -79,7 +81,7 @@ export async function call(
     ...how.headers,
   };
   for (const name of how.without ?? []) delete headers[name];
-  return send(url, method, headers, text);
+  return send(url, method, headers, how.form?.bytes ?? text);
 }
 
 /** The body of a native order over 12.34. */
@@ -100,7 +102,7 @@ export function newNo(): string {
   return `N${randomBytes(10).toString('hex')}`;
 }
 
-function send(url: URL, method: string, headers: Record<string, string>, text: string): Promise<Raw> {
+function send(url: URL, method: string, headers: Record<string, string>, text: string | Buffer): Promise<Raw> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers, agent: false }, (answer) => {
       const chunks: Buffer[] = [];
