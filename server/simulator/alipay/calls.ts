@@ -7,7 +7,7 @@ import { queryBill } from './bill-calls.ts';
 import { chinaTime } from './china-time.ts';
 import { COMPLAINT_METHODS } from './complaint-calls.ts';
 import { createForMiniProgram, precreate } from './create.ts';
-import { exists, readText, readYuan, refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './model.ts';
+import { exists, named, readText, readYuan, refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './model.ts';
 import { AlipayRefusal, refused, success, type Content } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
 import { cancel, payByCode } from './till.ts';
@@ -180,17 +180,6 @@ function existing(core: Core, request: AlipayRequest): Trade {
   if (!exists(trade) || !sellers.includes(sellerOf(trade, account)))
     throw refused('TRADE_NOT_EXIST', 'The trade does not exist.');
   return trade;
-}
-
-/** By `trade_no`, which comes first when both are given (reference of alipay.trade.refund), or by the merchant's number. */
-function named(core: Core, { account, content }: AlipayRequest): Trade | undefined {
-  const filter = { payWay: 'alipay', account: account.name } as const;
-  if (content['trade_no'] === undefined)
-    return core.trades.find(readText(content['out_trade_no'], 'out_trade_no', /^\w{1,64}$/), filter);
-  const number = readText(content['trade_no'], 'trade_no', /^\d{1,64}$/);
-  return [...core.ledger.trades.values()].find(
-    (trade) => trade.payWay === 'alipay' && trade.account === account.name && tradeNoOf(trade) === number,
-  );
 }
 
 function facts(trade: Trade): Record<string, string> {

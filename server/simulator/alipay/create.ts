@@ -45,7 +45,8 @@ export function createForMiniProgram(core: Core, request: AlipayRequest): { cont
 /** Opens a page, wap or app payment: what the payer's browser or app does with the signed request. */
 export function openPage(core: Core, request: AlipayRequest): Trade {
   const product = PRODUCTS[request.method];
-  if (product === undefined || request.content['product_code'] !== product.code) {
+  const asked = request.content['product_code'];
+  if (product === undefined || asked === undefined || ![product.code, product.former].includes(String(asked))) {
     throw refused('INVALID_PARAMETER', 'product_code does not belong to this method.');
   }
   requireProduct(request, product.code);

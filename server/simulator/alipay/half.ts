@@ -4,6 +4,7 @@ import { rawBodyOf } from '../body.ts';
 import type { Core, Half } from '../half.ts';
 import { write } from '../exchange.ts';
 import { readParts } from '../multipart.ts';
+import { SimulatorRefusal } from '../refusal.ts';
 import type { Trade } from '../trade.ts';
 import { type AgentPaid, cashier, payBill } from './agent.ts';
 import { BILL_PATH, serveBill } from './bill-calls.ts';
@@ -125,7 +126,12 @@ function servePage(core: Core, ctx: Context, raw: RawRequest): void {
 
 function openSigned(core: Core, payUrl: string): Trade | undefined {
   const raw = readRequest(payUrl.slice(payUrl.indexOf('?') + 1), '');
-  return PAGE_METHODS.has(raw.method) ? openChecked(core, raw) : undefined;
+  try {
+    return PAGE_METHODS.has(raw.method) ? openChecked(core, raw) : undefined;
+  } catch (error) {
+    if (!(error instanceof AlipayRefusal)) throw error;
+    throw new SimulatorRefusal(422, String(error.content['sub_code']), error.message);
+  }
 }
 
 function openChecked(core: Core, raw: RawRequest): Trade {

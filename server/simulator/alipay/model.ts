@@ -4,6 +4,7 @@ import type { Core } from '../half.ts';
 import { majorOf, paymentOf, type Trade } from '../trade.ts';
 import { chinaTime } from './china-time.ts';
 import { refused } from './reply.ts';
+import type { AlipayRequest } from './request.ts';
 
 const YEAR_MS = 365 * 86_400_000;
 
@@ -55,6 +56,17 @@ export function readYuan(value: unknown, name: string): number {
 export function readText(value: unknown, name: string, pattern: RegExp): string {
   if (typeof value !== 'string' || !pattern.test(value)) throw refused('INVALID_PARAMETER', `${name} is invalid.`);
   return value;
+}
+
+/** The trade by `trade_no`, which comes first when both are given (reference of alipay.trade.refund), or by the merchant's number. */
+export function named(core: Core, { account, content }: AlipayRequest): Trade | undefined {
+  const filter = { payWay: 'alipay', account: account.name } as const;
+  if (content['trade_no'] === undefined)
+    return core.trades.find(readText(content['out_trade_no'], 'out_trade_no', /^\w{1,64}$/), filter);
+  const number = readText(content['trade_no'], 'trade_no', /^\d{1,64}$/);
+  return [...core.ledger.trades.values()].find(
+    (trade) => trade.payWay === 'alipay' && trade.account === account.name && tradeNoOf(trade) === number,
+  );
 }
 
 /** An amount of the trade in yuan. */

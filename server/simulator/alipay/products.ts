@@ -4,10 +4,10 @@ export const QR_PRODUCTS: readonly string[] = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_
 /** The product of a payer's code (alipay.trade.pay). */
 export const TILL_PRODUCT = 'FACE_TO_FACE_PAYMENT';
 
-/** The product code that each page scene must carry. */
-export const PRODUCTS: Readonly<Record<string, { scene: string; code: string }>> = {
+/** The product code that each page scene must carry; `former` is what many clients still name (fzlee/alipay, yansongda/pay). */
+export const PRODUCTS: Readonly<Record<string, { scene: string; code: string; former?: string }>> = {
   'alipay.trade.page.pay': { scene: 'page', code: 'FAST_INSTANT_TRADE_PAY' },
-  'alipay.trade.wap.pay': { scene: 'wap', code: 'QUICK_WAP_WAY' },
+  'alipay.trade.wap.pay': { scene: 'wap', code: 'QUICK_WAP_WAY', former: 'QUICK_WAP_PAY' },
   'alipay.trade.app.pay': { scene: 'app', code: 'QUICK_MSECURITY_PAY' },
 };
 

@@ -3,7 +3,7 @@ import type { FaultName } from '../faults.ts';
 import { paymentOf, refundableMinor, type Trade } from '../trade.ts';
 import { chinaTime } from './china-time.ts';
 import { createTrade, requireProduct } from './create.ts';
-import { exists, readText, tradeNoOf, yuan } from './model.ts';
+import { exists, named, readText, tradeNoOf, yuan } from './model.ts';
 import { TILL_PRODUCT } from './products.ts';
 import { refused, success, type Content } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
@@ -68,21 +68,20 @@ function answerOf(trade: Trade, fault: FaultName | undefined): Content {
  * it does not have is not documented: here a success that names no action.
  */
 export function cancel(core: Core, request: AlipayRequest): { content: Content } {
-  const { account, content } = request;
-  const number = readText(content['out_trade_no'], 'out_trade_no', /^\w{1,64}$/);
-  const trade = core.trades.find(number, { payWay: 'alipay', account: account.name });
-  const said = { out_trade_no: number, retry_flag: 'N' };
-  if (!exists(trade)) return { content: success(said) };
-  const named = { ...said, trade_no: tradeNoOf(trade) };
+  const trade = named(core, request);
+  const { out_trade_no: asked } = request.content;
+  if (!exists(trade))
+    return { content: success({ ...(typeof asked === 'string' ? { out_trade_no: asked } : {}), retry_flag: 'N' }) };
+  const said = { out_trade_no: trade.orderNo, retry_flag: 'N', trade_no: tradeNoOf(trade) };
   const payment = paymentOf(trade);
   if (payment === undefined) {
     core.trades.close(trade);
-    return { content: success({ ...named, action: 'close' }) };
+    return { content: success({ ...said, action: 'close' }) };
   }
   if (core.clock.now() - payment.at > CANCEL_MS) throw refused('TRADE_CANCEL_TIME_OUT', 'It was paid over a day ago.');
   const minor = refundableMinor(trade);
-  if (minor > 0) core.refund(trade, { refundNo: `${CANCELLED}${number}`, minor, reason: 'cancelled' });
-  return { content: success({ ...named, action: minor > 0 ? 'refund' : 'close' }) };
+  if (minor > 0) core.refund(trade, { refundNo: `${CANCELLED}${trade.orderNo}`, minor, reason: 'cancelled' });
+  return { content: success({ ...said, action: minor > 0 ? 'refund' : 'close' }) };
 }
 
 /** How the refund of a cancelled payment is called here; whether a notice names one is not documented, and ours do not. */

@@ -187,6 +187,18 @@ test('a signed page address leads the payer to his page and can be changed by no
   t.is((await client.call('alipay.trade.query', { out_trade_no: 'PAGE' })).content['trade_status'], 'TRADE_SUCCESS');
 });
 
+// QUICK_WAP_PAY is what python-alipay-sdk and yansongda/pay name for wap.
+test('wap is sold under the product code of older clients as well, and a page address that is refused says why', async (t) => {
+  const address = async (orderNo: string, product: string) => {
+    const params = await client.sign('alipay.trade.wap.pay', { ...order(orderNo), product_code: product });
+    return `${world.url}/alipay/gateway.do?${new URLSearchParams(params)}`;
+  };
+  await world.post('/sim/pay', { orderNo: 'WAP1', payUrl: await address('WAP1', 'QUICK_WAP_PAY') });
+  t.is((await client.call('alipay.trade.query', { out_trade_no: 'WAP1' })).content['trade_status'], 'TRADE_SUCCESS');
+  const refused = await world.post('/sim/pay', { orderNo: 'WAP2', payUrl: await address('WAP2', 'JSAPI_PAY') });
+  t.like(refused, { error: { code: 'ACQ.INVALID_PARAMETER' } });
+});
+
 test('after a rotation only the new app key is taken', async (t) => {
   await world.post('/sim/accounts', { payWay: 'alipay', name: 'rotated' });
   const before = await clientFor(world, 'rotated');

@@ -69,6 +69,17 @@ test.serial('cancelling closes what is not paid, gives back what is, and says wh
   t.like((await world.ledger('TILL7')).orders[0], { paid: 1230, refunded: 1230, refunds: 1 });
 });
 
+// fzlee/alipay@fd838d5, api_alipay_trade_cancel: by either number.
+test.serial('a payment is cancelled by the number of Alipay, too', async (t) => {
+  const authCode = shownCode('TILL7B');
+  const paid = await client.call('alipay.trade.pay', { ...order('TILL7B'), scene: 'bar_code', auth_code: authCode });
+  const numbers = { out_trade_no: 'TILL7B', trade_no: paid.content['trade_no'] };
+  const { content } = await client.call('alipay.trade.cancel', { trade_no: numbers.trade_no });
+  t.like(content, { ...numbers, action: 'refund' });
+  const neither = await client.call('alipay.trade.cancel', {});
+  t.is(neither.content['sub_code'], 'ACQ.INVALID_PARAMETER');
+});
+
 test.serial('a payment of yesterday is not cancelled any more', async (t) => {
   await pay('TILL8', shownCode('eight'));
   await world.post('/sim/clock', { advanceSeconds: 86_401 });
