@@ -45,6 +45,14 @@ export interface Session {
   expiresAt: string;
 }
 
+/** A tip of the audit log, kept out of the reach of the writers of the database. */
+export interface KeptTip {
+  tip: string;
+  lines: number;
+  /** When it was read, in ISO 8601. */
+  at: string;
+}
+
 /** The folder of payctl's files: PAYCTL_CONFIG_DIR, else XDG_CONFIG_HOME/payctl, else ~/.config/payctl. */
 export function configFolder(env: Record<string, string | undefined>): { path: string; source: string } {
   if (env['PAYCTL_CONFIG_DIR']) return { path: env['PAYCTL_CONFIG_DIR'], source: 'PAYCTL_CONFIG_DIR' };
@@ -61,6 +69,9 @@ export interface SessionStore {
   /** Makes sure that another login can be saved, before there is one. */
   prove(): Promise<void>;
   saveSession(context: string, session: Session): Promise<void>;
+  /** The newest tip of the audit log that was verified at this server. */
+  auditTip(server: string): Promise<KeptTip | undefined>;
+  keepAuditTip(server: string, tip: KeptTip): Promise<void>;
   /** Says whether there was one. */
   removeSession(context: string): Promise<boolean>;
 }
@@ -72,6 +83,7 @@ const ROOM_FOR_LOGIN = 16 * 1024;
 export function openSessions(folder: string): SessionStore {
   const contextsFile = join(folder, 'contexts.json');
   const credentialsFile = join(folder, 'credentials.json');
+  const tipsFile = join(folder, 'audit-tips.json');
   const read = async (path: string, bits: number): Promise<Record<string, unknown>> => {
     await refuseSharedFolder(folder);
     return readJson(path, bits);
@@ -84,6 +96,10 @@ export function openSessions(folder: string): SessionStore {
   const readSessions = async (): Promise<Record<string, Session>> => {
     const stored = await read(credentialsFile, OPEN_TO_OTHERS);
     return { ...(stored['sessions'] as Record<string, Session> | undefined) };
+  };
+  const readTips = async (): Promise<Record<string, KeptTip>> => {
+    const stored = await read(tipsFile, WRITABLE_BY_OTHERS);
+    return { ...(stored['tips'] as Record<string, KeptTip> | undefined) };
   };
   const change = async (work: () => Promise<void>): Promise<void> => {
     await ensurePrivateFolder(folder);
@@ -112,6 +128,12 @@ export function openSessions(folder: string): SessionStore {
         await proveRoom(credentialsFile, Buffer.byteLength(kept) + ROOM_FOR_LOGIN);
       }),
     saveSession: (context, session) => changeSessions((sessions) => void (sessions[context] = session)),
+    auditTip: async (server) => own(await readTips(), server),
+    keepAuditTip: (server, tip) =>
+      change(async () => {
+        const tips = { ...(await readTips()), [server]: tip };
+        await replaceFile(tipsFile, toJson({ version: 1, tips }));
+      }),
     async removeSession(context) {
       if (!own(await readSessions(), context)) return false;
       await changeSessions((sessions) => void delete sessions[context]);

@@ -5,6 +5,7 @@ import { CliError, EXIT } from '../errors.ts';
 import { drawFindings, type Finding } from '../findings.ts';
 import { examples } from '../options.ts';
 import { withSpinner } from '../spinner.ts';
+import type { KeptTip } from '../session.ts';
 import { plain, visible, type Row, type View } from '../values.ts';
 
 const VIEW: View = {
@@ -21,14 +22,14 @@ const MOST_EXAMPLES = 20;
 /** Adds `audit`. */
 export function define(command: Command, context: ContextOf): void {
   command.description(
-    'Verify ledger consistency: orders, refunds, coin ledgers, events and the audit log. Exits with 1 if a check fails.',
+    'Verify ledger consistency: orders, refunds, coin ledgers, events and the audit log, which must still have the tip that payctl kept when it verified it last. Exits with 1 if a check fails.',
   );
   examples(
-    auditKnowledgeFlags(command),
+    keptTipFlag(auditKnowledgeFlags(command)),
     'payctl audit',
     'payctl audit --json',
     'payctl audit --fields check,ok,count',
-  ).action((options: AuditKnowledgeFlags) => run(context(), options));
+  ).action((options: AuditFlags) => run(context(), options));
 }
 
 /** What somebody knows from elsewhere about the audit log. */
@@ -41,7 +42,24 @@ export interface AuditKnowledgeFlags {
 export function auditKnowledgeFlags(command: Command): Command {
   return command
     .option('--tip <hash>', 'an audit log tip that you kept: it must still be in the log', tip)
-    .option('--accept-until <id>', 'accept audit log lines of a former key up to this one', lineId);
+    .option(
+      '--accept-until <id>',
+      'accept audit log lines of a former key, and losses of lines, up to this one',
+      lineId,
+    );
+}
+
+/** What `payctl audit` knows of the audit log, by its flags and by its own files. */
+export interface AuditFlags extends AuditKnowledgeFlags {
+  forgetTip?: boolean;
+}
+
+/** Adds the flag for the time after a restore from an older backup. */
+export function keptTipFlag(command: Command): Command {
+  return command.option(
+    '--forget-tip',
+    'after a restore from an older backup: keep the present tip instead of the one that payctl kept',
+  );
 }
 
 function tip(text: string): string {
@@ -56,13 +74,21 @@ function lineId(text: string): string {
 
 /** Prints every check, or only one, with the number of its violations, and on stderr the first violations themselves. */
 export async function run(
-  { api, print, terminal, flags }: Context,
-  query: AuditKnowledgeFlags & { only?: 'audit-log' } = {},
+  { api, print, terminal, flags, sessions, target }: Context,
+  { forgetTip = false, ...asked }: AuditFlags & { only?: 'audit-log' } = {},
 ): Promise<void> {
+  const { server } = await target();
+  const kept = forgetTip ? undefined : await sessions.auditTip(server);
+  const query = { ...(kept && { tip: kept.tip }), ...asked };
   const what = query.only ? 'Verifying the audit log' : 'Verifying ledger consistency';
   const { proofs, auditLog } = await withSpinner(terminal.err, what, () => readAllPages(api, { ...query }));
   const { lines, tip: found } = auditLog;
   if (found !== undefined) await print.note(visible(`audit log: ${plain(lines)} lines, tip ${plain(found)}`));
+  const proven = proofs.some(({ check, ok }) => check === 'audit-log' && ok === true);
+  if (proven && typeof found === 'string' && (kept === undefined || query.tip === kept.tip))
+    await sessions
+      .keepAuditTip(server, { tip: found, lines: Number(lines), at: terminal.now().toISOString() })
+      .catch((error: Error) => print.note(visible(`The tip could not be kept for next time: ${error.message}`)));
   const isPage = print.format === 'table' && !print.fields && flags.quiet !== true;
   if (isPage) await terminal.out.write(drawFindings(proofs.map(findingOf), terminal.out));
   else await print.list(proofs, VIEW);
@@ -74,7 +100,7 @@ export async function run(
     'books_broken',
     EXIT.failed,
     `${broken.length} of ${proofs.length} checks failed; first: ${plain(first['check'])} (${plain(first['promise'])}).`,
-    { hint: hintFor(first) },
+    { hint: hintFor(first, kept) },
   );
 }
 
@@ -130,8 +156,13 @@ function examplesIn(proof: Row): Row[] {
   return Array.isArray(proof['examples']) ? (proof['examples'] as Row[]) : [];
 }
 
-/** An order can be explained; of anything else the whole list of examples is all that there is. */
-function hintFor(proof: Row): string {
+/** An order can be explained; what a restore explains can be accepted; of anything else there is the list of examples. */
+function hintFor(proof: Row, kept: KeptTip | undefined): string {
+  const [first] = examplesIn(proof);
+  if (first && first['detail'] === 'tip_missing' && first['id'] === kept?.tip)
+    return 'after a restore from an older backup, payctl audit --forget-tip; otherwise lines were cut off the log';
+  if (first && first['detail'] === 'lines_lost')
+    return `after a restore or failover that lost them, payctl audit --accept-until ${plain(first['id'])}; otherwise lines were cut off the log`;
   const order = examplesIn(proof)
     .map(({ id }) => plain(id))
     .find((id) => /^[PX]\d{14}[0-9A-Z]{10}$/.test(id));

@@ -10,7 +10,8 @@ import { createFullness } from '../db/fullness.ts';
 import { DatabaseClock } from '../db/clock.ts';
 import { createRateLimits, type CountedLimits } from '../db/rate-limits.ts';
 import { LocalError } from '../errors.ts';
-import { NEW_TIP } from '../identity/audit.ts';
+import { LINES_LOST, NEW_TIP, type NewTip } from '../identity/audit.ts';
+import { createKnownTip, type KnownTip } from '../identity/audit-tip.ts';
 import { createPasswords, type Passwords } from '../identity/passwords.ts';
 import { createLogger } from '../http/logger.ts';
 import { outsideTrace } from '../tracing.ts';
@@ -56,6 +57,8 @@ export interface Base {
   isFull: () => boolean;
   /** Has rows that a commit made due worked at once; nobody listens until the jobs are assembled. */
   wakes: { wake?: Wake };
+  /** What this process knows of the audit log. */
+  auditTip: KnownTip;
   limits: CountedLimits;
   clock: DatabaseClock;
   /** By the database's clock; tests put theirs forward. */
@@ -102,9 +105,16 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   const now = overrides.now ?? clock.now;
   const wakes: Base['wakes'] = {};
   const wake: Wake = (by, row) => {
-    if (by === NEW_TIP) logger.info(row, 'audit log tip');
+    if (by === NEW_TIP) hearTip(row as NewTip);
     else if (by === ORDER_PAID) figures.orderPaid(row as Learned);
     else outsideRequestTime(() => outsideTrace(() => beginWork({}, () => wakes.wake?.(by, row))));
+  };
+  const auditTip = createKnownTip();
+  const hearTip = (tip: NewTip) => {
+    const { hash, action } = tip;
+    auditTip.note(tip);
+    logger.info({ tip: hash, action }, 'audit log tip');
+    if (action === LINES_LOST) log('error', 'the audit log has lost lines', { hint: 'payctl audit-log verify' });
   };
   const metrics = createMetrics();
   const figures = createServiceFigures(metrics.registry, schema.version, logger);
@@ -128,6 +138,7 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
     requests,
     isFull: fullness.isFull,
     wakes,
+    auditTip,
     limits: createRateLimits(database, clock.time),
     clock,
     now,

@@ -29,7 +29,7 @@ export interface ComposedIdentity extends Identity {
 }
 
 /** Assembles identity. */
-export function composeIdentity({ config, store, limits, now, log, passwords }: Base): ComposedIdentity {
+export function composeIdentity({ config, store, limits, now, log, passwords, auditTip }: Base): ComposedIdentity {
   const { masterKeys } = config.security;
   const sealing = createSealing(masterKeys);
   const auditKeys = createAuditKeys({ store, masterKeys, sealing });
@@ -39,6 +39,7 @@ export function composeIdentity({ config, store, limits, now, log, passwords }: 
     queries: identityQueries,
     counts: limits,
     auditKeys,
+    auditTip,
     sealing,
     now,
     passwords,
@@ -62,6 +63,9 @@ export function composeIdentity({ config, store, limits, now, log, passwords }: 
       const tip = await identity.anchorAudit();
       if (tip !== undefined) log('info', 'audit log tip', { tip });
     },
-    seed: () => seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: config.debug, now }),
+    async seed() {
+      await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: config.debug, now });
+      await store.read(auditTip.learn);
+    },
   };
 }

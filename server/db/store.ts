@@ -229,16 +229,24 @@ export function createTx(statements: Statements, wake: Wake): Tx {
   const needTransaction = () => {
     if (!statements.inTransaction) throw new TypeError('a savepoint, a lock and a wake need a transaction');
   };
+  let tell = wake;
   const tx: Tx = Object.assign(tables, sqlOver(statements), {
     async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
       needTransaction();
       // Of savepoints with one name the innermost counts, which is what nesting needs.
       await statements.run('savepoint part', []);
+      const outer = tell;
+      const told: Parameters<Wake>[] = [];
+      tell = (...one) => void told.push(one);
       try {
         const result = await part(tx);
         await statements.run('release savepoint part', []);
+        tell = outer;
+        for (const one of told) tell(...one);
         return result;
       } catch (error) {
+        // The wakes of a part that is taken back are not told.
+        tell = outer;
         try {
           await statements.run('rollback to savepoint part', []);
           await statements.run('release savepoint part', []);
@@ -255,7 +263,7 @@ export function createTx(statements: Statements, wake: Wake): Tx {
     },
     async wake(by: string, row: object): Promise<void> {
       needTransaction();
-      wake(by, row);
+      tell(by, row);
     },
   });
   return tx;

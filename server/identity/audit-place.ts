@@ -1,6 +1,14 @@
 import { z } from 'zod';
 
-const AuditFault = z.enum(['line_changed', 'line_missing', 'key_former', 'key_unknown', 'tip_missing']);
+const AuditFault = z.enum([
+  'line_changed',
+  'line_missing',
+  'key_former',
+  'key_unknown',
+  'tip_missing',
+  'first_missing',
+  'lines_lost',
+]);
 /** Why the log is not what was written. */
 export type AuditFault = z.infer<typeof AuditFault>;
 
@@ -13,6 +21,7 @@ const AuditPlace = z
     tip: z.string().regex(/^[0-9a-f]{64}$/),
     last: z.string().regex(/^\d{1,18}$/),
     isTipFound: z.boolean(),
+    isBegun: z.boolean(),
     seen: z.array(Id).readonly(),
     current: z.object({ id: Id, since: z.iso.datetime() }).optional(),
     open: z.object({ id: Id, reason: AuditFault, until: z.number() }).optional(),

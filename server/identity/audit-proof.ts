@@ -1,15 +1,20 @@
 import type { AuditRow } from '../db/entities/identity.ts';
 import type { Store } from '../db/store.ts';
+import { FIRST_ADMIN, LINES_LOST } from './audit.ts';
 import { chainHash, firstHash } from './audit-chain.ts';
 import type { AuditKey, AuditKeys } from './audit-keys.ts';
 import type { AuditFault, AuditPlace } from './audit-place.ts';
+import type { AuditTip, KnownTip } from './audit-tip.ts';
 import type { IdentityQueries } from './ports.ts';
 
 /** What somebody knows from elsewhere about the log. */
 export interface AuditKnowledge {
   /** A tip that was kept outside: the log must still contain it. */
   tip?: string | undefined;
-  /** Lines up to this id may have a former key at any time: a replica that was left behind still had the key. */
+  /**
+   * Lines up to this id may have a former key at any time, because a replica that was left behind still had it, and may tell
+   * of lines that were lost, because the database was restored or failed over.
+   */
   acceptUntil?: bigint | undefined;
 }
 
@@ -36,10 +41,11 @@ const pageSize = 1000;
 
 /**
  * Reads the log in order, all of it or a part, and proves that no line was changed, removed from the middle, or put in by
- * somebody without the key; with a tip that was kept elsewhere also that nothing up to it was cut off the end.
+ * somebody without the key; with a tip that was kept elsewhere, or that this process knows, also that nothing up to it was
+ * cut off the end. Where there is an administrator, the line of the first one must be there.
  */
 export async function verifyAuditChain(
-  { store, now }: { store: Store; now: () => Date },
+  { store, now, known }: { store: Store; now: () => Date; known?: KnownTip },
   { auditAfter }: Pick<IdentityQueries, 'auditAfter'>,
   keys: Pick<AuditKeys, 'all'>,
   knowledge: AuditKnowledge = {},
@@ -54,7 +60,9 @@ export async function verifyAuditChain(
       if (broken) return { ...proof.found(), broken };
     }
     if (page.length < size) {
-      const broken = proof.end(now());
+      const broken =
+        proof.end(now(), await store.read((tx) => tx.admins.count({}))) ??
+        proof.lacks(await store.read(async (tx) => known?.lost(tx)));
       return { ...proof.found(), ...(broken && { broken }) };
     }
     left -= page.length;
@@ -76,18 +84,20 @@ function createProof(
   const seen = new Set(from?.seen);
   let found = { lines: from?.lines ?? 0, tip: from?.tip ?? firstHash };
   let isTipFound = expected === undefined || expected === firstHash || from?.isTipFound === true;
+  let isBegun = from?.isBegun === true;
   let lastId = BigInt(from?.last ?? 0);
   /** The key that lines have now; those of a former one must soon be followed by one that has it. */
   let current = from?.current && { id: from.current.id, since: new Date(from.current.since) };
   let open: AuditPlace['open'] = from?.open;
 
-  return { take, end, last: () => lastId, found: () => found, place };
+  return { take, end, lacks, last: () => lastId, found: () => found, place };
 
   function place(): AuditPlace {
     return {
       ...found,
       last: String(lastId),
       isTipFound,
+      isBegun,
       seen: [...seen],
       ...(current && { current: { id: current.id, since: current.since.toISOString() } }),
       ...(open && { open }),
@@ -100,9 +110,11 @@ function createProof(
     if (line.previousHash !== found.tip) return { id: String(id), reason: 'line_missing' };
     if (!key) return { id: String(id), reason: 'key_unknown' };
     if (chainHash(line, key) !== line.hash) return { id: String(id), reason: 'line_changed' };
+    if (line.action === LINES_LOST && id > acceptUntil) return { id: String(id), reason: 'lines_lost' };
     const broken = isCurrent(key) ? follow(line, key) : void leaveOpen(id);
     found = { lines: found.lines + 1, tip: line.hash };
     isTipFound ||= line.hash === expected;
+    isBegun ||= line.action === FIRST_ADMIN;
     lastId = id;
     return broken;
   }
@@ -132,7 +144,15 @@ function createProof(
     return open && at.getTime() > open.until ? { id: open.id, reason: open.reason } : undefined;
   }
 
-  function end(now: Date): Broken | undefined {
-    return overdue(now) ?? (isTipFound ? undefined : { id: expected!, reason: 'tip_missing' });
+  function end(now: Date, admins: number): Broken | undefined {
+    const late = overdue(now);
+    if (late) return late;
+    if (!isTipFound) return { id: expected!, reason: 'tip_missing' };
+    return isBegun || admins === 0 ? undefined : { id: FIRST_ADMIN, reason: 'first_missing' };
+  }
+
+  function lacks(lost: AuditTip | undefined): Broken | undefined {
+    const id = lost && BigInt(lost.after) + 1n;
+    return id && id > acceptUntil ? { id: String(id), reason: 'lines_lost' } : undefined;
   }
 }

@@ -7,7 +7,7 @@ import { facts as adminFacts, newAdminRow } from './admins.ts';
 import { consoleAppRow, type WithSecret } from './api-app-row.ts';
 import { type AppSettings, toColumns } from './api-app-rules.ts';
 import { createApp, facts, merge } from './api-apps.ts';
-import { by } from './audit.ts';
+import { by, FIRST_ADMIN } from './audit.ts';
 import { type OfflinePorts, requireUsername, verifyPassword, verifySecret } from './offline.ts';
 import { requireGoodPassword } from './passwords.ts';
 import type { Actor } from './ports.ts';
@@ -119,7 +119,7 @@ async function applyAdmin(tx: Tx, ports: OfflinePorts, actor: Actor, admin: Admi
     return { kind: 'admin', name: username, done: 'unchanged' };
   const row: AdminRow = newAdminRow({ username, role }, passwordHash, ports.now());
   await tx.admins.insert(row);
-  await ports.audit(tx, { ...by(actor), action: 'bootstrap.admin', target: username, after: adminFacts(row) });
+  await ports.audit(tx, { ...by(actor), action: FIRST_ADMIN, target: username, after: adminFacts(row) });
   return { kind: 'admin', name: username, done: 'created' };
 }
 

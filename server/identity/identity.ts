@@ -7,6 +7,7 @@ import { type Audit, createAudit } from './audit.ts';
 import { anchorAudit } from './audit-anchor.ts';
 import { type ExportAudit, exportAudit } from './audit-export.ts';
 import type { AuditKeys } from './audit-keys.ts';
+import type { KnownTip } from './audit-tip.ts';
 import { type AuditKnowledge, type AuditPart, type AuditProof, verifyAuditChain } from './audit-proof.ts';
 import { createAuthenticators, type IdentityAuthenticators } from './authenticators.ts';
 import { createHide } from './hidden.ts';
@@ -41,6 +42,8 @@ export interface IdentityParts {
   queries: IdentityQueries;
   counts: FailureCounts;
   auditKeys: AuditKeys;
+  /** What this process knows of the audit log; it hears of its own lines (`NEW_TIP`). */
+  auditTip: KnownTip;
   /** For the secrets of second factors. */
   sealing: Pick<Sealing, 'seal' | 'open'>;
   now: () => Date;
@@ -71,7 +74,18 @@ export interface Identity {
 
 /** Assembles identity; the keys of both kinds of tokens come from the one `JWT.SecretKey`. */
 export function createIdentity(parts: IdentityParts): Identity {
-  const { config, store, queries, counts, auditKeys, sealing, now, passwords, tellCredentialChange } = parts;
+  const {
+    config,
+    store,
+    queries,
+    counts,
+    auditKeys,
+    auditTip: known,
+    sealing,
+    now,
+    passwords,
+    tellCredentialChange,
+  } = parts;
   const keys = deriveKeys(config.jwt.secretKey);
   const { issuer } = config.oauth;
   const adminTokens = createMint(
@@ -96,7 +110,7 @@ export function createIdentity(parts: IdentityParts): Identity {
     },
     now,
   );
-  const audit = createAudit({ now, key: auditKeys.newest });
+  const audit = createAudit({ now, key: auditKeys.newest, known });
   const hide = createHide(keys.counters);
   const limits = createLoginLimits(counts, config.rateLimit, hide);
   const addresses = createKnownAddresses(hide);
@@ -114,8 +128,8 @@ export function createIdentity(parts: IdentityParts): Identity {
     apiApps: createApiApps({ ...ports, tellCredentialChange }),
     oauth: createOAuth(ports),
     audit,
-    verifyAudit: (knowledge, part) => verifyAuditChain({ store, now }, queries, auditKeys, knowledge, part),
-    anchorAudit: () => anchorAudit({ store, audit, auditKeys }),
+    verifyAudit: (knowledge, part) => verifyAuditChain({ store, now, known }, queries, auditKeys, knowledge, part),
+    anchorAudit: () => anchorAudit({ store, audit, auditKeys, known }),
     auditLines: (filter) => store.read((tx) => queries.auditLines(tx, filter)),
     exportAudit: exportAudit({ store, queries, audit }),
     deleteExpiredRevocations: (goesOn) => queries.deleteExpiredRevocations(store, aMinuteAgo(), goesOn),

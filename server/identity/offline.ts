@@ -6,7 +6,7 @@ import { facts, newAdminRow } from './admins.ts';
 import { createApp as writeApp } from './api-apps.ts';
 import type { WithSecret } from './api-app-row.ts';
 import type { AppSettings } from './api-app-rules.ts';
-import { type Audit, by } from './audit.ts';
+import { type Audit, by, FIRST_ADMIN } from './audit.ts';
 import { type Passwords, requireGoodPassword } from './passwords.ts';
 import type { Actor } from './ports.ts';
 import { removeSecondFactor } from './second-factors.ts';
@@ -88,7 +88,7 @@ export async function writeFirstAdmin(
   await tx.advisoryLock('admins');
   if ((await tx.admins.count({})) > 0) throw new AlreadyBootstrapped();
   await tx.admins.insert(row);
-  await audit(tx, { ...by(actor), action: 'bootstrap.admin', target: row.username, after: facts(row) });
+  await audit(tx, { ...by(actor), action: FIRST_ADMIN, target: row.username, after: facts(row) });
 }
 
 /** Makes an application; resolves with its secret only after its hash was read back and verified. */

@@ -350,6 +350,38 @@ test('audit: the tip is shown to keep, and one that was kept is sent along', asy
   t.is((await place.payctl(['audit', '--tip', 'short'])).code, 2);
 });
 
+test('audit: the tip is kept beside the contexts, and the next run demands it by itself', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const [older, newer] = ['1'.repeat(64), '2'.repeat(64)];
+  const answer = (tip: string, lines: number, broken: { id: string; detail: string }[] = []) =>
+    place.api.on('GET /api/v1/books', () => {
+      const count = broken.length;
+      const proof = { check: 'audit-log', promise: 'whole', ok: count === 0, count, examples: broken };
+      return { body: { data: { ok: count === 0, proofs: [proof], auditLog: { lines, tip }, nextCursor: null } } };
+    });
+  const asked = async (...flags: string[]) => {
+    const { code, stderr } = await place.payctl(['audit', ...flags]);
+    return { code, stderr, tip: place.api.seen.at(-1)?.query['tip'] };
+  };
+  answer(older, 4);
+  t.like(await asked(), { code: 0, tip: undefined });
+  answer(newer, 5);
+  t.like(await asked(), { code: 0, tip: older });
+  t.like(await asked('--tip', older), { code: 0, tip: older }, 'another tip is not the one that was kept');
+  answer(older, 4, [{ id: newer, detail: 'tip_missing' }]);
+  for (const run of [1, 2]) {
+    const { code, tip, stderr } = await asked();
+    t.deepEqual([code, tip], [1, newer], `a tip that is missing is kept: run ${run}`);
+    t.regex(stderr, /restore from an older backup, payctl audit --forget-tip/);
+  }
+  answer(older, 4);
+  t.like(await asked('--forget-tip'), { code: 0, tip: undefined });
+  t.like(await asked(), { code: 0, tip: older });
+  answer(older, 4, [{ id: '17', detail: 'lines_lost' }]);
+  t.regex((await asked()).stderr, /payctl audit --accept-until 17/);
+});
+
 test('the words of help are broken at blanks, at every width', async (t) => {
   const { code, stdout } = await runPayctl(['doctor', '--help'], { terminal: 60, env: { NO_COLOR: '1' } });
   t.is(code, 0);

@@ -65,6 +65,12 @@ test('what an operator watches and mends, against the real service', async (t) =
   t.is(exported[0].action, 'audit-log.exported');
   t.is((await payctl.payctl(`audit-log verify --tip ${exported[0].hash}`)).code, 0);
   t.is((await payctl.payctl(`audit-log verify --tip ${'0'.repeat(63)}1`)).code, 1);
+  const em = service.app.database.em.fork();
+  await em.execute('delete from audit_log where id > (select min(id) + 1 from audit_log)');
+  const cut = await payctl.payctl('audit-log verify');
+  t.is(cut.code, 1, 'the service and payctl both know a tip that is not there');
+  t.regex(cut.stderr, /after a restore from an older backup, payctl audit --forget-tip/);
+  t.regex((await payctl.payctl('audit-log verify --forget-tip')).stderr, /payctl audit --accept-until \d+/);
 
   t.is((await payctl.done('order list --watch --count 1 -q')).split('\n').at(-1), wrong);
   t.regex(await payctl.done('status --watch --count 1'), /^service\tup/m);

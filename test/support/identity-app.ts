@@ -8,6 +8,7 @@ import { tellCredentialChange } from '../../server/events/record.ts';
 import { buildKoa } from '../../server/http/build-koa.ts';
 import { listen } from '../../server/http/server.ts';
 import { consoleAppRow } from '../../server/identity/api-app-row.ts';
+import { createKnownTip } from '../../server/identity/audit-tip.ts';
 import { createIdentity, type Identity } from '../../server/identity/identity.ts';
 import { createFirstAdmin } from '../../server/identity/offline.ts';
 import { createPasswords, type Passwords } from '../../server/identity/passwords.ts';
@@ -113,6 +114,7 @@ export async function identityApp(
     queries: identityQueries,
     counts,
     auditKeys,
+    auditTip: createKnownTip(),
     sealing: testSealing,
     now,
     passwords,

@@ -2,7 +2,10 @@ import { tellCredentialChange } from '../../server/events/record.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { seed } from '../../server/db/seed.ts';
+import { createStore } from '../../server/db/store.ts';
 import { consoleAppRow } from '../../server/identity/api-app-row.ts';
+import { NEW_TIP, type NewTip } from '../../server/identity/audit.ts';
+import { createKnownTip } from '../../server/identity/audit-tip.ts';
 import { createIdentity } from '../../server/identity/identity.ts';
 import * as offline from '../../server/identity/offline.ts';
 import { createPasswords } from '../../server/identity/passwords.ts';
@@ -20,9 +23,13 @@ export const from = { ip: '127.0.0.1', requestId: 'r' };
 
 /** Identity over a database, without HTTP. */
 export async function world(
-  { database, store }: Pick<TestDatabase, 'database' | 'store'>,
+  { database }: Pick<TestDatabase, 'database'>,
   { masterKeys = [auditMaster], now = () => new Date() }: { masterKeys?: MasterKey[]; now?: () => Date } = {},
 ) {
+  const auditTip = createKnownTip();
+  const store = createStore(database, async (by, row) => {
+    if (by === NEW_TIP) auditTip.note(row as NewTip);
+  });
   await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: false, now });
   const passwords = createPasswords();
   const tell = tellCredentialChange(now, consoleAppRow);
@@ -40,6 +47,7 @@ export async function world(
     queries: identityQueries,
     counts: createRateLimits(database),
     auditKeys: auditKeysOf(store, masterKeys),
+    auditTip,
     sealing: createSealing(masterKeys),
     now,
     passwords,

@@ -31,6 +31,8 @@ const AUDIT = 'audit-log';
 /** What its faults mean for somebody who restores. */
 const AUDIT_FIXES: Readonly<Record<string, string>> = {
   key_unknown: 'add the former key to Security.MasterKey',
+  lines_lost: 'if an earlier restore or failover lost lines, name that line with --accept-until',
+  first_missing: 'use another backup: the log was emptied',
 };
 
 function auditLog({ proofs, auditLog: { lines, tip: found } }: RestoredFacts, tip: string | undefined): Finding {

@@ -27,6 +27,12 @@ export async function auditAfter(tx: ReadTx, after: bigint, limit: number): Prom
   return read(tx, ids);
 }
 
+/** The hash of the first line behind `after`, if there is one. */
+export async function auditHashAfter(tx: ReadTx, after: string): Promise<string | undefined> {
+  const text = `select hash from audit_log where id > ?::bigint order by audit_log.id limit 1`;
+  return (await tx.prepared<{ hash: string }>(text, [after]))[0]?.hash;
+}
+
 async function read(tx: ReadTx, ids: readonly { id: string }[]): Promise<AuditRow[]> {
   const rows = await tx.audit.list({ id: ids.map(({ id }) => BigInt(id)) });
   return inOrder(ids, rows, ({ id }) => String(id));

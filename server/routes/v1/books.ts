@@ -53,7 +53,9 @@ const Query = z.object({
     .regex(/^\d{1,18}$/, 'must be the id of a line')
     .transform(BigInt)
     .optional()
-    .describe('Up to this line, lines with a former key are accepted at any time. Send it with every page.'),
+    .describe(
+      'Up to this line, lines with a former key are accepted at any time, and losses of lines that the service noted. Send it with every page.',
+    ),
 });
 
 /** Ledger consistency checks, for `payctl audit`. */

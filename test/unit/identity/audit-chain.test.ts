@@ -4,11 +4,13 @@ import { rotateSeals } from '../../../server/offline/rotate-seals.ts';
 import type { Config } from '../../../config/config.ts';
 import { createSealing, type MasterKey } from '../../../server/credentials/sealing.ts';
 import { by } from '../../../server/identity/audit.ts';
+import type { AuditKnowledge } from '../../../server/identity/audit-proof.ts';
+import { createFirstAdmin } from '../../../server/identity/offline.ts';
 import { deriveAuditKey } from '../../../server/identity/audit-keys.ts';
 import { appendAudit, auditRows, rewriteAudit } from '../../support/audit-forger.ts';
 import { auditKey } from '../../support/audit-keys.ts';
 import { postgresDatabase } from '../../support/database.ts';
-import { actor, world } from '../../support/identity-world.ts';
+import { account, actor, world } from '../../support/identity-world.ts';
 import { createClock } from '../../support/service.ts';
 
 const HOUR = 3600;
@@ -44,15 +46,84 @@ test('a key of somebody else makes no line, whatever it says that it is', async 
 });
 
 test('what was cut off the end is found by a tip that was kept elsewhere, lines written since do not hide it', async (t) => {
-  const { on, verify, write } = await logOf(t, 4);
+  const { on, clock, verify: verifyAsWriter, write } = await logOf(t, 4);
+  const verify = (knowledge?: AuditKnowledge) =>
+    world(on, clock).then(({ identity }) => identity.verifyAudit(knowledge));
   const { tip } = await verify();
   await write();
   t.is((await verify({ tip })).broken, undefined, 'an earlier tip is part of a longer log');
   await on.database.em.fork().execute('delete from audit_log where id > (select min(id) + 1 from audit_log)');
-  t.is((await verify()).broken, undefined, 'nothing inside shows it');
+  t.is((await verify()).broken, undefined, 'nothing inside shows it to a process that was not there');
+  t.is((await verifyAsWriter()).broken?.reason, 'lines_lost');
   t.deepEqual((await verify({ tip })).broken, { id: tip, reason: 'tip_missing' });
   await write();
-  t.deepEqual((await verify({ tip })).broken, { id: tip, reason: 'tip_missing' });
+  const acceptUntil = BigInt((await auditRows(on.store)).at(-1)!.id);
+  t.deepEqual((await verify({ tip, acceptUntil })).broken, { id: tip, reason: 'tip_missing' });
+});
+
+const cutBehind = (id: bigint | string) => `delete from audit_log where id > ${id}`;
+
+test('lines that are cut off the end and written on are found without a tip, whichever process writes; a restore is accepted by name', async (t) => {
+  const { on, clock, verify, write } = await logOf(t, 4);
+  const other = await world(on, clock);
+  await other.store.transaction((tx) => other.identity.audit(tx, { ...by(actor), action: 'app.update', target: 'b' }));
+  const [first] = await auditRows(on.store);
+  await on.database.em.fork().execute(cutBehind(first!.id));
+  t.is((await verify()).broken?.reason, 'lines_lost', 'the process that wrote them reads what is left');
+  await write('step.again');
+  const rows = await auditRows(on.store);
+  t.deepEqual(
+    rows.map(({ action }) => action),
+    ['step.0', 'audit.lines-lost', 'step.again'],
+  );
+  const fresh = await world(on, clock);
+  const id = String(rows[1]!.id);
+  t.deepEqual((await fresh.identity.verifyAudit()).broken, { id, reason: 'lines_lost' }, 'a process that knew nothing');
+  t.is(
+    (await other.identity.verifyAudit({ acceptUntil: BigInt(id) })).broken,
+    undefined,
+    'a restore, the operator says',
+  );
+  await other.identity.anchorAudit();
+  const noted = (await auditRows(on.store)).filter(({ action }) => action === 'audit.lines-lost');
+  t.is(noted.length, 2, 'the other process says hourly what it misses, also when nobody writes');
+  t.is((await verify({ acceptUntil: BigInt(noted[1]!.id) })).broken, undefined);
+  await write('step.last');
+  t.is((await verify({ acceptUntil: BigInt(noted[1]!.id) })).broken, undefined, 'a loss is said once');
+});
+
+test('a line that was not committed is missed by no writer', async (t) => {
+  const { store, identity, verify, write } = await logOf(t, 2);
+  const entry = { ...by(actor), action: 'app.update', target: 'app_1' };
+  await t.throwsAsync(
+    store.transaction(async (tx) => {
+      await identity.audit(tx, entry);
+      throw new Error('rolled back');
+    }),
+  );
+  await store.transaction(async (tx) => {
+    const part = tx.savepoint(async () => {
+      await identity.audit(tx, entry);
+      throw new Error('taken back');
+    });
+    await t.throwsAsync(part);
+  });
+  await write();
+  t.like(await verify(), { lines: 3, broken: undefined });
+});
+
+test('a log without the line of the first administrator is broken where there is one, empty or written on', async (t) => {
+  const { on, store, clock, verify, write } = await logOf(t, 0);
+  t.is((await verify()).broken, undefined, 'a fresh database');
+  const { ports } = await world(on, clock);
+  await createFirstAdmin(ports, actor, account);
+  t.is((await verify()).broken, undefined);
+  await on.database.em.fork().execute('truncate audit_log');
+  const broken = { id: 'bootstrap.admin', reason: 'first_missing' };
+  t.deepEqual((await verify()).broken, broken as never);
+  await write();
+  t.deepEqual((await verify()).broken, broken as never);
+  t.is((await auditRows(store)).length, 1);
 });
 
 test('a line without a key is accepted nowhere: not on the first day, not later, and no line behind it vouches for it', async (t) => {
