@@ -40,8 +40,7 @@ export function createAdminSessions({ store, queries, audit, idleMinutes, now }:
         const row = await tx.sessions.lock({ jti, adminId, replacedAt: null });
         const { expiresAt } = row ?? {};
         if (!expiresAt || expiresAt <= at) throw new NotFound('session');
-        if (!(await tx.revokedTokens.insertIfNew({ jti, owner: adminId, expiresAt, revokedAt: at })))
-          throw new NotFound('session');
+        await tx.sessions.delete({ jti });
         await audit(tx, { ...by(actor), action: 'admin.end-session', target: username, after: { session: jti } });
       }),
     endAll: (actor, id) =>

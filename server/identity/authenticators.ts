@@ -80,7 +80,7 @@ export interface RefusedOperation {
 }
 
 /**
- * Makes the authenticators. Each request reads the owner and the revocation in one statement from the primary; nothing
+ * Makes the authenticators. Each request reads the owner, with the session or the revocation, in one statement from the primary; nothing
  * is cached, so a revocation counts from its commit on, and without a database nobody is let in.
  */
 export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
@@ -107,7 +107,7 @@ export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthent
     async app(token, ip, asked) {
       const { subject, generation, jti, scope = '' } = await accessTokens.verify(token);
       const found = await store.read((tx) => queries.appState(tx, subject, jti, asked));
-      if (!lives(found, generation) || !exists(found, debug)) throw new Unauthenticated();
+      if (!lives(found, generation) || found.revoked || !exists(found, debug)) throw new Unauthenticated();
       if (!isWithin(found.allowedIps, ip)) throw addressRefused();
       touch(found);
       return toCaller(found, scope.split(' '), refusesLive);
@@ -133,7 +133,7 @@ export function addressRefused(): Forbidden {
 }
 
 function lives<S extends AdminState | AppState>(state: S | undefined, generation: number): state is S {
-  return state !== undefined && state.enabled && state.generation === generation && !state.revoked;
+  return state !== undefined && state.enabled && state.generation === generation;
 }
 
 /** How long a session may still be used for reading once another has its place: requests of a page may be under way. */

@@ -143,7 +143,6 @@ export function createConfirm(ports: ConfirmPorts) {
     await withOwnCode(ports, checked, proof.code, async (tx, used) => {
       if ((await tx.sessions.update({ jti: old, replacedAt: null }, { replacedAt: at })) === 0)
         throw new Unauthenticated();
-      if (await tx.revokedTokens.find({ jti: old })) throw new Unauthenticated();
       const begun = { jti, adminId: id, generation, ip: actor.ip, userAgent, ttlSeconds: adminTokens.ttlSeconds };
       const given = { confirmedAt: at, secondFactor: used !== undefined, codeAt: used && at };
       await tx.sessions.insert(sessionRow({ ...begun, ...given }, at));

@@ -40,7 +40,6 @@ export type AppState = Pick<
 /** What every request asks about an administrator and one session. */
 export type AdminState = Pick<AdminRow, 'id' | 'username' | 'projects' | 'enabled' | 'generation'> & {
   role: Role;
-  revoked: boolean;
   /** When the password was last given in this session, and when it was last used. */
   confirmedAt: Date | null;
   seenAt: Date;

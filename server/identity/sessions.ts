@@ -176,8 +176,7 @@ async function recordLogin(
     if ((await tx.admins.update(still, { passwordHash: fresh, lastLoginAt: at })) === 0) throw new Unauthenticated();
     const given = { confirmedAt: at, secondFactor: used !== undefined, codeAt: used && at };
     await tx.sessions.insert(sessionRow({ ...begun, ...given }, at));
-    for (const { jti, subject: owner, expiresAt } of replaced)
-      await tx.revokedTokens.insertIfNew({ jti, owner, expiresAt, revokedAt: at });
+    if (replaced.length > 0) await tx.sessions.delete({ jti: replaced.map(({ jti }) => jti) });
     const ended = replaced.length > 0 ? { endedSessions: replaced.map(({ jti }) => jti) } : undefined;
     const after = ended || used ? { ...ended, ...(used && { secondFactor: used }) } : null;
     await addresses.remember(tx, id, actor.ip ?? '', at);
@@ -185,15 +184,13 @@ async function recordLogin(
   });
 }
 
-function logout({ store, adminTokens, audit, now }: SessionPorts): Sessions['logout'] {
+function logout({ store, audit, now }: SessionPorts): Sessions['logout'] {
   return ({ id, username, jti }, actor, everywhere) =>
     store.transaction(async (tx) => {
-      const at = now();
-      const expiresAt = new Date(at.getTime() + adminTokens.ttlSeconds * 1000);
-      await tx.revokedTokens.insertIfNew({ jti, owner: id, expiresAt, revokedAt: at });
+      await tx.sessions.delete({ jti, adminId: id });
       if (everywhere) {
         const admin = await tx.admins.lock({ id });
-        if (admin) await tx.admins.update({ id }, { generation: admin.generation + 1, updatedAt: at });
+        if (admin) await tx.admins.update({ id }, { generation: admin.generation + 1, updatedAt: now() });
       }
       await audit(tx, { ...by(actor), action: 'admin.logout', target: username, after: { everywhere } });
     });

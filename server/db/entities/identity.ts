@@ -20,7 +20,7 @@ export const AdminEntity = defineEntity({
   },
 });
 
-/** A login of an administrator. It ends by `revoked_tokens` or a new generation; a token without its row is refused. */
+/** A login of an administrator. It ends with its row, or by a new generation: a token without a row is refused. */
 export const SessionEntity = defineEntity({
   name: 'Session',
   tableName: 'sessions',
@@ -147,7 +147,7 @@ export const LimitUseEntity = defineEntity({
   },
 });
 
-/** A token that was revoked before its end, by `jti`. */
+/** A token of an application that was revoked before its end, by `jti`. */
 export const RevokedTokenEntity = defineEntity({
   name: 'RevokedToken',
   tableName: 'revoked_tokens',

@@ -60,17 +60,16 @@ function dateOf(text: string | null): Date | null {
   return text === null ? null : new Date(text);
 }
 
-/** The administrator and whether this session was ended; undefined where there is no such session. */
+/** The administrator and this session; undefined where there is none, because it was ended or its row was removed. */
 async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined> {
   const [row] = await tx.prepared<
     Omit<AdminState, SessionTime | 'seenAt'> & Record<SessionTime, string | null> & { seenAt: string }
   >(
     `select a.id, a.username, a.enabled, a.generation, ${BOUNDS}, s.confirmed_at as "confirmedAt",
-            s.seen_at as "seenAt", s.code_at as "codeAt", s.replaced_at as "replacedAt", s.second_factor as "gaveFactor",
-            exists(select 1 from revoked_tokens where jti = ?) as revoked
+            s.seen_at as "seenAt", s.code_at as "codeAt", s.replaced_at as "replacedAt", s.second_factor as "gaveFactor"
        from admins a left join second_factors f on f.admin_id = a.id join sessions s on s.jti = ? and s.admin_id = a.id
       where a.id = ?::uuid`,
-    [jti, jti, id],
+    [jti, id],
   );
   if (!row) return undefined;
   const { confirmedAt, seenAt, codeAt, replacedAt } = row;

@@ -17,7 +17,7 @@ async function sessions(tx: ReadTx, adminId: string, filter: Parameters<SessionQ
   const ids = await tx.sql<{ id: string }>(
     `select s.jti as id from sessions s join admins a on a.id = s.admin_id and a.generation = s.generation
       where s.admin_id = ?::uuid and s.replaced_at is null and s.expires_at > ? and s.seen_at >= ?
-        and not exists (select 1 from revoked_tokens r where r.jti = s.jti) and ${behind('s.jti', 's.created_at')}
+        and ${behind('s.jti', 's.created_at')}
       order by s.created_at desc, s.jti desc limit ?`,
     [adminId, filter.at, filter.seenSince, ...place(filter)],
   );
@@ -30,17 +30,14 @@ async function touchSession(tx: Tx, jti: string, at: Date): Promise<void> {
   await tx.prepared('update sessions set seen_at = greatest(seen_at, ?) where jti = ?', [at, jti]);
 }
 
-/** Ends every session of an account but one, by their tokens; one that was replaced is no session any more, and does not count. */
+/** Ends every session of an account but one; one that was replaced is no session any more, and does not count. */
 async function endOtherSessions(tx: Tx, { adminId, jti, at }: { adminId: string; jti: string; at: Date }) {
-  await tx.sql('delete from sessions where admin_id = ?::uuid and replaced_at is not null returning 1', [adminId]);
-  const rows = await tx.sql(
-    `insert into revoked_tokens (jti, owner, expires_at, revoked_at)
-     select s.jti, s.admin_id::text, s.expires_at, ?::timestamptz from sessions s
-      where s.admin_id = ?::uuid and s.jti <> ? and s.expires_at > ?
-     on conflict do nothing returning 1`,
-    [at, adminId, jti, at],
+  const rows = await tx.sql<{ counts: boolean }>(
+    `delete from sessions where admin_id = ?::uuid and (jti <> ? or replaced_at is not null)
+     returning replaced_at is null and expires_at > ?::timestamptz as counts`,
+    [adminId, jti, at],
   );
-  return rows.length;
+  return rows.filter(({ counts }) => counts).length;
 }
 
 function deleteExpired(

@@ -1,4 +1,6 @@
 import test from 'ava';
+import type { Call } from '../../support/admin.ts';
+import { enrol } from '../../support/second-factor.ts';
 import { alice, identityApp, type IdentityApp } from '../../support/identity-app.ts';
 
 const BROWSER = { 'sec-fetch-site': 'same-origin' };
@@ -117,6 +119,30 @@ test('a session whose row was removed is over, whatever its token says', async (
   await app.store.transaction((tx) => tx.sessions.delete({}));
   t.is(await use(), 401);
   t.deepEqual(await app.store.read((tx) => tx.sessions.list({})), []);
+});
+
+test('a session that was ended has no row, by whichever door: no revocation that is forgotten or lost brings it back', async (t) => {
+  const app = await identityApp(t);
+  const out = await logIn(app);
+  t.is((await app.call('POST', '/api/v1/logout', { token: out.token })).status, 200);
+  const [listed, last] = [await logIn(app), await logIn(app)];
+  const { data } = (await app.call('GET', '/api/v1/me/sessions', { token: last.token })).body;
+  const { id } = data.find((one: { current: boolean }) => !one.current);
+  t.is((await app.call('DELETE', `/api/v1/me/sessions/${id}`, { token: last.token })).status, 204);
+  const again = await logIn(app, { cookie: last.cookie });
+  const own = await logIn(app);
+  const call: Call = (method, path, body) => app.call(method, path, { body, token: own.token }) as never;
+  await enrol(call, () => new Date());
+  await app.store.transaction(async (tx) => {
+    await tx.revokedTokens.delete({});
+    // Without a code of it no other session would count anyway.
+    await tx.secondFactors.delete({});
+  });
+  const ended = [out, listed, last, again];
+  for (const [at, { token }] of ended.entries())
+    t.is(await me(app, { authorization: `Bearer ${token}` }), 401, `session ${at}`);
+  t.is(await me(app, { authorization: `Bearer ${own.token}` }), 200);
+  t.is(await app.store.read((tx) => tx.sessions.count({})), 1);
 });
 
 test('sessions whose token is over are forgotten', async (t) => {
