@@ -66,9 +66,9 @@ export interface Identity {
   verifyAudit(knowledge?: AuditKnowledge, part?: AuditPart): Promise<AuditProof>;
   /** For the jobs: puts a line of the newest key behind lines of other keys or none; resolves with the tip, undefined when there is none. */
   anchorAudit(): Promise<string | undefined>;
-  /** For the clean-up job: forgets revocations of tokens that expired over a minute ago; returns how many. */
+  /** For the clean-up job: forgets revocations of tokens that expired over a day ago by the database's clock; returns how many. */
   deleteExpiredRevocations(goesOn?: () => boolean): Promise<number>;
-  /** For the clean-up job: forgets sessions whose token expired over a minute ago; returns how many. */
+  /** For the clean-up job: forgets sessions whose token expired over a day ago by the database's clock; returns how many. */
   deleteExpiredSessions(goesOn?: () => boolean): Promise<number>;
 }
 
@@ -118,7 +118,6 @@ export function createIdentity(parts: IdentityParts): Identity {
   const refusesLive = config.debug || config.environment === 'staging';
   const { requireSecondFactor } = config.admin;
   const ports = { ...shared, requireSecondFactor, adminTokens, accessTokens, idleMinutes: config.jwt.idleMinutes };
-  const aMinuteAgo = () => new Date(now().getTime() - 60_000);
   return {
     authenticators: createAuthenticators({ ...ports, refusesLive, csrfKey: keys.csrf }),
     sessions: createSessions({ ...ports, csrfKey: keys.csrf, hide }),
@@ -132,7 +131,7 @@ export function createIdentity(parts: IdentityParts): Identity {
     anchorAudit: () => anchorAudit({ store, audit, auditKeys, known }),
     auditLines: (filter) => store.read((tx) => queries.auditLines(tx, filter)),
     exportAudit: exportAudit({ store, queries, audit }),
-    deleteExpiredRevocations: (goesOn) => queries.deleteExpiredRevocations(store, aMinuteAgo(), goesOn),
-    deleteExpiredSessions: (goesOn) => queries.deleteExpiredSessions(store, aMinuteAgo(), goesOn),
+    deleteExpiredRevocations: (goesOn) => queries.deleteExpiredRevocations(store, goesOn),
+    deleteExpiredSessions: (goesOn) => queries.deleteExpiredSessions(store, goesOn),
   };
 }

@@ -116,10 +116,10 @@ export interface SessionQueries {
   touchSession(tx: Tx, jti: string, at: Date): Promise<void>;
   /** Ends every session of an account but one, for every replica; returns how many. */
   endOtherSessions(tx: Tx, but: { adminId: string; jti: string; at: Date }): Promise<number>;
-  /** Forgets revocations of tokens that have expired; returns how many. */
-  deleteExpiredRevocations(store: Store, before: Date, goesOn?: () => boolean): Promise<number>;
-  /** Forgets sessions whose token has expired; returns how many. */
-  deleteExpiredSessions(store: Store, before: Date, goesOn?: () => boolean): Promise<number>;
+  /** Forgets revocations of tokens that expired over a day ago by the database's clock; returns how many. */
+  deleteExpiredRevocations(store: Store, goesOn?: () => boolean): Promise<number>;
+  /** Forgets sessions whose token expired over a day ago by the database's clock; returns how many. */
+  deleteExpiredSessions(store: Store, goesOn?: () => boolean): Promise<number>;
 }
 
 /** What is left of a limit after one more use, or before it. */

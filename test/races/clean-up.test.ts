@@ -83,9 +83,9 @@ test.serial('revocations of tokens that have expired go in bounded parts; others
   await inChunks(
     on,
     `insert into revoked_tokens (jti, owner, expires_at, revoked_at)
-     select 'j' || n, 'shop', now() + (case when n % 100 = 0 then 1 else -1 end) * interval '1 day', now()`,
+     select 'j' || n, 'shop', now() + (case when n % 100 = 0 then 1 else -2 end) * interval '1 day', now()`,
   );
-  t.is(await identityQueries.deleteExpiredRevocations(store, new Date()), ROWS * 0.99);
+  t.is(await identityQueries.deleteExpiredRevocations(store), ROWS * 0.99);
   bounded(t, await on.taken('revoked_tokens'), ROWS * 0.99);
   t.is(await store.read((tx) => tx.revokedTokens.count({})), ROWS * 0.01);
 });

@@ -1,10 +1,14 @@
 import test from 'ava';
 import { argon2id, hash } from 'argon2';
+import { randomUUID } from 'node:crypto';
 import { createRateLimits } from '../../../server/db/rate-limits.ts';
 import { applyBootstrap } from '../../../server/identity/bootstrap.ts';
 import * as offline from '../../../server/identity/offline.ts';
+import { sessionRow } from '../../../server/identity/session-row.ts';
 import { postgresDatabase } from '../../support/database.ts';
 import { account, actor, from, world } from '../../support/identity-world.ts';
+
+const DAY_MS = 86_400_000;
 
 test('there is one first administrator, with a good name and password', async (t) => {
   const { ports, store } = await world(await postgresDatabase(t));
@@ -90,19 +94,33 @@ test('a bad bootstrap document changes nothing at all', async (t) => {
   t.is(await store.read((tx) => tx.projects.count({})), 1);
 });
 
-test('clean-up forgets revocations and windows that are over, and only those', async (t) => {
-  const { store, identity, database } = await world(await postgresDatabase(t));
-  const row = (jti: string, seconds: number) => {
-    const expiresAt = new Date(Date.now() + seconds * 1000);
-    return { jti, owner: 'x', expiresAt, revokedAt: new Date() };
-  };
-  await store.transaction(async (tx) => {
-    await tx.revokedTokens.insert(row('live', 10));
-    await tx.revokedTokens.insert(row('just-over', -10));
-    await tx.revokedTokens.insert(row('over', -70));
+test('clean-up forgets revocations and windows that are over, and only those; a replica whose clock is ahead forgets no more', async (t) => {
+  const on = await postgresDatabase(t);
+  const { store, identity, database } = await world(on);
+  const ahead = await world(on, { now: () => new Date(Date.now() + 300 * DAY_MS) });
+  const expiresAt = (days: number) => new Date(Date.now() + days * DAY_MS);
+  const row = (jti: string, days: number) => ({
+    jti,
+    owner: 'x',
+    expiresAt: expiresAt(days),
+    revokedAt: new Date(),
   });
-  t.is(await identity.deleteExpiredRevocations(), 1);
+  const session = { adminId: randomUUID(), generation: 1, ttlSeconds: 3600 };
+  await store.transaction(async (tx) => {
+    for (const [jti, days] of [
+      ['live', 0.01],
+      ['just-over', -0.9],
+      ['over', -1.1],
+    ] as const) {
+      await tx.revokedTokens.insert(row(jti, days));
+      await tx.sessions.insert({ ...sessionRow({ ...session, jti }, new Date()), expiresAt: expiresAt(days) });
+    }
+  });
+  t.is(await ahead.identity.deleteExpiredRevocations(), 1);
+  t.is(await ahead.identity.deleteExpiredSessions(), 1);
+  t.is(await identity.deleteExpiredRevocations(), 0);
   t.is(await store.read((tx) => tx.revokedTokens.count({ jti: ['live', 'just-over'] })), 2);
+  t.is(await store.read((tx) => tx.sessions.count({ jti: ['live', 'just-over'] })), 2);
   const limits = createRateLimits(database);
   await limits.consume('short', 5, 1);
   await limits.consume('long', 5, 600);
