@@ -1,4 +1,5 @@
-import { approvers, clockAhead, failingWebhooks, silentNotices } from '../db/queries/diagnosis.ts';
+import { approvers } from '../db/queries/approvals.ts';
+import { clockAhead, failingWebhooks, silentNotices } from '../db/queries/diagnosis.ts';
 import { countDue, lookForDue } from '../db/queries/due.ts';
 import type { DueKind } from '../jobs/due-kind.ts';
 import { diagnosisRoutes } from '../routes/v1/diagnosis.ts';
@@ -25,7 +26,7 @@ export function composeDiagnosis({ config, store, now }: Base, kinds: readonly D
           due: kinds.flatMap(({ name: kind }, at) =>
             rows[at] ? [{ kind, rows: rows[at], lagSeconds: Math.max(0, lags[at] ?? 0) }] : [],
           ),
-          approvers: await approvers(tx, config.approval.refundAbove),
+          approvers: config.approval.refundAbove === 0 ? null : await approvers(tx, now()),
           failingWebhooks: await failingWebhooks(tx, now()),
           silentNotices: await silentNotices(tx, { now: now(), simulated: config.simulated }),
         };

@@ -8,18 +8,18 @@ export const paymentsCodes = {
   approval_not_independent: {
     title: 'Approval not independent',
     meaning:
-      'The account is younger than the request, the administrator that asked made or changed it, or it made the application that asked or gave out a credential of it within 30 days.',
+      'The account is younger than the request, or what asked and the account that approves are in the same hands: the administrator that asked made it, or one administrator, which may be either of the two, made or changed both within 30 days. To give out or change a credential of an application counts as changing it.',
     remedy: 'Have another administrator approve it, or reject it.',
   },
   approval_by_asker: {
     title: 'Approval by the asker',
-    meaning: 'The administrator that asked for the refund tried to approve it.',
+    meaning: 'The administrator that asked for it tried to approve it.',
     remedy: 'Have another administrator approve it.',
   },
   approval_decided: {
     title: 'Already decided',
-    meaning: 'The refund was approved or rejected before.',
-    remedy: 'Get the approval to see who decided it, and the refund to see what became of it.',
+    meaning: 'It was approved or rejected before, or the refund is over.',
+    remedy: 'Get the approval to see who decided it, and the refund, dispute or exception to see what became of it.',
   },
   bill_being_read: {
     title: 'Bill is being read',

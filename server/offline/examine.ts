@@ -4,7 +4,8 @@ import { CHANNEL_KINDS } from '../channels/registry.ts';
 import { createSealing, keyIdOf, SealBroken } from '../credentials/sealing.ts';
 import { verifyingKinds } from '../credentials/trust.ts';
 import { listSealedTexts, type SealedText } from '../db/queries/credentials-sealed.ts';
-import { approvers, clockAhead, failingWebhooks, silentNotices } from '../db/queries/diagnosis.ts';
+import { approvers } from '../db/queries/approvals.ts';
+import { clockAhead, failingWebhooks, silentNotices } from '../db/queries/diagnosis.ts';
 import {
   countWaiting,
   currentChannels,
@@ -41,7 +42,7 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
       consoleOpen: server.adminNetworks.length === 0,
       explorer: config.explorer.enabled,
       clockAheadSeconds: await clockAhead(tx),
-      approvers: await approvers(tx, config.approval.refundAbove),
+      approvers: config.approval.refundAbove === 0 ? null : await approvers(tx, now),
       failingWebhooks: await failingWebhooks(tx, now),
       silentNotices: await silentNotices(tx, { now, simulated }),
     },

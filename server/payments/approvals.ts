@@ -1,6 +1,6 @@
 import type { ApprovalRow } from '../db/entities/approvals.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
-import { type ApprovalFilter, dependenceOf, listApprovals } from '../db/queries/approvals.ts';
+import { type ApprovalFilter, dependenceOf, HANDLED_DAYS, listApprovals } from '../db/queries/approvals.ts';
 import type { Position } from '../db/queries/orders.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict, Forbidden, NotFound } from '../errors.ts';
@@ -13,9 +13,6 @@ import type { PageOf } from './read.ts';
 import { approvalAbove, sendRefund } from './refund.ts';
 import { refusalFor } from './refusals.ts';
 import { loadRefundFacts, lockPair, type Pair, settleRefundLocked } from './settle.ts';
-
-/** For so many days an administrator that gave out a credential of an application is no second pair of eyes for what it asks. */
-const HANDLED_DAYS = 30;
 
 /** Money that goes back by another door than a refund: a dispute that is accepted, an exception whose money is given back. */
 export interface DeedAbove {
@@ -164,26 +161,29 @@ function required(approval: ApprovalRow | undefined): ApprovalRow {
   return approval;
 }
 
-/** Throws 403 unless an administrator is a second person beside the asker. */
+/** Throws 403 unless an administrator is a second person beside the asker: no administrator had both of them in hand. */
 async function requireIndependent(
   { now }: Pick<Ports, 'now'>,
   tx: Tx,
   { actor, person }: Asker,
-  { askedBy, createdAt }: ApprovalRow,
+  { kind, askedBy, createdAt }: ApprovalRow,
 ): Promise<void> {
   if (askedBy === actor)
-    throw new Forbidden('approval_by_asker', 'The administrator that asked for a refund cannot approve it.', { hint });
+    throw new Forbidden('approval_by_asker', `The administrator that asked for the ${kind} cannot approve it.`, {
+      hint,
+    });
   if (!person) return;
-  const since = new Date(now().getTime() - HANDLED_DAYS * 86_400_000);
-  const found = await dependenceOf(tx, { username: person.name, askedBy, since });
+  const { madeAt, madeByAsker, common } = await dependenceOf(tx, { username: person.name, askedBy, now: now() });
   const why =
-    found.madeAt === null || found.madeAt >= createdAt
+    madeAt === null || madeAt >= createdAt
       ? 'Your account is younger than the request.'
-      : found.madeByAsker
-        ? 'The administrator that asked made or changed your account.'
-        : found.handledApp
-          ? `You made the application that asked, or gave out or changed a credential of it within ${HANDLED_DAYS} days.`
-          : undefined;
+      : madeByAsker || common.some((name) => askedBy === `admin:${name}`)
+        ? 'The administrator that asked made or changed your account, or that of an administrator that did.'
+        : common.includes(person.name)
+          ? `Within ${HANDLED_DAYS} days you made or changed what asked, or the account of an administrator that did.`
+          : common.length > 0
+            ? `Within ${HANDLED_DAYS} days ${common.join(', ')} made or changed both your account and what asked.`
+            : undefined;
   if (why) throw new Forbidden('approval_not_independent', why, { hint });
 }
 

@@ -5,7 +5,7 @@ import { freePort } from '../support/free-port.ts';
 import { payOrder } from '../support/orders.ts';
 import { startReplica } from '../support/replica.ts';
 import { paymentOperations } from '../../server/payments/operations.ts';
-import { firstAdmin } from '../support/admin.ts';
+import { firstAdmin, madeOffline } from '../support/admin.ts';
 import { type Service, startService } from '../support/service.ts';
 import type { Asker } from '../../server/payments/ports.ts';
 
@@ -23,9 +23,8 @@ let common: ReturnType<typeof startTwo> | undefined;
 async function startTwo() {
   const here = { teardown: (end: () => unknown) => void ends.push(end) };
   const service = await startService(here, { env });
-  const { call } = await firstAdmin(service);
-  for (const username of ['ann', 'bob', 'cid'])
-    await call('POST', '/api/v1/admins', { username, password: 'nine-tidy-green-anchors', role: 'operator' });
+  await firstAdmin(service);
+  for (const username of ['ann', 'bob', 'cid']) await madeOffline(service, username, { role: 'operator' });
   const { databaseUrl: url, simulator, clock } = service;
   return { service, beside: await startService(here, { env, url, simulator, now: clock.now }) };
 }

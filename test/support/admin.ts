@@ -1,3 +1,4 @@
+import type { Role } from '../../server/http/callers.ts';
 import { bootstrapAdmin, request, type Answer, type Service } from './service.ts';
 
 /** Sends JSON as somebody and reads JSON. */
@@ -14,11 +15,25 @@ export function as({ url }: { url: string }, begun: string): Call {
 }
 
 /** The session of an account that the owner of another session makes. */
-export async function madeBy(by: Call, service: { url: string }, username: string, role = 'admin'): Promise<Call> {
+export async function madeBy(by: Call, { url }: { url: string }, username: string, role = 'admin'): Promise<Call> {
   const account = { username, password: 'nine-loud-badgers-nap' };
   await by('POST', '/api/v1/admins', { ...account, role });
-  const { token } = (await request(service.url, 'POST', '/api/v1/login', account)).body.data;
-  return as(service, token);
+  return logIn(url, account);
+}
+
+/** The session of an account that was made on the machine of the service: it is in no administrator's hands. */
+export async function madeOffline(
+  { app, url }: Service,
+  username: string,
+  of: { role?: Role; projects?: readonly string[] } = {},
+): Promise<Call> {
+  const account = { username, password: 'nine-loud-badgers-nap' };
+  await app.identity.admins.create({ kind: 'offline', name: 'test@test' }, { ...account, role: 'admin', ...of });
+  return logIn(url, account);
+}
+
+async function logIn(url: string, account: { username: string; password: string }): Promise<Call> {
+  return as({ url }, (await request(url, 'POST', '/api/v1/login', account)).body.data.token);
 }
 
 /** An administrator with a session. */

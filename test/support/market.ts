@@ -26,9 +26,11 @@ export interface Market {
 const EVERYTHING = scopes.filter((scope) => scope !== 'admin');
 
 type AppSettings = Parameters<FileService['shop']>[0];
+/** What a market stands on. */
+type Ground = Pick<FileService, 'service' | 'admin' | 'shop'>;
 
 /** A market in the project `default`, where those of other tests are too. */
-export async function openMarket(file: FileService, app: AppSettings = {}): Promise<Market> {
+export async function openMarket(file: Ground, app: AppSettings = {}): Promise<Market> {
   return marketIn(file, 'default', app);
 }
 
@@ -39,7 +41,7 @@ export async function openOwnMarket(file: FileService, app: AppSettings = {}): P
 
 /** A market in a project that tests of a file share. */
 export async function marketIn(
-  { service, admin, shop }: FileService,
+  { service, admin, shop }: Ground,
   project: string,
   app: AppSettings = {},
 ): Promise<Market> {

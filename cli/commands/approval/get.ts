@@ -6,7 +6,10 @@ import { APPROVALS, REFUND_NO, VIEW } from './view.ts';
 
 /** Adds `approval get`. */
 export function define(noun: Command, context: ContextOf): void {
-  const command = noun.command('get').description('Show the approval of one refund.').argument('<refundNo>');
+  const command = noun
+    .command('get')
+    .description('Show one approval, by the number of its refund or dispute, or the id of its exception.')
+    .argument('<refundNo>');
   examples(command, `payctl approval get ${REFUND_NO}`, `payctl approval get ${REFUND_NO} --json`).action(
     (refundNo: string) => run(context(), refundNo),
   );

@@ -6,6 +6,8 @@ import * as list from './list.ts';
 
 /** Adds the verbs of `approval`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Decide about refunds that wait for a second administrator (Approval.RefundAbove).');
+  noun.description(
+    'Decide about money that waits for a second administrator before it goes back (Approval.RefundAbove).',
+  );
   for (const verb of [list, get, decide]) verb.define(noun, context);
 }

@@ -15,7 +15,9 @@ const FILTERS: readonly Field[] = [
 
 /** Adds `approval list`. */
 export function define(noun: Command, context: ContextOf): void {
-  const command = noun.command('list').description('List refunds that wait, or waited, for approval, newest first.');
+  const command = noun
+    .command('list')
+    .description('List what waits, or waited, for approval, newest first: refunds, disputes and exceptions.');
   addFields(command, FILTERS);
   examples(
     paged(command),

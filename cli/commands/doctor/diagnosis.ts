@@ -82,14 +82,16 @@ function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
   );
 }
 
-/** Four eyes need two people: an administrator never approves what it asked for itself. */
+/** Four eyes need two people, and accounts that one administrator made or changed lately are in the hands of one. */
 function alone({ approvers }: Diagnosed): Finding[] {
   if (approvers === null || approvers > 1) return [];
   return [
     degraded(
       'approvers',
-      `${approvers} administrator can approve, and never its own request: what waits can only be rejected`,
-      'payctl admin create --role operator, by another administrator than the one that asks',
+      approvers === 0
+        ? 'no administrator can approve what another one asks for: it can only be rejected'
+        : 'one administrator alone can approve what others ask for: its own requests can only be rejected',
+      'payctl bootstrap apply on the machine of the service makes an account that is in the hands of no administrator; one that an administrator made counts after 30 days',
     ),
   ];
 }

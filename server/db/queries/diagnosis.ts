@@ -21,15 +21,6 @@ export interface SilentNotices {
   payments: number;
 }
 
-/** How many accounts could approve what waits for a second administrator; null where nothing has to wait. */
-export async function approvers(tx: ReadTx, refundAbove: number): Promise<number | null> {
-  if (refundAbove === 0) return null;
-  const [row] = await tx.sql<{ count: number }>(
-    `select count(*)::int as count from admins where enabled and role in ('operator', 'admin')`,
-  );
-  return row?.count ?? 0;
-}
-
 /** So many applications are named. */
 const MOST_NAMED = 20;
 /** So many of the newest payments of a channel without a notification mean that none comes any more. */

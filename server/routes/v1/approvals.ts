@@ -28,7 +28,7 @@ export const Approval = z
     askedBy: z
       .string()
       .describe(
-        '`admin:NAME` or `app:CLIENT_ID`; this administrator cannot approve it, and neither can one whose account it made or changed.',
+        '`admin:NAME` or `app:CLIENT_ID`; neither this administrator can approve it, nor one that shares a hand with what asked.',
       ),
     state: State,
     decidedBy: z.string().nullable(),
@@ -71,7 +71,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *   get:
    *     tags: [Refunds]
    *     operationId: listApprovals
-   *     summary: List refunds that wait, or waited, for approval
+   *     summary: List what waits, or waited, for approval
    *     description: Newest first.
    */
   router.get(
@@ -91,7 +91,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *   get:
    *     tags: [Refunds]
    *     operationId: getApproval
-   *     summary: Get the approval of a refund
+   *     summary: Get an approval
    */
   router.get(
     '/:refundNo',
@@ -109,8 +109,9 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *     operationId: approveRefund
    *     summary: Approve a refund, a dispute or an exception
    *     description: >-
-   *       It is done at once. An administrator cannot approve its own request, that of an administrator that made its account or changed it
-   *       within 30 days, one that is older than its account, or, for an application, one whose credentials it handled within 30 days.
+   *       It is done at once. An administrator cannot approve its own request, one that is older than its account, one of an
+   *       administrator that made its account, and none if one administrator, which may be either of them, made or changed both the account that
+   *       approves and the account or application that asked within 30 days.
    */
   router.post(
     '/:refundNo/approve',
@@ -131,8 +132,8 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *   post:
    *     tags: [Refunds]
    *     operationId: rejectRefund
-   *     summary: Reject a refund
-   *     description: The refund fails with `approval_rejected`, and its amount can be refunded again.
+   *     summary: Reject a refund, a dispute or an exception
+   *     description: A refund fails with `approval_rejected`, and its amount can be refunded again; a dispute or an exception stays as it is.
    *     requestBody:
    *       content:
    *         application/json:

@@ -33,7 +33,7 @@ export const Diagnosis = z
       .int()
       .nullable()
       .describe(
-        'How many enabled accounts with the role operator or admin there are; null where `Approval.RefundAbove` is 0 and nothing waits.',
+        'How many accounts may approve what some other account asks for now; null where `Approval.RefundAbove` is 0 and nothing waits.',
       ),
     silentNotices: z
       .array(z.object({ project: z.string(), payWay: z.enum(PAY_WAYS), payments: z.int() }))

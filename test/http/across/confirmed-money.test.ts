@@ -1,5 +1,5 @@
 import test from 'ava';
-import { as, type Call, firstAdmin, madeBy } from '../../support/admin.ts';
+import { as, type Call, firstAdmin, madeOffline } from '../../support/admin.ts';
 import { disputed } from '../../support/disputes.ts';
 import { payOrder } from '../../support/orders.ts';
 import { refused } from '../../support/route-file.ts';
@@ -118,7 +118,7 @@ test.serial('accepting a dispute and repeating a failed refund ask above the lim
   const orderNo = await payOrder(shop, merchant, { payWay: 'wechat' });
   await shop.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'abnormal-refund', orderNo });
   await confirm();
-  const second = await madeBy(await madeBy(call, shop, 'maker'), shop, 'second', 'operator');
+  const second = await madeOffline(shop, 'second', { role: 'operator' });
   clock.advance(1);
   const { refundNo } = (await call('POST', `/api/v1/orders/${orderNo}/refunds`, {})).body.data;
   t.is((await second('POST', `/api/v1/approvals/${refundNo}/approve`)).status, 200, 'an operator approves');

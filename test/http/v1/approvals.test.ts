@@ -1,6 +1,6 @@
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
-import { as, type Call, madeBy } from '../../support/admin.ts';
+import { as, type Call, madeBy, madeOffline } from '../../support/admin.ts';
 import { disputed } from '../../support/disputes.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { openMarket, openOwnMarket } from '../../support/market.ts';
@@ -14,12 +14,12 @@ coverRoutes(test, file);
 const { service, admin, viewer } = file;
 const base = '/api/v1/approvals';
 let maker: Call;
-/** Not in the hands of the first administrator, which made `maker` alone. */
+/** In nobody's hands: the first administrator made `maker` alone. */
 let second: Call;
 
 test.before(async () => {
   maker = await madeBy(admin, service, 'maker');
-  second = await madeBy(maker, service, 'second');
+  second = await madeOffline(service, 'second');
   service.clock.advance(1);
 });
 
