@@ -220,7 +220,7 @@ export const keys = {
     0,
     100_000_000,
     0,
-    'Refunds above this amount, in major units of their currency, wait for a second administrator, and so do disputes that are accepted and exceptions whose money is given back; what was refunded of the order without approval counts too. 0 for none.',
+    'Refunds above this amount, in major units of their currency, wait for a second administrator, and so do disputes that are accepted and exceptions whose money is given back; refunds and accepted disputes of an order that nobody approved count together. 0 for none.',
   ),
   'Approval.CoinsAbove': whole(
     0,

@@ -6,11 +6,12 @@ import type { Tx } from '../db/store.ts';
 import { Conflict, Forbidden, NotFound } from '../errors.ts';
 import { afterIntent, intend } from './ask.ts';
 import { refundsRefused } from './core/decide-refund.ts';
+import { unapprovedOf } from './core/needs-approval.ts';
 import { noteDeed } from './follow-ups.ts';
 import { majorNumber } from './money.ts';
 import type { Asker, Ports } from './ports.ts';
 import type { PageOf } from './read.ts';
-import { approvalAbove, sendRefund } from './refund.ts';
+import { approvalAbove, givenBackOf, sendRefund } from './refund.ts';
 import { refusalFor } from './refusals.ts';
 import { loadRefundFacts, lockPair, type Pair, settleRefundLocked } from './settle.ts';
 
@@ -28,7 +29,8 @@ export interface DeedAbove {
 
 /**
  * Above `Approval.RefundAbove` a deed waits: gives the approval that it waits for, undefined when it may be done now, because it is
- * below or because another administrator has approved it. Throws 403 without a confirmation.
+ * below or because another administrator has approved it. With a dispute counts what went back of the order without approval; the money of an
+ * exception is not the order's. Throws 403 without a confirmation.
  */
 export async function waitAbove(
   ports: Pick<Ports, 'refundAbove' | 'audit' | 'now'>,
@@ -38,7 +40,9 @@ export async function waitAbove(
 ): Promise<ApprovalRow | undefined> {
   const { orderNo, clientId, project, payWay } = order;
   const above = approvalAbove(ports, { currency, payWay });
-  if (above === null || amount <= above) return undefined;
+  if (above === null) return undefined;
+  const before = kind === 'dispute' ? unapprovedOf(await givenBackOf(tx, orderNo, refundNo)) : 0n;
+  if (before + amount <= above) return undefined;
   asker.confirmed?.();
   const found = await tx.approvals.lock({ refundNo });
   if (found?.state === 'approved' && amount <= found.amount) return undefined;

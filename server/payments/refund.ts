@@ -6,7 +6,7 @@ import { apply, type Via } from './apply.ts';
 import { afterIntent, ask, intend, refundOrder } from './ask.ts';
 import { type Deed, noteDeed } from './follow-ups.ts';
 import { decideNewRefund, refundableOf, refundsRefused } from './core/decide-refund.ts';
-import { needsApproval } from './core/needs-approval.ts';
+import { type GivenBack, needsApproval } from './core/needs-approval.ts';
 import { isSendable } from './core/plan.ts';
 import { claimKey, givingUp, type KeyClaim } from './idempotency.ts';
 import { countRefund } from './limits.ts';
@@ -152,7 +152,7 @@ async function openNew(
   };
   const earlier = await tx.refunds.list({ orderNo: order.orderNo });
   const above = approvalAbove(ports, order);
-  asked.waits = above !== null && needsApproval(earlier, asked, above);
+  asked.waits = above !== null && needsApproval(await givenBackOf(tx, order.orderNo), asked, above);
   if (asked.waits) asker.confirmed?.();
   const change = permitted(decideNewRefund(order, { ...facts, earlier }, asked, now), order);
   if (claim) await claimKey(tx, claim, asked.refundNo, now);
@@ -175,9 +175,23 @@ async function refuseUnapproved(ports: Ports, tx: Tx, { order, refund }: Pair): 
   if (refund.state !== 'failed' || refund.approval !== null) return;
   const above = approvalAbove(ports, order);
   if (above === null) return;
-  if (!needsApproval(await tx.refunds.list({ orderNo: order.orderNo }), refund, above)) return;
+  if (!needsApproval(await givenBackOf(tx, order.orderNo), refund, above)) return;
   const message = 'Refunds of this order need approval by now. Make a new refund, which then waits for it.';
   throw refusalFor({ refuse: { code: 'refund_not_retryable', message } }, order);
+}
+
+/** What went back of an order by refunds and by disputes that were accepted; read under its lock. `but`: the number of a dispute to leave out. */
+export async function givenBackOf(tx: Tx, orderNo: string, but?: string): Promise<GivenBack> {
+  const refunds = await tx.refunds.list({ orderNo });
+  const disputes = await tx.disputes.list({ orderNo });
+  const accepted = disputes.filter(({ disputeNo, acceptedAt }) => acceptedAt !== null && disputeNo !== but);
+  if (accepted.length === 0) return { refunds, accepted: [] };
+  const approvals = await tx.approvals.list({
+    refundNo: accepted.map(({ disputeNo }) => disputeNo),
+    state: 'approved',
+  });
+  const approved = new Set(approvals.map(({ refundNo }) => refundNo));
+  return { refunds, accepted: accepted.map((one) => ({ ...one, approved: approved.has(one.disputeNo) })) };
 }
 
 /** Throws 403 when a person gives more money away than goes without approval, and has not just given password and second factor. */

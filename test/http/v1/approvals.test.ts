@@ -265,6 +265,34 @@ test.serial('a dispute above the limit is accepted when another administrator ap
   refused(t, await accept(admin, no), 409, 'dispute_closed');
 });
 
+test.serial('disputes that are accepted and refunds of one order count together', async (t) => {
+  const { paid } = await openMarket(file);
+  const accept = (no: string) => admin('POST', `/api/v1/disputes/${no}/accept`, { note: 'We agree' });
+  const small = { amount: 4 };
+
+  const refundFirst = await paid({ payWay: 'paypal' });
+  t.not((await refundBy(admin, refundFirst, 3)).body.data.status, 'waiting_for_approval');
+  const waits = await accept(await disputed(service, refundFirst, 'open', 'open', small));
+  t.is(waits.status, 202, JSON.stringify(waits.body));
+  t.like(waits.body.data, { kind: 'dispute', refundAmount: 4, state: 'waiting' });
+
+  const disputeFirst = await paid({ payWay: 'paypal' });
+  t.is((await accept(await disputed(service, disputeFirst, 'open', 'open', small))).status, 200);
+  const over = (await refundBy(admin, disputeFirst, 3)).body.data;
+  t.is(over.status, 'waiting_for_approval');
+  t.is((await approve(second, over.refundNo)).status, 200);
+  t.not(
+    (await refundBy(admin, disputeFirst, 1)).body.data.status,
+    'waiting_for_approval',
+    'they are exactly the bound',
+  );
+
+  const lost = await paid({ payWay: 'paypal' });
+  await disputed(service, lost, 'open', 'open', small);
+  await disputed(service, lost, 'lose', 'lost', small);
+  t.not((await refundBy(admin, lost, 5)).body.data.status, 'waiting_for_approval', 'nobody here gave the dispute up');
+});
+
 test.serial('money of an exception goes back when another administrator approves it', async (t) => {
   const { mismatch } = await openMarket(file);
   const { id, orderNo } = await mismatch();

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { decideNewRefund, decideRefund } from '../../../server/payments/core/decide-refund.ts';
-import { needsApproval } from '../../../server/payments/core/needs-approval.ts';
+import { type GivenBack, needsApproval } from '../../../server/payments/core/needs-approval.ts';
 import { isSendable, later, nextRefundStep } from '../../../server/payments/core/plan.ts';
 import { LIMITS } from '../../support/core-refunds.ts';
 import { at, NOW, orderRow, refundRow } from '../../support/core-rows.ts';
@@ -60,19 +60,27 @@ test('rejected it fails and frees its amount; what does not wait is neither appr
   }
 });
 
-test('what people asked for of an order adds up, but for what failed or was approved', (t) => {
+test('what people gave back of an order adds up, but for what failed, was won or was approved', (t) => {
   const one = { amount: 300n, origin: 'merchant' as const };
   const earlier = refundRow({ amount: 300n, origin: 'admin' });
-  t.false(needsApproval([], { ...one, amount: 500n }, 500n));
-  t.true(needsApproval([], { ...one, amount: 501n }, 500n));
-  t.true(needsApproval([earlier], one, 500n));
-  t.true(needsApproval([{ ...earlier, state: 'succeeded' }], one, 500n));
+  const of = (...refunds: GivenBack['refunds']) => ({ refunds, accepted: [] });
+  t.false(needsApproval(of(), { ...one, amount: 500n }, 500n));
+  t.true(needsApproval(of(), { ...one, amount: 501n }, 500n));
+  t.true(needsApproval(of(earlier), one, 500n));
+  t.true(needsApproval(of({ ...earlier, state: 'succeeded' }), one, 500n));
   for (const beside of [
     { state: 'failed' },
     { approval: 'approved' },
     { approval: 'waiting' },
     { origin: 'channel' },
   ] as const)
-    t.false(needsApproval([{ ...earlier, ...beside }], one, 500n), JSON.stringify(beside));
-  t.false(needsApproval([earlier], { ...one, origin: 'late', amount: 9999n }, 500n));
+    t.false(needsApproval(of({ ...earlier, ...beside }), one, 500n), JSON.stringify(beside));
+  t.false(needsApproval(of(earlier), { ...one, origin: 'late', amount: 9999n }, 500n));
+  const dispute = { amount: 300n, amountLost: 0n, state: 'under_review', approved: false } as const;
+  const withDispute = (beside: object) =>
+    needsApproval({ refunds: [], accepted: [{ ...dispute, ...beside }] }, one, 500n);
+  t.true(withDispute({}));
+  t.true(withDispute({ state: 'lost', amountLost: 300n }));
+  t.false(withDispute({ state: 'lost' }), 'a refund had paid it');
+  for (const beside of [{ state: 'won' }, { approved: true }]) t.false(withDispute(beside), JSON.stringify(beside));
 });
