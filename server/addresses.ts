@@ -49,12 +49,20 @@ export function isWithin(ranges: readonly string[], address: string): boolean {
   return family !== 0 && listOf(ranges).check(plain, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Whether every address of these ranges is within one of the others; no ranges means every address. */
+/**
+ * Whether every address of these ranges is within one of the others; no ranges means every address. A range of IPv6 that holds IPv4
+ * addresses (RFC 4291 §2.5.5.2) is never within one of IPv4: its bits count otherwise.
+ */
 export function areWithin(outer: readonly string[], ranges: readonly string[]): boolean {
   if (outer.length === 0) return true;
-  const bitsOf = (range: string) => Number(range.split('/')[1]);
-  const isIn = (range: string) => (one: string) =>
-    bitsOf(one) <= bitsOf(range) && isWithin([one], range.split('/')[0] ?? '');
+  const partsOf = (range: string) => {
+    const [address = '', bits] = range.split('/');
+    return { address, bits: Number(bits), family: isIP(address) };
+  };
+  const isIn = (range: string) => (one: string) => {
+    const [inner, wider] = [partsOf(range), partsOf(one)];
+    return wider.family === inner.family && wider.bits <= inner.bits && isWithin([one], inner.address);
+  };
   return ranges.length > 0 && ranges.every((range) => outer.some(isIn(range)));
 }
 

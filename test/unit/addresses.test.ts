@@ -1,5 +1,5 @@
 import test from 'ava';
-import { addressBlock, addressNetwork, isWithin, readNetwork } from '../../server/addresses.ts';
+import { addressBlock, addressNetwork, areWithin, isWithin, readNetwork } from '../../server/addresses.ts';
 import { createLoginLimits } from '../../server/identity/login-limits.ts';
 
 test('an IPv4 address counts as itself, an IPv6 address as its /64, however it is written', (t) => {
@@ -65,4 +65,18 @@ test('an address is within its ranges in either family; no ranges are everyone',
   for (const outside of ['11.0.0.1', '::ffff:11.0.0.1', '2001:db9::1', '', 'x'])
     t.false(isWithin(ranges, outside), outside);
   t.true(isWithin([], 'x'));
+});
+
+test('ranges are within others of their own family only, since a range of IPv6 may hold all of IPv4', (t) => {
+  const office = ['10.0.0.0/8', '2001:db8::/32'];
+  for (const inside of ['10.0.0.0/8', '10.1.0.0/16', '10.1.2.3/32', '2001:db8:1::/48'])
+    t.true(areWithin(office, [inside]), inside);
+  for (const mapped of ['::ffff:10.0.0.0/96', '::ffff:10.0.0.0/9', '::/0']) {
+    t.true(isWithin([mapped], '198.51.100.1'), `${mapped} holds IPv4`);
+    t.false(areWithin(office, [mapped]), mapped);
+    t.false(areWithin(office, ['10.1.0.0/16', mapped]), mapped);
+  }
+  for (const outside of ['10.0.0.0/7', '0.0.0.0/0', '2001:db8::/31']) t.false(areWithin(office, [outside]), outside);
+  t.false(areWithin(office, []));
+  t.true(areWithin([], ['::/0']));
 });

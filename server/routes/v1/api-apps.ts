@@ -196,15 +196,13 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
     '/api/v1/api-apps/:client_id/rotate-secret',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'app' },
+        auth: { admin: 'admin', reach: 'app', confirmed: 'where-live' },
         params: ByClientId,
         body: Rotation,
         returns: ApiAppWithSecret,
         errors: ROTATE_APP_ERRORS,
       },
       async ({ params, body, caller, request }) => {
-        // A prepared secret that comes back was confirmed when it was given out.
-        if (body?.secret === undefined) requireConfirmed(caller, 'where-live');
         const rotation = body ?? { graceSeconds: 0 };
         return presentOnce(await apiApps.rotateSecret(actorOf(caller, request), params.client_id, rotation));
       },

@@ -94,15 +94,13 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
     '/api/v1/api-apps/:client_id/webhook/rotate-secret',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'app' },
+        auth: { admin: 'admin', reach: 'app', confirmed: 'where-live' },
         params: ByClientId,
         body: Rotation,
         returns: Webhook,
         errors: ROTATE_WEBHOOK_ERRORS,
       },
       ({ params, body, caller, request }) => {
-        // A prepared secret that comes back was confirmed when it was given out.
-        if (body?.secret === undefined) requireConfirmed(caller, 'where-live');
         return webhooks.rotateSecret(actorOf(caller, request), params.client_id, body ?? { graceSeconds: 0 });
       },
     ),

@@ -26,6 +26,8 @@ const ASKS: Record<Way, Record<string, string>> = {
   'where-live': {
     'DELETE /api/v1/skillpay/agent-pay': 'keys',
     'POST /api/v1/api-apps': 'gives out a credential',
+    'POST /api/v1/api-apps/{client_id}/rotate-secret': 'gives out a credential, or brings a former one back',
+    'POST /api/v1/api-apps/{client_id}/webhook/rotate-secret': 'gives out what shows that a message is ours',
     'POST /api/v1/approvals/{refundNo}/approve': 'approvals',
     'POST /api/v1/certs/upload': 'keys and certificates',
     'POST /api/v1/certs/{id}/default': 'keys and certificates',
@@ -46,8 +48,6 @@ const ASKS: Record<Way, Record<string, string>> = {
     'POST /api/v1/refunds/{refundNo}/retry': 'refunds',
   },
   widens: {
-    'POST /api/v1/api-apps/{client_id}/rotate-secret': 'gives out a credential; not when a prepared one comes back',
-    'POST /api/v1/api-apps/{client_id}/webhook/rotate-secret': 'gives out what shows that a message is ours',
     'POST /api/v1/coins/{code}/adjustments': 'more coins than `Approval.CoinsAbove`, which contents are paid with',
     'PUT /api/v1/api-apps/{client_id}': 'trust, scopes, addresses, looser limits',
     'PUT /api/v1/api-apps/{client_id}/toggle': 'enabling',
@@ -332,6 +332,10 @@ test('what gives a credential out or widens one asks, and what takes power away 
     ['another scope', () => admin.call('PUT', pathTo(weak), { scopes: ['payment:read', 'payment:write'] })],
     ['another address', () => admin.call('PUT', pathTo(weak), { allowedIps: [...allowedIps, '198.51.100.1'] })],
     ['a wider network', () => admin.call('PUT', pathTo(weak), { allowedIps: ['10.0.0.0/7'] })],
+    [
+      'a network in the notation of the other family',
+      () => admin.call('PUT', pathTo(weak), { allowedIps: ['::ffff:10.0.0.0/96'] }),
+    ],
     ['no address list', () => admin.call('PUT', pathTo(weak), { allowedIps: [] })],
     ['trust', () => admin.call('PUT', pathTo(weak), { trusted: true })],
     ['any change of a trusted one', () => admin.call('PUT', pathTo(strong), { name: 'store' })],
@@ -358,6 +362,24 @@ test('what gives a credential out or widens one asks, and what takes power away 
   t.is((await adjust(-1)).status, 201);
   service.clock.advance(301);
   t.is((await adjust(-1)).body.code, 'coins_insufficient', 'coins are taken without asking, and there are none left');
+});
+
+test('a former secret that comes back asks for the password, too', async (t) => {
+  const service = await startService(t, atLive);
+  const admin = await firstAdmin(service);
+  const made = (await admin.call('POST', '/api/v1/api-apps', { name: 'shop', scopes: ['payment:read'] })).body.data;
+  const path = `/api/v1/api-apps/${made.client_id}`;
+  const hook = await admin.call('PUT', `${path}/webhook`, { url: 'https://shop.example/told' });
+  const former: [string, string][] = [
+    [`${path}/rotate-secret`, made.client_secret],
+    [`${path}/webhook/rotate-secret`, hook.body.data.secret],
+  ];
+  for (const [at] of former) t.is((await admin.call('POST', at, { graceSeconds: 86_400 })).status, 200);
+  service.clock.advance(301);
+  for (const [at, secret] of former)
+    refused(t, await admin.call('POST', at, { graceSeconds: 86_400, secret }), 403, CODE);
+  t.is((await admin.call('POST', '/api/v1/me/confirm', { password })).status, 200);
+  for (const [at, secret] of former) t.is((await admin.call('POST', at, { graceSeconds: 86_400, secret })).status, 200);
 });
 
 test('coins below the bound are added without asking', async (t) => {

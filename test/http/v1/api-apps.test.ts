@@ -137,7 +137,7 @@ test.serial(
 test.serial('a prepared secret ends nothing until it comes back, and then does what the rotation says', async (t) => {
   let time = Date.now();
   const app = await identityApp(t, { now: () => new Date(time) });
-  const admin = await app.login();
+  let admin = await app.login();
   const { client_id, client_secret, token } = await appWithToken(app, admin);
   const path = `${base}/${client_id}`;
   const rotate = (body?: object) => app.call('POST', `${path}/rotate-secret`, { token: admin, body });
@@ -177,6 +177,7 @@ test.serial('a prepared secret ends nothing until it comes back, and then does w
 
   const late = await prepare();
   time += 15 * 60_000;
+  admin = await app.login();
   refused(t, await rotate({ secret: late.client_secret }), 409, 'changed_meanwhile');
   t.deepEqual([await works(late.client_secret), await works(next.client_secret)], [false, true]);
 });
