@@ -3,7 +3,7 @@ import type { DisputeRow } from '../db/entities/disputes.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import type { ApprovalRow } from '../db/entities/approvals.ts';
-import { waitAbove } from './approvals.ts';
+import { waitAbove, type Waits } from './approvals.ts';
 import { afterIntent, ask, intend } from './ask.ts';
 import type { ComplaintResult, DisputeDeed, DisputeDesk, EvidenceFile } from './channel.ts';
 import { isDecided } from './core/moves.ts';
@@ -28,11 +28,6 @@ type Deed =
   | ({ deed: 'answer' } & DisputeAnswer)
   | { deed: 'accept'; text: string }
   | { deed: 'finish'; result: ComplaintResult };
-
-/** A deed waits for another administrator. */
-export interface Waits {
-  waits: ApprovalRow;
-}
 
 /** Answering and finishing give no money back, so they never wait. */
 async function neverWaits(deed: Promise<DisputeRow | Waits>): Promise<DisputeRow> {

@@ -27,6 +27,11 @@ export interface DeedAbove {
   reason: string;
 }
 
+/** A deed waits for another administrator. */
+export interface Waits {
+  waits: ApprovalRow;
+}
+
 /**
  * Above `Approval.RefundAbove` a deed waits: gives the approval that it waits for, undefined when it may be done now, because it is
  * below or because another administrator has approved it. With a dispute counts what went back of the order without approval; the money of an
@@ -60,7 +65,7 @@ export async function waitAbove(
 /** The deeds behind the other doors, once another administrator has approved them. */
 export type ApprovedDeeds = Record<
   DeedAbove['kind'],
-  (asker: Asker, number: string, reason: string) => Promise<unknown>
+  (asker: Asker, number: string, reason: string) => Promise<object | Waits>
 >;
 
 /** Decisions of a second administrator about money that waits for one. */
@@ -115,7 +120,10 @@ export function refundApprovals(ports: Ports, deeds: ApprovedDeeds) {
       }),
   };
 
-  /** The approving administrator does the deed. The approval stays: a deed that the channel refused is repeated without another one. */
+  /**
+   * The approving administrator does the deed. The approval stays: a deed that the channel refused is repeated without another one.
+   * What is more money by now than was asked for waits anew, and this administrator has asked.
+   */
   async function approveDeed(asker: Asker, kind: DeedAbove['kind'], number: string): Promise<ApprovalView> {
     const approval = await store.transaction(async (tx) => {
       const waiting = await waitingDeed(tx, number);
@@ -123,8 +131,8 @@ export function refundApprovals(ports: Ports, deeds: ApprovedDeeds) {
       return end(tx, asker, waiting, 'approved', null);
     });
     ports.checkpoint('approval.approved');
-    await deeds[kind](asker, number, approval.reason ?? '');
-    return viewApproval(approval);
+    const made = await deeds[kind](asker, number, approval.reason ?? '');
+    return viewApproval('waits' in made ? made.waits : approval);
   }
 
   async function end(

@@ -1,8 +1,8 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { afterIntent } from './ask.ts';
-import { type DisputeAnswer, disputeDeeds, type Waits } from './answer-dispute.ts';
+import { type DisputeAnswer, disputeDeeds } from './answer-dispute.ts';
 import type { ComplaintResult } from './channel.ts';
-import { type ApprovalView, refundApprovals, viewApproval } from './approvals.ts';
+import { type ApprovalView, refundApprovals, viewApproval, type Waits } from './approvals.ts';
 import { capturePayment } from './capture.ts';
 import { closePayment } from './close.ts';
 import { refundableOf } from './core/decide-refund.ts';

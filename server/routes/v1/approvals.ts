@@ -109,7 +109,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *     operationId: approveRefund
    *     summary: Approve a refund, a dispute or an exception
    *     description: >-
-   *       It is done at once. An administrator cannot approve its own request, one that is older than its account, one of an
+   *       It is done at once; a dispute about more money than when it was asked for waits anew. An administrator cannot approve its own request, one that is older than its account, one of an
    *       administrator that made its account, and none if one administrator, which may be either of them, made or changed both the account that
    *       approves and the account or application that asked within 30 days.
    */

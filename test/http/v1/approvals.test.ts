@@ -1,7 +1,7 @@
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
 import { as, type Call, madeBy, madeOffline } from '../../support/admin.ts';
-import { disputed } from '../../support/disputes.ts';
+import { disputed, disputeOf } from '../../support/disputes.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { openMarket, openOwnMarket } from '../../support/market.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
@@ -263,6 +263,18 @@ test.serial('a dispute above the limit is accepted when another administrator ap
   });
   refused(t, await approve(second, no), 409, 'approval_decided');
   refused(t, await accept(admin, no), 409, 'dispute_closed');
+});
+
+test.serial('a dispute whose amount has grown since it was asked for waits anew', async (t) => {
+  const { paid } = await openMarket(file);
+  const orderNo = await paid({ payWay: 'paypal' });
+  const no = await disputed(service, orderNo, 'open', 'open', { amount: 6 });
+  t.is((await admin('POST', `/api/v1/disputes/${no}/accept`, { note: 'We agree' })).status, 202);
+  await service.app.store.autocommit((tx) => tx.disputes.update({ disputeNo: no }, { amount: 1000n }));
+  const approved = await approve(second, no);
+  t.like(approved.body.data, { state: 'waiting', refundAmount: 10, askedBy: 'admin:second', decidedBy: null });
+  t.is((await disputeOf(service, orderNo))?.acceptedAt, null);
+  refused(t, await approve(second, no), 403, 'approval_by_asker');
 });
 
 test.serial('disputes that are accepted and refunds of one order count together', async (t) => {
