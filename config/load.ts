@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { DatabaseTarget, LoadedConfig, Place, Sources } from './config.ts';
 import { type ConfigFault, ConfigFaults } from './faults.ts';
 import { type Environment, type Layer, readEnvironmentLayer, readTomlLayer, type Setting } from './layers.ts';
-import { refusals } from './refusals.ts';
+import { isLoopback, refusals } from './refusals.ts';
 import { type KeyName, keyNames, keys, type Values } from './schema.ts';
 
 /** Where to look: the `--config` flag, the environment, the working directory, and the folder that holds `config/`. */
@@ -19,7 +19,39 @@ export interface LoadOptions {
 const ownRoot = dirname(import.meta.dirname ?? dirname(fileURLToPath(import.meta.url)));
 
 /** Reads defaults, one file and the environment, the later ones winning; throws `ConfigFaults` with everything that is wrong. */
-export function loadConfig({ argv, env, cwd, packageRoot = ownRoot }: LoadOptions): LoadedConfig {
+export function loadConfig(options: LoadOptions): LoadedConfig {
+  const { env, cwd } = options;
+  const { settings, values, faults } = readLayers(options);
+  const environment = placeOf(values, env);
+  faults.push(...refusals(values, environment, new Set(faults.map((fault) => fault.key))), ...ofNode(env, environment));
+  if (faults.length > 0) throw new ConfigFaults(faults);
+  return assemble(values as Values, settings, { cwd, environment });
+}
+
+/**
+ * Where a simulator that is a process of its own listens, and its folder: what `Simulator.Listen` says, else a `Simulator.Url` of this
+ * machine. Faults of other keys are the service's, whose secrets this process need not have; throws `ConfigFaults` with its own.
+ */
+export function loadSimulator(options: LoadOptions): Pick<LoadedConfig['simulator'], 'listen' | 'dir'> {
+  const { settings, values, faults } = readLayers(options);
+  const own = faults.filter(({ key }) => key === '(file)' || key.startsWith('Simulator.'));
+  if (own.length > 0) throw new ConfigFaults(own);
+  const { 'Simulator.Listen': listen, 'Simulator.Url': url, 'Simulator.Dir': dir } = values as Values;
+  const isDefault = settings.get('Simulator.Listen')?.source === 'default';
+  return {
+    listen: (isDefault && url !== undefined ? ownAddress(url) : undefined) ?? listen,
+    dir: resolve(settings.get('Simulator.Dir')?.base ?? options.cwd, dir),
+  };
+}
+
+/** The address of a plain http URL of this machine; undefined for every other one, which something else serves. */
+function ownAddress(url: string): Values['Simulator.Listen'] | undefined {
+  const { protocol, hostname, port, pathname } = new URL(url);
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return protocol === 'http:' && pathname === '/' && isLoopback(host) ? { host, port: Number(port || 80) } : undefined;
+}
+
+function readLayers({ argv, env, cwd, packageRoot = ownRoot }: LoadOptions) {
   const layers = [
     defaults(join(packageRoot, 'config', 'default.toml'), cwd),
     chosenFile(argv?.config || env.PAY_CONFIG, cwd),
@@ -27,11 +59,7 @@ export function loadConfig({ argv, env, cwd, packageRoot = ownRoot }: LoadOption
   ];
   const faults = layers.flatMap((layer) => layer.faults);
   const settings = new Map(layers.flatMap((layer) => [...layer.settings]));
-  const values = read(settings, faults);
-  const environment = placeOf(values, env);
-  faults.push(...refusals(values, environment, new Set(faults.map((fault) => fault.key))), ...ofNode(env, environment));
-  if (faults.length > 0) throw new ConfigFaults(faults);
-  return assemble(values as Values, settings, { cwd, environment });
+  return { settings, values: read(settings, faults), faults };
 }
 
 /** The key decides; NODE_ENV alone means production, because many set it for nothing else. */

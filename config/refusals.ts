@@ -86,7 +86,8 @@ function isReachable(at: Listen | undefined): boolean {
   return at !== undefined && !isLoopback(at.host);
 }
 
-function isLoopback(host: string): boolean {
+/** Whether only this machine can be at the other end of a host. */
+export function isLoopback(host: string): boolean {
   const bare = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
   return bare === 'localhost' || bare === '::1' || (isIPv4(bare) && bare.startsWith('127.'));
 }

@@ -118,6 +118,9 @@ async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs
     }
     cursor = typeof page['nextCursor'] === 'string' ? page['nextCursor'] : undefined;
   } while (cursor !== undefined);
+  const log = proofs.get('audit-log');
+  // Where it is data it is kept by a script: JSON must have it, too.
+  if (log) proofs.set('audit-log', { ...log, ...auditLog });
   return { proofs: [...proofs.values()], auditLog };
 }
 

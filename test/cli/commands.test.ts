@@ -382,6 +382,21 @@ test('audit: the tip is kept beside the contexts, and the next run demands it by
   t.regex((await asked()).stderr, /payctl audit --accept-until 17/);
 });
 
+test('audit: the tip and the number of lines are in the JSON, at the check of the audit log', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const proof = (check: string) => ({ check, promise: `${check} hold`, ok: true, count: 0, examples: [] });
+  const auditLog = { lines: 812, tip: 'a'.repeat(64) };
+  place.api.on('GET /api/v1/books', () => ({
+    body: { data: { ok: true, proofs: [proof('paid'), proof('audit-log')], auditLog } },
+  }));
+  for (const command of ['audit', 'audit-log verify']) {
+    const { stdout } = await place.payctl([...command.split(' '), '-o', 'json']);
+    t.deepEqual(JSON.parse(stdout), [proof('paid'), { ...proof('audit-log'), ...auditLog }], command);
+  }
+  t.is((await place.payctl(['audit', '--fields', 'check,tip'])).stdout, `paid\t\naudit-log\t${auditLog.tip}\n`);
+});
+
 test('the words of help are broken at blanks, at every width', async (t) => {
   const { code, stdout } = await runPayctl(['doctor', '--help'], { terminal: 60, env: { NO_COLOR: '1' } });
   t.is(code, 0);
@@ -412,4 +427,37 @@ test('a simulator of its own serves the channels that are named at addresses of 
     t.is(refused.code, 2, wrong);
   }
   t.is(asked.length, 1);
+});
+
+test('a simulator of its own listens where the configuration says, and flags say otherwise', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const dir = join(place.folder, 'data', 'simulator');
+  const file = join(place.folder, 'pay.toml');
+  // The rest of the configuration is the service's: its secrets are not here.
+  await writeFile(
+    file,
+    '[Database]\nUrl = "postgres://pay@db/pay"\n[Simulator]\nListen = "127.0.0.1:9082"\nDir = "sim"\n',
+  );
+  for (const [flags, env, expected] of [
+    ['', {}, { listen: { host: '127.0.0.1', port: 8081 }, dir }],
+    ['', { PAY_SIMULATOR_LISTEN: '[::1]:9081' }, { listen: { host: '::1', port: 9081 }, dir }],
+    ['', { PAY_SIMULATOR_URL: 'http://127.0.0.1:9083' }, { listen: { host: '127.0.0.1', port: 9083 }, dir }],
+    ['', { PAY_SIMULATOR_URL: 'https://sim.shop.example' }, { listen: { host: '127.0.0.1', port: 8081 }, dir }],
+    [`--config ${file}`, {}, { listen: { host: '127.0.0.1', port: 9082 }, dir: join(place.folder, 'sim') }],
+    [
+      `--listen 127.0.0.1:1 --dir mine --config ${file}`,
+      {},
+      { listen: { host: '127.0.0.1', port: 1 }, dir: join(place.folder, 'mine') },
+    ],
+  ] as const) {
+    const started: unknown[] = [];
+    const runSimulator: Overrides['runSimulator'] = async (options) => void started.push(options);
+    const argv = `simulator start ${flags}`.trim().split(' ');
+    t.is((await place.payctl(argv, { runSimulator, env })).code, 0);
+    t.deepEqual(started, [expected], `${flags} ${JSON.stringify(env)}`);
+  }
+  const bad = await place.payctl(['simulator', 'start'], { env: { PAY_SIMULATOR_LISTEN: 'here' } });
+  t.is(bad.code, 2);
+  t.regex(bad.stderr, /Simulator\.Listen: must be host:port/);
 });

@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { Context, ContextOf } from '../../context.ts';
-import { InvalidArgumentError } from 'commander';
-import { translate } from '../../offline.ts';
+import { offlineFlags, translate, type OfflineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
 
 interface Address {
@@ -14,7 +13,7 @@ const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;
 type Roots = Partial<Record<(typeof CHANNELS)[number], Address>>;
 
 /** The flags of `simulator start`. */
-export interface StartFlags {
+export interface StartFlags extends OfflineFlags {
   listen?: Address;
   dir?: string;
   root?: Roots;
@@ -22,17 +21,22 @@ export interface StartFlags {
 
 /** Adds `simulator start`. */
 export function define(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('start')
-    .description('Run the simulator of the three channels as a separate process, until Ctrl-C.');
-  command
-    .option('--listen <host:port>', 'address to listen on', address, { host: '127.0.0.1', port: 8081 })
-    .option('--dir <folder>', 'directory for its keys and ledger', 'data/simulator')
-    .option(
-      '--root <channel=host:port>',
-      'serve one channel at the root of another address, too, for clients that sign paths from /; can be repeated',
-      addRoot,
-    );
+  const command = offlineFlags(
+    noun
+      .command('start')
+      .description('Run the simulator of the three channels as a separate process, until Ctrl-C.')
+      .option(
+        '--listen <host:port>',
+        'address to listen on; by default Simulator.Listen, or Simulator.Url of this machine',
+        address,
+      )
+      .option('--dir <folder>', 'directory for its keys and ledger; by default Simulator.Dir')
+      .option(
+        '--root <channel=host:port>',
+        'serve one channel at the root of another address, too, for clients that sign paths from /; can be repeated',
+        addRoot,
+      ),
+  );
   examples(
     command,
     'payctl simulator start',
@@ -57,10 +61,13 @@ function address(text: string): Address {
 /** Starts the simulator; comes back when it has stopped. */
 export async function run({ terminal, runSimulator }: Context, flags: StartFlags): Promise<void> {
   const start = runSimulator ?? (await import('../../../server/simulator/main.ts')).runSimulator;
-  const { listen = { host: '127.0.0.1', port: 8081 }, dir = 'data/simulator', root: roots = {} } = flags;
+  const { env, cwd } = terminal;
+  const { loadSimulator } = await import('../../../config/load.ts');
   try {
+    const configured = loadSimulator({ argv: flags.config ? { config: flags.config } : {}, env, cwd });
+    const { listen = configured.listen, dir = configured.dir } = flags;
     await start(
-      { dir: resolve(terminal.cwd, dir), listen, roots },
+      { dir: resolve(cwd, dir), listen, roots: flags.root ?? {} },
       (url) => void terminal.out.write(announce(url, terminal.out.isTerminal)),
     );
   } catch (error) {
