@@ -21,6 +21,8 @@ export type Label = (typeof LABELS)[number];
 export interface SavedContext {
   server: string;
   label: Label;
+  /** The label is a guess from the address: a login asks the server for better. */
+  isGuess?: true;
   user?: string;
   /** Credentials go to it over plain HTTP, although it is another machine. */
   allowHttp?: boolean;

@@ -125,7 +125,7 @@ export function cleanServer(server: string): string {
   return server.replace(/\/+$/, '');
 }
 
-/** The label of a server that nobody labelled: this machine is dev, everything else is treated with the care of prod. */
+/** The label of a server that neither a person nor the server itself labelled: this machine is dev, everything else is treated with the care of prod. */
 export function guessLabel(origin: string): Label {
   return isThisMachine(origin) ? 'dev' : 'prod';
 }

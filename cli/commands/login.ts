@@ -30,7 +30,13 @@ export function define(command: Command, context: ContextOf): void {
     )
     .option('-u, --username <name>', 'login name');
   codeFlags(passwordFlags(command))
-    .addOption(choice('--label <label>', 'environment of a new context', LABELS))
+    .addOption(
+      choice(
+        '--label <label>',
+        'environment of the context; by default what the server says, or a guess from its address',
+        LABELS,
+      ),
+    )
     .action((flags: LoginFlags) => run(context(), flags));
   examples(
     command,
@@ -44,8 +50,8 @@ export function define(command: Command, context: ContextOf): void {
 /** Logs in and saves the session under a context, which is made when the server is new. */
 export async function run(context: Context, flags: LoginFlags): Promise<void> {
   const { terminal, prompts, print, sessions } = context;
-  const known = await sessions.contexts();
-  const place = choosePlace(context, known);
+  const contexts = await sessions.contexts();
+  const place = choosePlace(context, contexts);
   const origin = originOf(place.saved.server);
   // Before a password is asked for; each request is refused, too.
   if (isOpenToReaders(origin) && !(await context.allowsHttp(origin))) throw notEncrypted(origin);
@@ -68,13 +74,14 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
   const hadFactor = old?.origin === origin && old.username === username && old.secondFactor === true;
   const answer = await sendWithCode(context, flags, hadFactor, send);
   const session = readSession(answer, origin, username, terminal.now());
-  const saved = {
-    ...place.saved,
-    label: flags.label ?? place.saved.label,
+  const { isGuess, ...known } = place.saved;
+  const label = flags.label ?? (isGuess && (await labelOf(context, known.server, session.token)));
+  const saved: SavedContext = {
+    ...(label ? { ...known, label } : place.saved),
     user: session.username,
     ...savedConnection(context.flags, origin, terminal.cwd),
   };
-  const becomesCurrent = known.current === null || place.isNew;
+  const becomesCurrent = contexts.current === null || place.isNew;
   try {
     await sessions.changeContexts((contexts) => {
       contexts.contexts[place.name] = saved;
@@ -108,6 +115,17 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
   await print.done(
     `Logged in. ${becomesCurrent ? `"${place.name}" is the current context.` : `Use it with -C ${place.name}.`}`,
   );
+}
+
+/** What the server says that it is for; undefined where it does not, or tells an account only after its enrolment. */
+async function labelOf({ apiAt }: Context, server: string, token: string): Promise<Label | undefined> {
+  const headers = { authorization: `Bearer ${token}` };
+  const asked = apiAt(server).data({ method: 'GET', path: '/api/v1/info', headers, anonymous: true });
+  const environment = await asked.then(
+    (info) => info['environment'],
+    () => undefined,
+  );
+  return environment === 'production' ? 'prod' : environment === 'staging' ? 'staging' : undefined;
 }
 
 const VIEW = {
@@ -158,7 +176,11 @@ function newPlace(name: string | undefined, server: string, known: Contexts): Pl
       : undefined;
   if (match) return { name: match[0], saved: match[1], isNew: false };
   const label = guessLabel(origin);
-  return { name: name ?? nameFor(origin, known), saved: { server: cleanServer(server), label }, isNew: true };
+  return {
+    name: name ?? nameFor(origin, known),
+    saved: { server: cleanServer(server), label, isGuess: true },
+    isNew: true,
+  };
 }
 
 function nameFor(origin: string, known: Contexts): string {

@@ -29,6 +29,32 @@ test('login makes a context of a new server, saves the token and says where it i
   t.is((await place.payctl(['whoami', '-q'])).stdout, 'alice\n');
 });
 
+test('the server says what a context is for, where nobody labelled it', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const server = ['--server', place.api.url];
+  const logIn = async (environment: string | undefined, add: readonly string[] | undefined, ...flags: string[]) => {
+    await place.logIn([]);
+    place.api.on('GET /api/v1/info', () =>
+      environment === undefined ? problem(403, 'second_factor_missing', 'Enrol.') : { body: { data: { environment } } },
+    );
+    if (add) t.is((await place.payctl(['context', 'add', 'here', ...server, ...add])).code, 0);
+    const argv = ['login', '-C', 'here', ...server, '-u', 'alice', '--password-stdin', ...flags, '--json'];
+    const { code, stdout, stderr } = await place.payctl(argv, PASSWORD);
+    t.is(code, 0, stderr);
+    const { label } = JSON.parse(stdout) as { label: string };
+    t.is((await place.payctl(['context', 'show', 'here', '--fields', 'label'])).stdout, `${label}\n`);
+    return label;
+  };
+  t.is(await logIn('staging', undefined), 'staging');
+  t.is(await logIn('production', undefined), 'prod', 'also where it is reached at an address of this machine');
+  t.is(await logIn('development', undefined), 'dev');
+  t.is(await logIn('staging', []), 'staging', 'a context that was added without a label');
+  t.is(await logIn('staging', ['--label', 'prod']), 'prod', 'what a person said stays');
+  t.is(await logIn('staging', undefined, '--label', 'dev'), 'dev');
+  t.is(await logIn(undefined, []), 'dev', 'a server that does not say so leaves the guess');
+});
+
 test('login on a terminal asks for what is missing, the password hidden', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

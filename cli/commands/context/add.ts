@@ -42,7 +42,7 @@ export async function run(
   const server = cleanServer(global.server);
   const saved = {
     server,
-    label: flags.label ?? guessLabel(originOf(server)),
+    ...(flags.label ? { label: flags.label } : { label: guessLabel(originOf(server)), isGuess: true as const }),
     ...(flags.user ? { user: flags.user } : {}),
     ...savedConnection(global, originOf(server), terminal.cwd),
   };
