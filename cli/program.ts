@@ -4,6 +4,7 @@ import { nouns, type Noun } from './commands/index.ts';
 import { UsageError } from './errors.ts';
 import { helpText, MOST_COLUMNS } from './help.ts';
 import { helpPage } from './help-page.ts';
+import { takeNouns } from './named-arguments.ts';
 import { choice, integer, list } from './options.ts';
 import { FORMATS } from './output.ts';
 import type { Sink } from './terminal.ts';
@@ -48,6 +49,7 @@ function createRoot(out: Sink): Command {
     .description('payctl operates the payment service from a terminal or a script.')
     .exitOverride()
     .helpCommand(false)
+    .hook('preAction', (_program, command) => takeNouns(command))
     .helpOption('-h, --help', 'show help')
     .configureHelp({
       formatHelp: (command) => helpText(helpPage(command), out.style, Math.min(out.columns, MOST_COLUMNS)),

@@ -54,7 +54,7 @@ stdout carries data only. Notices, prompts, progress and errors go to stderr.
   -o json     get prints an object, list an array; fields are only ever added
   -o jsonl    one JSON object per line
   -o env      NAME=value lines that a shell can source
-  -o name     noun/id
+  -o name     noun/id, which commands that take an id take, too
   -q          ids only, one per line
   --fields a,b   only these fields; dots select nested ones (failure.code)
 

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import test from 'ava';
 import { main } from '../../cli/main.ts';
 import { collector, makePlace } from '../support/cli.ts';
+import { program } from '../support/examples.ts';
 import { orderRow } from '../support/fake-rows.ts';
 
 function pages(place: Awaited<ReturnType<typeof makePlace>>): void {
@@ -110,3 +111,50 @@ for (const line of SNAPSHOTS) {
     t.snapshot(JSON.parse(stdout.replaceAll(place.api.url, 'http://server')));
   });
 }
+
+const ORDER_NO = String(orderRow['orderNo']);
+
+/** Commands that take what another noun's `-o name` prints, beside `get` of every noun. */
+const TAKERS: readonly [command: string, names: readonly string[], id: string][] = [
+  ['explain ID', ['order', 'skillpay'], ORDER_NO],
+  ['order close ID -y', ['order'], ORDER_NO],
+  ['refund create ID --amount 1 -y', ['order'], ORDER_NO],
+  ['simulator pay ID', ['order', 'trade'], ORDER_NO],
+  ['app webhook get ID', ['app', 'webhook'], 'app_1'],
+  ['app limits ID', ['app'], 'app_1'],
+  ['approval approve ID --confirm R1', ['approval', 'refund', 'dispute', 'exception'], 'R1'],
+  ['channel test ID', ['channel'], 'alipay'],
+  ['context show ID', ['context'], 'dev'],
+];
+
+test('what -o name prints is taken where an id is', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const ask = async (words: readonly string[]) => {
+    place.api.seen.length = 0;
+    const { code, stdout, stderr } = await place.payctl(words);
+    return { code, stdout, stderr, seen: place.api.seen.map(({ method, path, body }) => ({ method, path, body })) };
+  };
+  // `skillpay list` lists what can be bought, `get` shows an order.
+  const nouns = program.commands.filter(
+    (noun) =>
+      noun.name() !== 'skillpay' &&
+      ['list', 'get'].every((verb) => noun.commands.some((command) => command.name() === verb)),
+  );
+  t.true(nouns.length > 10);
+  for (const noun of nouns.map((command) => command.name())) {
+    const { stdout } = await place.payctl([noun, 'list', '-o', 'name']);
+    const [name = ''] = stdout.split('\n');
+    t.regex(name, new RegExp(`^${noun}/.`));
+    const byName = await ask([noun, 'get', name]);
+    t.is(byName.code, 0, byName.stderr);
+    t.deepEqual(byName, await ask([noun, 'get', name.slice(noun.length + 1)]), name);
+  }
+  for (const [command, names, id] of TAKERS) {
+    const words = (argument: string) => command.split(' ').map((word) => (word === 'ID' ? argument : word));
+    const expected = await ask(words(id));
+    t.is(expected.code, 0, expected.stderr);
+    for (const name of names) t.deepEqual(await ask(words(`${name}/${id}`)), expected, `${command} ${name}`);
+  }
+  t.is((await ask(['order', 'get', 'refund/R1'])).seen[0]?.path, '/api/v1/orders/refund%2FR1', 'another noun stays');
+});
