@@ -137,11 +137,17 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return simulated || mode !== 'simulator';
   }
 
-  /** The versions that take orders, or could if they were enabled. */
-  async function currents(project: string, payWays: readonly PayWay[]): Promise<(CurrentVersion | undefined)[]> {
+  const currentOf = (project: string, payWays: readonly PayWay[]) =>
+    store.read((tx) => currentVersions(tx, project, payWays));
+
+  function usable(found: CurrentVersion | undefined): CurrentVersion | undefined {
+    return found && counts(found) && found.missing.length === 0 ? found : undefined;
+  }
+
+  /** The versions that take orders, or could if they were enabled; an order brings the simulator's where there are none. */
+  async function forOrders(project: string, payWays: readonly PayWay[]): Promise<(CurrentVersion | undefined)[]> {
     for (const payWay of payWays) kindOf(payWay);
-    const read = () => store.read((tx) => currentVersions(tx, project, payWays));
-    let found = await read();
+    let found = await currentOf(project, payWays);
     const missing = payWays.find((payWay) => !found.has(payWay));
     if (missing !== undefined && simulated && parts.seedProject) {
       let fault: unknown;
@@ -149,15 +155,12 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
         fault = error;
         log('error', 'the simulator is not available', { project, error });
       });
-      found = await read();
+      found = await currentOf(project, payWays);
       // A database with real money in it stays one without a simulator.
       if (!found.has(missing) && fault !== undefined && !(fault instanceof BesideLive))
         throw new SimulatorSilent(missing, fault);
     }
-    return payWays.map((payWay) => {
-      const one = found.get(payWay);
-      return one && counts(one) && one.missing.length === 0 ? one : undefined;
-    });
+    return payWays.map((payWay) => usable(found.get(payWay)));
   }
 
   async function active(project: string, payWay: PayWay, found: CurrentVersion | undefined): Promise<ActiveChannel> {
@@ -171,11 +174,11 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     kindOf,
     idle: () => health.idle(),
     async forNew(project, payWay) {
-      const [found] = await currents(project, [payWay]);
+      const [found] = await forOrders(project, [payWay]);
       return active(project, payWay, found);
     },
     async forNewAmong(project, payWays) {
-      const found = await currents(project, payWays);
+      const found = await forOrders(project, payWays);
       return Promise.all(
         payWays.map((payWay, at) =>
           active(project, payWay, found[at]).catch((error: unknown) => {
@@ -223,7 +226,8 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       return channels.flat();
     },
     async probe(project, payWay, wish) {
-      const [found] = await currents(project, [payWay]);
+      // A test proves what is stored, and writes nothing.
+      const found = usable((await currentOf(project, [payWay])).get(payWay));
       if (!found) throw new NothingConfigured(payWay);
       try {
         return await (await channelOf(project, payWay, found)).probe(wish);

@@ -12,6 +12,13 @@ type Row = Record<string, unknown>;
 
 const base = '/api/v1/payment/config';
 
+/** A project of a test's own that has the simulator's configurations, as a start brings them. */
+async function projectWithChannels(): Promise<string> {
+  const project = await file.project();
+  await file.service.app.prepare();
+  return project;
+}
+
 test.serial('before anything is configured there is one entry for each channel', async (t) => {
   const { call } = await startService(t);
   const { status, body } = await call('GET', `${base}/list`);
@@ -239,7 +246,7 @@ test.serial('a key of a certificate that no master key opens is told as well', a
 
 test.serial("PayPal's webhook is registered once, and its id becomes part of the configuration", async (t) => {
   const { admin } = file;
-  const at = `?project=${await file.project()}`;
+  const at = `?project=${await projectWithChannels()}`;
   const read = async () => (await admin('GET', `${base}/paypal${at}`)).body.data;
   t.like((await admin('POST', `${base}/paypal/test${at}`)).body.data, { ok: true });
   const before = await read();
@@ -259,7 +266,7 @@ test.serial(
   'WeChat Pay is told once where complaints go, and a test of the channel compares the address',
   async (t) => {
     const { admin } = file;
-    const at = `?project=${await file.project()}`;
+    const at = `?project=${await projectWithChannels()}`;
     const post = async (path: string) => (await admin('POST', `${base}/wechat/${path}${at}`)).body.data;
     const version = async () => (await admin('GET', `${base}/wechat${at}`)).body.data.version;
     t.like(await post('test'), { ok: true, code: null }, 'the simulator tells without an address, too');
@@ -275,9 +282,8 @@ test.serial(
   'the platform certificates of WeChat Pay are downloaded once, and trusted by the administrator who asks',
   async (t) => {
     const { admin, service } = file;
-    const project = await file.project();
+    const project = await projectWithChannels();
     const at = `?project=${project}`;
-    t.is((await admin('POST', `${base}/wechat/test${at}`)).status, 200);
     const download = async () => (await admin('POST', `${base}/wechat/certificates${at}`)).body.data;
     const first = await download();
     t.like(first, { ok: true, field: null, code: null, message: null });
@@ -309,8 +315,7 @@ test.serial(
   'a download with a wrong APIv3 key says so and keeps nothing; before there is a configuration it is refused',
   async (t) => {
     const { admin } = file;
-    const at = `?project=${await file.project()}`;
-    t.is((await admin('POST', `${base}/wechat/test${at}`)).status, 200);
+    const at = `?project=${await projectWithChannels()}`;
     t.is((await admin('POST', `${base}/wechat${at}`, { apiV3Key: 'x'.repeat(32) })).status, 200);
     const { data } = (await admin('POST', `${base}/wechat/certificates${at}`)).body;
     t.like(data, { ok: false, field: 'apiV3Key', code: 'SEAL_NOT_OPENED', certificates: [] });
@@ -321,21 +326,30 @@ test.serial(
 
 test.serial('Alipay: key mode has nothing to download, and says what is done by hand', async (t) => {
   const { admin } = file;
-  const at = `?project=${await file.project()}`;
-  t.is((await admin('POST', `${base}/alipay/test${at}`)).status, 200);
+  const at = `?project=${await projectWithChannels()}`;
   const { data } = (await admin('POST', `${base}/alipay/certificates${at}`)).body;
   t.like(data, { ok: true, certificates: [] });
   t.regex(data.byHand, /public key by hand/);
 });
 
-test.serial('a test of products names the scenes of the channel, and refuses others', async (t) => {
+test.serial('a test writes no configuration, not even of a simulator, which the first order brings', async (t) => {
   const { admin } = file;
   const at = `?project=${await file.project()}`;
-  const { data } = (await admin('POST', `${base}/wechat/test${at}`, { products: ['qr'] })).body;
+  refused(t, await admin('POST', `${base}/wechat/test${at}`), 409, 'channel_not_configured');
+  const { data } = (await admin('GET', `${base}/list${at}`)).body;
+  t.deepEqual(
+    data.map(({ version }: Row) => version),
+    [null, null, null],
+  );
+});
+
+test.serial('a test of products names the scenes of the channel, and refuses others', async (t) => {
+  const { admin } = file;
+  const { data } = (await admin('POST', `${base}/wechat/test`, { products: ['qr'] })).body;
   t.like(data, { ok: true });
   t.like(data.checks.at(-1), { about: 'product', name: 'Native (qr)', status: 'ok' });
   t.true(data.registrations.some(({ name }: Row) => name === 'H5 payment domain'));
-  const strange = await admin('POST', `${base}/wechat/test${at}`, { products: ['page'] });
+  const strange = await admin('POST', `${base}/wechat/test`, { products: ['page'] });
   refused(t, strange, 400, 'invalid_request');
   t.is(strange.body.errors[0].pointer, '/products/0');
 });
