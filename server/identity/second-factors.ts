@@ -114,14 +114,15 @@ function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
       const factor = await tx.secondFactors.lock({ adminId });
       if (!admin || !factor?.pendingAt || at.getTime() - factor.pendingAt.getTime() > PENDING_MS) throw notStarted();
       const secret = openSecret(sealing, factor, 'pending_sealed');
-      const lastStep = stepOfCode(secret, withoutBlanks(code), at);
-      if (lastStep === undefined) throw wrongCode();
+      const step = stepOfCode(secret, withoutBlanks(code), at);
+      if (step === undefined) throw wrongCode();
       await tx.secondFactors.update(
         { adminId },
         {
           sealed: sealing.seal(placeOfSecret(adminId, 'sealed'), secret),
           enabledAt: at,
-          lastStep,
+          // The code proved the secret, which was shown beside it; it logs in once, so that a login need not wait for the next one.
+          lastStep: step - 1n,
           pendingSealed: null,
           pendingAt: null,
         },

@@ -159,9 +159,12 @@ test.serial('clocks may differ by one step in either direction and no more', asy
   for (const steps of [-1, 0, 1]) t.is((await login({ code: code(steps) })).status, 200, String(steps));
 });
 
-test.serial('the first code of the enrolment is used by it', async (t) => {
-  const { login, code } = await enrolled(t);
-  refused(t, await login({ code: code(-1) }), 401, 'login_failed');
+test.serial('the first code of the enrolment logs in once, and none before it does', async (t) => {
+  const { app, now, login, as } = await stage(t);
+  const { secret } = await enrol(as(await app.login()), now);
+  refused(t, await login({ code: codeAt(secret, now().getTime() - 30_000) }), 401, 'login_failed');
+  t.is((await login({ code: codeAt(secret, now()) })).status, 200);
+  refused(t, await login({ code: codeAt(secret, now()) }), 401, 'login_failed');
 });
 
 test.serial('a recovery code works once, however it is typed, and says how it was', async (t) => {
