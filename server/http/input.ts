@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { IncomingMessage } from 'node:http';
 import { notKnown } from '../../config/nearest.ts';
 import { AppError, type FieldError, InvalidRequest, NotFound } from '../errors.ts';
+import { issueWords } from '../issue-words.ts';
 import { announcesBody } from './before-koa.ts';
 import { incomplete, streamedBody } from './body-stream.ts';
 import { triedClient, withoutEmpty } from './oauth-request.ts';
@@ -109,7 +110,7 @@ function parseBody(schema: z.ZodType, sent: unknown, isStrict: boolean): unknown
 }
 
 function parse(schema: z.ZodType, value: unknown, prefix: string, unknown: readonly FieldError[] = []): unknown {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: issueWords });
   const [first] = unknown;
   if (result.success && !first) return result.data;
   const faults = [...unknown, ...(result.error?.issues ?? []).map((issue) => fieldError(issue, prefix))];

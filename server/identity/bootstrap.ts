@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { AdminRow, ApiAppRow } from '../db/entities/identity.ts';
 import type { Tx } from '../db/store.ts';
 import { InvalidRequest } from '../errors.ts';
+import { issueWords } from '../issue-words.ts';
 import { facts as adminFacts, newAdminRow } from './admins.ts';
 import { consoleAppRow, type WithSecret } from './api-app-row.ts';
 import { type AppSettings, toColumns } from './api-app-rules.ts';
@@ -95,7 +96,7 @@ export async function applyBootstrap(ports: OfflinePorts, actor: Actor, input: u
 }
 
 function read(input: unknown): Document {
-  const result = BootstrapDocument.safeParse(input);
+  const result = BootstrapDocument.safeParse(input, { error: issueWords });
   if (result.success) return result.data;
   throw new InvalidRequest(
     'The bootstrap document is not valid.',

@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { issueWords } from '../issue-words.ts';
 import { inLanguage } from '../pages/language.ts';
 import { rawBodyOf } from './body.ts';
 import { refuseCrossSite, refuseForeignHost } from './callers.ts';
@@ -68,7 +69,9 @@ function deed<T>(
   router.post(path, async (ctx) => {
     refuseForeignHost(ctx);
     refuseCrossSite(ctx);
-    const sent = shape.safeParse(Object.fromEntries(new URLSearchParams(rawBodyOf(ctx).toString('utf8'))));
+    const sent = shape.safeParse(Object.fromEntries(new URLSearchParams(rawBodyOf(ctx).toString('utf8'))), {
+      error: issueWords,
+    });
     if (!sent.success) return show(ctx, core, new SimulatorRefusal(400, 'invalid_form', z.prettifyError(sent.error)));
     try {
       await act(sent.data);

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { issueWords } from '../issue-words.ts';
 import { rawBodyOf } from './body.ts';
 import { SimulatorRefusal } from './refusal.ts';
 
@@ -12,7 +13,7 @@ export function bodyOf<T>(ctx: Context, schema: z.ZodType<T>): T {
   } catch {
     throw new SimulatorRefusal(400, 'invalid_json', 'The body is not valid JSON.');
   }
-  const result = schema.safeParse(input);
+  const result = schema.safeParse(input, { error: issueWords });
   if (!result.success) throw new SimulatorRefusal(400, 'invalid_request', z.prettifyError(result.error));
   return result.data;
 }

@@ -20,7 +20,7 @@ const anInside = new RegExp(`^server/(${inside.join('|')})/`);
 const errorCodes = /^server\/error-codes\//;
 /** What everybody may use: of ours it imports the table of error codes at most. */
 const errors =
-  /^(server\/((errors|folder-lock|addresses|csv|uuid|work|tracing)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
+  /^(server\/((errors|folder-lock|addresses|csv|uuid|issue-words|work|tracing)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
 const money = /^server\/payments\/(channel|money)\.ts$/;
 /** How numbers of refunds are made and read. */
 const numbers = /^server\/payments\/numbers\.ts$/;

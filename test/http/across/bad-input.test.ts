@@ -14,6 +14,7 @@ import {
   membersOf,
 } from '../../support/bad-input.ts';
 import { count, inParallel } from '../../support/counts.ts';
+import { libraryWords } from '../../support/declared.ts';
 import { payOrder } from '../../support/orders.ts';
 import { allRoutes } from '../../support/routes.ts';
 import { startService, type Service } from '../../support/service.ts';
@@ -95,6 +96,7 @@ async function refuseAll(
     if (shot.route.contract.style === 'oauth') return void t.regex(error ?? '', /^(invalid|unsupported)_/, which);
     t.true(type.startsWith('application/problem+json'), which);
     t.true(Object.hasOwn(errorCodes, code ?? ''), which);
+    t.is(libraryWords(JSON.parse(text)), undefined, which);
   });
   t.deepEqual(await fingerprints(service), before, 'nothing was written');
 }
