@@ -1,9 +1,9 @@
 // Makes dist/, which is what an installed package runs: Node strips no types below node_modules.
 // `npm ci` runs this by `prepare` on whatever Node the machine has: plain JavaScript, Node 18 and newer.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -95,9 +95,28 @@ function isLocal(path) {
   return path.startsWith('config') && path.endsWith('.toml') && !path.endsWith('default.toml');
 }
 
+/** A build that is killed cannot remove its draft; the next one does. */
+function removeLeftDrafts() {
+  const [folder, name] = [dirname(out), basename(out)];
+  for (const found of existsSync(folder) ? readdirSync(folder) : []) {
+    const pid = found.startsWith(`${name}.`) ? found.slice(name.length + 1) : '';
+    if (/^\d+$/.test(pid) && !isRunning(Number(pid))) rmSync(join(folder, found), { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code !== 'ESRCH';
+  }
+}
+
 function main() {
   const compiler = findCompiler();
   if (compiler === undefined || !existsSync(join(root, 'bin', 'payctl.ts'))) return true;
+  removeLeftDrafts();
   try {
     if (!compile(compiler)) return false;
     copyAssets();

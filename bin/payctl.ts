@@ -3,6 +3,11 @@ import module from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
+// Node.js says on stderr that FORCE_COLOR outdoes NO_COLOR; here it does not.
+if (process.env['NO_COLOR']) delete process.env['FORCE_COLOR'];
+// It says the same of its own variable, and there it is so.
+if (process.env['FORCE_COLOR']) delete process.env['NODE_DISABLE_COLORS'];
+
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 24 || (major === 24 && minor < 15)) {
   process.stderr.write(`payctl needs Node.js 24.15 or newer; this is ${process.versions.node}.\n`);

@@ -40,6 +40,20 @@ test('--version loads three files, and nothing of Node.js but what reads one', a
   }
 });
 
+test('colours that are wanted and not wanted are settled without a word of Node.js', async (t) => {
+  for (const [env, painted] of [
+    [{ NO_COLOR: '1', FORCE_COLOR: '1' }, false],
+    [{ NODE_DISABLE_COLORS: '1', FORCE_COLOR: '1' }, true],
+  ] as const)
+    for (const argv of [['--help'], ['config', 'explain'], ['order', 'list', '--help']]) {
+      const { stdout, stderr } = await run(process.execPath, [bin, ...argv], {
+        env: { PATH: process.env['PATH'], PAYCTL_CONFIG_DIR: '/nonexistent', ...env },
+      });
+      t.is(stderr, '', argv.join(' '));
+      if (argv.includes('--help')) t.is(stdout.includes('\u001B['), painted, argv.join(' '));
+    }
+});
+
 test('help of a built payctl loads no parser and no command', async (t) => {
   const folder = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));

@@ -121,3 +121,17 @@ test('without TypeScript the build leaves everything as it is and is content', (
   t.deepEqual([status, stdout, stderr], [0, '', '']);
   t.false(existsSync(join(folder, 'dist')));
 });
+
+test('what a build that was killed left is removed by the next one, and nothing else', (t) => {
+  const folder = temporaryFolder(t);
+  for (const name of ['bin', 'node_modules/typescript/bin']) mkdirSync(join(folder, name), { recursive: true });
+  copyFileSync(join(root, 'bin/build.mjs'), join(folder, 'bin/build.mjs'));
+  writeFileSync(join(folder, 'bin/payctl.ts'), '');
+  writeFileSync(join(folder, 'node_modules/typescript/package.json'), '{}');
+  writeFileSync(join(folder, 'node_modules/typescript/bin/tsc'), 'process.exit(1)');
+  const dead = spawnSync(process.execPath, ['--eval', '']).pid;
+  const kept = ['dist', `dist.${process.pid}`, 'dist.old', `other.${dead}`];
+  for (const name of [...kept, `dist.${dead}`]) mkdirSync(join(folder, name, 'bin'), { recursive: true });
+  t.is(spawnSync(process.execPath, [join(folder, 'bin/build.mjs')]).status, 1, 'the compiler refuses');
+  t.deepEqual(readdirSync(folder).toSorted(), [...kept, 'bin', 'node_modules'].toSorted());
+});
