@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Query } from './api-client.ts';
 import type { Context } from './context.ts';
-import { Cancelled, CliError, EXIT, networkCause } from './errors.ts';
+import { Cancelled, CliError, EXIT, networkCause, UsageError } from './errors.ts';
 import { reserveStream, type ReservedStream } from './files.ts';
 import { choice } from './options.ts';
 import { withSpinner, type Spinner } from './spinner.ts';
@@ -12,6 +12,7 @@ import { OutputLost } from './whole-write.ts';
 /** The flags of an export. */
 export interface ExportFlags {
   format?: string;
+  bom?: boolean;
   file?: string;
 }
 
@@ -19,15 +20,18 @@ export interface ExportFlags {
 export function exportFlags(command: Command): Command {
   return command
     .addOption(choice('--format <format>', 'file format', ['csv', 'ndjson']))
+    .option('--bom', 'begin CSV with the UTF-8 mark, for Excel on Windows; without it Chinese text is garbled there')
     .option('--file <file>', 'write to a new file');
 }
 
 /** Streams an export to stdout or a new file; memory stays flat, and a broken connection leaves no half file. */
 export async function exportStream(context: Context, path: string, query: Query, flags: ExportFlags): Promise<void> {
   const { api, terminal, print } = context;
+  const { format = 'csv', bom } = flags;
+  if (bom && format !== 'csv') throw new UsageError('--bom is for CSV alone.', 'remove it, or --format');
   const file = flags.file ? await reserveStream(resolve(terminal.cwd, flags.file)) : undefined;
   try {
-    const whole = { ...query, format: flags.format ?? 'csv' };
+    const whole = { ...query, format, ...(bom && { bom }) };
     const answer = await api.stream({ method: 'GET', path, query: whole, headers: { accept: '*/*' } });
     const lines = await withSpinner(terminal.err, 'Exporting', (spinner) => copy(context, answer, file, spinner));
     await file?.commit();

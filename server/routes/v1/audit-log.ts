@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { endpoint, Reply } from '../../http/endpoint.ts';
+import { endpoint } from '../../http/endpoint.ts';
 import { AUDIT_FORMATS, type ExportAudit } from '../../identity/audit-export.ts';
 import type { AuditFilter, AuditRow } from '../../identity/ports.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { Paging, SafeText, TimeRange } from '../wire/fields.ts';
-import { exportHeaders } from '../wire/export.ts';
+import { Bom, exportReply } from '../wire/export.ts';
 import { actorOf, AuditLine, presentAuditLine } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';
 
@@ -15,7 +15,7 @@ const Filters = {
   target: SafeText(1, 256).optional(),
 };
 const ListQuery = z.object({ ...Paging, ...Filters });
-const ExportQuery = z.object({ ...Filters, format: z.enum(AUDIT_FORMATS).default('csv') });
+const ExportQuery = z.object({ ...Filters, format: z.enum(AUDIT_FORMATS).default('csv'), bom: Bom });
 
 /** What the routes of the audit log call. */
 export interface AuditLogPorts {
@@ -70,12 +70,9 @@ export function auditLogRoutes({ auditLines, exportAudit }: AuditLogPorts): Rout
         raw: 'stream',
         answers: { 200: { 'text/csv': 'text', 'application/x-ndjson': 'text' } },
       },
-      async ({ query: { format, createdFrom, createdTo, ...filter }, caller, request }) => {
+      async ({ query: { format, bom, createdFrom, createdTo, ...filter }, caller, request }) => {
         const lines = { ...filter, from: createdFrom, to: createdTo, show: presentAuditLine };
-        return new Reply({
-          headers: exportHeaders('audit-log', format),
-          body: await exportAudit(actorOf(caller, request), lines, format),
-        });
+        return exportReply('audit-log', { format, bom }, await exportAudit(actorOf(caller, request), lines, format));
       },
     ),
   );

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { StreamedBody } from '../../http/body-stream.ts';
-import { endpoint, Reply } from '../../http/endpoint.ts';
+import { endpoint } from '../../http/endpoint.ts';
 import type { BillOperations } from '../../payments/bills/bill-operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { askerOf } from '../wire/audience.ts';
-import { exportHeaders } from '../wire/export.ts';
+import { exportReply } from '../wire/export.ts';
 import {
   Bill,
   BillsQuery,
@@ -156,11 +156,10 @@ export function billRoutes(operations: BillOperations): RouteGroup {
         raw: 'stream',
         answers: { 200: FILES },
       },
-      async ({ params: { billNo }, query, caller, request }) =>
-        new Reply({
-          headers: exportHeaders(billNo, query.format),
-          body: await operations.exportLines(askerOf(caller, request), billNo, query),
-        }),
+      async ({ params: { billNo }, query: { bom, ...query }, caller, request }) => {
+        const body = await operations.exportLines(askerOf(caller, request), billNo, query);
+        return exportReply(billNo, { ...query, bom }, body);
+      },
     ),
   );
 

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { endpoint, Reply } from '../../http/endpoint.ts';
+import { endpoint } from '../../http/endpoint.ts';
 import { EXPORT_FORMATS, type ExportOrders } from '../../payments/export.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { askerOf } from '../wire/audience.ts';
-import { exportHeaders } from '../wire/export.ts';
+import { Bom, exportReply } from '../wire/export.ts';
 import { FIND_ORDERS_ERRORS } from '../wire/errors.ts';
 import { orderFilter, OrdersQuery } from '../wire/order-filters.ts';
 
 const { limit: _limit, cursor: _cursor, ...filters } = OrdersQuery.shape;
-const ExportQuery = z.object({ ...filters, format: z.enum(EXPORT_FORMATS).default('csv') });
+const ExportQuery = z.object({ ...filters, format: z.enum(EXPORT_FORMATS).default('csv'), bom: Bom });
 
 const FILES = { 'text/csv': 'text', 'application/x-ndjson': 'text' } as const;
 
@@ -37,11 +37,10 @@ export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders
         answers: { 200: FILES },
         errors: FIND_ORDERS_ERRORS,
       },
-      async ({ query: { format, ...query }, caller, request }) =>
-        new Reply({
-          headers: exportHeaders('orders', format),
-          body: await exportOrders(askerOf(caller, request), orderFilter(query), format),
-        }),
+      async ({ query: { format, bom, ...query }, caller, request }) => {
+        const body = await exportOrders(askerOf(caller, request), orderFilter(query), format);
+        return exportReply('orders', { format, bom }, body);
+      },
     ),
   );
   return router;

@@ -8,6 +8,7 @@ import {
   NOT_OURS,
 } from '../../payments/bills/bill-states.ts';
 import { PayWayName } from './credentials.ts';
+import { Bom } from './export.ts';
 import { Code, Paging, Timestamp } from './fields.ts';
 
 /** A day as the channel counts days. */
@@ -147,6 +148,7 @@ export const Difference = z
 export const LinesQuery = z.object({
   format: z.enum(['csv', 'ndjson']).default('csv'),
   kind: z.enum(BILL_LINE_KINDS).optional(),
+  bom: Bom,
 });
 
 /** Of which days and accounts the settlement is asked. */

@@ -2,6 +2,7 @@ import test from 'ava';
 import { gzipSync } from 'node:zlib';
 import { billedShop } from '../../support/billed-shop.ts';
 import { as } from '../../support/admin.ts';
+import { assertMarked } from '../../support/exports.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 import { request } from '../../support/service.ts';
@@ -132,7 +133,9 @@ test.serial('the lines of a bill are exported as CSV and NDJSON', async (t) => {
   t.is(rows[0], 'line,kind,event,orderNo,refundNo,channelTradeNo,channelRefundNo,currency,amountMinor,feeMinor,at,raw');
   const ndjson = await admin('GET', `/api/v1/bills/${billNo}/lines?format=ndjson&kind=refund`);
   t.like(ndjson.body, { kind: 'refund', orderNo: orders.right, amountMinor: 400, currency: 'CNY' });
-  refused(t, await viewer('GET', `/api/v1/bills/${billNo}/lines?format=xml`), 400, 'invalid_request');
+  await assertMarked(t, `${service.url}/api/v1/bills/${billNo}/lines?kind=refund`, adminToken);
+  for (const bad of ['bom=1', 'format=xml'])
+    refused(t, await viewer('GET', `/api/v1/bills/${billNo}/lines?${bad}`), 400, 'invalid_request');
   refused(t, await viewer('GET', '/api/v1/bills/B1/lines'), 404, 'not_found');
 });
 

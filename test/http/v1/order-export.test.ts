@@ -4,6 +4,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { exportOrders } from '../../../server/payments/export.ts';
+import { assertMarked } from '../../support/exports.ts';
 import { openConsole } from '../../support/console.ts';
 import { count } from '../../support/counts.ts';
 import { type TestDatabase, postgresDatabase } from '../../support/database.ts';
@@ -54,7 +55,8 @@ test.serial('orders are exported as CSV and NDJSON with the filters of the list'
   const some = await desk.call('GET', '/api/v1/orders/export?format=ndjson&merchantOrderNo=m-1&status=pending');
   t.is(some.body.orderNo, evil);
   t.is((await desk.call('GET', '/api/v1/orders/export?format=ndjson&status=refunded')).body, '');
-  for (const bad of ['format=xlsx', 'cursor=x', 'limit=5', 'status=eaten', 'colour=red'])
+  await assertMarked(t, `${service.url}/api/v1/orders/export?merchantOrderNo=m-1`, desk.token);
+  for (const bad of ['bom=1', 'format=xlsx', 'cursor=x', 'limit=5', 'status=eaten', 'colour=red'])
     t.is((await desk.call('GET', `/api/v1/orders/export?${bad}`)).status, 400, bad);
   t.is((await shop.call('GET', '/api/v1/orders/export')).status, 401);
 });
