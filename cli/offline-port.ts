@@ -123,6 +123,8 @@ export interface Diagnosed {
   /** Server.AdminNetworks is empty. */
   consoleOpen: boolean;
   explorer: boolean;
+  /** Where the service listens, when its public URL is another port of its machine. */
+  listensElsewhere: string | null;
   /** By how much the clock of the machine is ahead of the database's. */
   clockAheadSeconds: number;
   failingWebhooks: { clientId: string; retrying: number; givenUp: number; lastError: string | null }[];

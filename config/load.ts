@@ -142,6 +142,7 @@ function assemble(
   { cwd, environment }: Surroundings,
 ): LoadedConfig {
   const production = environment !== 'development';
+  const publicUrl = publicUrlOf(values, settings, environment);
   const at = (key: KeyName, path: string) => resolve(settings.get(key)?.base ?? cwd, path);
   return {
     debug: values.Debug,
@@ -150,7 +151,7 @@ function assemble(
     simulated: values.Debug || (environment === 'staging' && values['Simulator.Url'] !== undefined),
     server: {
       listen: values['Server.Listen'],
-      publicUrl: values['Server.PublicUrl'],
+      publicUrl,
       trustedProxies: values['Server.TrustedProxies'],
       adminNetworks: values['Server.AdminNetworks'],
       corsOrigins: values['Server.CorsOrigins'],
@@ -174,7 +175,7 @@ function assemble(
       idleMinutes: values['JWT.IdleMinutes'],
     },
     oauth: {
-      issuer: values['OAuth.Issuer'] ?? values['Server.PublicUrl'],
+      issuer: values['OAuth.Issuer'] ?? publicUrl,
       tokenTtlSeconds: values['OAuth.TokenTtlSeconds'],
     },
     security: { masterKeys: values['Security.MasterKey'] ?? [] },
@@ -221,6 +222,15 @@ function assemble(
     },
     sources: Object.fromEntries(keyNames.map((key) => [key, settings.get(key)?.source ?? 'not set'])) as Sources,
   };
+}
+
+/** On a laptop the address to listen on is how the service is reached, unless somebody says otherwise; port 0 is not known yet. */
+function publicUrlOf(values: Values, settings: ReadonlyMap<KeyName, Setting>, environment: Place): string {
+  const { 'Server.PublicUrl': url, 'Server.Listen': at } = values;
+  const isSaid = settings.get('Server.PublicUrl')?.source !== 'default';
+  if (isSaid || environment !== 'development' || at.port === 0) return url;
+  const host = at.host === '0.0.0.0' ? '127.0.0.1' : at.host === '::' ? '::1' : at.host;
+  return new URL(`http://${host.includes(':') ? `[${host}]` : host}:${at.port}`).origin;
 }
 
 function databaseTarget(url: string, absolute: (path: string) => string): DatabaseTarget {

@@ -88,7 +88,7 @@ export const keys = {
   ),
   'Server.PublicUrl': text(origin, 'an http:// or https:// origin without a path', 'http://127.0.0.1:8080', {
     sentence:
-      'Public URL of the service for merchants, payers and channels; used for links, cookies and notification URLs.',
+      'Public URL of the service for merchants, payers and channels; used for links, cookies and notification URLs. If not set, it follows Server.Listen in development.',
   }),
   'Server.TrustedProxies': whole(
     0,

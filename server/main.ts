@@ -10,7 +10,7 @@ import { createLogger, logsText } from './http/logger.ts';
 import { listenAs } from './http/listen-fault.ts';
 import { listen } from './http/server.ts';
 import { VERSION } from './http/version.ts';
-import { readyFacts } from './compose/ready.ts';
+import { readyFacts, startWarnings } from './compose/ready.ts';
 import type { Ending, Life, ReadyFacts } from './workers/life.ts';
 
 /** Where the configuration comes from. */
@@ -83,6 +83,7 @@ async function serve(config: Config, life: Life): Promise<void> {
     metricsPort: metrics.port,
     simulatorUrl: simulator?.url,
   });
+  for (const { message, facts: about } of startWarnings(config, server)) logger.warn(about, message);
   if (!life.tells) logger.info(facts, 'ready');
   life.ready(facts);
   app.tellDown().catch((error: unknown) => logger.warn({ err: error }, 'the channels could not be looked through'));

@@ -1,6 +1,7 @@
 import { approvers } from '../db/queries/approvals.ts';
 import { clockAhead, failingWebhooks, silentNotices } from '../db/queries/diagnosis.ts';
 import { countDue, lookForDue } from '../db/queries/due.ts';
+import { listensElsewhere } from '../http/address.ts';
 import type { DueKind } from '../jobs/due-kind.ts';
 import { diagnosisRoutes } from '../routes/v1/diagnosis.ts';
 import type { RouteGroup } from '../routes/index.ts';
@@ -22,6 +23,7 @@ export function composeDiagnosis({ config, store, now }: Base, kinds: readonly D
           production: config.production,
           consoleOpen: config.server.adminNetworks.length === 0,
           explorer: config.explorer.enabled,
+          listensElsewhere: listensElsewhere(config.server, config.server.listen),
           clockAheadSeconds: await clockAhead(tx),
           due: kinds.flatMap(({ name: kind }, at) =>
             rows[at] ? [{ kind, rows: rows[at], lagSeconds: Math.max(0, lags[at] ?? 0) }] : [],

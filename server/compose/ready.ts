@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts';
-import { hostAndPort, metricsUrl } from '../http/address.ts';
+import { hostAndPort, listensElsewhere, metricsUrl } from '../http/address.ts';
 import { VERSION } from '../http/version.ts';
 import { countAdmins } from '../identity/offline.ts';
 import { currentChannels } from '../db/queries/doctor.ts';
@@ -35,6 +35,17 @@ export async function readyFacts(
     lacks: await lackOf(store, simulated).catch(() => null),
     pid: process.pid,
   };
+}
+
+/** What a service that has begun to listen warns of; `payctl doctor` says the same. */
+export function startWarnings(
+  { server }: { server: Pick<Config['server'], 'publicUrl' | 'trustedProxies'> },
+  listens: Opened['listens'],
+): { message: string; facts: Record<string, unknown> }[] {
+  const elsewhere = listensElsewhere(server, listens);
+  if (elsewhere === null) return [];
+  const facts = { publicUrl: server.publicUrl, listens: elsewhere, hint: 'Server.PublicUrl' };
+  return [{ message: 'the links of payers lead to a port where this service does not listen', facts }];
 }
 
 /** Without an administrator nobody can set a channel, and without a channel nothing can be paid; where the simulator counts they come by themselves. */

@@ -15,6 +15,7 @@ import {
   skillHandlers,
 } from '../db/queries/doctor.ts';
 import type { Store } from '../db/store.ts';
+import { listensElsewhere } from '../http/address.ts';
 import { createUrlRule } from '../outgoing/url-rule.ts';
 
 const DAY = 86_400_000;
@@ -41,6 +42,7 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
       production,
       consoleOpen: server.adminNetworks.length === 0,
       explorer: config.explorer.enabled,
+      listensElsewhere: listensElsewhere(server, server.listen),
       clockAheadSeconds: await clockAhead(tx),
       approvers: config.approval.refundAbove === 0 ? null : await approvers(tx, now),
       failingWebhooks: await failingWebhooks(tx, now),

@@ -169,6 +169,16 @@ const FAULTS: readonly Planted[] = [
     found: { check: 'channels', status: 'failed', detail: /nothing can be paid/, fix: /^payctl channel set alipay/ },
   },
   {
+    name: 'a public URL at another port of this machine',
+    env: { PAY_SERVER_LISTEN: '127.0.0.1:9090', PAY_SERVER_PUBLIC_URL: 'http://127.0.0.1:8080' },
+    found: {
+      check: 'public url',
+      status: 'degraded',
+      detail: /listens on 127\.0\.0\.1:9090/,
+      fix: /Server\.PublicUrl/,
+    },
+  },
+  {
     name: 'production for everybody',
     env: { ...PRODUCTION, PAY_EXPLORER_ENABLED: 'false' },
     found: { check: 'console', status: 'degraded', detail: /every address/, fix: /Server\.AdminNetworks/ },

@@ -170,11 +170,12 @@ test('a production that everybody reaches, and what is late and not lost, are wa
     due: [{ ...WAITS, lagSeconds: 90 }],
     clockAheadSeconds: 7,
     failingWebhooks: [{ clientId: 'app_1', retrying: 3, givenUp: 1, lastError: null }],
+    listensElsewhere: '127.0.0.1:9090',
   });
   const { code, findings } = await examine(place);
   t.deepEqual(
     findings.filter(({ status }) => status === 'degraded').map(({ check }) => check),
-    ['due work', 'console', 'explorer', 'clock', 'webhooks'],
+    ['due work', 'public url', 'console', 'explorer', 'clock', 'webhooks'],
   );
   t.is(code, 0);
 });

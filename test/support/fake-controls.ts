@@ -49,6 +49,7 @@ export const diagnosisRow = {
   production: false,
   consoleOpen: true,
   explorer: true,
+  listensElsewhere: null,
   clockAheadSeconds: 0,
   due: [],
   failingWebhooks: [],

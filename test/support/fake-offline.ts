@@ -51,6 +51,7 @@ const HEALTHY: Examination = {
     production: true,
     consoleOpen: false,
     explorer: false,
+    listensElsewhere: null,
     clockAheadSeconds: 0.01,
     failingWebhooks: [],
     approvers: null,

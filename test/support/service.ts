@@ -93,6 +93,7 @@ export async function startService(
   const environment = testEnvironment(database.url, options);
   const config = loadConfig({ env: environment, cwd: process.cwd() }) as Config;
   const port = options.port ?? (await freePort());
+  config.server.listen = { host: '127.0.0.1', port };
   config.server.publicUrl = `http://127.0.0.1:${port}`;
   const logger = options.logger ?? pino({ level: process.env.PAY_TEST_LOG ?? 'silent' });
   const app = await buildApp(config, {
@@ -104,7 +105,7 @@ export async function startService(
     logger,
     now,
   });
-  const server = await listen(app.koa, { host: '127.0.0.1', port });
+  const server = await listen(app.koa, config.server.listen);
   let stopped = false;
   const stop = async () => {
     if (stopped) return;

@@ -35,6 +35,7 @@ export async function checkDiagnosis({ api }: Context): Promise<Finding[]> {
 /** The same of a service that may not run. */
 export function diagnosisFindings(diagnosed: Diagnosed): Finding[] {
   return [
+    ...links(diagnosed),
     ...exposed(diagnosed),
     ...clockFinding('the server and its database', diagnosed.clockAheadSeconds),
     ...webhooks(diagnosed),
@@ -55,6 +56,17 @@ function dueFindings(due: readonly Due[]): Finding[] {
       'raise Server.Workers, or start another replica',
     );
   });
+}
+
+function links({ listensElsewhere: place }: Diagnosed): Finding[] {
+  if (place === null) return [];
+  return [
+    degraded(
+      'public url',
+      `links of payers lead to another port of this machine than the service, which listens on ${place}`,
+      'set Server.PublicUrl to the address at which payers and channels reach the service',
+    ),
+  ];
 }
 
 function exposed({ production, consoleOpen, explorer }: Diagnosed): Finding[] {

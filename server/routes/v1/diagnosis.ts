@@ -9,6 +9,12 @@ export const Diagnosis = z
     production: z.boolean().describe('`Server.Environment` is production or staging.'),
     consoleOpen: z.boolean().describe('`Server.AdminNetworks` is empty: `/api/v1` answers every address.'),
     explorer: z.boolean().describe('The API explorer is served.'),
+    listensElsewhere: z
+      .string()
+      .nullable()
+      .describe(
+        'Host and port where the service listens, when `Server.PublicUrl` names another port of its own machine, so that links lead nowhere; null = they may lead here.',
+      ),
     clockAheadSeconds: z.number().describe('By how much the clock of the replica is ahead of that of the database.'),
     due: z
       .array(

@@ -46,6 +46,7 @@ test.serial('a service in which nothing is wrong says so', async (t) => {
     production: false,
     consoleOpen: true,
     explorer: true,
+    listensElsewhere: null,
     due: [],
     failingWebhooks: [],
     approvers: null,

@@ -68,6 +68,29 @@ test('with nothing set, the defaults of the contract hold', (t) => {
   t.is(sources['JWT.SecretKey'], 'not set');
 });
 
+test('in development the public URL follows an address to listen on that was changed alone', (t) => {
+  const cwd = temporaryFolder(t);
+  const urls = (env: Record<string, string>) => {
+    const { server, oauth, sources } = loadConfig({ env, cwd });
+    return [server.publicUrl, oauth.issuer, sources['Server.PublicUrl']];
+  };
+  const own = 'http://127.0.0.1:9090';
+  t.deepEqual(urls({ PAY_SERVER_LISTEN: '127.0.0.1:9090' }), [own, own, 'default']);
+  t.deepEqual(urls({ PAY_SERVER_LISTEN: '0.0.0.0:9090' }), [own, own, 'default']);
+  for (const [listen, url] of [
+    ['[::1]:9090', 'http://[::1]:9090'],
+    ['[::]:9090', 'http://[::1]:9090'],
+    ['localhost:9090', 'http://localhost:9090'],
+    ['127.0.0.1:80', 'http://127.0.0.1'],
+    ['127.0.0.1:0', 'http://127.0.0.1:8080'],
+  ] as const)
+    t.is(urls({ PAY_SERVER_LISTEN: listen })[0], url, listen);
+  const said = { PAY_SERVER_LISTEN: '127.0.0.1:9090', PAY_SERVER_PUBLIC_URL: 'http://127.0.0.1:8080' };
+  t.deepEqual(urls(said).slice(0, 1), ['http://127.0.0.1:8080'], 'what somebody set stays');
+  const production = { NODE_ENV: 'production', PAY_SERVER_LISTEN: '0.0.0.0:9090', PAY_DATABASE_ALLOW_EMBEDDED: 'true' };
+  t.throws(() => loadConfig({ env: production, cwd }), { message: /Server\.PublicUrl: / });
+});
+
 test('production drains before it stops and serves no explorer, unless it is told otherwise', (t) => {
   const cwd = temporaryFolder(t);
   const env = {

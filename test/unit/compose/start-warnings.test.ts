@@ -1,0 +1,20 @@
+import test from 'ava';
+import { startWarnings } from '../../../server/compose/ready.ts';
+
+const listens = { host: '127.0.0.1', port: 9090 };
+const server = { publicUrl: 'http://127.0.0.1:9090', trustedProxies: 0 };
+const config = { production: false, server, admin: { requireSecondFactor: false } };
+const said = (change: object, at = listens) =>
+  startWarnings({ ...config, ...change }, at).map(({ facts }) => facts['hint']);
+
+test('a start warns of a public URL of this machine at a port where nothing of the service listens', (t) => {
+  const url = (publicUrl: string, trustedProxies = 0) => said({ server: { publicUrl, trustedProxies } });
+  t.deepEqual(said({}), []);
+  t.deepEqual(url('http://127.0.0.1:8080'), ['Server.PublicUrl']);
+  t.deepEqual(url('http://localhost'), ['Server.PublicUrl']);
+  t.deepEqual(url('http://[::1]:8080'), ['Server.PublicUrl']);
+  t.deepEqual(url('http://127.0.0.1:8080', 1), [], 'a proxy is in front of it');
+  t.deepEqual(url('https://127.0.0.1:8080'), [], 'somebody else has the certificate');
+  t.deepEqual(url('http://pay.example'), []);
+  t.deepEqual(said({}, { host: '::', port: 9090 }), []);
+});
