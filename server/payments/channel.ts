@@ -217,8 +217,11 @@ export interface Channel {
   capture?(order: CaptureRef): Promise<Outcome>;
   refund(refund: RefundOrder): Promise<RefundOutcome>;
   queryRefund(refund: RefundRef): Promise<RefundOutcome>;
-  /** A refund by the number that a notice named it by, whoever made it and whatever its amount (PayPal: its own id). */
-  lookUpRefund(order: OrderRef, number: string): Promise<RefundOutcome>;
+  /**
+   * A refund by the number that a notice named it by, whoever made it and whatever its amount (PayPal: its own id). It says whose
+   * money went back; `others` are payments that the order's number had beside its own, by the channel's numbers (Alipay asks by them).
+   */
+  lookUpRefund(order: OrderRef, number: string, others?: readonly string[]): Promise<RefundOutcome>;
   /** WeChat only: ask again for a refund that ended ABNORMAL. */
   retryAbnormalRefund?(refund: RefundRef): Promise<RefundOutcome>;
   /** Throws NoticeNotGenuine or NoticeUndecided. `headers` has lower-case names. */

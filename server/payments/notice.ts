@@ -16,6 +16,7 @@ import { checkOrder } from './check-order.ts';
 import { checkRefund } from './check-refund.ts';
 import { confirmNotice } from './confirm-notice.ts';
 import { unanswered } from './core/decide-question.ts';
+import { isOwnPayment } from './core/decide-refund.ts';
 import { isReversal, mayBeOldNews } from './core/hear-refund.ts';
 import { later } from './core/plan.ts';
 import { createFetchBudgets } from './fetch-budget.ts';
@@ -219,7 +220,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
     const named = await namedRefund(tx, order, notice);
     const outcome = named ? withoutHint(notice) : notice.outcome;
     const settled = outcome ? await settleLocked(ports, tx, order, { outcome }, via) : order;
-    const question = named && (await openQuestion(ports, tx, settled, named));
+    const question = named && (await openQuestion(ports, tx, settled, { ...named, total: totalOf(settled, notice) }));
     return { result: 'settled', order: settled, question };
   }
 
@@ -372,10 +373,13 @@ async function namedRefund(tx: Tx, { orderNo }: OrderRow, notice: Notice): Promi
   if (own && own.orderNo !== orderNo) return undefined;
   const known = own ?? (await findKnown(tx, orderNo, [number]));
   if (known && !isWorthAsking(known, notice)) return undefined;
-  return {
-    number: own ? numberAtChannel(own) : number,
-    total: notice.outcome?.kind === 'paid' ? notice.outcome.refundedTotal : undefined,
-  };
+  return { number: own ? numberAtChannel(own) : number };
+}
+
+/** What went back in all, of the payment that is in the order's sums. */
+function totalOf(order: OrderRow, { outcome }: Notice): bigint | undefined {
+  if (outcome?.kind !== 'paid' || !isOwnPayment(order, outcome)) return undefined;
+  return outcome.refundedTotal;
 }
 
 /** What is open is asked about anyway, but an answer under way does not know of news. Only some channels tell news of what is over. */

@@ -121,8 +121,9 @@ export function operatorRepairs(ports: Ports) {
     if (dispute) return refuseUnlessWon(dispute, order);
     const call = refundRef(order, refund, ports.publicUrl);
     const theirs = isForeign(refund.origin) ? refund.channelRefundNo : null;
+    const others = refund.paymentNo === null ? [] : [refund.paymentNo];
     const { kind } = await ask(ports, order, (channel) =>
-      theirs === null ? channel.queryRefund(call) : channel.lookUpRefund(foreignRef(order), theirs),
+      theirs === null ? channel.queryRefund(call) : channel.lookUpRefund(foreignRef(order), theirs, others),
     );
     const forbids = action === 'release' ? ['succeeded', 'pending', 'unknown'] : ['succeeded'];
     if (forbids.includes(kind))
@@ -151,6 +152,7 @@ export function operatorRepairs(ports: Ports) {
       await refuseWhileAbnormal(tx, row);
       const isOfOrder = order !== undefined && !(action === 'acknowledge' && (await isAnothers(tx, order, row)));
       const wish = isOfOrder ? wishFor(row, order, action, asker) : acknowledged(action);
+      if (wish) await refusePartlyBack(tx, row, wish);
       if (order && wish) requireConfirmedWish(asker, order, wish);
       const waits = order && wish?.wish === 'give_back' && (await waitsFor(tx, asker, order, { id, wish, reason }));
       if (waits) return { waits };
@@ -255,6 +257,15 @@ function changedMeanwhile(): Conflict {
 /** Money of another amount that another order got since: it is neither taken here nor given back. */
 async function isAnothers(tx: Tx, order: OrderRow, { kind, dedupe }: OrderExceptionRow): Promise<boolean> {
   return kind === 'amount_mismatch' && (await ownerOf(tx, order, dedupe)) !== null;
+}
+
+/** Of money that went back in part, in the portal of the channel, neither the whole can be given back nor the whole be taken. */
+async function refusePartlyBack(tx: Tx, { orderNo, dedupe: paymentNo }: OrderExceptionRow, { wish }: OrderWish) {
+  if (wish !== 'give_back' && wish !== 'accept') return;
+  if ((await tx.refunds.count({ orderNo, paymentNo, origin: 'channel', state: 'succeeded' })) === 0) return;
+  throw invalidAction(
+    'A part of the payment was refunded outside this service. Refund the rest there as well; that ends the exception.',
+  );
 }
 
 /** Nothing follows for the money. */

@@ -87,11 +87,29 @@ export type CloseOutcome =
   | { kind: 'refused'; code: string; reason: string }
   | UnknownOutcome;
 
+/** The payment that a refund gave back, as the channel names it. */
+export interface PaymentGivenBack {
+  /** The channel's own number of it. */
+  channelNo: string;
+  /** What came with it, before anything went back. */
+  amount: Money;
+}
+
 /** What a channel said about a refund. `pending` = accepted for sure, not done yet. */
 export type RefundOutcome =
   | { kind: 'pending'; channelRefundNo?: string }
-  /** `toMerchant`: paid out to the merchant's own account, because the payer's could not be credited (WeChat Pay). */
-  | { kind: 'succeeded'; amount: Money; at: Date; channelRefundNo?: string; toMerchant?: boolean }
+  /**
+   * `toMerchant`: paid out to the merchant's own account, because the payer's could not be credited (WeChat Pay). `payment`: whose
+   * money it is, where a refund that somebody else made was looked up: an order may have been paid twice.
+   */
+  | {
+      kind: 'succeeded';
+      amount: Money;
+      at: Date;
+      channelRefundNo?: string;
+      toMerchant?: boolean;
+      payment?: PaymentGivenBack;
+    }
   /** Final at the channel: it will not happen (WeChat CLOSED, PayPal CANCELLED/FAILED). */
   | { kind: 'failed'; code: string; reason: string; channelRefundNo?: string }
   /** This call was refused; the refund may still exist from an earlier call, unless the refusal is `definite`. */

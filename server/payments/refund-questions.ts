@@ -6,9 +6,10 @@ import { ask, foreignRef, refundRef } from './ask.ts';
 import { checkOrder } from './check-order.ts';
 import type { RefundOutcome } from './channel.ts';
 import { decideQuestion, type RefundSaid } from './core/decide-question.ts';
+import { isOwnPayment } from './core/decide-refund.ts';
 import { isForeign } from './core/open-refund.ts';
 import { unexplainedRefunds } from './core/unexplained.ts';
-import { settleForeignRefund } from './foreign-refund.ts';
+import { listedPayments, settleForeignRefund } from './foreign-refund.ts';
 import { readNumberAtChannel } from './numbers.ts';
 import { explainSums } from './open-question.ts';
 import type { Ports } from './ports.ts';
@@ -26,12 +27,16 @@ export function refundQuestions(ports: Ports) {
     // Only what was paid can have gone back: the payment first.
     if (before.paid === 0n) await check(orderNo);
     const order = before.paid === 0n ? await readOrder(orderNo) : before;
-    const own = await ports.store.read((tx) => findOwn(tx, orderNo, number));
-    const outcome = await ask(ports, order, (channel) =>
+    const [own, others] = await ports.store.read(async (tx) => [
+      await findOwn(tx, orderNo, number),
+      await listedPayments(tx, orderNo),
+    ]);
+    const said = await ask(ports, order, (channel) =>
       own
         ? channel.queryRefund(refundRef(order, own, ports.publicUrl))
-        : channel.lookUpRefund(foreignRef(order), number),
+        : channel.lookUpRefund(foreignRef(order), number, others),
     );
+    const outcome = ofSameAmount(order, said);
     ports.checkpoint('refund-question.asked');
     await ports.store.transaction((tx) => answer(tx, question, outcome));
   };
@@ -50,7 +55,10 @@ export function refundQuestions(ports: Ports) {
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     const known = await findKnown(tx, orderNo, [question.number, refundNumberIn(outcome)]);
     const isKnown = known !== undefined;
-    const { patch, raise, resolve, settle } = decideQuestion({ ...order, isKnown }, question, outcome, ports.now());
+    const ofWhich = outcome.kind === 'succeeded' ? outcome.payment?.channelNo : undefined;
+    const isOfListed = ofWhich !== undefined && (await listedPayments(tx, orderNo)).includes(ofWhich);
+    const questioned = { ...order, isKnown, isOfListed };
+    const { patch, raise, resolve, settle } = decideQuestion(questioned, question, outcome, ports.now());
     await tx.refundQuestions.update({ id }, patch);
     const { order: heard } = await apply(
       ports,
@@ -93,6 +101,15 @@ export function refundQuestions(ports: Ports) {
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     await apply(ports, tx, { order }, { rule: null, raise: unexplainedRefunds(order, { refundedTotal }) }, via);
   }
+}
+
+/** What is told of the order's own payment must be about its amount; a payment beside it had one of its own. */
+function ofSameAmount(order: OrderRow, said: RefundOutcome): RefundOutcome {
+  const payment = said.kind === 'succeeded' ? said.payment : undefined;
+  if (!payment || !isOwnPayment(order, payment)) return said;
+  const { minor, currency } = payment.amount;
+  if (minor === order.paid && currency === order.currency) return said;
+  return { kind: 'unknown', cause: 'mismatch', detail: `The payment was one of ${minor} ${currency}.` };
 }
 
 /** The refund of an order that bears one of these numbers, ours or the channel's own. */

@@ -13,7 +13,7 @@ import { actOnDispute } from './disputes.ts';
 import { FAULTS } from './faults.ts';
 import type { Core, HalfConfig } from './half.ts';
 import { sumOrders } from './ledger.ts';
-import { decline, payOnce } from './payer-deeds.ts';
+import { anotherOf, decline, payAgain, payOnce } from './payer-deeds.ts';
 import { moveRefund, refundElsewhere } from './refunds.ts';
 import { SimulatorRefusal } from './refusal.ts';
 import type { Trade } from './trade.ts';
@@ -40,7 +40,7 @@ const Rotate = z.object({
   what: z.string(),
   to: z.string().optional(),
 });
-const RefundElsewhere = Which.extend({ amount: z.union([z.string(), z.number()]) });
+const RefundElsewhere = Which.extend({ amount: z.union([z.string(), z.number()]), paymentNo: z.string().optional() });
 const RefundMove = Which.extend({
   refundNo: z.string(),
   state: z.enum(['processing', 'succeeded', 'failed', 'abnormal']),
@@ -123,7 +123,8 @@ function addPayer(router: Router, core: Core): void {
     const { force, again, ...which } = bodyOf(ctx, Pay);
     const trade = again ? anotherOf(core, tradeOf(core, which)) : tradeOf(core, which);
     if (force) core.trades.reopen(trade);
-    payOnce(core, trade);
+    if (again) payAgain(core, trade);
+    else payOnce(core, trade);
     ctx.body = trade;
   });
   router.post('/approve', (ctx) => answerWith(ctx, core, (trade) => payOnce(core, trade)));
@@ -134,8 +135,8 @@ function addPayer(router: Router, core: Core): void {
     ctx.body = { sent: await core.notices.repeat(tradeOf(core, which), times, kind) };
   });
   router.post('/refund-elsewhere', (ctx) => {
-    const { amount, ...which } = bodyOf(ctx, RefundElsewhere);
-    const trade = tradeOf(core, which);
+    const { amount, paymentNo, ...which } = bodyOf(ctx, RefundElsewhere);
+    const trade = paymentNo === undefined ? tradeOf(core, which) : tradeOfPayment(core, which.orderNo, paymentNo);
     const money = readMajorText(String(amount), trade.currency, trade.payWay);
     if (money === undefined || money.minor <= 0n)
       throw new SimulatorRefusal(400, 'amount_invalid', 'amount must be in major units.');
@@ -219,15 +220,6 @@ function addWeather(router: Router, core: Core): void {
   });
 }
 
-/** One more trade under the same number, as when a payer pays an order that was made twice. */
-function anotherOf(core: Core, trade: Trade): Trade {
-  const details = core.half(trade.payWay).detailsOfAnother?.(core, trade);
-  if (!details) throw new SimulatorRefusal(400, 'one_trade_only', 'This channel has one trade for each number.');
-  const { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl } = trade;
-  const names = { payWay, account, orderNo, scene, subject, minor, currency };
-  return core.trades.create({ ...names, state: 'open', notifyUrl, returnUrl, cancelUrl, details });
-}
-
 function answerWith(ctx: Context, core: Core, act: (trade: Trade) => void): void {
   const trade = tradeOf(core, bodyOf(ctx, Which));
   act(trade);
@@ -239,6 +231,15 @@ function tradeOf(core: Core, { orderNo, payWay, account, payUrl }: z.infer<typeo
   const trade = opened ?? core.trades.find(orderNo, { payWay, account });
   if (trade === undefined) throw new SimulatorRefusal(404, 'no_such_order', `The simulator has no order ${orderNo}.`);
   return trade;
+}
+
+/** The trade of an order that has this payment, where the order was paid more than once. */
+function tradeOfPayment(core: Core, orderNo: string, paymentNo: string): Trade {
+  const found = core.trades
+    .ofOrder(orderNo)
+    .find(({ payments }) => payments.some(({ number }) => number === paymentNo));
+  if (found) return found;
+  throw new SimulatorRefusal(404, 'no_such_payment', `The order ${orderNo} has no payment ${paymentNo}.`);
 }
 
 function configOf(core: Core, name: string): Partial<Record<PayWay, HalfConfig>> {

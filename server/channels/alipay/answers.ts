@@ -131,6 +131,22 @@ export function readRefundQueried(
   return { kind: 'succeeded', amount, at: readChinaTime(content.gmt_refund_pay) ?? receivedAt };
 }
 
+/**
+ * The answer to a refund query about a refund that somebody else made. It says whose money went back (`trade_no`), because an order
+ * may have been paid twice; whether that payment is the order's, and had its amount, is for settling to compare.
+ */
+export function readRefundLookedUp(
+  said: Said,
+  refund: Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'>,
+  receivedAt: Date,
+): RefundOutcome {
+  const { trade_no: channelNo } = said.content;
+  const amount = readMajorText(said.content.total_amount, 'CNY', 'alipay');
+  if (!hasText(channelNo) || !amount) return readRefundQueried(said, refund, receivedAt);
+  const outcome = readRefundQueried(said, { ...refund, amount }, receivedAt);
+  return outcome.kind === 'succeeded' ? { ...outcome, payment: { channelNo, amount } } : outcome;
+}
+
 /** Reads `yyyy-MM-dd HH:mm:ss` (fractions allowed) of UTC+8; undefined when it is not such a time. */
 export function readChinaTime(text: unknown): Date | undefined {
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?$/.test(text)) return undefined;

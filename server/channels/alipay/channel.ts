@@ -6,12 +6,20 @@ import type {
   OrderRef,
   Outcome,
   PlaceOrder,
+  RefundOutcome,
   WireAnswer,
 } from '../../payments/channel.ts';
 import { multipartForm } from '../evidence.ts';
 import { readFeeRate } from '../fee-rate.ts';
 import { alipayAgents, type AgentSeller } from './agent.ts';
-import { readCancelled, readClosed, readQueried, readRefunded, readRefundQueried } from './answers.ts';
+import {
+  readCancelled,
+  readClosed,
+  readQueried,
+  readRefunded,
+  readRefundLookedUp,
+  readRefundQueried,
+} from './answers.ts';
 import { alipayBills } from './bill-desk.ts';
 import type { Measure } from './chain.ts';
 import { alipayComplaints } from './complaints.ts';
@@ -76,10 +84,7 @@ export function createAlipay(input: ChannelInput): Channel {
     refund: (refund) => ask(context, refundCall(refund), refund, (said) => readRefunded(said, refund, now())),
     queryRefund: (refund) =>
       ask(context, refundQueryCall(refund), refund, (said) => readRefundQueried(said, refund, now())),
-    lookUpRefund(order, refundNo) {
-      const refund = { ...order, refundNo };
-      return ask(context, refundQueryCall(refund), refund, (said) => readRefundQueried(said, refund, now()));
-    },
+    lookUpRefund: (order, refundNo, others = []) => lookUpRefund(context, { ...order, refundNo }, others),
     disputes: alipayComplaints({
       ask: (call) => send(context, call, {}, now()),
       upload: (file) => upload(context, file, now()),
@@ -169,6 +174,22 @@ async function place(context: Context, order: PlaceOrder): Promise<Outcome> {
 function query(context: Context, order: OrderRef): Promise<Outcome> {
   const { caller, input } = context;
   return ask(context, queryCall(order), order, (said) => readQueried(said, order, input.now(), caller.sellerId));
+}
+
+/** A refund is found only by the payment that it gave back: the order's own, another one of its number, or whichever our number means. */
+async function lookUpRefund(
+  context: Context,
+  refund: OrderRef & { refundNo: string },
+  others: readonly string[],
+): Promise<RefundOutcome> {
+  const { now } = context.input;
+  let said: RefundOutcome = { kind: 'absent' };
+  for (const paymentNo of new Set([refund.channelTradeNo, ...others, null])) {
+    const call = refundQueryCall({ ...refund, channelTradeNo: paymentNo });
+    if (said.kind === 'absent')
+      said = await ask(context, call, refund, (one) => readRefundLookedUp(one, refund, now()));
+  }
+  return said;
 }
 
 /** `again`: an earlier cancel may have given the money back; this one does not say so any more, only a question does. */

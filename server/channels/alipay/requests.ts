@@ -61,7 +61,7 @@ export function refundCall(refund: RefundOrder): AlipayCall {
  * alipay.trade.fastpay.refund.query by both of our numbers; the time of a refund comes only when it is asked for. What the payer's
  * bank gave back (`deposit_back_info`) is not: it goes into the payer's balance at Alipay, so the refund stays as it is.
  */
-export function refundQueryCall(refund: Pick<RefundRef, 'orderNo' | 'refundNo' | 'paymentNo'>): AlipayCall {
+export function refundQueryCall(refund: PaymentNames & Pick<RefundRef, 'refundNo'>): AlipayCall {
   const content = { ...paymentOf(refund), out_request_no: refund.refundNo, query_options: ['gmt_refund_pay'] };
   return { method: 'alipay.trade.fastpay.refund.query', content };
 }
@@ -71,9 +71,12 @@ export function certificateCall(serial: string): AlipayCall {
   return { method: 'alipay.open.app.alipaycert.download', content: { alipay_cert_sn: serial } };
 }
 
-/** The payment by our number, or where several can have it by Alipay's own. */
-function paymentOf({ orderNo, paymentNo }: Pick<RefundRef, 'orderNo' | 'paymentNo'>): Record<string, string> {
-  return paymentNo === undefined ? { out_trade_no: orderNo } : { trade_no: paymentNo };
+type PaymentNames = Pick<RefundRef, 'orderNo' | 'paymentNo' | 'channelTradeNo'>;
+
+/** The payment by Alipay's own number as soon as it is known: ours may mean another one when an order was paid twice. */
+function paymentOf({ orderNo, paymentNo, channelTradeNo }: PaymentNames): Record<string, string> {
+  const tradeNo = paymentNo ?? channelTradeNo;
+  return tradeNo === null ? { out_trade_no: orderNo } : { trade_no: tradeNo };
 }
 
 /** The parameters of a call without `sign`; empty ones are left out. */

@@ -1,7 +1,7 @@
 import type { Notice, OrderRef, RefundOutcome } from '../../payments/channel.ts';
 import { captureIdOf, readCapture, readRefund, unknown } from './answers.ts';
 import type { Call } from './call.ts';
-import { refundState } from './outcomes.ts';
+import { captureOutcome, refundState, strangerCapture } from './outcomes.ts';
 import { getCaptureRequest, getRefundRequest } from './requests.ts';
 import type { PaypalSettings } from './settings.ts';
 
@@ -37,7 +37,10 @@ export async function lookUpRefund(call: Call, settings: PaypalSettings, refundI
   return { orderNo, refundNo: carriesOurs ? (refund.invoice_id ?? null) : null, refund: state };
 }
 
-/** A refund of this order by PayPal's own id, whoever made it. */
+/**
+ * A refund of this order by PayPal's own id, whoever made it. One of another capture than the order's is asked about, too: with our
+ * number and payee it is a second payment of the order, and the refund says so (`payment`, amounts in minor units).
+ */
 export async function refundById(
   call: Call,
   settings: PaypalSettings,
@@ -51,7 +54,15 @@ export async function refundById(
   const refund = readRefund(reply.body);
   if (!refund) return unknown('unparsable', 'The response is not a refund.');
   if (refund.id !== refundId) return unknown('mismatch', 'The refund has a different id.');
-  if (order.channelTradeNo === null || captureIdOf(refund.links) !== order.channelTradeNo)
-    return unknown('mismatch', "The refund is not one of the order's capture.");
-  return refundState(refund);
+  const captureId = captureIdOf(refund.links);
+  if (captureId === undefined) return unknown('mismatch', 'The refund names no capture.');
+  const state = refundState(refund);
+  if (captureId === order.channelTradeNo || state.kind !== 'succeeded') return state;
+  const answer = await call(getCaptureRequest(settings, captureId));
+  if (answer.kind === 'unknown') return answer;
+  const capture = answer.kind === 'ok' ? readCapture(answer.body) : undefined;
+  const stranger = capture && strangerCapture(capture, order, settings);
+  const paid = capture && captureOutcome(capture);
+  if (stranger || paid?.kind !== 'paid') return unknown('mismatch', stranger ?? 'The refund is of no payment.');
+  return { ...state, payment: { channelNo: paid.channelNo, amount: paid.amount } };
 }

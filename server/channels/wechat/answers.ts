@@ -125,6 +125,19 @@ export function readRefundQueried(reply: Reply, refund: Asked, receivedAt: Date)
   return isAbsent(reply, 'RESOURCE_NOT_EXISTS') ? { kind: 'absent' } : (unknownRefusal(reply) ?? rejected(reply));
 }
 
+/**
+ * The answer to a query about a refund that somebody else made. It says whose money went back (`transaction_id`), because an order
+ * may have been paid twice; whether that payment is the order's, and had its amount, is for settling to compare.
+ */
+export function readRefundLookedUp(reply: Reply, refund: Asked, receivedAt: Date): RefundOutcome {
+  if (reply.kind !== 'said') return readRefundQueried(reply, refund, receivedAt);
+  const channelNo = textIn(reply.members, 'transaction_id');
+  const amount = readFen(objectIn(reply.members, 'amount'), 'total');
+  if (!channelNo || !amount) return readRefundQueried(reply, refund, receivedAt);
+  const outcome = readRefundQueried(reply, { ...refund, amount }, receivedAt);
+  return outcome.kind === 'succeeded' ? { ...outcome, payment: { channelNo, amount } } : outcome;
+}
+
 /** Accounts of the merchant that a refund may end in (refund query, `user_received_account`: 退还商户). */
 const MERCHANTS_OWN: ReadonlySet<string> = new Set(['商户基本账户', '商户结算银行账户']);
 

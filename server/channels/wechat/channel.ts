@@ -19,6 +19,7 @@ import {
   readQueried,
   readRefunded,
   readRefundMade,
+  readRefundLookedUp,
   readRefundQueried,
   readReversed,
 } from './answers.ts';
@@ -98,7 +99,7 @@ export function createWechatChannel(input: ChannelInput): Channel {
     queryRefund,
     async lookUpRefund(order, refundNo) {
       const refund = { ...order, refundNo };
-      return readRefundQueried(await ask(requests.queryRefundRequest(settings, refund)), refund, now());
+      return readRefundLookedUp(await ask(requests.queryRefundRequest(settings, refund)), refund, now());
     },
     async retryAbnormalRefund(refund) {
       const found = await queryRefund(refund);

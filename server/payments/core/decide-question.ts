@@ -25,17 +25,20 @@ export type RefundSaid = RefundEnd | Extract<RefundOutcome, { kind: 'pending' }>
 export interface Questioned extends Pick<OrderRow, 'paid'> {
   /** The refund has a row: it is one of ours, or was done elsewhere before. */
   readonly isKnown: boolean;
+  /** It is of a payment that is listed as another one than the order's, which need not be paid for that. */
+  readonly isOfListed?: boolean;
 }
 
 /** Only an end is an answer; whatever else is said, or not said, the channel is asked again, without an end. */
 export function decideQuestion(
-  { paid, isKnown }: Questioned,
+  { paid, isKnown, isOfListed = false }: Questioned,
   question: RefundQuestionRow,
   outcome: RefundOutcome,
   now: Date,
 ): QuestionMoved {
   const { orderNo, number, checks, createdAt } = question;
-  if (isEnd(outcome) && (isKnown || outcome.kind === 'failed' || (outcome.kind === 'succeeded' && paid > 0n)))
+  const isOfPayment = outcome.kind === 'succeeded' && (paid > 0n || isOfListed);
+  if (isEnd(outcome) && (isKnown || outcome.kind === 'failed' || isOfPayment))
     return {
       patch: { state: 'answered', nextAt: null, leasedUntil: null, lastAnswer: outcome.kind, finishedAt: now },
       resolve: [{ where: listedAs(orderNo, number), resolution: outcome.kind, by: 'service' }],

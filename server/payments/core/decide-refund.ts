@@ -1,11 +1,14 @@
 import { unanswered } from './decide-question.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
-import type { ChannelLimits, RefundOutcome } from '../channel.ts';
+import type { ChannelLimits, PaymentGivenBack, RefundOutcome } from '../channel.ts';
+import type { ExceptionKind } from '../exception-kinds.ts';
 import { type Change, type Refusal, type RefundMoved, STAY, type Touched } from './change.ts';
 import type { RefundFacts } from './facts.ts';
 import { failedRefund, hearRefund, type RefundHeard } from './hear-refund.ts';
-import { foreignRefund, isForeign, newRefund, type RefundIntent, reservation } from './open-refund.ts';
+import { ofAnother } from './money-came.ts';
+import { isOpen } from './moves.ts';
+import { foreignRefund, foreignSurplus, isForeign, newRefund, type RefundIntent, reservation } from './open-refund.ts';
 import { isRefundOverdue, isSendable, later } from './plan.ts';
 
 /** What an outcome does to a refund and the sums of its order. */
@@ -85,17 +88,48 @@ export interface ForeignFacts {
   readonly isKnown: boolean;
   /** A lost dispute took the same money, and no refund of the channel was told for it yet. */
   readonly ofDispute?: RefundRow | undefined;
+  /** The payment that went back is not the order's own. */
+  readonly ofOther?: OtherPayment | undefined;
+}
+
+/** A payment beside the order's own: a second one, or one of another amount. */
+export interface OtherPayment extends PaymentGivenBack {
+  /** The other order that has it; null = none has. */
+  readonly owner: string | null;
+  /** What went back of it before, in minor units. */
+  readonly back: bigint;
+  /** It has an exception of its own, open or ended. */
+  readonly isListed: boolean;
+}
+
+type ForeignRefund = Extract<RefundOutcome, { kind: 'succeeded' }>;
+interface ForeignNames {
+  readonly refundNo: string;
+  readonly channelRefundNo: string | null;
+  readonly number: string | null;
+  readonly actor: string;
+  readonly cause: string;
+}
+
+/** Whether the payment that a refund names is the one in the order's sums; a refund that names none is taken for one of those. */
+export function isOwnPayment(
+  { paid, channelTradeNo }: Pick<OrderRow, 'paid' | 'channelTradeNo'>,
+  payment: PaymentGivenBack | undefined,
+): boolean {
+  if (payment === undefined) return true;
+  return paid > 0n && (channelTradeNo === null || channelTradeNo === payment.channelNo);
 }
 
 /** A refund that was made elsewhere becomes known; before its payment is known the channel is asked, and a person looks. */
 export function decideForeignRefund(
   order: OrderRow,
-  { isKnown, ofDispute }: ForeignFacts,
-  outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
-  also: { refundNo: string; channelRefundNo: string | null; number: string | null; actor: string; cause: string },
+  { isKnown, ofDispute, ofOther }: ForeignFacts,
+  outcome: ForeignRefund,
+  also: ForeignNames,
   now: Date,
 ): Change {
   if (isKnown) return STAY;
+  if (ofOther) return givenBackOfOther(order, ofOther, outcome, also, now);
   if (ofDispute) return { rule: null, refund: { channelRefundNo: also.channelRefundNo } };
   if (order.paid > 0n) return { rule: null, open: foreignRefund(order, outcome, also, now) };
   const dedupe = also.number ?? 'once';
@@ -103,6 +137,37 @@ export function decideForeignRefund(
     rule: null,
     order: { nextCheckAt: now, leasedUntil: null },
     raise: [{ ...unanswered(dedupe, outcome), received: outcome.amount }],
+  };
+}
+
+/**
+ * What went back of a payment that is not the order's own leaves the order's sums as they are. The payment is listed, if nobody had
+ * heard of it, and is off the list as soon as all of it went back.
+ */
+function givenBackOfOther(
+  order: OrderRow,
+  { owner, back, isListed, channelNo, amount: received }: OtherPayment,
+  outcome: ForeignRefund,
+  also: ForeignNames,
+  now: Date,
+): Change {
+  const { orderNo, state } = order;
+  const { amount, at } = outcome;
+  if (owner !== null) return { rule: null, raise: [ofAnother(owner, { channelNo, amount, at })] };
+  const listedAs = (kind: ExceptionKind) => ({ orderNo, kind, dedupe: channelNo.slice(0, 128) });
+  const isWhole = amount.currency === received.currency && back + amount.minor >= received.minor;
+  const how = { resolution: 'refunded', by: 'service' } as const;
+  const ended = isWhole ? (['double_paid', 'amount_mismatch'] as const) : [];
+  return {
+    rule: null,
+    ...(isOpen(state) ? { order: { nextCheckAt: now, leasedUntil: null } } : {}),
+    raise: isListed ? [] : [{ kind: 'double_paid', dedupe: channelNo, received, detail: { channelNo, at } }],
+    resolve: [
+      ...ended.map((kind) => ({ where: listedAs(kind), ...how })),
+      // What a bill told of the same payment.
+      { where: listedAs('duplicate_payment'), resolution: 'explained', by: 'service' },
+    ],
+    open: foreignSurplus(order, outcome, also, now),
   };
 }
 

@@ -6,11 +6,12 @@ import {
   type OpenedRefund,
   type OrderMoved,
   type Raised,
+  type Resolved,
   STAY,
   type Told,
 } from './change.ts';
 import { closed } from './end-order.ts';
-import { type Hearing, isWelcomeLate, type Said } from './facts.ts';
+import { type Hearing, isWelcomeLate, type Said, wentBack } from './facts.ts';
 import type { Money } from '../money.ts';
 import { isOpen } from './moves.ts';
 import { foreignRefund, newRefund } from './open-refund.ts';
@@ -131,7 +132,10 @@ export function againPaid({ order, outcome, now }: Paid): Change {
   // What went back of the other payment is not of this order's sums.
   const raise = isOther ? second : unexplainedRefunds(order, outcome);
   const settlement = isOther || order.settlement !== null ? {} : settlementPatch(outcome);
-  return { rule: null, order: { checkedAt: now, ...settlement }, raise };
+  const where = { orderNo: order.orderNo, kind: 'double_paid', dedupe } as const;
+  const isBack = isOther && wentBack(outcome);
+  const resolve: Resolved[] = isBack ? [{ where, resolution: 'refunded', by: 'service' }] : [];
+  return { rule: null, order: { checkedAt: now, ...settlement }, raise, resolve };
 }
 
 /** A payment that another order has already: which of them the payer paid, a person finds out. */

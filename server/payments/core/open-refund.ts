@@ -95,6 +95,18 @@ export function lostToDispute(
   };
 }
 
+/** A refund that was made elsewhere of a payment that is not the order's own: outside the sums, and whoever made it knows of it. */
+export function foreignSurplus(
+  order: OrderRow,
+  outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
+  also: { refundNo: string; channelRefundNo: string | null; actor: string; cause: string },
+  now: Date,
+): OpenedRefund {
+  const opened = foreignRefund(order, outcome, also, now);
+  const row = { ...opened.row, surplus: true, paymentNo: outcome.payment?.channelNo ?? null };
+  return { ...opened, row, sums: {}, raise: [] };
+}
+
 /** A refund that was made elsewhere (portal, dispute): its own row, inside the sums of a paid order, with an exception. */
 export function foreignRefund(
   order: OrderRow,

@@ -11,7 +11,7 @@ import { BILL_PATH, serveBill } from './bill-calls.ts';
 import { METHODS, perform } from './calls.ts';
 import { actOnComplaint } from './complaints.ts';
 import { openPage } from './create.ts';
-import { newTradeNo, tradeNoOf } from './model.ts';
+import { newTradeNo, orderNoIn, tradeNoOf } from './model.ts';
 import { signNotice, tell } from './notice.ts';
 import { PRODUCTS } from './products.ts';
 import { AlipayRefusal, contentText, sealAnswer, unsignedAnswer } from './reply.ts';
@@ -71,14 +71,13 @@ async function serve(core: Core, ctx: Context): Promise<void> {
   if (PAGE_METHODS.has(raw.method)) return servePage(core, ctx, raw);
   const request = await checked(core, ctx, raw);
   if (request === undefined) return;
-  const { account, certificateMode, content, charset } = request;
-  const orderNo = typeof content['out_trade_no'] === 'string' ? content['out_trade_no'] : undefined;
+  const { account, certificateMode, charset } = request;
   const member = memberOf(raw.method);
   await core.answer(ctx, {
     payWay: 'alipay',
     account: account.name,
     call: METHODS[raw.method]!.call,
-    orderNo,
+    orderNo: orderNoIn(core, request),
     act: (fault, word) => {
       const said = perform(core, request, fault, word);
       return { status: 200, body: contentText(said.content), silent: said.silent };

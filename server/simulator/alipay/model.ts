@@ -58,15 +58,25 @@ export function readText(value: unknown, name: string, pattern: RegExp): string 
   return value;
 }
 
+/** The merchant's number of the order that a request is about, by whichever number it names it; undefined = it names none. */
+export function orderNoIn(core: Core, { account, content }: AlipayRequest): string | undefined {
+  const { out_trade_no: orderNo, trade_no: number } = content;
+  if (typeof orderNo === 'string') return orderNo;
+  return typeof number === 'string' ? tradeByNumber(core, account.name, number)?.orderNo : undefined;
+}
+
+function tradeByNumber(core: Core, account: string, number: string): Trade | undefined {
+  return [...core.ledger.trades.values()].find(
+    (trade) => trade.payWay === 'alipay' && trade.account === account && tradeNoOf(trade) === number,
+  );
+}
+
 /** The trade by `trade_no`, which comes first when both are given (reference of alipay.trade.refund), or by the merchant's number. */
 export function named(core: Core, { account, content }: AlipayRequest): Trade | undefined {
   const filter = { payWay: 'alipay', account: account.name } as const;
   if (content['trade_no'] === undefined)
     return core.trades.find(readText(content['out_trade_no'], 'out_trade_no', /^\w{1,64}$/), filter);
-  const number = readText(content['trade_no'], 'trade_no', /^\d{1,64}$/);
-  return [...core.ledger.trades.values()].find(
-    (trade) => trade.payWay === 'alipay' && trade.account === account.name && tradeNoOf(trade) === number,
-  );
+  return tradeByNumber(core, account.name, readText(content['trade_no'], 'trade_no', /^\d{1,64}$/));
 }
 
 /** An amount of the trade in yuan. */

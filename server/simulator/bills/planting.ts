@@ -1,5 +1,6 @@
 import type { PayWay } from '../../payments/channel.ts';
 import type { Core } from '../half.ts';
+import { anotherOf } from '../payer-deeds.ts';
 import { refundElsewhere } from '../refunds.ts';
 import { SimulatorRefusal } from '../refusal.ts';
 import { paymentOf, refundableMinor, type Trade } from '../trade.ts';
@@ -132,13 +133,7 @@ function payUntold(ground: Ground): Spot {
 
 /** One more payment of an order that is paid: another trade under its number. */
 function payTwice(ground: Ground): Spot {
-  const { core } = ground;
-  const { trade } = paymentOfDay(ground);
-  const { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl } = trade;
-  const names = { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl };
-  const half = core.half(payWay);
-  const own = half.twinOf?.(core, trade) ?? { details: half.detailsOfAnother?.(core, trade) ?? {} };
-  return pay(ground, core.trades.create({ ...names, ...own, state: 'open' }));
+  return pay(ground, anotherOf(ground.core, paymentOfDay(ground).trade));
 }
 
 /** The payer pays, the channel takes the money, and nobody is told. */

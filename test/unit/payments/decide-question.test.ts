@@ -40,6 +40,9 @@ test('done and failed answer a question and end what was listed; done before the
   const early = decideQuestion({ paid: 0n, isKnown: false }, question(), done, NOW);
   t.is(early.settle, undefined);
   t.is(early.patch.state, undefined);
+  const listed = decideQuestion({ paid: 0n, isKnown: false, isOfListed: true }, question(), done, NOW);
+  t.is(listed.settle, done, 'of a payment that is listed as another one than the order has');
+  t.is(listed.patch.state, 'answered');
 });
 
 test('every end answers a question about a refund that is known, and is settled', (t) => {

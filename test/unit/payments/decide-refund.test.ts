@@ -2,7 +2,12 @@ import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../../server/db/entities/refunds.ts';
 import { type Change, MOVED_OF_REFUND } from '../../../server/payments/core/change.ts';
-import { decideNewRefund, decideRefund } from '../../../server/payments/core/decide-refund.ts';
+import {
+  decideForeignRefund,
+  decideNewRefund,
+  decideRefund,
+  isOwnPayment,
+} from '../../../server/payments/core/decide-refund.ts';
 import { isReversal, mayBeOldNews, type RefundHeard } from '../../../server/payments/core/hear-refund.ts';
 import { isListed } from '../../../server/payments/apply.ts';
 import { REFUND_MOVES } from '../../../server/payments/core/moves.ts';
@@ -260,4 +265,49 @@ test('what was made elsewhere is not released, because the channel does not know
     t.like(released, { refuse: { code: 'refund_not_released' } });
     t.like(decideRefund(order, refund, { wish: 'failed_at_channel', ...asked }, NOW), { rule: 'R7' });
   }
+});
+
+test("a refund of a payment beside the order's own leaves its sums alone, and ends what is listed once all of it is back", (t) => {
+  const amount = { minor: 600n, currency: 'CNY' };
+  const payment = { channelNo: 'T-2', amount: { minor: 1000n, currency: 'CNY' } };
+  const outcome = { kind: 'succeeded', amount, at: NOW, channelRefundNo: 'CR-2', payment } as const;
+  const also = { refundNo: 'R-2', channelRefundNo: 'CR-2', number: 'CR-2', actor: 'x', cause: 'notice' };
+  const paid = orderRow({ state: 'paid', paid: 1000n, channelTradeNo: 'T-1' });
+  const unpaid = orderRow({ state: 'pending', paid: 0n, channelTradeNo: 'T-2' });
+  for (const order of [paid, unpaid])
+    for (const [back, isWhole] of [
+      [0n, false],
+      [399n, false],
+      [400n, true],
+    ] as const) {
+      t.false(isOwnPayment(order, payment));
+      const ofOther = { ...payment, owner: null, back, isListed: order === unpaid };
+      const change = decideForeignRefund(order, { isKnown: false, ofOther }, outcome, also, NOW);
+      t.like(change.open?.row, { surplus: true, paymentNo: 'T-2', amount: 600n, state: 'succeeded', elsewhere: true });
+      t.deepEqual(change.open?.sums, {});
+      t.deepEqual(change.open?.raise, []);
+      t.deepEqual(
+        change.raise?.map(({ kind, dedupe, received }) => ({ kind, dedupe, received })),
+        order === paid ? [{ kind: 'double_paid', dedupe: 'T-2', received: payment.amount }] : [],
+      );
+      const ended = change.resolve?.map(({ where }) => ('kind' in where ? where.kind : undefined));
+      const own = isWhole ? ['double_paid', 'amount_mismatch'] : [];
+      t.deepEqual(ended, [...own, 'duplicate_payment']);
+      t.deepEqual(
+        change.order,
+        order === unpaid ? { nextCheckAt: NOW, leasedUntil: null } : undefined,
+        'open: asked about',
+      );
+    }
+  const ofOther = { ...payment, owner: 'P-OTHER', back: 0n, isListed: false };
+  const anothers = decideForeignRefund(paid, { isKnown: false, ofOther }, outcome, also, NOW);
+  t.is(anothers.open, undefined, 'the payment of another order is not given back here');
+  t.like(anothers.raise?.[0], { kind: 'payment_of_another_order', dedupe: 'T-2', detail: { owner: 'P-OTHER' } });
+});
+
+test("a refund that names no payment, or the order's, is one of the order's sums", (t) => {
+  const payment = { channelNo: 'T-1', amount: { minor: 1000n, currency: 'CNY' } };
+  t.true(isOwnPayment(orderRow({ state: 'paid', paid: 1000n, channelTradeNo: 'T-1' }), payment));
+  t.true(isOwnPayment(orderRow({ state: 'paid', paid: 1000n, channelTradeNo: 'T-1' }), undefined));
+  t.true(isOwnPayment(orderRow({ state: 'closed', paid: 1000n, channelTradeNo: null }), payment));
 });

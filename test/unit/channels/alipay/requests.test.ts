@@ -118,6 +118,17 @@ test('what a payer opens has no till, and its text that comes back is escaped', 
   }
 });
 
+test('a refund of a payment whose number is known goes by that: ours may mean another one', (t) => {
+  const known = { ...refund, reason: '', channelTradeNo: '2026112822' };
+  t.deepEqual(refundCall(known).content, {
+    trade_no: '2026112822',
+    out_request_no: refund.refundNo,
+    refund_amount: '2.34',
+  });
+  t.deepEqual(refundCall({ ...known, paymentNo: '2026112833' }).content['trade_no'], '2026112833');
+  t.deepEqual(refundQueryCall(known).content['trade_no'], '2026112822');
+});
+
 test('a refund carries its own number; empty values are not sent', (t) => {
   t.deepEqual(refundCall({ ...refund, reason: '' }).content, {
     out_trade_no: order.orderNo,
