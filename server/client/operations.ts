@@ -1436,8 +1436,10 @@ export interface Order {
   product: string | null;
   /** What has been refunded, in major units. */
   refundedAmount: number;
-  /** What can still be refunded, in major units. */
+  /** What can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
+  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. */
+  refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
   /** The channel's own number of the order, where it has one (PayPal). */
   channelOrderId: string | null;
   /** Number of the payment at the channel; null until it is known. */
@@ -1554,8 +1556,10 @@ export interface OrderEntry {
   product: string | null;
   /** What has been refunded, in major units. */
   refundedAmount: number;
-  /** What can still be refunded, in major units. */
+  /** What can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
+  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. */
+  refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
   /** The channel's own number of the order, where it has one (PayPal). */
   channelOrderId: string | null;
   /** Number of the payment at the channel; null until it is known. */
@@ -1826,8 +1830,10 @@ export interface RefundPlaced {
   finishedAt: Timestamp | null;
   /** What has been refunded, in major units. */
   refundedAmount: number;
-  /** What can still be refunded, in major units. */
+  /** What can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
+  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. */
+  refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
 }
 
 /** RefundRequest of the OpenAPI document. */
@@ -2106,8 +2112,10 @@ export interface SkillRefundPlaced {
   finishedAt: Timestamp | null;
   /** What has been refunded, in major units. */
   refundedAmount: number;
-  /** What can still be refunded, in major units. */
+  /** What can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
+  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. */
+  refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
   /** Number of the pay-per-call order. */
   outTradeNo: string;
 }

@@ -132,7 +132,7 @@ export const paymentsCodes = {
   },
   refunds_blocked: {
     title: 'Refunds blocked',
-    meaning: 'An open exception of the order must be resolved first.',
+    meaning: 'An open exception of the order must be resolved first; the order names its kind in refundsBlockedBy.',
     remedy: 'Have an administrator resolve the exception.',
   },
   webhook_not_configured: {

@@ -30,6 +30,7 @@ const COLUMNS = [
   'closeReason',
   'refundedAmount',
   'refundableAmount',
+  'refundsBlockedBy',
   'channelTradeNo',
   'payer',
   'product',
@@ -85,7 +86,7 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 
         );
         const fees = await feesOf(tx, shown, now());
         const orders = shown.map((order) => ({
-          view: viewOrder(order, { exception: exceptions.get(order.orderNo), fees: fees.get(order.orderNo) }),
+          view: viewOrder(order, { exceptions: exceptions.get(order.orderNo), fees: fees.get(order.orderNo) }),
           position: { createdAt: order.createdAt, id: order.orderNo },
         }));
         return { orders, hasMore: rows.length > BATCH };

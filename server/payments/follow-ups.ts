@@ -10,7 +10,14 @@ import type { Asker, Effects, Ports } from './ports.ts';
 import { viewDispute, viewOrder, viewRefund } from './view.ts';
 
 /** Tells the order's owner; `dedupe` makes it once. */
-export async function tellOrder(ports: Ports, tx: Tx, type: string, order: OrderRow, dedupe = 'once'): Promise<void> {
+export async function tellOrder(
+  ports: Ports,
+  tx: Tx,
+  type: string,
+  order: OrderRow,
+  dedupe = 'once',
+  exceptions?: readonly OrderExceptionRow[],
+): Promise<void> {
   await ports.recordEvent(tx, {
     type,
     clientId: order.clientId,
@@ -18,7 +25,7 @@ export async function tellOrder(ports: Ports, tx: Tx, type: string, order: Order
     objectNo: order.orderNo,
     dedupe,
     since: order.createdAt,
-    object: jsonable(viewOrder(order)),
+    object: jsonable(viewOrder(order, { exceptions })),
     notifyUrl: order.notifyUrl,
   });
 }
@@ -90,7 +97,9 @@ export async function raiseException(ports: Ports, tx: Tx, order: OrderRow, rais
   if (!isNew && !(raised.again && (await reopened(tx, row)))) return;
   ports.count('order_exception', { kind });
   const occurrence = isNew ? '' : `:${row.createdAt.getTime()}`;
-  await tellOrder(ports, tx, 'order.exception', order, `${kind}:${row.dedupe}`.slice(0, 100) + occurrence);
+  const { orderNo } = order;
+  const open = await tx.exceptions.list({ orderNo, state: 'open' }, { orderBy: { createdAt: 'asc' } });
+  await tellOrder(ports, tx, 'order.exception', order, `${kind}:${row.dedupe}`.slice(0, 100) + occurrence, open);
 }
 
 /** A resolved exception is open again, with what is known now; false when it was open all the time. */

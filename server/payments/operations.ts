@@ -5,7 +5,6 @@ import type { ComplaintResult } from './channel.ts';
 import { type ApprovalView, refundApprovals, viewApproval, type Waits } from './approvals.ts';
 import { capturePayment } from './capture.ts';
 import { closePayment } from './close.ts';
-import { refundableOf } from './core/decide-refund.ts';
 import { takesMoney } from './core/moves.ts';
 import { noteDeed } from './follow-ups.ts';
 import type { KeyClaim } from './idempotency.ts';
@@ -22,15 +21,20 @@ import { refundPayment, type RefundRequest } from './refund.ts';
 import { renewCredential } from './renew.ts';
 import type { Pair } from './settle.ts';
 import { orderTimeline } from './timeline.ts';
-import { type OrderView, viewDispute, viewException, viewRefund } from './view.ts';
+import { type OrderView, viewDispute, viewException, viewRefund, viewRefundable } from './view.ts';
 
-/** A refund as its maker sees it: with the sums of its order. */
-function placed({ order, refund }: Pair) {
-  const major = (minor: bigint) => majorNumber({ minor, currency: order.currency }, order.payWay);
+/** A refund as its maker sees it: with the sums of its order, and with what forbids more of them. */
+async function placed({ store }: Pick<Ports, 'store'>, { order, refund }: Pair) {
+  const { orderNo, payWay, currency } = order;
+  const { refundNo } = refund;
+  const blocking = { orderNo, state: 'open', blocksRefunds: true } as const;
+  const exceptions = await afterIntent({ orderNo, refundNo }, () =>
+    store.read((tx) => tx.exceptions.list(blocking, { orderBy: { createdAt: 'asc' } })),
+  );
   return {
-    ...viewRefund(refund, order.payWay),
-    refundedAmount: major(order.refunded),
-    refundableAmount: major(refundableOf(order)),
+    ...viewRefund(refund, payWay),
+    refundedAmount: majorNumber({ minor: order.refunded, currency }, payWay),
+    ...viewRefundable(order, exceptions),
   };
 }
 
@@ -74,7 +78,7 @@ export function paymentOperations(ports: Ports) {
     },
     close: async (asker: Asker, orderNo: string, claim?: KeyClaim) => show(await close(asker, orderNo, claim)),
     refund: async (asker: Asker, request: RefundRequest, claim?: KeyClaim) =>
-      placed(await refund(asker, request, { claim })),
+      placed(ports, await refund(asker, request, { claim })),
     /** The payer comes back from the channel, to the order as it was then. */
     capture: (order: OrderRow, cause: string) => capture(order.orderNo, { cause, actor: 'payer' }, order),
     /** Somebody knows that the payer has agreed (PayPal's buttons in a shop): the money is taken, if there is any to take. */
@@ -101,9 +105,9 @@ export function paymentOperations(ports: Ports) {
       await repairs.syncRefund(asker, refundNo);
       return reading.refund(asker, refundNo);
     },
-    retryRefund: async (asker: Asker, refundNo: string) => placed(await repairs.retryRefund(asker, refundNo)),
+    retryRefund: async (asker: Asker, refundNo: string) => placed(ports, await repairs.retryRefund(asker, refundNo)),
     resolveRefund: async (asker: Asker, refundNo: string, action: RefundAction, reason: string) =>
-      placed(await repairs.resolveRefund(asker, refundNo, action, reason)),
+      placed(ports, await repairs.resolveRefund(asker, refundNo, action, reason)),
     ...refundApprovals(ports, {
       dispute: deeds.accept,
       exception: (asker, id, reason) => repairs.resolveException(asker, id, 'refund', reason),

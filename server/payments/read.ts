@@ -59,7 +59,7 @@ export function readPayments({
         );
         const fees = await feesOf(tx, page, now());
         const items = page.map((order) =>
-          viewOrder(order, { exception: exceptions.get(order.orderNo), fees: fees.get(order.orderNo) }),
+          viewOrder(order, { exceptions: exceptions.get(order.orderNo), fees: fees.get(order.orderNo) }),
         );
         return { items, next: nextOf(rows.length > limit, page.at(-1), (row) => row.orderNo) };
       }),

@@ -76,7 +76,8 @@ export function viewDispute(dispute: DisputeRow) {
 export function viewOrder(
   order: OrderRow,
   also: {
-    exception?: OrderExceptionRow | undefined;
+    /** Those that are open, the oldest first. */
+    exceptions?: readonly OrderExceptionRow[] | undefined;
     stale?: boolean;
     /** By the number of a refund; of the payment itself without one. */
     fees?: ReadonlyMap<string, OrderFeeRow> | undefined;
@@ -84,6 +85,7 @@ export function viewOrder(
 ) {
   const { payWay, currency } = order;
   const major = (minor: bigint) => majorNumber({ minor, currency }, payWay);
+  const { exceptions = [] } = also;
   return {
     orderNo: order.orderNo,
     kind: order.kind,
@@ -101,13 +103,13 @@ export function viewOrder(
     amountMinor: Number(order.amount),
     currency,
     status: statusOf(order),
-    exception: (also.exception?.kind as ExceptionKind | undefined) ?? null,
+    exception: kindOf(exceptions.at(-1)),
     closeReason: order.closeReason,
     failure: order.failureCode ? { code: order.failureCode, message: order.failureMessage ?? '' } : null,
     payer: order.payer,
     product: order.productCode,
     refundedAmount: major(order.refunded),
-    refundableAmount: major(refundableOf(order)),
+    ...viewRefundable(order, exceptions),
     channelOrderId: order.channelOrderId,
     channelTradeNo: order.channelTradeNo,
     captureReason: order.captureReason,
@@ -118,6 +120,23 @@ export function viewOrder(
     expiresAt: order.expiresAt.toISOString(),
     stale: also.stale ?? false,
   };
+}
+
+/** What a refund could give back now, in major units: nothing while an open exception forbids refunds, and which one that is. */
+export function viewRefundable(
+  order: Pick<OrderRow, 'paid' | 'refunded' | 'refunding' | 'currency' | 'payWay'>,
+  exceptions: readonly OrderExceptionRow[],
+) {
+  const blocking = exceptions.find(({ blocksRefunds }) => blocksRefunds);
+  const { currency, payWay } = order;
+  return {
+    refundableAmount: majorNumber({ minor: blocking ? 0n : refundableOf(order), currency }, payWay),
+    refundsBlockedBy: kindOf(blocking),
+  };
+}
+
+function kindOf(exception: OrderExceptionRow | undefined): ExceptionKind | null {
+  return (exception?.kind as ExceptionKind | undefined) ?? null;
 }
 
 /** The refunds of an order, each with its fee. */

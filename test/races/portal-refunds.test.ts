@@ -172,6 +172,40 @@ test.serial('a lost notice of a portal refund is seen by the sums, also beside a
   }
 });
 
+test.serial(
+  'money that went back without a number of the refund leaves nothing to refund, and the order says why',
+  async (t) => {
+    const service = await startService(t);
+    const { logIn } = await firstAdmin(service);
+    for (const payWay of CHANNELS) {
+      const shop = await service.merchant();
+      const admin = await logIn();
+      const orderNo = await payOrder(service, shop, { payWay, amount: 62 });
+      const path = `/api/v2/payment/query/${orderNo}`;
+      const before = { status: 'paid', refundableAmount: 62, refundsBlockedBy: null };
+      t.like((await shop.call('GET', path)).body.data, before, payWay);
+      await service.sim('/sim/notices', { payWay, enabled: false });
+      await service.sim('/sim/refund-elsewhere', { orderNo, amount: 62 });
+      t.is((await admin.call('POST', `/api/v1/orders/${orderNo}/sync`)).status, 200);
+      const blocked = { refundableAmount: 0, refundsBlockedBy: 'refund_unexplained' };
+      t.like((await shop.call('GET', path)).body.data, { status: 'paid', refundedAmount: 0, ...blocked }, payWay);
+      const { data } = (await admin.call('GET', `/api/v1/orders?orderNo=${orderNo}`)).body;
+      t.like(data[0], blocked);
+      const { equation } = (await admin.call('GET', `/api/v1/orders/${orderNo}/explain`)).body.data;
+      t.is(equation.refundable, 0);
+      const told = await service.app.store.read((tx) => tx.events.find({ objectNo: orderNo, type: 'order.exception' }));
+      t.like(told?.payload, { exception: 'refund_unexplained', ...blocked });
+      const own = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 1 });
+      t.is(own.status, 409, JSON.stringify(own.body));
+      t.is(own.body.code, 'refunds_blocked');
+      await service.sim('/sim/notices', { payWay, enabled: true });
+      await runUntilQuiet(service, HOUR, 300);
+      const after = { status: 'refunded', refundedAmount: 62, refundableAmount: 0, refundsBlockedBy: null };
+      t.like((await (await logIn()).call('GET', `/api/v1/orders/${orderNo}`)).body.data, after, payWay);
+    }
+  },
+);
+
 /** A refund in the portal, and the notice of it that was dropped on its way. */
 async function droppedNotice(service: Service, orderNo: string, amount: number): Promise<Delivery> {
   const told = async () => (await service.deliveries(orderNo)).filter(isAboutRefund);

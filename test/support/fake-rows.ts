@@ -42,6 +42,7 @@ export const orderRow: Row = {
   exception: null,
   refundedAmount: 0,
   refundableAmount: 100,
+  refundsBlockedBy: null,
   channelTradeNo: '2026112122001400001',
   refunds: [],
   createdAt: '2026-11-21T05:58:00.000Z',
@@ -56,6 +57,7 @@ const refundRow: Row = {
   status: 'succeeded',
   refundedAmount: 40,
   refundableAmount: 60,
+  refundsBlockedBy: null,
   reason: null,
   createdAt: '2026-11-21T06:01:00.000Z',
 };

@@ -7,8 +7,8 @@ import type { ReadTx } from '../store.ts';
 export interface Around {
   /** The oldest first. */
   refunds: readonly RefundRow[];
-  /** The newest that is open. */
-  exception: OrderExceptionRow | undefined;
+  /** Those that are open, the oldest first. */
+  exceptions: readonly OrderExceptionRow[];
   /** What bills say that it cost, by the number of a refund; the payment's own without one. */
   fees: ReadonlyMap<string, OrderFeeRow>;
 }
@@ -35,5 +35,5 @@ export async function orderShown(
   if (!found) return undefined;
   const { refunds, exceptions, fees, ...order } = found;
   const byRefund = new Map(fees.map((fee) => [fee.refundNo, fee]));
-  return { order: order as OrderRow, around: { refunds, exception: exceptions.at(-1), fees: byRefund } };
+  return { order: order as OrderRow, around: { refunds, exceptions, fees: byRefund } };
 }

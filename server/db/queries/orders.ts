@@ -1,4 +1,4 @@
-import { ORDER_STATUS, type OrderRow } from '../entities/orders.ts';
+import { type OrderExceptionRow, ORDER_STATUS, type OrderRow } from '../entities/orders.ts';
 import type { RefundRow } from '../entities/refunds.ts';
 import type { ReadTx } from '../store.ts';
 import { ofProjects, type Projects } from './reach.ts';
@@ -157,9 +157,12 @@ const REFUND_EQUALITIES = [
   ['origin', 'origin'],
 ] as const;
 
-/** The newest open exception of each order. */
-export async function openExceptions(tx: ReadTx, orderNos: readonly string[]) {
-  if (orderNos.length === 0) return new Map<string, Awaited<ReturnType<ReadTx['exceptions']['list']>>[number]>();
+/** The open exceptions of each order, the oldest first. */
+export async function openExceptions(
+  tx: ReadTx,
+  orderNos: readonly string[],
+): Promise<Map<string, OrderExceptionRow[]>> {
+  if (orderNos.length === 0) return new Map();
   const rows = await tx.exceptions.list({ orderNo: orderNos, state: 'open' }, { orderBy: { createdAt: 'asc' } });
-  return new Map(rows.map((row) => [row.orderNo, row]));
+  return Map.groupBy(rows, ({ orderNo }) => orderNo);
 }

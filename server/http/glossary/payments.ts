@@ -98,7 +98,11 @@ export const paymentWords: Glossary = {
   refundNo: ['Number of the refund.', 'R20300131080100ABCDEFGHJK'],
   'Dispute.refundNo': ['The refund by which the order counts what the dispute took; null = it took nothing.', null],
   refundReason: ['Why the payment was given back.', 'The content could not be made.'],
-  refundableAmount: ['What can still be refunded, in major units.', 10],
+  refundableAmount: ['What can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception.', 10],
+  refundsBlockedBy: [
+    'Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none.',
+    null,
+  ],
   refundedAmount: ['What has been refunded, in major units.', 2.5],
   refundedAmountMinor: ['What has been refunded, in minor units.', 250],
   refundedAt: ['When it was given back, RFC 3339 UTC; null = it was not.', null],

@@ -121,7 +121,7 @@ export function explain(
       refunded: Number(order.refunded),
       refunding: Number(order.refunding),
       kept: Number(order.paid + order.overrun - order.refunded - order.refunding),
-      refundable: Number(refundableOf(order)),
+      refundable: facts.blockedBy === null ? Number(refundableOf(order)) : 0,
     },
     refunds: refundSteps,
     exceptions: exceptions.map(({ id, kind, dedupe }) => ({ id, kind, fix: fixOf(kind, id, dedupe) })),

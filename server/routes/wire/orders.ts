@@ -94,6 +94,11 @@ export const Refund = z
   })
   .meta({ id: 'Refund' });
 
+const Refundable = {
+  refundableAmount: z.number(),
+  refundsBlockedBy: z.enum(EXCEPTION_KINDS).nullable(),
+};
+
 /** One order as it appears on the wire. */
 export const Order = z
   .object({
@@ -119,7 +124,7 @@ export const Order = z
     payer: z.string().nullable(),
     product: z.string().nullable(),
     refundedAmount: z.number(),
-    refundableAmount: z.number(),
+    ...Refundable,
     channelOrderId: z.string().nullable().describe("The channel's own number of the order, where it has one (PayPal)."),
     channelTradeNo: z.string().nullable(),
     captureReason: z
@@ -175,5 +180,5 @@ export const RefundRequest = z
 /** The answer to a refund request. */
 export const RefundPlaced = Refund.extend({
   refundedAmount: z.number(),
-  refundableAmount: z.number(),
+  ...Refundable,
 }).meta({ id: 'RefundPlaced' });
