@@ -1,7 +1,6 @@
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ReadTx } from '../db/store.ts';
 import type { ChannelKind, Mode, PayWay, Registration, Scene } from '../payments/channel.ts';
-import { refusedOf, type ShownRefusal } from '../payments/notice-refusal.ts';
 import { notifyUrlOf, type Unseal } from './build.ts';
 import { MASKED } from './config-change.ts';
 import { sealFaultOf } from './seal-fault.ts';
@@ -41,7 +40,7 @@ export interface ConfigView {
   lastFailureAt: Date | null;
   lastFailure: string | null;
   lastNoticeAt: Date | null;
-  refusedNotices: ShownRefusal | null;
+  refusedNotices: ChannelStateRow['refusedNotices'];
   updatedAt: Date | null;
   updatedBy: string | null;
 }
@@ -128,7 +127,7 @@ export function show(
     lastFailureAt: state.lastFailureAt,
     lastFailure: state.lastFailure,
     lastNoticeAt: state.lastNoticeAt,
-    refusedNotices: refusedOf(state, now),
+    refusedNotices: state.refusedNotices,
     updatedAt: config.createdAt,
     updatedBy: config.createdBy,
   };

@@ -30,7 +30,7 @@ export async function checkService({ api, target, terminal }: Context): Promise<
   const isPlain = server.startsWith('http://');
   return [
     ok('service', server),
-    isPlain && (label === 'prod' || !isLoopback(server))
+    isPlain && !isLoopback(server)
       ? failed('encryption', `${label} is accessed without HTTPS`, `payctl context add ${label} --server https://…`)
       : ok('encryption', isPlain ? 'not needed on this machine' : 'HTTPS'),
     clock(answer, terminal.now()),

@@ -88,7 +88,7 @@ export function explainRoutes({
       { auth: { admin: 'viewer', reach: 'order' }, params: z.object({ orderNo: Id }), returns: OrderExplanation },
       async ({ params, caller, request }) => {
         const { refusedNotices, ...explained } = await explain(askerOf(caller, request), params.orderNo);
-        return { ...explained, refusedNotices: refusedNotices && presentRefused(refusedNotices) };
+        return { ...explained, refusedNotices: presentRefused(refusedNotices) };
       },
     ),
   );

@@ -6,7 +6,7 @@ import { UploadedFile } from '../../http/multipart.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { CertUpload, CertView } from '../../credentials/certs.ts';
 import type { ConfigView, ShownCert } from '../../credentials/config-view.ts';
-import type { ShownRefusal } from '../../payments/notice-refusal.ts';
+import { refusedOf, type ShownRefusal } from '../../payments/notice-refusal.ts';
 import type { Download } from '../../credentials/download-certs.ts';
 import type { PublicChannel } from '../../credentials/status.ts';
 import { MODES, PAY_WAYS, SCENES, type ChannelKind, type ProbeResult } from '../../payments/channel.ts';
@@ -320,14 +320,14 @@ export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.in
     lastSuccessAt: iso(view.lastSuccessAt),
     lastFailureAt: iso(view.lastFailureAt),
     lastNoticeAt: iso(view.lastNoticeAt),
-    refusedNotices: view.refusedNotices && presentRefused(view.refusedNotices),
+    refusedNotices: presentRefused(refusedOf(view, now)),
     updatedAt: iso(view.updatedAt),
   };
 }
 
 /** How refused notifications are shown. */
-export function presentRefused({ since, at, ...refused }: ShownRefusal): z.input<typeof RefusedNotices> {
-  return { ...refused, since: since.toISOString(), at: at.toISOString() };
+export function presentRefused(refused: ShownRefusal | null): z.input<typeof RefusedNotices> | null {
+  return refused && { ...refused, since: refused.since.toISOString(), at: refused.at.toISOString() };
 }
 
 /** How the schema of a channel is shown. */
