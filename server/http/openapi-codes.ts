@@ -60,6 +60,9 @@ export function problemOf(codes: readonly ErrorCode[]): Json {
   const code = codes.length === 0 ? general : { anyOf: [general, { type: 'string', enum: [...codes].toSorted() }] };
   return {
     description: 'What this operation may refuse.',
-    allOf: [{ $ref: '#/components/schemas/Problem' }, { type: 'object', required: ['code'], properties: { code } }],
+    allOf: [
+      { $ref: '#/components/schemas/Problem' },
+      { type: 'object', required: ['code'], properties: { code: { ...code, description: 'Code.' } } },
+    ],
   };
 }

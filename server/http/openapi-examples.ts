@@ -11,6 +11,7 @@ interface Bodies {
 }
 
 interface Operation {
+  operationId: string;
   requestBody?: Bodies;
   responses: Record<string, Bodies>;
 }
@@ -18,21 +19,22 @@ interface Operation {
 /** Gives every JSON answer of success, and every event that is sent, an example unless it has one. */
 export function exemplify({ components, paths, webhooks }: Json): void {
   const { schemas } = components as { schemas: Schemas };
-  for (const { responses } of operationsOf(paths))
+  for (const { operationId, responses } of operationsOf(paths))
     for (const [status, answer] of Object.entries(responses))
-      if (status.startsWith('2')) exemplifyBodies(answer, schemas);
-  for (const { requestBody } of operationsOf(webhooks)) if (requestBody) exemplifyBodies(requestBody, schemas);
+      if (status.startsWith('2')) exemplifyBodies(answer, schemas, operationId);
+  for (const { operationId, requestBody } of operationsOf(webhooks))
+    if (requestBody) exemplifyBodies(requestBody, schemas, operationId);
 }
 
 function operationsOf(items: unknown): Operation[] {
   return Object.values(items as Record<string, Record<string, Operation>>).flatMap((item) => Object.values(item));
 }
 
-function exemplifyBodies({ content = {} }: Bodies, schemas: Schemas): void {
+function exemplifyBodies({ content = {} }: Bodies, schemas: Schemas, owner: string): void {
   for (const [type, media] of Object.entries(content)) {
     if (!/[/+]json$/.test(type)) continue;
     const { [OTHERWISE]: otherwise, schema } = media;
-    media['example'] ??= exampleOf(schema as Json, schemas);
+    media['example'] ??= exampleOf(schema as Json, schemas, { owner });
     if (otherwise) Object.assign((media['example'] as { data: Json }).data, otherwise);
     delete media[OTHERWISE];
   }
@@ -42,8 +44,8 @@ type Schemas = Readonly<Record<string, Json>>;
 
 /** What a member is called, and in what, for the glossary. */
 interface Place {
-  owner?: string | undefined;
-  member?: string | undefined;
+  owner: string;
+  member?: string;
 }
 
 const BY_FORMAT: Readonly<Record<string, string>> = {
@@ -61,7 +63,7 @@ const BY_TYPE: Readonly<Record<string, unknown>> = {
 };
 
 /** A value that a schema describes, made of the examples of its members: the schema's own, else the glossary's, else the first that it allows. */
-export function exampleOf(schema: Json, schemas: Schemas, place: Place = {}): unknown {
+export function exampleOf(schema: Json, schemas: Schemas, place: Place): unknown {
   const own = (schema['examples'] as unknown[] | undefined)?.[0] ?? schema['const'];
   if (own !== undefined) return own;
   const told = place.member === undefined ? undefined : entryOf(place.owner, place.member)?.[1];
@@ -75,7 +77,7 @@ export function exampleOf(schema: Json, schemas: Schemas, place: Place = {}): un
 
 function ofParts(schema: Json, schemas: Schemas, { owner, member }: Place): unknown {
   const { properties, items, format, type, additionalProperties } = schema;
-  const within = member ?? owner;
+  const within = member === undefined ? owner : `${owner}.${member}`;
   if (properties) {
     const members = Object.entries(properties as Record<string, Json>).filter(
       ([name]) => entryOf(within, name)?.[1] !== LEFT_OUT,

@@ -180,15 +180,23 @@ function answerContent(contract: Contract, schemas: SchemaCollector): Json {
   return { 'application/json': { schema: envelope(contract, data, beside) } };
 }
 
+/** What the `data` of an answer is, unless its own schema says it. */
+const DATA = 'What was asked for.';
+
 function envelope({ list, bare, style }: Contract, data: Json, { properties: beside }: Json): Json {
   if (list) {
     return {
       type: 'object',
       required: ['data', 'page'],
-      properties: { data: { type: 'array', items: data }, page: { $ref: '#/components/schemas/PageInfo' } },
+      properties: {
+        data: { type: 'array', items: data, description: DATA },
+        page: { $ref: '#/components/schemas/PageInfo', description: 'Where the next page begins.' },
+      },
     };
   }
-  return bare || style ? data : { type: 'object', required: ['data'], properties: { data, ...(beside as Json) } };
+  if (bare || style) return data;
+  const described = { ...data, description: data['description'] ?? DATA };
+  return { type: 'object', required: ['data'], properties: { data: described, ...(beside as Json) } };
 }
 
 /** Words win over what was generated; objects merge, parameters merge by name, anything else is replaced. */

@@ -1,6 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import test from 'ava';
+import { z } from 'zod';
 import { EVENT_TYPES } from '../../server/events/types.ts';
+import { entries } from '../../server/http/glossary/index.ts';
 import { codesOf, GENERAL_CODES } from '../../server/http/openapi-codes.ts';
 import { partsOf } from '../../server/http/openapi-members.ts';
 import { mergeDocument } from '../../server/http/openapi.ts';
@@ -88,16 +90,62 @@ test('merchants come first, then the console, then the service; every tag is in 
 });
 
 test('every member of every schema and every parameter says what it is', (t) => {
-  const silent = [
-    ...Object.entries(schemas).flatMap(([name, schema]) => silentMembers(schema, name)),
-    ...[...operations, ...webhooks].flatMap(({ name, parameters, requestBody, responses }) => [
-      ...parameters.filter((one) => !one.$ref && !one.description).map((one) => `${name} ?${one.name}`),
-      ...[requestBody, ...Object.values(responses)].flatMap((bodies) =>
-        Object.values(bodies?.content ?? {}).flatMap(({ schema }) => silentMembers(schema, name)),
+  t.deepEqual(
+    Object.entries(schemas).flatMap(([name, schema]) => silentMembers(schema, name)),
+    [],
+  );
+  t.deepEqual([...operations, ...webhooks].flatMap(silentInOperation), []);
+});
+
+test('the glossary names only owners and members that the document has', (t) => {
+  const named = new Set([
+    ...Object.entries(schemas).flatMap(([name, schema]) => membersOf(schema, name).map((member) => member.name)),
+    ...operations.flatMap((operation) => [
+      ...operation.parameters.map(({ in: place, name }) => `${place}.${name}`),
+      ...bodySchemas(operation).flatMap((schema) =>
+        membersOf(schema, operation.operationId).map((member) => member.name),
       ),
     ]),
-  ];
-  t.deepEqual(silent, []);
+  ]);
+  t.true(entries.size > 1000);
+  t.deepEqual(
+    [...entries.keys()].filter((name) => !named.has(name)),
+    [],
+  );
+});
+
+test('a new schema, operation or parameter takes neither words nor example of a namesake', (t) => {
+  const coin = z.object({ code: z.string(), amount: z.number() });
+  const contract = {
+    auth: { scope: 'payment:read' },
+    query: z.object({ amount: z.string(), product: z.string() }),
+    body: z.object({ reason: z.string(), coin }),
+    returns: z
+      .object({ amount: z.number(), coin, orders: z.array(z.object({ orderNo: z.string() })) })
+      .meta({ id: 'Thing' }),
+  } as const;
+  const made = mergeDocument([{ method: 'POST', path: '/api/v2/things', contract }], {}, { version: '0.0.0' });
+  const { components, paths } = made as unknown as Document;
+  t.deepEqual(silentMembers(components.schemas['Thing']!, 'Thing'), [
+    'Thing.amount',
+    'Thing.coin',
+    'Thing.coin.code',
+    'Thing.coin.amount',
+    'Thing.orders',
+    'Thing.orders.orderNo',
+  ]);
+  const operation = paths['/api/v2/things']!['post']!;
+  t.deepEqual(silentInOperation({ ...operation, name: 'new' }), [
+    'new ?amount',
+    'new ?product',
+    'new.reason',
+    'new.coin',
+    'new.coin.code',
+    'new.coin.amount',
+  ]);
+  t.deepEqual(operation.responses['200']!.content!['application/json']!.example, {
+    data: { amount: 0, coin: { code: 'text', amount: 0 }, orders: [{ orderNo: 'text' }] },
+  });
 });
 
 test('every JSON answer of success, and every event, has an example that passes its schema', (t) => {
@@ -173,13 +221,33 @@ test('there is one signed webhook for each type of event', (t) => {
     );
 });
 
+function silentInOperation(operation: Operation & { name: string }): string[] {
+  const { name, parameters } = operation;
+  return [
+    ...parameters.filter((one) => !one.$ref && !one.description).map((one) => `${name} ?${one.name}`),
+    ...bodySchemas(operation).flatMap((schema) => silentMembers(schema, name)),
+  ];
+}
+
+function bodySchemas({ requestBody, responses }: Operation): Json[] {
+  return [requestBody, ...Object.values(responses)].flatMap((bodies) =>
+    Object.values(bodies?.content ?? {}).map(({ schema }) => schema),
+  );
+}
+
 function silentMembers(schema: Json, at: string): string[] {
+  return membersOf(schema, at)
+    .filter(({ description }) => !description)
+    .map(({ name }) => name);
+}
+
+function membersOf(schema: Json, at: string): { name: string; description: unknown }[] {
   const members = Object.entries((schema['properties'] ?? {}) as Record<string, Json>);
   return [
     ...members.flatMap(([name, member]) => [
-      ...(member['description'] ? [] : [`${at}.${name}`]),
-      ...silentMembers(member, `${at}.${name}`),
+      { name: `${at}.${name}`, description: member['description'] },
+      ...membersOf(member, `${at}.${name}`),
     ]),
-    ...partsOf(schema).flatMap((part) => silentMembers(part, at)),
+    ...partsOf(schema).flatMap((part) => membersOf(part, at)),
   ];
 }

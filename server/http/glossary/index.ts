@@ -4,11 +4,23 @@ import { identityWords } from './identity.ts';
 import { operationsWords } from './operations.ts';
 import { paymentWords } from './payments.ts';
 
-const words: Glossary = { ...catalogWords, ...identityWords, ...operationsWords, ...paymentWords };
+/** Every entry by its owner and its member (`Order.status`). */
+export const entries = entriesOf([catalogWords, identityWords, operationsWords, paymentWords]);
 
-/** What is said of a member of something; undefined where nobody has described it. */
-export function entryOf(owner: string | undefined, member: string): Entry | undefined {
-  const own = owner === undefined ? undefined : `${owner}.${member}`;
-  if (own !== undefined && Object.hasOwn(words, own)) return words[own];
-  return Object.hasOwn(words, member) ? words[member] : undefined;
+/** What is said of a member of an owner; undefined where nobody has described it there. */
+export function entryOf(owner: string, member: string): Entry | undefined {
+  return entries.get(`${owner}.${member}`);
+}
+
+function entriesOf(glossaries: readonly Glossary[]): ReadonlyMap<string, Entry> {
+  const found = new Map<string, Entry>();
+  for (const glossary of glossaries)
+    for (const [owners, members] of Object.entries(glossary))
+      for (const owner of owners.split(' '))
+        for (const [member, entry] of Object.entries(members)) {
+          const name = `${owner}.${member}`;
+          if (found.has(name)) throw new Error(`the glossary describes ${name} twice`);
+          found.set(name, entry);
+        }
+  return found;
 }
