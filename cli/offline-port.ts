@@ -125,6 +125,8 @@ export interface Diagnosed {
   explorer: boolean;
   /** Where the service listens, when its public URL is another port of its machine. */
   listensElsewhere: string | null;
+  /** Of the enabled administrators. */
+  secondFactors: { required: boolean; administrators: number; without: number };
   /** By how much the clock of the machine is ahead of the database's. */
   clockAheadSeconds: number;
   failingWebhooks: { clientId: string; retrying: number; givenUp: number; lastError: string | null }[];

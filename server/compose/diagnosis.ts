@@ -1,5 +1,5 @@
 import { approvers } from '../db/queries/approvals.ts';
-import { clockAhead, failingWebhooks, silentNotices } from '../db/queries/diagnosis.ts';
+import { clockAhead, failingWebhooks, secondFactors, silentNotices } from '../db/queries/diagnosis.ts';
 import { countDue, lookForDue } from '../db/queries/due.ts';
 import { listensElsewhere } from '../http/address.ts';
 import type { DueKind } from '../jobs/due-kind.ts';
@@ -24,6 +24,7 @@ export function composeDiagnosis({ config, store, now }: Base, kinds: readonly D
           consoleOpen: config.server.adminNetworks.length === 0,
           explorer: config.explorer.enabled,
           listensElsewhere: listensElsewhere(config.server, config.server.listen),
+          secondFactors: { required: config.admin.requireSecondFactor, ...(await secondFactors(tx)) },
           clockAheadSeconds: await clockAhead(tx),
           due: kinds.flatMap(({ name: kind }, at) =>
             rows[at] ? [{ kind, rows: rows[at], lagSeconds: Math.max(0, lags[at] ?? 0) }] : [],

@@ -39,13 +39,23 @@ export async function readyFacts(
 
 /** What a service that has begun to listen warns of; `payctl doctor` says the same. */
 export function startWarnings(
-  { server }: { server: Pick<Config['server'], 'publicUrl' | 'trustedProxies'> },
+  {
+    production,
+    server,
+    admin,
+  }: Pick<Config, 'production' | 'admin'> & { server: Pick<Config['server'], 'publicUrl' | 'trustedProxies'> },
   listens: Opened['listens'],
 ): { message: string; facts: Record<string, unknown> }[] {
   const elsewhere = listensElsewhere(server, listens);
-  if (elsewhere === null) return [];
   const facts = { publicUrl: server.publicUrl, listens: elsewhere, hint: 'Server.PublicUrl' };
-  return [{ message: 'the links of payers lead to a port where this service does not listen', facts }];
+  return [
+    ...(elsewhere === null
+      ? []
+      : [{ message: 'the links of payers lead to a port where this service does not listen', facts }]),
+    ...(production && !admin.requireSecondFactor
+      ? [{ message: 'administrators need no second factor', facts: { hint: 'Admin.RequireSecondFactor' } }]
+      : []),
+  ];
 }
 
 /** Without an administrator nobody can set a channel, and without a channel nothing can be paid; where the simulator counts they come by themselves. */

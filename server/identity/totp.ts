@@ -15,14 +15,19 @@ export function totpUri(secret: string, { issuer, account }: { issuer: string; a
   return uri.href;
 }
 
+const STEP_MS = 30_000;
+
 /**
- * The step of 30 seconds that a code belongs to, the present one or one beside it, because clocks differ (RFC 6238 §5.2);
- * undefined when it is none of their codes. Compared in constant time.
+ * The step of 30 seconds that a code belongs to: the present one, or the one before it, because typing and the network take time
+ * (RFC 6238 §5.2); undefined when it is neither's code. A code counts for a minute at most. Compared in constant time.
  */
 export function stepOfCode(secret: string, code: string, at: Date): bigint | undefined {
-  const timestamp = at.getTime();
-  const delta = totp(secret).validate({ token: code, timestamp, window: 1 });
-  return delta === null ? undefined : BigInt(TOTP.counter({ timestamp }) + delta);
+  const known = totp(secret);
+  const isOf = [0, STEP_MS].map(
+    (late) => known.validate({ token: code, timestamp: at.getTime() - late, window: 0 }) !== null,
+  );
+  const late = isOf.indexOf(true);
+  return late < 0 ? undefined : BigInt(TOTP.counter({ timestamp: at.getTime() }) - late);
 }
 
 /** What every authenticator can do. */

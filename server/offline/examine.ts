@@ -5,7 +5,7 @@ import { createSealing, keyIdOf, SealBroken } from '../credentials/sealing.ts';
 import { verifyingKinds } from '../credentials/trust.ts';
 import { listSealedTexts, type SealedText } from '../db/queries/credentials-sealed.ts';
 import { approvers } from '../db/queries/approvals.ts';
-import { clockAhead, failingWebhooks, silentNotices } from '../db/queries/diagnosis.ts';
+import { clockAhead, failingWebhooks, secondFactors, silentNotices } from '../db/queries/diagnosis.ts';
 import {
   countWaiting,
   currentChannels,
@@ -43,6 +43,7 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
       consoleOpen: server.adminNetworks.length === 0,
       explorer: config.explorer.enabled,
       listensElsewhere: listensElsewhere(server, server.listen),
+      secondFactors: { required: config.admin.requireSecondFactor, ...(await secondFactors(tx)) },
       clockAheadSeconds: await clockAhead(tx),
       approvers: config.approval.refundAbove === 0 ? null : await approvers(tx, now),
       failingWebhooks: await failingWebhooks(tx, now),

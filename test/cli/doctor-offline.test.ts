@@ -55,7 +55,11 @@ const PRODUCTION = {
   PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64'),
   PAY_SERVER_PUBLIC_URL: 'https://pay.example.com',
   PAY_EXPLORER_ENABLED: 'true',
+  PAY_ADMIN_REQUIRE_SECOND_FACTOR: 'true',
 };
+
+/** What nothing in production is said about. */
+const CLOSED = { PAY_EXPLORER_ENABLED: 'false', PAY_SERVER_ADMIN_NETWORKS: '10.0.0.0/8' };
 
 const FAULTS: readonly Planted[] = [
   {
@@ -187,6 +191,16 @@ const FAULTS: readonly Planted[] = [
     name: 'the explorer in production',
     env: { ...PRODUCTION, PAY_SERVER_ADMIN_NETWORKS: '10.0.0.0/8' },
     found: { check: 'explorer', status: 'degraded', detail: /is on/, fix: /Explorer\.Enabled = false/ },
+  },
+  {
+    name: 'administrators without a second factor in production',
+    env: { ...PRODUCTION, ...CLOSED, PAY_ADMIN_REQUIRE_SECOND_FACTOR: 'false' },
+    found: {
+      check: 'second factors',
+      status: 'degraded',
+      detail: /^1 of 1 administrators has none, and none is required$/,
+      fix: /^payctl second-factor enable, then set Admin\.RequireSecondFactor = true$/,
+    },
   },
   {
     name: 'webhooks that do not arrive',

@@ -175,7 +175,7 @@ test('a production that everybody reaches, and what is late and not lost, are wa
   const { code, findings } = await examine(place);
   t.deepEqual(
     findings.filter(({ status }) => status === 'degraded').map(({ check }) => check),
-    ['due work', 'public url', 'console', 'explorer', 'clock', 'webhooks'],
+    ['due work', 'public url', 'console', 'explorer', 'second factors', 'clock', 'webhooks'],
   );
   t.is(code, 0);
 });

@@ -50,6 +50,7 @@ export const diagnosisRow = {
   consoleOpen: true,
   explorer: true,
   listensElsewhere: null,
+  secondFactors: { required: false, administrators: 3, without: 2 },
   clockAheadSeconds: 0,
   due: [],
   failingWebhooks: [],

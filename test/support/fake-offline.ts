@@ -52,6 +52,7 @@ const HEALTHY: Examination = {
     consoleOpen: false,
     explorer: false,
     listensElsewhere: null,
+    secondFactors: { required: true, administrators: 1, without: 0 },
     clockAheadSeconds: 0.01,
     failingWebhooks: [],
     approvers: null,

@@ -69,7 +69,7 @@ function links({ listensElsewhere: place }: Diagnosed): Finding[] {
   ];
 }
 
-function exposed({ production, consoleOpen, explorer }: Diagnosed): Finding[] {
+function exposed({ production, consoleOpen, explorer, secondFactors }: Diagnosed): Finding[] {
   if (!production) return [];
   return [
     consoleOpen
@@ -80,7 +80,17 @@ function exposed({ production, consoleOpen, explorer }: Diagnosed): Finding[] {
         )
       : ok('console', 'answers the networks of Server.AdminNetworks'),
     ...(explorer ? [degraded('explorer', 'the API explorer is on in production', 'set Explorer.Enabled = false')] : []),
+    factors(secondFactors),
   ];
+}
+
+function factors({ required, administrators, without }: Diagnosed['secondFactors']): Finding {
+  if (required) return ok('second factors', 'required of every administrator');
+  return degraded(
+    'second factors',
+    `${without} of ${administrators} administrators ${without === 1 ? 'has' : 'have'} none, and none is required`,
+    'payctl second-factor enable, then set Admin.RequireSecondFactor = true',
+  );
 }
 
 function webhooks({ failingWebhooks }: Diagnosed): Finding[] {

@@ -21,6 +21,15 @@ export interface SilentNotices {
   payments: number;
 }
 
+/** How many enabled accounts of administrators there are, and how many of them have no second factor. */
+export async function secondFactors(tx: ReadTx): Promise<{ administrators: number; without: number }> {
+  const [row] = await tx.sql<{ administrators: number; without: number }>(
+    `select count(*)::int as administrators, (count(*) filter (where f.sealed is null))::int as without
+       from admins a left join second_factors f on f.admin_id = a.id where a.enabled`,
+  );
+  return row ?? { administrators: 0, without: 0 };
+}
+
 /** So many applications are named. */
 const MOST_NAMED = 20;
 /** So many of the newest payments of a channel without a notification mean that none comes any more. */

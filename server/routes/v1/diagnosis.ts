@@ -15,6 +15,13 @@ export const Diagnosis = z
       .describe(
         'Host and port where the service listens, when `Server.PublicUrl` names another port of its own machine, so that links lead nowhere; null = they may lead here.',
       ),
+    secondFactors: z
+      .object({
+        required: z.boolean().describe('`Admin.RequireSecondFactor` is set.'),
+        administrators: z.int().describe('How many enabled accounts of administrators there are.'),
+        without: z.int().describe('How many of them have no second factor.'),
+      })
+      .describe('Whether administrators must have a second factor, and how many have none.'),
     clockAheadSeconds: z.number().describe('By how much the clock of the replica is ahead of that of the database.'),
     due: z
       .array(

@@ -40,7 +40,10 @@ const delivery = (clientId: string, change: object) => ({
 });
 
 test.serial('a service in which nothing is wrong says so', async (t) => {
-  const { clockAheadSeconds, ...rest } = await diagnose();
+  const { clockAheadSeconds, secondFactors, ...rest } = await diagnose();
+  t.false(secondFactors.required);
+  t.is(secondFactors.without, secondFactors.administrators, 'nobody has enrolled one');
+  t.true(secondFactors.administrators > 0);
   t.true(Math.abs(clockAheadSeconds) < 5, 'both run here');
   t.deepEqual(rest, {
     production: false,

@@ -152,11 +152,11 @@ test.serial('each code works once, and none of an earlier step after it', async 
   t.is((await login({ code: code() })).status, 200);
 });
 
-test.serial('clocks may differ by one step in either direction and no more', async (t) => {
+test.serial('a code may be one step late and no more, and never early', async (t) => {
   const { login, code, pass } = await enrolled(t);
   pass(300);
-  for (const steps of [-2, 2]) refused(t, await login({ code: code(steps) }), 401, 'login_failed');
-  for (const steps of [-1, 0, 1]) t.is((await login({ code: code(steps) })).status, 200, String(steps));
+  for (const steps of [-2, 1, 2]) refused(t, await login({ code: code(steps) }), 401, 'login_failed');
+  for (const steps of [-1, 0]) t.is((await login({ code: code(steps) })).status, 200, String(steps));
 });
 
 test.serial('the first code of the enrolment logs in once, and none before it does', async (t) => {

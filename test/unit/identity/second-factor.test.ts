@@ -25,14 +25,15 @@ test('codes are those of RFC 6238, appendix B, with six digits', (t) => {
     t.is(stepOfCode(secret, code, new Date(seconds * 1000)), BigInt(Math.floor(seconds / 30)), String(seconds));
 });
 
-test('a code says its step, one beside the present one at most', (t) => {
+test('a code says its step, the present one or the one before it', (t) => {
   const secret = newTotpSecret();
   t.regex(secret, /^[A-Z2-7]{32}$/);
   const at = new Date('2030-01-31T08:00:10.000Z');
   const now = BigInt(Math.floor(at.getTime() / 30_000));
-  for (const steps of [-1, 0, 1])
+  for (const steps of [-1, 0])
     t.is(stepOfCode(secret, codeAt(secret, at.getTime() + steps * 30_000), at), now + BigInt(steps));
-  for (const steps of [-2, 2]) t.is(stepOfCode(secret, codeAt(secret, at.getTime() + steps * 30_000), at), undefined);
+  for (const steps of [-2, 1, 2])
+    t.is(stepOfCode(secret, codeAt(secret, at.getTime() + steps * 30_000), at), undefined);
   for (const code of ['', '12345', '1234567', 'abcdef', '12 345', wrongCode(secret, at)])
     t.is(stepOfCode(secret, code, at), undefined, code);
 });
