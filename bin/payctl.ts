@@ -17,6 +17,8 @@ if (major < 24 || (major === 24 && minor < 15)) {
   const cache =
     process.env['NODE_COMPILE_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'payctl');
   module.enableCompileCache(cache);
+  if (process.env['NODE_USE_ENV_PROXY'] === '1')
+    (await import('../cli/env-proxy.ts')).keepThisMachineDirect(process.env);
   const cancel = new AbortController();
   process.once('SIGINT', () => cancel.abort());
   const { main } = await import('../cli/main.ts');

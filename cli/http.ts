@@ -1,4 +1,4 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { AgentOptions, ClientRequest, IncomingMessage } from 'node:http';
 import { CliError, Cancelled, EXIT, codeOf, isUntrusted, networkCause } from './errors.ts';
 
 /** A body that is never held in memory: its length, and its parts from the beginning at each call. */
@@ -27,6 +27,8 @@ export async function openExchange(request: WireRequest): Promise<IncomingMessag
   return new Promise((resolve, reject) => {
     const agent = new client.Agent({
       keepAlive: false,
+      // An agent of one's own has none of its own accord.
+      proxyEnv: (client.globalAgent as { options?: AgentOptions }).options?.proxyEnv,
       ...(request.ca !== undefined && { ca: authorities(request.ca) }),
     });
     const { method, headers, signal } = request;

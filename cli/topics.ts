@@ -15,6 +15,8 @@ const ENVIRONMENT = `Environment
   NO_COLOR FORCE_COLOR TERM=dumb   color (flag: --color, which takes precedence)
   NODE_EXTRA_CA_CERTS  PEM file of authorities to trust, too (flag: --ca-file,
                        which login and context add keep in the context)
+  NODE_USE_ENV_PROXY=1 use HTTPS_PROXY, HTTP_PROXY and NO_PROXY; without it they
+                       are ignored, and this machine is always reached directly
 
 Precedence: flag, environment variable, context, default. To see the values in
 use and their sources, run payctl config explain.

@@ -3,6 +3,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { addressGuard } from './addresses.ts';
+import { throughProxy } from './proxy.ts';
 
 /** One message to an address that somebody else gave us. */
 export interface OutgoingRequest {
@@ -70,7 +71,8 @@ const MAX_BYTES = 64 * 1024;
 
 /**
  * Makes the only way by which we call addresses that others give us: the name is resolved first, every address of it
- * must be allowed, and the connection goes to exactly that address, so that a second look-up cannot change it.
+ * must be allowed, and the connection goes to exactly that address, so that a second look-up cannot change it; a proxy of the
+ * environment is asked for that address, too.
  */
 export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll, ca }: SenderOptions): SendOutgoing {
   const mayReach = addressGuard(allowedNetworks);
@@ -138,11 +140,12 @@ function exchange(
   ca: string | undefined,
 ): Promise<OutgoingAnswer> {
   const { request } = url.protocol === 'https:' ? https : http;
+  const proxied = throughProxy(url, address);
+  const fixed = { 'accept-encoding': 'identity', 'content-length': Buffer.byteLength(body) };
   const options = {
     method: 'POST',
-    headers: { ...headers, 'accept-encoding': 'identity', 'content-length': Buffer.byteLength(body) },
-    lookup: pinned(address),
-    agent: false as const,
+    ...(proxied ?? { lookup: pinned(address), agent: false as const }),
+    headers: { ...headers, ...proxied?.headers, ...fixed },
     signal,
     ...(ca === undefined ? {} : { ca }),
   };
