@@ -127,6 +127,8 @@ export interface Notice {
   paymentNo?: string;
   /** When the payer agreed, according to the message: only ever a reason to ask (PayPal). */
   approvedAt?: Date;
+  /** Of a refund that is done: the payer's bank did not take it, so the payer has it in the balance at the channel (Alipay). */
+  bankRefused?: true;
   /** Money was taken back by something that the channel itself does not show (PayPal: a chargeback). */
   reversed?: true;
   /** The channel tells whatever happens at the account, for all its systems: what names no order of ours is none of our business. */

@@ -13,6 +13,7 @@ export const EXCEPTION_KINDS = [
   'refund_overdue',
   'refund_mismatch',
   'refund_reversed',
+  'refund_bank_refused',
   'refund_elsewhere',
   'refund_after_delivery',
   'refund_unexplained',

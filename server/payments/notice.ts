@@ -209,6 +209,7 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
       const isElsewhere = notice.isShared && order.account === notice.account && order.project !== project;
       return { result: isElsewhere ? 'irrelevant' : 'not_genuine' };
     }
+    if (notice.bankRefused) return bankRefused(tx, order, notice);
     if (!notice.outcome && !notice.refund) return hint(tx, order, notice);
     const where = { payWay, account: notice.account, noticeId: notice.noticeId };
     // The order is locked: whoever hears the same sees what is written here, also in another month than the unique index looks at.
@@ -248,6 +249,17 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
       await raiseException(ports, tx, order, unanswered(named.number, { kind: 'reversed', event, paymentNo }));
     }
     return { result: 'hint', order, question };
+  }
+
+  /** The payer has the money, at the channel instead of the bank: the refund stays as it is, and a person may tell the payer. */
+  async function bankRefused(tx: Tx, order: OrderRow, { refundNo: number, event }: Notice): Promise<Settled> {
+    if (number === null) return { result: 'irrelevant' };
+    const known = await findKnown(tx, order.orderNo, [number]);
+    const question = known ? undefined : await openQuestion(ports, tx, order, { number });
+    const about = known ? { refundNo: known.refundNo } : {};
+    const detail = { number, event };
+    await raiseException(ports, tx, order, { kind: 'refund_bank_refused', dedupe: number, detail, ...about });
+    return { result: 'settled', order, question };
   }
 
   async function settleRefundNotice(

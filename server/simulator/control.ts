@@ -16,7 +16,7 @@ import { sumOrders } from './ledger.ts';
 import { anotherOf, decline, payAgain, payOnce } from './payer-deeds.ts';
 import { moveRefund, refundElsewhere } from './refunds.ts';
 import { SimulatorRefusal } from './refusal.ts';
-import type { Trade } from './trade.ts';
+import type { Refund, Trade } from './trade.ts';
 
 const PayWays = z.enum(['alipay', 'wechat', 'paypal'] as const satisfies readonly PayWay[]);
 const Which = z.object({
@@ -45,6 +45,7 @@ const RefundMove = Which.extend({
   refundNo: z.string(),
   state: z.enum(['processing', 'succeeded', 'failed', 'abnormal']),
 });
+const BankSays = Which.extend({ refundNo: z.string(), status: z.enum(['S', 'F']) });
 const CaptureMove = Which.extend({ state: z.enum(['completed', 'declined']) });
 const Event = Which.extend({
   type: z.string().regex(/^[A-Z0-9._-]{1,64}$/),
@@ -165,10 +166,20 @@ function addPayer(router: Router, core: Core): void {
   router.post('/refund-state', (ctx) => {
     const { refundNo, state, ...which } = bodyOf(ctx, RefundMove);
     const trade = tradeOf(core, which);
-    const refund = trade.refunds.find((candidate) => candidate.refundNo === refundNo);
-    if (refund === undefined)
-      throw new SimulatorRefusal(404, 'no_such_refund', `The refund ${refundNo} does not exist.`);
+    const refund = refundOf(trade, refundNo);
     moveRefund(core, trade, refund, state);
+    ctx.body = refund;
+  });
+  router.post('/bank-says', (ctx) => {
+    const { refundNo, status, ...which } = bodyOf(ctx, BankSays);
+    const trade = tradeOf(core, which);
+    const refund = refundOf(trade, refundNo);
+    const { tellBank } = core.half(trade.payWay);
+    if (!tellBank)
+      throw new SimulatorRefusal(400, 'no_bank', 'This channel does not tell what the bank of a payer says.');
+    refund.bankSaid = status;
+    core.trades.record(trade, 'updated');
+    tellBank(core, trade, refund);
     ctx.body = refund;
   });
 }
@@ -240,6 +251,12 @@ function tradeOfPayment(core: Core, orderNo: string, paymentNo: string): Trade {
     .find(({ payments }) => payments.some(({ number }) => number === paymentNo));
   if (found) return found;
   throw new SimulatorRefusal(404, 'no_such_payment', `The order ${orderNo} has no payment ${paymentNo}.`);
+}
+
+function refundOf(trade: Trade, refundNo: string): Refund {
+  const refund = trade.refunds.find((candidate) => candidate.refundNo === refundNo);
+  if (refund) return refund;
+  throw new SimulatorRefusal(404, 'no_such_refund', `The refund ${refundNo} does not exist.`);
 }
 
 function configOf(core: Core, name: string): Partial<Record<PayWay, HalfConfig>> {

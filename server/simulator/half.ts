@@ -85,6 +85,8 @@ export interface Half {
   open?(core: Core, payUrl: string): Trade | undefined;
   /** A refund made in the merchant's portal (origin `portal`, state succeeded) or one that has moved; tell the merchant. */
   tellRefund(core: Core, trade: Trade, refund: Refund): void;
+  /** The payer's bank takes a refund, or does not; absent = the channel does not tell of that. Throws SimulatorRefusal. */
+  tellBank?(core: Core, trade: Trade, refund: Refund): void;
   /** What payer and channel do about a dispute; absent = this channel has none here. */
   dispute?(core: Core, trade: Trade, deed: DisputeDeed): object;
   /** A new channel number for a refund. */

@@ -15,12 +15,13 @@ const COURSE: Readonly<Partial<Record<FaultName, readonly [RefundState, RefundSt
 
 /** Makes a refund and tells the merchant; with a fault, what the fault says. Throws SimulatorRefusal `refund_too_much`. */
 export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?: FaultName): Refund {
-  const { refundNo, minor, notifyUrl = trade.notifyUrl, reason = '', settleMs } = draft;
+  const { refundNo, minor, notifyUrl = trade.notifyUrl, reason = '', settleMs, tellsBank } = draft;
   const usual: readonly [RefundState, RefundState?] =
     settleMs === undefined ? ['succeeded'] : ['processing', 'succeeded'];
   const [state, next] = (fault && COURSE[fault]) ?? usual;
   const number = core.half(trade.payWay).newRefundNumber(core);
-  const refund = core.trades.refund(trade, { number, refundNo, minor, state, origin: 'merchant', notifyUrl, reason });
+  const facts = { number, refundNo, minor, notifyUrl, reason, ...(tellsBank ? { tellsBank } : {}) };
+  const refund = core.trades.refund(trade, { ...facts, state, origin: 'merchant' });
   if (state !== 'processing') core.half(trade.payWay).tellRefund(core, trade, refund);
   if (next !== undefined) {
     const delay = fault && COURSE[fault] ? LATER_MS : (settleMs ?? LATER_MS);

@@ -29,6 +29,10 @@ export interface Refund {
   doneAt: number | null;
   notifyUrl: string | null;
   reason: string;
+  /** The merchant asked to be told what the payer's bank says to it (Alipay). */
+  tellsBank?: boolean;
+  /** What the payer's bank said: S took it, F did not, so that the channel credited the payer's balance (Alipay). */
+  bankSaid?: 'S' | 'F';
   /** Paid out to the merchant's own bank account, because the payer's could not be credited (WeChat Pay). */
   toMerchant?: boolean;
 }
@@ -40,6 +44,7 @@ export interface RefundDraft {
   notifyUrl?: string | null;
   reason?: string;
   settleMs?: number;
+  tellsBank?: boolean;
 }
 
 /** What an order of an exact amount does by itself; see `fixed.ts`. */

@@ -1,7 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
+import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
 import { payOrder } from '../support/orders.ts';
-import { startService, type Merchant, type Service } from '../support/service.ts';
+import { request, startService, type Merchant, type Service, until } from '../support/service.ts';
 import { REFUND } from '../unit/channels/alipay/refusal-codes.ts';
 
 async function stage(t: ExecutionContext) {
@@ -107,5 +108,48 @@ test('a refund that moved nothing and is then refused ends, but not while the fi
   await runUntilQuiet(service, 2 * 3600, 600);
   const [row] = await service.app.store.read((tx) => tx.refunds.list({ orderNo }));
   t.like(row, { state: 'failed', failureCode: 'ACQ.SELLER_BALANCE_NOT_ENOUGH', tries: 2 });
+  await assertBooksBalance(t, service);
+});
+
+test("a refund that the payer's bank did not take stays done, and is listed once until somebody has seen it", async (t) => {
+  const { service, shop } = await stage(t);
+  const { token } = await firstAdmin(service);
+  const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
+  const { refundNo: taken } = await refund(shop, orderNo, 4);
+  const { refundNo: returned } = await refund(shop, orderNo, 3);
+  await runUntilQuiet(service, 61, 61);
+  const told = async () =>
+    (await service.deliveries(orderNo)).filter(({ event }) => event === 'alipay.trade.refund.depositback.completed');
+  const bankSays = async (refundNo: string, status: 'S' | 'F') => {
+    const before = (await told()).length;
+    await service.sim('/sim/bank-says', { orderNo, refundNo, status });
+    await until('Alipay was answered', async () => (await told()).filter((one) => one.status !== null).length > before);
+  };
+  await bankSays(taken, 'S');
+  await bankSays(returned, 'F');
+  await bankSays(returned, 'F');
+  t.deepEqual(
+    (await told()).map(({ status }) => status),
+    [200, 200, 200],
+  );
+  const listed = await service.app.store.read((tx) => tx.exceptions.list({ orderNo }));
+  t.deepEqual(
+    listed.map(({ kind, refundNo, state, blocksRefunds }) => ({ kind, refundNo, state, blocksRefunds })),
+    [{ kind: 'refund_bank_refused', refundNo: returned, state: 'open', blocksRefunds: false }],
+  );
+  t.like(await heard(shop, returned), { status: 'succeeded', elsewhere: false });
+  t.like(await service.app.store.read((tx) => tx.orders.find({ orderNo })), { refunded: 700n, refunding: 0n });
+  const resolve = (action: string) =>
+    request(
+      service.url,
+      'POST',
+      `/api/v1/exceptions/${listed[0]!.id}/resolve`,
+      { action, reason: 'Told the payer' },
+      {
+        authorization: `Bearer ${token}`,
+      },
+    );
+  t.is((await resolve('refund')).status, 400, 'the payer has the money');
+  t.is((await resolve('acknowledge')).status, 200);
   await assertBooksBalance(t, service);
 });

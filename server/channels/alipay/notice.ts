@@ -1,9 +1,11 @@
+import { z } from 'zod';
 import { NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
 import { readMajorText } from '../../payments/money.ts';
 import { readTrade } from './answers.ts';
 import { decoderOf } from './reply.ts';
 import { noticeText, signerIn } from './signature.ts';
 import type { KeyRing } from '../key-ring.ts';
+import { hasUniqueMembers } from '../unique-members.ts';
 
 /** More parameters than Alipay ever sends; a longer body is not looked at. */
 const MAX_PARAMETERS = 200;
@@ -42,13 +44,37 @@ export function readNotice({ appId, sellerId, ring }: NoticeReader, rawBody: Buf
   return { ...noticeOf(params, receivedAt), verifiedBy };
 }
 
-/** What comes to the app's gateway address: of subscriptions of all systems of the app, never about a payment of ours. */
-function messageOf(
-  event: string,
-  { notify_id: noticeId, app_id: account = '' }: Readonly<Record<string, string>>,
-): Notice {
+/** "收单退款冲退完成通知": what the payer's bank said to a refund to a bank card. */
+const BANK_SAID = 'alipay.trade.refund.depositback.completed';
+
+const BankSaid = z.object({
+  out_trade_no: z.string().min(1),
+  out_request_no: z.string().min(1),
+  dback_status: z.string(),
+});
+
+/**
+ * What comes to the app's gateway address: of subscriptions of all systems of the app. Of all of them only this is about a refund: after
+ * `dback_status` F Alipay has put the money into the payer's balance ("银行卡冲退失败，资金自动转入用户支付宝余额").
+ */
+function messageOf(event: string, params: Readonly<Record<string, string>>): Notice {
+  const { notify_id: noticeId, app_id: account = '', biz_content: content = '' } = params;
   if (!noticeId) throw new NoticeNotGenuine('malformed', 'The message has no notify_id.');
-  return { noticeId, account, event, orderNo: null, refundNo: null, isShared: true };
+  const message = { noticeId, account, event, isShared: true } as const;
+  const said = event === BANK_SAID ? BankSaid.safeParse(readContent(content)) : undefined;
+  if (said?.success === false) throw new NoticeNotGenuine('malformed', 'The message says nothing about a refund.');
+  if (said?.data.dback_status !== 'F') return { ...message, orderNo: null, refundNo: null };
+  const { out_trade_no: orderNo, out_request_no: refundNo } = said.data;
+  return { ...message, orderNo, refundNo, bankRefused: true };
+}
+
+function readContent(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return hasUniqueMembers(text, value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A refund shows only its cumulative sum, so it is named (`refundNo`) and left to a query. */

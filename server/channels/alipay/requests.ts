@@ -46,20 +46,25 @@ export function cancelCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
   return { method: 'alipay.trade.cancel', content: { out_trade_no: orderNo } };
 }
 
-/** alipay.trade.refund; out_request_no makes a repeat the same refund. */
+/**
+ * alipay.trade.refund; out_request_no makes a repeat the same refund. Only with `deposit_back_info` does Alipay tell that the payer's
+ * bank did not take it ("收单退款冲退完成通知").
+ */
 export function refundCall(refund: RefundOrder): AlipayCall {
   const content = compact({
     ...paymentOf(refund),
     out_request_no: refund.refundNo,
     refund_amount: majorText(refund.refundAmount, 'alipay'),
     refund_reason: plainText(refund.reason, 256),
+    query_options: ['deposit_back_info'],
   });
   return { method: 'alipay.trade.refund', content };
 }
 
 /**
  * alipay.trade.fastpay.refund.query by both of our numbers; the time of a refund comes only when it is asked for. What the payer's
- * bank gave back (`deposit_back_info`) is not: it goes into the payer's balance at Alipay, so the refund stays as it is.
+ * bank gave back (`deposit_back_info`) is not asked for, but told (notice.ts): it goes into the payer's balance at Alipay, so the refund
+ * stays as it is.
  */
 export function refundQueryCall(refund: PaymentNames & Pick<RefundRef, 'refundNo'>): AlipayCall {
   const content = { ...paymentOf(refund), out_request_no: refund.refundNo, query_options: ['gmt_refund_pay'] };

@@ -92,7 +92,9 @@ function refund(core: Core, request: AlipayRequest, fault: FaultName | undefined
   if (known !== undefined) return repeatRefund(core, trade, known, minor, fault);
   checkRefundable(core, trade, minor);
   const reason = request.content['refund_reason'];
-  const made = core.refund(trade, { refundNo, minor, reason: typeof reason === 'string' ? reason : '' }, fault);
+  const tellsBank = readOptions(request, REFUND_OPTIONS).includes('deposit_back_info');
+  const draft = { refundNo, minor, reason: typeof reason === 'string' ? reason : '', tellsBank };
+  const made = core.refund(trade, draft, fault);
   if (made.state === 'failed') throw refused('SELLER_BALANCE_NOT_ENOUGH', 'The balance of the seller is too low.');
   return refundAnswer(trade, made.state === 'succeeded', fault);
 }
@@ -129,7 +131,7 @@ function refundAnswer(trade: Trade, moved: boolean, fault: FaultName | undefined
 function refundQuery(core: Core, request: AlipayRequest, fault: FaultName | undefined): Said {
   const trade = existing(core, request);
   const refundNo = readText(request.content['out_request_no'], 'out_request_no', /^\w{1,64}$/);
-  const options = readOptions(request);
+  const options = readOptions(request, QUERY_OPTIONS);
   const known = trade.refunds.find((candidate) => candidate.refundNo === refundNo);
   if (known === undefined || fault === 'query-lag') return { content: success({}) };
   const status = known.state === 'succeeded' ? { refund_status: 'REFUND_SUCCESS' } : {};
@@ -141,6 +143,7 @@ function refundQuery(core: Core, request: AlipayRequest, fault: FaultName | unde
     refund_amount: amount,
     total_amount: yuan(trade, trade.minor),
     refund_reason: known.reason,
+    ...(options.includes('deposit_back_info') && known.bankSaid !== undefined ? depositBack(trade, known) : {}),
   };
   return {
     content: success({ out_trade_no: trade.orderNo, trade_no: tradeNoOf(trade), ...about, ...status, ...time }),
@@ -155,8 +158,19 @@ const QUERY_OPTIONS: readonly unknown[] = [
   'deposit_back_info',
 ];
 
-function readOptions({ content: { query_options: options = [] } }: AlipayRequest): readonly unknown[] {
-  if (!Array.isArray(options) || !options.every((option) => QUERY_OPTIONS.includes(option)))
+/** What a refund may be asked for (reference of alipay.trade.refund); `deposit_back_info` has Alipay tell what the payer's bank says. */
+const REFUND_OPTIONS: readonly unknown[] = ['refund_detail_item_list', 'deposit_back_info'];
+
+function depositBack(trade: Trade, { bankSaid, minor }: Refund): Record<string, unknown> {
+  const amount = bankSaid === 'S' ? { dback_amount: yuan(trade, minor) } : {};
+  return { deposit_back_info: { has_deposit_back: 'true', dback_status: bankSaid, ...amount } };
+}
+
+function readOptions(
+  { content: { query_options: options = [] } }: AlipayRequest,
+  known: readonly unknown[],
+): readonly unknown[] {
+  if (!Array.isArray(options) || !options.every((option) => known.includes(option)))
     throw refused('INVALID_PARAMETER', 'query_options is invalid.');
   return options;
 }

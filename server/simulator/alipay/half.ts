@@ -12,7 +12,7 @@ import { METHODS, perform } from './calls.ts';
 import { actOnComplaint } from './complaints.ts';
 import { openPage } from './create.ts';
 import { newTradeNo, orderNoIn, tradeNoOf } from './model.ts';
-import { signNotice, tell } from './notice.ts';
+import { signNotice, tell, tellBank } from './notice.ts';
 import { PRODUCTS } from './products.ts';
 import { AlipayRefusal, contentText, sealAnswer, unsignedAnswer } from './reply.ts';
 import { checkRequest, readRequest, type AlipayRequest, type RawRequest } from './request.ts';
@@ -59,6 +59,7 @@ export const alipayHalf: Half = {
   tellRefund(core, trade, refund) {
     if (refund.state === 'succeeded') tell(core, trade, keysOf(core).byName(trade.account), refund);
   },
+  tellBank: (core, trade, refund) => tellBank(core, trade, keysOf(core).byName(trade.account), refund),
   dispute: actOnComplaint,
   signNotice: (core, notice, fault) => signNotice(core, keysOf(core).byName(notice.account), notice, fault),
   acknowledged: (status, body) => status === 200 && body === 'success',

@@ -3,6 +3,7 @@ import { signRsa2 } from '../../channels/alipay/signature.ts';
 import type { Core } from '../half.ts';
 import type { FaultName } from '../faults.ts';
 import type { NoticeRecord, SignedNotice } from '../notice.ts';
+import { SimulatorRefusal } from '../refusal.ts';
 import { paymentOf, type Refund, type Trade } from '../trade.ts';
 import { charsetOf, encode, type Charset } from './charset.ts';
 import { chinaTime } from './china-time.ts';
@@ -47,6 +48,36 @@ export function tell(core: Core, trade: Trade, account: AlipayAccount, refund?: 
   );
 }
 
+/**
+ * Tells what the payer's bank said to a refund, to the app's gateway, which is here the address of the trade. Source: "收单退款冲退完成通知"
+ * (alipay.trade.refund.depositback.completed): only of refunds that were made with `deposit_back_info`; after F Alipay has put the
+ * money into the payer's balance. Throws SimulatorRefusal for a refund that was made without.
+ */
+export function tellBank(core: Core, trade: Trade, account: AlipayAccount, refund: Refund): void {
+  if (!refund.tellsBank)
+    throw new SimulatorRefusal(409, 'not_asked_for', 'Alipay tells of refunds that were made with deposit_back_info.');
+  if (trade.notifyUrl === null) return;
+  const at = core.clock.now();
+  const said = {
+    trade_no: tradeNoOf(trade),
+    out_trade_no: trade.orderNo,
+    out_request_no: refund.refundNo,
+    dback_status: refund.bankSaid,
+    ...(refund.bankSaid === 'S' ? { dback_amount: yuan(trade, refund.minor) } : {}),
+    bank_ack_time: chinaTime(at),
+  };
+  const facts = {
+    utc_timestamp: String(at),
+    msg_method: 'alipay.trade.refund.depositback.completed',
+    app_id: account.appId,
+    version: '1.1',
+    charset: 'utf-8',
+    biz_content: JSON.stringify(said),
+  };
+  const id = core.trades.newNumber(() => randomBytes(16).toString('hex'));
+  core.notices.send(trade, { id, event: facts.msg_method, url: trade.notifyUrl, facts }, core.noticeDelay(trade));
+}
+
 /** Writes and signs one delivery in the notice's charset; only `notify_time` differs between deliveries. */
 export async function signNotice(
   core: Core,
@@ -58,7 +89,7 @@ export async function signNotice(
   const params: Record<string, string> = {
     ...(notice.facts as Record<string, string>),
     notify_id: notice.id,
-    notify_time: chinaTime(Date.now()),
+    ...('msg_method' in notice.facts ? {} : { notify_time: chinaTime(Date.now()) }),
   };
   if (fault === 'wrong-amount') params['total_amount'] = (Number(params['total_amount']) + 0.01).toFixed(2);
   const key = fault === 'wrong-key' || fault === 'unknown-serial' ? core.strangerKey : account.alipayKey;

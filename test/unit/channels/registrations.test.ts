@@ -36,6 +36,7 @@ test('Alipay: the website of the product, and what is only for some', (t) => {
   t.deepEqual(registered('alipay'), {
     'Website of the product': ['https://pay.shop.example:8443'],
     'Server IP allowlist': [],
+    'App gateway': [ADDRESSES.notifyUrl],
     'Authorisation callback address': [],
   });
 });

@@ -87,6 +87,23 @@ test('what Alipay tells the app besides payments is genuine, names no merchant, 
   t.is(await why({ ...message, notify_id: '' }), 'malformed');
 });
 
+test("what the payer's bank says to a refund is about that refund only when the bank did not take it", async (t) => {
+  const bank = (content: object | string) =>
+    form({
+      ...message,
+      msg_method: 'alipay.trade.refund.depositback.completed',
+      biz_content: typeof content === 'string' ? content : JSON.stringify(content),
+    });
+  const about = { trade_no: '2026', out_trade_no: order.orderNo, out_request_no: 'R1' };
+  const refused = await read(await bank({ ...about, dback_status: 'F' }));
+  t.like(refused, { orderNo: order.orderNo, refundNo: 'R1', bankRefused: true, isShared: true });
+  t.is(refused.outcome, undefined);
+  const taken = await read(await bank({ ...about, dback_status: 'S', dback_amount: '1.01' }));
+  t.like(taken, { orderNo: null, refundNo: null, bankRefused: undefined });
+  for (const content of ['', '[]', '{"dback_status":"F"}', '{"dback_status":"F","dback_status":"S"}'])
+    t.is((await t.throwsAsync<NoticeNotGenuine>(async () => read(await bank(content))))?.why, 'malformed', content);
+});
+
 test('a payment is settled from the notice', async (t) => {
   t.deepEqual(await read(await form(paid)), {
     noticeId: 'n1',

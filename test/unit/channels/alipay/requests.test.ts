@@ -124,6 +124,7 @@ test('a refund of a payment whose number is known goes by that: ours may mean an
     trade_no: '2026112822',
     out_request_no: refund.refundNo,
     refund_amount: '2.34',
+    query_options: ['deposit_back_info'],
   });
   t.deepEqual(refundCall({ ...known, paymentNo: '2026112833' }).content['trade_no'], '2026112833');
   t.deepEqual(refundQueryCall(known).content['trade_no'], '2026112822');
@@ -134,6 +135,7 @@ test('a refund carries its own number; empty values are not sent', (t) => {
     out_trade_no: order.orderNo,
     out_request_no: refund.refundNo,
     refund_amount: '2.34',
+    query_options: ['deposit_back_info'],
   });
   t.deepEqual(Object.keys(parametersOf(refundCall(refund), CALLER, NOW)), [
     'app_id',
