@@ -51,6 +51,31 @@ export function exponentOf(currency: string, payWay: PayWay): number | undefined
 }
 
 /**
+ * The currencies whose amounts have no decimals at the channel that takes them; those of all others have two. By its currency alone
+ * an amount can be read only because a channel with other decimals than PayPal takes no currency but CNY.
+ */
+export const WITHOUT_DECIMALS: readonly string[] = Object.keys(EXPONENTS).filter(
+  (currency) => exponentOf(currency, 'paypal') === 0,
+);
+
+/** A bound of amounts of every currency, in minor units of those that have no decimals and of those that have two. */
+export interface AmountBound {
+  whole: bigint;
+  decimal: bigint;
+}
+
+/**
+ * Reads a bound of a list (major units, zero or more, at most two decimals); undefined when it is not one. `up`: rounds up where a
+ * currency has no decimals, as the least amount does: from 12.50 on JPY begin at 13, and up to 12.50 they end at 12.
+ */
+export function readBound(text: string, up: boolean): AmountBound | undefined {
+  const [, major, decimals = ''] = /^(\d{1,9})(?:\.(\d{1,2}))?$/.exec(text) ?? [];
+  if (major === undefined) return undefined;
+  const decimal = BigInt(major + decimals.padEnd(2, '0'));
+  return { decimal, whole: (decimal + (up ? 99n : 0n)) / 100n };
+}
+
+/**
  * Reads `amount` of a request (major units, JSON number or decimal string) into minor units.
  * Throws InvalidRequest `amount_invalid` for exponents, signs, too many decimals, zero and anything above the maximum.
  */

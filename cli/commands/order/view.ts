@@ -60,8 +60,8 @@ export const FILTERS: readonly Field[] = [
   { name: 'userId', value: 'id', help: 'filter by user' },
   { name: 'project', value: 'code', help: 'filter by project' },
   { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
-  { name: 'amountMin', value: 'amount', help: 'minimum amount, in major units', read: amount },
-  { name: 'amountMax', value: 'amount', help: 'maximum amount, in major units', read: amount },
+  { name: 'amountMin', value: 'amount', help: "minimum amount, in major units of the order's currency", read: amount },
+  { name: 'amountMax', value: 'amount', help: "maximum amount, in major units of the order's currency", read: amount },
   {
     name: 'createdFrom',
     flag: 'since',

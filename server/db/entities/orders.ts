@@ -18,6 +18,9 @@ export interface StoredSettlement {
   received?: StoredMoney | undefined;
 }
 
+/** Amounts without decimals (`WITHOUT_DECIMALS` of payments/money.ts): one major unit is one minor unit. */
+export const IN_WHOLE_UNITS = `currency in ('HUF', 'JPY', 'TWD')`;
+
 /** The wire's word for an order (payments/view.ts) as SQL; the index and the list must have the same text. */
 export const ORDER_STATUS = `case when paid > 0 and refunded >= paid then 'refunded' when state = 'paid' and refunded > 0 then 'partially_refunded' else state::text end`;
 
@@ -148,6 +151,10 @@ export const OrderEntity = defineEntity({
     { name: 'orders_pay_way_created', properties: ['payWay', 'createdAt', 'orderNo'] },
     { name: 'orders_mode_created', properties: ['mode', 'createdAt', 'orderNo'] },
     { name: 'orders_amount_created', properties: ['amount', 'createdAt', 'orderNo'] },
+    {
+      name: 'orders_whole_amount_created',
+      expression: `create index "orders_whole_amount_created" on "orders" ("amount", "created_at", "order_no") where ${IN_WHOLE_UNITS}`,
+    },
     {
       name: 'orders_status',
       expression: `create index "orders_status" on "orders" ((${ORDER_STATUS}), "created_at", "order_no")`,

@@ -124,6 +124,7 @@ const STATEMENTS = [
   `create index "orders_pay_way_created" on "orders" ("pay_way", "created_at", "order_no")`,
   `create index "orders_mode_created" on "orders" ("mode", "created_at", "order_no")`,
   `create index "orders_amount_created" on "orders" ("amount", "created_at", "order_no")`,
+  `create index "orders_whole_amount_created" on "orders" ("amount", "created_at", "order_no") where currency in ('HUF', 'JPY', 'TWD')`,
   `create index "orders_status" on "orders" ((case when paid > 0 and refunded >= paid then 'refunded' when state = 'paid' and refunded > 0 then 'partially_refunded' else state::text end), "created_at", "order_no")`,
   `create index "orders_type_created" on "orders" ("order_type", "created_at", "order_no") where order_type is not null`,
   `create index "orders_user_created" on "orders" ("user_id", "created_at", "order_no") where user_id is not null`,

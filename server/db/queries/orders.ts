@@ -1,4 +1,5 @@
-import { type OrderExceptionRow, ORDER_STATUS, type OrderRow } from '../entities/orders.ts';
+import type { AmountBound } from '../../payments/money.ts';
+import { IN_WHOLE_UNITS, type OrderExceptionRow, ORDER_STATUS, type OrderRow } from '../entities/orders.ts';
 import type { RefundRow } from '../entities/refunds.ts';
 import type { ReadTx } from '../store.ts';
 import { ofProjects, type Projects } from './reach.ts';
@@ -22,8 +23,8 @@ export interface OrderFilter {
   orderType?: string | undefined;
   status?: string | undefined;
   exception?: string | undefined;
-  amountMinMinor?: bigint | undefined;
-  amountMaxMinor?: bigint | undefined;
+  amountMin?: AmountBound | undefined;
+  amountMax?: AmountBound | undefined;
   createdFrom?: Date | undefined;
   createdTo?: Date | undefined;
 }
@@ -52,12 +53,25 @@ export interface Statement {
 
 /** The statement of the order list, for the list, its export and its EXPLAIN test. */
 export function orderListStatement(filter: OrderFilter, after: Position | undefined, rows: number): Statement {
-  const { where, parameters } = conditions(filter, after);
-  const sql = `select o.order_no from orders o where ${where} order by o.created_at desc, o.order_no desc limit ${rows}`;
-  return { sql, parameters };
+  const isByAmount = filter.amountMin !== undefined || filter.amountMax !== undefined;
+  // Each part answers from an index of its own, in order; together they could not.
+  const parts = (isByAmount ? (['decimal', 'whole'] as const) : [undefined]).map((decimals) => {
+    const { where, parameters } = conditions(filter, after, decimals);
+    const sql = `select o.order_no, o.created_at from orders o where ${where} order by o.created_at desc, o.order_no desc limit ${rows}`;
+    return { sql, parameters };
+  });
+  const [first, second] = parts;
+  if (!second) return first!;
+  const both = `(${first!.sql}) union all (${second.sql})`;
+  const sql = `select order_no from (${both}) o order by o.created_at desc, o.order_no desc limit ${rows}`;
+  return { sql, parameters: [...first!.parameters, ...second.parameters] };
 }
 
-function conditions(filter: OrderFilter, after?: Position): { where: string; parameters: unknown[] } {
+function conditions(
+  filter: OrderFilter,
+  after?: Position,
+  decimals?: keyof AmountBound,
+): { where: string; parameters: unknown[] } {
   const parts: string[] = ['true'];
   const parameters: unknown[] = [];
   const add = (part: string, ...values: unknown[]) => {
@@ -71,11 +85,14 @@ function conditions(filter: OrderFilter, after?: Position): { where: string; par
   if (filter.exception === 'any') parts.push(`o.order_no = any(array(${OPEN_EXCEPTIONS}))`);
   else if (filter.exception !== undefined)
     add(`o.order_no = any(array(${OPEN_EXCEPTIONS} and e.kind = ?))`, filter.exception);
-  if (filter.amountMinMinor !== undefined && filter.amountMinMinor === filter.amountMaxMinor)
-    add('o.amount = ?', filter.amountMinMinor);
-  else {
-    if (filter.amountMinMinor !== undefined) add('o.amount >= ?', filter.amountMinMinor);
-    if (filter.amountMaxMinor !== undefined) add('o.amount <= ?', filter.amountMaxMinor);
+  if (decimals !== undefined) {
+    const [min, max] = [filter.amountMin?.[decimals], filter.amountMax?.[decimals]];
+    add(`${decimals === 'whole' ? '' : 'not '}o.${IN_WHOLE_UNITS}`);
+    if (min !== undefined && min === max) add('o.amount = ?', min);
+    else {
+      if (min !== undefined) add('o.amount >= ?', min);
+      if (max !== undefined) add('o.amount <= ?', max);
+    }
   }
   if (filter.createdFrom !== undefined) add('o.created_at >= ?', filter.createdFrom);
   if (filter.createdTo !== undefined) add('o.created_at < ?', filter.createdTo);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { InvalidRequest } from '../../errors.ts';
-import { readAmount } from '../../payments/money.ts';
+import { type AmountBound, readBound } from '../../payments/money.ts';
 import { ORDER_STATUSES } from '../../payments/order.ts';
 import type { OrderFilter } from '../../payments/reading.ts';
 import { Code, Id, Paging, TimeRange, UserId } from './fields.ts';
@@ -39,23 +39,21 @@ export const OrdersQuery = z.object({
   amountMax: z.string().max(16).optional(),
 });
 
-/** The filter that a console query means; amounts are major units with two decimals. */
+/** The filter that a console query means; amounts are major units, and count in the currency of each order. */
 export function orderFilter(
   query: Partial<Omit<z.output<typeof OrdersQuery>, 'project'>> & Pick<OrderFilter, 'project'>,
 ): OrderFilter {
   const { limit: _limit, cursor: _cursor, amountMin, amountMax, ...rest } = query;
   return {
     ...rest,
-    amountMinMinor: amountMin === undefined ? undefined : bound(amountMin, '/amountMin'),
-    amountMaxMinor: amountMax === undefined ? undefined : bound(amountMax, '/amountMax'),
+    amountMin: amountMin === undefined ? undefined : bound(amountMin, '/amountMin'),
+    amountMax: amountMax === undefined ? undefined : bound(amountMax, '/amountMax'),
   };
 }
 
-function bound(text: string, pointer: string): bigint {
-  if (/^0+(\.0+)?$/.test(text)) return 0n;
-  if (!/^\d/.test(text))
-    throw new InvalidRequest('The amount must be a decimal number.', [
-      { pointer, code: 'amount_invalid', detail: 'must be a decimal number' },
-    ]);
-  return readAmount(text, 'CNY', 'alipay', pointer).minor;
+function bound(text: string, pointer: '/amountMin' | '/amountMax'): AmountBound {
+  const read = readBound(text, pointer === '/amountMin');
+  if (read) return read;
+  const detail = 'must be a decimal number in major units, with at most two decimals';
+  throw new InvalidRequest(`The amount ${detail}.`, [{ pointer, code: 'amount_invalid', detail }], 'amount_invalid');
 }

@@ -76,6 +76,44 @@ test.serial('each filter of the orders finds what it names and nothing else', as
   for (const [name, value] of Object.entries(others)) t.deepEqual(await numbers(`${name}=${value}`), [], name);
 });
 
+test.serial('bounds of the amount count in the currency of each order, in the list and in the export', async (t) => {
+  const { shop } = await openMarket(file);
+  const placed = async (amount: number | string, currency?: string) =>
+    placeOrder(shop, currency ? { payWay: 'paypal', amount, currency } : { payWay: 'wechat', amount });
+  const yen = await placed(5000, 'JPY');
+  const forint = await placed(90, 'HUF');
+  const dollars = await placed('12.50', 'USD');
+  const yuan = await placed('12.50');
+  const found = async (query: string) => {
+    const { body } = await viewer('GET', `/api/v1/orders?clientId=${shop.clientId}&${query}`);
+    const rows: { orderNo: string }[] = body.data;
+    const numbers = rows.map(({ orderNo }) => orderNo);
+    const exported = await viewer('GET', `/api/v1/orders/export?format=csv&clientId=${shop.clientId}&${query}`);
+    const [, ...lines] = String(exported.body).trim().split('\r\n');
+    t.deepEqual(
+      lines.map((line) => line.split(',')[0]),
+      numbers,
+      query,
+    );
+    return numbers;
+  };
+  t.deepEqual(await found('amountMax=100'), [yuan, dollars, forint]);
+  t.deepEqual(await found('amountMin=100'), [yen]);
+  t.deepEqual(await found('amountMin=5000&amountMax=5000'), [yen]);
+  t.deepEqual(await found('amountMin=12.5&amountMax=12.50'), [yuan, dollars]);
+  t.deepEqual(await found('amountMin=12.51&amountMax=90'), [forint]);
+  t.deepEqual(await found('amountMin=0'), [yuan, dollars, forint, yen], 'the newest first, whatever the currency');
+  const { body } = await viewer('GET', `/api/v1/orders?clientId=${shop.clientId}&amountMin=0&limit=3`);
+  const next = await viewer(
+    'GET',
+    `/api/v1/orders?clientId=${shop.clientId}&amountMin=0&limit=3&cursor=${body.page.nextCursor}`,
+  );
+  t.deepEqual(
+    next.body.data.map((row: { orderNo: string }) => row.orderNo),
+    [yen],
+  );
+});
+
 test.serial('exception=any finds the orders with an open exception', async (t) => {
   const { mismatch, shop } = await openMarket(file);
   await placeOrder(shop, {});
@@ -94,6 +132,7 @@ test.serial('a filter of the orders that cannot be meant is 400', async (t) => {
     'cursor=x',
     'payWay=cash',
     'amountMin=ten',
+    'amountMin=1.234',
     'amountMax=-1',
     'colour=red',
   ])

@@ -1,5 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
+import { IN_WHOLE_UNITS } from '../../../server/db/entities/orders.ts';
 import { InvalidRequest } from '../../../server/errors.ts';
 import { PAY_WAYS, type PayWay } from '../../../server/payments/channel.ts';
 import {
@@ -8,8 +10,10 @@ import {
   majorText,
   MAX_MAJOR,
   readAmount,
+  readBound,
   readMajorText,
   sameMoney,
+  WITHOUT_DECIMALS,
 } from '../../../server/payments/money.ts';
 
 /** ISO 4217 for the currencies of the channels; PayPal's own list of those without decimals beside it. */
@@ -189,4 +193,21 @@ test('two amounts are the same only in one currency', (t) => {
   t.true(sameMoney({ minor: 1n, currency: 'CNY' }, { minor: 1n, currency: 'CNY' }));
   t.false(sameMoney({ minor: 1n, currency: 'CNY' }, { minor: 1n, currency: 'USD' }));
   t.false(sameMoney({ minor: 1n, currency: 'CNY' }, { minor: 2n, currency: 'CNY' }));
+});
+
+test('the currency of an order alone says how many decimals its amount has, at every channel and in the index', (t) => {
+  for (const { payWay: way, currencies } of CHANNEL_KINDS.values())
+    for (const code of currencies)
+      t.is(exponentOf(code, way), WITHOUT_DECIMALS.includes(code) ? 0 : 2, `${way} ${code}`);
+  t.is(IN_WHOLE_UNITS, `currency in (${WITHOUT_DECIMALS.map((code) => `'${code}'`).join(', ')})`);
+});
+
+test('a bound of amounts is the same sum in every currency, rounded into it where there are no decimals', (t) => {
+  t.deepEqual(readBound('100', true), { decimal: 10_000n, whole: 100n });
+  t.deepEqual(readBound('12.5', true), { decimal: 1250n, whole: 13n });
+  t.deepEqual(readBound('12.50', false), { decimal: 1250n, whole: 12n });
+  t.deepEqual(readBound('0.01', true), { decimal: 1n, whole: 1n });
+  t.deepEqual(readBound('0', false), { decimal: 0n, whole: 0n });
+  for (const text of ['', '-1', 'ten', '1.234', '1e3', '.5', '5.', '1234567890'])
+    t.is(readBound(text, true), undefined, text);
 });
