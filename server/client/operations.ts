@@ -105,11 +105,11 @@ export interface Operations {
       createdFrom?: string | undefined;
       /** Only what was created before this time, RFC 3339 with a zone. */
       createdTo?: string | undefined;
-      /** The caller's own number of the order; null = none. */
+      /** The caller's own number of the order. */
       merchantOrderNo?: Id | undefined;
       /** Only those in this state. */
       status?: 'created' | 'pending' | 'closing' | 'closed' | 'failed' | 'paid' | 'partially_refunded' | 'refunded' | undefined;
-      /** The paying user in the caller's system; null = none. */
+      /** The user in the caller's system. */
       userId?: UserId | undefined;
     };
     answer: {
@@ -276,13 +276,13 @@ export interface Operations {
       limit?: string | number | undefined;
       /** Opaque: `page.nextCursor` of the previous page. */
       cursor?: string | number | undefined;
-      /** The paying user in the caller's system; null = none. */
+      /** The user in the caller's system. */
       userId?: UserId | undefined;
       /** Only those in this state. */
       status?: 'active' | 'blocked' | undefined;
-      /** E-mail address; null = not known. */
+      /** E-mail address. */
       email?: string | undefined;
-      /** Telephone number; null = not known. */
+      /** Telephone number. */
       phone?: string | undefined;
     };
     answer: {
@@ -307,7 +307,7 @@ export interface Operations {
   /** Get a user of the own project */
   getUser: {
     input: {
-      /** The paying user in the caller's system; null = none. */
+      /** The user in the caller's system. */
       userId: UserId;
     };
     answer: {
@@ -319,7 +319,7 @@ export interface Operations {
   /** Update a user of the own project */
   updateUser: {
     input: {
-      /** The paying user in the caller's system; null = none. */
+      /** The user in the caller's system. */
       userId: UserId;
       body: UserChange;
     };
@@ -334,7 +334,7 @@ export interface Operations {
     input: {
       /** Code. */
       code: Code;
-      /** The paying user in the caller's system; null = none. */
+      /** The user in the caller's system. */
       userId: UserId;
     };
     answer: {
@@ -369,7 +369,7 @@ export interface Operations {
       limit?: string | number | undefined;
       /** Opaque: `page.nextCursor` of the previous page. */
       cursor?: string | number | undefined;
-      /** The paying user in the caller's system; null = none. */
+      /** The user in the caller's system. */
       userId: UserId;
     };
     answer: {
@@ -826,13 +826,13 @@ export type AuthorizationServerMetadata = Readonly<Record<string, unknown>>;
 
 /** What this operation may refuse. */
 export type CallResourceProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'changed_meanwhile' | 'channel_answer_unusable' | 'channel_disabled' | 'channel_not_configured' | 'channel_outcome_unknown' | 'channel_refusal_inconclusive' | 'channel_refused' | 'configuration_broken' | 'fulfilment_failed_refund_failed' | 'fulfilment_failed_refund_pending' | 'fulfilment_in_progress' | 'fulfilment_unavailable' | 'idempotency_conflict' | 'idempotency_in_progress' | 'limit_exceeded' | 'not_on_sale' | 'order_closed' | 'order_refunded' | 'out_of_stock' | 'payment_expired' | 'payment_id_used' | 'payment_required' | 'price_mismatch' | 'project_disabled' | 'proof_invalid' | 'proof_unverified' | 'resource_mismatch' | 'resource_required' | 'too_many_offers';
 });
 
 /** What this operation may refuse. */
 export type CapturePaymentProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'channel_outcome_unknown';
 });
 
@@ -874,7 +874,7 @@ export interface Certificate {
   trustedAt: Timestamp | null;
   /** Who trusted it; when distrusted, who took the trust away. */
   trustedBy: string | null;
-  /** Who created it; null = not known. */
+  /** Who created it. */
   createdBy: string;
   /** When it was created, RFC 3339 UTC. */
   createdAt: Timestamp;
@@ -1011,13 +1011,13 @@ export interface ChannelConfigSchema {
   name: string;
   /** Modes that the channel has. */
   modes: readonly (Mode)[];
-  /** Fields by their names. */
+  /** The fields of a configuration. */
   fields: readonly ({
-    /** Name for people. */
+    /** Name of the field in a configuration. */
     name: string;
     /** Name for people. */
     label: string;
-    /** Signing secret; shown only once. */
+    /** Whether its value is stored encrypted and shown as `***`. */
     secret: boolean;
     /** Modes that require it. */
     requiredIn: readonly (Mode)[];
@@ -1078,7 +1078,7 @@ export interface ChannelTest {
   ok: boolean;
   /** The field or certificate kind that is at fault; null = none. */
   field: string | null;
-  /** Code. */
+  /** The channel's own code, or a word of the service; null = none. */
   code: string | null;
   /** What is wrong; with `ok`, what not every merchant needs and this one lacks, such as a product. */
   message: string | null;
@@ -1100,7 +1100,7 @@ export interface ChannelVerdict {
   ok: boolean;
   /** The field or certificate kind that is at fault; null = none. */
   field: string | null;
-  /** Code. */
+  /** The channel's own code, or a word of the service; null = none. */
   code: string | null;
   /** What is said about it; null = nothing. */
   message: string | null;
@@ -1108,7 +1108,7 @@ export interface ChannelVerdict {
 
 /** What this operation may refuse. */
 export type ClosePaymentProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'channel_outcome_unknown' | 'idempotency_conflict' | 'idempotency_in_progress' | 'order_already_paid';
 });
 
@@ -1117,9 +1117,9 @@ export type Code = string;
 
 /** CoinBalance of the OpenAPI document. */
 export interface CoinBalance {
-  /** The paying user in the caller's system; null = none. */
+  /** The user in the caller's system. */
   userId: string;
-  /** Code of the coin, or what is given of it. */
+  /** Code of the coin. */
   coin: string;
   /** Coins that can be spent: the balance without what is held. */
   available: number;
@@ -1127,13 +1127,13 @@ export interface CoinBalance {
 
 /** CoinDebit of the OpenAPI document. */
 export interface CoinDebit {
-  /** The paying user in the caller's system; null = none. */
+  /** The user in the caller's system. */
   userId: UserId;
   /** Coins to take. */
   amount: number;
   /** The caller's own number for the debit; reusing it never debits twice. */
   bizNo: Id;
-  /** Note of the caller; null = none. */
+  /** Note of the caller. */
   memo?: string | undefined;
 }
 
@@ -1141,9 +1141,9 @@ export interface CoinDebit {
 export interface CoinEntry {
   /** ID. */
   id: string;
-  /** The paying user in the caller's system; null = none. */
+  /** The user in the caller's system. */
   userId: string;
-  /** Code of the coin, or what is given of it. */
+  /** Code of the coin. */
   coin: string;
   /** Negative for a debit. */
   amount: number;
@@ -1167,9 +1167,9 @@ export interface CoinEntry {
 export interface CoinPosting {
   /** ID. */
   id: string;
-  /** The paying user in the caller's system; null = none. */
+  /** The user in the caller's system. */
   userId: string;
-  /** Code of the coin, or what is given of it. */
+  /** Code of the coin. */
   coin: string;
   /** Negative for a debit. */
   amount: number;
@@ -1203,19 +1203,19 @@ export interface CredentialChange {
 
 /** What this operation may refuse. */
 export type DebitCoinsProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'biz_no_used' | 'coin_disabled' | 'coins_insufficient' | 'idempotency_conflict' | 'idempotency_in_progress';
 });
 
 /** What this operation may refuse. */
 export type DeleteCertificateProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'certificate_unusable' | 'configuration_broken' | 'in_use';
 });
 
 /** DidDocument of the OpenAPI document. */
 export interface DidDocument {
-  /** ID. */
+  /** The DID of the service. */
   id: string;
   /** The keys as a DID document has them. */
   verificationMethod: readonly (Readonly<Record<string, unknown>>)[];
@@ -1271,7 +1271,7 @@ export interface DownloadedCertificates {
   ok: boolean;
   /** The field or certificate kind that is at fault; null = none. */
   field: string | null;
-  /** Code. */
+  /** The channel's own code, or a word of the service; null = none. */
   code: string | null;
   /** What is said about it; null = nothing. */
   message: string | null;
@@ -1309,7 +1309,7 @@ export interface Event {
   createdAt: Timestamp;
   /** Increasing; gaps are normal. */
   sequence: number;
-  /** What was asked for. */
+  /** What the event is about. */
   data: {
     /** What the event is about, as it was then: an order, refund, dispute or coin entry. */
     object: Readonly<Record<string, unknown>>;
@@ -1318,7 +1318,7 @@ export interface Event {
 
 /** What this operation may refuse. */
 export type FetchChannelCertificatesProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'channel_not_configured' | 'configuration_broken' | 'debug_refuses_live' | 'production_refuses_simulator' | 'staging_refuses_live';
 });
 
@@ -1327,7 +1327,7 @@ export type GeneralErrorCode = 'body_incomplete' | 'body_malformed' | 'body_too_
 
 /** What this operation may refuse. */
 export type GeneralProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode;
 });
 
@@ -1370,7 +1370,7 @@ export interface Limit {
 
 /** What this operation may refuse. */
 export type MakeCertificateDefaultProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'certificate_not_trusted' | 'certificate_pair_mismatch' | 'certificate_unusable' | 'configuration_broken';
 });
 
@@ -1499,7 +1499,7 @@ export interface Order {
   paidAt: Timestamp | null;
   /** When the order or dispute was closed, RFC 3339 UTC; null = not closed. */
   closedAt: Timestamp | null;
-  /** Until when it is valid, RFC 3339 UTC. */
+  /** Until when the order can be paid, RFC 3339 UTC. */
   expiresAt: Timestamp;
   /** True if the channel could not be queried in time and the stored state is returned. */
   stale: boolean;
@@ -1602,7 +1602,7 @@ export interface OrderEntry {
   paidAt: Timestamp | null;
   /** When the order or dispute was closed, RFC 3339 UTC; null = not closed. */
   closedAt: Timestamp | null;
-  /** Until when it is valid, RFC 3339 UTC. */
+  /** Until when the order can be paid, RFC 3339 UTC. */
   expiresAt: Timestamp;
   /** True if the channel could not be queried in time and the stored state is returned. */
   stale: boolean;
@@ -1638,7 +1638,7 @@ export interface PaypalOptions {
 
 /** What this operation may refuse. */
 export type PlacePaymentProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'amount_invalid' | 'channel_answer_unusable' | 'channel_disabled' | 'channel_not_configured' | 'channel_outcome_unknown' | 'channel_refusal_inconclusive' | 'channel_refused' | 'configuration_broken' | 'idempotency_conflict' | 'idempotency_in_progress' | 'limit_exceeded' | 'merchant_number_used' | 'not_on_sale' | 'out_of_stock' | 'price_mismatch' | 'project_disabled' | 'user_blocked' | 'user_limit_reached';
 });
 
@@ -1678,7 +1678,7 @@ export interface PlacePaymentRequest {
   notifyUrl?: string | undefined;
   /** Seconds until an unpaid order expires, 60 to 604800; 7200 if not given. */
   expireSeconds?: number | undefined;
-  /** Code of the product; null = none. */
+  /** Code of the product. */
   product?: Code | undefined;
 }
 
@@ -1694,7 +1694,7 @@ export interface Problem {
   detail: string;
   /** Code of the fault; it never changes its meaning. */
   code: ErrorCode;
-  /** ID of the request, as in the header `X-Request-Id`; null = it was no request. */
+  /** ID of the request, as in the header `X-Request-Id`. */
   requestId: string;
   /** Whether the same request can be retried. */
   retryable: boolean;
@@ -1772,13 +1772,13 @@ export interface Refund {
 
 /** What this operation may refuse. */
 export type RefundCallProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'amount_invalid' | 'channel_outcome_unknown' | 'coins_spent' | 'fulfilment_in_progress' | 'idempotency_conflict' | 'idempotency_in_progress' | 'limit_exceeded' | 'merchant_number_used' | 'order_not_paid' | 'partial_refund_before_delivery' | 'refund_after_fulfilment' | 'refund_exceeds_refundable' | 'refund_in_progress' | 'refund_limit_reached' | 'refund_not_retryable' | 'refund_window_over' | 'refunds_blocked';
 });
 
 /** What this operation may refuse. */
 export type RefundPaymentProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'amount_invalid' | 'channel_outcome_unknown' | 'coins_spent' | 'fulfilment_in_progress' | 'idempotency_conflict' | 'idempotency_in_progress' | 'limit_exceeded' | 'merchant_number_used' | 'order_not_paid' | 'partial_refund_before_delivery' | 'refund_after_fulfilment' | 'refund_exceeds_refundable' | 'refund_in_progress' | 'refund_limit_reached' | 'refund_not_retryable' | 'refund_window_over' | 'refunds_blocked';
 });
 
@@ -1842,7 +1842,7 @@ export interface RefundRequest {
   orderNo: Id;
   /** Major units, at most the refundable amount. */
   refundAmount: Amount;
-  /** The caller's own number of the refund; null = none. */
+  /** The caller's own number of the refund. */
   merchantRefundNo?: Id | undefined;
   /** Why, in words. */
   reason?: string | undefined;
@@ -1868,7 +1868,7 @@ export interface RefusedNotices {
 
 /** What this operation may refuse. */
 export type RegisterChannelNoticesProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'channel_not_configured' | 'configuration_broken' | 'debug_refuses_live' | 'production_refuses_simulator' | 'staging_refuses_live';
 });
 
@@ -1896,7 +1896,7 @@ export interface SkillCoinOrder {
   resource: string;
   /** Title of the order, which the payer sees. */
   subject: string;
-  /** The paying user in the caller's system; null = none. */
+  /** The user in the caller's system. */
   userId: string;
   /** `paid`, or `refunded` when the coins were given back. */
   status: 'paid' | 'refunded';
@@ -1911,7 +1911,7 @@ export interface SkillCoinOrder {
   };
   /** When it was created, RFC 3339 UTC. */
   createdAt: Timestamp;
-  /** When it was paid, RFC 3339 UTC; never before `createdAt`; null = not paid. */
+  /** When the coins paid it, RFC 3339 UTC. */
   paidAt: Timestamp;
   /** When the content was made, RFC 3339 UTC; null = not yet. */
   fulfilledAt: Timestamp | null;
@@ -1954,7 +1954,7 @@ export interface SkillFulfilled {
   orderNo: string;
   /** Code of the resource. */
   resource: string;
-  /** The same amount in minor units of `currency` (1250 = 12.50 CNY). */
+  /** Amount in minor units (1250 = 12.50 CNY). */
   amountMinor?: number;
   /** ISO 4217 code of the currency. */
   currency?: string;
@@ -1969,7 +1969,7 @@ export interface SkillFulfilled {
     /** How many coins. */
     amount: number;
   };
-  /** When the content was made, RFC 3339 UTC; null = not yet. */
+  /** When the content was made, RFC 3339 UTC. */
   fulfilledAt: Timestamp;
 }
 
@@ -1981,7 +1981,7 @@ export interface SkillOffered {
   orderNo: string;
   /** Code of the resource. */
   resource: string;
-  /** The same amount in minor units of `currency` (1250 = 12.50 CNY). */
+  /** Amount in minor units (1250 = 12.50 CNY). */
   amountMinor: number;
   /** ISO 4217 code of the currency. */
   currency: string;
@@ -2027,7 +2027,7 @@ export interface SkillOrder {
   paidAt: Timestamp | null;
   /** When the content was made, RFC 3339 UTC; null = not yet. */
   fulfilledAt: Timestamp | null;
-  /** Until when it is valid, RFC 3339 UTC. */
+  /** Until when the order can be paid, RFC 3339 UTC. */
   expiresAt: Timestamp;
   /** Whether the channel could not be asked in time, so the stored state is shown. */
   stale: boolean;
@@ -2128,7 +2128,7 @@ export interface SkillRefundRequest {
   refundAmount?: Amount | undefined;
   /** Why, in words. */
   reason?: string | undefined;
-  /** The caller's own number of the refund; null = none. */
+  /** The caller's own number of the refund. */
   merchantRefundNo?: Id | undefined;
 }
 
@@ -2146,7 +2146,7 @@ export interface SkillRequest {
 
 /** What this operation may refuse. */
 export type TestChannelProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'channel_not_configured' | 'configuration_broken';
 });
 
@@ -2161,7 +2161,7 @@ export interface Toggle {
 
 /** What this operation may refuse. */
 export type ToggleChannelProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'channel_not_configured';
 });
 
@@ -2191,7 +2191,7 @@ export interface TokenRequest {
 
 /** What this operation may refuse. */
 export type UploadCertificateProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'certificate_exists' | 'configuration_broken';
 });
 
@@ -2218,7 +2218,7 @@ export interface UsedCertificate {
 
 /** User of the OpenAPI document. */
 export interface User {
-  /** The paying user in the caller's system; null = none. */
+  /** The user in the caller's system. */
   userId: UserId;
   /** Code of the project. */
   project: string;
@@ -2280,7 +2280,7 @@ export type UserId = string;
 
 /** UserInput of the OpenAPI document. */
 export interface UserInput {
-  /** The paying user in the caller's system; null = none. */
+  /** The user in the caller's system. */
   userId: UserId;
   /** Name that the user goes by; null = not known. */
   nickname?: string | null | undefined;
@@ -2314,6 +2314,6 @@ export interface WechatOptions {
 
 /** What this operation may refuse. */
 export type WriteChannelConfigProblem = (Problem) & ({
-  /** Code. */
+  /** Code of the fault; it never changes its meaning. */
   code: GeneralErrorCode | 'configuration_broken' | 'debug_refuses_live' | 'production_refuses_simulator' | 'staging_refuses_live';
 });

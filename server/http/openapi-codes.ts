@@ -62,7 +62,11 @@ export function problemOf(codes: readonly ErrorCode[]): Json {
     description: 'What this operation may refuse.',
     allOf: [
       { $ref: '#/components/schemas/Problem' },
-      { type: 'object', required: ['code'], properties: { code: { ...code, description: 'Code.' } } },
+      {
+        type: 'object',
+        required: ['code'],
+        properties: { code: { ...code, description: 'Code of the fault; it never changes its meaning.' } },
+      },
     ],
   };
 }

@@ -17,7 +17,7 @@ interface Bodies {
 interface Operation {
   operationId: string;
   tags: string[];
-  parameters: { name?: string; in: string; description?: string; required?: boolean; $ref?: string }[];
+  parameters: { name?: string; in: string; description?: string; required?: boolean; schema?: Json; $ref?: string }[];
   requestBody?: Bodies;
   responses: Record<string, Bodies>;
 }
@@ -95,6 +95,26 @@ test('every member of every schema and every parameter says what it is', (t) => 
     [],
   );
   t.deepEqual([...operations, ...webhooks].flatMap(silentInOperation), []);
+});
+
+test('words speak of null only where null may come', (t) => {
+  const members = [
+    ...Object.entries(schemas).flatMap(([name, schema]) => membersOf(schema, name)),
+    ...operations.flatMap((operation) => [
+      ...operation.parameters.map(({ name = '', in: place, schema = {}, description }) => ({
+        name: `${operation.name} ${place} ${name}`,
+        schema,
+        description,
+      })),
+      ...bodySchemas(operation).flatMap((schema) => membersOf(schema, operation.name)),
+    ]),
+  ];
+  const speaking = members.filter(({ description }) => /\bnull\b/i.test(String(description)));
+  t.true(speaking.length > 100);
+  t.deepEqual(
+    speaking.filter(({ schema }) => !allowsNull(schema)).map(({ name }) => name),
+    [],
+  );
 });
 
 test('the glossary names only owners and members that the document has', (t) => {
@@ -241,11 +261,17 @@ function silentMembers(schema: Json, at: string): string[] {
     .map(({ name }) => name);
 }
 
-function membersOf(schema: Json, at: string): { name: string; description: unknown }[] {
+function allowsNull(schema: Json): boolean {
+  if (typeof schema['$ref'] === 'string') return allowsNull(schemas[schema['$ref'].split('/').at(-1)!]!);
+  const options = [schema['anyOf'], schema['oneOf']].flat() as (Json | undefined)[];
+  return [schema['type']].flat().includes('null') || options.some((option) => option && allowsNull(option));
+}
+
+function membersOf(schema: Json, at: string): { name: string; schema: Json; description: unknown }[] {
   const members = Object.entries((schema['properties'] ?? {}) as Record<string, Json>);
   return [
     ...members.flatMap(([name, member]) => [
-      { name: `${at}.${name}`, description: member['description'] },
+      { name: `${at}.${name}`, schema: member, description: member['description'] },
       ...membersOf(member, `${at}.${name}`),
     ]),
     ...partsOf(schema).flatMap((part) => membersOf(part, at)),

@@ -4,42 +4,42 @@ import type { Glossary } from './glossary.ts';
 export const catalogWords: Glossary = {
   'AgentPay ApiApp ApiAppWithSecret AppMe Approval Bill Bill.sums BillDifference Certificate ChannelConfig Coin ConsoleEvent Diagnosis.silentNotices Dispute LiveEvent Order OrderEntry OrderException Product Settlement.days SkillFigures StatsOverview User path query':
     { project: ['Code of the project.', 'default'] },
-  'AgentPayChange.skills ChannelConfig LiveReplica Product ServiceInfo': {
-    version: ['Version; it grows with every change.', 1],
-  },
-  'ApiApp ApiAppChange ApiAppWithSecret AppMe Certificate CertificateUpload ChannelCheck ChannelConfig ChannelConfig.ofOtherAccounts ChannelConfigSchema ChannelConfigSchema.fields ChannelRegistration Coin CoinChange LiveWebhook NewApiApp NewCoin NewProduct NewProject Product ProductChange Project ProjectChange PublicChannel ServiceInfo SkillPrice UsedCertificate query':
+  'ApiApp ApiAppChange ApiAppWithSecret AppMe Certificate CertificateUpload ChannelCheck ChannelConfig ChannelConfig.ofOtherAccounts ChannelConfigSchema ChannelRegistration Coin CoinChange LiveWebhook NewApiApp NewCoin NewProduct NewProject Product ProductChange Project ProjectChange PublicChannel SkillPrice UsedCertificate query':
     { name: ['Name for people.', 'shop'] },
   'ApiApp ApiAppChange ApiAppWithSecret NewApiApp NewProject Project ProjectChange': {
     remark: ['Note for administrators; null = none.', null],
   },
   'Bill.sums Bill.totals Settlement.days Settlement.totals StatsOverview.days StatsOverview.days.amounts StatsOverview.totals StatsOverview.totals.amounts':
     { refunds: ['Number of refunds.', 1] },
-  'ChannelCheck ChannelTest ChannelVerdict Coin DownloadedCertificates NewCoin NewProduct NewProject Product Project SecondFactorFirstCode SecondFactorRemoval path':
-    { code: ['Code.', 'summer-sale'] },
+  'ChannelConfig Product': { version: ['Version; it grows with every change.', 1] },
   'Coin CoinChange NewCoin': {
     clawback: [
       'What happens to coins whose payment is refunded: they are taken back, at most what is there, or the account goes into debt.',
     ],
   },
+  'Coin NewCoin NewProduct NewProject Product Project path': { code: ['Code.', 'summer-sale'] },
   CoinAccount: {
     balance: ['Coins of the account.', 100],
     debt: ['Coins that the account owes, because what was spent had to be given back.', 0],
     held: ['Coins that are reserved.', 10],
   },
-  'CoinAccount CoinBalance CoinEntry CoinPosting': { coin: ['Code of the coin, or what is given of it.', 'gold'] },
+  'CoinAccount CoinBalance CoinEntry CoinPosting': { coin: ['Code of the coin.', 'gold'] },
   'CoinAccount CoinBalance CoinPosting': {
     available: ['Coins that can be spent: the balance without what is held.', 90],
   },
   CoinAdjustment: { amount: ['Coins that come in, or go out when negative.', 10] },
-  CoinDebit: { amount: ['Coins to take.', 10] },
-  'CoinDebit CoinEntry CoinPosting': { memo: ['Note of the caller; null = none.', null] },
+  CoinDebit: {
+    amount: ['Coins to take.', 10],
+    memo: ['Note of the caller.', 'level 7'],
+  },
   CoinEntry: { amount: ['Coins that came in, or went out when negative.', -10] },
   'CoinEntry CoinPosting': {
     balanceAfter: ['Balance after the entry.', 90],
     bizNo: ["The caller's own number of the posting; the same number is posted once. Null = none.", 'game-77'],
     kind: ['What the posting was.'],
+    memo: ['Note of the caller; null = none.', null],
   },
-  'LiveMessage User.totals': { orders: ['Number of orders.', 3] },
+  'LiveReplica ServiceInfo': { version: ['Version of the service.', '0.1.0'] },
   'NewProduct Product': { kind: ['`goods`, `coin_package` or `skill` (a pay-per-call resource).', 'goods'] },
   'NewProduct Product ProductChange': {
     perUserLimit: ['How many one user may buy; null = any number.', null],
@@ -86,6 +86,8 @@ export const catalogWords: Glossary = {
     ],
     price: ['Price in major units of `currency`.', 12.5],
   },
+  SecondFactorFirstCode: { code: ['The first code that the authenticator shows.'] },
+  SecondFactorRemoval: { code: ['A code of the second factor; may be a recovery code.'] },
   'Settlement StatsOverview': {
     days: ['The same for each day.'],
     totals: ['Sums.'],
@@ -119,12 +121,11 @@ export const catalogWords: Glossary = {
   },
   User: { anonymisedAt: ['When the personal data was removed, RFC 3339 UTC; null = it was not.', null] },
   'User UserChange UserInput': {
+    email: ['E-mail address; null = not known.', 'ann@example.com'],
     metadata: ["The merchant's own data about the user; null = none.", { level: 'gold' }],
     nickname: ['Name that the user goes by; null = not known.', 'Tea lover'],
+    phone: ['Telephone number; null = not known.', '+8613800138000'],
     status: ['`active`, or `blocked`: new payments are refused.', 'active'],
   },
-  'User UserChange UserInput query': {
-    email: ['E-mail address; null = not known.', 'ann@example.com'],
-    phone: ['Telephone number; null = not known.', '+8613800138000'],
-  },
+  'User.totals': { orders: ['Number of orders.', 3] },
 };

@@ -7,10 +7,10 @@ export const identityWords: Glossary = {
   'Admin AdminChange AdminMe NewAdmin': {
     projects: ['Codes of the only projects that the account reaches; null = all.', null],
   },
-  'Admin AdminChange ApiApp ApiAppWithSecret ChannelConfig Coin Product Project PublicChannel SecondFactor Toggle Webhook WebhookInput query':
+  'Admin AdminChange ApiApp ApiAppWithSecret ChannelConfig Coin Product Project PublicChannel SecondFactor Toggle Webhook WebhookInput':
     { enabled: ['Whether it is in use.', true] },
   'Admin AdminMe AdminSession LoginRequest NewAdmin query': { username: ['Name of the administrator.', 'alice'] },
-  'Admin AdminMe AdminSessionEntry AgentPayChange.skills AuditLine BillDifference Certificate ChannelConfig.ofOtherAccounts CoinEntry CoinPosting ConsoleEvent Delivery DidDocument DownloadedCertificates.certificates LiveExceptions.newest LiveReplica OrderException OrderExplanation.exceptions UsedCertificate path':
+  'Admin AdminMe AdminSessionEntry AuditLine BillDifference Certificate ChannelConfig.ofOtherAccounts CoinEntry CoinPosting ConsoleEvent Delivery DownloadedCertificates.certificates LiveExceptions.newest LiveReplica OrderException OrderExplanation.exceptions UsedCertificate path':
     { id: ['ID.', '00000000-0000-4000-8000-000000000000'] },
   'Admin AdminSessionEntry ApiApp ApiAppWithSecret Approval Bill BillDifference Certificate Coin CoinEntry CoinPosting ConsoleEvent Delivery Event LiveExceptions.newest Order OrderEntry OrderException Product Project Refund RefundPlaced SkillCoinOrder SkillOrder SkillRefundPlaced User Webhook':
     { createdAt: ['When it was created, RFC 3339 UTC.', '2030-01-31T08:00:00.000Z'] },
@@ -29,11 +29,13 @@ export const identityWords: Glossary = {
   AdminSessionEntry: {
     current: ['Whether it is the session of this very request.', true],
     userAgent: ['Browser or program of the session; null = not known.', null],
-  },
-  'AdminSessionEntry ApiApp ApiAppWithSecret': {
-    lastUsedAt: ['When it was last used, RFC 3339 UTC, to the minute; null = never.', null],
+    lastUsedAt: ['When it was last used, RFC 3339 UTC, to the minute.', '2030-01-31T08:00:00.000Z'],
   },
   'AdminSessionEntry AuditLine': { ip: ['IP address of the caller; null = not known.', '192.0.2.10'] },
+  'AgentPayChange.skills': {
+    id: ['ID of the skill at SkillHub.'],
+    version: ['Version of the skill at SkillHub.'],
+  },
   'ApiApp ApiAppChange ApiAppWithSecret AppMe NewApiApp': {
     scopes: ['Scopes of the application.', ['payment:write', 'payment:read']],
   },
@@ -45,6 +47,7 @@ export const identityWords: Glossary = {
     trusted: ['Whether the application may have the scopes `admin`, `config:*` and `cert:manage`.', false],
   },
   'ApiApp ApiAppWithSecret': {
+    lastUsedAt: ['When it was last used, RFC 3339 UTC, to the minute; null = never.', null],
     secretHint: ['Prefix and last four characters of the secret.', 'pays_…a1b2'],
     secretCreatedAt: ['When the secret was made, RFC 3339 UTC.', '2030-01-31T08:00:00.000Z'],
   },
@@ -71,26 +74,23 @@ export const identityWords: Glossary = {
     { clientId: ['`client_id` of the application.', 'app_0a1b2c3d4e5f6g7h8i9j'] },
   AuditLine: {
     actorKind: ['What did it: an administrator, an application or the service.', 'admin'],
+    after: ['What it was after; null = nothing.', null],
     before: ['What it was before; null = nothing.', null],
     hash: [
       'Hash of the entry, chained to the one before.',
       'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9',
     ],
     previousHash: ['Hash of the entry before.', 'a948904f2f0f479b8f8197694b30184b0d2ed1c1cd2a1ec0fb85d299a192a447'],
-  },
-  'AuditLine CoinEntry CoinPosting query': { actor: ['Who did it.', 'alice'] },
-  'AuditLine Problem': {
     requestId: [
       'ID of the request, as in the header `X-Request-Id`; null = it was no request.',
       '01JH0000000000000000000000',
     ],
   },
+  'AuditLine CoinEntry CoinPosting query': { actor: ['Who did it.', 'alice'] },
   'AuditLine query': {
     action: ['What was done, `noun.verb`.', 'product.create'],
-    after: ['What it was after; null = nothing.', null],
     target: ['What it was done to.', 'summer-sale'],
   },
-  'ChannelConfigSchema.fields Webhook': { secret: ['Signing secret; shown only once.', 'whsec_…'] },
   Delivery: {
     attempts: ['How often the delivery was tried.', 1],
     lastStatus: ['HTTP status of the last try; null = no answer.', 200],
@@ -146,7 +146,10 @@ export const identityWords: Glossary = {
   },
   'TokenGrant TokenRequest': { scope: ['Scopes, separated by blanks.', 'payment:write payment:read'] },
   TokenRequest: { grant_type: ['Must be `client_credentials`.', 'client_credentials'] },
-  Webhook: { disabledReason: ['Why the service switched it off; null = it did not.', null] },
+  Webhook: {
+    disabledReason: ['Why the service switched it off; null = it did not.', null],
+    secret: ['Signing secret; shown only once.', 'whsec_…'],
+  },
   logout: { everywhere: ['Whether all sessions of the account end.', false] },
   path: { sessionId: ['ID of the session.', '00000000-0000-4000-8000-000000000000'] },
 };

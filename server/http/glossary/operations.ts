@@ -5,8 +5,11 @@ const AT = '2030-01-31T08:00:00.000Z';
 /** Channels, certificates, bills, exceptions, explanations and live figures, by their owners. */
 export const operationsWords: Glossary = {
   AgentPay: {
-    developerId: ['Developer ID at WeChat; null = not known.', null],
-    keyId: ['ID of the key; null = none.', null],
+    updatedBy: ['Who changed it last.', 'alice'],
+    keyId: ['ID of the public key at SkillHub.', 'PUB_KEY_0001'],
+    developerId: ['Developer at SkillHub.', 'sh-0001'],
+    lastSuccessAt: ['When WeChat last gave a payment code, RFC 3339 UTC; null = never.', AT],
+    lastFailureAt: ['When WeChat last gave none, RFC 3339 UTC; null = never.', null],
   },
   'AgentPay Certificate ChannelConfig.ofOtherAccounts UsedCertificate': {
     fingerprint: [
@@ -14,26 +17,17 @@ export const operationsWords: Glossary = {
       'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9',
     ],
   },
-  'AgentPay ChannelConfig': {
-    updatedBy: ['Who changed it last; null = not known.', 'alice'],
-    lastFailure: ['What went wrong last; null = nothing.', null],
-    lastFailureAt: ['When the channel last failed, RFC 3339 UTC; null = never.', null],
-  },
-  'AgentPay ChannelConfig PublicChannel': {
-    lastSuccessAt: ['When the channel last answered, RFC 3339 UTC; null = never.', AT],
-  },
+  'AgentPay ChannelConfig': { lastFailure: ['What went wrong last; null = nothing.', null] },
+  AgentPayTest: { message: ['What WeChat answered, in words.', 'A payment code was given.'] },
   'AgentPayTest BooksReport BooksReport.proofs ChannelTest ChannelVerdict DownloadedCertificates': {
     ok: ['Whether all is well.', true],
   },
-  'AgentPayTest ChannelCheck ChannelTest ChannelVerdict DownloadedCertificates': {
-    message: ['What is said about it; null = nothing.', null],
-  },
   Approval: {
     state: ['`waiting`, `approved` or `rejected`.', 'waiting'],
+    askedBy: ['Who asked for it.', 'alice'],
     decidedAt: ['When it was decided, RFC 3339 UTC; null = not yet.', null],
     decidedBy: ['Who decided; null = nobody yet.', null],
   },
-  'Approval OrderExplanation': { askedBy: ['Who asked for it.', 'alice'] },
   'AuditLine BillDifference.ours BillDifference.theirs Delivery.tries LiveEvent LiveMessage RefusedNotices TimelineEntry':
     { at: ['When it was, RFC 3339 UTC.', AT] },
   Bill: {
@@ -51,12 +45,13 @@ export const operationsWords: Glossary = {
   'Bill BillDifference': { checks: ['How often the channel was asked.', 0] },
   'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.missing':
     { day: ['The day as the channel counts days, `YYYY-MM-DD`.', '2030-01-31'] },
-  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.missing path':
-    { billNo: ['Number of the bill; null = there is none.', 'B20300131080000ABCDEFGHJK'] },
+  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements path':
+    { billNo: ['Number of the bill.', 'B20300131080000ABCDEFGHJK'] },
   'Bill BooksReport.auditLog': { lines: ['How many lines.', 1] },
-  'Bill Certificate ChannelConfig ChannelConfig.ofOtherAccounts Settlement.days Settlement.disagreements Settlement.missing':
-    { account: ["The account's number at the channel; null = not known.", '2088102146225135'] },
   'Bill ChannelConfig': { fault: ['What is wrong; null = nothing.', null] },
+  'Bill Settlement.days Settlement.disagreements Settlement.missing': {
+    account: ["The account's number at the channel.", '2088102146225135'],
+  },
   'Bill.differences BillDifference OrderExplanation.differences': { kind: ['Kind of difference.', 'amount_differs'] },
   'Bill.differences BooksReport.proofs LiveExceptions.kinds OrderTally RefusedNotices': { count: ['How many.', 1] },
   'Bill.differences OrderExplanation.differences': { state: ['State of the difference.', 'open'] },
@@ -80,9 +75,7 @@ export const operationsWords: Glossary = {
   },
   'Bill.sums Settlement.days Settlement.totals': { otherMinor: ['What else the account gained, in minor units.', 0] },
   BillDifference: { exceptionId: ['ID of the exception that lists it; null = none.', null] },
-  'BillDifference OrderExplanation OrderExplanation.exceptions OrderExplanation.refunds': {
-    fix: ['The command that ends it; null = none.', null],
-  },
+  'BillDifference OrderExplanation OrderExplanation.refunds': { fix: ['The command that ends it; null = none.', null] },
   'BillDifference.ours': { state: ['State of the order or refund.', 'paid'] },
   'BillDifference.ours BillDifference.theirs OrderExplanation.bills': {
     feeMinor: ['Fee in minor units.', 8],
@@ -104,12 +97,15 @@ export const operationsWords: Glossary = {
     id: ['Number of what is wrong.', 'user-1001'],
   },
   Certificate: {
-    createdBy: ['Who created it; null = not known.', null],
     isDefault: ['Whether it is the default of its kind.', true],
     notBefore: ['From when it is valid, RFC 3339 UTC; null = from the beginning.', AT],
     subject: ['Subject of the certificate; null for a key.', 'CN=Example Ltd'],
     issuer: ['Issuer of the certificate; null for a key.', 'CN=Example CA'],
     trustedAt: ['Since when it is trusted, RFC 3339 UTC; null = it is not.', null],
+    createdBy: ['Who created it.', 'alice'],
+  },
+  'Certificate ChannelConfig ChannelConfig.ofOtherAccounts': {
+    account: ["The account's number at the channel; null = not known.", '2088102146225135'],
   },
   'Certificate ChannelConfig.ofOtherAccounts DownloadedCertificates.certificates UsedCertificate': {
     kind: ['Kind of certificate or key.', 'app_private_key'],
@@ -130,17 +126,24 @@ export const operationsWords: Glossary = {
   },
   'ChannelCheck ChannelTest ChannelVerdict DownloadedCertificates': {
     field: ['The field or certificate kind that is at fault; null = none.', null],
+    message: ['What is said about it; null = nothing.', null],
+    code: ["The channel's own code, or a word of the service; null = none.", null],
   },
-  ChannelConfig: { fields: ['Fields by their names; secret values are `***`.', { appId: '2021000000000000' }] },
+  ChannelConfig: {
+    updatedBy: ['Who changed it last; null = not known.', 'alice'],
+    fields: ['Fields by their names; secret values are `***`.', { appId: '2021000000000000' }],
+    lastFailureAt: ['When the channel last failed, RFC 3339 UTC; null = never.', null],
+  },
   'ChannelConfig PublicChannel': {
     status: ['How the channel is.', 'up'],
     configured: ['Whether the channel has a configuration.', true],
+    lastSuccessAt: ['When the channel last answered, RFC 3339 UTC; null = never.', AT],
   },
   'ChannelConfig Settlement': { missing: ['What is missing.', []] },
   ChannelConfigSchema: {
     certKinds: ['The kinds of certificates that the channel has.'],
-    fields: ['Fields by their names.'],
     modes: ['Modes that the channel has.', ['simulator']],
+    fields: ['The fields of a configuration.'],
   },
   'ChannelConfigSchema.certKinds': {
     kind: ['Name of the kind.', 'app_private_key'],
@@ -153,12 +156,17 @@ export const operationsWords: Glossary = {
   'ChannelConfigSchema.fields': {
     pattern: ['Regular expression that the value matches; null = any text.', null],
     requiredIn: ['Modes that require it.', ['live']],
+    secret: ['Whether its value is stored encrypted and shown as `***`.', false],
+    name: ['Name of the field in a configuration.', 'appId'],
   },
   ChannelRegistration: {
     note: ['What else is to be known; null = nothing.', null],
     scenes: ['Scenes that need it.', ['qr']],
   },
-  DidDocument: { verificationMethod: ['The keys as a DID document has them.', []] },
+  DidDocument: {
+    verificationMethod: ['The keys as a DID document has them.', []],
+    id: ['The DID of the service.', 'did:web:pay.example'],
+  },
   DownloadedCertificates: { certificates: ['Certificates and keys.'] },
   'DownloadedCertificates.certificates': { trust: ['Whether it is trusted to verify.'] },
   HealthStatus: { status: ['Always `ok`; otherwise the answer is a problem.', 'ok'] },
@@ -175,17 +183,16 @@ export const operationsWords: Glossary = {
     kind: ['Kind of exception.', 'amount_mismatch'],
     newestAt: ['When the newest was created, RFC 3339 UTC.', AT],
   },
-  'LiveExceptions.kinds LiveWebhook': {
-    oldestAt: ['When the oldest was created, RFC 3339 UTC; null = there is none.', null],
-  },
+  'LiveExceptions.kinds LiveWebhook': { oldestAt: ['When the oldest was created, RFC 3339 UTC.', AT] },
   'LiveExceptions.newest OrderException OrderExplanation.exceptions': { kind: ['What happened.', 'amount_mismatch'] },
   LiveMessage: {
     channels: ['The channels.'],
     due: ['Work that is due, by kind.'],
     events: ['Events that passed.'],
     replicas: ['The processes of the service.'],
+    orders: ['Orders by their status.'],
   },
-  LiveOrders: { past: ['Orders of the time before.'] },
+  LiveOrders: { past: ['Orders that ended a short while ago.'] },
   LiveReplica: {
     startedAt: ['When the process started, RFC 3339 UTC.', AT],
     host: ['Name of the machine.', 'pay-1'],
@@ -197,7 +204,10 @@ export const operationsWords: Glossary = {
     p99: ['What 99 of 100 stay below.', 12],
     max: ['The highest.', 20],
   },
-  'Order OrderEntry OrderExplanation SkillOrder': { status: ['Where the order stands.', 'paid'] },
+  'Order OrderEntry OrderExplanation SkillOrder': {
+    status: ['Where the order stands.', 'paid'],
+    expiresAt: ['Until when the order can be paid, RFC 3339 UTC.', '2030-01-31T10:00:00.000Z'],
+  },
   OrderException: {
     state: ['`open` or `resolved`.', 'open'],
     detail: ['What is known about it, by kind; null = nothing more.', null],
@@ -211,10 +221,12 @@ export const operationsWords: Glossary = {
   OrderExplanation: {
     equation: ['How the money adds up, in minor units.'],
     exceptions: ['Exceptions of the order.'],
+    askedBy: ['`client_id` of the application that placed the order.', 'app_0a1b2c3d4e5f6g7h8i9j'],
   },
   'OrderExplanation OrderExplanation.refunds': {
     next: ['What happens next by itself; null = nothing.', null],
     situation: ['Where it stands, in one word.', 'settled'],
+    reason: ['Why it stands there, in words.', 'The channel confirmed it.'],
   },
   'OrderExplanation.bills': { kind: ['What the line is.', 'payment'] },
   'OrderExplanation.equation': {
@@ -223,6 +235,9 @@ export const operationsWords: Glossary = {
     refunding: ['What is being refunded.', 0],
     kept: ['What is left.', 1000],
     refundable: ['What can still be refunded.', 1000],
+  },
+  'OrderExplanation.exceptions': {
+    fix: ['The command that ends it.', 'payctl exception resolve 00000000-0000-4000-8000-000000000000'],
   },
   'OrderExplanation.next OrderExplanation.refunds.next': { action: ['What is done.', 'query'] },
   'OrderExplanation.refunds Refund': { status: ['Where the refund stands.', 'succeeded'] },
@@ -239,6 +254,7 @@ export const operationsWords: Glossary = {
     status: ['HTTP status.', 400],
     type: ['Where the code is described.', '/docs/errors/invalid_request'],
     code: ['Code of the fault; it never changes its meaning.', 'invalid_request'],
+    requestId: ['ID of the request, as in the header `X-Request-Id`.', '01JH0000000000000000000000'],
   },
   'Problem.channel': {
     code: ['Code that the channel gives.', 'ACQ.SYSTEM_ERROR'],
@@ -254,7 +270,8 @@ export const operationsWords: Glossary = {
   ServiceInfo: {
     database: ['`postgresql`, or `embedded`.', 'postgresql'],
     debug: ['Whether Debug is on.', false],
-    environment: ['`production`, `staging`, or nothing.', 'production'],
+    name: ['Name of the service.', 'unified-payment-service'],
+    environment: ['`development`, `staging` or `production`.', 'production'],
   },
   'Settlement.days Settlement.totals': {
     disputesMinor: ['What disputes took, in minor units.', 0],
@@ -266,26 +283,18 @@ export const operationsWords: Glossary = {
     lines: ['What its lines come to.', 1250],
     what: ['Which sum.', 'fees'],
   },
-  'Settlement.missing': { state: ['State of the bill; null = there is none.', null] },
+  'Settlement.missing': {
+    state: ['State of the bill; null = there is none.', null],
+    billNo: ['Number of the bill; null = there is none.', 'B20300131080000ABCDEFGHJK'],
+  },
   TimelineEntry: {
     kind: ['What the entry is.', 'move'],
     detail: ['What is known about it, by kind.', { toState: 'paid' }],
     summary: ['What happened, in a few words.', 'pending → paid (notice)'],
   },
   WeChatAck: {
-    message: ['Why the notification was not accepted.', 'The signature is not valid.'],
-    code: ['Always `FAIL`.', 'FAIL'],
+    code: ['`SUCCESS`, or `FAIL`: it is to be sent again.', 'SUCCESS'],
+    message: ['`OK`, or why the notification was not accepted.', 'OK'],
   },
   header: { 'last-event-id': ['ID of the last message that was received; goes on after it.', '42'] },
-  query: {
-    cancelled: ['Whether the payer went back without paying; `1` = yes.', '1'],
-    format: ['`csv` or `ndjson`.', 'csv'],
-    kind: ['Only those of this kind.'],
-    state: ['Only those in this state.'],
-    status: ['Only those in this state.'],
-    amountMax: ['Only orders of at most this amount, in major units.', '100'],
-    amountMin: ['Only orders of at least this amount, in major units.', '10'],
-    createdFrom: ['Only what was created at or after this time, RFC 3339 with a zone.', AT],
-    createdTo: ['Only what was created before this time, RFC 3339 with a zone.', '2030-02-01T08:00:00.000Z'],
-  },
 };

@@ -4,7 +4,7 @@ const AT = '2030-01-31T08:00:00.000Z';
 
 /** Orders, refunds, disputes, pay-per-call and events, by their owners. */
 export const paymentWords: Glossary = {
-  'AdminSessionEntry Order Order.payment OrderEntry OrderExplanation SkillOffered SkillOrder': {
+  'AdminSessionEntry Order.payment SkillOffered': {
     expiresAt: ['Until when it is valid, RFC 3339 UTC.', '2030-01-31T10:00:00.000Z'],
   },
   'AgentPay AppMe Bill Certificate ChannelConfig ChannelConfig.ofOtherAccounts ChannelConfigChange Order OrderEntry PublicChannel Settlement.days Settlement.disagreements Settlement.missing SkillFigures SkillOrder StatsOverview User.totals query':
@@ -23,7 +23,7 @@ export const paymentWords: Glossary = {
     { orderNo: ['Number of the order.', 'P20300131080000ABCDEFGHJK'] },
   'Approval BillDifference LiveExceptions.newest OrderException OrderExplanation.refunds Refund RefundPlaced SkillRefundPlaced path query':
     { refundNo: ['Number of the refund.', 'R20300131080100ABCDEFGHJK'] },
-  'Approval CoinAdjustment OrderException OrderExplanation OrderExplanation.refunds OrderRefundRequest Refund RefundPlaced RefundRequest RejectApprovalRequest ResolveExceptionRequest ResolveRefundRequest SkillRefundPlaced SkillRefundRequest':
+  'Approval CoinAdjustment OrderException OrderRefundRequest Refund RefundPlaced RefundRequest RejectApprovalRequest ResolveExceptionRequest ResolveRefundRequest SkillRefundPlaced SkillRefundRequest':
     { reason: ['Why, in words.', 'One coffee was cold'] },
   'Approval Refund RefundPlaced SkillRefundPlaced': {
     refundAmount: ['Amount of the refund in major units of `currency`.', 2.5],
@@ -37,20 +37,19 @@ export const paymentWords: Glossary = {
   'BillDifference Delivery Refund RefundPlaced SkillRefundPlaced': {
     finishedAt: ['When it ended, RFC 3339 UTC; null = still under way.', AT],
   },
-  'BillDifference.ours BillDifference.theirs Dispute Order Order.settlement.fee Order.settlement.net Order.settlement.received OrderEntry OrderEntry.settlement.fee OrderEntry.settlement.net OrderEntry.settlement.received OrderExplanation.bills OrderExplanation.refunds OrderTally.amounts Refund.fee RefundPlaced.fee SkillFulfilled SkillOffered SkillOrder SkillPrice SkillRefundPlaced.fee':
-    { amountMinor: ['The same amount in minor units of `currency` (1250 = 12.50 CNY).', 1250] },
+  'BillDifference.ours BillDifference.theirs OrderExplanation.bills OrderExplanation.refunds SkillFulfilled SkillOffered':
+    { amountMinor: ['Amount in minor units (1250 = 12.50 CNY).', 1250] },
   ChannelOptions: {
     alipay: ['Only for orders paid with Alipay.'],
     paypal: ['Only for orders paid with PayPal.'],
     wechat: ['Only for orders paid with WeChat Pay.'],
   },
-  'CoinAccount CoinAdjustment CoinBalance CoinDebit CoinEntry CoinPosting Order OrderEntry SkillCoinOrder SkillFulfilled User UserInput path query':
-    { userId: ["The paying user in the caller's system; null = none.", 'user-1001'] },
-  'ConsoleEvent Delivery Event LiveEvent': { type: ['Type of the event.', 'order.paid'] },
-  'ConsoleEvent Event LiveEvent': { sequence: ['Number of the event in the log; increasing, with gaps.', 42] },
-  'ConsoleEvent Event acceptDispute putUser putUserOfProject resolveException setWebhook': {
-    data: ['What was asked for.'],
+  'CoinAccount CoinAdjustment CoinBalance CoinDebit CoinEntry CoinPosting SkillCoinOrder User UserInput path query': {
+    userId: ["The user in the caller's system.", 'user-1001'],
   },
+  'ConsoleEvent Delivery Event LiveEvent': { type: ['Type of the event.', 'order.paid'] },
+  'ConsoleEvent Event': { data: ['What the event is about.'] },
+  'ConsoleEvent Event LiveEvent': { sequence: ['Number of the event in the log; increasing, with gaps.', 42] },
   'ConsoleEvent LiveEvent': {
     objectNo: ['Number of the order, refund or dispute that the event is about.', 'P20300131080000ABCDEFGHJK'],
   },
@@ -60,12 +59,12 @@ export const paymentWords: Glossary = {
       { orderNo: 'P20300131080000ABCDEFGHJK' },
     ],
   },
-  'ConsolePayRequest Order OrderEntry PlacePaymentRequest': { product: ['Code of the product; null = none.', null] },
   'ConsolePayRequest PlacePaymentRequest': {
     channelOptions: ['What is passed on to the channel beyond the order itself.'],
     expireSeconds: ['Seconds until an unpaid order expires, 60 to 604800; 7200 if not given.', 7200],
     openId: ["The payer's ID at WeChat Pay, which belongs to the app ID.", 'oUpF8uMuAJO_M2pxb1Q9zNjWeS6o'],
     returnUrl: ['Where the payer comes back to after the payment.', 'https://shop.example/thanks'],
+    product: ['Code of the product.', 'coffee'],
   },
   'Delivery Webhook WebhookInput': { url: ['Address.', 'https://shop.example/webhooks'] },
   Dispute: {
@@ -79,6 +78,8 @@ export const paymentWords: Glossary = {
   },
   'Dispute LiveEvent Order Order.settlement.fee Order.settlement.net Order.settlement.received OrderEntry OrderEntry.settlement.fee OrderEntry.settlement.net OrderEntry.settlement.received OrderTally.amounts Refund.fee RefundPlaced.fee SkillOrder SkillPrice SkillRefundPlaced.fee':
     { amount: ['Amount in major units of `currency` (12.5 = 12.50 CNY).', 12.5] },
+  'Dispute Order Order.settlement.fee Order.settlement.net Order.settlement.received OrderEntry OrderEntry.settlement.fee OrderEntry.settlement.net OrderEntry.settlement.received OrderTally.amounts Refund.fee RefundPlaced.fee SkillOrder SkillPrice SkillRefundPlaced.fee':
+    { amountMinor: ['The same amount in minor units of `currency` (1250 = 12.50 CNY).', 1250] },
   'Dispute Order OrderEntry': {
     closedAt: ['When the order or dispute was closed, RFC 3339 UTC; null = not closed.', null],
   },
@@ -92,8 +93,8 @@ export const paymentWords: Glossary = {
   'LiveEvent Order OrderEntry SkillCoinOrder SkillOrder': {
     subject: ['Title of the order, which the payer sees.', 'Two coffees'],
   },
-  'LiveMessage.events Webhook WebhookInput': { types: ['Types of events.', ['order.paid']] },
-  'NewProduct Order OrderEntry Product ProductChange query': {
+  'LiveMessage.events': { types: ['How many events of each type.'] },
+  'NewProduct Order OrderEntry Product ProductChange': {
     orderType: ['Business category, chosen by the caller; null = none.', 'goods'],
   },
   'NewProduct.resource Product.resource ProductChange.resource SkillContent': {
@@ -106,10 +107,14 @@ export const paymentWords: Glossary = {
   'Order OrderEntry': {
     captureReason: ["The channel's word why an approved payment has not arrived.", null],
     channelOrderId: ["The channel's number of the order itself (PayPal); null elsewhere.", null],
+    channelTradeNo: ['Number of the payment at the channel; null until it is known.', '2030013122001400000000000001'],
     closeReason: ['Why the order was closed; null while it is not.', null],
+    exception: ['Kind of the latest open exception of the order; null = none.', null],
     extra: ['Text of the caller, returned unchanged.', '{"table":7}'],
     kind: ['`payment`, or `skillpay` for an order of a pay-per-call resource.', 'payment'],
+    merchantOrderNo: ["The caller's own number of the order; null = none.", '1001'],
     payer: ["The payer's account at the channel; null until it is known.", null],
+    product: ['Code of the product; null = none.', null],
     scene: ['How the payer is asked: `qr`, `page`, `h5`, `app`, `jsapi`, `mini` or `code`.', 'qr'],
     settlement: ['What the channel keeps and what is left; null until it is known.', null],
   },
@@ -123,16 +128,10 @@ export const paymentWords: Glossary = {
       null,
     ],
   },
-  'Order OrderEntry SkillCoinOrder SkillOrder': {
-    paidAt: ['When it was paid, RFC 3339 UTC; never before `createdAt`; null = not paid.', AT],
-  },
+  'Order OrderEntry SkillFulfilled': { userId: ["The paying user in the caller's system; null = none.", 'user-1001'] },
   'Order OrderEntry SkillOrder': {
+    paidAt: ['When it was paid, RFC 3339 UTC; never before `createdAt`; null = not paid.', AT],
     stale: ['Whether the channel could not be asked in time, so the stored state is shown.', false],
-  },
-  'Order OrderEntry query': {
-    channelTradeNo: ['Number of the payment at the channel; null until it is known.', '2030013122001400000000000001'],
-    exception: ['Kind of the latest open exception of the order; null = none.', null],
-    merchantOrderNo: ["The caller's own number of the order; null = none.", '1001'],
   },
   'Order OrderExplanation SkillOrder': { refunds: ['The refunds, the oldest first.'] },
   'Order.failure OrderEntry.failure Refund.failure RefundPlaced.failure SkillRefundPlaced.failure': {
@@ -154,13 +153,14 @@ export const paymentWords: Glossary = {
   'Order.settlement OrderEntry.settlement Refund RefundPlaced SkillRefundPlaced': {
     fee: ['What the channel keeps; null until it is known.', null],
   },
-  'OrderRefundRequest Refund RefundPlaced RefundRequest SkillRefundPlaced SkillRefundRequest query': {
-    merchantRefundNo: ["The caller's own number of the refund; null = none.", '1001-1'],
+  'OrderRefundRequest RefundRequest SkillRefundRequest query': {
+    merchantRefundNo: ["The caller's own number of the refund.", '1001-1'],
   },
   PaypalOptions: { landingPage: ["Which of PayPal's pages comes first.", 'NO_PREFERENCE'] },
   'Refund RefundPlaced SkillRefundPlaced': {
     channelRefundNo: ['Number of the refund at the channel; null until it is known.', '2030013150300000000000000001'],
     elsewhere: ['Whether the refund was made outside of this service.', false],
+    merchantRefundNo: ["The caller's own number of the refund; null = none.", '1001-1'],
   },
   'Refund RefundPlaced SkillRefundPlaced query': {
     origin: [
@@ -173,6 +173,7 @@ export const paymentWords: Glossary = {
     kind: ['`coin`: coins paid the call.', 'coin'],
     refundedAt: ['When it was given back, RFC 3339 UTC; null = it was not.', null],
     status: ['`paid`, or `refunded` when the coins were given back.', 'paid'],
+    paidAt: ['When the coins paid it, RFC 3339 UTC.', AT],
   },
   'SkillCoinOrder SkillContent SkillFulfilled SkillOffered SkillOrder SkillRefundPlaced SkillRefundRequest path': {
     outTradeNo: ['Number of the pay-per-call order.', 'X20300131080000ABCDEFGHJK'],
@@ -180,10 +181,8 @@ export const paymentWords: Glossary = {
   'SkillCoinOrder SkillFigures SkillFulfilled SkillOffered SkillOrder SkillPrice': {
     resource: ['Code of the resource.', 'weather'],
   },
-  'SkillCoinOrder SkillFulfilled SkillOrder': {
-    fulfilledAt: ['When the content was made, RFC 3339 UTC; null = not yet.', AT],
-  },
   'SkillCoinOrder SkillOrder': {
+    fulfilledAt: ['When the content was made, RFC 3339 UTC; null = not yet.', AT],
     fulfilment: ['How far the content is: `none`, `running`, `done` or `failed`.', 'done'],
   },
   SkillContent: {
@@ -194,6 +193,28 @@ export const paymentWords: Glossary = {
   'SkillContent callResource': {
     content: ['The paid content: JSON if the content type is JSON, else text.', { forecast: 'sunny' }],
   },
+  SkillFulfilled: { fulfilledAt: ['When the content was made, RFC 3339 UTC.', AT] },
   SkillOrder: { successor: ['The order that took its place when it ended unpaid; null = none.', null] },
+  'Webhook WebhookInput': { types: ['Types of events.', ['order.paid']] },
   WechatOptions: { deviceId: ['Number of the device that takes the payment.', 'till-1'] },
+  'acceptDispute putUser putUserOfProject resolveException setWebhook': { data: ['What was asked for.'] },
+  query: {
+    cancelled: ['Whether the payer went back without paying; `1` = yes.', '1'],
+    format: ['`csv` or `ndjson`.', 'csv'],
+    kind: ['Only those of this kind.'],
+    state: ['Only those in this state.'],
+    status: ['Only those in this state.'],
+    amountMax: ['Only orders of at most this amount, in major units.', '100'],
+    amountMin: ['Only orders of at least this amount, in major units.', '10'],
+    createdFrom: ['Only what was created at or after this time, RFC 3339 with a zone.', AT],
+    createdTo: ['Only what was created before this time, RFC 3339 with a zone.', '2030-02-01T08:00:00.000Z'],
+    merchantOrderNo: ["The caller's own number of the order.", '1001'],
+    channelTradeNo: ['Number of the payment at the channel.', '2030013122001400000000000001'],
+    exception: ['Kind of the latest open exception of the order.', 'amount_mismatch'],
+    orderType: ['Business category, chosen by the caller.', 'goods'],
+    email: ['E-mail address.', 'ann@example.com'],
+    phone: ['Telephone number.', '+8613800138000'],
+    after: ['Sequence of the last received event; goes on after it.', '42'],
+    enabled: ['Only those that are in use, or only those that are not.', 'true'],
+  },
 };
