@@ -1,7 +1,7 @@
 import type { Sealing } from '../credentials/sealing.ts';
 import type { Tx } from '../db/store.ts';
-import type { AppError } from '../errors.ts';
-import { type CheckPorts, recordFailure } from './check-password.ts';
+import { type AppError, TooManyRequests } from '../errors.ts';
+import { type CheckPorts, type FailureLine, recordFailure } from './check-password.ts';
 import type { Attempt } from './login-limits.ts';
 import type { Actor } from './ports.ts';
 import { readRecoveryCode } from './recovery-codes.ts';
@@ -20,6 +20,12 @@ export interface CodeCheck {
   account: { id: string; hasFactor: boolean };
   code: string | undefined;
   refusalOf: (refused: CodeRefused) => AppError;
+  /** Where wrong codes are counted, if not with the attempt. */
+  counted?: Attempt;
+  /** What the line of a failure says, if it is not about the code. */
+  failure?: FailureLine;
+  /** It is the turn of somebody else: a code that may not be looked at is a failed login, too. */
+  isOutOfTurn?: boolean;
 }
 
 /**
@@ -28,24 +34,25 @@ export interface CodeCheck {
  */
 export async function withCode<T>(
   ports: CodePorts,
-  { attempt, actor, account, code, refusalOf }: CodeCheck,
+  { attempt, actor, account, code, refusalOf, counted = attempt, failure, isOutOfTurn = false }: CodeCheck,
   work: (tx: Tx, used: TakenCode | undefined) => Promise<T>,
 ): Promise<T> {
   const { store, limits, sealing, now } = ports;
   // Recovery codes are too long to be guessed: a way in for whoever has to wait because of others.
   const isShort = code !== undefined && readRecoveryCode(code) === undefined;
-  if (account.hasFactor && isShort) await limits.admitCode(attempt);
   try {
+    if (account.hasFactor && isShort) await limits.admitCode(counted);
     return await store.transaction(async (tx) => {
       // The row of the account comes before that of its second factor, as wherever both are locked.
       await tx.admins.lock({ id: account.id });
       return work(tx, await takeCode(tx, sealing, { adminId: account.id, code, at: now() }));
     });
   } catch (error) {
-    if (!(error instanceof CodeRefused)) throw error;
+    const isRefused = error instanceof CodeRefused;
+    if (!isRefused && !(isOutOfTurn && error instanceof TooManyRequests)) throw error;
     // First, because a failed login that is one too many is told otherwise.
-    if (error.why === 'wrong' && isShort) await limits.codeFailed(attempt);
-    await recordFailure(ports, actor, attempt, { after: { secondFactor: error.why } });
-    throw refusalOf(error);
+    if (isRefused && error.why === 'wrong' && isShort) await limits.codeFailed(counted);
+    await recordFailure(ports, actor, attempt, failure ?? { after: { secondFactor: isRefused ? error.why : 'wrong' } });
+    throw isRefused ? refusalOf(error) : error;
   }
 }

@@ -1,7 +1,7 @@
 import type { Tx } from '../db/store.ts';
 import { InvalidRequest, Unauthenticated } from '../errors.ts';
 import { by } from './audit.ts';
-import { type CheckPorts, isRight, recordFailure } from './check-password.ts';
+import { type CheckPorts, lookAtPassword, recordFailure } from './check-password.ts';
 import { type CodePorts, withCode } from './check-code.ts';
 import type { KnownAddresses } from './known-addresses.ts';
 import type { Attempt } from './login-limits.ts';
@@ -59,7 +59,8 @@ export async function requirePassword(
 ): Promise<Checked> {
   const checked = await ownAccount(ports, session, actor, code);
   const { account, attempt } = checked;
-  if (await isRight(ports, attempt, password, account.passwordHash, 'reserved')) return checked;
+  const { right } = await lookAtPassword(ports, attempt, password, account.passwordHash, 'reserved');
+  if (right) return checked;
   await recordFailure(ports, actor, attempt);
   throw new InvalidRequest('The current password is wrong.', [
     { pointer, code: 'password_wrong', detail: 'is not the current password' },

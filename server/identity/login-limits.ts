@@ -33,14 +33,19 @@ export interface Attempt {
   ip: string;
   /** The account has logged in from this address before: then only its own failures there count, not what others do. */
   known: boolean;
+  /** A code came with it: then a right one gets in although it is the turn of somebody else. */
+  hasCode?: boolean;
 }
 
 /** Guards passwords against guessing; only failures are written. */
 export interface LoginLimits {
   /** Throws 429 when there were too many failures, or when it is not the turn of an address that is new to the account. */
   check(attempt: Attempt): Promise<void>;
-  /** The same just before the password is looked at; takes the turn if the account has come so far. */
-  admit(attempt: Attempt): Promise<void>;
+  /**
+   * The same just before the password is looked at; takes the turn if the account has come so far. Resolves with the refusal when
+   * the turn is another's and a code came: then it holds unless password and code are both right, and nothing else may be told.
+   */
+  admit(attempt: Attempt): Promise<TooManyRequests | undefined>;
   /** Counts a failure; throws 429 when it was one too many. */
   failed(attempt: Attempt): Promise<void>;
   /** Throws 429 when there were too many wrong codes of the account; takes the turn when it has come so far. */
@@ -106,16 +111,20 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
   const count = (limits: readonly Limit[]) =>
     Promise.all(limits.map(({ key, limit, seconds }) => counts.consume(key, limit, seconds)));
   const check = async (attempt: Attempt): Promise<void> => {
-    const turn = attempt.known ? [] : [turnOf(attempt)];
+    const turn = attempt.known || attempt.hasCode ? [] : [turnOf(attempt)];
     const { allowed, resetSeconds } = await counts.peek([...refusing(attempt), ...turn]);
-    if (!allowed) throw tooMany(resetSeconds);
+    if (!allowed) throw tooManyLogins(resetSeconds);
   };
   return {
     check,
     async admit(attempt) {
       await check(attempt);
-      if (attempt.known || (await counts.peek([ofAccount(attempt)])).allowed) return;
-      requireLeft(await count([turnOf(attempt)]));
+      if (attempt.known || (await counts.peek([ofAccount(attempt)])).allowed) return undefined;
+      const [turn] = await count([turnOf(attempt)]);
+      if (turn!.allowed) return undefined;
+      const refusal = tooManyLogins(turn!.resetSeconds);
+      if (!attempt.hasCode) throw refusal;
+      return refusal;
     },
     async failed(attempt) {
       const others = [ofAccount(attempt), ...(attempt.known ? ofPlaces(attempt) : [])];
@@ -153,6 +162,15 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
 function requireLeft(left: readonly { allowed: boolean; resetSeconds: number }[], what?: string): void {
   const over = left.filter(({ allowed }) => !allowed);
   if (over.length > 0) throw tooMany(Math.max(...over.map(({ resetSeconds }) => resetSeconds)), what);
+}
+
+/** The refusal of a login; the hint is the same for every account, with a second factor or without. */
+function tooManyLogins(seconds: number): TooManyRequests {
+  const hint =
+    'While passwords are guessed, a login that brings a code of its second factor gets in; a recovery code always does.';
+  return new TooManyRequests('Too many failed login attempts; wait before you retry.', seconds, 'rate_limited', {
+    hint,
+  });
 }
 
 function tooMany(seconds: number, what = 'failed login attempts'): TooManyRequests {

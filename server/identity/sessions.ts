@@ -1,7 +1,8 @@
-import { Conflict, Unauthenticated, Unavailable } from '../errors.ts';
+import { randomUUID } from 'node:crypto';
+import { Conflict, TooManyRequests, Unauthenticated, Unavailable } from '../errors.ts';
 import { by } from './audit.ts';
-import { withCode } from './check-code.ts';
-import { isRight, recordFailure } from './check-password.ts';
+import { type CodeCheck, withCode } from './check-code.ts';
+import { type FailureLine, lookAtPassword, recordFailure } from './check-password.ts';
 import {
   type ConfirmedSession,
   type ConfirmPorts,
@@ -17,7 +18,7 @@ import type { Actor, LoginState, Session } from './ports.ts';
 import type { Role } from './roles.ts';
 import { notEnabled, removeSecondFactor } from './second-factors.ts';
 import { type NewSession as NewSessionRow, sessionRow } from './session-row.ts';
-import type { CodeRefused } from './take-code.ts';
+import { CodeRefused } from './take-code.ts';
 import type { GenuineToken } from './tokens.ts';
 
 const MOST_REPLACED = 4;
@@ -117,29 +118,40 @@ function login(ports: SessionPorts): Sessions['login'] {
     const state = await store.read((tx) => queries.loginState(tx, username, addresses.keyOf(ip)));
     const { bootstrapped, admin, known } = state;
     if (!bootstrapped) throw new NotBootstrapped();
-    const attempt = { username, ip, known };
+    const attempt = { username, ip, known, hasCode: code !== undefined };
     const stranger: Actor = { kind: 'system', name: 'login', ip, requestId };
     await ports.limits.check(attempt);
-    const right = await isRight(ports, attempt, password, admin?.passwordHash);
-    if (!right || !admin?.enabled) {
-      // A name without an account may be a password in the wrong field, and no line of the log can be erased: it gets a digest.
-      await recordFailure(ports, stranger, attempt, admin ? {} : { target: `unknown ${hide(`name ${username}`)}` });
+    const { right, refusal } = await lookAtPassword(ports, attempt, password, admin?.passwordHash);
+    const found = right && admin?.enabled ? admin : undefined;
+    // A name without an account may be a password in the wrong field, and no line of the log can be erased: it gets a digest.
+    const failure: FailureLine = admin ? {} : { target: `unknown ${hide(`name ${username}`)}` };
+    if (!found && !refusal) {
+      await recordFailure(ports, stranger, attempt, failure);
       throw loginFailed(code);
     }
-    const { id, role, generation, hasFactor } = admin;
+    const { id, role, generation, hasFactor, passwordHash } = found ?? noAccount();
     const { ttlSeconds } = adminTokens;
     // The generation was read before the password was checked: a change of it in between makes this token a dead one.
     const { token, jti } = await adminTokens.issue({ subject: id, generation });
     const begun = { jti, adminId: id, generation, ip, userAgent, ttlSeconds };
     const replaced = await genuineOf(ports, replaces);
     const actor: Actor = { kind: 'admin', name: username, ip, requestId };
-    const refusalOf = ({ why }: CodeRefused) => (why === 'missing' ? new SecondFactorRequired() : loginFailed(code));
-    const check = { attempt, actor: stranger, account: admin, code, refusalOf };
-    await recordLogin(ports, check, { admin, password, actor, begun, replaced });
+    const refusalOf = ({ why }: CodeRefused) =>
+      refusal ?? (why === 'missing' ? new SecondFactorRequired() : loginFailed(code));
+    const check = { attempt, actor: stranger, account: { id, hasFactor }, code, refusalOf };
+    const entry = { admin: { id, generation, passwordHash }, password, actor, begun, replaced };
+    if (refusal)
+      await recordOutOfTurn(ports, check, entry, { refusal, hasAccount: found?.hasFactor === true, failure });
+    else await recordLogin(ports, check, entry);
     const csrfToken = newCsrfToken(csrfKey, jti);
     const secondFactor = factorState(hasFactor, requireSecondFactor);
     return { token, csrfToken, expiresIn: ttlSeconds, username, role, secondFactor };
   };
+}
+
+/** Stands for an account where there is none: it takes the same steps and no code. */
+function noAccount() {
+  return { id: randomUUID(), role: 'viewer', generation: 0, hasFactor: true, passwordHash: '' } as const;
 }
 
 /** Of a login that brought a code nobody learns whether it was the password that is wrong. */
@@ -156,21 +168,43 @@ async function genuineOf({ adminTokens }: SessionPorts, sent: readonly string[])
 }
 
 interface Login {
-  admin: NonNullable<LoginState['admin']>;
+  admin: Pick<NonNullable<LoginState['admin']>, 'id' | 'generation' | 'passwordHash'>;
   password: string;
   actor: Actor;
   begun: NewSessionRow;
   replaced: readonly GenuineToken[];
 }
 
+/**
+ * Records a login although it is the turn of somebody else, if password and code are right; `refusal` else, and the same steps
+ * whatever is wrong. Wrong codes are counted as ever where the password is right: only there does one come nearer.
+ */
+async function recordOutOfTurn(
+  ports: SessionPorts,
+  check: CodeCheck,
+  login: Login,
+  { refusal, hasAccount, failure }: { refusal: TooManyRequests; hasAccount: boolean; failure: FailureLine },
+): Promise<void> {
+  const account = { id: hasAccount ? login.admin.id : randomUUID(), hasFactor: true };
+  const blind = hasAccount ? {} : { counted: { ...check.attempt, username: randomUUID() }, failure };
+  try {
+    await recordLogin(ports, { ...check, ...blind, account, isOutOfTurn: true }, login);
+  } catch (error) {
+    throw error instanceof TooManyRequests || error instanceof Unauthenticated ? refusal : error;
+  }
+}
+
 async function recordLogin(
   ports: SessionPorts,
-  check: Parameters<typeof withCode>[1],
+  check: CodeCheck,
   { admin: { id, generation, passwordHash }, password, actor, begun, replaced }: Login,
 ): Promise<void> {
   const { passwords, addresses, audit, now } = ports;
-  const fresh = passwords.isOutdated(passwordHash) ? await passwords.hash(password) : passwordHash;
+  const { isOutOfTurn = false } = check;
+  const isOld = !isOutOfTurn && passwords.isOutdated(passwordHash);
+  const fresh = isOld ? await passwords.hash(password) : passwordHash;
   await withCode(ports, check, async (tx, used) => {
+    if (isOutOfTurn && !used) throw new CodeRefused('wrong');
     const at = now();
     const still = { id, generation, enabled: true };
     if ((await tx.admins.update(still, { passwordHash: fresh, lastLoginAt: at })) === 0) throw new Unauthenticated();

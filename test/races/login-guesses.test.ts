@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { randomUUID } from 'node:crypto';
 import { postgresDatabase } from '../support/database.ts';
 import {
   alice,
@@ -8,6 +9,9 @@ import {
   type IdentityAppOptions,
   twoInstances,
 } from '../support/identity-app.ts';
+import type { Call } from '../support/admin.ts';
+import { codeAt, enrol, wrongCode } from '../support/second-factor.ts';
+import { createClock } from '../support/service.ts';
 import { quickPasswords } from '../support/quick-passwords.ts';
 
 const wrong = 'wrong-wrong-wrong';
@@ -19,7 +23,7 @@ async function replicas(t: ExecutionContext, options: IdentityAppOptions = {}): 
   return twoInstances(t, await postgresDatabase(t, 20), { ...behindProxy, passwords: quickPasswords, ...options });
 }
 
-function logIn(app: IdentityApp, ip: string, account: { username: string; password: string } = alice) {
+function logIn(app: IdentityApp, ip: string, account: { username: string; password: string; code?: string } = alice) {
   return app.call('POST', '/api/v1/login', { body: account, headers: { 'x-forwarded-for': ip } });
 }
 
@@ -70,6 +74,73 @@ test('of 70 addresses that guess at one account few are answered, and who was th
   await one.on.database.em.fork().execute(`update rate_limits set expire = 1 where key like 'login-turn:%'`);
   const later = await identityApp(t, { on: one.on, ...behindProxy, passwords: quickPasswords });
   t.is((await logIn(later, '192.0.2.1')).status, 200, 'whoever has the turn gets in with the right password');
+});
+
+test('while an account is guessed at, the right password with a code that counts gets in from a new address, and nothing else does', async (t) => {
+  const clock = createClock();
+  clock.stop();
+  const [one, two] = await replicas(t, { now: clock.now, loginFailures: 3 });
+  const token = await one.login();
+  const call: Call = (method, path, body) => one.call(method, path, { body, token }) as never;
+  const { secret, recoveryCodes } = await enrol(call, clock.now);
+  const bob = { username: 'bob', password: 'nine-tidy-green-anchors' };
+  await one.store.transaction(async (tx) => {
+    const [admin] = await tx.admins.list({});
+    const passwordHash = await quickPasswords().hash(bob.password);
+    await tx.admins.insert({ ...admin!, id: randomUUID(), username: bob.username, passwordHash });
+  });
+  clock.advance(30);
+  let from = 0;
+  const enter = async (account: { username: string; password: string; code?: string }) => {
+    from += 1;
+    return (await logIn(from % 2 ? one : two, `10.${from % 250}.${Math.floor(from / 250)}.1`, account)).status;
+  };
+  const em = () => one.on.database.em.fork();
+  const counted = async (key: string) => {
+    const [row] = await em().execute(
+      `select coalesce(sum(points), 0)::int as n from rate_limits where key like '${key}:%'`,
+    );
+    return row!.n as number;
+  };
+  for (const { username } of [alice, bob])
+    for (let at = 0; at < 16; at += 1) await enter({ username, password: wrong });
+  const held = Date.now() + 3_600_000;
+  await em().execute(`update rate_limits set expire = ${held} where key like 'login-turn:%'`);
+  for (const { username } of [alice, bob, { username: 'nobody' }])
+    t.is(await enter({ username, password: wrong }), username === 'nobody' ? 401 : 429);
+
+  const code = () => codeAt(secret, clock.now());
+  const off = () => wrongCode(secret, clock.now());
+  const guesses = Array.from({ length: 30 }, () => ({ ...alice, password: wrong, code: off() }));
+  t.deepEqual(tally(await inPairs(guesses, enter)), { 429: 30 });
+  t.is(await enter({ ...alice, password: wrong, code: code() }), 429, 'a right code does not tell that it is right');
+  t.is(await enter({ ...alice, password: wrong, code: recoveryCodes[0]! }), 429);
+  t.is(await enter(alice), 429, 'without a code it is the turn of somebody else');
+  t.is(await enter({ ...alice, code: off() }), 429, 'a right password does not tell that it is right');
+  t.is(await enter({ ...bob, code: '123456' }), 429, 'an account without a second factor has no code that counts');
+  const at = await Promise.all([1, 2, 3, 4].map(() => enter({ ...alice, code: code() })));
+  t.deepEqual(tally(at), { 200: 1, 429: 3 }, 'a code counts once, on whichever replica');
+  t.is(await enter({ ...alice, code: recoveryCodes[0]! }), 200, 'it was not used up by a guess at the password');
+  t.is(await enter({ ...alice, code: recoveryCodes[0]! }), 429);
+
+  for (const tried of [off(), code(), off(), off(), off()]) {
+    t.is((await logIn(one, '192.0.2.55', { ...alice, password: wrong, code: tried })).status, 429);
+    t.is((await logIn(two, '192.0.2.56', { ...alice, code: off() })).status, 429);
+  }
+  const pairs = await em().execute(`select points from rate_limits where key like 'login:%:192.0.2.5_'`);
+  t.deepEqual(
+    pairs.map(({ points }) => Number(points)),
+    [3, 3],
+    'an address is refused before its password is looked at again',
+  );
+
+  const own = await counted('login-code');
+  t.true(own >= 4, 'wrong codes that came with the right password are counted as ever');
+  for (let tries = 0; tries < 20; tries += 1) t.is(await enter({ ...alice, code: off() }), 429);
+  await em().execute(`update rate_limits set expire = ${held} where key like 'login-code-turn:%'`);
+  clock.advance(30);
+  t.is(await enter({ ...alice, code: code() }), 429, 'after twenty of them a short code waits for its turn');
+  t.is(await enter({ ...alice, code: recoveryCodes[1]! }), 200, 'a recovery code does not');
 });
 
 test('beside 14 who guess all the time no right login from a known address is refused', async (t) => {

@@ -37,7 +37,7 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
     },
     limits: {
       check: nothing,
-      admit: nothing,
+      admit: () => Promise.resolve(undefined),
       failed: note('count', undefined),
       mayRecord: note('record?', false),
       clientFailed: nothing,
