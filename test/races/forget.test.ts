@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { postgresDatabase } from '../support/database.ts';
 import { readTexts } from '../../server/db/message-texts.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { runUntilQuiet } from '../support/books.ts';
@@ -12,6 +13,133 @@ const MARK = 'zqMARKzq';
 const ADDRESS = '203.0.113.77';
 const PHONE = '+447700900123';
 const USER = 'user-1001';
+
+/**
+ * The tables that know payers, with each column: `erased` are those whose words about a payer go when the payer is deleted, wholly or, of
+ * JSON, by member; what is `kept` is a number, a state, a time, or a word of the merchant, the service or the channel about no person.
+ */
+const COLUMNS: Record<string, { erased?: string; kept: string }> = {
+  users: {
+    erased: 'nickname email phone metadata',
+    kept: 'id project user_id status anonymised_at forget_since forget_at created_at updated_at',
+  },
+  orders: {
+    erased: 'subject extra payer client_ip open_id credential return_url failure_message pay_code channel_options',
+    kept: `order_no kind client_id project merchant_order_no mode pay_way account config_version scene order_type user_id amount currency
+      facts_hash product product_code stock_held effects_due late_payment state close_reason close_asked close_answered failure_code paid
+      refunded refunding overrun channel_order_id channel_trade_no credential_until notify_url app_id sequence place_tries absent_count
+      absent_first_at captures capture_state capture_leased_until capture_reason approvals_asked approval_asked_at reverse_doubt_at
+      settlement limited trace_parent checks next_check_at leased_until checked_at created_at sent_at expires_at paid_at closed_at`,
+  },
+  refunds: {
+    erased: 'reason failure_message',
+    kept: `refund_no order_no client_id project merchant_refund_no origin amount currency state accepted surplus elsewhere failure_code
+      channel_refund_no payment_no actor approval attempt tries refused_at absent_count absent_first_at unknown_at checks next_check_at
+      leased_until lane trace_parent sent_at created_at finished_at`,
+  },
+  approvals: {
+    erased: 'reason decision',
+    kept: 'refund_no kind order_no client_id project pay_way amount currency asked_by state decided_by created_at decided_at',
+  },
+  moves: {
+    erased: 'outcome',
+    kept: 'id order_no refund_no sequence from_state to_state rule cause actor request_id at',
+  },
+  order_exceptions: {
+    erased: 'reason detail',
+    kept: `id order_no refund_no client_id project kind dedupe received_minor received_currency blocks_refunds state resolution
+      resolved_by created_at resolved_at`,
+  },
+  order_fees: { kept: 'order_no refund_no fee currency bill_no' },
+  disputes: {
+    kept: `dispute_no order_no client_id project pay_way account mode channel_dispute_no reason amount currency state due_at amount_lost
+      refund_no answered_at accepted_at changes checks next_check_at leased_until opened_at created_at updated_at closed_at`,
+  },
+  refund_questions: {
+    kept: 'id order_no number total state checks told next_at leased_until lane last_answer created_at finished_at',
+  },
+  bill_lines: {
+    erased: 'raw',
+    kept: `bill_no reading line day kind event order_no refund_no channel_trade_no channel_refund_no currency amount fee at`,
+  },
+  bill_differences: {
+    kept: `id bill_no pay_way project day kind order_no refund_no key ours theirs state checks next_check_at leased_until lane answer
+      created_at finished_at`,
+  },
+  due_effects: {
+    erased: 'last_error',
+    kept: `id order_no refund_no project sequence place name run refunded refunding state tries next_at leased_until created_at finished_at`,
+  },
+  channel_messages: {
+    erased: 'texts',
+    kept: 'id order_no refund_no pay_way direction call status duration_ms support_id digest note at times last_at',
+  },
+  notices: { kept: 'pay_way account notice_id order_no copies received_at' },
+  events: {
+    erased: 'payload',
+    kept: 'sequence id type client_id project object_no dedupe notify_url trace_parent created_at',
+  },
+  deliveries: {
+    kept: `id event_id client_id target url state attempts next_attempt_at leased_until last_status last_error created_at finished_at`,
+  },
+  delivery_attempts: { kept: 'id delivery_id at status error duration_ms' },
+  idempotency_keys: {
+    erased: 'body',
+    kept: 'scope route key fingerprint intent_no state leased_until status created_at',
+  },
+  coin_accounts: { kept: 'id project coin user_id balance held debt created_at updated_at' },
+  coin_entries: {
+    erased: 'memo',
+    kept: 'id project coin user_id delta balance_after kind source order_no biz_no actor created_at',
+  },
+  coin_clawbacks: {
+    kept: 'refund_no order_no project coin user_id state due held taken debt waived turns created_at updated_at',
+  },
+  coin_calls: {
+    erased: 'subject input',
+    kept: `order_no client_id project user_id resource product_version body_digest handler coin amount refund_after_fulfilment fulfilment
+      fencing attempts first_attempt_at leased_until next_attempt_at content content_type receipt failure_code failure_message created_at
+      fulfilled_at refunded_at`,
+  },
+  // The payer is an agent: such an order names nobody who could be deleted.
+  skill_orders: {
+    kept: `order_no client_id project resource product_version body_digest input handler refund_after_fulfilment payment_code agent_code
+      agent_code_until entries signed_offer signed_receipt payment_needed agent_trade_no confirm_at confirm_tries lane successor
+      fulfilment fencing attempts first_attempt_at leased_until next_attempt_at content content_type receipt failure_code
+      failure_message refund_no offered_at fulfilled_at`,
+  },
+};
+/** Tables of the merchant, of administrators and of the service itself. The audit log says what was done by whom, and nobody may change it. */
+const WITHOUT_PAYERS = `admins agent_pays api_apps audit_keys audit_log bills certs channel_configs channel_states coins known_addresses
+  limit_uses products projects rate_limits recovery_codes removed_history removed_orders replicas revoked_tokens schema_migrations
+  schema_origin second_factors sessions signing_keys webhooks`;
+
+const words = (text = '') => text.split(/\s+/).filter(Boolean);
+
+test.serial(
+  'every column of a table that knows payers is erased with them or kept, by decision, and no table is forgotten',
+  async (t) => {
+    const { store } = await postgresDatabase(t);
+    const columns = await store.read((tx) =>
+      tx.sql<{ name: string; col: string }>(
+        `select c.relname as name, a.attname as col from pg_attribute a join pg_class c on c.oid = a.attrelid
+        where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+          and a.attnum > 0 and not a.attisdropped`,
+      ),
+    );
+    const found = Map.groupBy(columns, ({ name }) => name);
+    t.deepEqual([...found.keys()].toSorted(), [...Object.keys(COLUMNS), ...words(WITHOUT_PAYERS)].toSorted());
+    for (const [name, { erased, kept }] of Object.entries(COLUMNS))
+      t.deepEqual(
+        [...words(erased), ...words(kept)].toSorted(),
+        found
+          .get(name)!
+          .map(({ col }) => col)
+          .toSorted(),
+        name,
+      );
+  },
+);
 
 /** Every column of the database that has the text somewhere, as `table.column`. */
 async function placesOf({ app }: Service, text: string): Promise<string[]> {
@@ -81,6 +209,9 @@ async function sayEverything(t: ExecutionContext, service: Service, shop: Mercha
     await expect(200, shop.call('POST', '/api/v2/payment/refund', refund, { 'idempotency-key': `refund-${payWay}` }));
     orders.push(orderNo);
   }
+  const above = { orderNo: orders[0], refundAmount: 6, reason: `dear ${MARK}` };
+  const { refundNo } = await expect(200, shop.call('POST', '/api/v2/payment/refund', above));
+  await expect(200, admin('POST', `/api/v1/approvals/${refundNo}/reject`, { reason: `not for ${MARK}` }));
   const closed = await placeOrder(shop, { ...words, payWay: 'wechat' });
   await expect(200, shop.call('POST', `/api/v2/payment/close/${closed}`));
   orders.push(closed);
@@ -102,7 +233,11 @@ test.serial(
   'a payer who is deleted is found nowhere in the database any more, and the books balance as before',
   async (t) => {
     const service = await startService(t, {
-      env: { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', PAY_OAUTH_TOKEN_TTL_SECONDS: '86400' },
+      env: {
+        PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+        PAY_OAUTH_TOKEN_TTL_SECONDS: '86400',
+        PAY_APPROVAL_REFUND_ABOVE: '5',
+      },
     });
     const { logIn } = await firstAdmin(service);
     // Hours of the clock pass between two calls, and sessions end.
@@ -111,7 +246,16 @@ test.serial(
     const { orders, payers } = await sayEverything(t, service, shop, admin);
     t.true(payers.length >= 3);
     const before = await placesOf(service, MARK);
+    const erased = Object.entries(COLUMNS).flatMap(([name, one]) => words(one.erased).map((col) => `${name}.${col}`));
+    const parts = (place: string) => place.replace(/_(p\d+|rest|\d{4}_\d\d)\./, '.');
+    t.deepEqual(
+      before.map(parts).filter((place) => place !== 'audit_log.after' && !erased.includes(place)),
+      [],
+      'words about a payer stand in columns that are erased, and in no other',
+    );
     for (const place of [
+      'approvals.reason',
+      'approvals.decision',
       'users.nickname',
       'users.metadata',
       'orders.subject',

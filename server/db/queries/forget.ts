@@ -103,6 +103,12 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
      r as (
        update refunds set reason = null, failure_message = null
         where order_no = any ($1) and coalesce(reason, failure_message) is not null),
+     a as (
+       update approvals set reason = null, decision = null
+        where coalesce(reason, decision) is not null and refund_no in (
+          select refund_no from refunds where order_no = any ($1)
+          union all select dispute_no from disputes where order_no = any ($1)
+          union all select cast(id as text) from order_exceptions where order_no = any ($1))),
      m as (
        update moves set outcome = outcome - ${OUTCOME_WORDS} where order_no = any ($1) and jsonb_exists_any(outcome, ${OUTCOME_WORDS})),
      x as (
