@@ -72,7 +72,7 @@ type Noted = Pick<HealthNote, 'project' | 'payWay' | 'version'>;
 /** As many built channels are kept; a version is built once and then only looked up. */
 const KEPT = 500;
 
-/** Orders live up to a week and refunds start when they are paid. */
+/** An order lives so long at most (Alipay's redirects), and what a channel tells of it is counted from its payment. */
 const LONGEST_ORDER_DAYS = 15;
 
 /** Looks up the current version on every call, so a change is seen by every replica at once; keys are imported once per version. */
@@ -202,7 +202,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     },
     async forNotices(project, payWay) {
       const kind = kindOf(payWay);
-      const days = kind.limits.refundWindowDays + LONGEST_ORDER_DAYS;
+      const days = kind.limits.lateNoticeDays + LONGEST_ORDER_DAYS;
       const since = new Date(now().getTime() - days * 86_400_000);
       const found = await store.read((tx) =>
         identitiesSince(tx, { project, payWay, since }, identityFields(kind), payeeFields(kind)),

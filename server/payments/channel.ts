@@ -279,7 +279,10 @@ export interface ChannelLimits {
   minExpirySeconds: number;
   maxRefundsPerOrder: number | null;
   refundSpacingSeconds: number;
+  /** Days after the payment in which the channel takes a refund; the guide of the channel names it. */
   refundWindowDays: number;
+  /** Days after the payment in which the channel may still tell of it: of refunds, and of disputes, which are decided later. */
+  lateNoticeDays: number;
   /** A lost refund is not re-sent after this (PayPal: 40 days); null = no such limit. */
   refundResendDays: number | null;
 }

@@ -10,7 +10,8 @@ import { makeGuideFiles } from '../../server/offline/guide-files.ts';
 import { headingIds } from '../../server/offline/guide-markdown.ts';
 import { allRoutes } from '../../server/offline/route-groups.ts';
 import { guidePath, GUIDES } from '../../server/pages/guides.ts';
-import { LANGUAGES } from '../../server/pages/language.ts';
+import { type Language, LANGUAGES } from '../../server/pages/language.ts';
+import type { ChannelKind, PayWay } from '../../server/payments/channel.ts';
 import { EXCEPTION_KINDS } from '../../server/payments/exception-kinds.ts';
 import { FAULTS } from '../../server/simulator/faults.ts';
 import { fixedOutcome } from '../../server/simulator/fixed.ts';
@@ -43,6 +44,34 @@ test('the languages are in step: headings, tables, code, samples and links', (t)
     const spans = ({ spans: found }: typeof english) => [...new Set(found)].toSorted();
     t.deepEqual(spans(chinese), spans(english), slug);
   }
+});
+
+/** What the guide of a channel says of its limits, in its own sentence. */
+const FIGURES: Record<PayWay, (kind: ChannelKind) => Record<Language, string>> = {
+  alipay: ({ limits: { refundWindowDays: days } }) => ({
+    en: `Refunds are possible for ${days} days.`,
+    zh: `${days} 天内可以退款。`,
+  }),
+  wechat: ({ limits: { refundWindowDays: days, maxRefundsPerOrder: most } }) => ({
+    en: `A WeChat Pay order can be refunded ${most} times, a minute apart, within ${days} days.`,
+    zh: `同一笔微信支付订单 ${days} 天内最多可退款 ${most} 次，每次间隔一分钟。`,
+  }),
+  paypal: ({ limits: { refundWindowDays: days } }) => ({
+    en: `Orders live three hours at most, and can be refunded for ${days} days.`,
+    zh: `订单有效期最长三小时，${days} 天内可以退款。`,
+  }),
+};
+
+test('the guide of a channel says of its limits what the adapter refuses by', (t) => {
+  for (const kind of CHANNEL_KINDS.values())
+    for (const language of LANGUAGES) {
+      const slug = all.find((one) => one.slug.startsWith(`go-live-${kind.payWay}`))!.slug;
+      const figures = FIGURES[kind.payWay](kind)[language];
+      t.true(guideText(slug, language).markdown.includes(`- ${figures}`), `${language}/${slug}: ${figures}`);
+    }
+  const [wechat, paypal] = (['wechat', 'paypal'] as const).map((payWay) => CHANNEL_KINDS.get(payWay));
+  t.is(wechat!.limits.refundSpacingSeconds, 60);
+  t.deepEqual([...new Set(Object.values(paypal!.scenes).map((scene) => scene?.maxSeconds))], [3 * 3600]);
 });
 
 test('every link of a guide leads somewhere, also to a heading', async (t) => {

@@ -36,6 +36,7 @@ export const LIMITS: readonly ChannelLimits[] = [null, 40].map((refundResendDays
   maxRefundsPerOrder: 50,
   refundSpacingSeconds: 60,
   refundWindowDays: 365,
+  lateNoticeDays: 365,
   refundResendDays,
 }));
 

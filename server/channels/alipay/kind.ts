@@ -36,6 +36,7 @@ export const alipayKind: ChannelKind = {
     maxRefundsPerOrder: null,
     refundSpacingSeconds: 3,
     refundWindowDays: 365,
+    lateNoticeDays: 365,
     refundResendDays: null,
   },
   bills: ALIPAY_BILLS,

@@ -86,6 +86,8 @@ export const paypalKind: ChannelKind = {
     maxRefundsPerOrder: null,
     refundSpacingSeconds: 0,
     refundWindowDays: 180,
+    // A buyer may open a dispute for 180 days; it is decided months later.
+    lateNoticeDays: 365,
     refundResendDays: 40,
   },
   bills: PAYPAL_BILLS,

@@ -199,6 +199,7 @@ export const wechatKind: ChannelKind = {
     maxRefundsPerOrder: 50,
     refundSpacingSeconds: 60,
     refundWindowDays: 365,
+    lateNoticeDays: 365,
     refundResendDays: null,
   },
   bills: WECHAT_BILLS,

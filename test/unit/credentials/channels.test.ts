@@ -89,7 +89,7 @@ test("when the account's newest keys cannot be used, the order's own version is"
   );
 });
 
-test('notices: the current account first, then earlier ones until their refunds are over', async (t) => {
+test('notices: the current account first, then earlier ones as long as their channel may tell of an order, however long it refunds', async (t) => {
   const { channels, write, clock } = await setStage(t);
   await write({});
   await write({ secrets: { apiKey: 'second-key' } });

@@ -40,7 +40,8 @@ export function fakeKind(payWay: PayWay = 'alipay', made: MadeChannel[] = []): C
       minExpirySeconds: 60,
       maxRefundsPerOrder: null,
       refundSpacingSeconds: 0,
-      refundWindowDays: 365,
+      refundWindowDays: 30,
+      lateNoticeDays: 365,
       refundResendDays: null,
     },
     fields: [
