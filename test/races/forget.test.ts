@@ -101,7 +101,7 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
       fencing attempts first_attempt_at leased_until next_attempt_at content content_type receipt failure_code failure_message created_at
       fulfilled_at refunded_at`,
   },
-  // The payer is an agent: such an order names nobody who could be deleted.
+  // The payer is an agent: such an order belongs to no user that could be deleted.
   skill_orders: {
     kept: `order_no client_id project resource product_version body_digest input handler refund_after_fulfilment payment_code agent_code
       agent_code_until entries signed_offer signed_receipt payment_needed agent_trade_no confirm_at confirm_tries lane successor
@@ -109,7 +109,7 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
       failure_message refund_no offered_at fulfilled_at`,
   },
 };
-/** Tables of the merchant, of administrators and of the service itself. The audit log says what was done by whom, and nobody may change it. */
+/** Tables of the merchant, of administrators and of the service itself. The audit log says what was done by whom, and is never changed. */
 const WITHOUT_PAYERS = `admins agent_pays api_apps audit_keys audit_log bills certs channel_configs channel_states coins known_addresses
   limit_uses products projects rate_limits recovery_codes removed_history removed_orders replicas revoked_tokens schema_migrations
   schema_origin second_factors sessions signing_keys webhooks`;
