@@ -53,10 +53,11 @@ export function forPipe(text: string): string {
   return text.includes(OWN) ? text.replaceAll(OWN, ESCAPE) : text;
 }
 
-// Control characters (except tab and line break), the marks that reorder text, and the line breaks of Unicode.
+// Control characters (except tab and line break), the marks that reorder text, what has no width but the joiners of words and emoji, and the
+// line breaks of Unicode.
 const OBEYED =
   // oxlint-disable-next-line no-control-regex -- control characters are what this is about
-  /\r(?!\n)|[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u206F]/g;
+  /\r(?!\n)|[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g;
 
 /** The text with everything that a terminal would obey written as in JSON, so that JSON remains the same JSON. */
 export function shown(text: string): string {

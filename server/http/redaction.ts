@@ -16,8 +16,8 @@ const secretTexts = [
 ];
 const userInfo = /(:\/\/[^\s/:@"]*:)[^\s/@"]+(?=@)/g;
 const longRun = /[\w+/-]{43,}={0,2}/g;
-/** What JSON leaves as it is and a terminal obeys, or reorders text by. */
-const rawControl = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]/g;
+/** What JSON leaves as it is and a terminal obeys, reorders text by, or does not show. */
+const rawControl = /[\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 // oxlint-disable-next-line no-control-regex -- control characters are what this is about
 const ascii = /[\u0000-\u001f]/g;

@@ -1,7 +1,7 @@
 import type { PayWay } from '../payments/channel.ts';
 import type { PayerOrder } from '../payments/payer.ts';
 import { htmlDocument, languageSwitch } from './document.ts';
-import { escapeHtml, webAddress } from './html.ts';
+import { escapeHtml, merchantHtml, plainSight, webAddress } from './html.ts';
 import { inLanguage, type Language } from './language.ts';
 import { moneyText } from './money-text.ts';
 import { PAYER_SCRIPT_ADDRESS } from './payer-script.ts';
@@ -122,14 +122,14 @@ function money({ order: { currency }, language }: Scene, amount: string): string
 function bill(scene: Scene): string {
   const { merchant, payWay, subject, amount, currency } = scene.order;
   return `<header class="bill">${merchant === null ? '' : merchantLine(merchant)}
-<p class="subject">${escapeHtml(subject)}</p>
+<p class="subject">${merchantHtml(subject)}</p>
 <p class="amount">${escapeHtml(money(scene, amount))} <small>${escapeHtml(currency)}</small></p>
 <p class="channel ${payWay}">${scene.channel}</p></header>`;
 }
 
 function merchantLine(name: string): string {
-  const [letter] = new Intl.Segmenter().segment(name);
-  return `<p class="merchant"><span class="logo" aria-hidden="true">${escapeHtml(letter?.segment.toUpperCase() ?? '')}</span>${escapeHtml(name)}</p>`;
+  const [letter] = new Intl.Segmenter().segment(plainSight(name));
+  return `<p class="merchant"><span class="logo" aria-hidden="true">${escapeHtml(letter?.segment.toUpperCase() ?? '')}</span>${merchantHtml(name)}</p>`;
 }
 
 async function howToPay(scene: Scene, place: Place, { others, wanted }: Choice): Promise<string> {

@@ -1,5 +1,5 @@
 import { htmlDocument, languageSwitch } from '../pages/document.ts';
-import { escapeHtml } from '../pages/html.ts';
+import { escapeHtml, merchantHtml } from '../pages/html.ts';
 import { inLanguage, type Language, LANGUAGE_TAGS } from '../pages/language.ts';
 import { moneyText } from '../pages/money-text.ts';
 import { CONSOLE_SCRIPT_ADDRESS } from './console-script.ts';
@@ -71,7 +71,7 @@ function tradeItem(trade: Trade, { words, language }: Scene): string {
   const page = inLanguage(payerPath(trade), language);
   const said = [words.states[state as keyof typeof words.states], declined ? words.wasDeclined : ''].filter(Boolean);
   const buttons = `<input type="hidden" name="trade" value="${id}"><button class="small go" name="choice" value="pay">${words.pay}</button><button class="small" name="choice" value="decline">${words.decline}</button>`;
-  return `<li><p><a href="${page}">${escapeHtml(subject)}</a> <b class="sum">${money(trade, trade.minor, language)}</b></p>
+  return `<li><p><a href="${page}">${merchantHtml(subject)}</a> <b class="sum">${money(trade, trade.minor, language)}</b></p>
 <p class="about">${channelName(payWay, words)} <span class="id">${escapeHtml(orderNo)}</span> <span>${said.join(words.comma)}</span></p>
 ${state === 'approved' ? '' : form('/console/trade', language, buttons)}</li>`;
 }

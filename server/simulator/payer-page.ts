@@ -1,5 +1,5 @@
 import { htmlDocument, languageSwitch } from '../pages/document.ts';
-import { escapeHtml, webAddress } from '../pages/html.ts';
+import { escapeHtml, merchantHtml, webAddress } from '../pages/html.ts';
 import { inLanguage, type Language } from '../pages/language.ts';
 import { moneyText } from '../pages/money-text.ts';
 import { majorOf, paymentOf, refundedMinor, type Trade } from './trade.ts';
@@ -31,7 +31,7 @@ function tradeCard(trade: Trade, language: Language, words: SimulatorWords): str
   const { tone, said, buttons } = stateOf(trade, words);
   return `<main class="card ${tone}">
 <header class="bill"><p class="channel ${trade.payWay}">${words.simulated(words.channels[trade.payWay])}</p>
-<p class="subject">${escapeHtml(trade.subject)}</p>
+<p class="subject">${merchantHtml(trade.subject)}</p>
 <p class="amount">${money(trade.minor)} <small>${escapeHtml(trade.currency)}</small></p></header>
 ${said === undefined ? '' : status(said)}
 ${buttons ? payerForm(trade, language, words) : back(trade, words)}

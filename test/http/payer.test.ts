@@ -136,7 +136,7 @@ test.serial('the page names the merchant: the name of the project, once it has o
   const unnamed = await place(await file.shop(), { payWay: 'alipay' });
   t.notRegex((await page(`${service.url}/pay/${unnamed}`)).html, /class="merchant"/);
   await admin('PUT', '/api/v1/projects/default', { name: 'Blue <Door>' });
-  t.regex((await page(`${service.url}/pay/${unnamed}`)).html, /aria-hidden="true">B<\/span>Blue &#60;Door&#62;</);
+  t.regex((await page(`${service.url}/pay/${unnamed}`)).html, /aria-hidden="true">B<\/span><bdi>Blue &#60;Door&#62;</);
   await admin('PUT', '/api/v1/projects/default', { name: 'Default' });
 });
 

@@ -25,6 +25,8 @@ test('data cannot steer a terminal', (t) => {
   t.is(visible('a\u001b[31mred\u0007'), 'a\\u001b[31mred\\u0007');
   t.is(visible('one\ntwo\tthree'), 'one\\ntwo\\tthree');
   t.is(visible('abc\u202Etxt'), 'abc\\u202etxt');
+  t.is(visible('pay\u200Bpal\uFEFF\u2060\u00AD'), 'pay\\u200bpal\\ufeff\\u2060\\u00ad', 'what is not seen');
+  t.is(visible('می\u200Cخواهم 👩\u200D🍳'), 'می\u200Cخواهم 👩\u200D🍳', 'joiners belong to words and to emoji');
   t.is(human({ subject: '\u001b]0;x\u0007' }, { field: 'subject' }, now), '\\u001b]0;x\\u0007');
 });
 

@@ -56,6 +56,26 @@ test('every state at every place is a whole page without inline code and without
     }
 });
 
+test('what a merchant writes stands isolated, without marks that reorder or are not seen; Arabic and Hebrew stay as they are', async (t) => {
+  const shown = async (text: string) => {
+    const html = await payerPage(order({ subject: text, merchant: text }), 'pay', en);
+    t.regex(html, /<p class="amount">¥12\.50 <small>CNY<\/small><\/p>/);
+    const found = [...html.matchAll(/<bdi>(.*?)<\/bdi>/g)].map(([, inside]) => inside);
+    t.is(found.length, 2, 'subject and merchant');
+    t.is(new Set(found).size, 1);
+    return found[0];
+  };
+  t.is(await shown('\u202E00.1 YNC\u202C \u2066\u2069tea'), '00.1 YNC tea');
+  t.is(await shown('pay\u200Bpal\uFEFF\u2060\u00AD'), 'paypal');
+  for (const text of ['קפה\u200F 2', 'شاي\u061C (2)', 'می\u200Cخواهم', '👩\u200D🍳 dinner'])
+    t.is(await shown(text), text);
+  t.notRegex(
+    await payerPage(order({ merchant: '\u202Etea' }), 'pay', en),
+    /\u202E/,
+    'not in the sign of the merchant either',
+  );
+});
+
 test('only what can still change is looked at again', async (t) => {
   for (const state of STATES) {
     const html = await payerPage(order({ state }), 'pay', en);
@@ -87,7 +107,7 @@ test('addresses that are not of the web become no link', async (t) => {
 test('text of others stays text', async (t) => {
   const subject = `"><img src=x onerror=alert(1)>'`;
   const html = await payerPage(order({ subject, returnUrl: 'https://shop.example/?a="><b>' }), 'pay', en);
-  t.notRegex(html, /<img src=x|<b>|"><b/);
+  t.notRegex(html, /<img src=x|<b>|"><b>/);
 });
 
 test('each kind of credential has its way to pay', async (t) => {
@@ -171,7 +191,7 @@ test('the switch keeps what the address says of its own', async (t) => {
 });
 
 test('the merchant is named with a letter, and nobody is invented for one without a name', async (t) => {
-  t.regex(await payerPage(order(), 'pay', en), /<span class="logo" aria-hidden="true">T<\/span>Tea &#38; Co/);
+  t.regex(await payerPage(order(), 'pay', en), /<span class="logo" aria-hidden="true">T<\/span><bdi>Tea &#38; Co/);
   t.regex(
     await payerPage(order({ merchant: '老王茶馆' }), 'pay', zh),
     /<span class="logo" aria-hidden="true">老<\/span>/,
