@@ -135,6 +135,12 @@ export const paymentsCodes = {
     meaning: 'An open exception of the order must be resolved first; the order names its kind in refundsBlockedBy.',
     remedy: 'Have an administrator resolve the exception.',
   },
+  profit_sharing_unsupported: {
+    title: 'Profit sharing not supported',
+    meaning:
+      'channelOptions.wechat.profitSharing is true. WeChat Pay would freeze the payment until it is shared or released, and this service does neither.',
+    remedy: 'Leave profitSharing out.',
+  },
   webhook_not_configured: {
     title: 'No webhook configured',
     meaning: 'The application has no enabled webhook, and the order has no notifyUrl.',

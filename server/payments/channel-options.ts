@@ -27,7 +27,7 @@ export interface WechatOptions {
   goodsTag?: string | undefined;
   /** Offers the payer an electronic invoice. */
   supportFapiao?: boolean | undefined;
-  /** The money stays frozen until it is shared. */
+  /** Refused when true: the money would stay frozen until it is shared or released, which nothing here does. */
   profitSharing?: boolean | undefined;
   storeId?: string | undefined;
   deviceId?: string | undefined;

@@ -18,6 +18,7 @@ export function draftOrder(
   options: PlaceOptions,
   now: Date,
 ): OrderRow {
+  refuseFrozen(request);
   const { kind } = active;
   const scene = request.scene ?? kind.defaultScene;
   const spec = kind.scenes[scene];
@@ -136,6 +137,18 @@ function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: 
 function ownOptions({ payWay, channelOptions }: PayRequest): ChannelOptions | null {
   const own = channelOptions?.[payWay];
   return (own && { [payWay]: own }) || null;
+}
+
+/**
+ * WeChat Pay keeps the money of such an order frozen until it is shared (分账) or released (解冻剩余资金), and no call of this service does
+ * either. Throws InvalidRequest, whichever channel is asked: the payer may choose another one.
+ */
+function refuseFrozen({ channelOptions }: PayRequest): void {
+  if (channelOptions?.wechat?.profitSharing !== true) return;
+  const detail = 'would freeze the money: this service neither shares it nor releases it';
+  const pointer = '/channelOptions/wechat/profitSharing';
+  const code = 'profit_sharing_unsupported';
+  throw new InvalidRequest(`profitSharing ${detail}.`, [{ pointer, code, detail }], code);
 }
 
 function invalid(pointer: string, detail: string): InvalidRequest {

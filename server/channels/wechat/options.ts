@@ -3,15 +3,17 @@ import type { PlaceOrder } from '../../payments/channel.ts';
 type WechatOptions = NonNullable<PlaceOrder['options']['wechat']>;
 type Goods = NonNullable<WechatOptions['goods']>[number];
 
-/** What the merchant asked beyond the order, as members of a create ("Native下单", "付款码支付"); prices in fen. */
+/**
+ * What the merchant asked beyond the order, as members of a create ("Native下单", "付款码支付"); prices in fen. Without `settle_info` nothing is
+ * frozen for profit sharing (`profit_sharing` is false by default).
+ */
 export function optionsOf({ options }: PlaceOrder): Record<string, unknown> {
-  const { attach, goodsTag, supportFapiao, profitSharing, goods }: WechatOptions = options.wechat ?? {};
+  const { attach, goodsTag, supportFapiao, goods }: WechatOptions = options.wechat ?? {};
   return {
     attach,
     goods_tag: goodsTag,
     support_fapiao: supportFapiao,
     detail: goods && { goods_detail: goods.map(goodsDetail) },
-    settle_info: profitSharing === undefined ? undefined : { profit_sharing: profitSharing },
   };
 }
 

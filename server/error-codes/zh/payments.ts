@@ -131,6 +131,12 @@ export const paymentsWords = {
     meaning: '该订单有未处理的异常，须先处理；订单的 refundsBlockedBy 指明异常类型。',
     remedy: '请管理员处理该异常。',
   },
+  profit_sharing_unsupported: {
+    title: '不支持分账',
+    meaning:
+      'channelOptions.wechat.profitSharing 为 true。微信支付会冻结该笔资金，直到分账或解冻；本服务不提供分账，也不提供解冻。',
+    remedy: '不要传 profitSharing。',
+  },
   webhook_not_configured: {
     title: '未配置 Webhook',
     meaning: '应用没有启用的 Webhook，订单也没有 notifyUrl。',

@@ -45,7 +45,10 @@ const Wechat = z
     attach: SafeText(1, 127).optional().describe('Returned in queries and notifications of WeChat Pay.'),
     goodsTag: SafeText(1, 32).optional().describe('Mark of a promotion.'),
     supportFapiao: z.boolean().optional().describe('Offers the payer an electronic invoice.'),
-    profitSharing: z.boolean().optional().describe('The money stays frozen until it is shared.'),
+    profitSharing: z
+      .boolean()
+      .optional()
+      .describe('`true` is refused: the money would stay frozen, because this service neither shares nor releases it.'),
     storeId: Word(32).optional(),
     deviceId: Word(32).optional(),
     goods: z.array(Goods).min(1).max(50).optional(),

@@ -36,6 +36,7 @@ export const PAY_ERRORS: Errors = [
   'user_blocked',
   ...purchase,
   'user_limit_reached',
+  'profit_sharing_unsupported',
 ];
 
 /** Closing an order: the money may come first; 504 when the wish was kept and the answer could not be. */

@@ -237,6 +237,21 @@ test.serial('a pay request names each member that it cannot take', async (t) => 
   }
 });
 
+test.serial(
+  'profit sharing is refused, whichever channel is asked: nothing here would release the frozen money',
+  async (t) => {
+    const { shop } = await openMarket(file);
+    for (const payWay of ['wechat', 'alipay']) {
+      const frozen = { ...coffee, payWay, channelOptions: { wechat: { profitSharing: true } } };
+      const answer = await shop.call('POST', '/api/v2/payment/pay', frozen);
+      refused(t, answer, 400, 'profit_sharing_unsupported');
+      t.like(answer.body.errors[0], { pointer: '/channelOptions/wechat/profitSharing' });
+      t.regex(answer.body.detail, /neither shares it nor releases it/);
+      await placeOrder(shop, { ...coffee, payWay, channelOptions: { wechat: { profitSharing: false } } });
+    }
+  },
+);
+
 test.serial('an openid of another official account pays when the request names its app', async (t) => {
   const { shop, project } = await openOwnMarket(file);
   // Its answer makes the simulator's configuration that of the project.

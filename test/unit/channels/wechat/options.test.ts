@@ -10,7 +10,7 @@ async function bodyOf(order: Partial<PlaceOrder>): Promise<Record<string, unknow
 }
 
 const goods = [{ id: 'tea-1', name: 'Tea', quantity: 2, price: 617 }];
-const wechat = { attach: 'A1', goodsTag: 'SPRING', supportFapiao: true, profitSharing: true, goods };
+const wechat = { attach: 'A1', goodsTag: 'SPRING', supportFapiao: true, goods };
 
 test('what is asked beyond the order is passed on, and nothing else', async (t) => {
   const plain = await bodyOf({});
@@ -19,7 +19,6 @@ test('what is asked beyond the order is passed on, and nothing else', async (t) 
     attach: 'A1',
     goods_tag: 'SPRING',
     support_fapiao: true,
-    settle_info: { profit_sharing: true },
     detail: { goods_detail: [{ merchant_goods_id: 'tea-1', goods_name: 'Tea', quantity: 2, unit_price: 617 }] },
   });
   t.deepEqual(await bodyOf({ options: { alipay: { storeId: 'S1' } } }), plain);
