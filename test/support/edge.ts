@@ -96,7 +96,7 @@ export async function startEdge(
     authenticators: fakeAuthenticators,
     belongings: noBelongings,
     rateLimits: createMemoryRateLimits(),
-    requests: createRequests(10_000),
+    requests: createRequests(600_000),
     withKey: withoutKeys,
     router: buildRouter(groups, { enabled: explorer }),
     ...parts,

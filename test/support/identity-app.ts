@@ -27,7 +27,7 @@ import { meRoutes } from '../../server/routes/v1/me.ts';
 import { secondFactorRoutes } from '../../server/routes/v1/second-factor.ts';
 import { appMeRoutes } from '../../server/routes/v2/me.ts';
 import { auditKeysOf, testSealing } from './audit-keys.ts';
-import { postgresDatabase, type TestDatabase } from './database.ts';
+import { PATIENT, postgresDatabase, type TestDatabase } from './database.ts';
 import { noBelongings, withoutKeys } from './edge.ts';
 import { requireDeclared } from './declared.ts';
 
@@ -131,7 +131,7 @@ export async function identityApp(
     authenticators: identity.authenticators,
     belongings: noBelongings,
     rateLimits: counts,
-    requests: createRequests(10_000),
+    requests: createRequests(PATIENT.request),
     withKey: withoutKeys,
     router: buildRouter(groups(identity, publicUrl, config.admin.requireSecondFactor), { enabled: false }),
   });

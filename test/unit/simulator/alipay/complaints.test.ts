@@ -102,7 +102,7 @@ test('complaints are listed newest first, in pages, and by each filter', async (
 test('the client sends images before the word that names them, and reads what came of it', async (t) => {
   const { id } = await act(await paid(), 'open');
   const { fields, pems } = (await world.config())['alipay']!;
-  const send = createTransport({ timeoutMs: 20_000 });
+  const send = createTransport({ timeoutMs: 120_000 });
   const now = () => new Date();
   const channel = alipayKind.create({ mode: 'simulator', fields, pems, simulatorUrl: world.url, send, now });
   const desk = channel.disputes as DisputeDesk;

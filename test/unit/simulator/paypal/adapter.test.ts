@@ -193,7 +193,7 @@ test.serial('a probe tells a good configuration from a wrong secret and a wrong 
     mode: 'simulator',
     pems: {},
     simulatorUrl: shop.world.url,
-    send: createTransport({ timeoutMs: 20_000 }),
+    send: createTransport({ timeoutMs: 120_000 }),
     now: () => new Date(),
   } as const;
   const wrong = (fields: Record<string, string>) => create({ ...input, fields: { ...shop.fields, ...fields } }).probe();
@@ -213,7 +213,7 @@ test.serial(
       pems: {},
       simulatorUrl: shop.world.url,
       notifyUrl,
-      send: createTransport({ timeoutMs: 20_000 }),
+      send: createTransport({ timeoutMs: 120_000 }),
       now: () => new Date(),
     } as const;
     const first = await paypalKind.registerNotices?.(input);

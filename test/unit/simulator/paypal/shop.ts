@@ -35,7 +35,7 @@ export async function openShop(
   const { paypal } = await world.config(account);
   if (!paypal) throw new Error('PayPal is not simulated.');
   const { fields, pems } = paypal;
-  const send = createTransport({ timeoutMs: 20_000 });
+  const send = createTransport({ timeoutMs: 120_000 });
   const channel = createPaypalChannel({
     mode: 'simulator',
     simulatorUrl: world.url,

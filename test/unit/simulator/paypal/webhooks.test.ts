@@ -285,7 +285,7 @@ test.serial('another account’s channel takes none of it', async (t) => {
   const delivery = await approved('HOOK000012');
   await shop.world.post('/sim/accounts', { payWay: 'paypal', name: 'other' });
   const { paypal } = await shop.world.config('other');
-  const send = createTransport({ timeoutMs: 20_000 });
+  const send = createTransport({ timeoutMs: 120_000 });
   const input = { mode: 'simulator', simulatorUrl: shop.world.url, send, now: () => new Date() } as const;
   const other: Channel = createPaypalChannel({ ...input, fields: paypal?.fields ?? {}, pems: paypal?.pems ?? {} });
   await t.throwsAsync(other.readNotice(delivery.headers, bytesOf(delivery)), { instanceOf: NoticeNotGenuine });

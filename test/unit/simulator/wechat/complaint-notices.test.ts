@@ -16,7 +16,7 @@ test.before(async () => {
 test.after.always(() => world.close());
 
 function inputOf({ fields, pems }: HalfConfig, change: Partial<ChannelInput> = {}): ChannelInput {
-  const send = createTransport({ timeoutMs: 20_000 });
+  const send = createTransport({ timeoutMs: 120_000 });
   const base = { mode: 'simulator', simulatorUrl: world.url, notifyUrl: HERE, send, now: () => new Date() } as const;
   return { ...base, fields, pems, ...change };
 }

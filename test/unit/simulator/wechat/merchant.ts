@@ -24,7 +24,7 @@ export async function configOf(world: World, name = 'default', options: object =
 }
 
 /** The adapter in front of this account. */
-export function channelOf(world: World, { fields, pems }: HalfConfig, timeoutMs = 20_000): Channel {
+export function channelOf(world: World, { fields, pems }: HalfConfig, timeoutMs = 120_000): Channel {
   const send = createTransport({ timeoutMs });
   return wechatKind.create({ mode: 'simulator', fields, pems, simulatorUrl: world.url, send, now: () => new Date() });
 }
