@@ -31,6 +31,7 @@ export function composeCredentials(
     transportTo,
     download,
     now: channelTime,
+    written: now,
     simulatorUrl,
     publicUrl: config.server.publicUrl,
     simulated: config.simulated,

@@ -21,6 +21,8 @@ export interface CredentialParts extends Omit<CredentialPorts, 'sealing'> {
   log: HealthPorts['log'];
   /** Hears how each call of a channel ended. */
   called?: Called;
+  /** Dates what processes compare with each other; `now` dates what channels compare with theirs. */
+  written?: () => Date;
 }
 
 /** Everything that knows how a channel is called, and keeps what nobody may see. */
@@ -52,7 +54,7 @@ export interface Credentials {
 const STARTING = { kind: 'system', name: 'start' } as const;
 
 /** Assembles credentials. */
-export function createCredentials({ masterKeys, log, called, ...parts }: CredentialParts): Credentials {
+export function createCredentials({ masterKeys, log, called, written, ...parts }: CredentialParts): Credentials {
   const sealing = createSealing(masterKeys);
   const ports: CredentialPorts = { ...parts, sealing };
   const seedSimulator = async (projects?: readonly string[]): Promise<void> => {
@@ -63,7 +65,7 @@ export function createCredentials({ masterKeys, log, called, ...parts }: Credent
   const seedProject = (project: string) => seedSimulator([project]);
   const found = createFoundCerts({ ...ports, log });
   const opened = { unseal: sealing.open, seedProject, log, called, keepFound: found.keep };
-  const noticed = createNoticed({ ...ports, log });
+  const noticed = createNoticed({ store: ports.store, now: written ?? ports.now, log });
   const channels = createChannels({ ...ports, ...opened });
   return {
     sealing,

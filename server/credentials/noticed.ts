@@ -1,5 +1,5 @@
 import { noteNotice, noteRefusedNotices } from '../db/queries/credentials.ts';
-import type { NoticeRefusal } from '../payments/notice-refusal.ts';
+import { SIGNED, type NoticeRefusal } from '../payments/notice-refusal.ts';
 import type { PayWay } from '../payments/channel.ts';
 import type { HealthPorts } from './channels.ts';
 
@@ -43,7 +43,9 @@ export function createNoticed({ store, now, log }: HealthPorts): Noticed {
       if (refusal) known.delete(`${of.project} ${of.payWay} `);
       const write = store
         .autocommit((tx) =>
-          refusal ? noteRefusedNotices(tx, { ...of, ...refusal, at, count: count + 1 }) : noteNotice(tx, { ...of, at }),
+          refusal
+            ? noteRefusedNotices(tx, { ...of, ...refusal, at, count: count + 1, signed: SIGNED })
+            : noteNotice(tx, { ...of, at }),
         )
         .catch((error: unknown) => log('warn', 'what became of a notification could not be noted', { ...of, error }))
         .finally(() => writing.delete(write));

@@ -50,13 +50,21 @@ export function watchAbandoned(options: PoolConfig): AbandonedConnections {
       const { processID: pid } = client as { processID?: number | null };
       if (isOver || !pid) return release();
       abandoned.add({ pid, connectedAt, release });
-      looking ??= outside(look).finally(() => (looking = undefined));
+      begin();
     },
     end() {
       isOver = true;
       for (const one of abandoned) forget(one);
     },
   };
+
+  function begin(): void {
+    looking ??= outside(look).finally(() => {
+      looking = undefined;
+      // One may have come after the last look.
+      if (abandoned.size > 0) begin();
+    });
+  }
 
   function forget(one: Abandoned): void {
     if (abandoned.delete(one)) one.release();

@@ -20,8 +20,8 @@ const turnSeconds = 30;
 const recorded = { address: 20, network: 100, session: 10 };
 const clientTimes = 10;
 /**
- * Codes are short: three of a million count at any moment. So whoever knows the password may be wrong twenty times a day and then
- * once in half an hour: of those who go on for a year one in fourteen gets in, and nobody is locked out.
+ * Codes are short: two of a million count at any moment. So whoever knows the password may be wrong twenty times a day and then
+ * once in half an hour: of those who go on for a year one in twenty gets in, and nobody is locked out.
  */
 const codes = { failures: 20, windowSeconds: 86_400, turnSeconds: 1800 };
 /** Tries of the first code of a new secret, by account: whoever has a session of it must not find the code by trying. */
@@ -167,7 +167,7 @@ function requireLeft(left: readonly { allowed: boolean; resetSeconds: number }[]
 /** The refusal of a login; the hint is the same for every account, with a second factor or without. */
 function tooManyLogins(seconds: number): TooManyRequests {
   const hint =
-    'While passwords are guessed, a login that brings a code of its second factor gets in; a recovery code always does.';
+    'While passwords are guessed, a login that brings a code of its second factor, or a recovery code, waits for no turn.';
   return new TooManyRequests('Too many failed login attempts; wait before you retry.', seconds, 'rate_limited', {
     hint,
   });

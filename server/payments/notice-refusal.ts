@@ -85,7 +85,7 @@ export function changeFor(payWay: PayWay, why: string): string {
 }
 
 /** A stranger cannot make these: the message was signed by the channel. */
-const SIGNED: ReadonlySet<string> = new Set(['misconfigured', 'wrong_account', 'chain_incomplete']);
+export const SIGNED: ReadonlySet<string> = new Set(['misconfigured', 'wrong_account', 'chain_incomplete']);
 
 /** What is kept of refused notifications, as it is shown. */
 export function refusedOf(

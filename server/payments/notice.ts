@@ -293,6 +293,8 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
 
   /** Genuine, but for another account than that of its order or dispute: a refusal, too. */
   function noted(of: { project: string; payWay: PayWay }, notice: Notice, result: NoticeResult['result']): void {
+    // A try-out is signed for no webhook of ours, so it says nothing about the real ones.
+    if (notice.isTest) return;
     if (result !== 'not_genuine') return ports.noticed?.(of, null);
     const { account, orderNo, disputeId } = notice;
     const detail = `It was read with the keys of account ${account}, which ${orderNo ?? disputeId ?? 'its order'} does not belong to.`;
@@ -301,7 +303,8 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
 
   function tellRefused(of: { project: string; payWay: PayWay }, refusal: NoticeRefusal): void {
     ports.log('warn', 'a notification was refused', { ...of, ...refusal, change: changeFor(of.payWay, refusal.why) });
-    ports.noticed?.(of, refusal);
+    // The project may be a name that a stranger made up: nothing is kept of it.
+    if (refusal.why !== 'not_configured') ports.noticed?.(of, refusal);
   }
 
   function refuse(

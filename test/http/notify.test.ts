@@ -242,6 +242,18 @@ test.serial('a project that does not exist is 404', async (t) => {
   refused(t, await nobody('POST', '/notify/alipay/a%20b', {}), 404, 'not_found');
 });
 
+test.serial('nothing is kept of projects that a stranger makes up', async (t) => {
+  const { ports } = service.app;
+  const { noticed } = ports;
+  const kept: unknown[] = [];
+  ports.noticed = (...note) => void kept.push(note);
+  t.teardown(() => (ports.noticed = noticed));
+  for (const project of ['made-up-1', 'made-up-2']) await nobody('POST', `/notify/alipay/${project}`, {});
+  t.deepEqual(kept, []);
+  t.is((await nobody('POST', '/notify/alipay/default', {})).status, 400);
+  t.is(kept.length, 1);
+});
+
 test.serial('a project without a configuration of the channel is 404', async (t) => {
   const project = await file.project();
   t.is((await admin('GET', `/api/v1/projects/${project}`)).status, 200);

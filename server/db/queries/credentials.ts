@@ -173,20 +173,33 @@ export async function noteNotice(tx: Tx, note: { project: string; payWay: PayWay
   );
 }
 
-/** Notes so many refused notifications; those of the same reason within a day are counted together. */
+/**
+ * Notes so many refused notifications; those of the same reason within a day are counted together. What anybody can post does not
+ * replace a reason of the last day that only the channel's own messages have (`signed`).
+ */
 export async function noteRefusedNotices(
   tx: Tx,
-  note: { project: string; payWay: PayWay; at: Date; why: string; detail: string; count: number },
+  note: {
+    project: string;
+    payWay: PayWay;
+    at: Date;
+    why: string;
+    detail: string;
+    count: number;
+    signed: ReadonlySet<string>;
+  },
 ): Promise<void> {
-  const { project, payWay, at, why, detail, count } = note;
-  const isSame = `refused_notices->>'why' = $4 and (refused_notices->>'at')::timestamptz > $1::timestamptz - interval '1 day'`;
+  const { project, payWay, at, why, detail, count, signed } = note;
+  const isOfDay = `(refused_notices->>'at')::timestamptz > $1::timestamptz - interval '1 day'`;
+  const isSame = `refused_notices->>'why' = $4 and ${isOfDay}`;
   await tx.prepared(
     `update channel_states set refused_notices = jsonb_build_object(
         'why', $4::text, 'detail', $5::text, 'at', $1::timestamptz,
         'since', case when ${isSame} then refused_notices->'since' else to_jsonb($1::timestamptz) end,
         'count', $6::int + case when ${isSame} then (refused_notices->>'count')::int else 0 end)
-      where project = $2 and pay_way = $3`,
-    [at, project, payWay, why, detail, count],
+      where project = $2 and pay_way = $3
+        and ($7 or refused_notices is null or not (refused_notices->>'why' = any($8::text[]) and ${isOfDay}))`,
+    [at, project, payWay, why, detail, count, signed.has(why), arrayText([...signed])],
   );
 }
 

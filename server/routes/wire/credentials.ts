@@ -89,7 +89,11 @@ export const RefusedNotices = z
     why: z.string().describe('A stable word, as `channel_notices_refused_total` has it.'),
     detail: z.string().describe('What was seen of the last one.'),
     change: z.string().describe('What an operator changes, so that the next one is taken.'),
-    count: z.int().describe('How many were refused for this reason, each within a day of the one before.'),
+    count: z
+      .int()
+      .describe(
+        'How many at least were refused for this reason, each within a day of the one before; counted every five seconds.',
+      ),
     since: Timestamp.describe('When the first of them came.'),
     at: Timestamp.describe('When the last of them came.'),
     isOpen: z

@@ -44,6 +44,8 @@ test('refused notifications of one reason are counted, those of another begin an
   noticed.note(OF, { why: 'misconfigured', detail: 'Not decrypted.' });
   t.like(await shown(), { why: 'misconfigured', count: 1, since: clock.now(), isOpen: true });
   clock.advance(60);
+  noticed.note(OF, UNSIGNED);
+  t.like(await shown(), { why: 'misconfigured' }, 'what anybody can post does not hide it');
   noticed.note(OF, null);
   t.true((await shown())?.isOpen, 'the channel itself signed it: another account may be in order');
   clock.advance(DAY + 1);
