@@ -22,7 +22,7 @@ import { createTransport } from './server/channels/transport.ts';
 import { createSender } from './server/outgoing/sender.ts';
 keepThisMachineDirect(process.env);
 const [own, ca] = process.argv.slice(1);
-const names = { 'shop.example': '203.0.113.7', 'inside.example': '10.1.2.3', 'direct.example': '127.0.0.1', 'plain.example': '127.0.0.1' };
+const names = { 'shop.example': '203.0.113.7', 'inside.example': '10.1.2.3', 'direct.example': '127.0.0.1', 'plain.example': '127.0.0.2' };
 const resolve = async (host) => [{ address: names[host], family: 4 }];
 const sender = (allowedNetworks) => createSender({ allowedNetworks, httpsOnly: false, resolve, ca });
 const ask = createTransport({ timeoutMs: 20_000 });
@@ -105,7 +105,7 @@ test('a service asks channels and delivers webhooks through the proxy; what webh
     'address_refused',
     `200 ${direct}`,
     `200 ${host}`,
-    `200 ${host.replace('127.0.0.1', 'plain.example')}`,
+    'network',
   ]);
   // The proxy is asked for the address that was checked: a name that it resolves anew could lead elsewhere.
   t.deepEqual(asked, ['CONNECT channel.example:443', 'CONNECT 203.0.113.7:443']);
