@@ -27,7 +27,7 @@ export async function openExchange(request: WireRequest): Promise<IncomingMessag
   return new Promise((resolve, reject) => {
     const agent = new client.Agent({
       keepAlive: false,
-      // An agent of one's own has none of its own accord.
+      // An agent that a program makes has no proxy by itself.
       proxyEnv: (client.globalAgent as { options?: AgentOptions }).options?.proxyEnv,
       ...(request.ca !== undefined && { ca: authorities(request.ca) }),
     });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** What an argument names, by its name in help, beside the noun of its own command: what `-o name` puts before the slash. */
+/** The noun of each argument, by its name in help, beside the noun of its own command: `-o name` puts that noun before the slash. */
 const NAMED: Readonly<Record<string, readonly string[]>> = {
   orderNo: ['order', 'skillpay', 'trade'],
   outTradeNo: ['order', 'skillpay'],

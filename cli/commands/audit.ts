@@ -49,7 +49,7 @@ export function auditKnowledgeFlags(command: Command): Command {
     );
 }
 
-/** What `payctl audit` knows of the audit log, by its flags and by its own files. */
+/** The tip that `payctl audit` demands and keeps, by its flags and by its own files. */
 export interface AuditFlags extends AuditKnowledgeFlags {
   forgetTip?: boolean;
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { ContextOf, DescribedTree } from '../context.ts';
 
 /**
- * What a noun's module offers: its verbs and flags, added to the command that carries its name. `tree` is for those that describe
+ * The module of a noun: its verbs and flags, added to the command that carries its name. `tree` is for those that describe
  * the others, which they cannot import: the tree imports them.
  */
 export interface NounModule {

@@ -117,7 +117,7 @@ export async function run(context: Context, flags: LoginFlags): Promise<void> {
   );
 }
 
-/** What the server says that it is for; undefined where it does not, or tells an account only after its enrolment. */
+/** The environment that the server names; undefined where it names none, or tells an account only after its enrolment. */
 async function labelOf({ apiAt }: Context, server: string, token: string): Promise<Label | undefined> {
   const headers = { authorization: `Bearer ${token}` };
   const asked = apiAt(server).data({ method: 'GET', path: '/api/v1/info', headers, anonymous: true });
