@@ -125,7 +125,7 @@ export interface Diagnosed {
   explorer: boolean;
   /** Where the service listens, when its public URL is another port of its machine. */
   listensElsewhere: string | null;
-  /** Of the enabled administrators. */
+  /** How many enabled administrators there are, how many have no second factor, and whether the configuration requires one. */
   secondFactors: { required: boolean; administrators: number; without: number };
   /** By how much the clock of the machine is ahead of the database's. */
   clockAheadSeconds: number;

@@ -1436,7 +1436,7 @@ export interface Order {
   product: string | null;
   /** What has been refunded, in major units. */
   refundedAmount: number;
-  /** What can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
+  /** The amount that can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
   /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it. */
   refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_bank_refused' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
@@ -1556,7 +1556,7 @@ export interface OrderEntry {
   product: string | null;
   /** What has been refunded, in major units. */
   refundedAmount: number;
-  /** What can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
+  /** The amount that can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
   /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it. */
   refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_bank_refused' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
@@ -1830,7 +1830,7 @@ export interface RefundPlaced {
   finishedAt: Timestamp | null;
   /** What has been refunded, in major units. */
   refundedAmount: number;
-  /** What can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
+  /** The amount that can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
   /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it. */
   refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_bank_refused' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
@@ -1852,9 +1852,9 @@ export interface RefundRequest {
 export interface RefusedNotices {
   /** A stable word, as `channel_notices_refused_total` has it. */
   why: string;
-  /** What was seen of the last one. */
+  /** The fault of the last one. */
   detail: string;
-  /** What an operator changes, so that the next one is taken. */
+  /** The change with which the service takes the next one. */
   change: string;
   /** How many at least were refused for this reason, each within a day of the one before; counted every five seconds. */
   count: number;
@@ -2112,7 +2112,7 @@ export interface SkillRefundPlaced {
   finishedAt: Timestamp | null;
   /** What has been refunded, in major units. */
   refundedAmount: number;
-  /** What can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
+  /** The amount that can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
   /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it. */
   refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_bank_refused' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;

@@ -54,7 +54,7 @@ const BankSaid = z.object({
 });
 
 /**
- * What comes to the app's gateway address: of subscriptions of all systems of the app. Of all of them only this is about a refund: after
+ * A message at the app's gateway address, where the subscriptions of all systems of the app arrive. One of them is about a refund: after
  * `dback_status` F Alipay has put the money into the payer's balance ("银行卡冲退失败，资金自动转入用户支付宝余额").
  */
 function messageOf(event: string, params: Readonly<Record<string, string>>): Notice {

@@ -38,7 +38,7 @@ export async function lookUpRefund(call: Call, settings: PaypalSettings, refundI
 }
 
 /**
- * A refund of this order by PayPal's own id, whoever made it. One of another capture than the order's is asked about, too: with our
+ * A refund of this order by PayPal's own id, made here or elsewhere. A capture that is not the order's is asked about, too: with our
  * number and payee it is a second payment of the order, and the refund says so (`payment`, amounts in minor units).
  */
 export async function refundById(

@@ -4,7 +4,7 @@ type WechatOptions = NonNullable<PlaceOrder['options']['wechat']>;
 type Goods = NonNullable<WechatOptions['goods']>[number];
 
 /**
- * What the merchant asked beyond the order, as members of a create ("Native下单", "付款码支付"); prices in fen. Without `settle_info` nothing is
+ * The merchant's options beyond the order, as members of a create ("Native下单", "付款码支付"); prices in fen. Without `settle_info` nothing is
  * frozen for profit sharing (`profit_sharing` is false by default).
  */
 export function optionsOf({ options }: PlaceOrder): Record<string, unknown> {

@@ -122,7 +122,10 @@ export const paymentWords: Glossary = {
   'Order OrderEntry RefundPlaced SkillOrder SkillRefundPlaced StatsOverview.days.amounts StatsOverview.totals.amounts User.totals':
     { refundedAmount: ['What has been refunded, in major units.', 2.5] },
   'Order OrderEntry RefundPlaced SkillRefundPlaced': {
-    refundableAmount: ['What can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception.', 10],
+    refundableAmount: [
+      'The amount that can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception.',
+      10,
+    ],
     refundsBlockedBy: [
       'Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it.',
       null,

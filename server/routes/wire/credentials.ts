@@ -87,8 +87,8 @@ const ToRegister = z
 export const RefusedNotices = z
   .object({
     why: z.string().describe('A stable word, as `channel_notices_refused_total` has it.'),
-    detail: z.string().describe('What was seen of the last one.'),
-    change: z.string().describe('What an operator changes, so that the next one is taken.'),
+    detail: z.string().describe('The fault of the last one.'),
+    change: z.string().describe('The change with which the service takes the next one.'),
     count: z
       .int()
       .describe(
