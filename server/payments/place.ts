@@ -100,7 +100,10 @@ function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
     if (inconclusive) throw new ChannelRefusalInconclusive(order.orderNo, inconclusive, channel);
     throw new ChannelAnswerUnusable(order.orderNo, 'rejected', channel);
   }
-  throw unknownOutcome(order, outcome.kind === 'unknown' ? outcome : { cause: 'in_progress' });
+  throw unknownOutcome(
+    order,
+    outcome.kind === 'unknown' ? outcome : { cause: 'in_progress', ...(supportId !== undefined && { supportId }) },
+  );
 }
 
 /** The order that a request means. */
