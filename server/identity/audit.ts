@@ -35,7 +35,7 @@ export type NewTip = AuditTip & Pick<AuditEntry, 'action'>;
 export const FIRST_ADMIN = 'bootstrap.admin';
 /** The action of a line by which a writer says that a line which it saw committed is not in the log any more. */
 export const LINES_LOST = 'audit.lines-lost';
-/** Who acts where no person does. */
+/** The actor of a line that the service writes by itself. */
 export const SERVICE: Actor = { kind: 'system', name: 'service' };
 
 /** Makes the writer of the audit log. A loss that it finds becomes a line before its own: what is written on does not hide it. */
@@ -71,7 +71,7 @@ async function lastLine(tx: Tx): Promise<AuditRow | undefined> {
   return (await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 }))[0];
 }
 
-/** The part of an audit entry that says who: spread it, `audit(tx, { ...by(actor), action, target })`. */
+/** The part of an audit entry that names the actor: spread it, `audit(tx, { ...by(actor), action, target })`. */
 export function by({ kind, name, ip, requestId }: Actor): Pick<AuditEntry, 'actorKind' | 'actor' | 'ip' | 'requestId'> {
   return { actorKind: kind, actor: name, ip, requestId };
 }

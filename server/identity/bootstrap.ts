@@ -119,8 +119,10 @@ async function applyAdmin(tx: Tx, ports: OfflinePorts, actor: Actor, admin: Admi
   if (passwordHash === undefined || (await tx.admins.find({ username })))
     return { kind: 'admin', name: username, done: 'unchanged' };
   const row: AdminRow = newAdminRow({ username, role }, passwordHash, ports.now());
+  // Only the first one begins the log: an account that is made later must not hide that the line of the first one is gone.
+  const action = (await tx.admins.count({})) === 0 ? FIRST_ADMIN : 'admin.create';
   await tx.admins.insert(row);
-  await ports.audit(tx, { ...by(actor), action: FIRST_ADMIN, target: username, after: adminFacts(row) });
+  await ports.audit(tx, { ...by(actor), action, target: username, after: adminFacts(row) });
   return { kind: 'admin', name: username, done: 'created' };
 }
 

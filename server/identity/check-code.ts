@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Sealing } from '../credentials/sealing.ts';
 import type { Tx } from '../db/store.ts';
 import { type AppError, TooManyRequests } from '../errors.ts';
@@ -24,8 +25,14 @@ export interface CodeCheck {
   counted?: Attempt;
   /** What the line of a failure says, if it is not about the code. */
   failure?: FailureLine;
-  /** It is the turn of somebody else: a code that may not be looked at is a failed login, too. */
+  /** It is the turn of somebody else: a code that may not be looked at is a failed login, too, and takes the same steps. */
   isOutOfTurn?: boolean;
+}
+
+/** An account that does not exist, and where wrong codes of it are counted: the steps of a login are the same with it, and no code is right. */
+export function standIn(attempt: Attempt): Pick<CodeCheck, 'account' | 'counted'> {
+  const id = randomUUID();
+  return { account: { id, hasFactor: true }, counted: { ...attempt, username: id, known: false, isStandIn: true } };
 }
 
 /**
@@ -38,21 +45,29 @@ export async function withCode<T>(
   work: (tx: Tx, used: TakenCode | undefined) => Promise<T>,
 ): Promise<T> {
   const { store, limits, sealing, now } = ports;
-  // Recovery codes are too long to be guessed: a way in for whoever has to wait because of others.
+  // Recovery codes are too long to be guessed: a way in for an account that has to wait because of others.
   const isShort = code !== undefined && readRecoveryCode(code) === undefined;
+  let looked = { account, counted };
+  if (account.hasFactor && isShort)
+    try {
+      await limits.admitCode(counted);
+    } catch (error) {
+      if (!isOutOfTurn || !(error instanceof TooManyRequests)) throw error;
+      looked = { counted, ...standIn(attempt) };
+      await limits.admitCode(looked.counted);
+    }
+  const { id: adminId } = looked.account;
   try {
-    if (account.hasFactor && isShort) await limits.admitCode(counted);
     return await store.transaction(async (tx) => {
       // The row of the account comes before that of its second factor, as wherever both are locked.
-      await tx.admins.lock({ id: account.id });
-      return work(tx, await takeCode(tx, sealing, { adminId: account.id, code, at: now() }));
+      await tx.admins.lock({ id: adminId });
+      return work(tx, await takeCode(tx, sealing, { adminId, code, at: now() }));
     });
   } catch (error) {
-    const isRefused = error instanceof CodeRefused;
-    if (!isRefused && !(isOutOfTurn && error instanceof TooManyRequests)) throw error;
+    if (!(error instanceof CodeRefused)) throw error;
     // First, because a failed login that is one too many is told otherwise.
-    if (isRefused && error.why === 'wrong' && isShort) await limits.codeFailed(counted);
-    await recordFailure(ports, actor, attempt, failure ?? { after: { secondFactor: isRefused ? error.why : 'wrong' } });
-    throw isRefused ? refusalOf(error) : error;
+    if (error.why === 'wrong' && isShort) await limits.codeFailed(looked.counted);
+    await recordFailure(ports, actor, attempt, failure ?? { after: { secondFactor: error.why } });
+    throw refusalOf(error);
   }
 }

@@ -24,6 +24,8 @@ const clientTimes = 10;
  * once in half an hour: of those who go on for a year one in twenty gets in, and nobody is locked out.
  */
 const codes = { failures: 20, windowSeconds: 86_400, turnSeconds: 1800 };
+/** A code that stands for none is counted so that the steps are the same, and forgotten soon: each has a counter of its own. */
+const standInSeconds = 60;
 /** Tries of the first code of a new secret, by account: whoever has a session of it must not find the code by trying. */
 const firstCodes = { tries: 20, seconds: 600 };
 
@@ -35,6 +37,8 @@ export interface Attempt {
   known: boolean;
   /** A code came with it: then a right one gets in although it is the turn of somebody else. */
   hasCode?: boolean;
+  /** It stands for an account whose code may not be looked at. */
+  isStandIn?: boolean;
 }
 
 /** Guards passwords against guessing; only failures are written. */
@@ -91,10 +95,11 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
     seconds: turnSeconds,
   });
   /** An address where the account is known is counted by itself, so that strangers do not take its turns. */
-  const ofCodes = ({ username, ip, known }: Attempt): Record<'wrong' | 'turn', Limit> => {
+  const ofCodes = ({ username, ip, known, isStandIn }: Attempt): Record<'wrong' | 'turn', Limit> => {
     const whose = known ? `${hide(username)}:${addressBlock(ip)}` : hide(username);
+    const seconds = isStandIn ? standInSeconds : codes.windowSeconds;
     return {
-      wrong: { key: `login-code:${whose}`, limit: codes.failures, seconds: codes.windowSeconds },
+      wrong: { key: `login-code:${whose}`, limit: codes.failures, seconds },
       turn: { key: `login-code-turn:${whose}`, limit: 1, seconds: codes.turnSeconds },
     };
   };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Conflict, TooManyRequests, Unauthenticated, Unavailable } from '../errors.ts';
 import { by } from './audit.ts';
-import { type CodeCheck, withCode } from './check-code.ts';
+import { type CodeCheck, standIn, withCode } from './check-code.ts';
 import { type FailureLine, lookAtPassword, recordFailure } from './check-password.ts';
 import {
   type ConfirmedSession,
@@ -185,10 +185,9 @@ async function recordOutOfTurn(
   login: Login,
   { refusal, hasAccount, failure }: { refusal: TooManyRequests; hasAccount: boolean; failure: FailureLine },
 ): Promise<void> {
-  const account = { id: hasAccount ? login.admin.id : randomUUID(), hasFactor: true };
-  const blind = hasAccount ? {} : { counted: { ...check.attempt, username: randomUUID() }, failure };
+  const blind = hasAccount ? {} : { ...standIn(check.attempt), failure };
   try {
-    await recordLogin(ports, { ...check, ...blind, account, isOutOfTurn: true }, login);
+    await recordLogin(ports, { ...check, ...blind, isOutOfTurn: true }, login);
   } catch (error) {
     throw error instanceof TooManyRequests || error instanceof Unauthenticated ? refusal : error;
   }

@@ -6,14 +6,15 @@ import type { ApprovalRow } from '../db/entities/approvals.ts';
 import { waitAbove, type Waits } from './approvals.ts';
 import { afterIntent, ask, intend } from './ask.ts';
 import type { ComplaintResult, DisputeDeed, DisputeDesk, EvidenceFile } from './channel.ts';
+import { listedDispute } from './core/decide-dispute.ts';
 import { isDecided } from './core/moves.ts';
 import { later } from './core/plan.ts';
-import { noteDeed } from './follow-ups.ts';
+import { noteDeed, raiseException } from './follow-ups.ts';
 import { checkDispute } from './hear-dispute.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
 import type { Asker, Ports } from './ports.ts';
 import { ChannelRefused, unknownOutcome } from './refusals.ts';
-import { type DisputePair, lockDispute } from './settle-dispute.ts';
+import { type DisputePair, lockDispute, noteListed } from './settle-dispute.ts';
 
 /** The channel was asked and this long is left to whoever asked, before the jobs ask what became of it. */
 const OWN_SECONDS = 30;
@@ -111,9 +112,15 @@ async function intendDeed(
   const sent = { answer: { answeredAt: now }, accept: { acceptedAt: now }, finish: {} }[deed.deed];
   const patch = isOver ? {} : { ...sent, nextCheckAt: later(now, OWN_SECONDS), checks: 0 };
   await tx.disputes.update({ disputeNo }, patch);
+  const intended = { ...dispute, ...patch };
+  if (deed.deed === 'accept' && !isOver) {
+    // Listed again if a person had acknowledged it: from now on refunds wait.
+    await raiseException(ports, tx, order, listedDispute(intended));
+    await noteListed(tx, intended);
+  }
   const after = { orderNo: order.orderNo, channelDisputeNo: dispute.channelDisputeNo, ...auditedOf(deed) };
   await noteDeed(ports, tx, asker, { action: `dispute.${deed.deed}`, target: disputeNo, after });
-  return { order, dispute: { ...dispute, ...patch }, before: timesOf(dispute) };
+  return { order, dispute: intended, before: timesOf(dispute) };
 }
 
 /** When something was last sent to the channel. */
@@ -128,7 +135,9 @@ async function takeBack(ports: Ports, disputeNo: string, sent: SentTimes, before
   await ports.store.transaction(async (tx) => {
     const { dispute } = await lockDispute(tx, disputeNo, 'any');
     const isLatest = (name: keyof SentTimes) => dispute[name]?.getTime() === sent[name]?.getTime();
-    if (isLatest('answeredAt') && isLatest('acceptedAt')) await tx.disputes.update({ disputeNo }, before);
+    if (!isLatest('answeredAt') || !isLatest('acceptedAt')) return;
+    await tx.disputes.update({ disputeNo }, before);
+    await noteListed(tx, { ...dispute, ...before });
   });
 }
 

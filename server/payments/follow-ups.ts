@@ -103,8 +103,9 @@ export async function raiseException(ports: Ports, tx: Tx, order: OrderRow, rais
 }
 
 /** A resolved exception is open again, with what is known now; false when it was open all the time. */
-async function reopened(tx: Tx, { orderNo, kind, dedupe, detail }: OrderExceptionRow): Promise<boolean> {
-  const fresh = { state: 'open', detail, resolution: null, reason: null, resolvedBy: null, resolvedAt: null } as const;
+async function reopened(tx: Tx, { orderNo, kind, dedupe, detail, blocksRefunds }: OrderExceptionRow): Promise<boolean> {
+  const unresolved = { resolution: null, reason: null, resolvedBy: null, resolvedAt: null };
+  const fresh = { state: 'open', detail, blocksRefunds, ...unresolved } as const;
   return (await tx.exceptions.update({ orderNo, kind, dedupe, state: 'resolved' }, fresh)) > 0;
 }
 

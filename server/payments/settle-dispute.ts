@@ -3,7 +3,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import { apply, ImpossibleMove, isListed, type Via } from './apply.ts';
-import { decideDispute, type DisputeFacts } from './core/decide-dispute.ts';
+import { decideDispute, type DisputeFacts, listedDispute } from './core/decide-dispute.ts';
 import { DISPUTE_MOVES } from './core/moves.ts';
 import type { ChannelDispute } from './dispute.ts';
 import { jsonable, tellDispute } from './follow-ups.ts';
@@ -45,7 +45,7 @@ export async function settleDispute(
   if (facts.dispute) await tx.disputes.update({ disputeNo: dispute.disputeNo }, dispute);
   else await tx.disputes.insert(dispute);
   const { order: after } = await apply(ports, tx, { order, refund }, money, via);
-  await noteDetail(tx, dispute);
+  await noteListed(tx, dispute);
   await explainSums(ports, tx, after);
   for (const type of tell) await tellDispute(ports, tx, type, after, dispute);
   return dispute;
@@ -61,8 +61,9 @@ async function loadFacts(tx: Tx, { orderNo, payWay, account }: OrderRow, said: C
   return { dispute, refunds, claimed: new Set(claimed), covered };
 }
 
-/** What is listed for a person says what is known now, the due date above all. */
-async function noteDetail(tx: Tx, { orderNo, disputeNo, state, dueAt, reason, amount, currency }: DisputeRow) {
-  const where = { orderNo, kind: 'dispute', dedupe: disputeNo, state: 'open' } as const;
-  await tx.exceptions.update(where, { detail: jsonable({ disputeNo, state, dueAt, reason, amount, currency }) });
+/** The open exception of a dispute says what is known now, the due date above all, and whether refunds have to wait. */
+export async function noteListed(tx: Tx, dispute: DisputeRow): Promise<void> {
+  const { kind, dedupe, detail, blocksRefunds } = listedDispute(dispute);
+  const where = { orderNo: dispute.orderNo, kind, dedupe, state: 'open' } as const;
+  await tx.exceptions.update(where, { detail: jsonable(detail ?? {}), blocksRefunds });
 }

@@ -141,6 +141,22 @@ test('while an account is guessed at, the right password with a code that counts
   clock.advance(30);
   t.is(await enter({ ...alice, code: code() }), 429, 'after twenty of them a short code waits for its turn');
   t.is(await enter({ ...alice, code: recoveryCodes[1]! }), 200, 'a recovery code does not');
+
+  const counters = async () => {
+    const rows = await em().execute(`select expire from rate_limits where key like 'login-code:%' order by expire`);
+    return rows.map(({ expire }) => Number(expire));
+  };
+  for (const tried of [
+    { ...alice, code: off() },
+    { ...alice, password: wrong, code: off() },
+    { ...bob, code: off() },
+  ]) {
+    const before = await counters();
+    t.is(await enter(tried), 429);
+    const more = (await counters()).filter((expire) => !before.includes(expire));
+    t.is(more.length, 1, 'one step more, whatever was wrong: neither password nor code is told from the other');
+    t.true(more[0]! <= Date.now() + 60_000, 'and nothing that is kept for long');
+  }
 });
 
 test('beside 14 who guess all the time no right login from a known address is refused', async (t) => {

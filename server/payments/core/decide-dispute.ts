@@ -200,22 +200,23 @@ function otherCurrency(channelDisputeNo: string, { amount }: LostMoney): Raised 
 
 /** A dispute waits for a person until it is decided. */
 function withListed(money: Change, { orderNo }: OrderRow, dispute: DisputeRow, isChanged: boolean): Change {
-  const { disputeNo, state, dueAt, reason, amount, currency } = dispute;
-  const raise: readonly Raised[] =
-    isChanged && !isDecided(state)
-      ? [
-          {
-            kind: 'dispute',
-            dedupe: disputeNo,
-            detail: { disputeNo, state, dueAt, reason, amount, currency },
-            again: true,
-          },
-        ]
-      : [];
+  const { disputeNo, state } = dispute;
+  const raise: readonly Raised[] = isChanged && !isDecided(state) ? [listedDispute(dispute)] : [];
   const resolve: readonly Resolved[] = isDecided(state)
     ? [{ where: { orderNo, kind: 'dispute', dedupe: disputeNo }, resolution: state, by: 'service' }]
     : [];
   return { ...money, raise: [...(money.raise ?? []), ...raise], resolve: [...(money.resolve ?? []), ...resolve] };
+}
+
+/**
+ * How a dispute that is not decided is listed. One that was accepted forbids refunds until the channel says what became of it: it may have given
+ * the money back although its answer was lost, and a refund of the same money would give it twice.
+ */
+export function listedDispute(dispute: DisputeRow): Raised {
+  const { disputeNo, state, dueAt, reason, amount, currency, acceptedAt, amountLost } = dispute;
+  const detail = { disputeNo, state, dueAt, reason, amount, currency };
+  const blocksRefunds = acceptedAt !== null && amountLost === 0n;
+  return { kind: 'dispute', dedupe: disputeNo, detail, again: true, blocksRefunds };
 }
 
 function newDispute(order: OrderRow, said: ChannelDispute, disputeNo: string, now: Date): DisputeRow {

@@ -153,7 +153,7 @@ function givenBackOfOther(
 ): Change {
   const { orderNo, state } = order;
   const { amount, at } = outcome;
-  if (owner !== null) return { rule: null, raise: [ofAnother(owner, { channelNo, amount, at })] };
+  if (owner !== null) return { rule: null, raise: [ofAnother(owner, { channelNo, amount: received, at })] };
   const listedAs = (kind: ExceptionKind) => ({ orderNo, kind, dedupe: channelNo.slice(0, 128) });
   const isWhole = amount.currency === received.currency && back + amount.minor >= received.minor;
   const how = { resolution: 'refunded', by: 'service' } as const;

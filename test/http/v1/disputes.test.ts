@@ -181,6 +181,44 @@ test.serial('an acceptance whose answer is lost is told by what the channel show
   t.is(first.body.data.status, 'lost');
 });
 
+/** What refunds an order allows, as it is shown, and what a refund of one major unit is told. */
+async function refundsOf(orderNo: string) {
+  const { refundableAmount, refundsBlockedBy } = (await viewer('GET', `/api/v1/orders/${orderNo}`)).body.data;
+  const asked = await admin('POST', '/api/v1/console/payment/refund', { orderNo, refundAmount: 1 });
+  return { refundableAmount, refundsBlockedBy, status: asked.status, code: asked.body.code };
+}
+
+test.serial('while the end of an acceptance is not known, no refund gives the same money back once more', async (t) => {
+  const { disputeNo, orderNo } = await open({ amount: 4 });
+  const [listed] = (await viewer('GET', `/api/v1/exceptions?state=open&kind=dispute&orderNo=${orderNo}`)).body.data;
+  const acknowledge = { action: 'acknowledge', reason: 'seen' };
+  t.is((await admin('POST', `/api/v1/exceptions/${listed.id}/resolve`, acknowledge)).status, 200);
+  const late = { fault: 'timeout-then-commit', delayMs: 600_000, hangUpMs: 100, times: 1 };
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute-deed', orderNo, ...late });
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'notice', fault: 'drop-notify', orderNo, probability: 1 });
+  const path = `/api/v1/disputes/${disputeNo}/accept`;
+  refused(t, await admin('POST', path, note), 504, 'channel_outcome_unknown');
+  const blocked = { refundableAmount: 0, refundsBlockedBy: 'dispute', status: 409, code: 'refunds_blocked' };
+  t.deepEqual(await refundsOf(orderNo), blocked, 'also after somebody had acknowledged the dispute');
+  await service.sim('/sim/clock', { advanceSeconds: 601 });
+  service.clock.advance(3601);
+  await service.app.sweep.once();
+  t.is((await disputeOf(service, orderNo))?.state, 'lost');
+  const { refundableAmount, refundsBlockedBy, status } = await refundsOf(orderNo);
+  t.deepEqual(
+    { refundableAmount, refundsBlockedBy, status },
+    { refundableAmount: 6, refundsBlockedBy: null, status: 200 },
+  );
+});
+
+test.serial('an acceptance that the channel refuses holds no refund up', async (t) => {
+  const { disputeNo, orderNo } = await open({ amount: 4 });
+  const fault = { payWay: 'paypal', call: 'dispute-deed', fault: 'refused', word: 'ACTION_NOT_ALLOWED', orderNo };
+  await service.sim('/sim/faults', { ...fault, times: 1 });
+  refused(t, await admin('POST', `/api/v1/disputes/${disputeNo}/accept`, note), 422, 'channel_refused');
+  t.like(await refundsOf(orderNo), { refundableAmount: 10, refundsBlockedBy: null, status: 200 });
+});
+
 test.serial('a call that the channel never got is told as unknown, and can be repeated', async (t) => {
   const { disputeNo, orderNo } = await open();
   const path = `/api/v1/disputes/${disputeNo}/accept`;

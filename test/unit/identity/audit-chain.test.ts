@@ -5,6 +5,7 @@ import type { Config } from '../../../config/config.ts';
 import { createSealing, type MasterKey } from '../../../server/credentials/sealing.ts';
 import { by } from '../../../server/identity/audit.ts';
 import type { AuditKnowledge } from '../../../server/identity/audit-proof.ts';
+import { applyBootstrap } from '../../../server/identity/bootstrap.ts';
 import { createFirstAdmin } from '../../../server/identity/offline.ts';
 import { deriveAuditKey } from '../../../server/identity/audit-keys.ts';
 import { appendAudit, auditRows, rewriteAudit } from '../../support/audit-forger.ts';
@@ -124,6 +125,12 @@ test('a log without the line of the first administrator is broken where there is
   await write();
   t.deepEqual((await verify()).broken, broken as never);
   t.is((await auditRows(store)).length, 1);
+  const second = { username: 'second', password: 'nine-tidy-green-anchors' };
+  // By processes that know nothing of the lines that are gone.
+  const { applied } = await applyBootstrap((await world(on, clock)).ports, actor, { admins: [second] });
+  t.like(applied, [{ kind: 'admin', name: 'second', done: 'created' }]);
+  const later = await (await world(on, clock)).identity.verifyAudit();
+  t.deepEqual(later.broken, broken as never, 'an account that is made later is not the first one');
 });
 
 test('a line without a key is accepted nowhere: not on the first day, not later, and no line behind it vouches for it', async (t) => {
