@@ -101,8 +101,10 @@ export const paymentsCodes = {
   },
   refund_in_progress: {
     title: 'Refund in progress',
-    meaning: 'A refund of the same amount of this order is in progress and its outcome is not known yet.',
-    remedy: 'Query it; to refund the same amount twice, send a merchantRefundNo or an Idempotency-Key.',
+    meaning:
+      'A refund of this order is in progress and its outcome is not known yet: one of the same amount, or, when a dispute is accepted, any.',
+    remedy:
+      'Query it; to refund the same amount twice, send a merchantRefundNo or an Idempotency-Key. Accept the dispute when the refund has ended.',
     retryable: true,
   },
   refund_limit_reached: {

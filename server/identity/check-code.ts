@@ -25,11 +25,14 @@ export interface CodeCheck {
   counted?: Attempt;
   /** What the line of a failure says, if it is not about the code. */
   failure?: FailureLine;
-  /** It is the turn of somebody else: a code that may not be looked at is a failed login, too, and takes the same steps. */
+  /**
+   * It is the turn of somebody else: only a code that is right gets in, and one that may not be looked at is a failed login, too, which takes
+   * the same steps.
+   */
   isOutOfTurn?: boolean;
 }
 
-/** An account that does not exist, and where wrong codes of it are counted: the steps of a login are the same with it, and no code is right. */
+/** An account that does not exist, and an attempt by which its wrong codes are counted: a login takes the same steps with it, and no code is right. */
 export function standIn(attempt: Attempt): Pick<CodeCheck, 'account' | 'counted'> {
   const id = randomUUID();
   return { account: { id, hasFactor: true }, counted: { ...attempt, username: id, known: false, isStandIn: true } };
@@ -61,7 +64,9 @@ export async function withCode<T>(
     return await store.transaction(async (tx) => {
       // The row of the account comes before that of its second factor, as wherever both are locked.
       await tx.admins.lock({ id: adminId });
-      return work(tx, await takeCode(tx, sealing, { adminId, code, at: now() }));
+      const used = await takeCode(tx, sealing, { adminId, code, at: now() });
+      if (isOutOfTurn && used === undefined) throw new CodeRefused('wrong');
+      return work(tx, used);
     });
   } catch (error) {
     if (!(error instanceof CodeRefused)) throw error;

@@ -24,7 +24,7 @@ const clientTimes = 10;
  * once in half an hour: of those who go on for a year one in twenty gets in, and nobody is locked out.
  */
 const codes = { failures: 20, windowSeconds: 86_400, turnSeconds: 1800 };
-/** A code that stands for none is counted so that the steps are the same, and forgotten soon: each has a counter of its own. */
+/** Codes of accounts that do not exist (`isStandIn`) are counted so that the steps are the same; each counter is used once, so it is kept for a moment. */
 const standInSeconds = 60;
 /** Tries of the first code of a new secret, by account: whoever has a session of it must not find the code by trying. */
 const firstCodes = { tries: 20, seconds: 600 };
@@ -37,7 +37,7 @@ export interface Attempt {
   known: boolean;
   /** A code came with it: then a right one gets in although it is the turn of somebody else. */
   hasCode?: boolean;
-  /** It stands for an account whose code may not be looked at. */
+  /** The attempt is counted for an account that does not exist (`standIn`). */
   isStandIn?: boolean;
 }
 

@@ -18,7 +18,7 @@ import type { Actor, LoginState, Session } from './ports.ts';
 import type { Role } from './roles.ts';
 import { notEnabled, removeSecondFactor } from './second-factors.ts';
 import { type NewSession as NewSessionRow, sessionRow } from './session-row.ts';
-import { CodeRefused } from './take-code.ts';
+import type { CodeRefused } from './take-code.ts';
 import type { GenuineToken } from './tokens.ts';
 
 const MOST_REPLACED = 4;
@@ -177,7 +177,7 @@ interface Login {
 
 /**
  * Records a login although it is the turn of somebody else, if password and code are right; `refusal` else, and the same steps
- * whatever is wrong. Wrong codes are counted as ever where the password is right: only there does one come nearer.
+ * whatever is wrong. Wrong codes are counted as ever where the password is right, and looked at only while their limit allows it.
  */
 async function recordOutOfTurn(
   ports: SessionPorts,
@@ -203,7 +203,6 @@ async function recordLogin(
   const isOld = !isOutOfTurn && passwords.isOutdated(passwordHash);
   const fresh = isOld ? await passwords.hash(password) : passwordHash;
   await withCode(ports, check, async (tx, used) => {
-    if (isOutOfTurn && !used) throw new CodeRefused('wrong');
     const at = now();
     const still = { id, generation, enabled: true };
     if ((await tx.admins.update(still, { passwordHash: fresh, lastLoginAt: at })) === 0) throw new Unauthenticated();

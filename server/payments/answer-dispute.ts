@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { DisputeRow } from '../db/entities/disputes.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import type { ApprovalRow } from '../db/entities/approvals.ts';
@@ -73,7 +74,7 @@ export function disputeDeeds(ports: Ports) {
       const isDone = isDoneBy(deed.deed, after.state, isAgain && said.kind === 'refused');
       if (said.kind === 'done' || isDone) return after;
       if (said.kind === 'unknown') throw unknownOutcome(order, said);
-      await takeBack(ports, disputeNo, sent, before);
+      await takeBack(ports, disputeNo, deed.deed, { sent, before });
       const { code, reason: message, supportId } = said;
       throw new ChannelRefused({ payWay: order.payWay, code, message, supportId }, { orderNo });
     });
@@ -104,6 +105,7 @@ async function intendDeed(
     throw new Conflict('dispute_closed', 'The dispute is decided.', { extra: { orderNo: order.orderNo, disputeNo } });
   if (claim) await claimKey(tx, claim, disputeNo, now);
   if (deed.deed === 'accept') {
+    if (!isOver) await refuseBesideRefund(tx, order);
     const { amount, currency } = dispute;
     const asked = { kind: 'dispute', number: disputeNo, order, amount, currency, reason: deed.text } as const;
     const waits = await waitAbove(ports, tx, asker, asked);
@@ -114,13 +116,33 @@ async function intendDeed(
   await tx.disputes.update({ disputeNo }, patch);
   const intended = { ...dispute, ...patch };
   if (deed.deed === 'accept' && !isOver) {
-    // Listed again if a person had acknowledged it: from now on refunds wait.
+    // From now on refunds wait: of an exception that a person had acknowledged by raising it anew, of one that is still open by its row.
     await raiseException(ports, tx, order, listedDispute(intended));
     await noteListed(tx, intended);
   }
   const after = { orderNo: order.orderNo, channelDisputeNo: dispute.channelDisputeNo, ...auditedOf(deed) };
   await noteDeed(ports, tx, asker, { action: `dispute.${deed.deed}`, target: disputeNo, after });
   return { order, dispute: intended, before: timesOf(dispute) };
+}
+
+/**
+ * Throws 409 while a refund of the order is under way: whether the payer has its money is not known, and the service would send it again
+ * after the dispute gave it, too. One that waits for an approval is looked at when it is approved.
+ */
+async function refuseBesideRefund(tx: Tx, { orderNo }: OrderRow): Promise<void> {
+  const open = await tx.refunds.list({ orderNo, surplus: false, state: ['pending', 'processing'] });
+  const underWay = open.find(({ approval }) => approval !== 'waiting');
+  if (!underWay) return;
+  const { refundNo } = underWay;
+  throw new Conflict(
+    'refund_in_progress',
+    'A refund of the order is in progress. Accept the dispute when it has ended.',
+    {
+      extra: { orderNo, refundNo },
+      retryable: true,
+      retryAfter: 60,
+    },
+  );
 }
 
 /** When something was last sent to the channel. */
@@ -130,14 +152,24 @@ function timesOf({ answeredAt, acceptedAt }: DisputeRow): SentTimes {
   return { answeredAt, acceptedAt };
 }
 
-/** What the channel refused was not said: the dispute shows again what it showed before, unless something else was sent since. */
-async function takeBack(ports: Ports, disputeNo: string, sent: SentTimes, before: SentTimes): Promise<void> {
+/**
+ * What the channel refused was not said: the dispute shows again what it showed before, unless the same was sent once more since. Of an
+ * acceptance whose end was not known before, that is its time, and refunds go on waiting.
+ */
+async function takeBack(
+  ports: Ports,
+  disputeNo: string,
+  deed: Deed['deed'],
+  { sent, before }: Record<'sent' | 'before', SentTimes>,
+): Promise<void> {
+  if (deed === 'finish') return;
+  const name = deed === 'answer' ? 'answeredAt' : 'acceptedAt';
   await ports.store.transaction(async (tx) => {
     const { dispute } = await lockDispute(tx, disputeNo, 'any');
-    const isLatest = (name: keyof SentTimes) => dispute[name]?.getTime() === sent[name]?.getTime();
-    if (!isLatest('answeredAt') || !isLatest('acceptedAt')) return;
-    await tx.disputes.update({ disputeNo }, before);
-    await noteListed(tx, { ...dispute, ...before });
+    if (dispute[name]?.getTime() !== sent[name]?.getTime()) return;
+    const patch = { [name]: before[name] };
+    await tx.disputes.update({ disputeNo }, patch);
+    await noteListed(tx, { ...dispute, ...patch });
   });
 }
 

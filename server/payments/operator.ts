@@ -154,6 +154,8 @@ export function operatorRepairs(ports: Ports) {
       const wish = isOfOrder ? wishFor(row, order, action, asker) : acknowledged(action);
       if (wish) await refusePartlyBack(tx, row, wish);
       if (order && wish) requireConfirmedWish(asker, order, wish);
+      // Refunds of an accepted dispute's order go on: the payer may get the money twice.
+      if (row.kind === 'dispute' && row.blocksRefunds) asker.confirmed?.();
       const waits = order && wish?.wish === 'give_back' && (await waitsFor(tx, asker, order, { id, wish, reason }));
       if (waits) return { waits };
       if (order && wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });

@@ -122,7 +122,10 @@ export class RefundsBlocked extends Conflict {
   constructor(orderNo: string, exception: string) {
     super('refunds_blocked', `Refunds of this order are blocked by the open exception ${exception}.`, {
       extra: { orderNo, exception },
-      hint: 'Find it with payctl exception list, then resolve it with payctl exception resolve.',
+      hint:
+        exception === 'dispute'
+          ? 'The dispute was accepted, so the channel may give the same money back. Refund again when it is decided: payctl dispute list.'
+          : 'Find it with payctl exception list, then resolve it with payctl exception resolve.',
     });
   }
 }

@@ -98,8 +98,8 @@ export const paymentsWords = {
   },
   refund_in_progress: {
     title: '退款处理中',
-    meaning: '该订单有一笔相同金额的退款正在处理，结果未知。',
-    remedy: '查询该退款；如需对同一金额再退一次，请传 merchantRefundNo 或 Idempotency-Key。',
+    meaning: '该订单有退款正在处理，结果未知：申请退款时指相同金额的退款，接受争议时指任何一笔退款。',
+    remedy: '查询该退款；如需对同一金额再退一次，请传 merchantRefundNo 或 Idempotency-Key。争议待该退款结束后再接受。',
   },
   refund_limit_reached: {
     title: '退款次数已达上限',

@@ -209,14 +209,13 @@ function withListed(money: Change, { orderNo }: OrderRow, dispute: DisputeRow, i
 }
 
 /**
- * How a dispute that is not decided is listed. One that was accepted forbids refunds until the channel says what became of it: it may have given
- * the money back although its answer was lost, and a refund of the same money would give it twice.
+ * How a dispute that is not decided is listed. One that was accepted forbids refunds until the channel decides: it may have given the money
+ * back although its answer was lost, and a refund of the same money would give it twice.
  */
 export function listedDispute(dispute: DisputeRow): Raised {
-  const { disputeNo, state, dueAt, reason, amount, currency, acceptedAt, amountLost } = dispute;
+  const { disputeNo, state, dueAt, reason, amount, currency, acceptedAt } = dispute;
   const detail = { disputeNo, state, dueAt, reason, amount, currency };
-  const blocksRefunds = acceptedAt !== null && amountLost === 0n;
-  return { kind: 'dispute', dedupe: disputeNo, detail, again: true, blocksRefunds };
+  return { kind: 'dispute', dedupe: disputeNo, detail, again: true, blocksRefunds: acceptedAt !== null };
 }
 
 function newDispute(order: OrderRow, said: ChannelDispute, disputeNo: string, now: Date): DisputeRow {

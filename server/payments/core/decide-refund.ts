@@ -153,7 +153,13 @@ function givenBackOfOther(
 ): Change {
   const { orderNo, state } = order;
   const { amount, at } = outcome;
-  if (owner !== null) return { rule: null, raise: [ofAnother(owner, { channelNo, amount: received, at })] };
+  // When it was paid is not said here.
+  const detail = { channelNo, refundedAt: at };
+  if (owner !== null)
+    return {
+      rule: null,
+      raise: [{ ...ofAnother(owner, { channelNo, amount: received, at }), detail: { ...detail, owner } }],
+    };
   const listedAs = (kind: ExceptionKind) => ({ orderNo, kind, dedupe: channelNo.slice(0, 128) });
   const isWhole = amount.currency === received.currency && back + amount.minor >= received.minor;
   const how = { resolution: 'refunded', by: 'service' } as const;
@@ -161,7 +167,7 @@ function givenBackOfOther(
   return {
     rule: null,
     ...(isOpen(state) ? { order: { nextCheckAt: now, leasedUntil: null } } : {}),
-    raise: isListed ? [] : [{ kind: 'double_paid', dedupe: channelNo, received, detail: { channelNo, at } }],
+    raise: isListed ? [] : [{ kind: 'double_paid', dedupe: channelNo, received, detail }],
     resolve: [
       ...ended.map((kind) => ({ where: listedAs(kind), ...how })),
       // What a bill told of the same payment.
@@ -281,6 +287,8 @@ function retry({ order, refund }: Pair, { facts }: Wish<'retry'>, now: Date): Ch
   if (refund.approval === 'rejected') return notRetryable('The refund was rejected; make a new one.');
   if (refund.state !== 'failed') return notRetryable(`A refund in the state ${refund.state} cannot be retried.`);
   const isOwed = refund.surplus || refund.origin === 'late';
+  if (isOwed && !refund.surplus && blockedBy === 'dispute')
+    return { refuse: { code: 'refunds_blocked', kind: blockedBy } };
   const refusal = isOwed ? undefined : refundsRefused(order, blockedBy);
   if (refusal) return refusal;
   if (!refund.surplus && refund.amount > refundableOf(order)) return { refuse: { code: 'refund_exceeds_refundable' } };

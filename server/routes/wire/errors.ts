@@ -74,6 +74,7 @@ export const APPROVE_ERRORS: Errors = [
   'dispute_closed',
   'exception_resolved',
   'refunds_blocked',
+  'refund_in_progress',
   ...channelCall,
 ];
 /** Ending it instead. */
@@ -88,7 +89,7 @@ export const RESOLVE_REFUND_ERRORS: Errors = [
 /** Answering a dispute, or accepting it; 504 when the channel did not say what became of it. */
 export const DISPUTE_ERRORS: Errors = ['dispute_closed', ...channelUse, ...channelCall];
 /** Accepting a dispute, which gives its amount away. */
-export const ACCEPT_DISPUTE_ERRORS: Errors = [...DISPUTE_ERRORS, ...confirmedAbove];
+export const ACCEPT_DISPUTE_ERRORS: Errors = [...DISPUTE_ERRORS, 'refund_in_progress', ...confirmedAbove];
 /** Asking for a bill. */
 export const FETCH_BILL_ERRORS: Errors = ['bills_not_configured'];
 /** Bringing a bill: a file that is not that bill is refused whole. */

@@ -43,7 +43,8 @@ const ASKS: Record<Way, Record<string, string>> = {
   above: {
     'POST /api/v1/console/payment/refund': 'refunds',
     'POST /api/v1/disputes/{disputeNo}/accept': 'gives the amount of the dispute away',
-    'POST /api/v1/exceptions/{id}/resolve': '`accept` takes other money for that of the order, `refund` gives it back',
+    'POST /api/v1/exceptions/{id}/resolve':
+      '`accept` takes other money for that of the order, `refund` gives it back, `acknowledge` of an accepted dispute lets refunds go on',
     'POST /api/v1/orders/{orderNo}/refunds': 'refunds',
     'POST /api/v1/refunds/{refundNo}/retry': 'refunds',
   },

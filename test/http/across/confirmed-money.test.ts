@@ -113,6 +113,43 @@ test.serial(
   },
 );
 
+test.serial(
+  'an acknowledgement that lets refunds go on beside an accepted dispute asks, and no other does',
+  async (t) => {
+    const disputeOf = async (orderNo: string) => {
+      const { data } = (await debug('GET', `/api/v1/exceptions?kind=dispute&orderNo=${orderNo}`)).body;
+      return data[0].id as string;
+    };
+    const [plain, accepted] = [
+      await payOrder(shop, merchant, { payWay: 'paypal' }),
+      await payOrder(shop, merchant, { payWay: 'paypal' }),
+    ];
+    await disputed(shop, plain, 'open', 'open', { amount: 4 });
+    const no = await disputed(shop, accepted, 'open', 'open', { amount: 4 });
+    await shop.sim('/sim/faults', {
+      payWay: 'paypal',
+      call: 'dispute-deed',
+      fault: '502',
+      times: 1,
+      orderNo: accepted,
+    });
+    refused(
+      t,
+      await debug('POST', `/api/v1/disputes/${no}/accept`, { note: 'We agree' }),
+      504,
+      'channel_outcome_unknown',
+    );
+    grow();
+    t.is((await resolve(await disputeOf(plain), 'acknowledge')).status, 200);
+    refused(t, await resolve(await disputeOf(accepted), 'acknowledge'), 403, CODE);
+    const refund = () => debug('POST', `/api/v1/orders/${accepted}/refunds`, { refundAmount: 1 });
+    refused(t, await refund(), 409, 'refunds_blocked');
+    await confirm();
+    t.is((await resolve(await disputeOf(accepted), 'acknowledge')).status, 200);
+    t.is((await refund()).status, 201);
+  },
+);
+
 test.serial('accepting a dispute and repeating a failed refund ask above the limit', async (t) => {
   const disputeNo = await disputed(shop, await payOrder(shop, merchant, { payWay: 'paypal' }), 'open', 'open');
   const orderNo = await payOrder(shop, merchant, { payWay: 'wechat' });

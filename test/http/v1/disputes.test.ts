@@ -219,6 +219,24 @@ test.serial('an acceptance that the channel refuses holds no refund up', async (
   t.like(await refundsOf(orderNo), { refundableAmount: 10, refundsBlockedBy: null, status: 200 });
 });
 
+test.serial('a dispute is not accepted while a refund may still give the same money back', async (t) => {
+  const { disputeNo, orderNo } = await open({ amount: 4 });
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'refund', fault: '502', times: 1, orderNo });
+  const refund = { orderNo, refundAmount: 4 };
+  const made = await admin('POST', '/api/v1/console/payment/refund', refund);
+  t.is(made.body.data.status, 'processing', 'the channel never got it, and that is not known');
+  const accept = () => admin('POST', `/api/v1/disputes/${disputeNo}/accept`, note);
+  const beside = await accept();
+  refused(t, beside, 409, 'refund_in_progress');
+  t.is(beside.body.refundNo, made.body.data.refundNo);
+  t.is((await disputeOf(service, orderNo))?.acceptedAt, null);
+  service.clock.advance(60);
+  await service.app.sweep.once();
+  t.is((await viewer('GET', `/api/v1/orders/${orderNo}`)).body.data.refunds[0].status, 'succeeded');
+  const { status, body } = await accept();
+  t.is(status, 200, JSON.stringify(body));
+});
+
 test.serial('a call that the channel never got is told as unknown, and can be repeated', async (t) => {
   const { disputeNo, orderNo } = await open();
   const path = `/api/v1/disputes/${disputeNo}/accept`;

@@ -305,6 +305,10 @@ test('a dispute is listed until it is decided, again when something changes, and
   t.deepEqual(due.tell, ['dispute.updated']);
   t.like(due.money.raise?.[0], { kind: 'dispute', dedupe: 'D-1', again: true, detail: { dueAt: at(86_400) } });
   t.is(due.dispute.changes, 2);
+  t.is(due.money.raise?.[0]?.blocksRefunds, false);
+  const accepted = { ...facts, dispute: disputeRow({ acceptedAt: at(-60) }) };
+  const told = decideDispute(order, accepted, said({ state: 'under_review' }), NAMES, NOW);
+  t.is(told.money.raise?.[0]?.blocksRefunds, true, 'until it is decided the channel may give the money back');
   const same = decideDispute(order, facts, said(), NAMES, NOW);
   t.deepEqual([same.rule, same.tell, same.money.raise], [null, [], []]);
   t.like(same.dispute, { changes: 1, checks: 4 });
