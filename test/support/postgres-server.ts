@@ -111,7 +111,9 @@ function start({ postgres, pg_ctl }: Binaries, run: Identity, port: number, data
   const flags = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
   const child = spawn(postgres, flags, { ...run, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  process.once('exit', () => child.kill('SIGQUIT'));
+  const end = () => void child.kill('SIGQUIT');
+  process.once('exit', end);
+  void ended.then(() => process.off('exit', end));
   return new Promise((resolve, reject) => {
     let log = '';
     child.once('error', reject);
