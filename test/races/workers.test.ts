@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { firstAdmin } from '../support/admin.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
 import { inParallel } from '../support/counts.ts';
@@ -8,6 +9,8 @@ import { type Merchant, startService, until } from '../support/service.ts';
 import { startWorkers, type Workers } from '../support/workers.ts';
 
 const LANES = 2;
+/** Between two payments of a lane while workers start: a load without a pause takes the processors from them. */
+const PAUSE_MS = 50;
 
 /** A service of two workers over the database of another one that only makes applications. */
 async function open(t: Parameters<typeof startService>[0], env: Record<string, string> = {}) {
@@ -17,7 +20,7 @@ async function open(t: Parameters<typeof startService>[0], env: Record<string, s
   return { service, shop, workers };
 }
 
-/** What came of payments that were asked for without a pause. */
+/** What came of payments that were asked for all the time. */
 interface Load {
   placed: string[];
   /** Codes of connections that failed, and when. */
@@ -27,11 +30,14 @@ interface Load {
 }
 
 /** Asks for payments until it is stopped; what could not be told for certain is asked again under its key. */
-function load(shop: Merchant, { url }: Workers, subject: string): Load {
+function load(shop: Merchant, { url }: Workers, subject: string, pauseMs = 0): Load {
   const found: Load = { placed: [], failed: [], asked: 0, stop };
   let goesOn = true;
   const lanes = Array.from({ length: LANES }, async (_, lane) => {
-    for (let turn = 0; goesOn; turn += 1) await payOnce(`${subject}-${lane}-${turn}`);
+    for (let turn = 0; goesOn; turn += 1) {
+      await payOnce(`${subject}-${lane}-${turn}`);
+      if (pauseMs > 0) await delay(pauseMs);
+    }
   });
   return found;
 
@@ -122,7 +128,7 @@ async function replaceKilled(t: ExecutionContext, { service, shop, workers }: Op
 /** SIGHUP replaces every worker while requests go on: none fails. */
 async function replaceAll(t: ExecutionContext, { shop, workers }: Opened): Promise<void> {
   const old = workers.pids();
-  const under = load(shop, workers, 'Replaced');
+  const under = load(shop, workers, 'Replaced', PAUSE_MS);
   await until('some payments', async () => under.placed.length > 10);
   workers.signal('SIGHUP');
   await until('all are new', async () => workers.lines('all workers were replaced').length === 1);
