@@ -65,11 +65,14 @@ test('a service whose database swallows everything ends by itself when it is tol
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
   test(`${signal} ends a service without workers in an orderly way`, async (t) => {
     const simulator = await ownSimulator(t);
+    // Which database it is makes no difference to a signal, and an embedded one takes seconds to begin.
+    const { url, drop } = await createDatabase();
+    t.teardown(drop);
     const child = spawn(process.execPath, [await bundled(BIN), 'server', 'start'], {
       cwd: temporaryFolder(t),
       env: {
         PATH: process.env['PATH'],
-        PAY_DEBUG: 'true',
+        ...testEnvironment(url),
         PAY_SERVER_LISTEN: '127.0.0.1:0',
         PAY_METRICS_LISTEN: '127.0.0.1:0',
         PAY_SIMULATOR_URL: simulator.url,
