@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { createNoticed } from '../../../server/credentials/noticed.ts';
 import { createStore } from '../../../server/db/store.ts';
 import { changeFor, nearestRefusal, refusedOf } from '../../../server/payments/notice-refusal.ts';
-import { embeddedDatabase } from '../../support/database.ts';
+import { postgresDatabase } from '../../support/database.ts';
 import { createClock } from '../../support/service.ts';
 
 const OF = { project: 'default', payWay: 'wechat' } as const;
@@ -11,7 +11,7 @@ const UNSIGNED = { why: 'unsigned', detail: 'No headers.' } as const;
 const DAY = 86_400;
 
 test('refused notifications of one reason are counted, those of another begin anew, and many at once are one write', async (t) => {
-  const { database } = await embeddedDatabase(t);
+  const { database } = await postgresDatabase(t);
   const store = createStore(database, async () => {});
   const clock = createClock();
   clock.stop();
