@@ -1438,7 +1438,7 @@ export interface Order {
   refundedAmount: number;
   /** The amount that can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
-  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it. */
+  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it, as it was then. */
   refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_bank_refused' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
   /** The channel's own number of the order, where it has one (PayPal). */
   channelOrderId: string | null;
@@ -1558,7 +1558,7 @@ export interface OrderEntry {
   refundedAmount: number;
   /** The amount that can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
-  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it. */
+  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it, as it was then. */
   refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_bank_refused' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
   /** The channel's own number of the order, where it has one (PayPal). */
   channelOrderId: string | null;
@@ -1832,7 +1832,7 @@ export interface RefundPlaced {
   refundedAmount: number;
   /** The amount that can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
-  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it. */
+  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it, as it was then. */
   refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_bank_refused' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
 }
 
@@ -2114,7 +2114,7 @@ export interface SkillRefundPlaced {
   refundedAmount: number;
   /** The amount that can be refunded now, in major units; 0 while `refundsBlockedBy` names an exception. */
   refundableAmount: number;
-  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it. */
+  /** Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it, as it was then. */
   refundsBlockedBy: 'late_paid' | 'order_overdue' | 'capture_held' | 'amount_mismatch' | 'double_paid' | 'payment_of_another_order' | 'refund_overrun' | 'refund_abnormal' | 'refund_overdue' | 'refund_mismatch' | 'refund_reversed' | 'refund_bank_refused' | 'refund_elsewhere' | 'refund_after_delivery' | 'refund_unexplained' | 'out_of_stock' | 'effect_failed' | 'coins_debt' | 'unclaimed' | 'fulfilment_failed' | 'delivery_unconfirmed' | 'unmatched_notice' | 'dispute' | 'paid_unknown_to_us' | 'paid_missing_at_channel' | 'amount_differs' | 'currency_differs' | 'refund_unknown_to_us' | 'refund_missing_at_channel' | 'refund_amount_differs' | 'fee_differs' | 'duplicate_payment' | null;
   /** Number of the pay-per-call order. */
   outTradeNo: string;

@@ -135,7 +135,8 @@ export const paymentsCodes = {
   refunds_blocked: {
     title: 'Refunds blocked',
     meaning: 'An open exception of the order must be resolved first; the order names its kind in refundsBlockedBy.',
-    remedy: 'Have an administrator resolve the exception.',
+    remedy:
+      'Have an administrator resolve the exception. If it is an accepted dispute, wait until the channel has decided it.',
   },
   profit_sharing_unsupported: {
     title: 'Profit sharing not supported',

@@ -26,8 +26,8 @@ export interface CodeCheck {
   /** What the line of a failure says, if it is not about the code. */
   failure?: FailureLine;
   /**
-   * It is the turn of somebody else: only a code that is right gets in, and one that may not be looked at is a failed login, too, which takes
-   * the same steps.
+   * It is the turn of somebody else: only a right code gets in. Everything else is a failed login and takes the same steps, a code that may
+   * not be looked at, too.
    */
   isOutOfTurn?: boolean;
 }

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { DisputeRow } from '../db/entities/disputes.ts';
-import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import type { ApprovalRow } from '../db/entities/approvals.ts';
@@ -15,6 +14,7 @@ import { checkDispute } from './hear-dispute.ts';
 import { claimKey, type KeyClaim } from './idempotency.ts';
 import type { Asker, Ports } from './ports.ts';
 import { ChannelRefused, unknownOutcome } from './refusals.ts';
+import { refuseBesideRefund } from './refund.ts';
 import { type DisputePair, lockDispute, noteListed } from './settle-dispute.ts';
 
 /** The channel was asked and this long is left to whoever asked, before the jobs ask what became of it. */
@@ -105,7 +105,7 @@ async function intendDeed(
     throw new Conflict('dispute_closed', 'The dispute is decided.', { extra: { orderNo: order.orderNo, disputeNo } });
   if (claim) await claimKey(tx, claim, disputeNo, now);
   if (deed.deed === 'accept') {
-    if (!isOver) await refuseBesideRefund(tx, order);
+    if (!isOver) await refuseBesideRefund(tx, order.orderNo);
     const { amount, currency } = dispute;
     const asked = { kind: 'dispute', number: disputeNo, order, amount, currency, reason: deed.text } as const;
     const waits = await waitAbove(ports, tx, asker, asked);
@@ -116,33 +116,13 @@ async function intendDeed(
   await tx.disputes.update({ disputeNo }, patch);
   const intended = { ...dispute, ...patch };
   if (deed.deed === 'accept' && !isOver) {
-    // From now on refunds wait: of an exception that a person had acknowledged by raising it anew, of one that is still open by its row.
+    // From now on refunds are refused: an exception that was resolved is raised again, one that is open is changed.
     await raiseException(ports, tx, order, listedDispute(intended));
     await noteListed(tx, intended);
   }
   const after = { orderNo: order.orderNo, channelDisputeNo: dispute.channelDisputeNo, ...auditedOf(deed) };
   await noteDeed(ports, tx, asker, { action: `dispute.${deed.deed}`, target: disputeNo, after });
   return { order, dispute: intended, before: timesOf(dispute) };
-}
-
-/**
- * Throws 409 while a refund of the order is under way: whether the payer has its money is not known, and the service would send it again
- * after the dispute gave it, too. One that waits for an approval is looked at when it is approved.
- */
-async function refuseBesideRefund(tx: Tx, { orderNo }: OrderRow): Promise<void> {
-  const open = await tx.refunds.list({ orderNo, surplus: false, state: ['pending', 'processing'] });
-  const underWay = open.find(({ approval }) => approval !== 'waiting');
-  if (!underWay) return;
-  const { refundNo } = underWay;
-  throw new Conflict(
-    'refund_in_progress',
-    'A refund of the order is in progress. Accept the dispute when it has ended.',
-    {
-      extra: { orderNo, refundNo },
-      retryable: true,
-      retryAfter: 60,
-    },
-  );
 }
 
 /** When something was last sent to the channel. */
@@ -153,8 +133,8 @@ function timesOf({ answeredAt, acceptedAt }: DisputeRow): SentTimes {
 }
 
 /**
- * What the channel refused was not said: the dispute shows again what it showed before, unless the same was sent once more since. Of an
- * acceptance whose end was not known before, that is its time, and refunds go on waiting.
+ * What the channel refused was not said: the dispute shows again what it showed before, unless the same was sent once more since. If an earlier
+ * acceptance is shown again, refunds stay refused: its end is still not known.
  */
 async function takeBack(
   ports: Ports,

@@ -11,7 +11,7 @@ import { noteDeed } from './follow-ups.ts';
 import { majorNumber } from './money.ts';
 import type { Asker, Ports } from './ports.ts';
 import type { PageOf } from './read.ts';
-import { approvalAbove, givenBackOf, sendRefund } from './refund.ts';
+import { approvalAbove, givenBackOf, refuseBesideRefund, sendRefund } from './refund.ts';
 import { refusalFor } from './refusals.ts';
 import { loadRefundFacts, lockPair, type Pair, settleRefundLocked } from './settle.ts';
 
@@ -128,6 +128,8 @@ export function refundApprovals(ports: Ports, deeds: ApprovedDeeds) {
     const approval = await store.transaction(async (tx) => {
       const waiting = await waitingDeed(tx, number);
       await requireIndependent(ports, tx, asker, waiting);
+      // The deed itself refuses, too, but then the approval would be given already.
+      if (kind === 'dispute') await refuseBesideRefund(tx, waiting.orderNo);
       return end(tx, asker, waiting, 'approved', null);
     });
     ports.checkpoint('approval.approved');

@@ -1,7 +1,8 @@
 import type { ApprovalRow } from '../db/entities/approvals.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import type { Tx } from '../db/store.ts';
+import type { ReadTx, Tx } from '../db/store.ts';
+import { Conflict } from '../errors.ts';
 import { apply, type Via } from './apply.ts';
 import { afterIntent, ask, intend, refundOrder } from './ask.ts';
 import { type Deed, noteDeed } from './follow-ups.ts';
@@ -192,6 +193,26 @@ export async function givenBackOf(tx: Tx, orderNo: string, but?: string): Promis
   });
   const approved = new Set(approvals.map(({ refundNo }) => refundNo));
   return { refunds, accepted: accepted.map((one) => ({ ...one, approved: approved.has(one.disputeNo) })) };
+}
+
+/**
+ * Throws 409 while a refund of the order is under way: a dispute is not accepted beside it, because the service would send it again after the
+ * dispute gave the payer the money. A refund that waits for an approval is none.
+ */
+export async function refuseBesideRefund(tx: ReadTx, orderNo: string): Promise<void> {
+  const open = await tx.refunds.list({ orderNo, surplus: false, state: ['pending', 'processing'] });
+  const underWay = open.find(({ approval }) => approval !== 'waiting');
+  if (!underWay) return;
+  const { refundNo } = underWay;
+  throw new Conflict(
+    'refund_in_progress',
+    'A refund of the order is in progress. Accept the dispute when it has ended.',
+    {
+      extra: { orderNo, refundNo },
+      retryable: true,
+      retryAfter: 60,
+    },
+  );
 }
 
 /** Throws 403 when a person gives more money away than goes without approval, and has not just given password and second factor. */

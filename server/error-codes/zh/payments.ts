@@ -129,7 +129,7 @@ export const paymentsWords = {
   refunds_blocked: {
     title: '退款被阻止',
     meaning: '该订单有未处理的异常，须先处理；订单的 refundsBlockedBy 指明异常类型。',
-    remedy: '请管理员处理该异常。',
+    remedy: '请管理员处理该异常。如果是已接受的争议，请等待渠道裁决。',
   },
   profit_sharing_unsupported: {
     title: '不支持分账',

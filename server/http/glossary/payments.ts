@@ -127,7 +127,7 @@ export const paymentWords: Glossary = {
       10,
     ],
     refundsBlockedBy: [
-      'Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it.',
+      'Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it, as it was then.',
       null,
     ],
   },

@@ -141,13 +141,17 @@ function taken(
   if (!lost.booked) {
     // The payer may have got it by a refund of ours; one that is under way has to end before that can be said.
     if (givenFor(others, covered, openedAt) >= minor) return { money: STAY };
-    if (others.some(({ state }) => state === 'pending' || state === 'processing'))
-      return { money: STAY, isWaiting: true };
+    if (others.some(isUnderWay)) return { money: STAY, isWaiting: true };
   }
   return {
     money: { rule: null, open: lostToDispute(order, lost, names, now) },
     dispute: { amountLost: minor, refundNo: names.refundNo },
   };
+}
+
+/** One that waits for an approval is not: it may wait for the end of this dispute. */
+function isUnderWay({ state, approval }: RefundRow): boolean {
+  return (state === 'pending' || state === 'processing') && approval !== 'waiting';
 }
 
 function isSince({ state, finishedAt }: RefundRow, openedAt: Date): boolean {

@@ -6,7 +6,6 @@ import type { ExceptionKind } from '../exception-kinds.ts';
 import { type Change, type Refusal, type RefundMoved, STAY, type Touched } from './change.ts';
 import type { RefundFacts } from './facts.ts';
 import { failedRefund, hearRefund, type RefundHeard } from './hear-refund.ts';
-import { ofAnother } from './money-came.ts';
 import { isOpen } from './moves.ts';
 import { foreignRefund, foreignSurplus, isForeign, newRefund, type RefundIntent, reservation } from './open-refund.ts';
 import { isRefundOverdue, isSendable, later } from './plan.ts';
@@ -154,11 +153,11 @@ function givenBackOfOther(
   const { orderNo, state } = order;
   const { amount, at } = outcome;
   // When it was paid is not said here.
-  const detail = { channelNo, refundedAt: at };
+  const listed = { dedupe: channelNo, received, detail: { channelNo, refundedAt: at } };
   if (owner !== null)
     return {
       rule: null,
-      raise: [{ ...ofAnother(owner, { channelNo, amount: received, at }), detail: { ...detail, owner } }],
+      raise: [{ ...listed, kind: 'payment_of_another_order', detail: { ...listed.detail, owner } }],
     };
   const listedAs = (kind: ExceptionKind) => ({ orderNo, kind, dedupe: channelNo.slice(0, 128) });
   const isWhole = amount.currency === received.currency && back + amount.minor >= received.minor;
@@ -167,7 +166,7 @@ function givenBackOfOther(
   return {
     rule: null,
     ...(isOpen(state) ? { order: { nextCheckAt: now, leasedUntil: null } } : {}),
-    raise: isListed ? [] : [{ kind: 'double_paid', dedupe: channelNo, received, detail }],
+    raise: isListed ? [] : [{ ...listed, kind: 'double_paid' }],
     resolve: [
       ...ended.map((kind) => ({ where: listedAs(kind), ...how })),
       // What a bill told of the same payment.
@@ -287,8 +286,6 @@ function retry({ order, refund }: Pair, { facts }: Wish<'retry'>, now: Date): Ch
   if (refund.approval === 'rejected') return notRetryable('The refund was rejected; make a new one.');
   if (refund.state !== 'failed') return notRetryable(`A refund in the state ${refund.state} cannot be retried.`);
   const isOwed = refund.surplus || refund.origin === 'late';
-  if (isOwed && !refund.surplus && blockedBy === 'dispute')
-    return { refuse: { code: 'refunds_blocked', kind: blockedBy } };
   const refusal = isOwed ? undefined : refundsRefused(order, blockedBy);
   if (refusal) return refusal;
   if (!refund.surplus && refund.amount > refundableOf(order)) return { refuse: { code: 'refund_exceeds_refundable' } };

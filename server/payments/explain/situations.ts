@@ -234,7 +234,13 @@ function paid(scene: Scene): Situation {
   return { code: 'paid', reason: 'The channel confirmed the payment.' };
 }
 
-function disputed({ dedupe, detail }: OrderExceptionRow): Situation {
+function disputed({ dedupe, detail, blocksRefunds }: OrderExceptionRow): Situation {
+  if (blocksRefunds)
+    return {
+      code: 'disputed',
+      reason: 'The dispute was accepted; the channel has not decided yet, and refunds wait for that.',
+      fix: `payctl dispute get ${dedupe}`,
+    };
   const waits = detail?.['state'] === 'needs_answer';
   const due = typeof detail?.['dueAt'] === 'string' ? ` until ${detail['dueAt']}` : '';
   return {

@@ -121,7 +121,8 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *     operationId: acceptDispute
    *     summary: Accept a dispute
    *     description: >-
-   *       The channel refunds the payer from the account of the merchant. This cannot be undone. Above `Approval.RefundAbove` nothing is
+   *       The channel refunds the payer from the account of the merchant. This cannot be undone. Refunds of the order are refused from then on until
+   *       the channel decides, and a refund that is in progress has to end first. Above `Approval.RefundAbove` nothing is
    *       done yet: 202 with the approval that another administrator has to give.
    *     requestBody:
    *       content:

@@ -57,7 +57,7 @@ export const REFUND_ERRORS: Errors = [
   'channel_outcome_unknown',
 ];
 
-/** An administrator who gives more than `Approval.RefundAbove` away gives password and second factor again. */
+/** An administrator that gives more than `Approval.RefundAbove` away, or lets refunds go on beside an accepted dispute, gives password and second factor again. */
 const confirmedAbove: Errors = ['password_confirmation_required'];
 
 /** Giving money back, by an administrator. */

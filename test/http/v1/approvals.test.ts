@@ -265,6 +265,45 @@ test.serial('a dispute above the limit is accepted when another administrator ap
   refused(t, await accept(admin, no), 409, 'dispute_closed');
 });
 
+test.serial(
+  'a dispute is not approved while a refund is under way, and the approval is not used up by that',
+  async (t) => {
+    const { paid } = await openMarket(file);
+    const orderNo = await paid({ payWay: 'paypal' });
+    const no = await disputed(service, orderNo, 'open', 'open', { amount: 6 });
+    t.is((await admin('POST', `/api/v1/disputes/${no}/accept`, { note: 'We agree' })).status, 202);
+    await service.sim('/sim/faults', { payWay: 'paypal', call: 'refund', fault: '502', times: 1, orderNo });
+    t.is((await refundBy(admin, orderNo, 4)).body.data.status, 'processing');
+    refused(t, await approve(second, no), 409, 'refund_in_progress');
+    t.is((await admin('GET', `${base}/${no}`)).body.data.state, 'waiting');
+    service.clock.advance(60);
+    await service.app.sweep.once();
+    t.is((await approve(second, no)).status, 200);
+    t.truthy((await disputeOf(service, orderNo))?.acceptedAt);
+  },
+);
+
+test.serial(
+  'a refund that waits for approval holds no dispute up, and is not approved before the end of one that was accepted',
+  async (t) => {
+    const { paid } = await openMarket(file);
+    const orderNo = await paid({ payWay: 'paypal' });
+    const asked = (await refundBy(admin, orderNo, 6)).body.data;
+    t.is(asked.status, 'waiting_for_approval');
+    const no = await disputed(service, orderNo, 'open', 'open', { amount: 3 });
+    const late = { fault: 'timeout-then-commit', delayMs: 600_000, hangUpMs: 100, times: 1 };
+    await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute-deed', orderNo, ...late });
+    const accepted = await admin('POST', `/api/v1/disputes/${no}/accept`, { note: 'We agree' });
+    refused(t, accepted, 504, 'channel_outcome_unknown');
+    refused(t, await approve(second, asked.refundNo), 409, 'refunds_blocked');
+    const explained = (await admin('GET', `/api/v1/orders/${orderNo}/explain`)).body.data;
+    t.regex(explained.reason, /accepted; the channel has not decided yet/);
+    await service.sim('/sim/clock', { advanceSeconds: 601 });
+    await until('it is lost', async () => (await disputeOf(service, orderNo))?.state === 'lost');
+    t.is((await approve(second, asked.refundNo)).status, 200, 'both are paid: 9 of 10');
+  },
+);
+
 test.serial('a dispute whose amount has grown since it was asked for waits anew', async (t) => {
   const { paid } = await openMarket(file);
   const orderNo = await paid({ payWay: 'paypal' });

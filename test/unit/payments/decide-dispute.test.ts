@@ -64,6 +64,7 @@ const REFUNDS: readonly (readonly RefundRow[])[] = [
   [refundRow({ refundNo: 'R-OLD', origin: 'channel', state: 'succeeded', finishedAt: at(-9999) })],
   [refundRow({ refundNo: 'R-OTHER', origin: 'channel', state: 'succeeded', amount: 300n, finishedAt: at(-10) })],
   [refundRow({ refundNo: 'R-WAY', origin: 'merchant', state: 'processing' })],
+  [refundRow({ refundNo: 'R-ASKED', origin: 'merchant', state: 'pending', approval: 'waiting' })],
 ];
 
 interface Scene {
@@ -220,6 +221,9 @@ test('a loss that a refund under way may mean waits for its end, unless it was b
   const [open, booked] = LOSSES.map((lost) => decideDispute(order, facts, said({ state: 'lost', lost }), NAMES, NOW));
   t.like(open!.dispute, { state: 'under_review', refundNo: null, nextCheckAt: at(600) });
   t.like(booked!.dispute, { state: 'lost', refundNo: 'R-NEW' });
+  const [lost] = LOSSES;
+  const asked = decideDispute(order, { ...facts, refunds: REFUNDS[6]! }, said({ state: 'lost', lost }), NAMES, NOW);
+  t.like(asked.dispute, { state: 'lost', refundNo: 'R-NEW' }, 'one that waits for an approval waits for the dispute');
 });
 
 test('more than was left is an overrun that a person sees; another currency is not put into the sums', (t) => {
