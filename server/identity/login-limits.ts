@@ -20,8 +20,8 @@ const turnSeconds = 30;
 const recorded = { address: 20, network: 100, session: 10 };
 const clientTimes = 10;
 /**
- * Codes are short: two of a million count at any moment. So whoever knows the password may be wrong twenty times a day and then
- * once in half an hour: of those who go on for a year one in twenty gets in, and nobody is locked out.
+ * Codes are short: two of a million count at any moment. So an attacker with the password may be wrong twenty times a day and then
+ * once in half an hour: of twenty attackers that go on for a year one gets in, and no account is locked.
  */
 const codes = { failures: 20, windowSeconds: 86_400, turnSeconds: 1800 };
 /** Codes of accounts that do not exist (`isStandIn`) are counted so that the steps are the same; each counter is used once, so it is kept for a moment. */

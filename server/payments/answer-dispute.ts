@@ -133,8 +133,8 @@ function timesOf({ answeredAt, acceptedAt }: DisputeRow): SentTimes {
 }
 
 /**
- * What the channel refused was not said: the dispute shows again what it showed before, unless the same was sent once more since. If an earlier
- * acceptance is shown again, refunds stay refused: its end is still not known.
+ * Takes a deed back that the channel refused: the dispute shows again the time of the one before, unless another of the kind was sent since. If
+ * that is an earlier acceptance, refunds stay refused: its end is still not known.
  */
 async function takeBack(
   ports: Ports,

@@ -20,7 +20,7 @@ async function open(t: Parameters<typeof startService>[0], env: Record<string, s
   return { service, shop, workers };
 }
 
-/** What came of payments that were asked for all the time. */
+/** The outcome of payments that clients asked for all the time. */
 interface Load {
   placed: string[];
   /** Codes of connections that failed, and when. */

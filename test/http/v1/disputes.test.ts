@@ -181,7 +181,7 @@ test.serial('an acceptance whose answer is lost is told by what the channel show
   t.is(first.body.data.status, 'lost');
 });
 
-/** What refunds an order allows, as it is shown, and what a refund of one major unit is told. */
+/** The refundable amount that an order shows, and the answer to a refund of one major unit. */
 async function refundsOf(orderNo: string) {
   const { refundableAmount, refundsBlockedBy } = (await viewer('GET', `/api/v1/orders/${orderNo}`)).body.data;
   const asked = await admin('POST', '/api/v1/console/payment/refund', { orderNo, refundAmount: 1 });
