@@ -7,7 +7,7 @@ import { apply, type Via } from './apply.ts';
 import { afterIntent, ask, intend, refundOrder } from './ask.ts';
 import { type Deed, noteDeed } from './follow-ups.ts';
 import { decideNewRefund, refundableOf, refundsRefused } from './core/decide-refund.ts';
-import { type GivenBack, needsApproval } from './core/needs-approval.ts';
+import { type GivenBack, isUnderWay, needsApproval } from './core/needs-approval.ts';
 import { isSendable } from './core/plan.ts';
 import { claimKey, givingUp, type KeyClaim } from './idempotency.ts';
 import { countRefund } from './limits.ts';
@@ -200,8 +200,7 @@ export async function givenBackOf(tx: Tx, orderNo: string, but?: string): Promis
  * dispute gave the payer the money. A refund that waits for an approval is none.
  */
 export async function refuseBesideRefund(tx: ReadTx, orderNo: string): Promise<void> {
-  const open = await tx.refunds.list({ orderNo, surplus: false, state: ['pending', 'processing'] });
-  const underWay = open.find(({ approval }) => approval !== 'waiting');
+  const underWay = (await tx.refunds.list({ orderNo, surplus: false })).find(isUnderWay);
   if (!underWay) return;
   const { refundNo } = underWay;
   throw new Conflict(

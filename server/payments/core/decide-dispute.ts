@@ -6,6 +6,7 @@ import type { DisputeState } from '../dispute.ts';
 import { type Change, type Raised, type Resolved, STAY } from './change.ts';
 import { hearRefund } from './hear-refund.ts';
 import { DISPUTE_MOVES, type DisputeRule, isDecided } from './moves.ts';
+import { isUnderWay } from './needs-approval.ts';
 import { lostToDispute } from './open-refund.ts';
 import { later, nextDisputeCheck } from './plan.ts';
 
@@ -139,7 +140,8 @@ function taken(
   const told = done.find(({ origin, amount }) => origin === 'channel' && amount === minor);
   if (told) return { money: STAY, dispute: { amountLost: minor, refundNo: told.refundNo } };
   if (!lost.booked) {
-    // The payer may have got it by a refund of ours; one that is under way has to end before that can be said.
+    // The payer may have got it by a refund of ours; one that is under way has to end before that can be said, and one that waits for an
+    // approval may itself wait for this dispute.
     if (givenFor(others, covered, openedAt) >= minor) return { money: STAY };
     if (others.some(isUnderWay)) return { money: STAY, isWaiting: true };
   }
@@ -147,11 +149,6 @@ function taken(
     money: { rule: null, open: lostToDispute(order, lost, names, now) },
     dispute: { amountLost: minor, refundNo: names.refundNo },
   };
-}
-
-/** One that waits for an approval is not: it may wait for the end of this dispute. */
-function isUnderWay({ state, approval }: RefundRow): boolean {
-  return (state === 'pending' || state === 'processing') && approval !== 'waiting';
 }
 
 function isSince({ state, finishedAt }: RefundRow, openedAt: Date): boolean {

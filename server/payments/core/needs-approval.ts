@@ -9,6 +9,11 @@ export function isAsked({ origin }: Pick<RefundRow, 'origin'>): boolean {
   return origin === 'merchant' || origin === 'admin';
 }
 
+/** Whether a refund was sent, or will be without more being said; one that waits for an approval is not under way. */
+export function isUnderWay({ state, approval }: Pick<RefundRow, 'state' | 'approval'>): boolean {
+  return (state === 'pending' || state === 'processing') && approval !== 'waiting';
+}
+
 /** Money of an order that went back, or shall. */
 export interface GivenBack {
   refunds: readonly Pick<RefundRow, 'amount' | 'origin' | 'state' | 'approval'>[];
