@@ -133,7 +133,9 @@ test('what -o name prints is taken where an id is', async (t) => {
   const ask = async (words: readonly string[]) => {
     place.api.seen.length = 0;
     const { code, stdout, stderr } = await place.payctl(words);
-    return { code, stdout, stderr, seen: place.api.seen.map(({ method, path, body }) => ({ method, path, body })) };
+    const seen = place.api.seen.map(({ method, path, body }) => ({ method, path, body }));
+    // A command asks several things at once; which of them arrives first is chance.
+    return { code, stdout, stderr, seen: seen.toSorted((a, b) => (a.path < b.path ? -1 : 1)) };
   };
   // `skillpay list` lists what can be bought, `get` shows an order.
   const nouns = program.commands.filter(

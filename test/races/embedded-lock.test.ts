@@ -33,7 +33,7 @@ test('a second server on the folder is refused and told the holder, by the path,
   });
   t.is((await migrate(t, link)).code, 7, 'a refusal in the same process gives nothing free');
   await database.close();
-  t.is((await migrate(t, link)).code, 0);
+  await (await open(link)).close();
 });
 
 test('a backup of the open database keeps the lock, and carries nothing of it', async (t) => {
