@@ -5,8 +5,8 @@ const NINE = 57;
 const DOT = 46;
 const MINUS = 45;
 
-/** Digits before the point, as many as stay exact with six decimals behind it. */
-const MOST_DIGITS = 9;
+/** Digits of an amount in its smallest unit, as many as stay exact. */
+const MOST_DIGITS = 15;
 
 /**
  * A decimal number as a whole number of its smallest unit, `decimals` behind the point; NaN for anything else. Decimals beyond
@@ -25,7 +25,7 @@ export function readDecimal(text: string, decimals: number): number {
     value = value * 10 + code - ZERO;
   }
   const whole = at - start;
-  if (whole === 0 || whole > MOST_DIGITS || at === length - 1) return NaN;
+  if (whole === 0 || whole > MOST_DIGITS - decimals || at === length - 1) return NaN;
   let behind = 0;
   for (at += 1; at < length; at += 1) {
     const code = text.charCodeAt(at);

@@ -69,25 +69,51 @@ export interface DetailTable {
   columns: Columns<Column>;
 }
 
-/**
- * How many of the commas too many stand in the name of the goods, just before the times; those in the remark, behind everything that is
- * read, move nothing. Texts of others decide that, so what fits in two ways is refused.
- */
-function commasInName(columns: Columns<Column>, cells: Cells, more: number, line: number): number {
-  const cell = (column: Column, moved: number): string => cells[columns[column] + moved]!.trim();
-  const isTime = (text: string): boolean => !Number.isNaN(readClock(text));
-  const fitting = Array.from({ length: more + 1 }, (_, moved) => moved).filter(
-    (moved) =>
-      isTime(cell('创建时间', moved)) &&
-      isTime(cell('完成时间', moved)) &&
-      MONEY.every((column) => !Number.isNaN(readDecimal(cell(column, moved), 2))),
-  );
-  if (fitting.length > 1)
-    throw new BillMalformed('wrong_columns', 'Commas in its texts let the row be read in more than one way.', { line });
-  return fitting[0] ?? 0;
-}
+/** Texts of others that stand before the times, before the money and before the last amounts; 备注 is behind everything that is read. */
+const LAST_TEXTS = ['商品名称', '对方账户', '券名称'] as const;
+/** Cells between and behind these texts that are amounts in every row. */
+const AMOUNTS = [
+  '订单金额',
+  '商家实收',
+  '支付宝红包',
+  '集分宝',
+  '支付宝优惠',
+  '商家优惠',
+  '券核销金额',
+  '商家红包消费金额',
+  '卡消费金额',
+  '服务费',
+  '分润',
+] as const;
+/** A row with more commas too many is no row. */
+const MOST_COMMAS = 30;
 
-const MONEY = ['订单金额', '商家实收', '服务费'] as const;
+/**
+ * The cells of a row that has commas in the name of the goods, of a shop, a payer or a voucher: where times and amounts stand says which. Texts
+ * of others decide that, so what can be read in two ways is refused.
+ */
+function cellsOfCommas(header: readonly string[], columns: Columns<Column>, cells: Cells, line: number): Cells {
+  const more = cells.length - header.length;
+  const [names, shops, vouchers] = LAST_TEXTS.map((name) => header.indexOf(name)) as [number, number, number];
+  const amounts = AMOUNTS.map((name) => header.indexOf(name)).filter((at) => at >= 0);
+  const readings = new Map<string, Cells>();
+  const most = Math.min(more, MOST_COMMAS);
+  for (let last = 0; last <= most; last += 1)
+    for (let middle = 0; middle <= last; middle += 1)
+      for (let first = 0; first <= middle; first += 1) {
+        const moved = header.map((_, at) => {
+          const by = at <= names ? 0 : at <= shops ? first : at <= vouchers ? middle : last;
+          return cells[at + by]!;
+        });
+        const isTime = (column: Column) => !Number.isNaN(readClock(moved[columns[column]]!.trim()));
+        if (!isTime('创建时间') || !isTime('完成时间')) continue;
+        if (amounts.some((at) => Number.isNaN(readDecimal(moved[at]!.trim(), 2)))) continue;
+        readings.set(JSON.stringify(DETAILS.map((column) => moved[columns[column]]!.trim())), moved);
+      }
+  if (readings.size > 1)
+    throw new BillMalformed('wrong_columns', 'Commas in its texts let the row be read in more than one way.', { line });
+  return [...readings.values()][0] ?? cells;
+}
 
 /** The table of the details under its header. */
 export function readDetailHeader(text: string, line: number): DetailTable {
@@ -100,8 +126,7 @@ export function readDetailHeader(text: string, line: number): DetailTable {
       const cells = row.split(',');
       const more = cells.length - width;
       if (more < 0) throw new BillMalformed('wrong_columns', `${cells.length} cells, not ${width}.`, { line: number });
-      if (more > 0) cells.splice(columns['创建时间'] - 1, commasInName(columns, cells, more, number));
-      return cells;
+      return more > 0 ? cellsOfCommas(header, columns, cells, number) : cells;
     },
   };
 }
@@ -109,18 +134,22 @@ export function readDetailHeader(text: string, line: number): DetailTable {
 /** What the lines behind the table say. */
 export interface Trailer {
   count: number;
-  /** What the merchant got, or gave back; without a sign. */
-  received: bigint;
+  /** What the merchant got, or gave back; without a sign. Older bills say instead what the orders came to. */
+  of: 'received' | 'ordered';
+  amount: bigint;
 }
 
 /** One of the two lines with the sums behind the details; undefined for other lines. Throws BillMalformed. */
 export function readTrailer(text: string, line: number): { of: 'payments' | 'refunds'; sums: Trailer } | undefined {
   const [, word, rest = ''] = /^#+(交易|退款)合计[：:](.*)$/.exec(text) ?? [];
   if (word === undefined) return undefined;
-  const [, count = '', amount = ''] = /^(\d+)笔，[^，\d-]*-?([\d.]+)元/.exec(rest) ?? [];
-  const received = readSum(amount, 2);
-  if (received === undefined) throw wrongCell(line, 0, `${word}合计`, rest);
-  return { of: word === '交易' ? 'payments' : 'refunds', sums: { count: Number(count), received } };
+  const [, count = ''] = /^(\d+)笔，/.exec(rest) ?? [];
+  const [, received] = /商家实收[^，\d-]*-?([\d.]+)元/.exec(rest) ?? [];
+  const [, first = ''] = /^\d+笔，[^，\d-]*-?([\d.]+)元/.exec(rest) ?? [];
+  const amount = readSum(received ?? first, 2);
+  if (amount === undefined) throw wrongCell(line, 0, `${word}合计`, rest);
+  const of = received === undefined ? 'ordered' : 'received';
+  return { of: word === '交易' ? 'payments' : 'refunds', sums: { count: Number(count), of, amount } };
 }
 
 /** The sums of all shops, from the row under the header of the second file. */

@@ -74,9 +74,9 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
       if (!table) throw new BillMalformed('cut_short', 'The bill ends before its table.');
       if (!payments || !refunds) throw new BillMalformed('cut_short', 'The bill ends before its sums.');
       sums.require('payments', BigInt(payments.count), '交易合计', payments.line);
-      sums.require('received', payments.received, '交易合计', payments.line);
+      sums.require(payments.of === 'received' ? 'received' : 'paid', payments.amount, '交易合计', payments.line);
       sums.require('refunds', BigInt(refunds.count), '退款合计', refunds.line);
-      sums.require('returned', refunds.received, '退款合计', refunds.line);
+      sums.require(refunds.of === 'received' ? 'returned' : 'refunded', refunds.amount, '退款合计', refunds.line);
       if (summary) requireSummary(summary);
       return {
         currency: 'CNY',

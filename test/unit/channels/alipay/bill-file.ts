@@ -22,6 +22,10 @@ export interface Row {
   refundNo?: string;
   fee?: number;
   remark?: string;
+  shop?: string;
+  operator?: string;
+  payer?: string;
+  voucher?: string;
 }
 
 export const yuan = (value: number): string =>
@@ -38,10 +42,10 @@ export function cellsOf(row: Row): string[] {
     `${DAY} 09:59:00`,
     time,
     '\t',
+    row.shop ?? '',
+    row.operator ?? '',
     '',
-    '',
-    '',
-    '**茶(tea***@example.com)\t',
+    `${row.payer ?? '**茶(tea***@example.com)'}\t`,
     yuan(ordered),
     yuan(row.received ?? ordered),
     '0.00',
@@ -49,7 +53,7 @@ export function cellsOf(row: Row): string[] {
     '0.00',
     '0.00',
     '0.00',
-    '',
+    row.voucher ?? '',
     '0.00',
     '0.00',
     row.refundNo === undefined ? '' : `${row.refundNo}\t`,

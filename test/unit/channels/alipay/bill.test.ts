@@ -84,6 +84,37 @@ test('texts of others stay texts: formulas, and commas in the name of the goods 
   );
 });
 
+test('a comma in the name of a shop, an operator, a payer or a voucher moves nothing', async (t) => {
+  const rows = (['shop', 'operator', 'payer', 'voucher'] as const).flatMap((member): files.Row[] => [
+    { ...PAYMENT, [member]: '茶, 热' },
+    { ...REFUND, [member]: 'a,b,,c', name: 'x,y', remark: 'z,z' },
+  ]);
+  rows.push({ ...PAYMENT, name: 'a,b', shop: 'c,d', payer: '茶,茶', voucher: '满10,减5', remark: ',' });
+  const { lines } = await collect(await read(t, files.billZip(rows)));
+  t.deepEqual(
+    lines.map(({ amount, fee, refundNo }) => [amount, fee, refundNo]),
+    rows.map((row) => [row.type ? 1580n : 3580n, BigInt(-(row.fee ?? 0)), row.type ? 'R1' : null]),
+  );
+});
+
+test('a voucher that looks like the cells behind it is refused, and so is a row of commas', async (t) => {
+  const forged = '券,0.00,0.00,,-9.99,0.00';
+  await refused(t, await read(t, files.billZip([{ ...PAYMENT, voucher: forged }])), 'wrong_columns', { line: 6 });
+  const commas = files.billZip([{ ...PAYMENT, shop: ','.repeat(5000) }]);
+  await refused(t, await read(t, commas), 'wrong_cell', { line: 6, column: 12 });
+});
+
+test('an older bill ends with what the orders came to: a discount is no wrong sum', async (t) => {
+  const older = (paid: string) =>
+    changed([PAYMENT, REFUND], (lines) => {
+      lines[8] = `#交易合计：1笔，交易金额共${paid}元，优惠共0.80元`;
+      lines[9] = '#退款合计：1笔，退款金额共-15.80元，优惠退款共-0.80元';
+    });
+  const { totals } = await collect(await read(t, older('35.80')));
+  t.like(totals?.[0], { paid: 3580n, refunded: 1580n });
+  await refused(t, await read(t, older('35.00')), 'wrong_sums', { line: 9 });
+});
+
 test('a name that looks like the cells behind it is refused, and not read as these', async (t) => {
   const forged = files
     .cellsOf({ ...PAYMENT, ordered: 1, received: 1 })

@@ -182,6 +182,8 @@ test('every currency has its decimals', async (t) => {
     payment({ transaction_amount: money('1230', 'JPY'), fee_amount: money('-92', 'JPY') }),
     payment({ transaction_amount: money('1230.00', 'JPY'), fee_amount: money('-92.0', 'JPY') }),
     payment({ transaction_amount: money('5', 'EUR'), fee_amount: undefined }),
+    payment({ transaction_amount: money('1234567890', 'JPY'), fee_amount: money('-9', 'JPY') }),
+    payment({ transaction_amount: money('1234567890123.45', 'EUR'), fee_amount: undefined }),
   ];
   t.deepEqual(
     (await linesOf(t, rows)).map(({ currency, amount, fee }) => [currency, amount, fee]),
@@ -189,6 +191,8 @@ test('every currency has its decimals', async (t) => {
       ['JPY', 1230n, 92n],
       ['JPY', 1230n, 92n],
       ['EUR', 500n, 0n],
+      ['JPY', 1_234_567_890n, 9n],
+      ['EUR', 123_456_789_012_345n, 0n],
     ],
   );
 });
