@@ -83,6 +83,9 @@ export async function run(
   const what = query.only ? 'Verifying the audit log' : 'Verifying ledger consistency';
   const { proofs, auditLog } = await withSpinner(terminal.err, what, () => readAllPages(api, { ...query }));
   const { lines, tip: found } = auditLog;
+  const unread = Number(proofs.find(({ check }) => check === 'bills')?.['unread'] ?? 0);
+  if (unread > 0)
+    await print.note(`bills: ${unread} are not there, so nothing was compared with them; payctl bill list`);
   if (found !== undefined) await print.note(visible(`audit log: ${plain(lines)} lines, tip ${plain(found)}`));
   const proven = proofs.some(({ check, ok }) => check === 'audit-log' && ok === true);
   if (proven && typeof found === 'string' && (kept === undefined || query.tip === kept.tip))
@@ -107,19 +110,24 @@ export async function run(
 /** Every check with the violations of all pages together, and the audit log as the last page saw it. */
 async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs: Row[]; auditLog: Row }> {
   let auditLog: Row = {};
+  const billsRead = { read: 0, unread: 0 };
   const proofs = new Map<unknown, Row>();
   let cursor: string | undefined;
   do {
     const page = await api.get(BOOKS, cursor === undefined ? query : { ...query, cursor });
     auditLog = (page['auditLog'] ?? auditLog) as Row;
+    const { read = 0, unread = 0 } = (page['bills'] ?? {}) as Partial<typeof billsRead>;
+    billsRead.read += read;
+    billsRead.unread += unread;
     for (const proof of (page['proofs'] ?? []) as Row[]) {
       const before = proofs.get(proof['check']);
       proofs.set(proof['check'], before ? merged(before, proof) : proof);
     }
     cursor = typeof page['nextCursor'] === 'string' ? page['nextCursor'] : undefined;
   } while (cursor !== undefined);
-  const log = proofs.get('audit-log');
+  const [bills, log] = [proofs.get('bills'), proofs.get('audit-log')];
   // Where it is data it is kept by a script: JSON must have it, too.
+  if (bills) proofs.set('bills', { ...bills, ...billsRead });
   if (log) proofs.set('audit-log', { ...log, ...auditLog });
   return { proofs: [...proofs.values()], auditLog };
 }
@@ -136,7 +144,9 @@ function merged(one: Row, other: Row): Row {
 /** On a terminal a check is a finding: what must hold, and how many rows violate it. */
 function findingOf(proof: Row): Finding {
   const holds = proof['ok'] === true;
-  const detail = plain(proof['promise']);
+  const { read, unread } = proof;
+  const promise = plain(proof['promise']);
+  const detail = read === undefined ? promise : `${promise}: ${plain(read)} read, ${plain(unread)} not there`;
   return {
     check: plain(proof['check']),
     status: holds ? 'ok' : 'failed',

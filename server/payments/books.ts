@@ -1,5 +1,7 @@
 import {
+  type BillsRead,
   BOOK_CHECKS,
+  countBillsRead,
   EXAMPLES,
   findViolations,
   nextKeys,
@@ -27,6 +29,8 @@ export interface Books {
   ok: boolean;
   checkedAt: string;
   proofs: BookCheckResult[];
+  /** What the check of the bills rests on, as far as this page goes; null on a page without bills. */
+  bills: BillsRead | null;
   /** The audit log from its beginning to the end of this page; null before its first page. The tip is for somebody to keep outside. */
   auditLog: Pick<AuditProof, 'lines' | 'tip'> | null;
   /** Where the next page begins; null after the last. */
@@ -82,6 +86,7 @@ export function checkBooks({ store, now }: Pick<Ports, 'store' | 'now'>, chain: 
     };
     if (!only) for (const { check } of BOOK_CHECKS) note(check, INVARIANTS[check].promise, 0, []);
     note('audit-log', CHAIN, 0, []);
+    let bills: Books['bills'] = null;
     let auditLog: Books['auditLog'] = null;
     let place: Place | undefined =
       cursor === undefined ? beginningOf(only ? 'audit' : 'orders') : readPlace(cursor, chain);
@@ -93,7 +98,7 @@ export function checkBooks({ store, now }: Pick<Ports, 'store' | 'now'>, chain: 
     }
     const proofs = [...found.values()];
     const nextCursor = place ? writePlace(place) : null;
-    return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs, auditLog, nextCursor };
+    return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs, bills, auditLog, nextCursor };
 
     /** The last part of a section has no upper end, so that rows whose order or account is not there are checked, too. */
     async function walk(section: WalkName, after: string, most: number): Promise<Step> {
@@ -103,6 +108,7 @@ export function checkBooks({ store, now }: Pick<Ports, 'store' | 'now'>, chain: 
         const { count, examples } = await store.read((tx) => findViolations(tx, one, section, { after, upTo }));
         note(one.check, INVARIANTS[one.check].promise, count, examples);
       }
+      if (section === 'bills') bills = await store.read((tx) => countBillsRead(tx, { after, upTo }));
       return { rows, last: upTo };
     }
 

@@ -339,6 +339,22 @@ test('audit: every page of the books is read, and what they found is put togethe
   t.regex(stderr, /1 of 2 checks failed; first: paid/);
 });
 
+test('audit: how many bills it rests on is said of all pages together, and those that are not there are a note', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const proof = { check: 'bills', promise: 'bills agree', ok: true, count: 0, examples: [] };
+  place.api.on('GET /api/v1/books', ({ query }) => {
+    const isFirst = query['cursor'] === undefined;
+    const bills = isFirst ? { read: 7, unread: 1 } : { read: 0, unread: 2 };
+    return { body: { data: { ok: true, proofs: [proof], bills, nextCursor: isFirst ? 'b' : null } } };
+  });
+  t.deepEqual(JSON.parse((await place.payctl(['audit', '--json'])).stdout), [{ ...proof, read: 7, unread: 3 }]);
+  const { code, stdout, stderr } = await place.payctl(['audit'], { terminal: 120 });
+  t.is(code, 0);
+  t.regex(stdout, /bills agree: 7 read, 3 not there/);
+  t.regex(stderr, /bills: 3 are not there, so nothing was compared with them; payctl bill list/);
+});
+
 test('audit: the tip is shown to keep, and one that was kept is sent along', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

@@ -25,6 +25,7 @@ const PLANTS: Readonly<Record<DifferenceKind, 'listed' | 'healed'>> = {
   refund_missing_at_channel: 'listed',
   refund_amount_differs: 'listed',
   fee_differs: 'listed',
+  line_twice: 'listed',
   // The channel tells of both payments, and the second is then an exception of its own; PayPal tells of one of them.
   duplicate_payment: 'healed',
 };

@@ -85,6 +85,67 @@ onBoth('each kind of difference is found, with both sides, and what agrees is no
   t.is(side('refund_unknown_to_us')?.refundNo, 'portal-1');
 });
 
+onBoth('a transaction that stands in bills twice is a difference, and its fee counts once', async (t, store) => {
+  const shop = account(store);
+  const once = await shop.order();
+  const twice = await shop.order();
+  const back = await shop.refund(twice);
+  const late = await shop.order({ paidAt: beijing('23:59') });
+  const first = await shop.bill([
+    paidLine(once),
+    paidLine(twice),
+    refundLine(back),
+    paidLine(late, { at: beijing('23:59') }),
+    paidLine(twice),
+    refundLine(back),
+    // Another system's affairs.
+    { orderNo: 'another-system', channelTradeNo: 'T-other' },
+    { orderNo: 'another-system', channelTradeNo: 'T-other' },
+    // Without a number nobody knows whether they are one.
+    { kind: 'refund', orderNo: once.orderNo, channelTradeNo: once.channelTradeNo, amount: 100n },
+    { kind: 'refund', orderNo: once.orderNo, channelTradeNo: once.channelTradeNo, amount: 200n },
+  ]);
+  t.is((await shop.match(first)).found, 4);
+  const next = await shop.bill([paidLine(late, { at: beijing('00:01', 1) })], 1);
+  t.is((await shop.match(next)).found, 1);
+  t.is((await shop.match(first)).found, 4, 'the first of two days has it rightly');
+  t.is(await store.read((tx) => tx.billDifferences.count({ kind: 'refund_unknown_to_us' })), 2);
+  const orderBy = { day: 'asc', key: 'asc' } as const;
+  const rows = await store.read((tx) => tx.billDifferences.list({ kind: 'line_twice' }, { orderBy }));
+  t.deepEqual(
+    rows.map(({ kind, day, orderNo, refundNo }) => [kind, day, orderNo, refundNo]),
+    [
+      ['line_twice', first.day, twice.orderNo, back.refundNo],
+      ['line_twice', first.day, twice.orderNo, null],
+      ['line_twice', next.day, late.orderNo, null],
+    ],
+  );
+  const fees = await store.read((tx) =>
+    tx.orderFees.list({ orderNo: twice.orderNo }, { orderBy: { refundNo: 'asc' } }),
+  );
+  t.deepEqual(
+    fees.map(({ fee }) => fee),
+    [6n, -2n],
+  );
+});
+
+onBoth('a line is known by its transaction: what a person ended stays ended when the line moves', async (t, store) => {
+  const shop = account(store);
+  const other = await shop.order();
+  const bill = await shop.bill([paidLine(other, { amount: 999n })]);
+  await shop.match(bill);
+  const [found] = await store.read((tx) => tx.billDifferences.list({}));
+  const ended = { state: 'ended', nextCheckAt: null, finishedAt: beijing('09:00', 3) } as const;
+  await store.transaction((tx) => tx.billDifferences.update({ id: found!.id }, ended));
+  const moved = await shop.bill([{ orderNo: 'another-system' }, paidLine(other, { amount: 999n })]);
+  await shop.match({ ...moved, reading: 2 });
+  const [after] = await store.read((tx) => tx.billDifferences.list({}));
+  t.like(after, ended);
+  t.is(after?.theirs?.line, 2);
+  await shop.match({ ...(await shop.bill([paidLine(other, { amount: 998n })])), reading: 3 });
+  t.deepEqual(await shop.differences(), ['amount_differs 1 open'], 'another amount is news');
+});
+
 onBoth(
   'the same once more changes nothing; what agrees by now is healed, what comes back is open again',
   async (t, store) => {

@@ -173,6 +173,59 @@ test('a day on which nothing happened is a bill without lines', async (t) => {
   t.is(difference?.kind, 'paid_missing_at_channel');
 });
 
+for (const [title, word] of [
+  ['an answer that nothing happened', () => ({ kind: 'empty', code: 'NO_STATEMENT_EXIST' })],
+  ['a file without lines', () => ({ kind: 'bill', bytes: inPieces('[]') })],
+] as const satisfies [string, () => BillAnswer][])
+  test(`${title} takes the place of no lines that came before`, async (t) => {
+    const { answers, gives, work, read, store, lines } = await bills(t);
+    const order = await account(store).order();
+    const given = [paidLine(order), { orderNo: 'else', channelTradeNo: 'X' }];
+    gives(given);
+    await work();
+    const { reading, sums, nextCheckAt } = await read();
+    answers(word);
+    await work();
+    t.like(await read(), { state: 'done', reading, lines: 2, sums, fault: 'empty_bill', leasedUntil: null });
+    t.deepEqual((await read()).nextCheckAt, nextCheckAt, 'it is asked for again as a bill that came');
+    t.is((await lines()).length, 2);
+    t.is(await store.read((tx) => tx.billDifferences.count({})), 0);
+    gives(given);
+    await work();
+    t.like(await read(), { state: 'done', lines: 2, fault: null });
+  });
+
+test('a file without lines that a person brings is refused where lines were read', async (t) => {
+  const { ports, gives, work, read } = await bills(t);
+  gives([{ orderNo: 'a' }]);
+  await work();
+  const before = await read();
+  await t.throwsAsync(billRepairs(ports).importBill(PERSON, OF, inPieces('[]')), {
+    code: 'bill_malformed',
+    message: /the 1 that the channel gave before/,
+  });
+  t.like(await read(), { state: 'done', reading: before.reading, lines: 1 });
+});
+
+test('a bill that becomes shorter counts, and keeps how many lines it had', async (t) => {
+  const { gives, work, read } = await bills(t);
+  gives([{ orderNo: 'a' }, { orderNo: 'b' }]);
+  await work();
+  gives([{ orderNo: 'a' }]);
+  await work();
+  t.like(await read(), { state: 'done', lines: 1, mostLines: 2 });
+  gives([{ orderNo: 'a' }, { orderNo: 'b' }, { orderNo: 'c' }]);
+  await work();
+  t.like(await read(), { state: 'done', lines: 3, mostLines: 3 });
+});
+
+test('a bill that was asked for during its day is asked for when it is made', async (t) => {
+  const { ports, gives, billNo, read } = await bills(t);
+  gives([{ orderNo: 'a' }]);
+  await workBill({ ...ports, now: () => new Date(`${DAY}T12:00:00Z`) })(billNo);
+  t.is((await read()).nextCheckAt?.toISOString(), '2026-11-21T02:30:00.000Z');
+});
+
 test('lines that vanished are no differences: the bill is read again', async (t) => {
   const { store, ports, gives, work, read, billNo } = await bills(t);
   const order = await account(store).order();

@@ -64,8 +64,8 @@ const LIES: readonly [check: string, lie: (n: number) => string][] = [
   [
     'bills',
     (n) => `with came as (
-      insert into bills (bill_no, pay_way, account, mode, project, day, state, reading, readings, lines, not_ours, checks, created_at)
-      values ('BX', 'alipay', 'acc${n}', 'live', 'default', current_date - 40, 'done', 1, 1, 0, 0, 0, now()))
+      insert into bills (bill_no, pay_way, account, mode, project, day, state, reading, readings, lines, most_lines, not_ours, checks, created_at)
+      values ('BX', 'alipay', 'acc${n}', 'live', 'default', current_date - 40, 'done', 1, 1, 0, 0, 0, 0, now()))
       update bills set state = 'missing' where bill_no = 'B${String(n).padStart(10, '0')}'`,
   ],
   [

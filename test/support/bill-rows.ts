@@ -131,6 +131,7 @@ export function billRow(whose: Pick<BillRow, 'payWay' | 'account' | 'mode'>): Bi
     reading: 1,
     readings: 1,
     lines: 0,
+    mostLines: 0,
     notOurs: 0,
     bytes: null,
     sha256: null,

@@ -87,7 +87,9 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
         rows.some(({ channelRefundNo, refundNo }) => [channelRefundNo, refundNo].includes(number)) || rows.length > 0
       );
     },
-    canPlant: (kind) => !(kind === 'currency_differs' && payWay === 'alipay'),
+    // Alipay's bills have no currency, and of PayPal's pages each transaction is taken once.
+    canPlant: (kind) =>
+      !(kind === 'currency_differs' && payWay === 'alipay') && !(kind === 'line_twice' && payWay === 'paypal'),
     async orderFor(kind) {
       if (kind === 'paid_unknown_to_us') return shop.place();
       const orderNo = await shop.paid();

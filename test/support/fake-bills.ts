@@ -13,6 +13,7 @@ export const billRow: Row = {
   state: 'done',
   source: 'channel',
   lines: 1200,
+  mostLines: 1200,
   notOurs: 3,
   bytes: 81_204,
   sha256: '5f'.repeat(32),
@@ -123,6 +124,17 @@ export const settlementFigures: Row = {
   ],
   totals: [sumsRow],
   missing: [{ day: '2026-11-19', payWay: 'wechat', account: '1900000109', mode: 'live', billNo: null, state: null }],
+  shrunk: [
+    {
+      billNo: billRow['billNo'],
+      day: '2026-11-20',
+      payWay: 'wechat',
+      account: '1900000109',
+      mode: 'live',
+      lines: 1200,
+      mostLines: 1208,
+    },
+  ],
   disagreements: [
     {
       billNo: billRow['billNo'],

@@ -33,8 +33,8 @@ function seeds(series: string): string[] {
      select 'evt_' || n || t, case t when 'p' then 'order.paid' else 'refund.succeeded' end, 'app_a', 'default',
        case t when 'p' then 'P' else 'R' end || ${number}, 'once', '{}', ${at} from ${series}, unnest(array['p', 'r']) t`,
     // Each of an account of its own.
-    `insert into bills (bill_no, pay_way, account, mode, project, day, state, reading, readings, lines, not_ours, checks, created_at)
-     select 'B' || ${number}, 'alipay', 'acc' || n, 'live', 'default', current_date - 1 - n % 30, 'waiting', 0, 0, 0, 0, 0, ${at} from ${series}`,
+    `insert into bills (bill_no, pay_way, account, mode, project, day, state, reading, readings, lines, most_lines, not_ours, checks, created_at)
+     select 'B' || ${number}, 'alipay', 'acc' || n, 'live', 'default', current_date - 1 - n % 30, 'waiting', 0, 0, 0, 0, 0, 0, ${at} from ${series}`,
     `insert into coin_accounts (id, project, coin, user_id, balance, held, debt, created_at, updated_at)
      select md5('u' || (n / 5))::uuid, 'default', 'gold', 'u' || (n / 5), 15, 0, 0, ${at}, ${at} from ${series} where n % 5 = 0`,
     `insert into coin_entries (project, coin, user_id, delta, balance_after, kind, source, actor, created_at)

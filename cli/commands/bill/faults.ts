@@ -14,6 +14,8 @@ export const ADVICE: Readonly<Record<string, string>> = {
   wrong_account: 'check --account and --project: the file belongs to another account; payctl channel list',
   wrong_day: 'check --date: the file is the bill of another day',
   wrong_hash: 'download the file again: it changed on its way',
+  empty_bill:
+    'nothing to do if the channel really has no payments of that day; otherwise ask its support why: the lines that it gave before still count',
   wrong_sums: "download the file again; if its sums are still not those of its lines, ask the channel's support",
   too_large: 'the file is larger than any bill: check that it is the right one',
 };

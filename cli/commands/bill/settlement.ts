@@ -62,6 +62,7 @@ export async function run({ api, print }: Context, options: Row): Promise<void> 
   const totals = withTotals ? rows('totals').map((row) => ({ day: 'total', ...row })) : [];
   await print.list([...rows('days'), ...totals], DAYS);
   if (rows('days').length === 0) await print.done('No settled day found.');
+  await notes(rows('shrunk').map(shrunk), (text) => print.note(text));
   await notes(rows('disagreements').map(disagreement), (text) => print.note(text));
   await notes(rows('missing').map(missing), (text) => print.note(text));
 }
@@ -75,6 +76,11 @@ function missing(row: Row): string {
   const [payWay, account, date] = [plain(row['payWay']), plain(row['account']), plain(row['day'])];
   const state = row['state'] ? ` (${plain(row['state'])})` : '';
   return `No bill of ${payWay} ${account}, ${date}${state}. Next: payctl bill fetch --pay-way ${payWay} --date ${date}`;
+}
+
+function shrunk(row: Row): string {
+  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
+  return `Bill ${of}, has ${plain(row['lines'])} lines; an earlier reading had ${plain(row['mostLines'])}.`;
 }
 
 function disagreement(row: Row): string {

@@ -25,6 +25,7 @@ export const KINDS = [
   'refund_amount_differs',
   'fee_differs',
   'duplicate_payment',
+  'line_twice',
   'order_not_ours',
 ] as const;
 

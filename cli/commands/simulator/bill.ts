@@ -15,6 +15,7 @@ export const PLANTS = [
   'refund_missing_at_channel',
   'refund_amount_differs',
   'fee_differs',
+  'line_twice',
   'duplicate_payment',
   'order_not_ours',
 ] as const;

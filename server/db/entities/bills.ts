@@ -39,6 +39,8 @@ export const BillEntity = defineEntity({
     reading: p.integer(),
     readings: p.integer(),
     lines: p.integer(),
+    /** The most that a reading which counted had: a bill with fewer has become shorter. */
+    mostLines: p.integer(),
     /** Lines of other systems at the account. */
     notOurs: p.integer(),
     bytes: p.bigint().nullable(),

@@ -134,6 +134,7 @@ const FEE_DIFFERS = `(${SHARE} is not null and x.fee_compared
     and abs(x.fee - (round(x.amount * ${SHARE}) + ${FIXED})) > 1)`;
 
 const PAYMENT_DIFFERENCE = `case
+    when x.copy > 1 or x.is_before then 'line_twice'
     when x.paid > 0 and x.own_trade <> x.channel_no then case when ${KNOWN_TWICE} then null else 'duplicate_payment' end
     when x.currency <> x.own_currency then 'currency_differs'
     when x.amount <> (case when x.paid > 0 then x.paid else x.expected end) then 'amount_differs'
@@ -141,20 +142,43 @@ const PAYMENT_DIFFERENCE = `case
     when ${FEE_DIFFERS} then 'fee_differs' end`;
 
 const REFUND_DIFFERENCE = `case
+    when x.copy > 1 or x.is_before then 'line_twice'
     when x.own_number is null or x.state <> 'succeeded' then 'refund_unknown_to_us'
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
+
+/** Whether a difference that is known has changed; that its line has another place in the file is no news. */
+const IS_NEWS = `(d.state = 'healed' or d.ours is distinct from excluded.ours or (d.theirs - 'line') is distinct from (excluded.theirs - 'line'))`;
+
+/** By what a channel tells one transaction from another: its number, and not its place in a file. */
+const NUMBER = {
+  payment: (line: string) => `${line}.channel_trade_no`,
+  refund: (line: string) => `coalesce(${line}.channel_refund_no, ${line}.refund_no)`,
+} as const;
+
+/** Which of the lines of a bill about the same transaction this is; a line without a number is one of its own. */
+const copyOf = (kind: keyof typeof NUMBER): string => `row_number() over (
+           partition by l.order_no, ${NUMBER[kind]('l')}, case when ${NUMBER[kind]('l')} is null then l.line end order by l.line) as copy`;
+
+/** Whether the bill of the day before has the same transaction; only what happened close to midnight is looked up. */
+const isBefore = (kind: keyof typeof NUMBER): string => `(l.at < ${FROM} + ${MIDNIGHT} and exists (
+           select 1 from bill_lines e join bills b on b.bill_no = e.bill_no and b.reading = e.reading
+            where e.order_no = l.order_no and e.kind = '${kind}' and ${NUMBER[kind]('e')} = ${NUMBER[kind]('l')}
+              and b.pay_way = cast($4 as varchar) and b.account = cast($5 as varchar) and b.mode = cast($6 as varchar)
+              and b.day = ${DAY} - 1)) as is_before`;
 
 /** The statement; `only` is a condition on an order number. */
 const statement = (only: (column: string) => string): string => `
 with pays as materialized (
   select l.line, l.order_no, l.channel_trade_no as channel_no, l.currency, l.amount, l.fee, l.at,
          l.currency = coalesce(${FIXED_CURRENCY}, l.currency) as fee_compared,
-         o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency, o.channel_trade_no as own_trade, o.paid_at
+         o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency, o.channel_trade_no as own_trade, o.paid_at,
+         ${copyOf('payment')}, ${isBefore('payment')}
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'payment' and ${only('l.order_no')}),
 backs as materialized (
   select l.line, l.order_no, l.refund_no, coalesce(l.channel_refund_no, l.refund_no) as channel_no, l.currency, l.amount, l.fee, l.at,
-         o.project, r.state, r.own_no, r.own_number, r.amount as own_amount, r.currency as own_currency, r.finished_at
+         o.project, r.state, r.own_no, r.own_number, r.amount as own_amount, r.currency as own_currency, r.finished_at,
+         ${copyOf('refund')}, ${isBefore('refund')}
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
     left join lateral (
       select r.refund_no as own_no, ${REFUND_NUMBER} as own_number, r.state, r.amount, r.currency, r.finished_at
@@ -190,7 +214,7 @@ found as materialized (
     from (select *, ${PAYMENT_DIFFERENCE} as difference from pays x where x.project is not null) x where x.difference is not null
   union all
   select ${BILL}, ${DAY}, x.project, x.difference, x.order_no, coalesce(x.own_no, x.refund_no),
-         left(coalesce(x.channel_no, x.line::text), 100), case when x.own_number is null then null else ${OUR_REFUND} end, ${THEIR_LINE}
+         left(coalesce(x.channel_no, x.at::text || ' ' || x.amount), 100), case when x.own_number is null then null else ${OUR_REFUND} end, ${THEIR_LINE}
     from (select *, ${REFUND_DIFFERENCE} as difference from backs x where x.project is not null) x where x.difference is not null
   union all
   select x.bill_no, x.day, x.project, 'paid_missing_at_channel', x.order_no, null, '', ${OUR_ORDER}, null from unbilled x
@@ -205,9 +229,13 @@ written as (
          'open', 0, ${NOW}, ${NOW}
     from found f order by f.bill_no, f.kind, f.order_no, f.key
   on conflict (bill_no, kind, order_no, key) do update
-     set ours = excluded.ours, theirs = excluded.theirs, refund_no = excluded.refund_no, state = 'open', checks = 0,
-         next_check_at = ${NOW}, leased_until = null, answer = null, finished_at = null
-   where d.state = 'healed' or d.ours is distinct from excluded.ours or d.theirs is distinct from excluded.theirs
+     set ours = excluded.ours, theirs = excluded.theirs, refund_no = excluded.refund_no,
+         state = case when ${IS_NEWS} then 'open' else d.state end, checks = case when ${IS_NEWS} then 0 else d.checks end,
+         next_check_at = case when ${IS_NEWS} then ${NOW} else d.next_check_at end,
+         leased_until = case when ${IS_NEWS} then null else d.leased_until end,
+         answer = case when ${IS_NEWS} then null else d.answer end,
+         finished_at = case when ${IS_NEWS} then null else d.finished_at end
+   where ${IS_NEWS} or d.theirs is distinct from excluded.theirs
   returning 1),
 gone as (
   update bill_differences d set state = 'healed', next_check_at = null, leased_until = null, finished_at = ${NOW}
@@ -218,10 +246,10 @@ gone as (
 fees as (
   insert into order_fees as t (order_no, refund_no, fee, currency, bill_no)
   select x.order_no, '', sum(x.fee), min(x.currency), ${BILL} from pays x
-   where x.project is not null and x.paid > 0 and x.own_trade = x.channel_no group by x.order_no
+   where x.project is not null and x.paid > 0 and x.own_trade = x.channel_no and x.copy = 1 group by x.order_no
   union all
   select x.order_no, x.own_no, sum(x.fee), min(x.currency), ${BILL} from backs x
-   where x.project is not null and x.own_no is not null group by x.order_no, x.own_no
+   where x.project is not null and x.own_no is not null and x.copy = 1 group by x.order_no, x.own_no
   on conflict (order_no, refund_no) do update set fee = excluded.fee, currency = excluded.currency, bill_no = excluded.bill_no
    where t.fee <> excluded.fee or t.currency <> excluded.currency
   returning 1),

@@ -246,6 +246,28 @@ export async function nextKeys(
   return { rows: Number(row?.n ?? 0), last: row?.last ?? null };
 }
 
+/** Of how many days of accounts a bill was read, and of how many it should have come by now and was not. */
+export interface BillsRead {
+  read: number;
+  unread: number;
+}
+
+/** Counts the bills of the last five weeks in a range; the last two days' may still be to come. */
+export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<BillsRead> {
+  const check: BookCheck = {
+    check: 'bills',
+    in: {
+      bills: (
+        within,
+      ) => `select count(*) filter (where reading > 0)::int as read, count(*) filter (where reading = 0)::int as unread
+        from bills where ${within('bill_no')} and day >= current_date - ${BILL_DAYS} and day < current_date - 1`,
+    },
+  };
+  const { sql, parameters } = checkStatement(check, 'bills', range)!;
+  const [row] = await tx.sql<BillsRead>(sql, parameters);
+  return { read: row?.read ?? 0, unread: row?.unread ?? 0 };
+}
+
 /** The statement of a check in a range, and its parameters; undefined when the check has nothing to do with the walk. */
 export function checkStatement(
   { in: statements }: BookCheck,

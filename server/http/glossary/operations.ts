@@ -43,13 +43,14 @@ export const operationsWords: Glossary = {
     source: ['Who brought the file: the channel or a person; null = nobody yet.', 'channel'],
   },
   'Bill BillDifference': { checks: ['How often the channel was asked.', 0] },
-  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.missing':
+  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.missing Settlement.shrunk':
     { day: ['The day as the channel counts days, `YYYY-MM-DD`.', '2030-01-31'] },
-  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements path':
+  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.shrunk path':
     { billNo: ['Number of the bill.', 'B20300131080000ABCDEFGHJK'] },
-  'Bill BooksReport.auditLog': { lines: ['How many lines.', 1] },
+  'Bill BooksReport.auditLog Settlement.shrunk': { lines: ['How many lines.', 1] },
+  'Bill Settlement.shrunk': { mostLines: ['The most lines that a reading of the bill had.', 1] },
   'Bill ChannelConfig': { fault: ['What is wrong; null = nothing.', null] },
-  'Bill Settlement.days Settlement.disagreements Settlement.missing': {
+  'Bill Settlement.days Settlement.disagreements Settlement.missing Settlement.shrunk': {
     account: ["The account's number at the channel.", '2088102146225135'],
   },
   'Bill.differences BillDifference OrderExplanation.differences': { kind: ['Kind of difference.', 'amount_differs'] },
@@ -86,6 +87,7 @@ export const operationsWords: Glossary = {
     checkedAt: ['When it was checked, RFC 3339 UTC.', AT],
     proofs: ['The proofs.'],
   },
+  'BooksReport.bills': { read: ['Bills that were read.', 35], unread: ['Bills that are not there.', 0] },
   'BooksReport PageInfo': { nextCursor: ['Send it as `cursor` to get the next page; null = this is the last.', null] },
   'BooksReport.proofs': {
     check: ['Name of the proof.', 'ledger'],

@@ -21,6 +21,7 @@ export const DIFFERENCE_KINDS = [
   'refund_amount_differs',
   'fee_differs',
   'duplicate_payment',
+  'line_twice',
 ] as const;
 export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
 

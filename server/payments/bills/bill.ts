@@ -59,6 +59,7 @@ export const BILL_FAULTS = [
   'wrong_hash',
   'wrong_sums',
   'too_large',
+  'empty_bill',
 ] as const;
 export type BillFault = (typeof BILL_FAULTS)[number];
 

@@ -28,8 +28,8 @@ export function isDay(text: string): boolean {
   return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(at) && new Date(at).toISOString().startsWith(text);
 }
 
-/** A bill is asked for once more this many days after it came: channels mend theirs. */
-const AGAIN_DAYS = [1, 6] as const;
+/** A bill is asked for once more this many days after it came: channels mend theirs. 0: it was asked for before its day was over. */
+const AGAIN_DAYS = [0, 1, 6] as const;
 /** A bill that has not come by then is not asked for any more. */
 const LAST_DAYS = 7;
 const EVERY_SECONDS = 3600;

@@ -44,7 +44,8 @@ export function healDifference(ports: BillPorts) {
 
   async function askAbout(difference: BillDifferenceRow, order: OrderRow): Promise<Answer> {
     const { kind } = difference;
-    if (kind === 'fee_differs') return { kind: 'not_asked' };
+    // That a line is there twice, or that a fee is too high, is the bill's affair: the channel has no other word for it.
+    if (kind === 'fee_differs' || kind === 'line_twice') return { kind: 'not_asked' };
     if (!kind.startsWith('refund_')) return wordOf((await refresh(order, BILL)).said);
     const own = await ports.store.read((tx) => findOwn(tx, difference));
     if (kind === 'refund_missing_at_channel' && own) return askOwnRefund(order, own);

@@ -69,6 +69,7 @@ export function newBill(
     reading: 0,
     readings: 0,
     lines: 0,
+    mostLines: 0,
     notOurs: 0,
     bytes: null,
     sha256: null,

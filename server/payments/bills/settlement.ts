@@ -26,6 +26,8 @@ export interface Settlement {
   totals: (SettledSums & { currency: string })[];
   /** Days of which a bill should be there and none was read. */
   missing: (OfBill & { billNo: string | null; state: BillRow['state'] | null })[];
+  /** Bills that have fewer lines than an earlier reading of the same day had. */
+  shrunk: (OfBill & { billNo: string; lines: number; mostLines: number })[];
   /** Where the lines of a bill do not come to what the bill says of itself. */
   disagreements: (OfBill & { billNo: string; currency: string; what: Stated; bill: number; lines: number })[];
 }
@@ -71,7 +73,11 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
         })),
     );
     const summed = whole ? bills.filter((bill) => whole.some((account) => isOf(bill, account))) : bills;
-    return { days, totals: totalsOf(days), missing: missing(), disagreements: summed.flatMap(disagreementsOf) };
+    const shrunk = summed
+      .filter(({ lines, mostLines }) => lines < mostLines)
+      .map((bill) => ({ ...about(bill), billNo: bill.billNo, lines: bill.lines, mostLines: bill.mostLines }));
+    const disagreements = summed.flatMap(disagreementsOf);
+    return { days, totals: totalsOf(days), missing: missing(), shrunk, disagreements };
 
     function missing(): Settlement['missing'] {
       return accounts.flatMap(({ since, projects: _projects, ...account }) => {

@@ -50,6 +50,7 @@ export async function storeBill(ports: BillPorts, of: Reading, { desk, spool, so
     : {
         reading: of.reading,
         lines: read?.lines ?? 0,
+        mostLines: Math.max(read?.lines ?? 0, before?.mostLines ?? 0),
         totals: read?.totals ?? null,
         bytes: spool?.bytes ?? null,
         sha256: spool?.sha256 ?? null,
@@ -59,6 +60,7 @@ export async function storeBill(ports: BillPorts, of: Reading, { desk, spool, so
   const isMine = await ports.store.transaction(async (tx) => {
     const bill = await tx.bills.lock({ billNo: of.billNo });
     if (bill?.readings !== of.reading) return false;
+    if (!isSame && !read?.lines && bill.lines > 0) throw emptied(bill.lines);
     const none = { fault: null, faultDetail: null, faultLine: null, faultColumn: null };
     // Whoever asked the channel goes on to compare; what a person brought is compared by whoever is free.
     const leasedUntil = source === 'import' ? null : later(ports.now(), LEASE_SECONDS);
@@ -72,6 +74,12 @@ export async function storeBill(ports: BillPorts, of: Reading, { desk, spool, so
     return 'taken';
   }
   return isSame ? 'unchanged' : 'read';
+}
+
+/** That nothing happened on a day never takes the place of lines that the channel gave before. */
+function emptied(lines: number): BillMalformed {
+  const detail = `This bill has no lines; the ${lines} that the channel gave before still count.`;
+  return new BillMalformed('empty_bill', detail);
 }
 
 async function readInto(

@@ -4,7 +4,8 @@ import { type DifferenceSide, NOT_OURS } from './bill-states.ts';
 
 /** A bill as it appears on the wire; amounts in minor units. */
 export function viewBill(bill: BillRow, differences: readonly DifferenceCount[]) {
-  const { billNo, payWay, account, mode, project, day, state, source, lines, notOurs, sha256, checks } = bill;
+  const { billNo, payWay, account, mode, project, day, state, source, lines, mostLines, notOurs, sha256, checks } =
+    bill;
   return {
     billNo,
     payWay,
@@ -15,6 +16,7 @@ export function viewBill(bill: BillRow, differences: readonly DifferenceCount[])
     state,
     source,
     lines,
+    mostLines,
     notOurs,
     sha256,
     checks,

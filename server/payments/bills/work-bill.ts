@@ -70,7 +70,8 @@ export function workBill(ports: BillPorts) {
       await removeOldLines(ports.store, billNo);
       if (error instanceof BillMalformed) {
         const { fault, message: detail, line, column } = error;
-        return { state: 'refused', fault, detail, line, column };
+        // Lines that the channel gave before count as before, and are asked for again when a bill that came is.
+        return { state: fault === 'empty_bill' ? 'done' : 'refused', fault, detail, line, column };
       }
       if (error instanceof TransportFailed) return { state: 'waiting', fault: error.why, detail: error.message };
       throw error;
@@ -114,7 +115,7 @@ export async function noteFault(
     const bill = await tx.bills.lock({ billNo });
     if (!bill) return;
     const calendar = ports.channels.kindOf(bill.payWay).bills;
-    const retry = state === 'missing' || !calendar ? null : retryAt(bill.day, calendar, now);
+    const retry = state === 'missing' || !calendar ? null : nextOf(state)(bill.day, calendar, now);
     const over = bill.reading > 0 ? 'done' : state === 'refused' ? 'refused' : 'missing';
     await tx.bills.update(
       { billNo },
@@ -132,6 +133,11 @@ export async function noteFault(
     );
   });
   ports.log(state === 'refused' ? 'error' : 'info', 'a bill is not there', { billNo, fault, detail, line, column });
+}
+
+/** A bill that still counts is asked for as one that came; one that is not there, every hour. */
+function nextOf(state: BillRow['state']): typeof retryAt {
+  return state === 'done' ? againAt : retryAt;
 }
 
 /** Lines that are not there would be differences that are none: nothing of the comparison counts, and the bill is asked for once more. */

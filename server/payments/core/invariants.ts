@@ -158,7 +158,7 @@ export const COIN_INVARIANTS = {
 
 /** What the channels say a day later, which only a database can show. */
 export const BILL_INVARIANTS = {
-  bills: { promise: "the last five weeks agree with the channels' bills" },
+  bills: { promise: "the channels' bills that were read in the last five weeks agree" },
 } as const satisfies Readonly<Record<string, Promised>>;
 
 /** What `payctl audit` shows of the rows of a database. */

@@ -18,6 +18,13 @@ const BooksReport = z
         examples: z.array(z.object({ id: z.string(), detail: z.string() })),
       }),
     ),
+    bills: z
+      .object({
+        read: z.int().describe('Days of accounts of the last five weeks of which a bill was read.'),
+        unread: z.int().describe('Days of accounts of which a bill should have come by now, and none was read.'),
+      })
+      .nullable()
+      .describe('What the check of the bills rests on, as far as this page goes; null on a page without bills.'),
     auditLog: z
       .object({
         lines: z.int(),

@@ -76,6 +76,9 @@ export const Bill = z
       ),
     source: z.enum(BILL_SOURCES).nullable(),
     lines: z.int(),
+    mostLines: z
+      .int()
+      .describe('The most lines that a reading had: with more than `lines` the newer bill of the day is shorter.'),
     notOurs: z.int().describe('Payments and refunds of other systems at the account.'),
     bytes: z.int().nullable(),
     sha256: z.string().nullable(),
@@ -182,6 +185,9 @@ export const SettlementReport = z
     missing: z
       .array(z.object({ ...ofBill, billNo: z.string().nullable(), state: z.enum(BILL_STATES).nullable() }))
       .describe('Days of which a bill should be there and none was read.'),
+    shrunk: z
+      .array(z.object({ ...ofBill, billNo: z.string(), lines: z.int(), mostLines: z.int() }))
+      .describe('Bills that have fewer lines than an earlier reading of the same day had.'),
     disagreements: z
       .array(
         z.object({

@@ -62,6 +62,7 @@ const SPOTS: Readonly<Record<Exclude<PlantKind, 'order_not_ours'>, (ground: Grou
   amount_differs: paymentOfDay,
   currency_differs: paymentOfDay,
   fee_differs: paymentOfDay,
+  line_twice: paymentOfDay,
   refund_missing_at_channel: refundOfDay,
   refund_amount_differs: refundOfDay,
   paid_unknown_to_us: payUntold,

@@ -12,6 +12,7 @@ export const BILL_PLANTS = [
   'refund_missing_at_channel',
   'refund_amount_differs',
   'fee_differs',
+  'line_twice',
   'order_not_ours',
 ] as const;
 /** Differences that are made by money that moves and of which nobody is told. */
@@ -44,15 +45,16 @@ export interface Plants {
   apply(rows: readonly BillRow[], scope: Scope): BillRow[];
 }
 
-/** What becomes of a row; null = it is left out. */
-const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow | null>>> = {
-  paid_missing_at_channel: () => null,
-  refund_missing_at_channel: () => null,
-  amount_differs: (row) => ({ ...row, minor: row.minor + 1 }),
-  refund_amount_differs: (row) => ({ ...row, minor: row.minor + 1 }),
-  currency_differs: (row) => ({ ...row, currency: row.currency === 'USD' ? 'EUR' : 'USD' }),
+/** What becomes of a row: none, another one, or two. */
+const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>> = {
+  paid_missing_at_channel: () => [],
+  refund_missing_at_channel: () => [],
+  amount_differs: (row) => [{ ...row, minor: row.minor + 1 }],
+  refund_amount_differs: (row) => [{ ...row, minor: row.minor + 1 }],
+  currency_differs: (row) => [{ ...row, currency: row.currency === 'USD' ? 'EUR' : 'USD' }],
   // More than the rounding of a rate.
-  fee_differs: (row) => ({ ...row, fee: row.fee + 5 }),
+  fee_differs: (row) => [{ ...row, fee: row.fee + 5 }],
+  line_twice: (row) => [row, row],
 };
 
 /** Plants, none at first. They do not outlive the process. */
@@ -81,10 +83,6 @@ export function createPlants(): Plants {
 }
 
 function changedBy(row: BillRow, known: readonly { plant: Plant }[]): BillRow[] {
-  let changed: BillRow | null = row;
-  for (const { plant } of known) {
-    if (changed && plant.number === row.number && plant.payWay === row.trade?.payWay)
-      changed = CHANGES[plant.kind]?.(changed) ?? (CHANGES[plant.kind] ? null : changed);
-  }
-  return changed ? [changed] : [];
+  const own = known.filter(({ plant }) => plant.number === row.number && plant.payWay === row.trade?.payWay);
+  return own.reduce((rows, { plant }) => rows.flatMap((one) => CHANGES[plant.kind]?.(one) ?? [one]), [row]);
 }

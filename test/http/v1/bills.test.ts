@@ -185,6 +185,12 @@ test.serial('what the channels settle comes to the bill’s own sums, to the cen
   t.like(odd.body.data.disagreements, [
     { billNo, what: 'paid', bill: bill.paidMinor + 1, lines: bill.paidMinor, currency: 'CNY' },
   ]);
+  t.deepEqual(odd.body.data.shrunk, []);
+  const { lines } = (await viewer('GET', `/api/v1/bills/${billNo}`)).body.data;
+  await service.app.store.transaction((tx) => tx.bills.update({ billNo }, { mostLines: lines + 2 }));
+  const short = await viewer('GET', `/api/v1/stats/settlement?mode=simulator&from=${day}&to=${day}&payWay=wechat`);
+  t.like(short.body.data.shrunk, [{ billNo, day, payWay: 'wechat', lines, mostLines: lines + 2 }]);
+  await service.app.store.transaction((tx) => tx.bills.update({ billNo }, { mostLines: lines }));
   const other = await viewer('GET', `/api/v1/stats/settlement?mode=simulator&from=${day}&to=${day}&payWay=alipay`);
   t.like(other.body.data.missing, [{ day, payWay: 'alipay' }]);
   for (const query of [`from=${day}&to=2020-01-01`, 'from=2020-01-01&to=2026-01-01', 'from=today', 'colour=red'])

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { payOrder, placeOrder } from '../../support/orders.ts';
-import { type Service, until } from '../../support/service.ts';
+import { type Answer, type Service, until } from '../../support/service.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 
@@ -28,9 +28,9 @@ const LIES: readonly [check: string, statement: string][] = [
   ],
   [
     'bills',
-    `insert into bills (bill_no, pay_way, account, mode, project, day, state, reading, readings, lines, not_ours, checks, created_at)
-      values ('B1', 'wechat', '1900000001', 'live', 'default', current_date - 9, 'missing', 0, 0, 0, 0, 3, now()),
-             ('B2', 'wechat', '1900000001', 'live', 'default', current_date - 8, 'done', 1, 1, 0, 0, 0, now())`,
+    `insert into bills (bill_no, pay_way, account, mode, project, day, state, reading, readings, lines, most_lines, not_ours, checks, created_at)
+      values ('B1', 'wechat', '1900000001', 'live', 'default', current_date - 9, 'missing', 0, 0, 0, 0, 0, 3, now()),
+             ('B2', 'wechat', '1900000001', 'live', 'default', current_date - 8, 'done', 1, 1, 0, 0, 0, 0, now())`,
   ],
   ['due', `update orders set next_check_at = null where order_no = 'OPEN'`],
   ['audit-log', `update audit_log set actor = 'somebody else' where id = (select min(id) from audit_log)`],
@@ -93,6 +93,29 @@ test.serial('many small pages tell what one tells, and the last one has no next'
     [...counts],
     whole.proofs.map(({ check }: { check: string }) => [check, 0]),
   );
+});
+
+test.serial('the books say of how many days a bill was read, and of how many none is there', async (t) => {
+  const before = (await viewer('GET', '/api/v1/books')).body.data.bills;
+  const row = (no: string, days: number, state: string, reading: number) =>
+    `('${no}', 'alipay', '2088', 'live', 'default', current_date - ${days}, '${state}', ${reading}, ${reading}, 0, 0, 0, 0, now())`;
+  await service.app.database.em.fork().execute(
+    `insert into bills (bill_no, pay_way, account, mode, project, day, state, reading, readings, lines, most_lines, not_ours, checks, created_at)
+        values ${[row('BR1', 5, 'done', 1), row('BR2', 6, 'waiting', 0), row('BR3', 7, 'refused', 0)].join()},
+               ${[row('BR4', 1, 'waiting', 0), row('BR5', 40, 'waiting', 0)].join()}`,
+  );
+  const whole = (await viewer('GET', '/api/v1/books')).body.data.bills;
+  t.deepEqual(whole, { read: before.read + 1, unread: before.unread + 2 });
+  const sum = { read: 0, unread: 0 };
+  for (let next: string | null = ''; next !== null;) {
+    const { body }: Answer = await viewer('GET', `/api/v1/books?limit=1${next && `&cursor=${next}`}`);
+    const { data } = body;
+    sum.read += data.bills?.read ?? 0;
+    sum.unread += data.bills?.unread ?? 0;
+    next = data.nextCursor;
+  }
+  t.deepEqual(sum, whole);
+  await service.app.database.em.fork().execute(`delete from bills where account = '2088' and mode = 'live'`);
 });
 
 test.serial('a page that nobody gave is 400', async (t) => {

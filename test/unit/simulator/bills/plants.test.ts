@@ -53,11 +53,12 @@ async function said(payWay: PayWay) {
 type Said = Awaited<ReturnType<typeof said>>;
 
 /** What each difference does to the rows of an order that is paid with 12.30 and perhaps got 2.30 back. */
-const CHANGED: Readonly<Record<string, (before: Said[0] | undefined) => Partial<Said[0]> | 'gone'>> = {
+const CHANGED: Readonly<Record<string, (before: Said[0] | undefined) => Partial<Said[0]> | 'gone' | 'twice'>> = {
   paid_missing_at_channel: () => 'gone',
   amount_differs: () => ({ amount: '12.31' }),
   currency_differs: (before) => ({ currency: before?.currency === 'USD' ? 'EUR' : 'USD' }),
   fee_differs: (before) => ({ fee: (Number(before?.fee) - 0.05).toFixed(2) }),
+  line_twice: () => 'twice',
   refund_missing_at_channel: () => 'gone',
   refund_amount_differs: () => ({ amount: '-2.31' }),
 };
@@ -74,7 +75,7 @@ for (const payWay of WAYS) {
       t.like(await desk.plant(kind, payWay, { orderNo }), { kind, payWay, orderNo, date: desk.day });
       const change = changeOf(before[index]);
       const wanted = before.flatMap((row, at) =>
-        at !== index ? [row] : change === 'gone' ? [] : [{ ...row, ...change }],
+        at !== index ? [row] : change === 'gone' ? [] : change === 'twice' ? [row, row] : [{ ...row, ...change }],
       );
       t.deepEqual((await said(payWay)).map(normal), wanted.map(normal));
       t.deepEqual(await desk.world.ledger(orderNo), ledger);
