@@ -32,6 +32,8 @@ export interface BilledShop {
   /** The bill of the day. */
   bill(): Promise<BillRow>;
   rerun(): Promise<void>;
+  /** The channel is asked once more for the bill of the day. */
+  refetch(): Promise<void>;
   states(orders: readonly string[]): Promise<(string | undefined)[]>;
   /** `kind order state` of every difference, sorted. */
   differences(): Promise<string[]>;
@@ -53,6 +55,9 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
   service.clock.stop();
   const day = service.clock.now().toISOString().slice(0, 10);
   const merchant = await service.merchant();
+
+  const repairs = () =>
+    billRepairs({ ...service.app.ports, openPatient: async () => ({ store, close: async () => {} }) });
 
   const shop: BilledShop = {
     service,
@@ -104,8 +109,11 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
     bill: async () => (await store.read((tx) => tx.bills.find({ payWay, day })))!,
     async rerun() {
       const { billNo } = await shop.bill();
-      const ports = { ...service.app.ports, openPatient: async () => ({ store, close: async () => {} }) };
-      await billRepairs(ports).rerunBill(merchant.asker, billNo);
+      await repairs().rerunBill(merchant.asker, billNo);
+      await service.app.bills.sweep.once();
+    },
+    async refetch() {
+      await repairs().askForBill(merchant.asker, { project: 'default', payWay, day });
       await service.app.bills.sweep.once();
     },
     states: (orders) => Promise.all(orders.map((orderNo) => stateOf(service, orderNo))),

@@ -40,10 +40,16 @@ export async function startReceiver(body = 'success'): Promise<Receiver> {
   return receiver;
 }
 
+const dirs: string[] = [];
+// One listener for all of them: sixteen files share a process, and Node warns of the eleventh.
+process.once('exit', () => {
+  for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
+});
+
 /** A new folder for a simulator; gone when the process ends. */
 export function newDir(): string {
   const dir = mkdtempSync(join(tmpdir(), 'simulator-'));
-  process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+  dirs.push(dir);
   return dir;
 }
 
