@@ -29,7 +29,7 @@ export interface Books {
   ok: boolean;
   checkedAt: string;
   proofs: BookCheckResult[];
-  /** What the check of the bills rests on, as far as this page goes; null on a page without bills. */
+  /** The bills that the check compared, and those that are missing, as far as this page goes; null on a page without bills. */
   bills: BillsRead | null;
   /** The audit log from its beginning to the end of this page; null before its first page. The tip is for somebody to keep outside. */
   auditLog: Pick<AuditProof, 'lines' | 'tip'> | null;

@@ -62,6 +62,12 @@ function lineOf(payWay: PayWay, lines: number, figures: BillFigures, copiedMs: n
   };
 }
 
+/** The line with the figures; the replica's log stands there, too. */
+async function figuresIn(lines: AsyncIterable<string>): Promise<string> {
+  for await (const line of lines) if (line.startsWith('{"readMs"')) return line;
+  throw new Error('bill-replica told no figures');
+}
+
 const wrongOf = (lines: number): number => Math.ceil(lines / WRONG_EVERY);
 
 async function seed({ sql, clientId }: Service, payWay: PayWay, bill: BenchBill, lines: number): Promise<void> {
@@ -106,7 +112,7 @@ async function readAndCompare(
   });
   const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`bill-replica ended with ${code}`)));
   ended.catch(() => {});
-  const [line] = (await Promise.race([once(createInterface(child.stdout!), 'line'), ended])) as [string];
+  const line = await Promise.race([figuresIn(createInterface(child.stdout!)), ended]);
   await processes.end(child);
   return JSON.parse(line) as BillFigures;
 }

@@ -15,7 +15,7 @@ async function sameAgain(t: ExecutionContext, shop: BilledShop): Promise<void> {
   t.deepEqual(await shop.differences(), before);
 }
 
-/** Of the first two the service is sure only when the day is over by the machine's clock, which no test puts forward. */
+/** An empty day counts at Alipay and WeChat Pay once the day is over by the machine's clock, which no test puts forward. */
 const EMPTY_FAULTS = { alipay: 'isp.bill_not_exist', wechat: 'NO_STATEMENT_EXIST', paypal: 'empty_bill' } as const;
 
 /** That nothing happened is said of a day that was read: its lines go on to count. */

@@ -101,7 +101,7 @@ onBoth('a transaction that stands in bills twice is a difference, and its fee co
     // Another system's affairs.
     { orderNo: 'another-system', channelTradeNo: 'T-other' },
     { orderNo: 'another-system', channelTradeNo: 'T-other' },
-    // Without a number nobody knows whether they are one.
+    // Lines without a number are lines of their own.
     { kind: 'refund', orderNo: once.orderNo, channelTradeNo: once.channelTradeNo, amount: 100n },
     { kind: 'refund', orderNo: once.orderNo, channelTradeNo: once.channelTradeNo, amount: 200n },
   ]);

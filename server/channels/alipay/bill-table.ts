@@ -131,11 +131,12 @@ export function readDetailHeader(text: string, line: number): DetailTable {
   };
 }
 
-/** What the lines behind the table say. */
+/** One of the two sums behind the table. */
 export interface Trailer {
   count: number;
-  /** What the merchant got, or gave back; without a sign. Older bills say instead what the orders came to. */
+  /** Which sum of the rows the amount is: 商家实收 or, in older bills, 订单金额. */
   of: 'received' | 'ordered';
+  /** Fen, without a sign. */
   amount: bigint;
 }
 

@@ -24,7 +24,9 @@ const BooksReport = z
         unread: z.int().describe('Days of accounts of which a bill should have come by now, and none was read.'),
       })
       .nullable()
-      .describe('What the check of the bills rests on, as far as this page goes; null on a page without bills.'),
+      .describe(
+        'The bills that the check compared, and those that are missing, as far as this page goes; null on a page without bills.',
+      ),
     auditLog: z
       .object({
         lines: z.int(),

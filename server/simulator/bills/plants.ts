@@ -45,7 +45,7 @@ export interface Plants {
   apply(rows: readonly BillRow[], scope: Scope): BillRow[];
 }
 
-/** What becomes of a row: none, another one, or two. */
+/** Each plant turns a row into none, another one, or two. */
 const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>> = {
   paid_missing_at_channel: () => [],
   refund_missing_at_channel: () => [],
