@@ -69,10 +69,10 @@ export interface DetailTable {
   columns: Columns<Column>;
 }
 
-/** Texts of others that stand before the times, before the money and before the last amounts; 备注 is behind everything that is read. */
+/** The last texts of others before the times, before the money and before the last amounts; 备注 is behind every cell that is read. */
 const LAST_TEXTS = ['商品名称', '对方账户', '券名称'] as const;
 /** Cells between and behind these texts that are amounts in every row. */
-const AMOUNTS = [
+const AMOUNTS: ReadonlySet<string> = new Set([
   '订单金额',
   '商家实收',
   '支付宝红包',
@@ -84,35 +84,37 @@ const AMOUNTS = [
   '卡消费金额',
   '服务费',
   '分润',
-] as const;
-/** A row with more commas too many is no row. */
-const MOST_COMMAS = 30;
+]);
 
 /**
- * The cells of a row that has commas in the name of the goods, of a shop, a payer or a voucher: where times and amounts stand says which. Texts
- * of others decide that, so what can be read in two ways is refused.
+ * The cells of a row that has commas in the name of the goods, of a shop, a payer or a voucher: the places of times and amounts tell which.
+ * Texts of others decide these places, so a row that can be read in two ways is refused.
  */
 function cellsOfCommas(header: readonly string[], columns: Columns<Column>, cells: Cells, line: number): Cells {
-  const more = cells.length - header.length;
-  const [names, shops, vouchers] = LAST_TEXTS.map((name) => header.indexOf(name)) as [number, number, number];
-  const amounts = AMOUNTS.map((name) => header.indexOf(name)).filter((at) => at >= 0);
-  const readings = new Map<string, Cells>();
-  const most = Math.min(more, MOST_COMMAS);
-  for (let last = 0; last <= most; last += 1)
-    for (let middle = 0; middle <= last; middle += 1)
-      for (let first = 0; first <= middle; first += 1) {
-        const moved = header.map((_, at) => {
-          const by = at <= names ? 0 : at <= shops ? first : at <= vouchers ? middle : last;
-          return cells[at + by]!;
-        });
-        const isTime = (column: Column) => !Number.isNaN(readClock(moved[columns[column]]!.trim()));
-        if (!isTime('创建时间') || !isTime('完成时间')) continue;
-        if (amounts.some((at) => Number.isNaN(readDecimal(moved[at]!.trim(), 2)))) continue;
-        readings.set(JSON.stringify(DETAILS.map((column) => moved[columns[column]]!.trim())), moved);
-      }
-  if (readings.size > 1)
-    throw new BillMalformed('wrong_columns', 'Commas in its texts let the row be read in more than one way.', { line });
-  return [...readings.values()][0] ?? cells;
+  const ends = LAST_TEXTS.map((name) => header.indexOf(name)).filter((at) => at >= 0);
+  // Cells between two of these texts are moved together, and never less than those before them.
+  const partOf = (at: number): number => ends.filter((end) => at > end).length;
+  const cell = (at: number, moved: number): string => cells[at + moved]!.trim();
+  const isRight = (at: number, moved: number): boolean => {
+    const name = header[at]!;
+    if (name === '创建时间' || name === '完成时间') return !Number.isNaN(readClock(cell(at, moved)));
+    return !AMOUNTS.has(name) || !Number.isNaN(readDecimal(cell(at, moved), 2));
+  };
+  const moves = Array.from({ length: cells.length - header.length + 1 }, (_, moved) => moved);
+  const fitting = [...ends, header.length].map((_, part) =>
+    part === 0 ? [0] : moves.filter((moved) => header.every((_, at) => partOf(at) !== part || isRight(at, moved))),
+  );
+  for (let part = 1; part < fitting.length; part += 1)
+    fitting[part] = fitting[part]!.filter((moved) => moved >= fitting[part - 1]![0]!);
+  for (let part = fitting.length - 2; part > 0; part -= 1)
+    fitting[part] = fitting[part]!.filter((moved) => moved <= fitting[part + 1]!.at(-1)!);
+  if (fitting.some(({ length }) => length === 0)) return cells;
+  for (const at of Object.values(columns))
+    if (new Set(fitting[partOf(at)]!.map((moved) => cell(at, moved))).size > 1)
+      throw new BillMalformed('wrong_columns', 'Commas in its texts let the row be read in more than one way.', {
+        line,
+      });
+  return header.map((_, at) => cell(at, fitting[partOf(at)]![0]!));
 }
 
 /** The table of the details under its header. */

@@ -70,7 +70,7 @@ export function workBill(ports: BillPorts) {
       await removeOldLines(ports.store, billNo);
       if (error instanceof BillMalformed) {
         const { fault, message: detail, line, column } = error;
-        // Lines that the channel gave before count as before, and are asked for again when a bill that came is.
+        // The lines of the earlier reading go on to count, and the bill is asked for again like one that came.
         return { state: fault === 'empty_bill' ? 'done' : 'refused', fault, detail, line, column };
       }
       if (error instanceof TransportFailed) return { state: 'waiting', fault: error.why, detail: error.message };

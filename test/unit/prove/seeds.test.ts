@@ -38,7 +38,7 @@ test.serial('the same seeds make the same worlds in every thread, and nothing is
 });
 
 test.serial('a world on the embedded database is the world in memory', async (t) => {
-  // A world with refunds, deaths and an order that is listed, of which the channel is not asked for weeks.
+  // A world with refunds, deaths and a listed order, about which no service asks for weeks.
   const order = { ...SMALL, seeds: [34], orders: 5 };
   const [memory] = await run(order);
   const [pglite] = await run({ ...order, on: 'pglite' });
