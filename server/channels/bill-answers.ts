@@ -27,9 +27,11 @@ export function noBill(
     calendar,
     now,
     sureAfterMinutes,
-  }: { day: string; calendar: BillCalendar; now: Date; sureAfterMinutes: number },
+    payee,
+  }: { day: string; calendar: BillCalendar; now: Date; sureAfterMinutes: number; payee?: string },
 ): BillAnswer {
-  return { kind: minutesSince(day, calendar, now) < sureAfterMinutes ? 'not_ready' : 'empty', code };
+  if (minutesSince(day, calendar, now) < sureAfterMinutes) return { kind: 'not_ready', code };
+  return { kind: 'empty', code, ...(payee !== undefined && { payee }) };
 }
 
 /** The file at an address that a channel named, of a bounded size; anything but the file itself says nothing. */

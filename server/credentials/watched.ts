@@ -79,6 +79,7 @@ export function watched(
       bills: {
         ...(bills.rate && { rate: bills.rate }),
         fetch: count('bill_fetch', bills.fetch.bind(bills)),
+        payeeIn: bills.payeeIn.bind(bills),
         read: bills.read.bind(bills),
       },
     }),

@@ -181,6 +181,7 @@ const TABLES = {
   bills: bills.BillEntity,
   billLines: bills.BillLineEntity,
   billDifferences: bills.BillDifferenceEntity,
+  payees: bills.PayeeEntity,
   orderFees: bills.OrderFeeEntity,
   keys: orders.IdempotencyKeyEntity,
   refunds: RefundEntity,

@@ -21,6 +21,18 @@ export interface Accounts {
   save(): void;
 }
 
+/** What the account that `options.merchantOf` names was made with, where a new one belongs to the same merchant. */
+export function merchantOf(
+  { accounts }: { accounts: Accounts },
+  payWay: PayWay,
+  { merchantOf: name }: Readonly<Record<string, unknown>>,
+): Account['secrets'] | undefined {
+  if (name === undefined) return undefined;
+  const found = accounts.get(payWay, String(name));
+  if (!found) throw new SimulatorRefusal(404, 'no_such_account', `The account ${String(name)} does not exist.`);
+  return found.secrets;
+}
+
 /** Opens the accounts in `dir`. */
 export function openAccounts(dir: string): Accounts {
   const file = join(dir, 'accounts.json');

@@ -10,7 +10,6 @@ import type { BillPart, PayWay } from '../../server/payments/channel.ts';
 import * as alipay from '../unit/channels/alipay/bill-file.ts';
 import { billFile, collect } from '../unit/channels/bill-trial.ts';
 import * as paypal from '../unit/channels/paypal/bill-file.ts';
-import { FIELDS } from '../unit/channels/paypal/scripted.ts';
 import * as wechat from '../unit/channels/wechat/bill-file.ts';
 
 const run = promisify(execFile);
@@ -19,7 +18,7 @@ const hasPython = spawnSync('python3', ['--version']).status === 0;
 const READERS: Readonly<Record<PayWay, (file: string) => AsyncIterable<BillPart>>> = {
   alipay: (file) => readBill(file, alipay.DAY, alipay.SELLER),
   wechat: (file) => readTradeBill(file, wechat.DAY, wechat.OWNER),
-  paypal: (file) => readTransactions(file, paypal.DAY, FIELDS.clientId),
+  paypal: (file) => readTransactions(file, paypal.DAY),
 };
 
 /** Both read the file, and every line is the same to both. */

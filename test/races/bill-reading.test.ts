@@ -5,7 +5,7 @@ import { newBill } from '../../server/payments/bills/plan-bills.ts';
 import { workBill } from '../../server/payments/bills/work-bill.ts';
 import { TransportFailed, type BillAnswer } from '../../server/payments/channel.ts';
 import { billPorts, inPieces, jsonDesk } from '../support/bill-desk.ts';
-import { account, DAY, paidLine } from '../support/bill-rows.ts';
+import { account, DAY, paidLine, payee } from '../support/bill-rows.ts';
 import { postgresDatabase } from '../support/database.ts';
 
 const PERSON = { owner: 'any', actor: 'admin:test' } as const;
@@ -19,7 +19,10 @@ async function bills(t: ExecutionContext) {
   const ports = billPorts(store, desk);
   const whose = { payWay: 'wechat', account: '1900000001', mode: 'live', project: 'default', day: DAY } as const;
   const row = newBill(whose, ports.now(), ports.now());
-  await store.transaction((tx) => tx.bills.insert(row));
+  await store.transaction(async (tx) => {
+    await tx.payees.insert(payee(whose));
+    await tx.bills.insert(row);
+  });
   const { billNo } = row;
   const read = async () => (await store.read((tx) => tx.bills.find({ billNo })))!;
   return {

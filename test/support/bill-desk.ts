@@ -3,10 +3,14 @@ import type { BillPorts } from '../../server/payments/bills/ports.ts';
 import { type BillAnswer, type BillDesk, type BillLine, BillMalformed } from '../../server/payments/channel.ts';
 import { billLine } from './bill-rows.ts';
 
+/** The account of WeChat Pay of these desks. */
+const PAYEE = '1900000001';
+
 /** A desk whose files are JSON: a list of lines, or a fault of the line where it stands. */
 export function jsonDesk(answer: () => BillAnswer): BillDesk {
   return {
     fetch: async () => answer(),
+    payeeIn: async () => PAYEE,
     async *read(file) {
       const { readFile } = await import('node:fs/promises');
       const lines = JSON.parse(await readFile(file, 'utf8')) as (Partial<BillLine> | { fault: string })[];
@@ -32,7 +36,7 @@ export async function* inPieces(text: string): AsyncGenerator<Uint8Array> {
 /** What work on bills needs, with one account of WeChat Pay whose desk this is. */
 export function billPorts(store: Store, desk: BillDesk, more: Partial<BillPorts> = {}): BillPorts {
   const calendar = { utcOffsetMinutes: 480, readyAfterMinutes: 630, backDays: 90 };
-  const account = { channel: { bills: desk }, account: '1900000001', mode: 'live' };
+  const account = { channel: { bills: desk }, account: PAYEE, mode: 'live', payeeVersions: new Set([1]) };
   return {
     store,
     now: () => new Date('2026-11-22T04:00:00Z'),

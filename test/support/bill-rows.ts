@@ -1,4 +1,4 @@
-import type { BillRow } from '../../server/db/entities/bills.ts';
+import type { BillRow, PayeeRow } from '../../server/db/entities/bills.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../server/db/entities/refunds.ts';
 import { nameOrders, statementsOf, writeLines } from '../../server/db/queries/bill-lines.ts';
@@ -35,7 +35,10 @@ export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
       nextCheckAt: null,
       ...change,
     });
-    await store.transaction((tx) => tx.orders.insert(row));
+    await store.transaction(async (tx) => {
+      await tx.orders.insert(row);
+      await tx.payees.insertIfNew(payee(row, row.configVersion));
+    });
     return row;
   }
 
@@ -73,12 +76,20 @@ export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
   }
 
   /** Compares a bill as of two days later, at noon. */
-  function match(row: BillRow, more: { rate?: FeeRate; only?: string; now?: Date } = {}) {
+  function match(row: BillRow, { rate, ...more }: { rate?: FeeRate; only?: string; now?: Date } = {}) {
     const from = new Date(`${row.day}T00:00:00+08:00`);
     const to = new Date(from.getTime() + 86_400_000);
     const now = new Date(to.getTime() + 36 * 3_600_000);
     return store.transaction((tx) =>
-      matchBill(tx, { bill: row, from, to, utcOffsetMinutes: 480, rate: null, now, ...more }),
+      matchBill(tx, {
+        bill: row,
+        from,
+        to,
+        utcOffsetMinutes: 480,
+        rates: new Map(rate && [['default', rate]]),
+        now,
+        ...more,
+      }),
     );
   }
 
@@ -87,6 +98,12 @@ export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
     const rows = await store.read((tx) => tx.billDifferences.list({}));
     return rows.map(({ kind, orderNo, state }) => `${kind} ${Number(orderNo.slice(-3))} ${state}`).toSorted();
   }
+}
+
+/** That a version of a configuration takes money for this account, as its channel answered. */
+export function payee(of: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode'>, version = 1): PayeeRow {
+  const { project, payWay, account: name, mode } = of;
+  return { project, payWay, version, mode, payee: name, provenAt: beijing('00:00') };
 }
 
 /** The line of a bill about a payment of 10.00 at noon. */

@@ -1,6 +1,6 @@
 import type { BillAnswer, BillCalendar, BillDesk, Download, FeeRate, Mode } from '../../payments/channel.ts';
 import { downloadBill, goneDay, noBill } from '../bill-answers.ts';
-import { readBill } from './bill.ts';
+import { readBill, readPayee } from './bill.ts';
 import { UTC_OFFSET_MINUTES } from './bill-table.ts';
 import { type Reply, unknown, unknownRefusal } from './reply.ts';
 import type { AlipayCall } from './requests.ts';
@@ -33,6 +33,7 @@ export function alipayBills(calls: BillCalls): BillDesk {
   return {
     ...(rate && { rate }),
     fetch: (day) => fetchBill(calls, day),
+    payeeIn: readPayee,
     read: (file, day) => readBill(file, day, sellerId),
   };
 }

@@ -39,13 +39,16 @@ export function readPreamble(text: string, line: number, day: string, title: str
     throw new BillMalformed('not_a_bill', 'The first lines are not those of a bill.', { line });
   if (line === 1 && !text.includes(title))
     throw new BillMalformed('not_a_bill', `The title is not ${title}.`, { line });
-  if (line === 2) {
-    const [, account] = /账号[：:]\s*\[(\d{16,32})\]/.exec(text) ?? [];
-    if (account === undefined) throw new BillMalformed('not_a_bill', 'The account is missing.', { line });
-    return { account };
-  }
+  if (line === 2) return { account: accountIn(text, line) };
   if (line === 3) requirePeriod(text, line, day);
   return {};
+}
+
+/** The account that the second line names: the seller's number and some digits behind it; throws BillMalformed. */
+export function accountIn(text: string, line: number): string {
+  const [, account] = /账号[：:]\s*\[(\d{16,32})\]/.exec(text) ?? [];
+  if (account === undefined) throw new BillMalformed('not_a_bill', 'The account is missing.', { line });
+  return account;
 }
 
 function requirePeriod(text: string, line: number, day: string): void {

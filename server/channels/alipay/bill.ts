@@ -7,6 +7,7 @@ import { type BillSummary, readSummary } from './bill-summary.ts';
 import {
   type Column,
   type DetailTable,
+  accountIn,
   PREAMBLE_LINES,
   readDetailHeader,
   readPreamble,
@@ -30,6 +31,22 @@ export async function* readBill(file: string, day: string, sellerId: string): As
   } finally {
     archive.close();
   }
+}
+
+/** Digits of a seller's number (PID); behind them an account has its own. */
+const PID_DIGITS = 16;
+
+/** The seller's number by the second line of a bill, in the zip or alone; throws BillMalformed. */
+export async function readPayee(file: string): Promise<string> {
+  const isZip = (await firstBytes(file, 2)).toString('latin1') === 'PK';
+  const archive = isZip ? await openBillArchive(file) : undefined;
+  try {
+    for await (const { lines } of textBlocks(archive ? archive.details() : fileBytes(file), 'gb18030'))
+      return accountIn(lines[1] ?? '', 2).slice(0, PID_DIGITS);
+  } finally {
+    archive?.close();
+  }
+  throw new BillMalformed('not_a_bill', 'The bill is empty.');
 }
 
 async function* readDetails(

@@ -7,9 +7,9 @@ import {
 } from '../../payments/channel.ts';
 import { goneDay } from '../bill-answers.ts';
 import { daySpan } from '../bill-cells.ts';
-import { readTransactions } from './bill.ts';
+import { readAccount, readTransactions } from './bill.ts';
 import { type BillHead, type BillTail, FORMAT } from './bill-format.ts';
-import { type Info, isOfWire, NoPages, readWindows } from './bill-pages.ts';
+import { type Rows, isOfWire, NoPages, readWindows } from './bill-pages.ts';
 import type { Call } from './call.ts';
 import type { PaypalSettings } from './settings.ts';
 
@@ -18,9 +18,8 @@ export const PAYPAL_BILLS: BillCalendar = { utcOffsetMinutes: 0, readyAfterMinut
 
 /** The transactions of a day (Transaction Search v1), written to a file of our own format. */
 export function paypalBills(call: Call, settings: PaypalSettings, now: () => Date): BillDesk {
-  const account = settings.clientId;
   const { rate } = settings;
-  return { ...(rate && { rate }), fetch: fetchBill, read: (file, day) => readTransactions(file, day, account) };
+  return { ...(rate && { rate }), fetch: fetchBill, payeeIn: readAccount, read: readTransactions };
 
   async function fetchBill(day: string): Promise<BillAnswer> {
     const gone = goneDay(day, PAYPAL_BILLS, now());
@@ -29,10 +28,13 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
     const windows = readWindows(call, settings, span);
     try {
       // What is wrong with the whole is known by the first window; it is held, ten thousand transactions at most.
-      let first: Info[] | undefined;
-      do first = (await windows.next()).value as Info[] | undefined;
-      while (first?.length === 0);
-      if (!first) return { kind: 'empty', code: 'NO_TRANSACTIONS' };
+      let account = settings.clientId;
+      let first: Rows | undefined;
+      do {
+        first = (await windows.next()).value as Rows | undefined;
+        account = first?.account ?? account;
+      } while (first?.infos.length === 0);
+      if (!first) return { kind: 'empty', code: 'NO_TRANSACTIONS', payee: account };
       const startDate = span.begin.toISOString();
       const head: BillHead = { bill: FORMAT, account, startDate, endDate: span.end.toISOString() };
       return { kind: 'bill', bytes: written(head, first, windows) };
@@ -44,11 +46,13 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
   }
 }
 
-async function* written(head: BillHead, first: Info[], windows: AsyncGenerator<Info[]>): AsyncGenerator<Uint8Array> {
+async function* written(head: BillHead, first: Rows, windows: AsyncGenerator<Rows>): AsyncGenerator<Uint8Array> {
   yield lines([head]);
   let rows = 0;
   try {
-    for (let infos: Info[] | undefined = first; infos; infos = (await windows.next()).value as Info[] | undefined) {
+    for (let one: Rows | undefined = first; one; one = (await windows.next()).value as Rows | undefined) {
+      const { account, infos } = one;
+      if (account !== head.account) throw new BillMalformed('wrong_account', `The report is about ${account}, too.`);
       rows += infos.length;
       // Half a megabyte or so at once.
       for (let at = 0; at < infos.length; at += PIECE_ROWS) yield lines(infos.slice(at, at + PIECE_ROWS));

@@ -6,7 +6,7 @@ import { readClock } from '../bill-cells.ts';
  */
 export interface BillHead {
   bill: typeof FORMAT;
-  /** The client id that asked. */
+  /** The account whose transactions they are, as PayPal says (account_number). */
   account: string;
   /** The first instant of the day and that of the next one. */
   startDate: string;

@@ -28,7 +28,7 @@ const MOST_ROWS = 10_000;
 const TRIES = 3;
 
 /** At whose place, and for which account if that is configured. */
-type Asker = Pick<PaypalSettings, 'apiUrl' | 'merchantId'>;
+type Asker = Pick<PaypalSettings, 'apiUrl' | 'merchantId' | 'clientId'>;
 
 const Text = z.string().optional().catch(undefined);
 const Page = z.object({
@@ -41,6 +41,12 @@ type Page = z.infer<typeof Page>;
 /** One transaction_info. */
 export type Info = Page['transaction_details'][number]['transaction_info'];
 
+/** What one window has, and whose account it is about. */
+export interface Rows {
+  account: string;
+  infos: Info[];
+}
+
 /**
  * The transactions between two instants, those of one window at a time, each once. A window with too many is halved. Throws
  * NoPages with what is to be said instead, and BillMalformed for another account's.
@@ -49,19 +55,20 @@ export async function* readWindows(
   call: Call,
   settings: Asker,
   span: { begin: Date; end: Date },
-): AsyncGenerator<Info[]> {
+): AsyncGenerator<Rows> {
   const open: Window[] = [{ first: span.begin.getTime(), last: span.end.getTime() - 1000 }];
   let before: ReadonlySet<string> = new Set();
   for (let window = open.pop(); window; window = open.pop()) {
-    const infos = await readWindow(call, settings, window, span.end);
-    if (infos === 'too_many') {
+    const rows = await readWindow(call, settings, window, span.end);
+    if (rows === 'too_many') {
       open.push(...halves(window).toReversed());
       continue;
     }
+    const { account, infos } = rows;
     const keys = new Set(infos.map(keyOf));
     const fresh = infos.filter((info) => !before.has(keyOf(info)));
     before = keys;
-    yield fresh;
+    yield { account, infos: fresh };
   }
 }
 
@@ -84,7 +91,7 @@ function halves({ first, last }: Window): Window[] {
   ];
 }
 
-async function readWindow(call: Call, settings: Asker, window: Window, end: Date): Promise<Info[] | 'too_many'> {
+async function readWindow(call: Call, settings: Asker, window: Window, end: Date): Promise<Rows | 'too_many'> {
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     const infos: Info[] = [];
     let total: number | undefined;
@@ -99,7 +106,7 @@ async function readWindow(call: Call, settings: Asker, window: Window, end: Date
       if (infos.length < total) continue;
       // One that is there twice may stand for another that slipped from page to page while they were read.
       const all = distinct(infos);
-      if (all.length === total || attempt === TRIES) return all;
+      if (all.length === total || attempt === TRIES) return { account: page.account_number, infos: all };
       break;
     }
   }
@@ -115,10 +122,10 @@ function requireRefreshed({ last_refreshed_datetime: refreshed }: Page, end: Dat
 
 async function readPage(
   call: Call,
-  { apiUrl, merchantId }: Asker,
+  { apiUrl, merchantId, clientId }: Asker,
   { first, last }: Window,
   number: number,
-): Promise<Page | 'too_many'> {
+): Promise<(Page & { account_number: string }) | 'too_many'> {
   const query = new URLSearchParams({
     start_date: instantText(first),
     end_date: instantText(last),
@@ -135,10 +142,10 @@ async function readPage(
   if (reply.kind === 'ok') {
     const page = Page.safeParse(reply.body).data;
     if (!page) throw new NoPages(unknown('unparsable', 'The response is not a page of transactions.'));
-    const { account_number: account = merchantId } = page;
+    const { account_number: account = merchantId ?? clientId } = page;
     if (merchantId !== null && account !== merchantId)
       throw new BillMalformed('wrong_account', `The report is about the account ${account}.`);
-    return page;
+    return { ...page, account_number: account };
   }
   // The name alone says it, whatever the details are.
   if (reply.kind === 'refused' && reply.name === 'RESULTSET_TOO_LARGE') return 'too_many';

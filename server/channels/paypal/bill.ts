@@ -6,9 +6,19 @@ import { textBlocks } from '../bill-text.ts';
 import { type BillHead, type BillTail, FORMAT, readInstant } from './bill-format.ts';
 import { hasMoved, isRefund, kindOf } from './bill-words.ts';
 
+/** The account that a file of transactions is about, by its first line; throws BillMalformed. */
+export async function readAccount(file: string): Promise<string> {
+  for await (const { lines } of textBlocks(fileBytes(file), 'utf-8')) {
+    const head = membersOf(lines[0] ?? '') as Partial<BillHead> | undefined;
+    if (head?.bill === FORMAT && typeof head.account === 'string') return head.account;
+    break;
+  }
+  throw new BillMalformed('not_a_bill', `The first line does not begin a bill (${FORMAT}).`, { line: 1 });
+}
+
 /** Reads a file of transactions (bill-format.ts says how it is written); throws BillMalformed. PayPal names no sums of a day. */
-export async function* readTransactions(file: string, day: string, account: string): AsyncGenerator<BillPart> {
-  const reader = createReader(day, account);
+export async function* readTransactions(file: string, day: string): AsyncGenerator<BillPart> {
+  const reader = createReader(day);
   for await (const { from, lines } of textBlocks(fileBytes(file), 'utf-8')) {
     const read = reader.take(lines, from);
     if (read.length > 0) yield { kind: 'lines', lines: read };
@@ -18,7 +28,7 @@ export async function* readTransactions(file: string, day: string, account: stri
 
 type Members = Readonly<Record<string, unknown>>;
 
-function createReader(day: string, account: string) {
+function createReader(day: string) {
   const { begin, end } = daySpan(day, 0);
   let isBegun = false;
   let isEnded = false;
@@ -57,8 +67,6 @@ function createReader(day: string, account: string) {
     if (members?.['bill'] !== FORMAT)
       throw new BillMalformed('not_a_bill', `The first line does not begin a bill (${FORMAT}).`, { line });
     const head = members as Partial<BillHead>;
-    if (head.account !== account)
-      throw new BillMalformed('wrong_account', 'The bill is about another account.', { line });
     if (head.startDate !== begin.toISOString() || head.endDate !== end.toISOString())
       throw new BillMalformed('wrong_day', `The bill is not of ${day}.`, { line });
     isBegun = true;

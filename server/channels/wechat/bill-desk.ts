@@ -44,6 +44,8 @@ export function wechatBills(calls: BillCalls): BillDesk {
   return {
     ...(rate && { rate }),
     fetch: (day) => fetchBill(calls, day),
+    // Each row names the merchants, and one of others is refused; that the keys are this merchant's the answer proves.
+    payeeIn: async () => payeeOf(settings),
     read: (file, day) => readTradeBill(file, day, owner),
   };
 }
@@ -60,7 +62,8 @@ async function fetchBill({ ask, download, settings, now }: BillCalls, day: strin
     if (code === 'STATEMENT_CREATING') return { kind: 'not_ready', code };
     // That there is nothing is said of a whole day, so it must be WeChat Pay that says it, when its bills are there.
     const when = { day, calendar: WECHAT_BILLS, now: now(), sureAfterMinutes: WECHAT_BILLS.readyAfterMinutes };
-    if (code === 'NO_STATEMENT_EXIST') return signed ? noBill(code, when) : unknown('unsigned', code);
+    if (code === 'NO_STATEMENT_EXIST')
+      return signed ? noBill(code, { ...when, payee: payeeOf(settings) }) : unknown('unsigned', code);
     const silence = code === 'NO_AUTH' ? undefined : unknownRefusal(reply);
     return silence ?? { kind: 'refused', code, reason: message };
   }
@@ -70,6 +73,11 @@ async function fetchBill({ ask, download, settings, now }: BillCalls, day: strin
   if (!isTrusted(url, settings)) return unknown('mismatch', 'download_url does not lead to WeChat Pay.');
   const file = await downloadBill(() => download(url));
   return file.kind === 'bill' ? { kind: 'bill', bytes: verified(file.bytes, named.hash_value) } : file;
+}
+
+/** The merchant that a bill is of: a sub-merchant has one for each partner that acts for it. */
+function payeeOf({ mchid, sub }: BillCalls['settings']): string {
+  return sub ? `${mchid}/${sub.mchid}` : mchid;
 }
 
 /** The request is signed for the host that was asked, or its spare; nobody else gets a signature. */

@@ -20,6 +20,26 @@ export interface StoredTotals {
   fees: string;
 }
 
+/**
+ * The account at the channel that a version of a configuration takes money for, which is the account that the channel makes bills of. Until
+ * the channel has answered to the keys of the configuration, `payee` is a claim of its project alone (payments/bills/payees.ts).
+ */
+export const PayeeEntity = defineEntity({
+  name: 'Payee',
+  tableName: 'payees',
+  properties: {
+    project: code().primary(),
+    payWay: p.string().length(16).primary().$type<PayWay>(),
+    /** The version of the configuration, which orders keep. */
+    version: p.integer().primary(),
+    mode: p.string().length(16).$type<Mode>(),
+    payee: p.string().length(128),
+    /** When the channel first answered for it; null = a claim. */
+    provenAt: instant().nullable(),
+  },
+  indexes: [{ name: 'payees_payee', properties: ['payWay', 'payee', 'mode'] }],
+});
+
 /** One day of one account, as its channel wrote it. */
 export const BillEntity = defineEntity({
   name: 'Bill',
@@ -27,9 +47,10 @@ export const BillEntity = defineEntity({
   properties: {
     billNo: code().primary(),
     payWay: p.string().length(16).$type<PayWay>(),
+    /** The payee; its orders are those of the versions that `payees` names. */
     account: p.string().length(128),
     mode: p.string().length(16).$type<Mode>(),
-    /** By whose configuration the channel is asked. */
+    /** The project whose configuration is the first to ask the channel. */
     project: code(),
     /** As the channel counts days. */
     day: p.date(),
@@ -162,6 +183,7 @@ export const OrderFeeEntity = defineEntity({
   },
 });
 
+export type PayeeRow = RowOf<typeof PayeeEntity>;
 export type BillRow = RowOf<typeof BillEntity>;
 export type BillLineRow = RowOf<typeof BillLineEntity>;
 export type BillDifferenceRow = RowOf<typeof BillDifferenceEntity>;

@@ -137,6 +137,8 @@ const STATEMENTS = [
   `create index "order_exceptions_state_created_at_id_index" on "order_exceptions" ("state", "created_at", "id")`,
   `alter table "order_exceptions" add constraint "order_exceptions_order_no_kind_dedupe_unique" unique ("order_no", "kind", "dedupe")`,
   `create table "order_fees" ("order_no" varchar(64) not null, "refund_no" varchar(64) not null, "fee" bigint not null, "currency" varchar(3) not null, "bill_no" varchar(64) not null, primary key ("order_no", "refund_no"))`,
+  `create table "payees" ("project" varchar(64) not null, "pay_way" varchar(16) not null, "version" int not null, "mode" varchar(16) not null, "payee" varchar(128) not null, "proven_at" timestamptz(6) null, primary key ("project", "pay_way", "version"))`,
+  `create index "payees_payee" on "payees" ("pay_way", "payee", "mode")`,
   `create table "users" ("id" uuid not null, "project" varchar(64) not null, "user_id" varchar(64) not null, "nickname" varchar(128) null, "email" varchar(254) null, "phone" varchar(32) null, "status" varchar(16) not null, "metadata" jsonb null, "anonymised_at" timestamptz(6) null, "forget_since" timestamptz(6) null, "forget_at" timestamptz(6) null, "created_at" timestamptz(6) not null, "updated_at" timestamptz(6) not null, primary key ("id"))`,
   `create index "users_project_created_at_id_index" on "users" ("project", "created_at", "id")`,
   `create index "users_project_status_created_at_id_index" on "users" ("project", "status", "created_at", "id")`,

@@ -1,5 +1,6 @@
 import type { BillLine } from '../../payments/channel.ts';
 import type { Store } from '../store.ts';
+import { OF_PAYEE } from './payees.ts';
 import { arrayText } from '../table.ts';
 import { inParts, type Part } from './parts.ts';
 
@@ -102,7 +103,7 @@ export async function nameOrders(store: Store, { billNo, reading, day }: Reading
       `update bill_lines l set order_no = o.order_no
          from bills b, orders o
         where b.bill_no = l.bill_no and l.bill_no = ? and l.reading = ? and l.day = ? and l.order_no is null
-          and o.pay_way = b.pay_way and o.account = b.account and o.channel_trade_no = l.channel_trade_no`,
+          and ${OF_PAYEE} and o.channel_trade_no = l.channel_trade_no`,
       [billNo, reading, day],
     ),
   );

@@ -1,6 +1,7 @@
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
 import type { Position } from './orders.ts';
+import { IS_CALLED, OF_PAYEE } from './payees.ts';
 
 /** Which differences of a bill. */
 export interface DifferenceFilter {
@@ -50,10 +51,10 @@ export function linesAfter(
 
 /** Payments and refunds of other systems behind a line of a bill. */
 export function linesNotOurs(tx: ReadTx, bill: CountingBill, line: number, limit: number): Promise<BillLineRow[]> {
-  const { billNo, reading, day, payWay, account, mode } = bill;
+  const { billNo, reading, day } = bill;
   const more = `and l.kind in ('payment', 'refund') and not exists (
-    select 1 from orders o where o.order_no = l.order_no and o.pay_way = ? and o.account = ? and o.mode = ?)`;
-  return readLines(tx, { billNo, reading, day, line, limit, more }, payWay, account, mode);
+    select 1 from orders o join bills b on b.bill_no = l.bill_no where o.order_no = l.order_no and ${OF_PAYEE})`;
+  return readLines(tx, { billNo, reading, day, line, limit, more });
 }
 
 async function readLines(
@@ -89,9 +90,9 @@ export async function billsBetween(
   { from, to, mode, payWay, account }: SettlementFilter,
 ): Promise<BillRow[]> {
   const rows = await tx.sql<{ bill_no: string }>(
-    `select bill_no from bills where day >= cast(? as date) and day <= cast(? as date) and mode = ?
-        and pay_way = coalesce(?, pay_way) and account = coalesce(?, account)`,
-    [from, to, mode, payWay ?? null, account ?? null],
+    `select b.bill_no from bills b where b.day >= cast(? as date) and b.day <= cast(? as date) and b.mode = ?
+        and b.pay_way = coalesce(?, b.pay_way)${account === undefined ? '' : ` and ${IS_CALLED}`}`,
+    [from, to, mode, payWay ?? null, ...(account === undefined ? [] : [account, account])],
   );
   if (rows.length === 0) return [];
   return tx.bills.list(
@@ -100,23 +101,29 @@ export async function billsBetween(
   );
 }
 
-/** An account, since when it is configured, and in which projects it ever was. */
+/** A payee, since when it is configured, and the projects that take money for it. */
 export interface BilledAccount extends Pick<BillRow, 'payWay' | 'account' | 'mode'> {
   since: Date;
   projects: string[];
 }
 
-/** The accounts that have been configured. */
+/** The accounts that give bills: those that the channel answered for, and each claim that is still configured or has a bill that was read. */
 export async function billedAccounts(
   tx: ReadTx,
   { mode, payWay, account }: Pick<SettlementFilter, 'mode' | 'payWay' | 'account'>,
 ): Promise<BilledAccount[]> {
   const rows = await tx.sql<Omit<BilledAccount, 'payWay' | 'since'> & { pay_way: BillRow['payWay']; since: string }>(
-    `select pay_way, account, mode, min(created_at)::text as since, array_agg(distinct project) as projects
-       from channel_configs
-      where account is not null and mode = ? and pay_way = coalesce(?, pay_way) and account = coalesce(?, account)
-      group by pay_way, account, mode order by pay_way, account, mode`,
-    [mode, payWay ?? null, account ?? null],
+    `select * from (
+     select p.pay_way, p.payee as account, p.mode, min(c.created_at)::text as since, array_agg(distinct p.project) as projects
+       from payees p
+       join channel_configs c on c.project = p.project and c.pay_way = p.pay_way and c.version = p.version
+      where p.mode = ? and p.pay_way = coalesce(?, p.pay_way)
+        and (p.proven_at is not null
+             or exists (select 1 from channel_states s where s.project = p.project and s.pay_way = p.pay_way and s.version = p.version)
+             or exists (select 1 from bills b where b.pay_way = p.pay_way and b.account = p.payee and b.mode = p.mode and b.reading > 0))
+      group by p.pay_way, p.payee, p.mode) b
+      where ${account === undefined ? 'true' : IS_CALLED} order by pay_way, account, mode`,
+    [mode, payWay ?? null, ...(account === undefined ? [] : [account, account])],
   );
   return rows.map(({ pay_way, since, ...row }) => ({ ...row, payWay: pay_way, since: new Date(since) }));
 }

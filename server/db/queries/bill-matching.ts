@@ -10,8 +10,8 @@ export interface Match {
   from: Date;
   to: Date;
   utcOffsetMinutes: number;
-  /** null = fees are not compared. */
-  rate: FeeRate | null;
+  /** By project; the fees of a project without one are not compared. */
+  rates: ReadonlyMap<string, FeeRate>;
   now: Date;
   /** Compares one order and nothing else. */
   only?: string;
@@ -35,12 +35,14 @@ export interface Matched {
  * fees. What is known of a difference stays, so that the same again changes nothing. A difference comes with both sides.
  */
 export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
-  const { bill, from, to, utcOffsetMinutes, rate, now, only } = match;
+  const { bill, from, to, utcOffsetMinutes, rates, now, only } = match;
   const { billNo, reading, payWay, account, mode, day } = bill;
-  const { share = null, fixed = 0n, fixedCurrency = null } = rate ?? {};
+  const rows = [...rates].map(([project, { share, fixed, fixedCurrency }]) => {
+    return { project, share, fixed: String(fixed), fixed_currency: fixedCurrency };
+  });
   const whose = [payWay, account, mode];
   const time = [from, to, now, utcOffsetMinutes];
-  const values = [billNo, reading, day, ...whose, ...time, share, String(fixed), fixedCurrency];
+  const values = [billNo, reading, day, ...whose, ...time, JSON.stringify(rows)];
   const [row] = await tx.prepared<{ found: string; relieved: unknown; lines: string; not_ours: string; sums: unknown }>(
     only === undefined ? ALL_ORDERS : ONE_ORDER,
     only === undefined ? values : [...values, only],
@@ -61,12 +63,17 @@ const FROM = 'cast($7 as timestamptz)';
 const TO = 'cast($8 as timestamptz)';
 const NOW = 'cast($9 as timestamptz)';
 const OFFSET = 'make_interval(mins => cast($10 as int))';
-const SHARE = 'cast($11 as numeric)';
-const FIXED = 'cast($12 as numeric)';
-const FIXED_CURRENCY = 'cast($13 as varchar)';
 
 /** An order of the account that the bill is about. */
-const OF_ACCOUNT = `o.pay_way = cast($4 as varchar) and o.account = cast($5 as varchar) and o.mode = cast($6 as varchar)`;
+const OF_ACCOUNT = `o.pay_way = cast($4 as varchar) and (o.project, o.config_version) in (select m.project, m.version from mine m)`;
+
+/** The versions of configurations that take money for the account, and what the channel charges each project. */
+const WHOSE = `
+mine as materialized (
+  select p.project, p.version from payees p
+   where p.pay_way = cast($4 as varchar) and p.payee = cast($5 as varchar) and p.mode = cast($6 as varchar)),
+rates as materialized (
+  select * from json_to_recordset(cast($11 as json)) as r(project varchar, share numeric, fixed numeric, fixed_currency varchar))`;
 
 /** The number by which the channel knows a refund (payments/numbers.ts). */
 const REFUND_NUMBER = `case when r.attempt = 1 then r.refund_no else r.refund_no || '_' || r.attempt end`;
@@ -95,7 +102,7 @@ const natural = (at: string): string => `
 /** A line of a bill that counts, about the order `o`. */
 const lineOf = (condition: string): string => `exists (select 1 from bill_lines l
     join bills b on b.bill_no = l.bill_no and b.reading = l.reading
-   where l.order_no = o.order_no and b.pay_way = o.pay_way and b.account = o.account and ${condition})`;
+   where l.order_no = o.order_no and b.pay_way = cast($4 as varchar) and b.account = cast($5 as varchar) and b.mode = cast($6 as varchar) and ${condition})`;
 
 const jsonOf = (members: Readonly<Record<string, string>>): string =>
   `jsonb_strip_nulls(jsonb_build_object(${Object.entries(members)
@@ -130,8 +137,8 @@ const KNOWN_TWICE = `(exists (select 1 from order_exceptions e where e.order_no 
     or exists (select 1 from refunds r where r.order_no = x.order_no and r.payment_no = x.channel_no and r.surplus))`;
 
 /** What the account should have been charged, and how much it may differ by rounding. */
-const FEE_DIFFERS = `(${SHARE} is not null and x.fee_compared
-    and abs(x.fee - (round(x.amount * ${SHARE}) + ${FIXED})) > 1)`;
+const FEE_DIFFERS = `(x.share is not null and x.fee_compared
+    and abs(x.fee - (round(x.amount * x.share) + x.fixed)) > 1)`;
 
 const PAYMENT_DIFFERENCE = `case
     when x.copy > 1 or x.is_before then 'line_twice'
@@ -168,12 +175,13 @@ const isBefore = (kind: keyof typeof NUMBER): string => `(l.at < ${FROM} + ${MID
 
 /** The statement; `only` is a condition on an order number. */
 const statement = (only: (column: string) => string): string => `
-with pays as materialized (
+with ${WHOSE},
+pays as materialized (
   select l.line, l.order_no, l.channel_trade_no as channel_no, l.currency, l.amount, l.fee, l.at,
-         l.currency = coalesce(${FIXED_CURRENCY}, l.currency) as fee_compared,
+         q.share, q.fixed, l.currency = coalesce(q.fixed_currency, l.currency) as fee_compared,
          o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency, o.channel_trade_no as own_trade, o.paid_at,
          ${copyOf('payment')}, ${isBefore('payment')}
-    from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
+    from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT} left join rates q on q.project = o.project
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'payment' and ${only('l.order_no')}),
 backs as materialized (
   select l.line, l.order_no, l.refund_no, coalesce(l.channel_refund_no, l.refund_no) as channel_no, l.currency, l.amount, l.fee, l.at,
@@ -273,4 +281,4 @@ select (select count(*) from found) as found,
           order by project, currency), '[]') from sums) as sums`;
 
 const ALL_ORDERS = statement(() => 'true');
-const ONE_ORDER = statement((column) => `${column} = cast($14 as varchar)`);
+const ONE_ORDER = statement((column) => `${column} = cast($12 as varchar)`);

@@ -2,27 +2,26 @@ import type { Mode, PayWay } from '../../payments/channel.ts';
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
 import { arrayText } from '../table.ts';
+import { IS_CALLED, OF_NO_OTHER } from './payees.ts';
 import { ofProjects, type Projects } from './reach.ts';
 
-/** An account at a channel. */
+/** A payee at a channel. */
 export interface Account {
   payWay: PayWay;
   account: string;
   mode: Mode;
 }
 
-/** Since when an account is configured, in whatever project; undefined = it never was. */
+/** Since when a payee is configured, in whatever project; undefined = it never was. */
 export async function accountSince(tx: ReadTx, { payWay, account, mode }: Account): Promise<Date | undefined> {
   const [row] = await tx.prepared<{ since: string | null }>(
-    `select min(created_at)::text as since from channel_configs where pay_way = $1 and account = $2 and mode = $3`,
+    `select min(c.created_at)::text as since from payees p
+       join channel_configs c on c.project = p.project and c.pay_way = p.pay_way and c.version = p.version
+      where p.pay_way = $1 and p.payee = $2 and p.mode = $3`,
     [payWay, account, mode],
   );
   return row?.since ? new Date(row.since) : undefined;
 }
-
-/** No project but these has ever had the account of a bill `b`. */
-export const OF_NO_OTHER = `not exists (select 1 from channel_configs c
-  where c.pay_way = b.pay_way and c.account = b.account and c.mode = b.mode and c.project <> all(?::text[]))`;
 
 /** Filters of the list of bills. */
 export interface BillFilter {
@@ -40,7 +39,7 @@ export interface BillFilter {
 /** Bills that match, the newest day first, one more than asked; `after` is the last one of the page before. */
 export async function listBills(
   tx: ReadTx,
-  { from, to, project, ...equal }: BillFilter,
+  { from, to, project, account, ...equal }: BillFilter,
   after: { day: string; billNo: string } | undefined,
   limit: number,
 ): Promise<BillRow[]> {
@@ -51,6 +50,7 @@ export async function listBills(
     values.push(...more);
   };
   for (const [member, column] of BILL_COLUMNS) if (equal[member] !== undefined) add(`b.${column} = ?`, equal[member]);
+  if (account !== undefined) add(IS_CALLED, account, account);
   if (project !== undefined) add(...ofProjects('b.project', project));
   if (project !== undefined && typeof project !== 'string') add(OF_NO_OTHER, arrayText(project));
   if (from !== undefined) add('b.day >= cast(? as date)', from);
@@ -68,7 +68,6 @@ export async function listBills(
 
 const BILL_COLUMNS = [
   ['payWay', 'pay_way'],
-  ['account', 'account'],
   ['mode', 'mode'],
   ['state', 'state'],
 ] as const;

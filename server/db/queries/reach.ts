@@ -13,7 +13,7 @@ export function ofProjects(column: string, projects: Projects): [part: string, v
     : [`${column} = ?`, one];
 }
 
-/** By thing, the projects that one belongs to; a bill is that of every project that has its account. */
+/** By thing, the projects that one belongs to; a bill is that of every project for whose keys the channel gives it. */
 const PROJECTS_OF = {
   project: 'select code as project from projects where code = ?',
   app: 'select project from api_apps where client_id = ?',
@@ -25,8 +25,8 @@ const PROJECTS_OF = {
   event: 'select project from events where id = ?',
   cert: 'select project from certs where id = ?::uuid',
   bill: `select project from bills where bill_no = ?
-         union select c.project from bills b join channel_configs c
-                 on c.pay_way = b.pay_way and c.account = b.account and c.mode = b.mode where b.bill_no = ?`,
+         union select p.project from bills b join payees p
+                 on p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode where b.bill_no = ?`,
 } as const;
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -42,15 +42,16 @@ export async function projectsOf(tx: ReadTx, thing: keyof typeof PROJECTS_OF, id
   return rows.map(({ project }) => project);
 }
 
-/** The projects that share the accounts of a project at a channel, itself among them. */
+/** The projects that share the payees of a project at a channel, itself among them. */
 export async function sharersOf(
   tx: ReadTx,
   { project, payWay, account }: { project: string; payWay: string; account?: string | undefined },
 ): Promise<string[]> {
   const rows = await tx.prepared<{ project: string }>(
-    `select distinct o.project from channel_configs c
-       join channel_configs o on o.pay_way = c.pay_way and o.account = c.account and o.mode = c.mode
-      where c.account <> '' and c.project = ? and c.pay_way = ? and (?::text is null or c.account = ?)`,
+    `select distinct o.project from payees m
+       join channel_configs c on c.project = m.project and c.pay_way = m.pay_way and c.version = m.version
+       join payees o on o.pay_way = m.pay_way and o.payee = m.payee and o.mode = m.mode
+      where m.project = ? and m.pay_way = ? and (?::text is null or ? in (m.payee, c.account))`,
     [project, payWay, account ?? null, account ?? null],
   );
   return rows.map((row) => row.project);

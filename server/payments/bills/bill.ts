@@ -81,11 +81,11 @@ export class BillMalformed extends Error {
 /**
  * What a channel said when it was asked for a bill. `bill`: the file as it came, complete only when its last byte came; the iteration
  * throws BillMalformed (`wrong_hash`, `too_large`) or TransportFailed. `empty`: the channel says that nothing happened on that day, which
- * is a bill without lines. `not_ready`: there is none yet. `gone`: too old, there will be none.
+ * is a bill without lines, of this payee where the answer says or proves whose. `not_ready`: there is none yet. `gone`: too old, there will be none.
  */
 export type BillAnswer =
   | { kind: 'bill'; bytes: AsyncIterable<Uint8Array> }
-  | { kind: 'empty'; code: string }
+  | { kind: 'empty'; code: string; payee?: string }
   | { kind: 'not_ready' | 'gone'; code: string }
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
   | UnknownOutcome;
@@ -105,6 +105,8 @@ export interface BillDesk {
   readonly rate?: FeeRate;
   /** Asks for the bill of a day, `yyyy-MM-dd` as the channel counts days; throws nothing for what the channel does. */
   fetch(day: string): Promise<BillAnswer>;
+  /** The payee that a file says to be of, by the channel's own number; throws BillMalformed. Nothing else of the file is checked. */
+  payeeIn(file: string): Promise<string>;
   /**
    * Reads a file, fetched or brought by hand, without holding it in memory. Throws BillMalformed for whatever is not this account's
    * bill of that day, and for sums that are not those of its lines.

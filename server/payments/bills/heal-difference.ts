@@ -11,7 +11,8 @@ import { refreshOrder } from '../query.ts';
 import { refundQuestions } from '../refund-questions.ts';
 import { settleRefund } from '../settle.ts';
 import type { BillPorts } from './ports.ts';
-import { deskOf, lockAccount, runMatch } from './work-bill.ts';
+import { askersOf, lockAccount, ratesOf } from './payees.ts';
+import { runMatch } from './work-bill.ts';
 
 const BILL = { cause: 'bill', actor: 'service' };
 /** Seconds until a channel that did not answer, or is not done yet, is asked again; then a person looks. */
@@ -92,11 +93,11 @@ function wordOf(said: object | undefined): Answer {
 /** Compares once more: what agrees by now is healed, what does not is asked again or listed. */
 async function judge(ports: BillPorts, { id, billNo, orderNo }: BillDifferenceRow, answer: Answer): Promise<void> {
   const bill = await ports.store.read((tx) => tx.bills.find({ billNo }));
-  const desk = bill && (await deskOf(ports, bill));
+  const rates = bill ? ratesOf(await askersOf(ports, bill)) : new Map<string, never>();
   await ports.store.transaction(async (tx) => {
     if (bill) await lockAccount(tx, bill);
     const order = await tx.orders.lock({ orderNo });
-    if (bill) await runMatch(ports, tx, bill, desk, orderNo);
+    if (bill) await runMatch(ports, tx, bill, rates, orderNo);
     const difference = await tx.billDifferences.lock({ id });
     if (difference?.state !== 'open') return;
     const step = PASSING.has(answer.kind) ? STEPS[difference.checks] : undefined;

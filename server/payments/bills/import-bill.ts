@@ -7,10 +7,12 @@ import { noteDeed } from '../follow-ups.ts';
 import type { Asker } from '../ports.ts';
 import { BillMalformed } from './bill.ts';
 import { dayAfter, dayOf, isDay } from './days.ts';
-import { accountsOf, type BillAccount, newBill } from './plan-bills.ts';
+import { accountsOf, type BillAccount, deskOf } from './payees.ts';
+import { addBill, newBill } from './plan-bills.ts';
 import type { BillPorts } from './ports.ts';
 import { spooled } from './spool.ts';
 import { beginReading, keptBytes, ReadingTaken, storeBill } from './store-bill.ts';
+import { requirePayee } from './work-bill.ts';
 
 /** Whose bill of which day is meant. */
 export interface BillOf {
@@ -57,15 +59,16 @@ export function billRepairs(ports: BillPorts) {
    */
   async function importBill(asker: Asker, of: BillOf, source: AsyncIterable<Uint8Array>): Promise<BillRow> {
     const account = await accountOf(of);
-    const desk = account.from.channel.bills!;
+    const desk = deskOf(account);
     const before = await ports.store.transaction((tx) => ensureBill(tx, account, of.day));
     const { billNo } = before;
     const reading = await beginReading(ports, billNo);
     if (!reading) throw new NotFound('bill');
     try {
-      const stored = await spooled(keptBytes(ports, reading, source), (spool) =>
-        storeBill(ports, reading, { desk, spool, source: 'import' }),
-      );
+      const stored = await spooled(keptBytes(ports, reading, source), async (spool) => {
+        requirePayee(account, await desk.payeeIn(spool.file));
+        return storeBill(ports, reading, { desk, spool, source: 'import' });
+      });
       if (stored === 'taken') throw new ReadingTaken();
     } catch (error) {
       await giveBack(reading, before);
@@ -98,7 +101,7 @@ export function billRepairs(ports: BillPorts) {
   async function accountOf({ project, payWay, account, day }: BillOf): Promise<BillAccount> {
     const calendar = ports.channels.kindOf(payWay).bills;
     const accounts = await accountsOf(ports, project, payWay);
-    const found = account === undefined ? accounts[0] : accounts.find(({ from }) => from.account === account);
+    const found = accounts.find(({ from, payee }) => [undefined, payee, from.account].includes(account));
     if (!calendar || !found)
       throw new NotAllowed('bills_not_configured', 'No configuration of this account can read bills.', {
         hint: `payctl channel show ${payWay} --project ${project}`,
@@ -108,12 +111,15 @@ export function billRepairs(ports: BillPorts) {
     return found;
   }
 
-  async function ensureBill(tx: Tx, { project, payWay, from }: BillAccount, day: string): Promise<BillRow> {
-    const of = { payWay, account: from.account, mode: from.mode, day };
+  async function ensureBill(tx: Tx, { project, payWay, payee, from }: BillAccount, day: string): Promise<BillRow> {
+    const of = { payWay, account: payee, mode: from.mode, day };
     const known = await tx.bills.find(of);
     if (known) return known;
-    await tx.bills.insertIfNew(newBill({ ...of, project }, null, ports.now()));
-    return (await tx.bills.find(of))!;
+    await addBill(tx, newBill({ ...of, project }, null, ports.now()));
+    const added = await tx.bills.find(of);
+    // The channel has answered to the claim at this very moment, and it has another name now.
+    if (!added) throw new Conflict('bill_being_read', 'The account of this bill is being read.');
+    return added;
   }
 
   /** As it was before a reading that came to nothing, unless another one has begun. */

@@ -1,8 +1,10 @@
 import { accountSince } from '../../db/queries/bills.ts';
 import type { BillRow } from '../../db/entities/bills.ts';
-import { PAY_WAYS, type PayWay } from '../channel.ts';
+import type { Tx } from '../../db/store.ts';
+import { PAY_WAYS } from '../channel.ts';
 import { newNumber } from '../numbers.ts';
-import type { NoticeChannel, Ports } from '../ports.ts';
+import type { Ports } from '../ports.ts';
+import { type BillAccount, accountsOf, lockAccount } from './payees.ts';
 import { dayAfter, dayOf, readyAt } from './days.ts';
 
 /** An account that was added, or a service that stood still, gets the bills of this many days. */
@@ -15,15 +17,18 @@ export function planBills(ports: Ports) {
     for (const { code } of projects)
       for (const payWay of PAY_WAYS) {
         if (!goesOn()) return;
-        for (const account of await accountsOf(ports, code, payWay)) await plan(account);
+        const accounts = await accountsOf(ports, code, payWay);
+        // The newest identity of each payee.
+        for (const [at, account] of accounts.entries())
+          if (accounts.findIndex((one) => isSame(one, account)) === at) await plan(account);
       }
   };
 
   async function plan(account: BillAccount): Promise<void> {
-    const { project, payWay, from } = account;
+    const { project, payWay, payee, from } = account;
     const calendar = ports.channels.kindOf(payWay).bills;
     if (!calendar) return;
-    const of = { payWay, account: from.account, mode: from.mode };
+    const of = { payWay, account: payee, mode: from.mode };
     const since = await ports.store.read((tx) => accountSince(tx, of));
     if (since === undefined) return;
     const today = dayOf(ports.now(), calendar);
@@ -33,26 +38,20 @@ export function planBills(ports: Ports) {
       const known = await ports.store.read((tx) => tx.bills.find({ ...of, day }));
       if (known) continue;
       const row = newBill({ ...of, project, day }, readyAt(day, calendar), ports.now());
-      await ports.store.transaction((tx) => tx.bills.insertIfNew(row));
+      await ports.store.transaction((tx) => addBill(tx, row));
     }
   }
 }
 
-/** An account that gives bills, and the project by whose configuration it is asked. */
-export interface BillAccount {
-  project: string;
-  payWay: PayWay;
-  from: NoticeChannel;
+function isSame(one: BillAccount, other: BillAccount): boolean {
+  return one.payee === other.payee && one.from.mode === other.from.mode;
 }
 
-/** The accounts of a project that give bills, each once, the newest identity first. */
-export async function accountsOf(ports: Ports, project: string, payWay: PayWay): Promise<BillAccount[]> {
-  const accounts = new Map<string, BillAccount>();
-  for (const from of await ports.channels.forNotices(project, payWay)) {
-    const key = `${from.mode} ${from.account}`;
-    if (from.channel.bills && !accounts.has(key)) accounts.set(key, { project, payWay, from });
-  }
-  return [...accounts.values()];
+/** Writes a bill of an account; one of a claim that was proven meanwhile is that of its payee. */
+export async function addBill(tx: Tx, row: BillRow): Promise<void> {
+  const { payWay, account, mode } = row;
+  await lockAccount(tx, row);
+  if (await tx.payees.find({ payWay, payee: account, mode })) await tx.bills.insertIfNew(row);
 }
 
 /** A bill that nobody has asked for yet. */

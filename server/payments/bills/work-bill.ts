@@ -6,10 +6,12 @@ import { TransportFailed } from '../channel.ts';
 import { resolveExceptions } from '../follow-ups.ts';
 import { type BillAnswer, type BillDesk, BillMalformed } from './bill.ts';
 import { againAt, boundsOf, retryAt } from './days.ts';
-import { accountsOf } from './plan-bills.ts';
+import { askersOf, type BillAccount, deskOf, lockAccount, prove, ratesOf } from './payees.ts';
 import type { BillPorts } from './ports.ts';
 import { type Spooled, spooled } from './spool.ts';
 import { beginReading, keptBytes, ReadingTaken, storeBill } from './store-bill.ts';
+
+type Rates = Parameters<typeof matchBill>[1]['rates'];
 
 /** Why there is no bill that counts. */
 interface Fault {
@@ -18,6 +20,8 @@ interface Fault {
   detail: string;
   line?: number | undefined;
   column?: number | undefined;
+  /** The channel's own word about the bill: other keys would hear the same. */
+  isSure?: boolean;
 }
 
 /** Does what is due for a bill: asks the channel for it, reads it, compares it. The caller has claimed its row. */
@@ -30,35 +34,38 @@ export function workBill(ports: BillPorts) {
     if (read?.state === 'matching') await compareBill(ports, billNo);
   };
 
-  async function fetchBill({ billNo, payWay, day, ...bill }: BillRow): Promise<void> {
-    const desk = await deskOf(ports, { billNo, payWay, day, ...bill });
-    if (!desk) {
-      await noteFault(ports, billNo, {
-        state: 'waiting',
-        fault: 'not_configured',
-        detail: 'No configuration of this account can ask for bills.',
-      });
-      return;
+  /** Asks with the keys of one identity after the other: a project whose keys are wrong keeps the bill from nobody else. */
+  async function fetchBill(bill: BillRow): Promise<void> {
+    const { billNo, day } = bill;
+    let first: Fault | undefined;
+    for (const asker of await askersOf(ports, bill)) {
+      const said = await askDesk(ports, deskOf(asker), day);
+      ports.checkpoint('bill.asked');
+      const fault = said.kind === 'bill' || said.kind === 'empty' ? await take(bill, asker, said) : faultOf(said);
+      if (fault === undefined) return;
+      first ??= fault;
+      if (fault.isSure) {
+        first = fault;
+        break;
+      }
     }
-    const said = await askDesk(ports, desk, day);
-    ports.checkpoint('bill.asked');
-    if (said.kind === 'bill' || said.kind === 'empty') {
-      const failure = await take(billNo, desk, said);
-      if (failure) await noteFault(ports, billNo, failure);
-      return;
-    }
-    await noteFault(ports, billNo, faultOf(said));
+    await noteFault(ports, billNo, first ?? NOT_CONFIGURED);
   }
 
   /** Reads what the channel gave; what is wrong with it, if anything is. */
   async function take(
-    billNo: string,
-    desk: BillDesk,
+    bill: BillRow,
+    asker: BillAccount,
     said: Extract<BillAnswer, { kind: 'bill' | 'empty' }>,
   ): Promise<Fault | undefined> {
+    const { billNo } = bill;
     const of = await beginReading(ports, billNo);
     if (!of) return undefined;
-    const store = (spool: Spooled | null) => storeBill(ports, of, { desk, spool, source: 'channel' });
+    const store = async (spool: Spooled | null): Promise<void> => {
+      const payee = said.kind === 'empty' ? said.payee : await deskOf(asker).payeeIn(spool!.file);
+      if (payee !== undefined && (await isElsewhere(bill, asker, payee))) return;
+      await storeBill(ports, of, { desk: deskOf(asker), spool, source: 'channel' });
+    };
     try {
       if (said.kind === 'bill') await spooled(keptBytes(ports, of, said.bytes), store);
       else await store(null);
@@ -71,20 +78,47 @@ export function workBill(ports: BillPorts) {
       if (error instanceof BillMalformed) {
         const { fault, message: detail, line, column } = error;
         // The lines of the earlier reading go on to count, and the bill is asked for again like one that came.
-        return { state: fault === 'empty_bill' ? 'done' : 'refused', fault, detail, line, column };
+        const isEmptied = fault === 'empty_bill';
+        return { state: isEmptied ? 'done' : 'refused', fault, detail, line, column, isSure: isEmptied };
       }
       if (error instanceof TransportFailed) return { state: 'waiting', fault: error.why, detail: error.message };
       throw error;
     }
   }
+
+  /** An answer names the payee. One that a claim had no bill of before may have its bill of the day already; another than expected is refused. */
+  async function isElsewhere(bill: BillRow, asker: BillAccount, payee: string): Promise<boolean> {
+    if (!asker.isProven) {
+      const { other, setAside } = await prove(ports, asker, bill.billNo, payee);
+      for (const one of setAside) await healSetAside(one);
+      return other !== undefined;
+    }
+    requirePayee(asker, payee);
+    return false;
+  }
+
+  /** A bill that was set aside has no lines and no orders any more, so its differences are gone. */
+  async function healSetAside({ billNo }: BillRow): Promise<void> {
+    await removeOldLines(ports.store, billNo);
+    await ports.store.transaction(async (tx) => {
+      const bill = (await tx.bills.find({ billNo }))!;
+      await lockAccount(tx, bill);
+      await runMatch(ports, tx, bill, new Map());
+    });
+  }
 }
 
-/** What gives the bills of the account, by its newest configuration. */
-export async function deskOf(ports: BillPorts, bill: BillRow): Promise<BillDesk | undefined> {
-  const { project, payWay, account, mode } = bill;
-  const accounts = await accountsOf(ports, project, payWay);
-  return accounts.find(({ from }) => from.account === account && from.mode === mode)?.from.channel.bills;
+/** Throws BillMalformed where a bill is not that of the payee that answered before. */
+export function requirePayee({ payee: expected, isProven }: BillAccount, payee: string): void {
+  if (isProven && payee !== expected)
+    throw new BillMalformed('wrong_account', `The bill is about the account ${payee}.`);
 }
+
+const NOT_CONFIGURED: Fault = {
+  state: 'waiting',
+  fault: 'not_configured',
+  detail: 'No configuration of this account can ask for bills.',
+};
 
 async function askDesk(ports: BillPorts, desk: BillDesk, day: string): Promise<BillAnswer> {
   try {
@@ -100,8 +134,13 @@ function faultOf(said: Exclude<BillAnswer, { kind: 'bill' | 'empty' }>): Fault {
     return { state: 'waiting', fault: said.cause, detail: said.detail ?? 'The channel gave no usable answer.' };
   if (said.kind === 'refused') return { state: 'refused', fault: said.code, detail: said.reason };
   if (said.kind === 'gone')
-    return { state: 'missing', fault: said.code, detail: 'The channel keeps no bill of this day any more.' };
-  return { state: 'waiting', fault: said.code, detail: 'The channel has not made this bill yet.' };
+    return {
+      state: 'missing',
+      fault: said.code,
+      detail: 'The channel keeps no bill of this day any more.',
+      isSure: true,
+    };
+  return { state: 'waiting', fault: said.code, detail: 'The channel has not made this bill yet.', isSure: true };
 }
 
 /** Writes down why there is no bill, and when it is asked for again; what was read before goes on to count. */
@@ -157,13 +196,13 @@ export async function compareBill(ports: BillPorts, billNo: string): Promise<voi
     await countLines(patient.store, found.day);
     await nameOrders(patient.store, found);
     await forgetInLines(patient.store, found);
-    const desk = await deskOf(ports, found);
+    const rates = ratesOf(await askersOf(ports, found));
     ports.checkpoint('bill.matching');
     await patient.store.transaction(async (tx) => {
       await lockAccount(tx, found);
       const bill = await tx.bills.lock({ billNo });
       if (bill?.state !== 'matching' || bill.reading !== found.reading) return;
-      await settleMatch(ports, tx, bill, desk);
+      await settleMatch(ports, tx, bill, rates);
     });
     ports.checkpoint('bill.matched');
   } catch (error) {
@@ -177,10 +216,10 @@ export async function compareBill(ports: BillPorts, billNo: string): Promise<voi
   await removeOldLines(ports.store, billNo);
 }
 
-async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, desk: BillDesk | undefined): Promise<void> {
+async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates): Promise<void> {
   const { billNo, payWay, day } = bill;
   const calendar = ports.channels.kindOf(payWay).bills;
-  const matched = await runMatch(ports, tx, bill, desk);
+  const matched = await runMatch(ports, tx, bill, rates);
   const now = ports.now();
   if (matched.lines !== bill.lines) throw new LinesMissing(matched.lines, bill.lines);
   await tx.bills.update(
@@ -197,26 +236,15 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, desk: BillDe
   );
 }
 
-/** Of an account one comparison at a time, before any other lock: each writes differences in an order of its own. */
-export async function lockAccount(tx: Tx, { payWay, account, mode }: BillRow): Promise<void> {
-  await tx.advisoryLock(`bills:${payWay}:${account}:${mode}`);
-}
-
 /** Compares a bill, or one of its orders, and ends the exceptions of differences that are gone. */
-export async function runMatch(
-  ports: BillPorts,
-  tx: Tx,
-  bill: BillRow,
-  desk: BillDesk | undefined,
-  only?: string,
-): Promise<Matched> {
+export async function runMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates, only?: string): Promise<Matched> {
   const calendar = ports.channels.kindOf(bill.payWay).bills ?? { utcOffsetMinutes: 0 };
   const { utcOffsetMinutes } = calendar;
   const matched = await matchBill(tx, {
     bill,
     ...boundsOf(bill.day, calendar),
     utcOffsetMinutes,
-    rate: desk?.rate ?? null,
+    rates,
     now: ports.now(),
     ...(only === undefined ? {} : { only }),
   });

@@ -11,6 +11,7 @@ import { firstHalf, inTurn, piecesOf } from '../bills/text.ts';
 import { zipOf, type ZipEntry } from '../bills/zip.ts';
 import { accountBill, accountSummary } from './account-bill.ts';
 import { sellerOf } from './model.ts';
+import type { Trade } from '../trade.ts';
 import { AlipayRefusal, success, type Content } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
 import { tradeBill, tradeSummary, type BillFace } from './trade-bill.ts';
@@ -45,8 +46,10 @@ export function queryBill(core: Core, request: AlipayRequest): { content: Conten
     core.bills.contentOf({
       payWay: 'alipay',
       account: account.name,
+      // A bill is the merchant's, whichever of its apps asks (same page: 商户).
+      beside: core.accounts.of('alipay').map(({ name: one }) => one),
       ...span,
-      isOurs: (trade) => sellerOf(trade, account) === pid,
+      isOurs: (trade) => sellerOf(trade, sellerIn(core, trade, account)) === pid,
       timeOf: ({ at, doneAt }) => doneAt ?? at,
     }),
   );
@@ -68,6 +71,12 @@ export function queryBill(core: Core, request: AlipayRequest): { content: Conten
   about.set('downloadFileName', `${name}.csv.zip`);
   about.set('token', token);
   return { content: success({ bill_download_url: `${core.url}${BILL_PATH}?${about}` }) };
+}
+
+/** The account of a trade as it is now; of the one that asks what it was when it asked. */
+function sellerIn(core: Core, trade: Trade, asking: AlipayRequest['account']): { sellerId: string } {
+  const sellerId = core.accounts.get('alipay', trade.account)?.secrets['sellerId'] ?? '';
+  return trade.account === asking.name ? asking : { sellerId };
 }
 
 /** Serves a file by its address; how Alipay refuses an address that is over was not found. */

@@ -3,6 +3,7 @@ import { readCertificates, rootCertSerial } from '../../channels/alipay/signatur
 import type { Account } from '../accounts.ts';
 import { spki } from '../authority.ts';
 import type { Core, HalfConfig } from '../half.ts';
+import { merchantOf } from '../accounts.ts';
 import { SimulatorRefusal } from '../refusal.ts';
 import { newCredential, serialOfFile } from './certificates.ts';
 import { ALL_PRODUCTS } from './products.ts';
@@ -33,14 +34,18 @@ export interface AlipayAccount {
   alipayCerts: ReadonlyMap<string, string>;
 }
 
-/** Makes an account: `options.signMode: 'certificate'` hands it over in certificate mode; `options.products` = all it signed for. */
+/**
+ * Makes an account: `options.signMode: 'certificate'` hands it over in certificate mode; `options.products` = all it signed
+ * for; `options.merchantOf` = the account whose merchant has this app, too.
+ */
 export async function newSecrets(
   core: Core,
   _name: string,
   options: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, string>> {
   const appId = core.trades.newNumber(() => `2021${randomDigits(12)}`);
-  const sellerId = core.trades.newNumber(() => `2088${randomDigits(12)}`);
+  const sellerId =
+    merchantOf(core, 'alipay', options)?.['sellerId'] ?? core.trades.newNumber(() => `2088${randomDigits(12)}`);
   const owner = { pid: sellerId, appId };
   const [app, alipay] = await Promise.all([newCredential(core, 'app', owner), newCredential(core, 'alipay', owner)]);
   return {

@@ -8,6 +8,8 @@ import type { BillRow, RowState } from './row.ts';
 export interface Scope extends Span {
   payWay: PayWay;
   account: string;
+  /** Other accounts here that are the same merchant's: its bill has what all of them did. */
+  beside?: readonly string[];
   /** Narrows the trades of the account: those of one merchant. */
   isOurs?(trade: Trade): boolean;
   /** When a refund is in the bill; left out = when it was asked for. */
@@ -24,16 +26,21 @@ const REFUND_STATES: Readonly<Record<Refund['state'], RowState>> = {
 
 /** What the ledger says about the time of a bill, the oldest first; whatever happens to a trade afterwards, its rows stay as they are. */
 export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): BillRow[] {
-  const { payWay, account, from, to, isOurs = () => true } = scope;
+  const { payWay, from, to, isOurs = () => true } = scope;
   const rows: BillRow[] = [];
   for (const trade of trades.values()) {
-    if (trade.payWay !== payWay || trade.account !== account || !isOurs(trade)) continue;
+    if (trade.payWay !== payWay || !isIn(scope, trade.account) || !isOurs(trade)) continue;
     const own = rowsOf(trade, scope).filter(({ at }) => at >= from && at < to);
     if (own.length === 0) continue;
     const seen = structuredClone(trade);
     rows.push(...own.map((row) => ({ ...row, trade: seen })));
   }
   return rows.toSorted((a, b) => a.at - b.at);
+}
+
+/** Whether an account of the simulator is one that a bill is about. */
+export function isIn({ account, beside = [] }: Pick<Scope, 'account' | 'beside'>, name: string): boolean {
+  return name === account || beside.includes(name);
 }
 
 function rowsOf(trade: Trade, { timeOf = ({ at }) => at }: Scope): BillRow[] {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
 import { SimulatorRefusal } from '../refusal.ts';
-import type { Scope } from './ledger-rows.ts';
+import { isIn, type Scope } from './ledger-rows.ts';
 import type { BillRow } from './row.ts';
 
 /** Differences that are made in the bill alone: the ledger stays as it is. */
@@ -72,10 +72,11 @@ export function createPlants(): Plants {
     clear(id) {
       known = id === undefined ? [] : known.filter(({ plant }) => plant.id !== id);
     },
-    apply(rows, { payWay, account, from, to }) {
+    apply(rows, scope) {
+      const { payWay, from, to } = scope;
       const changed = rows.flatMap((row) => changedBy(row, known));
       const foreign = known.flatMap(({ plant, foreign: row }) =>
-        row && plant.payWay === payWay && plant.account === account && row.at >= from && row.at < to ? [row] : [],
+        row && plant.payWay === payWay && isIn(scope, plant.account) && row.at >= from && row.at < to ? [row] : [],
       );
       return [...changed, ...foreign].toSorted((a, b) => a.at - b.at);
     },

@@ -50,7 +50,11 @@ function list(core: Core, request: Request): Answer {
   const asked = { from: wholeSecond(query.start_date), to: wholeSecond(query.end_date) + 1000 };
   if (asked.to <= asked.from) throw badQuery('end_date', 'Start date is after end date.');
   if (query.end_date - query.start_date > MOST_MS) throw badQuery('end_date', 'Date range is greater than 31 days.');
-  const content = core.bills.contentOf({ payWay: 'paypal', account: account.name, ...asked });
+  const { merchantId } = account.secrets;
+  // The report is about the PayPal account, whichever of its REST apps asks.
+  const beside = core.accounts.of('paypal').filter(({ secrets }) => secrets['merchantId'] === merchantId);
+  const scope = { account: account.name, beside: beside.map(({ name }) => name) };
+  const content = core.bills.contentOf({ payWay: 'paypal', ...scope, ...asked });
   const refreshedAt = refreshedTill(core, content.has, asked, now);
   if (asked.from < monthsBefore('paypal', now, BACK_MONTHS) || asked.from > refreshedAt)
     throw badQuery('start_date', 'Data for the given start date is not available.');
@@ -62,7 +66,7 @@ function list(core: Core, request: Request): Answer {
   const pages = Math.ceil(window.total / query.page_size);
   const body = {
     transaction_details: window.page(query.page, query.page_size).map((row) => presentRow(row, content)),
-    account_number: content.has('foreign-account') ? 'SIMOTHER00009' : account.secrets['merchantId'],
+    account_number: content.has('foreign-account') ? 'SIMOTHER00009' : merchantId,
     start_date: reportTime(asked.from),
     end_date: reportTime(Math.min(query.end_date, refreshedAt)),
     last_refreshed_datetime: reportTime(refreshedAt),

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
-import type { Account } from '../accounts.ts';
+import { type Account, merchantOf } from '../accounts.ts';
 import type { Core } from '../half.ts';
 import { pkcs8, type Credential } from '../authority.ts';
 import { issueCertificate, newRsaKeys } from '../certificates.ts';
@@ -14,7 +14,7 @@ export interface Webhook {
   eventTypes: string[];
 }
 
-/** Ids, keys and the first webhook of a new account; `options.notifyUrl` is the webhook's address. */
+/** Ids, keys and the first webhook of a new account; `options.notifyUrl` is the webhook's address, `options.merchantOf` the account whose merchant has this app, too. */
 export async function newSecrets(
   core: Core,
   options: Readonly<Record<string, unknown>>,
@@ -26,7 +26,7 @@ export async function newSecrets(
     clientId: `sim_${randomBytes(30).toString('base64url')}`,
     clientSecret: `sim_${randomBytes(30).toString('base64url')}`,
     webhookId: first.id,
-    merchantId: newPaypalId(13),
+    merchantId: merchantOf(core, 'paypal', options)?.['merchantId'] ?? newPaypalId(13),
     privateKey,
     certificates: JSON.stringify([certificate]),
     webhooks: JSON.stringify([first]),

@@ -6,6 +6,7 @@ import { NAMED_BY, type Thing } from '../../../server/http/reach.ts';
 import { scopes } from '../../../server/identity/scopes.ts';
 import { as, type Call, firstAdmin } from '../../support/admin.ts';
 import { disputed } from '../../support/disputes.ts';
+import { payee } from '../../support/bill-rows.ts';
 import { payOrder } from '../../support/orders.ts';
 import { allRoutes } from '../../support/routes.ts';
 import { type Answer, type Merchant, request, type Service, startService, until } from '../../support/service.ts';
@@ -315,9 +316,26 @@ test.serial('bills of an account that other projects have, too, are for those wh
   const [config] = await service.app.store.read((tx) => tx.channelConfigs.list({ project: 'ours', payWay: 'alipay' }));
   const shared = { ...config!, id: randomUUID(), project: 'theirs', version: 99 };
   await service.app.store.transaction((tx) => tx.channelConfigs.insert(shared));
-  for (const path of ['', '/differences', '/lines'])
-    t.is((await limited('GET', `/api/v1/bills/${ours.bill}${path}`)).status, 404, path);
-  t.deepEqual((await limited('GET', '/api/v1/bills')).body.data, []);
+  const statuses = () =>
+    Promise.all(
+      ['', '/differences', '/lines'].map(
+        async (path) => (await limited('GET', `/api/v1/bills/${ours.bill}${path}`)).status,
+      ),
+    );
+  await service.app.bills.plan();
+  t.deepEqual(await statuses(), [200, 200, 200], 'an account that another project only names stays ours');
+  const isListed = async () =>
+    (await limited('GET', '/api/v1/bills')).body.data.some((one: { billNo: string }) => one.billNo === ours.bill);
+  t.true(await isListed());
+  t.is((await limited('POST', '/api/v1/bills', of)).body.data.project, 'ours');
+  await service.app.store.transaction(async (tx) => {
+    for (const { project, version } of [config!, shared]) {
+      await tx.payees.delete({ project, payWay: 'alipay', version });
+      await tx.payees.insert(payee({ ...config!, project, account: config!.account }, version));
+    }
+  });
+  t.deepEqual(await statuses(), [404, 404, 404], 'the channel answered to the keys of both');
+  t.false(await isListed());
   const asked = await limited('POST', '/api/v1/bills', of);
   t.deepEqual([asked.status, asked.body.code], [403, 'beyond_projects']);
   t.is((await limited('GET', '/api/v1/stats/settlement?mode=simulator')).status, 200);

@@ -77,10 +77,12 @@ test('the bills of a channel are its own, and what becomes of them says nothing 
   const bills: BillDesk = {
     rate: { share: '0.006', fixed: 0n, fixedCurrency: null },
     fetch: async () => ({ kind: 'unknown', cause: 'timeout' }),
+    payeeIn: async () => 'P1',
     async *read() {},
   };
   const seen = watched({ ...plain, bills }, (word) => words.push(word)).bills;
   t.is(seen?.rate, bills.rate);
+  t.is(await seen?.payeeIn('file'), 'P1');
   for await (const part of seen!.read('file', '2030-01-01')) t.fail(part.kind);
   await seen?.fetch('2030-01-01');
   t.deepEqual(words, []);

@@ -1,13 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
-import { readTransactions } from '../../../../server/channels/paypal/bill.ts';
+import { readAccount, readTransactions } from '../../../../server/channels/paypal/bill.ts';
 import { readInstant } from '../../../../server/channels/paypal/bill-format.ts';
-import type { BillLine } from '../../../../server/payments/channel.ts';
+import { type BillLine, BillMalformed } from '../../../../server/payments/channel.ts';
 import { billFile, collect, refused } from '../bill-trial.ts';
 import { billText, DAY, fileLines, money, payment, refund, type Row } from './bill-file.ts';
-import { CAPTURE_ID, FIELDS, ORDER_NO, REFUND_NO } from './scripted.ts';
+import { CAPTURE_ID, ORDER_NO, REFUND_NO } from './scripted.ts';
 
-async function read(t: ExecutionContext, text: string | Uint8Array, account = FIELDS.clientId) {
-  return readTransactions(await billFile(t, text), DAY, account);
+async function read(t: ExecutionContext, text: string | Uint8Array) {
+  return readTransactions(await billFile(t, text), DAY);
 }
 
 async function linesOf(t: ExecutionContext, rows: readonly Row[]): Promise<BillLine[]> {
@@ -283,10 +283,14 @@ test('texts of others stay texts', async (t) => {
   );
 });
 
-test('another account, another day and what is no bill are refused by the first line', async (t) => {
+test('the first line says whose bill it is', async (t) => {
+  t.is(await readAccount(await billFile(t, billText([payment()], { account: 'PAYEE2BILL345' }))), 'PAYEE2BILL345');
+  for (const text of ['', '[]', 'PK', billText([], { account: undefined }), billText([], { bill: 'other' })])
+    await t.throwsAsync(readAccount(await billFile(t, text)), { instanceOf: BillMalformed });
+});
+
+test('another day and what is no bill are refused by the first line', async (t) => {
   const rows = [payment()];
-  await refused(t, await read(t, billText(rows), 'another-client'), 'wrong_account', { line: 1 });
-  await refused(t, await read(t, billText(rows, { account: undefined })), 'wrong_account', { line: 1 });
   const other = { startDate: '2026-03-02T00:00:00.000Z', endDate: '2026-03-03T00:00:00.000Z' };
   await refused(t, await read(t, billText(rows, other)), 'wrong_day', { line: 1 });
   await refused(t, await read(t, billText(rows, { endDate: other.endDate })), 'wrong_day', { line: 1 });

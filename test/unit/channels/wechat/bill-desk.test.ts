@@ -97,7 +97,7 @@ test('a day without a bill is empty when WeChat Pay signed that, after its bills
   const early = new Date(end + 630 * 60_000 - 1000).toISOString();
   const none = { code: 'NO_STATEMENT_EXIST', message: 'x' };
   const by = (now: string) => signed(400, none, { at: new Date(now) });
-  t.deepEqual(await said(by(ready), ready), { kind: 'empty', code: none.code });
+  t.deepEqual(await said(by(ready), ready), { kind: 'empty', code: none.code, payee: '1900000109' });
   t.deepEqual(await said(by(early), early), { kind: 'not_ready', code: none.code });
   t.like(await said(unsigned(400, none), ready), { kind: 'unknown', cause: 'unsigned' });
   const creating = { code: 'STATEMENT_CREATING', message: 'x' };

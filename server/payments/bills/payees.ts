@@ -1,0 +1,155 @@
+import type { BillRow, PayeeRow } from '../../db/entities/bills.ts';
+import { versionsOf } from '../../db/queries/payees.ts';
+import type { Tx } from '../../db/store.ts';
+import type { PayWay } from '../channel.ts';
+import { laneOf } from '../core/plan.ts';
+import type { NoticeChannel, Ports } from '../ports.ts';
+import type { BillDesk, FeeRate } from './bill.ts';
+
+/** An identity of a project's configuration that can ask for bills, and the payee whose bills they are. */
+export interface BillAccount {
+  project: string;
+  payWay: PayWay;
+  from: NoticeChannel;
+  /** The channel's own number of it; a claim before the channel has answered to the keys. */
+  payee: string;
+  isProven: boolean;
+}
+
+/** The identities of a project that can ask for bills, the newest first. Versions that are new are written down. */
+export async function accountsOf(ports: Ports, project: string, payWay: PayWay): Promise<BillAccount[]> {
+  const found = (await ports.channels.forNotices(project, payWay)).filter(({ channel }) => channel.bills);
+  if (found.length === 0) return [];
+  const known = await ports.store.read((tx) => tx.payees.list({ project, payWay }));
+  const accounts: BillAccount[] = [];
+  for (const from of found) {
+    const own = known.filter(({ version }) => from.payeeVersions.has(version));
+    const { payee, provenAt } = own[0] ?? claimOf(project, from);
+    accounts.push({ project, payWay, from, payee, isProven: provenAt !== null });
+    if (own.length < from.payeeVersions.size) known.push(...(await note(ports, { project, payWay, from, payee })));
+  }
+  return accounts;
+}
+
+/** Writes down the versions of an identity that are new, under the lock of its payee: a claim may be proven meanwhile. */
+async function note(
+  ports: Ports,
+  { project, payWay, from, payee: before }: Omit<BillAccount, 'isProven'>,
+): Promise<PayeeRow[]> {
+  const { mode, payeeVersions } = from;
+  return ports.store.transaction(async (tx) => {
+    await lockAccount(tx, { payWay, mode, account: before });
+    const rows = await tx.payees.list({ project, payWay });
+    const own = rows.filter(({ version }) => payeeVersions.has(version));
+    const { payee, provenAt } = own[0] ?? { payee: before, provenAt: null };
+    const news = [...payeeVersions].filter((version) => !own.some((row) => row.version === version));
+    const added = news.map((version): PayeeRow => ({ project, payWay, version, mode, payee, provenAt }));
+    for (const row of added) await tx.payees.insertIfNew(row);
+    return added;
+  });
+}
+
+/** Characters of the configured account in the name of a claim, by which a person knows it; the project and the version tell it from others. */
+const SHOWN = 40;
+
+function claimOf(project: string, { account, payeeVersions }: NoticeChannel): Pick<PayeeRow, 'payee' | 'provenAt'> {
+  return { payee: `${account.slice(0, SHOWN)}@${project}/${Math.min(...payeeVersions)}`, provenAt: null };
+}
+
+/** Every identity that may ask for a bill: those of its own project first. Each has been answered for its payee, or is the claim itself. */
+export async function askersOf(ports: Ports, bill: BillRow): Promise<BillAccount[]> {
+  const { payWay, account, mode } = bill;
+  const versions = await ports.store.read((tx) => versionsOf(tx, bill));
+  const projects = [...new Set(versions.map(({ project }) => project))];
+  const order = projects.toSorted(
+    (a, b) => Number(b === bill.project) - Number(a === bill.project) || (a < b ? -1 : 1),
+  );
+  const accounts = await Promise.all(order.map((project) => accountsOf(ports, project, payWay)));
+  return accounts.flat().filter(({ payee, from }) => payee === account && from.mode === mode);
+}
+
+/** The rate of each project at an account, by its newest configuration. */
+export function ratesOf(askers: readonly BillAccount[]): Map<string, FeeRate> {
+  const rates = new Map<string, FeeRate>();
+  const seen = new Set<string>();
+  for (const { project, from } of askers) {
+    const rate = from.channel.bills?.rate;
+    if (!seen.has(project) && rate) rates.set(project, rate);
+    seen.add(project);
+  }
+  return rates;
+}
+
+/** What asks for the bills of an account. */
+export function deskOf({ from }: BillAccount): BillDesk {
+  return from.channel.bills!;
+}
+
+/** Of an account one comparison at a time, before any other lock: each writes differences in an order of its own. */
+export async function lockAccount(tx: Tx, { payWay, account, mode }: Pick<BillRow, 'payWay' | 'account' | 'mode'>) {
+  await tx.advisoryLock(`bills:${payWay}:${account}:${mode}`);
+}
+
+/** The fault of a bill that turned out to be that of an account whose bill of the day is there already. */
+export const SAME_ACCOUNT = 'same_account';
+
+/**
+ * The channel answered to the keys of a claim and named the payee: from now on the versions of the claim are the payee's, and so are the
+ * bills that were asked for meanwhile, unless the payee has one of the day already: those are set aside. `other` is the payee's bill of the
+ * day of this one, where it is among them.
+ */
+export async function prove(
+  ports: Ports,
+  asker: BillAccount,
+  billNo: string,
+  payee: string,
+): Promise<{ other: BillRow | undefined; setAside: BillRow[] }> {
+  const { project, payWay, payee: claim, from } = asker;
+  const { mode } = from;
+  return ports.store.transaction(async (tx) => {
+    for (const account of [claim, payee].toSorted()) await lockAccount(tx, { payWay, account, mode });
+    await tx.payees.update({ project, payWay, mode, payee: claim, provenAt: null }, { payee, provenAt: ports.now() });
+    const claimed = await tx.bills.list({ payWay, mode, account: claim }, { orderBy: { billNo: 'asc' } });
+    let other: BillRow | undefined;
+    const aside: BillRow[] = [];
+    for (const { billNo: number, day } of claimed) {
+      const bill = (await tx.bills.lock({ billNo: number }))!;
+      const known = await tx.bills.find({ payWay, mode, account: payee, day });
+      if (!known) {
+        await tx.bills.update({ billNo: number }, { account: payee });
+        await tx.billDifferences.update({ billNo: number }, { lane: laneOf({ payWay, mode, account: payee }) });
+        continue;
+      }
+      await setAside(ports, tx, bill, known);
+      aside.push(bill);
+      if (number === billNo) other = known;
+    }
+    return { other, setAside: aside };
+  });
+}
+
+/** One merchant's bill counts once: what was read of this one counts no more, and the one that is there is asked for if it never came. */
+async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, known: BillRow): Promise<void> {
+  await tx.bills.update(
+    { billNo },
+    {
+      state: 'done',
+      reading: 0,
+      readings: readings + 1,
+      lines: 0,
+      notOurs: 0,
+      sums: null,
+      totals: null,
+      sha256: null,
+      fault: SAME_ACCOUNT,
+      faultDetail: `This bill is that of ${known.account}, which counts as ${known.billNo}.`,
+      faultLine: null,
+      faultColumn: null,
+      nextCheckAt: null,
+      leasedUntil: null,
+    },
+  );
+  if (known.reading > 0 || known.state === 'reading') return;
+  await tx.bills.update({ billNo: known.billNo }, { state: 'waiting', nextCheckAt: ports.now() });
+  await tx.wake('bill', { id: known.billNo });
+}

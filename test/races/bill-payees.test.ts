@@ -1,0 +1,318 @@
+import test, { type ExecutionContext } from 'ava';
+import type { BillRow } from '../../server/db/entities/bills.ts';
+import { settlement } from '../../server/payments/bills/settlement.ts';
+import type { PayWay } from '../../server/payments/channel.ts';
+import { firstAdmin, madeOffline } from '../support/admin.ts';
+import { configureAs, type Shop } from '../support/changed-identity.ts';
+import { placeOrder, stateOf } from '../support/orders.ts';
+import { type Service, startService, until } from '../support/service.ts';
+
+const DAY_SECONDS = 86_400;
+
+/** Projects with shops of their own at one channel, at noon in Beijing; jobs do not run by themselves. */
+async function market(t: ExecutionContext, payWay: PayWay) {
+  const service = await startService(t);
+  const { store } = service.app;
+  const advance = async (seconds: number) => {
+    await service.sim('/sim/clock', { advanceSeconds: seconds });
+    service.clock.advance(seconds);
+  };
+  const sinceNoon = (Math.floor(service.clock.now().getTime() / 1000) - 4 * 3600) % DAY_SECONDS;
+  await advance(DAY_SECONDS - sinceNoon);
+  service.clock.stop();
+  const day = service.clock.now().toISOString().slice(0, 10);
+  const { logIn } = await firstAdmin(service);
+  return {
+    service,
+    day,
+    project,
+    configure,
+    handedOver,
+    limitedTo,
+    shop,
+    advance,
+    nextDay,
+    read,
+    bills,
+    lines,
+    differences,
+    settled,
+    fetch,
+  };
+
+  /** A shop of a project; `account` and `what` are what the simulator hands over for its configuration. */
+  async function shop(code: string, account: string, what?: string): Promise<Shop> {
+    const on = await project(code);
+    if (what === undefined) await configure(on, await handedOver(account));
+    else await configureAs(on, account, what);
+    return on;
+  }
+
+  /** A project without a configuration of this channel. */
+  async function project(code: string): Promise<Shop> {
+    const made = await (await logIn()).call('POST', '/api/v1/projects', { code, name: code });
+    if (made.status !== 201) throw new Error(JSON.stringify(made.body));
+    return { service, shop: await service.merchant({ project: code }), logIn, payWay, project: code };
+  }
+
+  /** What the simulator hands over for an account. */
+  async function handedOver(account: string): Promise<Record<string, unknown>> {
+    const given = await service.sim(`/sim/config?account=${account}`);
+    const { fields, pems } = given[payWay] as unknown as { fields: object; pems: object };
+    return { ...fields, ...pems };
+  }
+
+  /** An administrator of one project alone. */
+  async function limitedTo(code: string) {
+    return madeOffline(service, `of-${code}`, { role: 'operator', projects: [code] });
+  }
+
+  async function configure({ project: code }: Shop, fields: Record<string, unknown>): Promise<void> {
+    const path = `/api/v1/payment/config/${payWay}?project=${code}`;
+    const { status, body } = await (await logIn()).call('POST', path, { mode: 'simulator', ...fields });
+    if (status !== 200) throw new Error(`config: ${status} ${JSON.stringify(body)}`);
+  }
+
+  async function nextDay(): Promise<void> {
+    await advance(DAY_SECONDS + 4 * 3600);
+    await read();
+  }
+
+  /** Plans and works whatever is due of bills and differences. */
+  async function read(): Promise<void> {
+    await service.app.bills.plan();
+    await service.app.bills.sweep.once();
+  }
+
+  async function bills(): Promise<BillRow[]> {
+    return store.read((tx) => tx.bills.list({ payWay, day }, { orderBy: { account: 'asc' } }));
+  }
+
+  /** The orders of the lines that count, by the account of the bill. */
+  async function lines(): Promise<Record<string, string[]>> {
+    const found: Record<string, string[]> = {};
+    for (const { billNo, reading, account } of await bills()) {
+      if (reading === 0) continue;
+      const rows = await store.read((tx) => tx.billLines.list({ billNo, reading }));
+      found[account] = rows.map(({ orderNo }) => orderNo ?? '').toSorted();
+    }
+    return found;
+  }
+
+  async function differences(): Promise<string[]> {
+    const rows = await store.read((tx) => tx.billDifferences.list({}));
+    return rows.map(({ project, kind, orderNo, state }) => `${project} ${kind} ${orderNo} ${state}`).toSorted();
+  }
+
+  async function settled(of?: string) {
+    const { ports } = service.app;
+    return settlement(ports)({ mode: 'simulator', payWay, from: day, to: day, ...(of && { project: [of] }) });
+  }
+
+  /** `payctl bill fetch` of a project's bill of the day, and how it ended. */
+  async function fetch(of: string): Promise<BillRow> {
+    const { status, body } = await (await logIn()).call('POST', '/api/v1/bills', { project: of, payWay, day });
+    if (status !== 200) throw new Error(`fetch: ${status} ${JSON.stringify(body)}`);
+    await service.app.bills.sweep.once();
+    return (await store.read((tx) => tx.bills.find({ billNo: body.data.billNo })))!;
+  }
+}
+
+const place = ({ shop, payWay }: Shop) =>
+  placeOrder(shop, { payWay, amount: 10, ...(payWay === 'paypal' && { currency: 'USD' }) });
+
+async function paid(on: Shop): Promise<string> {
+  const orderNo = await place(on);
+  const { service, payWay } = on;
+  await service.sim(payWay === 'paypal' ? '/sim/approve' : '/sim/pay', { orderNo });
+  await until(`${orderNo} paid`, async () => {
+    await service.app.sweep.once();
+    return (await stateOf(service, orderNo)) === 'paid';
+  });
+  return orderNo;
+}
+
+/** The payer pays, and the service hears of it from the bill alone. */
+async function paidUntold(on: Shop, day: string): Promise<string> {
+  const orderNo = await place(on);
+  await on.service.sim('/sim/bills/plants', { kind: 'paid_unknown_to_us', payWay: on.payWay, date: day, orderNo });
+  return orderNo;
+}
+
+/** Two merchants that one account asks for: behind a partner, or by two tokens of an app. */
+const TWO_MERCHANTS = {
+  wechat: { first: 'public-key', second: 'sub-merchant' },
+  alipay: { first: 'merchant', second: 'merchant' },
+} as const;
+
+async function accountFor(service: Service, payWay: PayWay, name: string): Promise<void> {
+  await service.sim('/sim/accounts', { payWay, name, ...(payWay === 'wechat' && { partner: true }) });
+}
+
+for (const payWay of ['wechat', 'alipay'] as const)
+  test(`${payWay}: two merchants behind one account have a bill each, and the lost payments of both are found`, async (t) => {
+    const on = await market(t, payWay);
+    await accountFor(on.service, payWay, 'partner');
+    const pa = await on.shop('pa', 'partner', TWO_MERCHANTS[payWay].first);
+    const ours = [await paid(pa), await paidUntold(pa, on.day)];
+    const pb = await on.shop('pb', 'partner', TWO_MERCHANTS[payWay].second);
+    const theirs = [await paid(pb), await paidUntold(pb, on.day)];
+    await on.nextDay();
+    await on.read();
+    const lines = await on.lines();
+    t.deepEqual(Object.values(lines).toSorted(), [ours.toSorted(), theirs.toSorted()].toSorted());
+    t.is(new Set((await on.bills()).filter(({ reading }) => reading > 0).map(({ account }) => account)).size, 2);
+    t.deepEqual(
+      await on.differences(),
+      [`pa paid_unknown_to_us ${ours[1]} healed`, `pb paid_unknown_to_us ${theirs[1]} healed`].toSorted(),
+    );
+    for (const orderNo of [...ours, ...theirs]) t.is(await stateOf(on.service, orderNo), 'paid');
+    const bill = await on.fetch('pb');
+    t.like(bill, { project: 'pb', state: 'done', lines: 2, notOurs: 0, fault: null });
+    t.like((await on.settled('pb')).totals[0], { payments: 2, grossMinor: 2000 });
+  });
+
+for (const payWay of ['wechat', 'alipay'] as const)
+  test(`${payWay}: the day on which a project changes its merchant has a bill of each, and is read again with the merchant of then`, async (t) => {
+    const on = await market(t, payWay);
+    await accountFor(on.service, payWay, 'partner');
+    const shop = await on.shop('pa', 'partner', TWO_MERCHANTS[payWay].first);
+    const before = [await paid(shop), await paidUntold(shop, on.day)];
+    await configureAs(shop, 'partner', TWO_MERCHANTS[payWay].second);
+    const after = [await paid(shop), await paidUntold(shop, on.day)];
+    await on.nextDay();
+    await on.read();
+    const lines = await on.lines();
+    t.deepEqual(Object.values(lines).toSorted(), [before.toSorted(), after.toSorted()].toSorted());
+    t.deepEqual(
+      (await on.differences()).map((line) => line.replace(/P\w+/, '')),
+      ['pa paid_unknown_to_us  healed', 'pa paid_unknown_to_us  healed'],
+    );
+    const settled = await on.settled();
+    t.like(settled.totals[0], { payments: 4, grossMinor: 4000 });
+    await on.advance(DAY_SECONDS);
+    await on.read();
+    t.deepEqual(await on.lines(), lines, 'read again a day later');
+    t.deepEqual(await on.settled(), settled);
+    t.deepEqual([settled.missing, settled.shrunk, settled.disagreements], [[], [], []]);
+  });
+
+for (const payWay of ['alipay', 'paypal'] as const)
+  test(`${payWay}: two apps of one merchant have one bill, whoever of them asks, and it counts once`, async (t) => {
+    const on = await market(t, payWay);
+    await on.service.sim('/sim/accounts', {
+      payWay,
+      name: 'second',
+      merchantOf: 'default',
+      notifyUrl: `${on.service.url}/notify/${payWay}/pb`,
+    });
+    const pa = await on.shop('pa', 'default');
+    const ours = [await paid(pa), await paidUntold(pa, on.day)];
+    const pb = await on.shop('pb', 'second');
+    const theirs = await paidUntold(pb, on.day);
+    await on.nextDay();
+    await on.read();
+    const lines = await on.lines();
+    t.deepEqual(Object.values(lines), [[...ours, theirs].toSorted()]);
+    t.deepEqual(
+      await on.differences(),
+      [`pa paid_unknown_to_us ${ours[1]!} healed`, `pb paid_unknown_to_us ${theirs} healed`].toSorted(),
+    );
+    t.is(await stateOf(on.service, theirs), 'paid');
+    const { totals, days, missing } = await on.settled();
+    t.deepEqual([totals[0]?.payments, totals[0]?.grossMinor], [3, 3000]);
+    t.deepEqual(days.map(({ project, payments }) => [project, payments]).toSorted(), [
+      ['pa', 2],
+      ['pb', 1],
+    ]);
+    t.deepEqual(missing, []);
+    const bill = await on.fetch('pb');
+    t.like(bill, { state: 'done', lines: 3, notOurs: 0, fault: null });
+    t.deepEqual(Object.keys(lines), [bill.account]);
+  });
+
+/** What another project may write into its configuration without a key of the account that it names: each alone. */
+const CLAIMS: Readonly<Record<PayWay, readonly ((own: Facts, other: Facts) => Facts)[]>> = {
+  alipay: [
+    (own, { appId }) => ({ ...own, appId }),
+    (own, { sellerId }) => ({ ...own, sellerId }),
+    (own, { appId, sellerId }) => ({ ...own, appId, sellerId }),
+    (own, { appId, sellerId }) => ({ ...own, appId, sellerId, appAuthToken: '202611BBsomebodyelses' }),
+    (own, { appId }) => ({ ...own, appId, feeRate: '0.9' }),
+  ],
+  wechat: [
+    (own, { mchid }) => ({ ...own, mchid }),
+    (own, { mchid }) => ({ ...own, subMchId: mchid }),
+    (own, { mchid }) => ({ ...own, mchid, feeRate: '0.9' }),
+  ],
+  paypal: [
+    (own, { clientId }) => ({ ...own, clientId }),
+    (own, { merchantId }) => ({ ...own, merchantId }),
+    (own, { clientId, merchantId }) => ({ ...own, clientId, merchantId }),
+    (own, { clientId, merchantId }) => ({ ...own, clientId, merchantId, feeRate: '0.9' }),
+  ],
+};
+type Facts = Record<string, unknown>;
+
+for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
+  test(`${payWay}: a project that names the account of another, without its keys, changes nothing of its bills`, async (t) => {
+    const on = await market(t, payWay);
+    await on.service.sim('/sim/accounts', {
+      payWay,
+      name: 'another',
+      notifyUrl: `${on.service.url}/notify/${payWay}/pb`,
+    });
+    const pb = await on.shop('pb', 'default');
+    const orders = [await paid(pb), await paidUntold(pb, on.day)];
+    const own = await on.handedOver('another');
+    const victim = await on.handedOver('default');
+    // The first in the order of projects, so that its claims are planned first.
+    const thieves: Shop[] = [];
+    for (const [at, claim] of CLAIMS[payWay].entries()) {
+      const thief = await on.project(`a${at}`);
+      await on.configure(thief, claim(own, victim));
+      thieves.push(thief);
+    }
+    await on.nextDay();
+    await on.read();
+    const mine = (await on.bills()).filter(({ project }) => project === 'pb');
+    t.is(mine.length, 1);
+    t.like(mine[0], { state: 'done', lines: 2, notOurs: 0, fault: null });
+    t.deepEqual(await on.differences(), [`pb paid_unknown_to_us ${orders[1]} healed`]);
+    const others = (await on.bills()).filter(({ project }) => project !== 'pb');
+    t.deepEqual(
+      others.filter(({ lines, reading }) => reading > 0 && lines > 0),
+      [],
+      'nothing of it is read for another',
+    );
+    t.is((await on.fetch('pb')).billNo, mine[0]!.billNo);
+    t.like((await on.settled('pb')).totals[0], { payments: 2 });
+    t.deepEqual((await on.settled('pb')).missing, []);
+    const limited = await on.limitedTo('pb');
+    const shown = await limited('GET', `/api/v1/bills/${mine[0]!.billNo}`);
+    t.is(shown.status, 200, 'an administrator of the project alone');
+    t.is(
+      (await limited('GET', `/api/v1/bills?payWay=${payWay}`)).body.data.some(
+        (one: BillRow) => one.billNo === mine[0]!.billNo,
+      ),
+      true,
+    );
+    t.is((await limited('POST', '/api/v1/bills', { payWay, day: on.day, project: 'pb' })).status, 200);
+    const peeper = await on.limitedTo('a0');
+    t.is((await peeper('GET', `/api/v1/bills/${mine[0]!.billNo}`)).status, 404);
+    // Corrected, a claim that was never proved is forgotten.
+    for (const thief of thieves) await on.configure(thief, { ...own, ...NAMED_NO_MORE[payWay] });
+    await on.advance(DAY_SECONDS);
+    await on.read();
+    const { missing } = await on.settled();
+    t.deepEqual(
+      missing.filter(({ account }) => account.endsWith('/1')),
+      [],
+    );
+  });
+
+const NAMED_NO_MORE: Readonly<Record<PayWay, Facts>> = {
+  alipay: { appAuthToken: null },
+  wechat: { subMchId: null },
+  paypal: {},
+};
