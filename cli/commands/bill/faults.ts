@@ -27,7 +27,8 @@ const CONFIGURED = new Set(['not_configured', 'misconfigured', 'wrong_account'])
 export function failureOf(bill: Row): CliError | undefined {
   const fault = faultOf(bill['fault']);
   const state = String(bill['state']);
-  if (state === 'done' && !fault) return undefined;
+  // Another app of the same merchant has asked before: there the bill is, and this one is nothing of its own.
+  if (state === 'done' && (!fault || fault.code === 'same_account')) return undefined;
   const name = nameOf(bill);
   const said = fault ? ` ${sentence(fault)}` : '';
   const extra = { billNo: bill['billNo'], state, ...(fault ? { fault: fault.code } : {}), ...placeOf(fault) };

@@ -17,7 +17,7 @@ const Account = z
   .string()
   .min(1)
   .max(128)
-  .describe("The account's number at the channel: app id, merchant number or client id.");
+  .describe("A payee's number at the channel, or an app id, merchant number or client id that is configured for it.");
 
 /** Which bills are listed. */
 export const BillsQuery = z.object({
@@ -65,9 +65,13 @@ export const Bill = z
   .object({
     billNo: z.string(),
     payWay: PayWayName,
-    account: z.string(),
+    account: z
+      .string()
+      .describe(
+        'The payee as the channel names it: the merchant ID (PID) at Alipay, the merchant number at WeChat Pay (`PARTNER/MERCHANT` for a merchant of a partner), the account number at PayPal. Before the channel has answered it is `CONFIGURED@PROJECT/VERSION`, a claim of the project alone.',
+      ),
     mode: z.enum(MODES),
-    project: z.string(),
+    project: z.string().describe('The project whose configuration is the first to ask.'),
     day: z.iso.date(),
     state: z
       .enum(BILL_STATES)
