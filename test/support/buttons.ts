@@ -23,7 +23,7 @@ export async function openButtonShop(
   t: ExecutionContext,
   options: { timeoutMs?: number; simulator?: { url: string }; paypalUrl?: string } = {},
 ): Promise<ButtonShop> {
-  const { timeoutMs = 15_000, simulator = await ownSimulator(t), paypalUrl = simulator.url } = options;
+  const { timeoutMs = 60_000, simulator = await ownSimulator(t), paypalUrl = simulator.url } = options;
   const one = await startService(t, { simulator, timeoutMs });
   const two = await startService(t, { url: one.databaseUrl, simulator, timeoutMs, now: one.clock.now });
   await one.sim('/sim/notices', { payWay, enabled: false });

@@ -136,7 +136,7 @@ export async function startService(
 /** The environment of a service that tests start. */
 export function testEnvironment(
   url: string,
-  { timeoutMs = 15_000, env = {} }: ServiceOptions = {},
+  { timeoutMs = 60_000, env = {} }: ServiceOptions = {},
 ): Record<string, string> {
   return {
     PAY_DEBUG: 'true',
