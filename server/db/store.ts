@@ -182,6 +182,7 @@ const TABLES = {
   billLines: bills.BillLineEntity,
   billDifferences: bills.BillDifferenceEntity,
   orderFees: bills.OrderFeeEntity,
+  quietAccounts: bills.QuietAccountEntity,
   keys: orders.IdempotencyKeyEntity,
   refunds: RefundEntity,
   refundQuestions: RefundQuestionEntity,

@@ -8,7 +8,7 @@ import {
   ProjectEntity,
 } from './catalog.ts';
 import { ApprovalEntity } from './approvals.ts';
-import { BillDifferenceEntity, BillEntity, BillLineEntity, OrderFeeEntity } from './bills.ts';
+import { BillDifferenceEntity, BillEntity, BillLineEntity, OrderFeeEntity, QuietAccountEntity } from './bills.ts';
 import { DisputeEntity } from './disputes.ts';
 import { DueEffectEntity } from './effects.ts';
 import { CertEntity, ChannelConfigEntity, ChannelStateEntity, SigningKeyEntity } from './credentials.ts';
@@ -76,6 +76,7 @@ export const ENTITIES = [
   PayerEntity,
   ProductEntity,
   ProjectEntity,
+  QuietAccountEntity,
   RateLimitEntity,
   RecoveryCodeEntity,
   RefundEntity,

@@ -1,5 +1,6 @@
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
+import { isQuiet, UNKNOWN_HERE } from './bill-strangers.ts';
 import type { Position } from './orders.ts';
 
 /** Which differences of a bill. */
@@ -52,7 +53,11 @@ export function linesAfter(
 export function linesNotOurs(tx: ReadTx, bill: CountingBill, line: number, limit: number): Promise<BillLineRow[]> {
   const { billNo, reading, day, payWay, account, mode } = bill;
   const more = `and l.kind in ('payment', 'refund') and not exists (
-    select 1 from orders o where o.order_no = l.order_no and o.pay_way = ? and o.account = ? and o.mode = ?)`;
+    select 1 from orders o where o.order_no = l.order_no and o.pay_way = ? and o.account = ? and o.mode = ?)
+    and not exists (
+    select 1 from bill_differences d join bills b on b.bill_no = d.bill_no
+     where d.bill_no = l.bill_no and d.kind = '${UNKNOWN_HERE}' and d.order_no in (l.order_no, l.refund_no)
+       and not ${isQuiet('b.pay_way', 'b.account', 'b.mode')})`;
   return readLines(tx, { billNo, reading, day, line, limit, more }, payWay, account, mode);
 }
 

@@ -222,5 +222,6 @@ export async function runMatch(
   });
   for (const { orderNo, kind, key: dedupe } of matched.relieved)
     await resolveExceptions(ports, tx, { where: { orderNo, kind, dedupe }, resolution: 'agrees', by: 'service' });
+  for (let left = matched.listed; left > 0; left -= 1) ports.count('order_exception', { kind: 'order_unknown_here' });
   return matched;
 }
