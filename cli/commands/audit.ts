@@ -86,6 +86,12 @@ export async function run(
   const unread = Number(proofs.find(({ check }) => check === 'bills')?.['unread'] ?? 0);
   if (unread > 0)
     await print.note(`bills: ${unread} are not there, so nothing was compared with them; payctl bill list`);
+  for (const account of (proofs.find(({ check }) => check === 'bills')?.['quiet'] ?? []) as unknown[])
+    await print.note(
+      visible(
+        `bills: ${plain(account)} is quiet, so numbers without an order here are not reported; payctl bill quiet`,
+      ),
+    );
   if (found !== undefined) await print.note(visible(`audit log: ${plain(lines)} lines, tip ${plain(found)}`));
   const proven = proofs.some(({ check, ok }) => check === 'audit-log' && ok === true);
   if (proven && typeof found === 'string' && (kept === undefined || query.tip === kept.tip))
@@ -110,13 +116,14 @@ export async function run(
 /** Every check with the violations of all pages together, and the audit log as the last page saw it. */
 async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs: Row[]; auditLog: Row }> {
   let auditLog: Row = {};
-  const billsRead = { read: 0, unread: 0 };
+  const billsRead = { read: 0, unread: 0, quiet: [] as string[] };
   const proofs = new Map<unknown, Row>();
   let cursor: string | undefined;
   do {
     const page = await api.get(BOOKS, cursor === undefined ? query : { ...query, cursor });
     auditLog = (page['auditLog'] ?? auditLog) as Row;
-    const { read = 0, unread = 0 } = (page['bills'] ?? {}) as Partial<typeof billsRead>;
+    const { read = 0, unread = 0, quiet = [] } = (page['bills'] ?? {}) as Partial<typeof billsRead>;
+    billsRead.quiet = [...new Set([...billsRead.quiet, ...quiet])].toSorted();
     billsRead.read += read;
     billsRead.unread += unread;
     for (const proof of (page['proofs'] ?? []) as Row[]) {

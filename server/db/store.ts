@@ -183,6 +183,7 @@ const TABLES = {
   billDifferences: bills.BillDifferenceEntity,
   payees: bills.PayeeEntity,
   orderFees: bills.OrderFeeEntity,
+  quietAccounts: bills.QuietAccountEntity,
   keys: orders.IdempotencyKeyEntity,
   refunds: RefundEntity,
   refundQuestions: RefundQuestionEntity,

@@ -76,6 +76,29 @@ test('differences of a terminal end with the next steps, those of scripts do not
   t.is((await payctl(['bill', 'differences', B, '-q'], { terminal: 80 })).stderr, '');
 });
 
+test('an account becomes quiet with a reason and a confirmation, and is reported again without either', async (t) => {
+  const { api, payctl } = await place(t);
+  const quiet = ['bill', 'quiet', B];
+  t.is((await payctl([...quiet, '--reason', 'A second system'])).code, 2, 'high risk: confirmed by its name');
+  t.is((await payctl([...quiet, '--confirm', B])).code, 2, 'a reason is required');
+  t.is((await payctl([...quiet, '--off', '--reason', 'x'])).code, 2);
+  const sent = () => api.seen.filter(({ path }) => path.endsWith('/quiet')).map(({ method, body }) => [method, body]);
+  t.deepEqual(sent(), []);
+  const made = await payctl([...quiet, '--reason', 'A second system', '--confirm', B]);
+  t.is(made.code, 0, made.stderr);
+  t.true(made.stderr.includes('wechat 1900000109 is quiet.'), made.stderr);
+  const shown = await payctl([...quiet, '--reason', 'A second system', '--confirm', B, '--color', 'never'], {
+    terminal: 200,
+  });
+  t.regex(shown.stdout, /quiet\s+since .* by alice: A second system/i);
+  t.is((await payctl([...quiet, '--off', '--yes'])).code, 0);
+  t.deepEqual(
+    sent().map(([method]) => method),
+    ['POST', 'POST', 'DELETE'],
+  );
+  t.deepEqual(sent()[0]![1], { reason: 'A second system' });
+});
+
 test('settlement names days without a bill and bills that disagree; JSON has everything', async (t) => {
   const { payctl } = await place(t);
   const { stdout, stderr } = await payctl(['bill', 'settlement']);

@@ -345,14 +345,18 @@ test('audit: how many bills it rests on is said of all pages together, and those
   const proof = { check: 'bills', promise: 'bills agree', ok: true, count: 0, examples: [] };
   place.api.on('GET /api/v1/books', ({ query }) => {
     const isFirst = query['cursor'] === undefined;
-    const bills = isFirst ? { read: 7, unread: 1 } : { read: 0, unread: 2 };
+    const quiet = isFirst ? ['wechat 19'] : ['alipay 2088', 'wechat 19'];
+    const bills = isFirst ? { read: 7, unread: 1, quiet } : { read: 0, unread: 2, quiet };
     return { body: { data: { ok: true, proofs: [proof], bills, nextCursor: isFirst ? 'b' : null } } };
   });
-  t.deepEqual(JSON.parse((await place.payctl(['audit', '--json'])).stdout), [{ ...proof, read: 7, unread: 3 }]);
+  const all = { ...proof, read: 7, unread: 3, quiet: ['alipay 2088', 'wechat 19'] };
+  t.deepEqual(JSON.parse((await place.payctl(['audit', '--json'])).stdout), [all]);
   const { code, stdout, stderr } = await place.payctl(['audit'], { terminal: 120 });
   t.is(code, 0);
   t.regex(stdout, /bills agree: 7 read, 3 not there/);
   t.regex(stderr, /bills: 3 are not there, so nothing was compared with them; payctl bill list/);
+  for (const account of ['alipay 2088', 'wechat 19'])
+    t.true(stderr.includes(`bills: ${account} is quiet, so numbers without an order here are not reported`), stderr);
 });
 
 test('audit: the tip is shown to keep, and one that was kept is sent along', async (t) => {

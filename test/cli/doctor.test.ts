@@ -159,6 +159,23 @@ test('open exceptions and certificates that end soon are warnings: exit 0', asyn
   t.is(code, 0);
 });
 
+test('one exception is explained, unless its order is not here', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const orderNo = 'P202611210558007K2MQX9WBT';
+  for (const [kind, fix] of [
+    ['late_paid', `payctl explain ${orderNo}`],
+    ['order_unknown_here', 'payctl exception list --state open'],
+  ]) {
+    place.api.on('GET /api/v1/exceptions', () => list({ orderNo, kind }));
+    const { findings } = await examine(place);
+    t.like(
+      findings.find(({ check }) => check === 'exceptions'),
+      { status: 'degraded', fix },
+    );
+  }
+});
+
 test('a production that everybody reaches, and what is late and not lost, are warnings', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

@@ -42,6 +42,7 @@ const PLANTS: Readonly<Record<DifferenceKind, 'listed' | 'healed'>> = {
   refund_amount_differs: 'listed',
   fee_differs: 'listed',
   line_twice: 'listed',
+  order_unknown_here: 'listed',
   // The channel tells of both payments, and the second is then an exception of its own; PayPal tells of one of them.
   duplicate_payment: 'healed',
 };
@@ -63,8 +64,7 @@ for (const payWay of PAY_WAYS)
     const planted: string[] = [];
     let twice = '';
     for (const kind of DIFFERENCE_KINDS.filter(shop.canPlant)) {
-      const orderNo = await shop.orderFor(kind);
-      await shop.plant(kind, orderNo);
+      const { orderNo } = await shop.plant(kind, await shop.orderFor(kind));
       const isTwice = kind === 'duplicate_payment';
       planted.push(`${kind} ${orderNo} ${isTwice && payWay === 'paypal' ? 'listed' : PLANTS[kind]}`);
       if (isTwice) twice = orderNo;

@@ -24,9 +24,9 @@ export interface BilledShop {
   refundElsewhere(orderNo: string): Promise<string>;
   knowsRefund(orderNo: string, channelRefundNo: string): Promise<boolean>;
   canPlant(kind: string): boolean;
-  /** An order in which a difference can be planted. */
-  orderFor(kind: string): Promise<string>;
-  plant(kind: string, orderNo?: string): Promise<{ number: string }>;
+  /** An order in which a difference can be planted; none for a line without one. */
+  orderFor(kind: string): Promise<string | undefined>;
+  plant(kind: string, orderNo?: string): Promise<{ number: string; orderNo: string }>;
   /** It is the afternoon two days later: the bill of the day is there. */
   nextDay(): Promise<void>;
   /** The bill of the day. */
@@ -96,6 +96,7 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
     canPlant: (kind) =>
       !(kind === 'currency_differs' && payWay === 'alipay') && !(kind === 'line_twice' && payWay === 'paypal'),
     async orderFor(kind) {
+      if (kind === 'order_unknown_here') return undefined;
       if (kind === 'paid_unknown_to_us') return shop.place();
       const orderNo = await shop.paid();
       if (kind.startsWith('refund_') && kind !== 'refund_unknown_to_us') await shop.refunded(orderNo);
@@ -103,7 +104,8 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
     },
     async plant(kind, orderNo) {
       const wish = { kind, payWay, date: day, ...(orderNo !== undefined && { orderNo }) };
-      return { number: String((await service.sim('/sim/bills/plants', wish))['number']) };
+      const planted = await service.sim('/sim/bills/plants', wish);
+      return { number: String(planted['number']), orderNo: String(planted['orderNo']) };
     },
     nextDay: () => advance(DAY_SECONDS + 4 * 3600),
     bill: async () => (await store.read((tx) => tx.bills.find({ payWay, day })))!,

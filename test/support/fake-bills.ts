@@ -149,12 +149,18 @@ export const settlementFigures: Row = {
   ],
 };
 
+const QUIET = { since: '2026-11-22T08:00:00.000Z', by: 'alice', reason: 'A second system' };
+
 /** Each kind of path of bills with its answer. */
 export const billSamples: [RegExp, (request: Seen) => unknown][] = [
   [/^\/api\/v1\/bills$/, ({ method }) => (method === 'POST' ? { data: begunBill } : listOf(billRow))],
   [/^\/api\/v1\/bills\/import$/, () => ({ data: begunBill })],
   [/^\/api\/v1\/bills\/[^/]+\/differences$/, () => listOf(differenceRow)],
   [/^\/api\/v1\/bills\/[^/]+\/lines$/, () => billLineRow],
+  [
+    /^\/api\/v1\/bills\/[^/]+\/quiet$/,
+    ({ method }) => ({ data: { ...billRow, quiet: method === 'POST' ? QUIET : null } }),
+  ],
   [/^\/api\/v1\/bills\/[^/]+\/rerun$/, () => ({ data: { ...billRow, state: 'matching' } })],
   [/^\/api\/v1\/bills\//, () => ({ data: billRow })],
   [/^\/api\/v1\/stats\/settlement$/, () => ({ data: settlementFigures })],

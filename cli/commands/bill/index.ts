@@ -7,12 +7,13 @@ import * as get from './get.ts';
 import * as importing from './import.ts';
 import * as lines from './lines.ts';
 import * as list from './list.ts';
+import * as quiet from './quiet.ts';
 import * as rerun from './rerun.ts';
 import * as settlement from './settlement.ts';
 
 /** Adds the verbs of `bill`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Fetch, import and compare the bills of the channels, and show what they settle.');
-  for (const verb of [list, get, fetching, importing, differences, lines, rerun, exporting, settlement])
+  for (const verb of [list, get, fetching, importing, differences, lines, rerun, quiet, exporting, settlement])
     verb.define(noun, context);
 }

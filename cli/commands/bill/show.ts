@@ -7,8 +7,9 @@ const FACTS = VIEW.columns.filter(({ field }) => !['open', 'listed', 'fault.code
 /** Prints one bill; on a terminal its sums and differences as tables. */
 export async function showBill({ print, terminal }: Pick<Context, 'print' | 'terminal'>, bill: Row): Promise<void> {
   if (print.format !== 'table' || print.fields || print.linewise) return print.item(bill, VIEW);
-  const { totals, sums, differences, fault, ...facts } = bill;
-  await print.item({ ...facts, ...faultLine(fault as Row | null | undefined) }, { ...VIEW, columns: FACTS });
+  const { totals, sums, differences, fault, quiet, ...facts } = bill;
+  const more = { ...faultLine(fault as Row | null | undefined), ...quietLine(quiet as Row | null | undefined) };
+  await print.item({ ...facts, ...more }, { ...VIEW, columns: FACTS });
   const sumRows = [...named(totals, () => 'the bill itself'), ...named(sums, ownerOfLines)];
   for (const [rows, view] of [
     [sumRows, SUMS],
@@ -25,6 +26,11 @@ function faultLine(fault: Row | null | undefined): Row {
   const place = (['line', 'column'] as const).filter((name) => typeof fault[name] === 'number');
   const words = [plain(fault['code']), ...place.map((name) => `${name} ${plain(fault[name])}`)];
   return { fault: `${words.join(', ')}: ${plain(fault['detail'])}` };
+}
+
+function quietLine(quiet: Row | null | undefined): Row {
+  if (!quiet) return {};
+  return { quiet: `since ${plain(quiet['since'])}, by ${plain(quiet['by'])}: ${plain(quiet['reason'])}` };
 }
 
 function named(rows: unknown, name: (row: Row) => string): Row[] {

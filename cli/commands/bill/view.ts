@@ -26,6 +26,7 @@ export const KINDS = [
   'fee_differs',
   'duplicate_payment',
   'line_twice',
+  'order_unknown_here',
   'order_not_ours',
 ] as const;
 

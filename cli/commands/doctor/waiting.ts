@@ -11,14 +11,18 @@ const OPEN = ['created', 'pending', 'closing'] as const;
 /** An order that expired this long ago is stuck. */
 const OVERDUE_MS = 3_600_000;
 
+/** Exceptions about orders that are not here. */
+const WITHOUT_ORDER: ReadonlySet<unknown> = new Set(['unmatched_notice', 'order_unknown_here']);
+
 /** No exception is open. */
 export async function checkExceptions({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(EXCEPTIONS, { state: 'open' }));
   if (answer instanceof CliError) return unreadable('exceptions', answer);
   const [first] = answer.rows;
   if (!first) return [ok('exceptions', 'none open')];
-  const fix =
-    answer.rows.length === 1 ? `payctl explain ${plain(first['orderNo'])}` : 'payctl exception list --state open';
+  // Of an order that is not here nothing can be explained.
+  const isExplained = answer.rows.length === 1 && !WITHOUT_ORDER.has(first['kind']);
+  const fix = isExplained ? `payctl explain ${plain(first['orderNo'])}` : 'payctl exception list --state open';
   return [degraded('exceptions', `${count(answer.rows, answer.nextCursor)} open`, fix)];
 }
 

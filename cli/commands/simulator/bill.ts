@@ -17,6 +17,7 @@ export const PLANTS = [
   'fee_differs',
   'line_twice',
   'duplicate_payment',
+  'order_unknown_here',
   'order_not_ours',
 ] as const;
 

@@ -169,6 +169,20 @@ export const BillDifferenceEntity = defineEntity({
   ],
 });
 
+/** An account in whose bills numbers of our form are another installation's: such a line is counted and is no difference. */
+export const QuietAccountEntity = defineEntity({
+  name: 'QuietAccount',
+  tableName: 'quiet_accounts',
+  properties: {
+    payWay: p.string().length(16).$type<PayWay>().primary(),
+    account: p.string().length(128).primary(),
+    mode: p.string().length(16).$type<Mode>().primary(),
+    since: instant(),
+    by: p.string().length(128),
+    reason: text(),
+  },
+});
+
 /** What a channel kept of a payment, or gave back with a refund, according to its bill. */
 export const OrderFeeEntity = defineEntity({
   name: 'OrderFee',
@@ -187,4 +201,5 @@ export type PayeeRow = RowOf<typeof PayeeEntity>;
 export type BillRow = RowOf<typeof BillEntity>;
 export type BillLineRow = RowOf<typeof BillLineEntity>;
 export type BillDifferenceRow = RowOf<typeof BillDifferenceEntity>;
+export type QuietAccountRow = RowOf<typeof QuietAccountEntity>;
 export type OrderFeeRow = RowOf<typeof OrderFeeEntity>;

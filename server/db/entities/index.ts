@@ -8,7 +8,14 @@ import {
   ProjectEntity,
 } from './catalog.ts';
 import { ApprovalEntity } from './approvals.ts';
-import { BillDifferenceEntity, BillEntity, BillLineEntity, OrderFeeEntity, PayeeEntity } from './bills.ts';
+import {
+  BillDifferenceEntity,
+  BillEntity,
+  BillLineEntity,
+  OrderFeeEntity,
+  PayeeEntity,
+  QuietAccountEntity,
+} from './bills.ts';
 import { DisputeEntity } from './disputes.ts';
 import { DueEffectEntity } from './effects.ts';
 import { CertEntity, ChannelConfigEntity, ChannelStateEntity, SigningKeyEntity } from './credentials.ts';
@@ -77,6 +84,7 @@ export const ENTITIES = [
   PayerEntity,
   ProductEntity,
   ProjectEntity,
+  QuietAccountEntity,
   RateLimitEntity,
   RecoveryCodeEntity,
   RefundEntity,

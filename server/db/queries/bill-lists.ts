@@ -1,5 +1,6 @@
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
+import { isQuiet, UNKNOWN_HERE } from './bill-strangers.ts';
 import type { Position } from './orders.ts';
 import { IS_CALLED, OF_PAYEE } from './payees.ts';
 
@@ -53,7 +54,11 @@ export function linesAfter(
 export function linesNotOurs(tx: ReadTx, bill: CountingBill, line: number, limit: number): Promise<BillLineRow[]> {
   const { billNo, reading, day } = bill;
   const more = `and l.kind in ('payment', 'refund') and not exists (
-    select 1 from orders o join bills b on b.bill_no = l.bill_no where o.order_no = l.order_no and ${OF_PAYEE})`;
+    select 1 from orders o join bills b on b.bill_no = l.bill_no where o.order_no = l.order_no and ${OF_PAYEE})
+    and not exists (
+    select 1 from bill_differences d join bills b on b.bill_no = d.bill_no
+     where d.bill_no = l.bill_no and d.kind = '${UNKNOWN_HERE}' and d.order_no in (l.order_no, l.refund_no)
+       and not ${isQuiet('b.pay_way', 'b.account', 'b.mode')})`;
   return readLines(tx, { billNo, reading, day, line, limit, more });
 }
 

@@ -2,6 +2,7 @@ import type { FeeRate } from '../../payments/channel.ts';
 import type { BillSum, DifferenceKind } from '../../payments/bills/bill-states.ts';
 import type { BillRow } from '../entities/bills.ts';
 import type { Tx } from '../store.ts';
+import { isNoStranger, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './bill-strangers.ts';
 
 /** A bill and how it is to be compared. */
 export interface Match {
@@ -23,9 +24,11 @@ export interface Matched {
   found: number;
   /** Differences that are gone and were listed, so that their exceptions are to be ended. */
   relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
+  /** Exceptions that were opened, or opened again, for numbers of ours that no order here has. */
+  listed: number;
   /** Lines that were compared. */
   lines: number;
-  /** Lines of other systems. */
+  /** Payments and refunds of other systems. */
   notOurs: number;
   sums: BillSum[];
 }
@@ -43,13 +46,18 @@ export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
   const whose = [payWay, account, mode];
   const time = [from, to, now, utcOffsetMinutes];
   const values = [billNo, reading, day, ...whose, ...time, JSON.stringify(rows)];
-  const [row] = await tx.prepared<{ found: string; relieved: unknown; lines: string; not_ours: string; sums: unknown }>(
-    only === undefined ? ALL_ORDERS : ONE_ORDER,
-    only === undefined ? values : [...values, only],
-  );
+  const [row] = await tx.prepared<{
+    found: string;
+    listed: string;
+    relieved: unknown;
+    lines: string;
+    not_ours: string;
+    sums: unknown;
+  }>(only === undefined ? ALL_ORDERS : ONE_ORDER, only === undefined ? values : [...values, only]);
   return {
     found: Number(row?.found ?? 0),
     relieved: (row?.relieved ?? []) as Matched['relieved'],
+    listed: Number(row?.listed ?? 0),
     lines: Number(row?.lines ?? 0),
     notOurs: Number(row?.not_ours ?? 0),
     sums: (row?.sums ?? []) as BillSum[],
@@ -61,6 +69,9 @@ const READING = 'cast($2 as int)';
 const DAY = 'cast($3 as date)';
 const FROM = 'cast($7 as timestamptz)';
 const TO = 'cast($8 as timestamptz)';
+const PAY_WAY = 'cast($4 as varchar)';
+const ACCOUNT = 'cast($5 as varchar)';
+const MODE = 'cast($6 as varchar)';
 const NOW = 'cast($9 as timestamptz)';
 const OFFSET = 'make_interval(mins => cast($10 as int))';
 
@@ -156,6 +167,19 @@ const REFUND_DIFFERENCE = `case
 /** Whether a difference that is known has changed; that its line has another place in the file is no news. */
 const IS_NEWS = `(d.state = 'healed' or d.ours is distinct from excluded.ours or (d.theirs - 'line') is distinct from (excluded.theirs - 'line'))`;
 
+/** About an order that is not here the channel is not asked: it is listed at once, by an exception without an order. */
+const stateOf = (row: string): string => `case when ${row}.kind = '${UNKNOWN_HERE}' then 'listed' else 'open' end`;
+const dueOf = (row: string): string => `case when ${row}.kind = '${UNKNOWN_HERE}' then null else ${NOW} end`;
+
+/** What the exception of such a difference says; like that of others (payments/bills/heal-difference.ts). */
+const DETAIL = jsonOf({
+  billNo: 'w.bill_no',
+  payWay: 'w.pay_way',
+  day: 'w.day',
+  theirs: 'w.theirs',
+  number: 'w.refund_no',
+});
+
 /** By what a channel tells one transaction from another: its number, and not its place in a file. */
 const NUMBER = {
   payment: (line: string) => `${line}.channel_trade_no`,
@@ -196,9 +220,22 @@ backs as materialized (
        order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'refund' and ${only('l.order_no')}),
 others as materialized (
-  select o.project, l.kind, l.currency, l.amount, l.fee
+  select o.project, l.kind, l.currency, l.amount, l.fee, l.line, l.order_no, l.channel_trade_no, l.event, l.at
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind not in ('payment', 'refund') and ${only('l.order_no')}),
+strangers as materialized (
+  select x.line, 'payment' as line_kind, x.order_no, cast(null as varchar) as refund_no, x.channel_no, x.currency, x.amount, x.fee, x.at, x.is_before
+    from pays x where x.project is null and ${isOurOrder('x.order_no')}
+  union all
+  select x.line, 'refund', case when ${isOurOrder('x.order_no')} then x.order_no else x.refund_no end, x.refund_no, x.channel_no, x.currency, x.amount, x.fee, x.at, x.is_before
+    from backs x where x.project is null and (${isOurOrder('x.order_no')} or ${isOurRefund('x.refund_no')})
+  union all
+  select x.line, 'dispute', x.order_no, null, concat_ws(' ', x.event, x.channel_trade_no), x.currency, x.amount, x.fee, x.at, false
+    from others x where x.project is null and x.kind = 'dispute' and ${isOurOrder('x.order_no')}),
+unknown_here as materialized (
+  select x.*, row_number() over (partition by x.order_no, coalesce(x.channel_no, x.refund_no, '') order by x.line) as copy
+    from strangers x
+   where not x.is_before and not ${isNoStranger('x.order_no', NOW)} and not ${isQuiet(PAY_WAY, ACCOUNT, MODE)}),
 unbilled as materialized (
   select n.bill_no, n.day, o.order_no, o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency,
          o.channel_trade_no as own_trade, o.paid_at
@@ -228,22 +265,37 @@ found as materialized (
   select x.bill_no, x.day, x.project, 'paid_missing_at_channel', x.order_no, null, '', ${OUR_ORDER}, null from unbilled x
   union all
   select x.bill_no, x.day, x.project, 'refund_missing_at_channel', x.order_no, x.refund_no, left(x.refund_no, 100), ${OUR_REFUND}, null
-    from unbilled_backs x),
+    from unbilled_backs x
+  union all
+  select ${BILL}, ${DAY}, (select b.project from bills b where b.bill_no = ${BILL}), '${UNKNOWN_HERE}', x.order_no, x.refund_no,
+         left(coalesce(x.channel_no, x.refund_no, ''), 100), null, ${THEIR_LINE}
+    from unknown_here x where x.copy = 1),
 written as (
   insert into bill_differences as d
          (id, bill_no, pay_way, lane, project, day, kind, order_no, refund_no, key, ours, theirs, state, checks, next_check_at, created_at)
   select distinct on (f.bill_no, f.kind, f.order_no, f.key)
          gen_random_uuid(), f.bill_no, cast($4 as varchar), cast($4 as varchar) || ' ' || cast($6 as varchar) || ' ' || cast($5 as varchar), f.project, f.day, f.kind, f.order_no, f.refund_no, f.key, f.ours, f.theirs,
-         'open', 0, ${NOW}, ${NOW}
+         ${stateOf('f')}, 0, ${dueOf('f')}, ${NOW}
     from found f order by f.bill_no, f.kind, f.order_no, f.key
   on conflict (bill_no, kind, order_no, key) do update
      set ours = excluded.ours, theirs = excluded.theirs, refund_no = excluded.refund_no,
-         state = case when ${IS_NEWS} then 'open' else d.state end, checks = case when ${IS_NEWS} then 0 else d.checks end,
-         next_check_at = case when ${IS_NEWS} then ${NOW} else d.next_check_at end,
+         state = case when ${IS_NEWS} then ${stateOf('d')} else d.state end, checks = case when ${IS_NEWS} then 0 else d.checks end,
+         next_check_at = case when ${IS_NEWS} then ${dueOf('d')} else d.next_check_at end,
          leased_until = case when ${IS_NEWS} then null else d.leased_until end,
          answer = case when ${IS_NEWS} then null else d.answer end,
          finished_at = case when ${IS_NEWS} then null else d.finished_at end
    where ${IS_NEWS} or d.theirs is distinct from excluded.theirs
+  returning d.*),
+listed as (
+  insert into order_exceptions as e
+         (id, order_no, client_id, project, kind, dedupe, detail, received_minor, received_currency, blocks_refunds, state, created_at)
+  select gen_random_uuid(), w.order_no, '', w.project, w.kind, w.key, ${DETAIL},
+         case when w.refund_no is null then cast(w.theirs->>'amount' as bigint) end, case when w.refund_no is null then w.theirs->>'currency' end,
+         false, 'open', ${NOW}
+    from written w where w.kind = '${UNKNOWN_HERE}' and w.state = 'listed'
+  on conflict (order_no, kind, dedupe) do update
+     set state = 'open', detail = excluded.detail, resolution = null, reason = null, resolved_by = null, resolved_at = null
+   where e.state = 'resolved'
   returning 1),
 gone as (
   update bill_differences d set state = 'healed', next_check_at = null, leased_until = null, finished_at = ${NOW}
@@ -273,9 +325,11 @@ sums as (
    group by project, currency)
 select (select count(*) from found) as found,
        (select count(*) from written) + (select count(*) from fees) as written,
+       (select count(*) from listed) as listed,
        (select coalesce(jsonb_agg(jsonb_build_object('orderNo', order_no, 'kind', kind, 'key', key)), '[]') from gone where state = 'listed') as relieved,
        (select count(*) from pays) + (select count(*) from backs) + (select count(*) from others) as lines,
-       (select count(*) from pays where project is null) + (select count(*) from backs where project is null) as not_ours,
+       (select count(*) from pays where project is null) + (select count(*) from backs where project is null)
+         - (select count(*) from unknown_here where line_kind <> 'dispute') as not_ours,
        (select coalesce(jsonb_agg(jsonb_build_object('project', project, 'currency', currency, 'payments', payments, 'paid', paid::text,
           'refunds', refunds, 'refunded', refunded::text, 'fees', fees::text, 'disputed', disputed::text, 'other', other::text)
           order by project, currency), '[]') from sums) as sums`;

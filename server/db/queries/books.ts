@@ -1,6 +1,7 @@
 import { UUID } from '../../uuid.ts';
 import type { InvariantName } from '../../payments/core/invariants.ts';
 import type { ReadTx } from '../store.ts';
+import { isQuiet } from './bill-strangers.ts';
 import { keptSince } from './removed-history.ts';
 
 /** Whose rows a check goes through, by their keys. */
@@ -250,6 +251,8 @@ export async function nextKeys(
 export interface BillsRead {
   read: number;
   unread: number;
+  /** Accounts that are quiet, so that nothing is said of numbers that no order here has: `wechat 1900000001`. */
+  quiet: string[];
 }
 
 /** Counts the bills of the last five weeks in a range; the last two days' may still be to come. */
@@ -257,15 +260,15 @@ export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<Bills
   const check: BookCheck = {
     check: 'bills',
     in: {
-      bills: (
-        within,
-      ) => `select count(*) filter (where reading > 0)::int as read, count(*) filter (where reading = 0)::int as unread
-        from bills where ${within('bill_no')} and day >= current_date - ${BILL_DAYS} and day < current_date - 1`,
+      bills: (within) => `select count(*) filter (where reading > 0 and day < current_date - 1)::int as read,
+               count(*) filter (where reading = 0 and day < current_date - 1)::int as unread,
+               coalesce(json_agg(distinct b.pay_way || ' ' || b.account) filter (where ${isQuiet('b.pay_way', 'b.account', 'b.mode')}), '[]') as quiet
+        from bills b where ${within('bill_no')} and day >= current_date - ${BILL_DAYS}`,
     },
   };
   const { sql, parameters } = checkStatement(check, 'bills', range)!;
   const [row] = await tx.sql<BillsRead>(sql, parameters);
-  return { read: row?.read ?? 0, unread: row?.unread ?? 0 };
+  return { read: row?.read ?? 0, unread: row?.unread ?? 0, quiet: row?.quiet ?? [] };
 }
 
 /** The statement of a check in a range, and its parameters; undefined when the check has nothing to do with the walk. */

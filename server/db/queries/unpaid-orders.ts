@@ -1,6 +1,7 @@
 import { ORDER_STATUS } from '../entities/orders.ts';
 import type { Store, Tx } from '../store.ts';
 import { inParts, type Part } from './parts.ts';
+import { noteRemoved } from './removed-history.ts';
 
 /** The last order that a part looked at. */
 interface Place {
@@ -18,7 +19,9 @@ const PART_ORDERS = 100;
  * Removes orders that ended unpaid before a time, each with everything that hangs on it, and keeps their number for the
  * statistics. An order that ever saw money, or that somebody has still something to do about, stays.
  */
-export function removeUnpaidOrders(store: Store, before: Date, goesOn?: () => boolean): Promise<number> {
+export async function removeUnpaidOrders(store: Store, before: Date, goesOn?: () => boolean): Promise<number> {
+  // A bill that names one of them later is about an order that was here.
+  await noteRemoved(store, 'orders', before);
   return inParts<Place>((from) => store.transaction((tx) => removePart(tx, before, from)), goesOn);
 }
 

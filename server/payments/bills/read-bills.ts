@@ -1,4 +1,5 @@
 import { listDifferences, linesNotOurs } from '../../db/queries/bill-lists.ts';
+import { quietAccounts } from '../../db/queries/bill-strangers.ts';
 import { type BillFilter, countDifferences, listBills } from '../../db/queries/bills.ts';
 import type { Position } from '../../db/queries/orders.ts';
 import type { ReadTx } from '../../db/store.ts';
@@ -21,7 +22,9 @@ export function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) 
   return { bill, bills, differences };
 
   async function bill(billNo: string): Promise<BillView> {
-    return store.read(async (tx) => viewBill(await findBill(tx, billNo), await countDifferences(tx, [billNo])));
+    return store.read(async (tx) =>
+      viewBill(await findBill(tx, billNo), await countDifferences(tx, [billNo]), await quietAccounts(tx)),
+    );
   }
 
   async function bills(filter: BillFilter, after: Position | undefined, limit: number): Promise<PageOf<BillView>> {
@@ -33,10 +36,12 @@ export function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) 
         tx,
         page.map(({ billNo }) => billNo),
       );
+      const quiet = await quietAccounts(tx);
       const items = page.map((row) =>
         viewBill(
           row,
           counts.filter(({ billNo }) => billNo === row.billNo),
+          quiet,
         ),
       );
       const end = rows.length > limit ? page.at(-1) : undefined;

@@ -1,9 +1,12 @@
-import type { BillDifferenceRow, BillLineRow, BillRow } from '../../db/entities/bills.ts';
+import type { BillDifferenceRow, BillLineRow, BillRow, QuietAccountRow } from '../../db/entities/bills.ts';
 import type { DifferenceCount } from '../../db/queries/bills.ts';
 import { type DifferenceSide, NOT_OURS } from './bill-states.ts';
 
-/** A bill as it appears on the wire; amounts in minor units. */
-export function viewBill(bill: BillRow, differences: readonly DifferenceCount[]) {
+/** A bill as it appears on the wire; amounts in minor units. `quiet`: all accounts that are. */
+export function viewBill(bill: BillRow, differences: readonly DifferenceCount[], quiet: readonly QuietAccountRow[]) {
+  const hushed = quiet.find(
+    (one) => one.payWay === bill.payWay && one.account === bill.account && one.mode === bill.mode,
+  );
   const { billNo, payWay, account, mode, project, day, state, source, lines, mostLines, notOurs, sha256, checks } =
     bill;
   return {
@@ -51,6 +54,7 @@ export function viewBill(bill: BillRow, differences: readonly DifferenceCount[])
     askedAt: iso(bill.askedAt),
     readAt: iso(bill.readAt),
     matchedAt: iso(bill.matchedAt),
+    quiet: hushed ? { since: hushed.since.toISOString(), by: hushed.by, reason: hushed.reason } : null,
     differences: differences.map(({ kind, state: stands, count }) => ({ kind, state: stands, count })),
   };
 }

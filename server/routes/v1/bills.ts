@@ -13,6 +13,7 @@ import {
   FetchBill,
   ImportQuery,
   LinesQuery,
+  QuietAccount,
   SettlementQuery,
   SettlementReport,
 } from '../wire/bills.ts';
@@ -176,6 +177,42 @@ export function billRoutes(operations: BillOperations): RouteGroup {
     endpoint(
       { auth: { admin: 'operator', reach: 'bill' }, params: BillParams, returns: Bill, errors: RERUN_BILL_ERRORS },
       ({ params, caller, request }) => operations.rerunBill(askerOf(caller, request), params.billNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/{billNo}/quiet:
+   *   post:
+   *     tags: [Bills]
+   *     operationId: quietAccount
+   *     summary: Treat unknown numbers at the account of a bill as another installation's
+   *     description: >
+   *       For an account that another installation of this service uses, too. What is listed as `order_unknown_here` in bills of the account ends, and lines
+   *       with such numbers are `order_not_ours` from then on: an order that was lost with the database is not found by them any more.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { reason: The staging system takes payments at this account }
+   *   delete:
+   *     tags: [Bills]
+   *     operationId: unquietAccount
+   *     summary: Report unknown numbers at the account of a bill again
+   *     description: The bills of the last five weeks are compared again.
+   */
+  router.post(
+    '/api/v1/bills/:billNo/quiet',
+    endpoint(
+      { auth: { admin: 'admin', reach: 'bill' }, params: BillParams, body: QuietAccount, returns: Bill },
+      ({ params, body, caller, request }) =>
+        operations.quietAccount(askerOf(caller, request), params.billNo, body.reason),
+    ),
+  );
+  router.delete(
+    '/api/v1/bills/:billNo/quiet',
+    endpoint(
+      { auth: { admin: 'admin', reach: 'bill' }, params: BillParams, returns: Bill },
+      ({ params, caller, request }) => operations.unquietAccount(askerOf(caller, request), params.billNo),
     ),
   );
 

@@ -22,6 +22,9 @@ const BooksReport = z
       .object({
         read: z.int().describe('Days of accounts of the last five weeks of which a bill was read.'),
         unread: z.int().describe('Days of accounts of which a bill should have come by now, and none was read.'),
+        quiet: z
+          .array(z.string())
+          .describe('Accounts with quiet bills (`quietAccount`): there an order that was lost is not missed.'),
       })
       .nullable()
       .describe(

@@ -9,7 +9,7 @@ import {
 } from '../../payments/bills/bill-states.ts';
 import { PayWayName } from './credentials.ts';
 import { Bom } from './export.ts';
-import { Code, Paging, Timestamp } from './fields.ts';
+import { Code, Paging, SafeText, Timestamp } from './fields.ts';
 
 /** A day as the channel counts days. */
 export const Day = z.iso.date('must be a day such as 2026-11-20');
@@ -44,6 +44,10 @@ const which = {
 export const FetchBill = z.object(which).meta({ id: 'FetchBillRequest' });
 /** The same in a query, beside a file. */
 export const ImportQuery = z.object(which);
+/** Why an account becomes quiet. */
+export const QuietAccount = z
+  .object({ reason: SafeText(1, 500).describe('Recorded with your name.') })
+  .meta({ id: 'QuietAccountRequest' });
 
 const Totals = z.object({
   currency: z.string(),
@@ -97,6 +101,16 @@ export const Bill = z
     askedAt: Timestamp.nullable(),
     readAt: Timestamp.nullable(),
     matchedAt: Timestamp.nullable(),
+    quiet: z
+      .object({
+        since: Timestamp.describe('When it was made so.'),
+        by: z.string().describe("The administrator's name."),
+        reason: z.string().describe('Why, in the words of the administrator.'),
+      })
+      .nullable()
+      .describe(
+        'Since when numbers of this service that no order here has are those of another installation at the account; null: they are `order_unknown_here`.',
+      ),
     differences: z.array(
       z.object({ kind: z.enum(DIFFERENCE_KINDS), state: z.enum(DIFFERENCE_STATES), count: z.int() }),
     ),

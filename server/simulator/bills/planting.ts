@@ -42,13 +42,10 @@ interface Spot {
 export function plant(core: Core, request: PlantRequest): Plant {
   const ground = groundOf(core, request);
   const { kind, payWay, date, account } = ground;
-  if (kind === 'order_not_ours') {
-    const row = foreignRow(
-      payWay,
-      momentIn(ground, ground.span.from),
-      `${date} ${core.bills.plants.list().length}`,
-      4321,
-    );
+  if (kind === 'order_not_ours' || kind === 'order_unknown_here') {
+    const at = momentIn(ground, ground.span.from);
+    const foreign = foreignRow(payWay, at, `${date} ${core.bills.plants.list().length}`, 4321);
+    const row = kind === 'order_not_ours' ? foreign : { ...foreign, orderNo: numberAsOurs(foreign.orderNo, at) };
     return core.bills.plants.add({ kind, payWay, account, date, orderNo: row.orderNo, number: row.number }, row);
   }
   if (kind === 'currency_differs' && payWay === 'alipay')
@@ -57,7 +54,13 @@ export function plant(core: Core, request: PlantRequest): Plant {
   return core.bills.plants.add({ kind, payWay, account: trade.account, date, orderNo: trade.orderNo, number });
 }
 
-const SPOTS: Readonly<Record<Exclude<PlantKind, 'order_not_ours'>, (ground: Ground) => Spot>> = {
+/** As the service numbers its orders: of one whose database lost it, or of another installation. */
+function numberAsOurs(foreign: string, at: number): string {
+  const stamp = new Date(at).toISOString().replace(/\D/g, '').slice(0, 14);
+  return `P${stamp}${foreign.slice(-10).toUpperCase()}`;
+}
+
+const SPOTS: Readonly<Record<Exclude<PlantKind, 'order_not_ours' | 'order_unknown_here'>, (ground: Ground) => Spot>> = {
   paid_missing_at_channel: paymentOfDay,
   amount_differs: paymentOfDay,
   currency_differs: paymentOfDay,

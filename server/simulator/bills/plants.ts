@@ -14,6 +14,7 @@ export const BILL_PLANTS = [
   'fee_differs',
   'line_twice',
   'order_not_ours',
+  'order_unknown_here',
 ] as const;
 /** Differences that are made by money that moves and of which nobody is told. */
 export const LEDGER_PLANTS = ['paid_unknown_to_us', 'refund_unknown_to_us', 'duplicate_payment'] as const;

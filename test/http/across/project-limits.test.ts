@@ -85,6 +85,7 @@ const BODIES: Record<string, unknown> = {
   'PUT /api/v1/api-apps/{client_id}/webhook': { url: 'http://127.0.0.1:9/stolen' },
   'POST /api/v1/api-apps/{client_id}/webhook/rotate-secret': {},
   'POST /api/v1/approvals/{refundNo}/reject': { reason: 'No' },
+  'POST /api/v1/bills/{billNo}/quiet': { reason: 'Not mine' },
   'POST /api/v1/disputes/{disputeNo}/answer': { text: 'Ours' },
   'POST /api/v1/disputes/{disputeNo}/accept': { note: 'Yours' },
   'POST /api/v1/disputes/{disputeNo}/finish': {},
@@ -335,6 +336,9 @@ test.serial('bills of an account that other projects have, too, are for those wh
     }
   });
   t.deepEqual(await statuses(), [404, 404, 404], 'the channel answered to the keys of both');
+  t.is((await limited('POST', `/api/v1/bills/${ours.bill}/quiet`, { reason: 'Not mine alone' })).status, 404);
+  t.is((await limited('DELETE', `/api/v1/bills/${ours.bill}/quiet`)).status, 404);
+  t.deepEqual(await service.app.store.read((tx) => tx.quietAccounts.list({})), []);
   t.false(await isListed());
   const asked = await limited('POST', '/api/v1/bills', of);
   t.deepEqual([asked.status, asked.body.code], [403, 'beyond_projects']);

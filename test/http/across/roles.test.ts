@@ -127,6 +127,7 @@ const TABLE: Record<AdminAuth['admin'], Partial<Record<AdminAuth['reach'], reado
       'PUT /api/v1/admins/{id}',
       'PUT /api/v1/admins/{id}/toggle',
     ],
+    bill: ['DELETE /api/v1/bills/{billNo}/quiet', 'POST /api/v1/bills/{billNo}/quiet'],
     app: [
       'DELETE /api/v1/api-apps/{client_id}',
       'POST /api/v1/api-apps/{client_id}/revoke-tokens',

@@ -19,6 +19,7 @@ await shop.refunded(orders.right);
 await shop.payUntold(orders.untold);
 await shop.plant('paid_missing_at_channel', orders.missing);
 await shop.plant('order_not_ours');
+const unknown = (await shop.plant('order_unknown_here')).orderNo;
 await shop.nextDay();
 
 /** The sessions of before are over by now. */
@@ -53,9 +54,10 @@ test.serial('a bill that is asked for is read and compared', async (t) => {
   const billNo = await fetched();
   t.is(billNo, asked.body.data.billNo);
   const { body } = await viewer('GET', `/api/v1/bills/${billNo}`);
-  t.like(body.data, { billNo, state: 'done', source: 'channel', lines: 4, notOurs: 1, fault: null });
+  t.like(body.data, { billNo, state: 'done', source: 'channel', lines: 5, notOurs: 1, fault: null, quiet: null });
   t.regex(body.data.sha256, /^[0-9a-f]{64}$/);
   t.deepEqual(body.data.differences, [
+    { kind: 'order_unknown_here', state: 'listed', count: 1 },
     { kind: 'paid_missing_at_channel', state: 'listed', count: 1 },
     { kind: 'paid_unknown_to_us', state: 'healed', count: 1 },
   ]);
@@ -98,7 +100,7 @@ test.serial('bills are listed by their days, accounts and states, in pages', asy
 test.serial('differences are listed with both sides, and the command that ends them', async (t) => {
   const billNo = await fetched();
   const path = `/api/v1/bills/${billNo}/differences`;
-  const { body } = await viewer('GET', `${path}?state=listed`);
+  const { body } = await viewer('GET', `${path}?state=listed&kind=paid_missing_at_channel`);
   t.is(body.data.length, 1);
   const [difference] = body.data;
   t.like(difference, { kind: 'paid_missing_at_channel', orderNo: orders.missing, theirs: null, state: 'listed' });
@@ -109,7 +111,12 @@ test.serial('differences are listed with both sides, and the command that ends t
   t.like(healed[0].theirs, { amountMinor: 1000, feeMinor: 6 });
   const first = (await viewer('GET', `${path}?limit=1`)).body;
   const second = (await viewer('GET', `${path}?limit=1&cursor=${first.page.nextCursor}`)).body;
-  t.deepEqual([first.data[0].id, second.data[0].id].toSorted(), [difference.id, healed[0].id].toSorted());
+  const third = (await viewer('GET', `${path}?limit=1&cursor=${second.page.nextCursor}`)).body;
+  const [stranger] = (await viewer('GET', `${path}?kind=order_unknown_here`)).body.data;
+  t.deepEqual(
+    [first, second, third].map(({ data }) => data[0].id).toSorted(),
+    [difference.id, healed[0].id, stranger.id].toSorted(),
+  );
   const foreign = (await viewer('GET', `${path}?kind=order_not_ours&limit=1`)).body;
   t.like(foreign.data, [{ kind: 'order_not_ours', state: 'counted', ours: null, fix: null }]);
   t.is(foreign.page.nextCursor, null);
@@ -125,11 +132,93 @@ test.serial('differences are listed with both sides, and the command that ends t
   t.like((await viewer('GET', `${path}?kind=paid_missing_at_channel`)).body.data, [{ state: 'ended', fix: null }]);
 });
 
+test.serial(
+  'a number of ours that nobody here knows is listed without an order, and ended by its command',
+  async (t) => {
+    const billNo = await fetched();
+    const path = `/api/v1/bills/${billNo}/differences?kind=order_unknown_here`;
+    const [stranger] = (await viewer('GET', path)).body.data;
+    t.like(stranger, { orderNo: unknown, ours: null, state: 'listed', checks: 0, nextCheckAt: null });
+    t.like(stranger.theirs, { amountMinor: 4321, currency: 'CNY' });
+    t.is(stranger.fix, `payctl exception resolve ${stranger.exceptionId}`);
+    const shown = (await viewer('GET', `/api/v1/exceptions/${stranger.exceptionId}`)).body.data;
+    t.like(shown, { orderNo: unknown, clientId: null, project: 'default', receivedMinor: 4321, state: 'open' });
+    const resolve = (action: string) =>
+      admin('POST', `/api/v1/exceptions/${stranger.exceptionId}/resolve`, {
+        action,
+        reason: 'Given back in the portal',
+      });
+    for (const action of ['refund', 'accept', 'close', 'retry'])
+      refused(t, await resolve(action), 400, 'invalid_request');
+    t.is((await resolve('acknowledge')).status, 200);
+    t.like((await viewer('GET', path)).body.data, [{ state: 'ended', fix: null }]);
+    await admin('POST', `/api/v1/bills/${billNo}/rerun`);
+    while ((await service.app.bills.sweep.once()) > 0);
+    t.like((await viewer('GET', path)).body.data, [{ state: 'ended' }]);
+  },
+);
+
+test.serial(
+  'an account becomes quiet by an administrator with a reason, is named by audit, and is reported again',
+  async (t) => {
+    const billNo = await fetched();
+    const path = `/api/v1/bills/${billNo}/quiet`;
+    const another = (await shop.plant('order_unknown_here')).orderNo;
+    await fetched();
+    const kinds = async () => (await viewer('GET', `/api/v1/bills/${billNo}`)).body.data.differences;
+    const unknowns = async () => (await kinds()).filter(({ kind }: { kind: string }) => kind === 'order_unknown_here');
+    const quietOfBooks = async () => {
+      for (let cursor = ''; ;) {
+        const { body } = await viewer('GET', `/api/v1/books?limit=10000${cursor}`);
+        if (body.data.bills) return body.data.bills.quiet;
+        cursor = `&cursor=${body.data.nextCursor}`;
+      }
+    };
+    const [found] = (await viewer('GET', `/api/v1/exceptions?orderNo=${another}`)).body.data;
+    t.is(found.state, 'open');
+    t.deepEqual(await quietOfBooks(), []);
+    refused(t, await viewer('POST', path, { reason: 'A second system' }), 403, 'role_insufficient');
+    refused(t, await viewer('DELETE', path), 403, 'role_insufficient');
+    for (const body of [{}, { reason: '' }, { reason: 'x', more: 1 }])
+      refused(t, await admin('POST', path, body), 400, 'invalid_request');
+    refused(t, await admin('POST', '/api/v1/bills/B1/quiet', { reason: 'x' }), 404, 'not_found');
+    refused(t, await admin('DELETE', '/api/v1/bills/B1/quiet'), 404, 'not_found');
+
+    const made = await admin('POST', path, { reason: 'A second system' });
+    t.like(made.body.data.quiet, { by: 'alice', reason: 'A second system' });
+    t.like((await admin('POST', path, { reason: 'Again' })).body.data.quiet, { reason: 'A second system' });
+    t.deepEqual(await unknowns(), [{ kind: 'order_unknown_here', state: 'ended', count: 1 }], 'what a person ended');
+    const hushed = (await viewer('GET', `/api/v1/exceptions/${found.id}`)).body.data;
+    t.like(hushed, { state: 'resolved', resolution: 'quiet', resolvedBy: 'alice', reason: 'A second system' });
+    await admin('POST', `/api/v1/bills/${billNo}/rerun`);
+    while ((await service.app.bills.sweep.once()) > 0);
+    const bill = (await viewer('GET', `/api/v1/bills/${billNo}`)).body.data;
+    t.is(bill.notOurs, 3);
+    t.is((await viewer('GET', `/api/v1/bills/${billNo}/differences?kind=order_not_ours`)).body.data.length, 3);
+    t.deepEqual(await quietOfBooks(), [`wechat ${bill.account}`]);
+
+    t.like((await admin('DELETE', path)).body.data, { quiet: null, state: 'matching' });
+    t.is((await admin('DELETE', path)).status, 200);
+    while ((await service.app.bills.sweep.once()) > 0);
+    t.deepEqual(await unknowns(), [
+      { kind: 'order_unknown_here', state: 'ended', count: 1 },
+      { kind: 'order_unknown_here', state: 'listed', count: 1 },
+    ]);
+    t.is((await viewer('GET', `/api/v1/bills/${billNo}/differences?kind=order_not_ours`)).body.data.length, 1);
+    t.is((await viewer('GET', `/api/v1/exceptions/${found.id}`)).body.data.state, 'open');
+    const deeds = (await admin('GET', '/api/v1/audit-log?action=bill.quiet')).body.data;
+    t.is(deeds.length, 1);
+    t.like(deeds[0], { target: billNo, actor: 'alice' });
+    await admin('POST', path, { reason: 'For the tests below' });
+    await fetched();
+  },
+);
+
 test.serial('the lines of a bill are exported as CSV and NDJSON', async (t) => {
   const billNo = await fetched();
   const csv = await admin('GET', `/api/v1/bills/${billNo}/lines`);
   const rows = String(csv.body).trim().split('\r\n');
-  t.is(rows.length, 5);
+  t.is(rows.length, 7);
   t.is(rows[0], 'line,kind,event,orderNo,refundNo,channelTradeNo,channelRefundNo,currency,amountMinor,feeMinor,at,raw');
   const ndjson = await admin('GET', `/api/v1/bills/${billNo}/lines?format=ndjson&kind=refund`);
   t.like(ndjson.body, { kind: 'refund', orderNo: orders.right, amountMinor: 400, currency: 'CNY' });
@@ -223,7 +312,7 @@ test.serial('a file that somebody brings is read whole or not at all, and the sa
   const bytes = await bytesOfDay();
   const read = await upload(bytes);
   t.is(read.status, 200, JSON.stringify(read.body));
-  t.like(read.body.data, { state: 'matching', lines: 4 });
+  t.like(read.body.data, { state: 'matching', lines: 6 });
   while ((await service.app.bills.sweep.once()) > 0);
   const { billNo } = read.body.data;
   const before = (await viewer('GET', `/api/v1/bills/${billNo}`)).body.data;

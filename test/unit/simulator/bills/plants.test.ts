@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { PayWay } from '../../../../server/payments/channel.ts';
+import { isOurNumber } from '../../../../server/payments/numbers.ts';
 import { call, configOf, nativeOrder } from '../wechat/merchant.ts';
 import { openDesk, type Desk, type Row } from './desk.ts';
 
@@ -83,14 +84,19 @@ for (const payWay of WAYS) {
     });
   }
 
-  test.serial(`${payWay}: order_not_ours is a payment that the ledger does not have`, async (t) => {
-    const before = await said(payWay);
-    const { orderNo, number } = await desk.plant('order_not_ours', payWay);
-    const after = await said(payWay);
-    t.is(after.length, before.length + 1);
-    t.true(after.some((row) => row.orderNo === orderNo && row.number === number));
-    t.deepEqual((await desk.world.ledger(orderNo)).entries, []);
-  });
+  for (const [kind, isOurs] of [
+    ['order_not_ours', false],
+    ['order_unknown_here', true],
+  ] as const)
+    test.serial(`${payWay}: ${kind} is a payment that the ledger does not have`, async (t) => {
+      const before = await said(payWay);
+      const { orderNo, number } = await desk.plant(kind, payWay);
+      t.is(isOurNumber(String(orderNo)), isOurs);
+      const after = await said(payWay);
+      t.is(after.length, before.length + 1);
+      t.true(after.some((row) => row.orderNo === orderNo && row.number === number));
+      t.deepEqual((await desk.world.ledger(orderNo)).entries, []);
+    });
 
   test.serial(`${payWay}: paid_unknown_to_us is money of which nobody is told`, async (t) => {
     const orderNo = `${payWay}OPEN1`;
