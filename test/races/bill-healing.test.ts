@@ -44,7 +44,72 @@ const PLANTS: Readonly<Record<DifferenceKind, 'listed' | 'healed'>> = {
   line_twice: 'listed',
   // The channel tells of both payments, and the second is then an exception of its own; PayPal tells of one of them.
   duplicate_payment: 'healed',
+  dispute_unknown_to_us: 'healed',
 };
+
+/** A shop whose bill of the day has money that a dispute of one of its orders took; nobody was told of the dispute. */
+async function disputedShop(t: ExecutionContext) {
+  const shop = await billedShop(await startService(t), 'paypal');
+  const orderNo = await shop.paid();
+  const { number } = await shop.plant('dispute_unknown_to_us', orderNo);
+  const { service } = shop;
+  const compare = async () => {
+    await shop.nextDay();
+    await service.app.bills.plan();
+    await service.app.bills.sweep.once();
+  };
+  const books = () =>
+    service.app.store.read(async (tx) => ({
+      disputes: await tx.disputes.list({ orderNo }),
+      refunds: await tx.refunds.list({ orderNo }),
+      refunded: (await tx.orders.find({ orderNo }))!.refunded,
+      difference: (await tx.billDifferences.list({ orderNo })).at(-1),
+    }));
+  return { shop, service, orderNo, number, compare, books };
+}
+
+test('a dispute that was opened and lost in an outage comes with its bill, and its money is counted', async (t) => {
+  const { shop, compare, books, number, orderNo } = await disputedShop(t);
+  await compare();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} healed`]);
+  const { disputes, refunds, refunded, difference } = await books();
+  t.like(difference, { key: number, ours: null, theirs: { amount: '-1000', channelNo: number } });
+  t.like(disputes, [{ state: 'lost', amountLost: 1000n }]);
+  t.like(refunds, [{ origin: 'dispute', state: 'succeeded', amount: 1000n }]);
+  t.is(refunded, 1000n);
+  t.deepEqual(await shop.exceptions(orderNo), []);
+  await sameAgain(t, shop);
+});
+
+test('where the app may not read disputes the money that one took is listed with the reason, until it may', async (t) => {
+  const { shop, service, compare, books, number, orderNo } = await disputedShop(t);
+  const may = { payWay: 'paypal', call: 'dispute', fault: 'refused', word: 'PERMISSION_DENIED', times: 100 };
+  await service.sim('/sim/faults', may);
+  await compare();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} listed`]);
+  t.like((await books()).difference?.answer, { kind: 'refused', code: 'PERMISSION_DENIED' });
+  const [listed, ...more] = await shop.exceptions(orderNo);
+  t.deepEqual(more, []);
+  t.like(listed, { kind: 'dispute_unknown_to_us', dedupe: number });
+  t.like(listed?.detail, { answer: { kind: 'refused', code: 'PERMISSION_DENIED' } });
+  await sameAgain(t, shop);
+  await service.sim('/sim/reset-faults', {});
+  await shop.rerun();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} healed`]);
+  t.deepEqual(await shop.exceptions(orderNo), []);
+  t.is((await books()).refunded, 1000n);
+});
+
+test('a channel that does not answer about disputes is asked again before anything is listed', async (t) => {
+  const { shop, service, compare, orderNo } = await disputedShop(t);
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute', fault: '502', times: 1 });
+  await compare();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} open`]);
+  t.deepEqual(await shop.exceptions(orderNo), []);
+  service.clock.advance(60);
+  await service.app.bills.sweep.once();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} healed`]);
+});
 
 for (const payWay of PAY_WAYS)
   test(`${payWay}: after its bill a day of which three notices of ten are lost is right without a hand, every planted difference is found, and nothing else`, async (t) => {

@@ -92,9 +92,11 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
         rows.some(({ channelRefundNo, refundNo }) => [channelRefundNo, refundNo].includes(number)) || rows.length > 0
       );
     },
-    // Alipay's bills have no currency, and of PayPal's pages each transaction is taken once.
+    // Alipay's bills have no currency, of PayPal's pages each transaction is taken once, and only these have disputes.
     canPlant: (kind) =>
-      !(kind === 'currency_differs' && payWay === 'alipay') && !(kind === 'line_twice' && payWay === 'paypal'),
+      !(kind === 'currency_differs' && payWay === 'alipay') &&
+      !(kind === 'line_twice' && payWay === 'paypal') &&
+      !(kind === 'dispute_unknown_to_us' && payWay !== 'paypal'),
     async orderFor(kind) {
       if (kind === 'paid_unknown_to_us') return shop.place();
       const orderNo = await shop.paid();

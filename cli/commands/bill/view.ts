@@ -26,6 +26,7 @@ export const KINDS = [
   'fee_differs',
   'duplicate_payment',
   'line_twice',
+  'dispute_unknown_to_us',
   'order_not_ours',
 ] as const;
 

@@ -22,6 +22,7 @@ export const DIFFERENCE_KINDS = [
   'fee_differs',
   'duplicate_payment',
   'line_twice',
+  'dispute_unknown_to_us',
 ] as const;
 export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
 

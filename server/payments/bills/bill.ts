@@ -20,7 +20,7 @@ export interface BillLine {
   refundNo: string | null;
   /** The channel's number of the payment. */
   channelTradeNo: string | null;
-  /** The channel's number of the refund. */
+  /** The channel's number of the refund, or of what a dispute moved. */
   channelRefundNo: string | null;
   currency: string;
   /** Of a payment what the payer paid, of a refund what goes back, both never negative; of others what the account gained or lost. */

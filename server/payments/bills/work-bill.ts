@@ -183,6 +183,11 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, desk: BillDe
   const matched = await runMatch(ports, tx, bill, desk);
   const now = ports.now();
   if (matched.lines !== bill.lines) throw new LinesMissing(matched.lines, bill.lines);
+  // Which disputes there are may be known by now, or be told now; nothing else would ask for those of long ago.
+  await tx.billDifferences.update(
+    { billNo, kind: 'dispute_unknown_to_us', state: 'listed' },
+    { state: 'open', checks: 0, nextCheckAt: now, leasedUntil: null },
+  );
   await tx.bills.update(
     { billNo },
     {
