@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { DIFFERENCE_KINDS, type DifferenceKind } from '../../server/payments/bills/bill-states.ts';
 import { type BilledShop, billedShop } from '../support/billed-shop.ts';
-import { startService } from '../support/service.ts';
+import { startService, until } from '../support/service.ts';
 
 const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 const ORDERS = 10;
@@ -109,6 +109,71 @@ test('a channel that does not answer about disputes is asked again before anythi
   service.clock.advance(60);
   await service.app.bills.sweep.once();
   t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} healed`]);
+});
+
+/** A shop at PayPal with a payment that PayPal holds, and how a day passes in it: it is asked for bills once. */
+async function holdingShop(t: ExecutionContext) {
+  const service = await startService(t);
+  const shop = await billedShop(service, 'paypal');
+  await shop.paid();
+  const held = await shop.place();
+  const word = 'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION';
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'capture', fault: 'capture-pending', word });
+  await service.sim('/sim/approve', { orderNo: held });
+  const order = async () => (await service.app.store.read((tx) => tx.orders.find({ orderNo: held })))!;
+  await until('the capture is held', async () => {
+    await service.app.sweep.once();
+    return (await order()).captureState === 'pending';
+  });
+  const daysPass = async (days: number) => {
+    for (let day = 0; day < days; day += 1) {
+      await shop.nextDay();
+      await service.app.bills.plan();
+      await service.app.bills.sweep.once();
+    }
+  };
+  const complete = async () => {
+    await service.sim('/sim/capture-state', { orderNo: held, state: 'completed' });
+    await until('the held payment is paid', async () => {
+      await service.app.sweep.once();
+      return (await order()).state === 'paid';
+    });
+  };
+  return { shop, service, held, daysPass, complete };
+}
+
+test('a payment that PayPal holds for nine days enters the settlement of its day', async (t) => {
+  const { shop, daysPass, complete } = await holdingShop(t);
+  await daysPass(8);
+  const paid = (await shop.bill()).sums?.map(({ payments, paid: sum }) => [payments, sum]);
+  t.deepEqual(paid, [[1, '1000']], 'PayPal does not list what it holds');
+  t.deepEqual(await shop.differences(), []);
+  await complete();
+  await daysPass(1);
+  const { lines, sums, nextCheckAt } = await shop.bill();
+  t.is(lines, 2);
+  t.deepEqual(
+    sums?.map(({ payments, paid: sum }) => [payments, sum]),
+    [[2, '2000']],
+  );
+  t.deepEqual(await shop.differences(), []);
+  t.is(nextCheckAt, null, 'nothing of the day is held any more');
+});
+
+test('a held payment that its bill still lacks when it is completed is listed, and heals when the bill has it', async (t) => {
+  const { shop, held, daysPass, complete } = await holdingShop(t);
+  await daysPass(8);
+  await complete();
+  await shop.plant('paid_missing_at_channel', held);
+  await daysPass(1);
+  t.deepEqual(await shop.openDifferences(), [`paid_missing_at_channel ${held} listed`]);
+  const kinds = async () => (await shop.exceptions(held)).map(({ kind }) => kind);
+  t.deepEqual(await kinds(), ['paid_missing_at_channel']);
+  await shop.unplant();
+  await daysPass(1);
+  t.deepEqual(await shop.differences(), [`paid_missing_at_channel ${held} healed`]);
+  t.deepEqual(await kinds(), []);
+  t.is((await shop.bill()).nextCheckAt, null);
 });
 
 for (const payWay of PAY_WAYS)

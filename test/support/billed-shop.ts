@@ -27,6 +27,8 @@ export interface BilledShop {
   /** An order in which a difference can be planted. */
   orderFor(kind: string): Promise<string>;
   plant(kind: string, orderNo?: string): Promise<{ number: string }>;
+  /** Forgets what was planted in bills alone. */
+  unplant(): Promise<void>;
   /** It is the afternoon two days later: the bill of the day is there. */
   nextDay(): Promise<void>;
   /** The bill of the day. */
@@ -106,6 +108,10 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
     async plant(kind, orderNo) {
       const wish = { kind, payWay, date: day, ...(orderNo !== undefined && { orderNo }) };
       return { number: String((await service.sim('/sim/bills/plants', wish))['number']) };
+    },
+    async unplant() {
+      const headers = { 'content-type': 'application/json' };
+      await fetch(`${service.simulator.url}/sim/bills`, { method: 'DELETE', headers });
     },
     nextDay: () => advance(DAY_SECONDS + 4 * 3600),
     bill: async () => (await store.read((tx) => tx.bills.find({ payWay, day })))!,

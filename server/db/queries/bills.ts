@@ -20,6 +20,25 @@ export async function accountSince(tx: ReadTx, { payWay, account, mode }: Accoun
   return row?.since ? new Date(row.since) : undefined;
 }
 
+/**
+ * Whether a day's bill may still get a payment of ours: its account holds the money of an order that was taken on that day, as far as the
+ * order's life tells, or a paid order is missing in it.
+ */
+export async function isIncomplete(
+  tx: ReadTx,
+  { billNo, payWay, account, mode }: Account & Pick<BillRow, 'billNo'>,
+  { from, to }: { from: Date; to: Date },
+): Promise<boolean> {
+  const [row] = await tx.prepared<{ is_incomplete: boolean }>(
+    `select exists (select 1 from bill_differences where bill_no = $1 and kind = 'paid_missing_at_channel' and state in ('open', 'listed'))
+         or exists (select 1 from orders o
+              where o.pay_way = $2 and o.account = $3 and o.mode = $4 and o.capture_state = 'pending' and o.paid = 0
+                and o.created_at < cast($6 as timestamptz) and o.expires_at >= cast($5 as timestamptz) - interval '1 hour') as is_incomplete`,
+    [billNo, payWay, account, mode, from, to],
+  );
+  return row?.is_incomplete === true;
+}
+
 /** No project but these has ever had the account of a bill `b`. */
 export const OF_NO_OTHER = `not exists (select 1 from channel_configs c
   where c.pay_way = b.pay_way and c.account = b.account and c.mode = b.mode and c.project <> all(?::text[]))`;

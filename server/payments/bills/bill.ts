@@ -120,4 +120,6 @@ export interface BillCalendar {
   readyAfterMinutes: number;
   /** How many days back there are bills. */
   backDays: number;
+  /** So long a payment may be held that enters the bill of its day only when it is completed. Absent = a bill has what was paid on its day. */
+  heldDays?: number;
 }
