@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { DIFFERENCE_KINDS, type DifferenceKind } from '../../server/payments/bills/bill-states.ts';
+import { endDifference } from '../../server/payments/bills/end-difference.ts';
 import { type BilledShop, billedShop } from '../support/billed-shop.ts';
 import { startService, until } from '../support/service.ts';
 
@@ -98,6 +99,22 @@ test('where the app may not read disputes the money that one took is listed with
   t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} healed`]);
   t.deepEqual(await shop.exceptions(orderNo), []);
   t.is((await books()).refunded, 1000n);
+});
+
+test('a dispute that a person has ended while the channel is asked once more stays ended', async (t) => {
+  const { shop, service, compare, number, orderNo } = await disputedShop(t);
+  const refused = { payWay: 'paypal', call: 'dispute', fault: 'refused', word: 'PERMISSION_DENIED', times: 1 };
+  await service.sim('/sim/faults', refused);
+  await compare();
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute', fault: '502', times: 1 });
+  await shop.rerun();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} open`]);
+  const [listed] = await shop.exceptions(orderNo);
+  t.is(listed?.dedupe, number);
+  await service.app.store.transaction((tx) => endDifference(tx, listed!, service.clock.now()));
+  service.clock.advance(60);
+  await service.app.bills.sweep.once();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} ended`]);
 });
 
 test('a channel that does not answer about disputes is asked again before anything is listed', async (t) => {

@@ -215,18 +215,21 @@ backs as materialized (
          and (${REFUND_NUMBER} = l.refund_no or r.channel_refund_no in (l.channel_refund_no, l.refund_no))
        order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'refund' and ${only('l.order_no')}),
-takes as materialized (
-  select l.line, l.order_no, l.channel_refund_no as channel_no, l.currency, l.amount, l.fee, l.at, o.project,
-         ${copyOf('dispute')}, ${isBefore('dispute')}
+others as materialized (
+  select l.line, l.order_no, l.channel_refund_no, l.event, l.at, o.project, l.kind, l.currency, l.amount, l.fee
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
-   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'dispute' and ${only('l.order_no')}),
+   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind not in ('payment', 'refund') and ${only('l.order_no')}),
+takes as materialized (
+  select l.line, l.order_no, l.channel_refund_no as channel_no, l.currency, l.amount, l.fee, l.at, l.project,
+         ${copyOf('dispute')}, ${isBefore('dispute')}
+    from others l where l.kind = 'dispute' and l.project is not null),
 moves as materialized (
   select distinct on (l.order_no, coalesce(${NUMBER.dispute('l')}, l.bill_no || ' ' || l.line))
          n.bill_no, n.day, l.line, l.order_no, o.project, l.channel_refund_no as channel_no, l.currency, l.amount, l.fee, l.at,
          ${awaited('l.at')} as waits
     from bill_lines l join bills n on n.bill_no = l.bill_no and n.reading = l.reading
     join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
-   where l.order_no in (select t.order_no from takes t where t.project is not null) and l.kind = 'dispute' and l.amount <> 0
+   where l.order_no in (select t.order_no from takes t) and l.kind = 'dispute' and l.amount <> 0
      and n.pay_way = cast($4 as varchar) and n.account = cast($5 as varchar) and n.mode = cast($6 as varchar)
      and not exists (select 1 from refunds r where r.order_no = l.order_no and r.state = 'succeeded' and r.channel_refund_no = l.channel_refund_no)
    order by l.order_no, coalesce(${NUMBER.dispute('l')}, l.bill_no || ' ' || l.line), n.day, l.line),
@@ -245,10 +248,6 @@ disputed as materialized (
     select x.*, row_number() over (partition by x.order_no, x.currency, x.amount < 0 order by x.at, x.day, x.line) as rank
       from weighed x where ${DISPUTE_DIFFERS}) x
    where not ${IS_ABROAD}),
-others as materialized (
-  select o.project, l.kind, l.currency, l.amount, l.fee
-    from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
-   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind not in ('payment', 'refund', 'dispute') and ${only('l.order_no')}),
 unbilled as materialized (
   select n.bill_no, n.day, o.order_no, o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency,
          o.channel_trade_no as own_trade, o.paid_at
@@ -276,7 +275,7 @@ found as materialized (
     from (select *, ${REFUND_DIFFERENCE} as difference from backs x where x.project is not null) x where x.difference is not null
   union all
   select ${BILL}, ${DAY}, x.project, 'line_twice', x.order_no, null, left(coalesce(x.channel_no, ''), 100), null, ${THEIR_LINE}
-    from takes x where x.project is not null and (x.copy > 1 or x.is_before)
+    from takes x where x.copy > 1 or x.is_before
   union all
   select x.bill_no, x.day, x.project, 'dispute_unknown_to_us', x.order_no, null,
          left(coalesce(x.channel_no, x.at::text || ' ' || x.amount), 100), ${OUR_DISPUTE}, ${THEIR_LINE} from disputed x
@@ -305,7 +304,7 @@ gone as (
   update bill_differences d set state = 'healed', next_check_at = null, leased_until = null, finished_at = ${NOW}
     from (select id, state from bill_differences where bill_no = ${BILL}
           union select e.id, e.state from takes t join bill_differences e on e.order_no = t.order_no
-           where t.project is not null and e.kind = 'dispute_unknown_to_us' and e.pay_way = cast($4 as varchar)) was
+           where e.kind = 'dispute_unknown_to_us' and e.pay_way = cast($4 as varchar)) was
    where was.id = d.id and d.state in ('open', 'listed') and ${only('d.order_no')}
      and not exists (select 1 from found f where f.bill_no = d.bill_no and f.kind = d.kind and f.order_no = d.order_no and f.key = d.key)
   returning d.order_no, d.kind, d.key, was.state = 'listed' or exists (
@@ -328,13 +327,12 @@ sums as (
          coalesce(sum(amount) filter (where kind in ('fee', 'other')), 0) as other
     from (select project, 'payment' as kind, currency, amount, fee from pays
           union all select project, 'refund', currency, amount, fee from backs
-          union all select project, 'dispute', currency, amount, fee from takes
           union all select project, kind, currency, amount, fee from others) every
    group by project, currency)
 select (select count(*) from found) as found,
        (select count(*) from written) + (select count(*) from fees) as written,
        (select coalesce(jsonb_agg(jsonb_build_object('orderNo', order_no, 'kind', kind, 'key', key)), '[]') from gone where is_listed) as relieved,
-       (select count(*) from pays) + (select count(*) from backs) + (select count(*) from takes) + (select count(*) from others) as lines,
+       (select count(*) from pays) + (select count(*) from backs) + (select count(*) from others) as lines,
        (select count(*) from pays where project is null) + (select count(*) from backs where project is null) as not_ours,
        (select coalesce(jsonb_agg(jsonb_build_object('project', project, 'currency', currency, 'payments', payments, 'paid', paid::text,
           'refunds', refunds, 'refunded', refunded::text, 'fees', fees::text, 'disputed', disputed::text, 'other', other::text)
