@@ -61,6 +61,7 @@ export function watched(
       disputes: {
         read: count('dispute_read', disputes.read.bind(disputes)),
         list: count('dispute_list', disputes.list.bind(disputes)),
+        ...(disputes.listOf && { listOf: count('dispute_list', disputes.listOf.bind(disputes)) }),
         answer: count('dispute_answer', disputes.answer.bind(disputes)),
         ...(disputes.finish && { finish: count('dispute_finish', disputes.finish.bind(disputes)) }),
         ...(disputes.accept && { accept: count('dispute_accept', disputes.accept.bind(disputes)) }),

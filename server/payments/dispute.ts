@@ -67,6 +67,8 @@ export interface DisputeDesk {
   read(channelDisputeNo: string): Promise<DisputeOutcome>;
   /** Disputes that were opened or changed since then. */
   list(since: Date, page?: string): Promise<DisputePage>;
+  /** Those about one payment, whenever they were opened. Absent = the channel lists by time alone. */
+  listOf?(channelTradeNo: string, page?: string): Promise<DisputePage>;
   /** Sends text to the payer or to the channel, whichever the stage of the dispute calls for. */
   answer(channelDisputeNo: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeDeed>;
   /** Says that the merchant has dealt with it. Absent = the channel decides that alone. */

@@ -77,6 +77,68 @@ function readDispute(channel: Channel, channelDisputeNo: string): Promise<Disput
   return channel.disputes?.read(channelDisputeNo) ?? Promise.resolve({ kind: 'absent' });
 }
 
+/** What came of the look for the disputes of an order; `found`: the channel's numbers of those that were settled. */
+export type DisputesSaid =
+  | { kind: 'found'; disputes: readonly string[] }
+  | { kind: 'absent' | 'pending' | 'not_asked' }
+  | { kind: 'refused'; code: string; reason: string }
+  | Extract<DisputeOutcome, { kind: 'unknown' }>;
+
+/** Pages of the disputes of one payment that are read. */
+const MOST_PAGES = 20;
+
+/** Asks the channel for all disputes about the payment of an order, and settles what it says of each. Answers that say nothing end it. */
+export function askForDisputes(ports: Ports) {
+  return async (order: OrderRow): Promise<DisputesSaid> => {
+    const { channelTradeNo } = order;
+    // A payment that is not known yet is asked about elsewhere, and its disputes then.
+    if (channelTradeNo === null) return { kind: 'pending' };
+    const listed = await ask(ports, order, (channel) => listAll(channel, channelTradeNo));
+    if (listed.kind !== 'found') return refusedOr(listed);
+    const settled: string[] = [];
+    for (const channelDisputeNo of listed.disputes) {
+      const said = await ask(ports, order, (channel) => readDispute(channel, channelDisputeNo));
+      ports.checkpoint('dispute.asked');
+      if (said.kind === 'unknown') return refusedOr(said);
+      if (said.kind === 'found' && said.dispute.tradeNos.includes(channelTradeNo)) {
+        await settleOf(order, said.dispute);
+        settled.push(channelDisputeNo);
+      }
+    }
+    return settled.length === 0 ? { kind: 'absent' } : { kind: 'found', disputes: settled };
+  };
+
+  function settleOf({ orderNo, payWay, account }: OrderRow, dispute: ChannelDispute) {
+    const { channelDisputeNo } = dispute;
+    return settling(ports, async (tx) => {
+      const order = (await tx.orders.lock({ orderNo }))!;
+      const known = await tx.disputes.find({ payWay, account, channelDisputeNo });
+      if (known && known.orderNo !== orderNo) return;
+      await settleDispute(ports, tx, order, dispute, { cause: 'dispute', actor: `channel:${payWay}` });
+    });
+  }
+}
+
+async function listAll(channel: Channel, channelTradeNo: string): Promise<DisputesSaid> {
+  const listOf = channel.disputes?.listOf;
+  if (!listOf) return { kind: 'not_asked' };
+  const disputes: string[] = [];
+  let page: string | undefined;
+  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+    const said = await listOf(channelTradeNo, page);
+    if (said.kind === 'unknown') return said;
+    disputes.push(...said.disputes.map(({ channelDisputeNo }) => channelDisputeNo));
+    page = said.next;
+    if (page === undefined) break;
+  }
+  return { kind: 'found', disputes };
+}
+
+/** That the account may not read disputes is an answer, which does not change by itself. */
+function refusedOr<Said extends DisputesSaid>(said: Said): DisputesSaid {
+  return said.kind === 'unknown' && said.refusal ? { kind: 'refused', ...said.refusal } : said;
+}
+
 /** Asks the channel what became of a dispute; the caller has claimed its row, or somebody wants to know now. */
 export function checkDispute(ports: Ports) {
   return async (disputeNo: string): Promise<void> => {

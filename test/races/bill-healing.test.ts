@@ -1,7 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { DIFFERENCE_KINDS, type DifferenceKind } from '../../server/payments/bills/bill-states.ts';
+import { endDifference } from '../../server/payments/bills/end-difference.ts';
 import { type BilledShop, billedShop } from '../support/billed-shop.ts';
-import { startService } from '../support/service.ts';
+import { startService, until } from '../support/service.ts';
 
 const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 const ORDERS = 10;
@@ -45,7 +46,153 @@ const PLANTS: Readonly<Record<DifferenceKind, 'listed' | 'healed'>> = {
   order_unknown_here: 'listed',
   // The channel tells of both payments, and the second is then an exception of its own; PayPal tells of one of them.
   duplicate_payment: 'healed',
+  dispute_unknown_to_us: 'healed',
 };
+
+/** A shop whose bill of the day has money that a dispute of one of its orders took; nobody was told of the dispute. */
+async function disputedShop(t: ExecutionContext) {
+  const shop = await billedShop(await startService(t), 'paypal');
+  const orderNo = await shop.paid();
+  const { number } = await shop.plant('dispute_unknown_to_us', orderNo);
+  const { service } = shop;
+  const compare = async () => {
+    await shop.nextDay();
+    await service.app.bills.plan();
+    await service.app.bills.sweep.once();
+  };
+  const books = () =>
+    service.app.store.read(async (tx) => ({
+      disputes: await tx.disputes.list({ orderNo }),
+      refunds: await tx.refunds.list({ orderNo }),
+      refunded: (await tx.orders.find({ orderNo }))!.refunded,
+      difference: (await tx.billDifferences.list({ orderNo })).at(-1),
+    }));
+  return { shop, service, orderNo, number, compare, books };
+}
+
+test('a dispute that was opened and lost in an outage comes with its bill, and its money is counted', async (t) => {
+  const { shop, compare, books, number, orderNo } = await disputedShop(t);
+  await compare();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} healed`]);
+  const { disputes, refunds, refunded, difference } = await books();
+  t.like(difference, { key: number, ours: null, theirs: { amount: '-1000', channelNo: number } });
+  t.like(disputes, [{ state: 'lost', amountLost: 1000n }]);
+  t.like(refunds, [{ origin: 'dispute', state: 'succeeded', amount: 1000n }]);
+  t.is(refunded, 1000n);
+  t.deepEqual(await shop.exceptions(orderNo), []);
+  await sameAgain(t, shop);
+});
+
+test('where the app may not read disputes the money that one took is listed with the reason, until it may', async (t) => {
+  const { shop, service, compare, books, number, orderNo } = await disputedShop(t);
+  const may = { payWay: 'paypal', call: 'dispute', fault: 'refused', word: 'PERMISSION_DENIED', times: 100 };
+  await service.sim('/sim/faults', may);
+  await compare();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} listed`]);
+  t.like((await books()).difference?.answer, { kind: 'refused', code: 'PERMISSION_DENIED' });
+  const [listed, ...more] = await shop.exceptions(orderNo);
+  t.deepEqual(more, []);
+  t.like(listed, { kind: 'dispute_unknown_to_us', dedupe: number });
+  t.like(listed?.detail, { answer: { kind: 'refused', code: 'PERMISSION_DENIED' } });
+  await sameAgain(t, shop);
+  await service.sim('/sim/reset-faults', {});
+  await shop.rerun();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} healed`]);
+  t.deepEqual(await shop.exceptions(orderNo), []);
+  t.is((await books()).refunded, 1000n);
+});
+
+test('a dispute that a person has ended while the channel is asked once more stays ended', async (t) => {
+  const { shop, service, compare, number, orderNo } = await disputedShop(t);
+  const refused = { payWay: 'paypal', call: 'dispute', fault: 'refused', word: 'PERMISSION_DENIED', times: 1 };
+  await service.sim('/sim/faults', refused);
+  await compare();
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute', fault: '502', times: 1 });
+  await shop.rerun();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} open`]);
+  const [listed] = await shop.exceptions(orderNo);
+  t.is(listed?.dedupe, number);
+  await service.app.store.transaction((tx) => endDifference(tx, listed!, service.clock.now()));
+  service.clock.advance(60);
+  await service.app.bills.sweep.once();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} ended`]);
+});
+
+test('a channel that does not answer about disputes is asked again before anything is listed', async (t) => {
+  const { shop, service, compare, orderNo } = await disputedShop(t);
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'dispute', fault: '502', times: 1 });
+  await compare();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} open`]);
+  t.deepEqual(await shop.exceptions(orderNo), []);
+  service.clock.advance(60);
+  await service.app.bills.sweep.once();
+  t.deepEqual(await shop.differences(), [`dispute_unknown_to_us ${orderNo} healed`]);
+});
+
+/** A shop at PayPal with a payment that PayPal holds, and how a day passes in it: it is asked for bills once. */
+async function holdingShop(t: ExecutionContext) {
+  const service = await startService(t);
+  const shop = await billedShop(service, 'paypal');
+  await shop.paid();
+  const held = await shop.place();
+  const word = 'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION';
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'capture', fault: 'capture-pending', word });
+  await service.sim('/sim/approve', { orderNo: held });
+  const order = async () => (await service.app.store.read((tx) => tx.orders.find({ orderNo: held })))!;
+  await until('the capture is held', async () => {
+    await service.app.sweep.once();
+    return (await order()).captureState === 'pending';
+  });
+  const daysPass = async (days: number) => {
+    for (let day = 0; day < days; day += 1) {
+      await shop.nextDay();
+      await service.app.bills.plan();
+      await service.app.bills.sweep.once();
+    }
+  };
+  const complete = async () => {
+    await service.sim('/sim/capture-state', { orderNo: held, state: 'completed' });
+    await until('the held payment is paid', async () => {
+      await service.app.sweep.once();
+      return (await order()).state === 'paid';
+    });
+  };
+  return { shop, service, held, daysPass, complete };
+}
+
+test('a payment that PayPal holds for nine days enters the settlement of its day', async (t) => {
+  const { shop, daysPass, complete } = await holdingShop(t);
+  await daysPass(8);
+  const paid = (await shop.bill()).sums?.map(({ payments, paid: sum }) => [payments, sum]);
+  t.deepEqual(paid, [[1, '1000']], 'PayPal does not list what it holds');
+  t.deepEqual(await shop.differences(), []);
+  await complete();
+  await daysPass(1);
+  const { lines, sums, nextCheckAt } = await shop.bill();
+  t.is(lines, 2);
+  t.deepEqual(
+    sums?.map(({ payments, paid: sum }) => [payments, sum]),
+    [[2, '2000']],
+  );
+  t.deepEqual(await shop.differences(), []);
+  t.is(nextCheckAt, null, 'nothing of the day is held any more');
+});
+
+test('a held payment that its bill still lacks when it is completed is listed, and heals when the bill has it', async (t) => {
+  const { shop, held, daysPass, complete } = await holdingShop(t);
+  await daysPass(8);
+  await complete();
+  await shop.plant('paid_missing_at_channel', held);
+  await daysPass(1);
+  t.deepEqual(await shop.openDifferences(), [`paid_missing_at_channel ${held} listed`]);
+  const kinds = async () => (await shop.exceptions(held)).map(({ kind }) => kind);
+  t.deepEqual(await kinds(), ['paid_missing_at_channel']);
+  await shop.unplant();
+  await daysPass(1);
+  t.deepEqual(await shop.differences(), [`paid_missing_at_channel ${held} healed`]);
+  t.deepEqual(await kinds(), []);
+  t.is((await shop.bill()).nextCheckAt, null);
+});
 
 for (const payWay of PAY_WAYS)
   test(`${payWay}: after its bill a day of which three notices of ten are lost is right without a hand, every planted difference is found, and nothing else`, async (t) => {

@@ -1,8 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import { quieten } from '../../server/db/queries/bill-strangers.ts';
 import { noteRemoved } from '../../server/db/queries/removed-history.ts';
+import type { OrderRow } from '../../server/db/entities/orders.ts';
 import type { Store } from '../../server/db/store.ts';
 import { endDifference } from '../../server/payments/bills/end-difference.ts';
+import type { BillLine } from '../../server/payments/channel.ts';
 import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
 import { embeddedDatabase, postgresDatabase } from '../support/database.ts';
 
@@ -231,15 +233,15 @@ async function exceptions(store: Store): Promise<string[]> {
   return rows.map(({ kind, orderNo, dedupe, state }) => `${kind} ${orderNo} ${dedupe} ${state}`).toSorted();
 }
 
-const LOST = 'P20261120030000ABCDEFGHJK';
+const GONE = 'P20261120030000ABCDEFGHJK';
 const UNKNOWN_BACK = 'R20261120040000ABCDEFGHJK';
 
 /** What the bill has of an order that a restore lost. */
 const LOST_LINES = [
-  { orderNo: LOST, channelTradeNo: 'T-lost' },
-  { kind: 'refund', orderNo: LOST, refundNo: UNKNOWN_BACK, channelTradeNo: 'T-lost', channelRefundNo: '500' },
-  { kind: 'refund', orderNo: LOST, refundNo: `R${LOST}L_2`, channelTradeNo: 'T-lost', channelRefundNo: '501' },
-  { kind: 'dispute', event: 'T1201 S', orderNo: LOST, channelTradeNo: 'T-lost', amount: -1000n },
+  { orderNo: GONE, channelTradeNo: 'T-lost' },
+  { kind: 'refund', orderNo: GONE, refundNo: UNKNOWN_BACK, channelTradeNo: 'T-lost', channelRefundNo: '500' },
+  { kind: 'refund', orderNo: GONE, refundNo: `R${GONE}L_2`, channelTradeNo: 'T-lost', channelRefundNo: '501' },
+  { kind: 'dispute', event: 'T1201 S', orderNo: GONE, channelTradeNo: 'T-lost', amount: -1000n },
   { kind: 'refund', orderNo: null, refundNo: 'R20261120050000ABCDEFGHJK_2', channelTradeNo: 'T-x', amount: 5n },
 ] as const;
 
@@ -252,7 +254,7 @@ onBoth(
       { orderNo: 'another-system', channelTradeNo: 'T-other' },
       { orderNo: 'P20261320030000ABCDEFGHJK', channelTradeNo: 'T-no-month' },
       { orderNo: 'P20261120030000ABCDEFGHIL', channelTradeNo: 'T-no-letters' },
-      { kind: 'other', event: 'REFUND PROCESSING', orderNo: LOST, refundNo: UNKNOWN_BACK },
+      { kind: 'other', event: 'REFUND PROCESSING', orderNo: GONE, refundNo: UNKNOWN_BACK },
     ] as const;
     const bill = await shop.bill([paidLine(fine), ...LOST_LINES, LOST_LINES[0], ...others]);
     const matched = await shop.match(bill);
@@ -267,11 +269,11 @@ onBoth(
         key,
       ]),
       [
-        [LOST, UNKNOWN_BACK, '500'],
-        [LOST, `R${LOST}L_2`, '501'],
+        [GONE, UNKNOWN_BACK, '500'],
+        [GONE, `R${GONE}L_2`, '501'],
         ['R20261120050000ABCDEFGHJK_2', 'R20261120050000ABCDEFGHJK_2', 'R20261120050000ABCDEFGHJK_2'],
-        [LOST, null, 'T-lost'],
-        [LOST, null, 'T1201 S T-lost'],
+        [GONE, null, 'T-lost'],
+        [GONE, null, 'T1201 S T-lost'],
       ].map((row) => ['order_unknown_here listed  default', ...row]),
     );
     t.like(rows[3], { ours: null, theirs: { amount: '1000', currency: 'CNY', channelNo: 'T-lost', line: 2 } });
@@ -284,7 +286,7 @@ onBoth(
     t.like(await shop.match(bill), { found: 5, listed: 0 }, 'the same again changes nothing');
     t.deepEqual(await store.read((tx) => tx.billDifferences.list({}, { orderBy })), rows);
 
-    const over = { orderNo: LOST, kind: 'order_unknown_here', dedupe: '500' };
+    const over = { orderNo: GONE, kind: 'order_unknown_here', dedupe: '500' };
     await store.transaction(async (tx) => {
       await endDifference(tx, over, beijing('09:00', 3));
       await tx.exceptions.update(over, { state: 'resolved', resolution: 'acknowledge' });
@@ -297,7 +299,7 @@ onBoth(
       'what a person ended stays so',
     );
 
-    await shop.order({ orderNo: LOST, channelTradeNo: 'T-lost' });
+    await shop.order({ orderNo: GONE, channelTradeNo: 'T-lost' });
     const known = await shop.match({ ...moved, reading: 2 });
     t.deepEqual(known.relieved.map(({ key }) => key).toSorted(), ['501', 'T-lost', 'T1201 S T-lost']);
     const after = await store.read((tx) => tx.billDifferences.list({ kind: 'order_unknown_here' }, { orderBy }));
@@ -312,18 +314,18 @@ onBoth('what came back after it was healed is listed again, and its exception is
   const shop = account(store);
   const bill = await shop.bill(LOST_LINES.slice(0, 1));
   await shop.match(bill);
-  const order = await shop.order({ orderNo: LOST, channelTradeNo: 'T-lost' });
+  const order = await shop.order({ orderNo: GONE, channelTradeNo: 'T-lost' });
   const { relieved } = await shop.match(bill);
   const resolved = { state: 'resolved', resolution: 'agrees' } as const;
   await store.transaction((tx) => tx.exceptions.update({ orderNo: relieved[0]!.orderNo }, resolved));
   await store.transaction((tx) => tx.orders.delete({ orderNo: order.orderNo }));
   t.like(await shop.match(bill), { found: 1, listed: 1 });
-  t.deepEqual(await exceptions(store), [`order_unknown_here ${LOST} T-lost open`]);
+  t.deepEqual(await exceptions(store), [`order_unknown_here ${GONE} T-lost open`]);
 });
 
 onBoth('a line that stands in the bill of the day before, too, is listed once', async (t, store) => {
   const shop = account(store);
-  const late = { orderNo: LOST, channelTradeNo: 'T-lost', at: beijing('23:59') };
+  const late = { orderNo: GONE, channelTradeNo: 'T-lost', at: beijing('23:59') };
   await shop.match(await shop.bill([late]));
   const next = await shop.bill([{ ...late, at: beijing('00:01', 1) }], 1);
   t.like(await shop.match(next), { found: 0, notOurs: 1 });
@@ -433,3 +435,178 @@ onBoth('a second payment that is listed or on its way back is no difference', as
   const bill = await shop.bill([paidLine(order), paidLine(order, { channelTradeNo: 'T-again' })]);
   t.is((await shop.match(bill)).found, 0);
 });
+
+/** A line about money that a dispute of an order took (negative) or gave back. */
+function disputeLine(
+  { orderNo, channelTradeNo }: OrderRow,
+  amount: bigint,
+  channelRefundNo: string,
+): Partial<BillLine> {
+  const event = amount < 0n ? 'T1201 S' : 'T1202 S';
+  return { kind: 'dispute', event, orderNo, channelTradeNo, channelRefundNo, amount, fee: 0n };
+}
+
+/** The numbers of the transactions of disputes that our books do not explain, with the day of their bill. */
+async function unexplained(store: Store): Promise<string[]> {
+  const rows = await store.read((tx) => tx.billDifferences.list({ kind: 'dispute_unknown_to_us' }));
+  return rows
+    .filter(({ state }) => state === 'open')
+    .map(({ key, day }) => `${day} ${key}`)
+    .toSorted();
+}
+
+const LOST = { state: 'lost', closedAt: beijing('13:00') } as const;
+const NEXT_DAY = beijing('12:00', 1).toISOString().slice(0, 10);
+
+onBoth('money of a dispute that nobody knows here is a difference, with both sides', async (t, store) => {
+  const shop = account(store);
+  const order = await shop.order();
+  const bill = await shop.bill([
+    paidLine(order),
+    disputeLine(order, -1000n, 'D1'),
+    { ...disputeLine(order, -1000n, 'D2'), orderNo: 'another-system', channelTradeNo: 'T-other' },
+  ]);
+  const matched = await shop.match(bill);
+  t.is(matched.found, 1);
+  t.is(matched.lines, 3);
+  t.is(matched.sums.find(({ project }) => project === 'default')?.disputed, '1000');
+  const [row] = await store.read((tx) => tx.billDifferences.list({}));
+  t.like(row, { kind: 'dispute_unknown_to_us', orderNo: order.orderNo, refundNo: null, key: 'D1', ours: null });
+  t.like(row?.theirs, { amount: '-1000', currency: 'CNY', channelNo: 'D1', line: 2 });
+  await shop.dispute(order, LOST);
+  const healed = await shop.match(bill, { only: order.orderNo });
+  t.is(healed.found, 0);
+  t.deepEqual(await shop.differences(), ['dispute_unknown_to_us 1 healed']);
+});
+
+onBoth('a dispute that is known explains what was held, taken and given back, on whatever day', async (t, store) => {
+  const shop = account(store);
+  const open = await shop.order();
+  const lost = await shop.order();
+  const won = await shop.order();
+  const parts = await shop.order();
+  const dollars = await shop.order();
+  const told = await shop.order();
+  const bare = await shop.order();
+  await shop.dispute(open, {});
+  await shop.dispute(lost, { ...LOST, amountLost: 1000n, refundNo: (await shop.refund(lost, taken())).refundNo });
+  await shop.dispute(won, { state: 'won' });
+  await shop.dispute(parts, {});
+  await shop.dispute(dollars, { ...LOST, amount: 900n, currency: 'USD' });
+  await shop.refund(told, { origin: 'channel', channelRefundNo: 'D6', amount: 1000n });
+  await shop.refund(bare, taken());
+  const orders = [open, lost, won, parts, dollars, told, bare].map((one) => paidLine(one));
+  const first = await shop.bill([
+    ...orders,
+    disputeLine(open, -1000n, 'D1'),
+    disputeLine(lost, -1000n, 'D2'),
+    disputeLine(won, -1000n, 'D3'),
+    disputeLine(parts, -600n, 'D4'),
+    disputeLine(dollars, -1000n, 'D5'),
+    disputeLine(told, -1000n, 'D6'),
+    disputeLine(bare, -1000n, 'D7'),
+  ]);
+  const next = await shop.bill(
+    [
+      disputeLine(lost, 1000n, 'D2-released'),
+      disputeLine(lost, -1000n, 'D2-taken'),
+      disputeLine(won, 1000n, 'D3-back'),
+      disputeLine(parts, -400n, 'D4-rest'),
+    ],
+    1,
+  );
+  for (const bill of [first, next, first]) await shop.match(bill);
+  t.deepEqual(await shop.differences(), []);
+});
+
+onBoth('what a dispute held and released leaves nothing to ask about, also a day later', async (t, store) => {
+  const shop = account(store);
+  const [same, later] = [await shop.order(), await shop.order()];
+  const first = await shop.bill([
+    paidLine(same),
+    paidLine(later),
+    disputeLine(same, -1000n, 'H1'),
+    disputeLine(same, 1000n, 'H1-released'),
+    disputeLine(later, -1000n, 'H2'),
+  ]);
+  await shop.match(first);
+  t.deepEqual(await unexplained(store), [`${first.day} H2`]);
+  await store.transaction((tx) => tx.billDifferences.update({ key: 'H2' }, { state: 'listed', nextCheckAt: null }));
+  const next = await shop.bill([disputeLine(later, 1000n, 'H2-released')], 1);
+  const { relieved } = await shop.match(next);
+  t.deepEqual(relieved, [{ orderNo: later.orderNo, kind: 'dispute_unknown_to_us', key: 'H2' }]);
+  t.deepEqual(await shop.differences(), ['dispute_unknown_to_us 2 healed']);
+});
+
+onBoth('of two disputes of an order the one that is not known is the difference', async (t, store) => {
+  const shop = account(store);
+  const order = await shop.order();
+  await shop.dispute(order, { ...LOST, amount: 400n });
+  const first = await shop.bill([paidLine(order), disputeLine(order, -600n, 'D-unknown')]);
+  await shop.match(first);
+  t.deepEqual(await unexplained(store), [`${first.day} D-unknown`]);
+  await shop.match(await shop.bill([disputeLine(order, -400n, 'D-known')], 1));
+  await shop.match(first);
+  t.deepEqual(await unexplained(store), [`${first.day} D-unknown`]);
+});
+
+onBoth('money that comes back although the dispute is lost here, or unknown, is a difference', async (t, store) => {
+  const shop = account(store);
+  const [lost, stranger, late] = [await shop.order(), await shop.order(), await shop.order()];
+  for (const order of [lost, late])
+    await shop.dispute(order, { ...LOST, amountLost: 1000n, refundNo: (await shop.refund(order, taken())).refundNo });
+  await shop.match(
+    await shop.bill([
+      ...[lost, stranger, late].map((one) => paidLine(one)),
+      disputeLine(lost, -1000n, 'D1'),
+      disputeLine(late, -1000n, 'D3'),
+    ]),
+  );
+  const next = await shop.bill(
+    [
+      disputeLine(lost, 1000n, 'D1-back'),
+      disputeLine(stranger, 300n, 'D2-back'),
+      // What is released before midnight may be taken after it.
+      { ...disputeLine(late, 1000n, 'D3-released'), at: beijing('23:59', 1) },
+    ],
+    1,
+  );
+  await shop.match(next);
+  t.deepEqual(await unexplained(store), [`${NEXT_DAY} D1-back`, `${NEXT_DAY} D2-back`]);
+  await shop.match(await shop.bill([{ ...disputeLine(late, -1000n, 'D3-taken'), at: beijing('00:01', 2) }], 2));
+  await shop.match(next);
+  t.deepEqual(await unexplained(store), [`${NEXT_DAY} D1-back`, `${NEXT_DAY} D2-back`]);
+  // The channel says that it was won after all.
+  await store.transaction(async (tx) => {
+    await tx.disputes.update({ orderNo: lost.orderNo }, { state: 'won', amountLost: 0n });
+    await tx.refunds.update({ orderNo: lost.orderNo }, { state: 'abnormal' });
+  });
+  await shop.match(next);
+  t.deepEqual(await unexplained(store), [`${NEXT_DAY} D2-back`]);
+});
+
+onBoth('a transaction of a dispute that stands there twice took its money once', async (t, store) => {
+  const shop = account(store);
+  const order = await shop.order();
+  await shop.dispute(order, LOST);
+  const line = disputeLine(order, -1000n, 'D1');
+  const first = await shop.bill([paidLine(order), line, line, { ...line, event: 'T1106 S', channelRefundNo: 'D1' }]);
+  await shop.match(first);
+  const kinds = async () => (await shop.differences()).map((text) => text.split(' ')[0]);
+  t.deepEqual(await kinds(), ['dispute_unknown_to_us', 'line_twice'], 'another event is another movement');
+  await shop.match(await shop.bill([paidLine(order), line, line]));
+  t.deepEqual(await shop.differences(), ['dispute_unknown_to_us 1 healed', 'line_twice 1 open']);
+});
+
+onBoth('a refund of which the channel told, and that its bill has for a dispute, is not missing', async (t, store) => {
+  const shop = account(store);
+  const order = await shop.order();
+  await shop.refund(order, { origin: 'channel', channelRefundNo: 'REVERSAL', amount: 1000n });
+  await shop.match(await shop.bill([paidLine(order), disputeLine(order, -1000n, 'REVERSAL')]));
+  t.deepEqual(await shop.differences(), []);
+});
+
+/** The refund by which an order counts what a dispute took. */
+function taken() {
+  return { origin: 'dispute', amount: 1000n } as const;
+}

@@ -5,7 +5,7 @@ import { newBill } from '../../server/payments/bills/plan-bills.ts';
 import { workBill } from '../../server/payments/bills/work-bill.ts';
 import { TransportFailed, type BillAnswer } from '../../server/payments/channel.ts';
 import { billPorts, inPieces, jsonDesk } from '../support/bill-desk.ts';
-import { account, DAY, paidLine, payee } from '../support/bill-rows.ts';
+import { account, beijing, DAY, paidLine, payee } from '../support/bill-rows.ts';
 import { postgresDatabase } from '../support/database.ts';
 
 const PERSON = { owner: 'any', actor: 'admin:test' } as const;
@@ -54,6 +54,41 @@ test('a bill is fetched, read and compared, and asked for again a day later', as
   t.deepEqual(bill.totals, [{ currency: 'CNY', payments: 2, paid: '1000', refunds: 0, refunded: '0', fees: '6' }]);
   t.is((await lines())[0]?.raw, '`a,`"b"\\,`NULL,`{}');
   t.is(await store.read((tx) => tx.billDifferences.count({})), 0);
+});
+
+test('a bill whose payments a channel may hold is asked for again daily while one is held, for five weeks', async (t) => {
+  const { store, ports, billNo, gives, answers, read } = await bills(t);
+  const calendar = { utcOffsetMinutes: 480, readyAfterMinutes: 630, backDays: 90 };
+  const channels = { ...ports.channels, kindOf: () => ({ bills: { ...calendar, heldDays: 35 } }) } as never;
+  const workAt = async (now: string, of: typeof ports = { ...ports, channels }) => {
+    await workBill({ ...of, now: () => new Date(now) })(billNo);
+    return (await read()).nextCheckAt?.toISOString() ?? null;
+  };
+  const held = { state: 'pending', paid: 0n, paidAt: null, channelTradeNo: null, captureState: 'pending' } as const;
+  const [at, expiresAt] = [beijing('23:30'), beijing('23:55')];
+  const order = await account(store).order({ ...held, createdAt: at, expiresAt });
+  gives([{ orderNo: 'else' }]);
+  t.is(await workAt('2026-11-22T04:00:00Z'), '2026-11-27T02:30:00.000Z', 'as any other at first');
+  t.is(await workAt('2026-11-29T04:00:00Z'), '2026-11-30T04:00:00.000Z');
+  t.is(await workAt('2026-11-29T04:00:00Z', ports), null, 'where nothing is held it is complete');
+  answers(() => ({ kind: 'unknown', cause: 'timeout' }));
+  t.is(await workAt('2026-11-30T04:00:00Z'), '2026-12-01T04:00:00.000Z', 'silence ends nothing');
+  t.like(await read(), { state: 'done', lines: 1, fault: 'timeout' });
+  gives([{ orderNo: 'else' }]);
+  t.is(await workAt('2026-12-24T04:00:00Z'), '2026-12-25T04:00:00.000Z');
+  t.is(await workAt('2026-12-25T04:00:00Z'), null, 'what is held for longer is read when somebody asks');
+  await store.transaction((tx) => tx.orders.update({ orderNo: order.orderNo }, { captureState: null }));
+  t.is(await workAt('2026-11-30T04:00:00Z'), null);
+  // Paid by now, and not in the bill.
+  const paid = { state: 'paid', paid: 1000n, channelTradeNo: 'T1', paidAt: beijing('12:00') } as const;
+  await store.transaction((tx) => tx.orders.update({ orderNo: order.orderNo }, paid));
+  t.is(await workAt('2026-12-01T04:00:00Z'), '2026-12-02T04:00:00.000Z');
+  gives([paidLine({ ...order, ...paid })]);
+  t.is(await workAt('2026-12-02T04:00:00Z'), null);
+  // The day before and the day after have nothing to wait for.
+  const others = { createdAt: beijing('22:00', -1), expiresAt: beijing('22:05', -1) };
+  await account(store).order({ ...held, ...others, orderNo: 'P20261119000000000000000009' });
+  t.is(await workAt('2026-12-03T04:00:00Z'), null);
 });
 
 test('a bill that has not come is asked for every hour, for a week', async (t) => {

@@ -111,7 +111,7 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
 };
 /** Tables of the merchant, of administrators and of the service itself. The audit log says what was done by whom, and is never changed. */
 const WITHOUT_PAYERS = `admins agent_pays api_apps audit_keys audit_log bills certs channel_configs channel_states coins known_addresses
-  limit_uses products projects quiet_accounts rate_limits recovery_codes removed_history removed_orders replicas revoked_tokens schema_migrations
+  limit_uses payees products projects quiet_accounts rate_limits recovery_codes removed_history removed_orders replicas revoked_tokens schema_migrations
   schema_origin second_factors sessions signing_keys webhooks`;
 
 const words = (text = '') => text.split(/\s+/).filter(Boolean);

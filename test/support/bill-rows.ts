@@ -1,11 +1,12 @@
 import type { BillRow, PayeeRow } from '../../server/db/entities/bills.ts';
+import type { DisputeRow } from '../../server/db/entities/disputes.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../server/db/entities/refunds.ts';
 import { nameOrders, statementsOf, writeLines } from '../../server/db/queries/bill-lines.ts';
 import { matchBill } from '../../server/db/queries/bill-matching.ts';
 import type { Store } from '../../server/db/store.ts';
 import type { BillLine, FeeRate } from '../../server/payments/channel.ts';
-import { orderRow, refundRow } from './core-rows.ts';
+import { disputeRow, orderRow, refundRow } from './core-rows.ts';
 
 /** The day of the bills in these tests, in Beijing. */
 export const DAY = '2026-11-20';
@@ -19,7 +20,7 @@ export function beijing(time: string, days = 0): Date {
 export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
   const whose = { payWay, account: '1900000001', mode: 'live' as const };
   let orders = 0;
-  return { order, refund, bill, match, differences };
+  return { order, refund, dispute, bill, match, differences };
 
   /** A paid order over 10.00, unless told otherwise. */
   async function order(change: Partial<OrderRow> = {}): Promise<OrderRow> {
@@ -56,6 +57,22 @@ export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
     });
     await store.transaction((tx) => tx.refunds.insert(row));
     return row;
+  }
+
+  /** An open dispute over all of an order, unless told otherwise. */
+  async function dispute(of: OrderRow, change: Partial<DisputeRow> = {}): Promise<void> {
+    const row = disputeRow({
+      disputeNo: of.orderNo.replace('P', 'D'),
+      orderNo: of.orderNo,
+      payWay: of.payWay,
+      account: of.account,
+      mode: of.mode,
+      channelDisputeNo: `PP-${of.orderNo}`,
+      amount: 1000n,
+      currency: of.currency,
+      ...change,
+    });
+    await store.transaction((tx) => tx.disputes.insert(row));
   }
 
   /** The bill of a day with these lines, read and not yet compared. */

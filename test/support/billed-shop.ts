@@ -27,6 +27,8 @@ export interface BilledShop {
   /** An order in which a difference can be planted; none for a line without one. */
   orderFor(kind: string): Promise<string | undefined>;
   plant(kind: string, orderNo?: string): Promise<{ number: string; orderNo: string }>;
+  /** Forgets what was planted in bills alone. */
+  unplant(): Promise<void>;
   /** It is the afternoon two days later: the bill of the day is there. */
   nextDay(): Promise<void>;
   /** The bill of the day. */
@@ -92,9 +94,11 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
         rows.some(({ channelRefundNo, refundNo }) => [channelRefundNo, refundNo].includes(number)) || rows.length > 0
       );
     },
-    // Alipay's bills have no currency, and of PayPal's pages each transaction is taken once.
+    // Alipay's bills have no currency, of PayPal's pages each transaction is taken once, and only these have disputes.
     canPlant: (kind) =>
-      !(kind === 'currency_differs' && payWay === 'alipay') && !(kind === 'line_twice' && payWay === 'paypal'),
+      !(kind === 'currency_differs' && payWay === 'alipay') &&
+      !(kind === 'line_twice' && payWay === 'paypal') &&
+      !(kind === 'dispute_unknown_to_us' && payWay !== 'paypal'),
     async orderFor(kind) {
       if (kind === 'order_unknown_here') return undefined;
       if (kind === 'paid_unknown_to_us') return shop.place();
@@ -106,6 +110,10 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
       const wish = { kind, payWay, date: day, ...(orderNo !== undefined && { orderNo }) };
       const planted = await service.sim('/sim/bills/plants', wish);
       return { number: String(planted['number']), orderNo: String(planted['orderNo']) };
+    },
+    async unplant() {
+      const headers = { 'content-type': 'application/json' };
+      await fetch(`${service.simulator.url}/sim/bills`, { method: 'DELETE', headers });
     },
     nextDay: () => advance(DAY_SECONDS + 4 * 3600),
     bill: async () => (await store.read((tx) => tx.bills.find({ payWay, day })))!,

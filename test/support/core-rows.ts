@@ -1,3 +1,4 @@
+import type { DisputeRow } from '../../server/db/entities/disputes.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../server/db/entities/refunds.ts';
 
@@ -117,6 +118,31 @@ export function refundRow(change: Partial<RefundRow> = {}): RefundRow {
     sentAt: at(-30),
     createdAt: at(-30),
     finishedAt: null,
+    ...change,
+  };
+}
+
+/** An open dispute over 4.00 of the order, ten minutes old. */
+export function disputeRow(change: Partial<DisputeRow> = {}): DisputeRow {
+  const { orderNo, clientId, project, payWay, account, mode } = orderRow();
+  const owner = { orderNo, clientId, project, payWay, account, mode };
+  const opened = at(-600);
+  const times = { openedAt: opened, createdAt: opened, updatedAt: opened, closedAt: null };
+  const rest = { answeredAt: null, acceptedAt: null, dueAt: null, nextCheckAt: at(60), leasedUntil: null };
+  return {
+    disputeNo: 'D-1',
+    ...owner,
+    channelDisputeNo: 'PP-1',
+    reason: 'OTHER',
+    amount: 400n,
+    currency: 'CNY',
+    state: 'open',
+    amountLost: 0n,
+    refundNo: null,
+    changes: 1,
+    checks: 3,
+    ...times,
+    ...rest,
     ...change,
   };
 }

@@ -27,6 +27,7 @@ export const KINDS = [
   'duplicate_payment',
   'line_twice',
   'order_unknown_here',
+  'dispute_unknown_to_us',
   'order_not_ours',
 ] as const;
 

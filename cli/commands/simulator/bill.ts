@@ -16,6 +16,7 @@ export const PLANTS = [
   'refund_amount_differs',
   'fee_differs',
   'line_twice',
+  'dispute_unknown_to_us',
   'duplicate_payment',
   'order_unknown_here',
   'order_not_ours',
@@ -104,12 +105,12 @@ function definePlant(bill: Command, context: ContextOf): void {
     bill
       .command('plant')
       .description(
-        'Plant a difference between the bill of a day and the orders of the service. paid_unknown_to_us, refund_unknown_to_us and duplicate_payment move money without telling the service; the others change only the bill.',
+        'Plant a difference between the bill of a day and the orders of the service. paid_unknown_to_us, refund_unknown_to_us, duplicate_payment and dispute_unknown_to_us move money without telling the service; the others change only the bill.',
       )
       .addArgument(
         new Argument(
           '<kind>',
-          `kind of difference: ${PLANTS.join(', ')}. The bills of Alipay have no currency that could differ.`,
+          `kind of difference: ${PLANTS.join(', ')}. The bills of Alipay have no currency that could differ, and only those of PayPal have disputes.`,
         ).choices(PLANTS),
       ),
   );

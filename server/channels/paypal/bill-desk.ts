@@ -13,8 +13,13 @@ import { type Rows, isOfWire, NoPages, readWindows } from './bill-pages.ts';
 import type { Call } from './call.ts';
 import type { PaypalSettings } from './settings.ts';
 
-/** Days of UTC; a transaction may be shown three hours late, and is for three years (developer.paypal.com, Transaction Search v1). */
-export const PAYPAL_BILLS: BillCalendar = { utcOffsetMinutes: 0, readyAfterMinutes: 180, backDays: 1095 };
+/**
+ * Days of UTC; a transaction may be shown three hours late, and is for three years (developer.paypal.com, Transaction Search v1). A payment
+ * that is pending changes no balance, and only what does is listed (`balance_affecting_records_only`, Y unless it is said). Its row carries
+ * `transaction_initiation_date`, when work on it began; that this also decides in which window it is found is inferred. PayPal gives a
+ * payment back that nobody claims for 30 days, and holds others for 21 days as a rule.
+ */
+export const PAYPAL_BILLS: BillCalendar = { utcOffsetMinutes: 0, readyAfterMinutes: 180, backDays: 1095, heldDays: 35 };
 
 /** The transactions of a day (Transaction Search v1), written to a file of our own format. */
 export function paypalBills(call: Call, settings: PaypalSettings, now: () => Date): BillDesk {

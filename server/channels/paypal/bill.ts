@@ -101,6 +101,7 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
   const kept = hasMoved(status) ? -fee.minor : 0;
   // One that is pending or went back is known by its numbers, too: it is in the bill. One that was denied is not.
   const isBack = kind === 'refund' || (isRefund(code) && status !== 'D');
+  const isNumbered = isBack || kind === 'dispute';
   const isOwn = kind === 'payment' || (kind === 'other' && code.startsWith('T00'));
   const custom = textIn(info, 'custom_field') ?? null;
   const invoice = textIn(info, 'invoice_id') ?? null;
@@ -112,7 +113,7 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
     orderNo: isBack ? custom : (custom ?? invoice),
     refundNo: isBack && invoice !== custom ? invoice : null,
     channelTradeNo: isOwn ? id : referenceIn(info),
-    channelRefundNo: isBack ? id : null,
+    channelRefundNo: isNumbered ? id : null,
     currency,
     amount: BigInt(kind === 'fee' ? 0 : kind === 'refund' ? -moved : moved),
     fee: BigInt(kind === 'fee' ? kept - moved : kept),

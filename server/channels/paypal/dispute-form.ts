@@ -10,11 +10,15 @@ export function getDisputeRequest(settings: PaypalSettings, id: string): WireReq
 }
 
 /**
- * `GET /v1/customer/disputes`: those that changed after an instant, 50 at a time, the next page by PayPal's token. Source:
- * PayPal's OpenAPI description of Disputes v1.
+ * `GET /v1/customer/disputes`: those that changed after an instant, or those about one capture, 50 at a time, the next page by PayPal's
+ * token. Source: PayPal's OpenAPI description of Disputes v1.
  */
-export function listDisputesRequest(settings: PaypalSettings, since: Date, pageToken?: string): WireRequest {
-  const query = new URLSearchParams({ update_time_after: since.toISOString(), page_size: '50' });
+export function listDisputesRequest(
+  settings: PaypalSettings,
+  which: { update_time_after: string } | { disputed_transaction_id: string },
+  pageToken?: string,
+): WireRequest {
+  const query = new URLSearchParams({ ...which, page_size: '50' });
   if (pageToken !== undefined) query.set('next_page_token', pageToken);
   return get(settings, `/v1/customer/disputes?${query.toString()}`);
 }

@@ -1,4 +1,11 @@
-import type { DisputeDeed, DisputeDesk, DisputeOutcome, DisputePage, EvidenceFile } from '../../payments/channel.ts';
+import type {
+  DisputeDeed,
+  DisputeDesk,
+  DisputeOutcome,
+  DisputePage,
+  EvidenceFile,
+  WireRequest,
+} from '../../payments/channel.ts';
 import { typedFiles } from '../evidence.ts';
 import { type Reply, type Unknown, unknown } from './answers.ts';
 import type { Call } from './call.ts';
@@ -23,7 +30,7 @@ const DOCUMENTS = {
 
 /** PayPal's disputes (Disputes v1). The REST app needs the feature "Disputes"; without it PayPal answers 403. */
 export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDesk {
-  return { read, list, answer, accept };
+  return { read, list, listOf, answer, accept };
 
   async function read(id: string): Promise<DisputeOutcome> {
     const found = await find(id);
@@ -32,8 +39,16 @@ export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDes
     return typeof dispute === 'string' ? unknown('mismatch', dispute) : { kind: 'found', dispute };
   }
 
-  async function list(since: Date, page?: string): Promise<DisputePage> {
-    const reply = await call(listDisputesRequest(settings, since, page));
+  function list(since: Date, page?: string): Promise<DisputePage> {
+    return readPage(listDisputesRequest(settings, { update_time_after: since.toISOString() }, page));
+  }
+
+  function listOf(captureId: string, page?: string): Promise<DisputePage> {
+    return readPage(listDisputesRequest(settings, { disputed_transaction_id: captureId }, page));
+  }
+
+  async function readPage(request: WireRequest): Promise<DisputePage> {
+    const reply = await call(request);
     if (reply.kind !== 'ok') return notFound(reply);
     const found = readDisputePage(reply.body);
     return found ? { kind: 'listed', ...found } : unknown('unparsable', 'The response is not a list of disputes.');

@@ -131,6 +131,10 @@ export const OrderEntity = defineEntity({
       expression: `create index "orders_due_lanes" on "orders" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
     },
     {
+      name: 'orders_held',
+      expression: `create index "orders_held" on "orders" ("pay_way", "account", "created_at") where capture_state = 'pending'`,
+    },
+    {
       name: 'orders_open_offers',
       expression: `create index "orders_open_offers" on "orders" ("client_id") where kind = 'skillpay' and state in ('created', 'pending')`,
     },

@@ -22,7 +22,7 @@ export interface Match {
 export interface Matched {
   /** Differences that there are. */
   found: number;
-  /** Differences that are gone and were listed, so that their exceptions are to be ended. */
+  /** Differences that are gone and had been listed, so that their exceptions are to be ended. */
   relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
   /** Exceptions that were opened, or opened again, for numbers of ours that no order here has. */
   listed: number;
@@ -184,6 +184,8 @@ const DETAIL = jsonOf({
 const NUMBER = {
   payment: (line: string) => `${line}.channel_trade_no`,
   refund: (line: string) => `coalesce(${line}.channel_refund_no, ${line}.refund_no)`,
+  // What a dispute held and what it released may have one number.
+  dispute: (line: string) => `(${line}.channel_refund_no || ' ' || ${line}.event || ' ' || ${line}.amount)`,
 } as const;
 
 /** Which of the lines of a bill about the same transaction this is; a line without a number is one of its own. */
@@ -196,6 +198,32 @@ const isBefore = (kind: keyof typeof NUMBER): string => `(l.at < ${FROM} + ${MID
             where e.order_no = l.order_no and e.kind = '${kind}' and ${NUMBER[kind]('e')} = ${NUMBER[kind]('l')}
               and b.pay_way = cast($4 as varchar) and b.account = cast($5 as varchar) and b.mode = cast($6 as varchar)
               and b.day = ${DAY} - 1)) as is_before`;
+
+/**
+ * Whether our books do not explain what a dispute of an order moved. Taken: it does not cancel out, no dispute and no loss of this
+ * amount is known, and all that was taken is more than the known ones may take. Given back: less is left taken than our books say is
+ * lost, and no other dispute that is known may have given it back.
+ */
+const DISPUTE_DIFFERS = `case
+    when x.amount < 0 then x.net > x.most and x.nth > x.opposed + x.exact
+    else x.net < x.least and x.abroad = 0 and not x.waits end`;
+
+/** What a dispute that the channel tells in another currency took of an order in its own is not compared: each explains one line. */
+const IS_ABROAD = `(x.amount < 0 and x.rank <= x.abroad)`;
+
+/** The newest dispute of the order, and what disputes may have taken of it by our books; null = none is known. */
+const OUR_DISPUTE = `(select ${jsonOf({ state: 'd.state', amount: 'x.most::text', currency: 'x.currency', channelNo: 'd.channel_dispute_no', at: 'd.opened_at' })}
+       from disputes d where d.order_no = x.order_no order by d.opened_at desc, d.dispute_no limit 1)`;
+
+/** What disputes of the order of `m` are known to be about, in its currency; one that refunds paid took nothing itself. */
+const ofDisputes = (sum: string, condition = 'true'): string => `(select ${sum} from disputes d
+    where d.order_no = m.order_no and d.currency = m.currency and ${condition})`;
+
+/** What the order of `m` counts as lost to disputes. */
+const ofLosses = (sum: string, condition: string): string => `(select ${sum} from refunds r
+    where r.order_no = m.order_no and r.currency = m.currency and r.origin = 'dispute' and r.state = 'succeeded' and ${condition})`;
+
+const UNCLAIMED = `not exists (select 1 from disputes d where d.refund_no = r.refund_no)`;
 
 /** The statement; `only` is a condition on an order number. */
 const statement = (only: (column: string) => string): string => `
@@ -220,7 +248,7 @@ backs as materialized (
        order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'refund' and ${only('l.order_no')}),
 others as materialized (
-  select o.project, l.kind, l.currency, l.amount, l.fee, l.line, l.order_no, l.channel_trade_no, l.event, l.at
+  select l.line, l.order_no, l.channel_trade_no, l.channel_refund_no, l.event, l.at, o.project, l.kind, l.currency, l.amount, l.fee
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind not in ('payment', 'refund') and ${only('l.order_no')}),
 strangers as materialized (
@@ -230,12 +258,41 @@ strangers as materialized (
   select x.line, 'refund', case when ${isOurOrder('x.order_no')} then x.order_no else x.refund_no end, x.refund_no, x.channel_no, x.currency, x.amount, x.fee, x.at, x.is_before
     from backs x where x.project is null and (${isOurOrder('x.order_no')} or ${isOurRefund('x.refund_no')})
   union all
-  select x.line, 'dispute', x.order_no, null, concat_ws(' ', x.event, x.channel_trade_no), x.currency, x.amount, x.fee, x.at, false
+  select x.line, 'dispute', x.order_no, null, coalesce(x.channel_refund_no, concat_ws(' ', x.event, x.channel_trade_no)), x.currency, x.amount, x.fee, x.at, false
     from others x where x.project is null and x.kind = 'dispute' and ${isOurOrder('x.order_no')}),
 unknown_here as materialized (
   select x.*, row_number() over (partition by x.order_no, coalesce(x.channel_no, x.refund_no, '') order by x.line) as copy
     from strangers x
    where not x.is_before and not ${isNoStranger('x.order_no', NOW)} and not ${isQuiet(PAY_WAY, ACCOUNT, MODE)}),
+takes as materialized (
+  select l.line, l.order_no, l.channel_refund_no as channel_no, l.currency, l.amount, l.fee, l.at, l.project,
+         ${copyOf('dispute')}, ${isBefore('dispute')}
+    from others l where l.kind = 'dispute' and l.project is not null),
+moves as materialized (
+  select distinct on (l.order_no, coalesce(${NUMBER.dispute('l')}, l.bill_no || ' ' || l.line))
+         n.bill_no, n.day, l.line, l.order_no, o.project, l.channel_refund_no as channel_no, l.currency, l.amount, l.fee, l.at,
+         ${awaited('l.at')} as waits
+    from bill_lines l join bills n on n.bill_no = l.bill_no and n.reading = l.reading
+    join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
+   where l.order_no in (select t.order_no from takes t) and l.kind = 'dispute' and l.amount <> 0
+     and n.pay_way = cast($4 as varchar) and n.account = cast($5 as varchar) and n.mode = cast($6 as varchar)
+     and not exists (select 1 from refunds r where r.order_no = l.order_no and r.state = 'succeeded' and r.channel_refund_no = l.channel_refund_no)
+   order by l.order_no, coalesce(${NUMBER.dispute('l')}, l.bill_no || ' ' || l.line), n.day, l.line),
+weighed as materialized (
+  select m.*,
+         row_number() over (partition by m.order_no, m.currency, m.amount order by m.at, m.day, m.line) as nth,
+         (select count(*) from moves e where e.order_no = m.order_no and e.currency = m.currency and e.amount = - m.amount) as opposed,
+         ${ofDisputes('count(*)', '- m.amount in (d.amount, d.amount_lost)')} + ${ofLosses('count(*)', `r.amount = - m.amount and ${UNCLAIMED}`)} as exact,
+         - sum(m.amount) over (partition by m.order_no, m.currency) as net,
+         ${ofDisputes('coalesce(sum(greatest(d.amount, d.amount_lost)), 0)')} + ${ofLosses('coalesce(sum(r.amount), 0)', UNCLAIMED)} as most,
+         ${ofLosses('coalesce(sum(r.amount), 0)', 'r.channel_refund_no is null')} - ${ofDisputes('coalesce(sum(d.amount), 0)', `d.state <> 'lost'`)} as least,
+         (select count(*) from disputes d where d.order_no = m.order_no and d.currency <> m.currency) as abroad
+    from moves m),
+disputed as materialized (
+  select * from (
+    select x.*, row_number() over (partition by x.order_no, x.currency, x.amount < 0 order by x.at, x.day, x.line) as rank
+      from weighed x where ${DISPUTE_DIFFERS}) x
+   where not ${IS_ABROAD}),
 unbilled as materialized (
   select n.bill_no, n.day, o.order_no, o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency,
          o.channel_trade_no as own_trade, o.paid_at
@@ -252,7 +309,7 @@ unbilled_backs as materialized (
      and r.finished_at >= ${FROM} - ${MIDNIGHT} and r.finished_at < ${TO} + ${MIDNIGHT} and ${only('r.order_no')}
      and not exists (select 1 from backs p where p.own_no = r.refund_no)
      and not ${awaited('r.finished_at')}
-     and not ${lineOf(`l.kind in ('refund', 'other') and (l.refund_no in (${REFUND_NUMBER}, r.channel_refund_no) or l.channel_refund_no = r.channel_refund_no)`)}),
+     and not ${lineOf(`l.kind in ('refund', 'dispute', 'other') and (l.refund_no in (${REFUND_NUMBER}, r.channel_refund_no) or l.channel_refund_no = r.channel_refund_no)`)}),
 found as materialized (
   select ${BILL} as bill_no, ${DAY} as day, x.project, x.difference as kind, x.order_no, cast(null as varchar) as refund_no,
          left(coalesce(x.channel_no, ''), 100) as key, ${OUR_ORDER} as ours, ${THEIR_LINE} as theirs
@@ -261,6 +318,12 @@ found as materialized (
   select ${BILL}, ${DAY}, x.project, x.difference, x.order_no, coalesce(x.own_no, x.refund_no),
          left(coalesce(x.channel_no, x.at::text || ' ' || x.amount), 100), case when x.own_number is null then null else ${OUR_REFUND} end, ${THEIR_LINE}
     from (select *, ${REFUND_DIFFERENCE} as difference from backs x where x.project is not null) x where x.difference is not null
+  union all
+  select ${BILL}, ${DAY}, x.project, 'line_twice', x.order_no, null, left(coalesce(x.channel_no, ''), 100), null, ${THEIR_LINE}
+    from takes x where x.copy > 1 or x.is_before
+  union all
+  select x.bill_no, x.day, x.project, 'dispute_unknown_to_us', x.order_no, null,
+         left(coalesce(x.channel_no, x.at::text || ' ' || x.amount), 100), ${OUR_DISPUTE}, ${THEIR_LINE} from disputed x
   union all
   select x.bill_no, x.day, x.project, 'paid_missing_at_channel', x.order_no, null, '', ${OUR_ORDER}, null from unbilled x
   union all
@@ -299,10 +362,13 @@ listed as (
   returning 1),
 gone as (
   update bill_differences d set state = 'healed', next_check_at = null, leased_until = null, finished_at = ${NOW}
-    from bill_differences was
-   where was.id = d.id and d.bill_no = ${BILL} and d.state in ('open', 'listed') and ${only('d.order_no')}
+    from (select id, state from bill_differences where bill_no = ${BILL}
+          union select e.id, e.state from takes t join bill_differences e on e.order_no = t.order_no
+           where e.kind = 'dispute_unknown_to_us' and e.pay_way = cast($4 as varchar)) was
+   where was.id = d.id and d.state in ('open', 'listed') and ${only('d.order_no')}
      and not exists (select 1 from found f where f.bill_no = d.bill_no and f.kind = d.kind and f.order_no = d.order_no and f.key = d.key)
-  returning d.order_no, d.kind, d.key, was.state),
+  returning d.order_no, d.kind, d.key, was.state = 'listed' or exists (
+    select 1 from order_exceptions e where e.order_no = d.order_no and e.kind = d.kind and e.dedupe = d.key and e.state = 'open') as is_listed),
 fees as (
   insert into order_fees as t (order_no, refund_no, fee, currency, bill_no)
   select x.order_no, '', sum(x.fee), min(x.currency), ${BILL} from pays x
@@ -326,7 +392,7 @@ sums as (
 select (select count(*) from found) as found,
        (select count(*) from written) + (select count(*) from fees) as written,
        (select count(*) from listed) as listed,
-       (select coalesce(jsonb_agg(jsonb_build_object('orderNo', order_no, 'kind', kind, 'key', key)), '[]') from gone where state = 'listed') as relieved,
+       (select coalesce(jsonb_agg(jsonb_build_object('orderNo', order_no, 'kind', kind, 'key', key)), '[]') from gone where is_listed) as relieved,
        (select count(*) from pays) + (select count(*) from backs) + (select count(*) from others) as lines,
        (select count(*) from pays where project is null) + (select count(*) from backs where project is null)
          - (select count(*) from unknown_here where line_kind <> 'dispute') as not_ours,

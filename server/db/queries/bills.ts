@@ -2,7 +2,7 @@ import type { Mode, PayWay } from '../../payments/channel.ts';
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
 import { arrayText } from '../table.ts';
-import { IS_CALLED, OF_NO_OTHER } from './payees.ts';
+import { IS_CALLED, OF_NO_OTHER, OF_PAYEE } from './payees.ts';
 import { ofProjects, type Projects } from './reach.ts';
 
 /** A payee at a channel. */
@@ -21,6 +21,25 @@ export async function accountSince(tx: ReadTx, { payWay, account, mode }: Accoun
     [payWay, account, mode],
   );
   return row?.since ? new Date(row.since) : undefined;
+}
+
+/**
+ * Whether a day's bill may still get a payment of ours: its account holds the money of an order that was taken on that day, as far as the
+ * order's life tells, or a paid order is missing in it.
+ */
+export async function isIncomplete(
+  tx: ReadTx,
+  billNo: string,
+  { from, to }: { from: Date; to: Date },
+): Promise<boolean> {
+  const [row] = await tx.prepared<{ is_incomplete: boolean }>(
+    `select exists (select 1 from bill_differences where bill_no = $1 and kind = 'paid_missing_at_channel' and state in ('open', 'listed'))
+         or exists (select 1 from orders o join bills b on b.bill_no = $1
+              where ${OF_PAYEE} and o.capture_state = 'pending' and o.paid = 0
+                and o.created_at < cast($3 as timestamptz) and o.expires_at >= cast($2 as timestamptz) - interval '1 hour') as is_incomplete`,
+    [billNo, from, to],
+  );
+  return row?.is_incomplete === true;
 }
 
 /** Filters of the list of bills. */

@@ -23,6 +23,7 @@ export const DIFFERENCE_KINDS = [
   'duplicate_payment',
   'line_twice',
   'order_unknown_here',
+  'dispute_unknown_to_us',
 ] as const;
 export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
 

@@ -20,7 +20,7 @@ export interface BillLine {
   refundNo: string | null;
   /** The channel's number of the payment. */
   channelTradeNo: string | null;
-  /** The channel's number of the refund. */
+  /** The channel's number of the refund, or of what a dispute moved. */
   channelRefundNo: string | null;
   currency: string;
   /** Of a payment what the payer paid, of a refund what goes back, both never negative; of others what the account gained or lost. */
@@ -122,4 +122,6 @@ export interface BillCalendar {
   readyAfterMinutes: number;
   /** How many days back there are bills. */
   backDays: number;
+  /** So long a payment may be held that enters the bill of its day only when it is completed. Absent = a bill has what was paid on its day. */
+  heldDays?: number;
 }

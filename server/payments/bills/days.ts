@@ -46,6 +46,13 @@ export function againAt(day: string, calendar: BillCalendar, now: Date): Date | 
   return next ?? null;
 }
 
+/** When a bill is asked for once more because something of its day is held; null = no channel holds a payment for so long. */
+export function heldAgainAt(day: string, calendar: BillCalendar, now: Date): Date | null {
+  const next = new Date(now.getTime() + DAY_MS);
+  const last = boundsOf(day, calendar).to.getTime() + (calendar.heldDays ?? 0) * DAY_MS;
+  return next.getTime() <= last ? next : null;
+}
+
 /** When a bill that did not come is asked for again; null = it is missing. */
 export function retryAt(day: string, calendar: BillCalendar, now: Date): Date | null {
   const next = new Date(now.getTime() + EVERY_SECONDS * 1000);

@@ -12,8 +12,8 @@ export async function endDifference(
 ): Promise<void> {
   if (!KINDS.has(kind)) return;
   const over = { state: 'ended' as const, nextCheckAt: null, leasedUntil: null, finishedAt: now };
-  await tx.billDifferences.update(
-    { orderNo, kind: kind as (typeof DIFFERENCE_KINDS)[number], key, state: 'listed' },
-    over,
-  );
+  const of = { orderNo, kind: kind as (typeof DIFFERENCE_KINDS)[number], key };
+  // One that is asked about once more is still an exception, and as much over.
+  const state = kind === 'dispute_unknown_to_us' ? (['listed', 'open'] as const) : 'listed';
+  await tx.billDifferences.update({ ...of, state }, over);
 }

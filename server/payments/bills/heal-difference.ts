@@ -5,6 +5,7 @@ import type { ReadTx, Tx } from '../../db/store.ts';
 import { ask, refundRef } from '../ask.ts';
 import { later } from '../core/plan.ts';
 import { jsonable, raiseException } from '../follow-ups.ts';
+import { askForDisputes } from '../hear-dispute.ts';
 import { numberAtChannel } from '../numbers.ts';
 import { openQuestion } from '../open-question.ts';
 import { refreshOrder } from '../query.ts';
@@ -32,6 +33,7 @@ type Answer = { kind: string } & Record<string, unknown>;
 export function healDifference(ports: BillPorts) {
   const refresh = refreshOrder(ports);
   const question = refundQuestions(ports);
+  const disputesOf = askForDisputes(ports);
 
   return async (id: string): Promise<void> => {
     const difference = await ports.store.read((tx) => tx.billDifferences.find({ id }));
@@ -47,6 +49,7 @@ export function healDifference(ports: BillPorts) {
     const { kind } = difference;
     // That a line is there twice, or that a fee is too high, is the bill's affair: the channel has no other word for it.
     if (kind === 'fee_differs' || kind === 'line_twice') return { kind: 'not_asked' };
+    if (kind === 'dispute_unknown_to_us') return wordOf(await disputesOf(order));
     if (!kind.startsWith('refund_')) return wordOf((await refresh(order, BILL)).said);
     const own = await ports.store.read((tx) => findOwn(tx, difference));
     if (kind === 'refund_missing_at_channel' && own) return askOwnRefund(order, own);

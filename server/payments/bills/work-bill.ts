@@ -1,11 +1,12 @@
 import type { BillRow } from '../../db/entities/bills.ts';
 import { countLines, forgetInLines, nameOrders, removeOldLines, removeReading } from '../../db/queries/bill-lines.ts';
 import { matchBill, type Matched } from '../../db/queries/bill-matching.ts';
+import { isIncomplete } from '../../db/queries/bills.ts';
 import type { Tx } from '../../db/store.ts';
 import { TransportFailed } from '../channel.ts';
 import { resolveExceptions } from '../follow-ups.ts';
-import { type BillAnswer, type BillDesk, BillMalformed } from './bill.ts';
-import { againAt, boundsOf, retryAt } from './days.ts';
+import { type BillAnswer, type BillCalendar, type BillDesk, BillMalformed } from './bill.ts';
+import { againAt, boundsOf, heldAgainAt, retryAt } from './days.ts';
 import { askersOf, type BillAccount, deskOf, lockAccount, prove, ratesOf } from './payees.ts';
 import type { BillPorts } from './ports.ts';
 import { type Spooled, spooled } from './spool.ts';
@@ -155,6 +156,7 @@ export async function noteFault(
     if (!bill) return;
     const calendar = ports.channels.kindOf(bill.payWay).bills;
     const retry = state === 'missing' || !calendar ? null : nextOf(state)(bill.day, calendar, now);
+    const held = retry === null && bill.reading > 0 ? await againWhileHeld(tx, bill, calendar, now) : null;
     const over = bill.reading > 0 ? 'done' : state === 'refused' ? 'refused' : 'missing';
     await tx.bills.update(
       { billNo },
@@ -166,7 +168,7 @@ export async function noteFault(
         faultColumn: column ?? null,
         askedAt: now,
         checks: bill.checks + 1,
-        nextCheckAt: retry,
+        nextCheckAt: retry ?? held,
         leasedUntil: null,
       },
     );
@@ -177,6 +179,17 @@ export async function noteFault(
 /** A bill that still counts is asked for as one that came; one that is not there, every hour. */
 function nextOf(state: BillRow['state']): typeof retryAt {
   return state === 'done' ? againAt : retryAt;
+}
+
+/** A bill is not complete while the channel holds a payment of its day, or has completed one that the bill still lacks. */
+async function againWhileHeld(
+  tx: Tx,
+  bill: BillRow,
+  calendar: BillCalendar | undefined,
+  now: Date,
+): Promise<Date | null> {
+  const next = calendar ? heldAgainAt(bill.day, calendar, now) : null;
+  return next && (await isIncomplete(tx, bill.billNo, boundsOf(bill.day, calendar!))) ? next : null;
 }
 
 /** Lines that are not there would be differences that are none: nothing of the comparison counts, and the bill is asked for once more. */
@@ -222,6 +235,11 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates
   const matched = await runMatch(ports, tx, bill, rates);
   const now = ports.now();
   if (matched.lines !== bill.lines) throw new LinesMissing(matched.lines, bill.lines);
+  // Which disputes there are may be known by now, or be told now; nothing else would ask for those of long ago.
+  await tx.billDifferences.update(
+    { billNo, kind: 'dispute_unknown_to_us', state: 'listed' },
+    { state: 'open', checks: 0, nextCheckAt: now, leasedUntil: null },
+  );
   await tx.bills.update(
     { billNo },
     {
@@ -230,7 +248,7 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates
       sums: matched.sums,
       matchedAt: now,
       askedAt: bill.readAt,
-      nextCheckAt: calendar ? againAt(day, calendar, now) : null,
+      nextCheckAt: (calendar && againAt(day, calendar, now)) ?? (await againWhileHeld(tx, bill, calendar, now)),
       leasedUntil: null,
     },
   );

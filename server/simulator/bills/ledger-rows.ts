@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
 import type { Payment, Refund, Trade } from '../trade.ts';
 import type { Span } from './days.ts';
@@ -46,16 +47,25 @@ export function isIn({ account, beside = [] }: Pick<Scope, 'account' | 'beside'>
 function rowsOf(trade: Trade, { timeOf = ({ at }) => at }: Scope): BillRow[] {
   const paid = trade.payments.find(({ state }) => state === 'completed');
   let kept = paid ? feeOf(trade.payWay, paid.minor) : 0;
-  const refunds = trade.refunds.map((refund): BillRow => {
-    const state = REFUND_STATES[refund.state];
-    const back = state === 'failed' || refund.origin === 'dispute' ? 0 : feeBackOf(trade.payWay, refund.minor, kept);
+  const refunds = trade.refunds.flatMap((refund): BillRow[] => {
+    const isTaken = refund.origin === 'dispute';
+    // What a dispute took was taken, also when it came back: that is a movement of its own.
+    const state = isTaken ? 'done' : REFUND_STATES[refund.state];
+    const back = state === 'failed' || isTaken ? 0 : feeBackOf(trade.payWay, refund.minor, kept);
     kept -= back;
-    const kind = refund.origin === 'dispute' ? 'dispute' : 'refund';
+    const kind = isTaken ? 'dispute' : 'refund';
     const { number, refundNo, minor } = refund;
     const fee = back === 0 ? 0 : -back;
-    return { ...shared(trade, paid), kind, number, refundNo, minor, state, fee, at: timeOf(refund) };
+    const row: BillRow = { ...shared(trade, paid), kind, number, refundNo, minor, state, fee, at: timeOf(refund) };
+    if (!isTaken || refund.state === 'succeeded') return [row];
+    return [row, { ...row, kind: 'dispute-back', number: backNumber(number), at: refund.doneAt ?? row.at }];
   });
   return [...trade.payments.map((payment) => rowOfPayment(trade, payment)), ...refunds];
+}
+
+/** The number of the movement that gives back what another one took: the same each time. */
+function backNumber(number: string): string {
+  return createHash('md5').update(number).digest('hex').slice(0, number.length).toUpperCase();
 }
 
 function rowOfPayment(trade: Trade, payment: Payment): BillRow {

@@ -50,6 +50,8 @@ export function plant(core: Core, request: PlantRequest): Plant {
   }
   if (kind === 'currency_differs' && payWay === 'alipay')
     throw new SimulatorRefusal(400, 'plant_unknown_here', 'The bills of alipay have no column for a currency.');
+  if (kind === 'dispute_unknown_to_us' && payWay !== 'paypal')
+    throw new SimulatorRefusal(400, 'plant_unknown_here', `The bills of ${payWay} have no lines of disputes.`);
   const { trade, number } = SPOTS[kind](ground);
   return core.bills.plants.add({ kind, payWay, account: trade.account, date, orderNo: trade.orderNo, number });
 }
@@ -71,6 +73,7 @@ const SPOTS: Readonly<Record<Exclude<PlantKind, 'order_not_ours' | 'order_unknow
   paid_unknown_to_us: payUntold,
   refund_unknown_to_us: refundUntold,
   duplicate_payment: payTwice,
+  dispute_unknown_to_us: loseUntold,
 };
 
 function groundOf(core: Core, request: PlantRequest): Ground {
@@ -171,6 +174,27 @@ function refundUntold(ground: Ground): Spot {
   refund.doneAt = refund.at;
   core.trades.record(trade, 'updated');
   return { trade, number: refund.number };
+}
+
+/** The payer disputes the payment, the channel takes all that is left of it, and nobody is told. */
+function loseUntold(ground: Ground): Spot {
+  const { core, span } = ground;
+  const { trade } = newest(ground, (one) => {
+    const payment = paymentOf(one);
+    return payment && payment.at < span.to && refundableMinor(one) > 0 ? one.id : undefined;
+  });
+  const half = core.half(trade.payWay);
+  const act = (deed: 'open' | 'lose') =>
+    half.dispute?.(core, trade, { act: deed, dueDays: 10, refund: 'untold', reason: 'UNAUTHORISED' });
+  core.notices.quietly(() => {
+    act('open');
+    act('lose');
+  });
+  const taken = trade.refunds.at(-1)!;
+  taken.at = momentIn(ground, paymentOf(trade)?.at ?? taken.at);
+  taken.doneAt = taken.at;
+  core.trades.record(trade, 'updated');
+  return { trade, number: taken.number };
 }
 
 /** Now; on a day that is over its noon, or `earliest` where that is later. */

@@ -17,7 +17,12 @@ export const BILL_PLANTS = [
   'order_unknown_here',
 ] as const;
 /** Differences that are made by money that moves and of which nobody is told. */
-export const LEDGER_PLANTS = ['paid_unknown_to_us', 'refund_unknown_to_us', 'duplicate_payment'] as const;
+export const LEDGER_PLANTS = [
+  'paid_unknown_to_us',
+  'refund_unknown_to_us',
+  'duplicate_payment',
+  'dispute_unknown_to_us',
+] as const;
 /** Every difference that can be planted. */
 export const PLANTS = [...BILL_PLANTS, ...LEDGER_PLANTS] as const;
 /** One of them. */

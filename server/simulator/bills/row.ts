@@ -5,8 +5,8 @@ export type RowState = 'done' | 'under-way' | 'failed';
 
 /** One line of a bill before a channel writes it in its own form. Times are milliseconds on the simulated clock, amounts minor units. */
 export interface BillRow {
-  /** `dispute` = taken for a dispute. */
-  kind: 'payment' | 'refund' | 'dispute';
+  /** `dispute` = taken for a dispute, `dispute-back` = given back when it was won after all. */
+  kind: 'payment' | 'refund' | 'dispute' | 'dispute-back';
   /** The channel's number of this payment or refund. */
   number: string;
   /** The channel's number of the payment that it is about. */

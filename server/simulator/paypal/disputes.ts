@@ -130,7 +130,10 @@ function take(core: Core, trade: Trade, dispute: SimulatedDispute, minor: number
 /** The merchant is right, and gets back what an earlier end took. */
 function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDispute {
   const refund = trade.refunds.find(({ number }) => number === dispute.refundNumber);
-  if (refund && dispute.taken > 0) core.trades.moveRefund(trade, refund, 'failed');
+  if (refund && dispute.taken > 0) {
+    core.trades.moveRefund(trade, refund, 'failed');
+    refund.doneAt = core.clock.now();
+  }
   dispute.taken = 0;
   dispute.refunded = 0;
   return resolve(core, trade, dispute, 'RESOLVED_SELLER_FAVOUR');

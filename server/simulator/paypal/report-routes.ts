@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Answer } from '../exchange.ts';
 import type { Core } from '../half.ts';
 import { daysIn, monthsBefore, spanOfDay } from '../bills/days.ts';
+import type { BillRow } from '../bills/row.ts';
 import { PaypalRefusal, refuse } from './refusals.ts';
 import { json, type AddRoute, type Request } from './route.ts';
 import { apiUrlOf } from './scenery.ts';
@@ -59,7 +60,10 @@ function list(core: Core, request: Request): Answer {
   if (asked.from < monthsBefore('paypal', now, BACK_MONTHS) || asked.from > refreshedAt)
     throw badQuery('start_date', 'Data for the given start date is not available.');
   const shown = { ...asked, to: Math.min(asked.to, wholeSecond(refreshedAt) + 1000) };
-  const rows = content.rows.filter(({ at, number }) => at < shown.to && (query.transaction_id ?? number) === number);
+  const isAll = query.balance_affecting_records_only === 'N';
+  const rows = content.rows.filter(
+    (row) => row.at < shown.to && (query.transaction_id ?? row.number) === row.number && (isAll || affectsBalance(row)),
+  );
   const fillers = query.transaction_id === undefined ? content.fillers : [];
   const window = windowOf({ rows, fillers }, shown);
   if (window.total > MOST_RESULTS) throw tooMany(window.total);
@@ -76,6 +80,14 @@ function list(core: Core, request: Request): Answer {
     links: linksOf(core, request, query.page, pages),
   };
   return spoilt(json(200, body), content.has);
+}
+
+/**
+ * Without `balance_affecting_records_only=N` there are only transactions that change the balance (same description), which a payment that is
+ * pending or was denied does not. When it is completed it is listed with the time at which it began, `transaction_initiation_date`.
+ */
+function affectsBalance({ kind, state }: BillRow): boolean {
+  return kind !== 'payment' || state === 'done';
 }
 
 /** Until when there are data: all of them at once, three hours late, or none of the days that are late. */

@@ -6,10 +6,10 @@ import { FORMULA } from '../bills/text.ts';
 import { majorOf } from '../trade.ts';
 
 /**
- * What happened, as PayPal's page "Transaction event codes" numbers it: an express checkout payment, a refund by the merchant, a chargeback. Money that is taken for
- * a dispute is a chargeback here, whatever it was.
+ * What happened, as PayPal's page "Transaction event codes" numbers it: an express checkout payment, a refund by the merchant, a chargeback
+ * and its reversal. Money that is taken for a dispute is a chargeback here, whatever it was.
  */
-const EVENT_CODES = { payment: 'T0006', refund: 'T1107', dispute: 'T1201' } as const;
+const EVENT_CODES = { payment: 'T0006', refund: 'T1107', dispute: 'T1201', 'dispute-back': 'T1202' } as const;
 const STATUSES = { done: 'S', 'under-way': 'P', failed: 'D' } as const;
 
 /** The rows of a window, of which only those of a page are made. */
@@ -37,7 +37,7 @@ export function presentRow(row: BillRow, { has }: BillContent): object {
   const { kind, number, tradeNo, minor, fee, trade } = row;
   const isPayment = kind === 'payment';
   const reference = isPayment ? { id: trade?.id, type: 'ODR' } : { id: tradeNo, type: 'TXN' };
-  const amount = amountOf(row, isPayment ? minor : -minor);
+  const amount = amountOf(row, isPayment || kind === 'dispute-back' ? minor : -minor);
   return {
     transaction_info: {
       paypal_account_id: 'SIMPAYER00001',

@@ -1,5 +1,4 @@
 import test from 'ava';
-import type { DisputeRow } from '../../../server/db/entities/disputes.ts';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../../server/db/entities/refunds.ts';
 import type { ChannelDispute, LostMoney } from '../../../server/payments/channel.ts';
@@ -9,7 +8,7 @@ import { decideForeignRefund, decideRefund } from '../../../server/payments/core
 import { DISPUTE_MOVES, isDecided, REFUND_MOVES } from '../../../server/payments/core/moves.ts';
 import { DISPUTE_STATES } from '../../../server/payments/dispute.ts';
 import { REFUND_STATES } from '../../../server/payments/order.ts';
-import { at, frozen, NOW, orderRow, refundRow } from '../../support/core-rows.ts';
+import { at, disputeRow, frozen, NOW, orderRow, refundRow } from '../../support/core-rows.ts';
 import { LIMITS } from '../../support/core-refunds.ts';
 
 const NAMES = { disputeNo: 'D-1', refundNo: 'R-NEW', actor: 'channel:paypal', cause: 'dispute' };
@@ -19,29 +18,6 @@ const money = (minor: bigint, currency = 'CNY') => ({ minor, currency });
 function said(change: Partial<ChannelDispute> = {}): ChannelDispute {
   const named = { channelDisputeNo: 'PP-1', tradeNos: ['T-1'], orderNo: null, reason: 'OTHER' };
   return { ...named, amount: money(400n), state: 'open', dueAt: null, openedAt: OPENED, ...change };
-}
-
-function disputeRow(change: Partial<DisputeRow> = {}): DisputeRow {
-  const { orderNo, clientId, project, payWay, account, mode } = orderRow();
-  const owner = { orderNo, clientId, project, payWay, account, mode };
-  const times = { openedAt: OPENED, createdAt: OPENED, updatedAt: OPENED, closedAt: null };
-  const rest = { answeredAt: null, acceptedAt: null, dueAt: null, nextCheckAt: at(60), leasedUntil: null };
-  return {
-    disputeNo: 'D-1',
-    ...owner,
-    channelDisputeNo: 'PP-1',
-    reason: 'OTHER',
-    amount: 400n,
-    currency: 'CNY',
-    state: 'open',
-    amountLost: 0n,
-    refundNo: null,
-    changes: 1,
-    checks: 3,
-    ...times,
-    ...rest,
-    ...change,
-  };
 }
 
 /** Losses as a channel may tell them: booked for the dispute or not, of this amount, of another, in another currency. */

@@ -133,7 +133,7 @@ test('every code is of a kind, and a kind of its own has the sign that it takes'
   );
 });
 
-test('a dispute takes and gives back with its sign, of the payment that it is about', async (t) => {
+test('a dispute takes and gives back with its sign, of the payment that it is about, each by its own number', async (t) => {
   const about = { paypal_reference_id: CAPTURE_ID, paypal_reference_id_type: 'TXN', fee_amount: undefined };
   const rows = [
     payment({
@@ -156,9 +156,9 @@ test('a dispute takes and gives back with its sign, of the payment that it is ab
       line.channelRefundNo,
     ]),
     [
-      ['dispute', -1230n, 0n, ORDER_NO, CAPTURE_ID, null],
-      ['dispute', 1230n, 0n, ORDER_NO, CAPTURE_ID, null],
-      ['dispute', 1230n, 0n, ORDER_NO, null, null],
+      ['dispute', -1230n, 0n, ORDER_NO, CAPTURE_ID, 'C1'],
+      ['dispute', 1230n, 0n, ORDER_NO, CAPTURE_ID, 'C2'],
+      ['dispute', 1230n, 0n, ORDER_NO, null, 'C3'],
     ],
   );
 });

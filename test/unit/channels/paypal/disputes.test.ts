@@ -102,6 +102,18 @@ test('evidence goes where PayPal asks for it, a message before, and nothing when
   t.true(sent.every(({ method, about }) => method === 'GET' || about.call === 'token'));
 });
 
+test('those about one payment are listed by its number, and an app that may not read them is told so', async (t) => {
+  const { desk: paypal, sent } = desk(() => json(200, { items: [{ dispute_id: ID, status: 'RESOLVED' }], links: [] }));
+  const said = await paypal.listOf!('3C679366HH908993F', 'two=');
+  t.like(said, { kind: 'listed', disputes: [{ channelDisputeNo: ID }], next: undefined });
+  const { searchParams } = new URL(sent.at(-1)!.url);
+  t.is(searchParams.get('disputed_transaction_id'), '3C679366HH908993F');
+  t.is(searchParams.get('next_page_token'), 'two=');
+  t.false(searchParams.has('update_time_after'), 'PayPal takes one of the two');
+  const denied = await desk(() => refusal(403, 'PERMISSION_DENIED')).desk.listOf!('3C679366HH908993F');
+  t.like(denied, { kind: 'unknown', refusal: { code: 'PERMISSION_DENIED' } });
+});
+
 test('the list is read page by page, and says what has changed', async (t) => {
   const pages = ['a', 'b'].map((id, at) => ({
     items: [{ dispute_id: `PP-${id}`, update_time: `2026-02-0${at + 1}`, status: 'OPEN' }],

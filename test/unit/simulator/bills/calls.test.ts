@@ -191,3 +191,27 @@ test.serial('faults strike bills and their files', async (t) => {
   await fault('wechat', 'bill-file', '500-after-commit');
   t.is((await desk.wechat(targetOf(told.body, desk.world))).status, 500);
 });
+
+test.serial('PayPal lists a payment that it holds once it is completed, with the time at which it began', async (t) => {
+  const word = 'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION';
+  await desk.world.post('/sim/faults', { payWay: 'paypal', call: 'capture', fault: 'capture-pending', word });
+  const orderNo = 'paypalHELD';
+  await desk.make('paypal', orderNo);
+  const heldAt = (await desk.world.ledger(orderNo)).entries.find(({ type }) => type === 'capture-pending')?.at;
+  const listed = async (more = '') => {
+    const { body } = await desk.paypal('GET', reportPath(desk.day, more));
+    const infos = (body['transaction_details'] as { transaction_info: Record<string, string> }[]).map(
+      ({ transaction_info: info }) => info,
+    );
+    return infos
+      .filter(({ custom_field: custom }) => custom === orderNo)
+      .map((info) => [info['transaction_event_code'], info['transaction_status'], info['transaction_initiation_date']]);
+  };
+  const at = `${new Date(heldAt!).toISOString().slice(0, 19)}+0000`;
+  t.deepEqual(await listed(), []);
+  t.deepEqual(await listed('&balance_affecting_records_only=N'), [['T0006', 'P', at]]);
+  await desk.world.post('/sim/clock', { advanceSeconds: 9 * 86_400 });
+  t.deepEqual(await listed(), []);
+  await desk.world.post('/sim/capture-state', { orderNo, state: 'completed' });
+  t.deepEqual(await listed(), [['T0006', 'S', at]]);
+});

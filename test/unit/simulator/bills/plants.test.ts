@@ -8,7 +8,7 @@ let desk: Desk;
 test.before(async () => {
   desk = await openDesk();
   for (const payWay of WAYS) {
-    for (const number of ['PAID1', 'PAID2', 'PAID3']) await desk.make(payWay, `${payWay}${number}`);
+    for (const number of ['PAID1', 'PAID2', 'PAID3', 'PAID4']) await desk.make(payWay, `${payWay}${number}`);
     await desk.refund(payWay, `${payWay}PAID1`);
     await desk.make(payWay, `${payWay}OPEN1`, false);
   }
@@ -145,6 +145,44 @@ for (const payWay of WAYS) {
     t.like(await desk.plant('fee_differs', payWay, { account: 'none' }), { error: { code: 'no_such_account' } });
   });
 }
+
+test.serial('paypal: dispute_unknown_to_us takes money of which only the list of disputes knows', async (t) => {
+  const orderNo = 'paypalPAID4';
+  const { number } = await desk.plant('dispute_unknown_to_us', 'paypal', { orderNo });
+  await desk.world.post('/sim/clock', { advanceSeconds: 1 });
+  const told = (await desk.world.deliveries(orderNo)).map(({ event }) => event);
+  t.deepEqual(
+    told.filter((event) => /DISPUTE|REFUND/.test(event)),
+    [],
+  );
+  const linesOf = async () => {
+    const rows = (await desk.rows('paypal')).filter((row) => row['custom_field'] === orderNo);
+    return rows.map((row) => [
+      row['transaction_event_code'],
+      row['transaction_status'],
+      (row['transaction_amount'] as unknown as { value: string }).value,
+    ]);
+  };
+  const taken = [
+    ['T0006', 'S', '12.30'],
+    ['T1201', 'S', '-12.30'],
+  ];
+  t.deepEqual(await linesOf(), taken);
+  t.true((await desk.rows('paypal')).some((row) => row['transaction_id'] === number));
+  const { entries } = await desk.world.ledger(orderNo);
+  const capture = entries.find(({ type }) => type === 'captured')?.number;
+  const list = await desk.paypal('GET', `/v1/customer/disputes?disputed_transaction_id=${capture}&page_size=50`);
+  t.like(list.body['items'], [{ status: 'RESOLVED' }]);
+  t.like(await desk.plant('dispute_unknown_to_us', 'paypal', { orderNo }), { error: { code: 'nothing_fits' } });
+  // Won after all: what was taken stays as it was, and comes back as a movement of its own.
+  await desk.world.post('/sim/dispute', { orderNo, act: 'win' });
+  t.deepEqual(await linesOf(), [...taken, ['T1202', 'S', '12.30']]);
+});
+
+test.serial('only the bills of PayPal have lines of disputes', async (t) => {
+  for (const payWay of ['alipay', 'wechat'] as const)
+    t.like(await desk.plant('dispute_unknown_to_us', payWay), { error: { code: 'plant_unknown_here' } });
+});
 
 test.serial('Alipay has no column for a currency, so none can differ', async (t) => {
   t.like(await desk.plant('currency_differs', 'alipay'), { error: { code: 'plant_unknown_here' } });
