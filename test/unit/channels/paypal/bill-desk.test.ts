@@ -91,7 +91,7 @@ async function numbersIn(t: Parameters<typeof billFile>[0], desk: BillDesk): Pro
 const ids = (rows: readonly Row[]): unknown[] => rows.map((row) => row['transaction_id']);
 
 test('the transactions of a day of UTC are asked for, and become a file that can be read', async (t) => {
-  t.deepEqual(paypalKind.bills, { utcOffsetMinutes: 0, readyAfterMinutes: 180, backDays: 1095 });
+  t.deepEqual(paypalKind.bills, { utcOffsetMinutes: 0, readyAfterMinutes: 180, backDays: 1095, heldDays: 35 });
   const { desk, asked } = deskWith(reporting([payment(), refund()]));
   const bytes = await bytesOf(await desk.fetch(DAY));
   t.deepEqual(asked, [
