@@ -83,6 +83,25 @@ test('a dispute that was opened and lost in an outage comes with its bill, and i
   await sameAgain(t, shop);
 });
 
+test('a dispute that was won after it had been lost comes with its bill, too', async (t) => {
+  const { shop, service, compare, books, orderNo } = await disputedShop(t);
+  await compare();
+  t.is((await books()).refunded, 1000n);
+  await service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
+  await service.sim('/sim/dispute', { orderNo, act: 'win' });
+  await compare();
+  const healed = `dispute_unknown_to_us ${orderNo} healed`;
+  t.deepEqual(await shop.differences(), [healed, healed], 'one of each day');
+  const { disputes, refunds } = await books();
+  t.like(disputes, [{ state: 'won', amountLost: 0n }]);
+  t.like(refunds, [{ origin: 'dispute', state: 'abnormal' }]);
+  // What becomes of the money that came back is said by a person.
+  t.deepEqual(
+    (await shop.exceptions(orderNo)).map(({ kind }) => kind),
+    ['refund_reversed'],
+  );
+});
+
 test('where the app may not read disputes the money that one took is listed with the reason, until it may', async (t) => {
   const { shop, service, compare, books, number, orderNo } = await disputedShop(t);
   const may = { payWay: 'paypal', call: 'dispute', fault: 'refused', word: 'PERMISSION_DENIED', times: 100 };

@@ -281,7 +281,7 @@ moves as materialized (
 weighed as materialized (
   select m.*,
          row_number() over (partition by m.order_no, m.currency, m.amount order by m.at, m.day, m.line) as nth,
-         (select count(*) from moves e where e.order_no = m.order_no and e.currency = m.currency and e.amount = - m.amount) as opposed,
+         count(*) filter (where m.amount > 0) over (partition by m.order_no, m.currency, abs(m.amount)) as opposed,
          ${ofDisputes('count(*)', '- m.amount in (d.amount, d.amount_lost)')} + ${ofLosses('count(*)', `r.amount = - m.amount and ${UNCLAIMED}`)} as exact,
          - sum(m.amount) over (partition by m.order_no, m.currency) as net,
          ${ofDisputes('coalesce(sum(greatest(d.amount, d.amount_lost)), 0)')} + ${ofLosses('coalesce(sum(r.amount), 0)', UNCLAIMED)} as most,
