@@ -73,8 +73,11 @@ export const SUMS: View = {
     { field: 'refunds', kind: 'id' },
     { field: 'refundedMinor', title: 'REFUNDED', kind: 'minor' },
     { field: 'feesMinor', title: 'FEES', kind: 'minor' },
+    { field: 'discountsMinor', title: 'DISCOUNTS', kind: 'minor' },
+    { field: 'sharesMinor', title: 'SHARES', kind: 'minor' },
     { field: 'disputedMinor', title: 'DISPUTED', kind: 'minor' },
     { field: 'otherMinor', title: 'OTHER', kind: 'minor' },
+    { field: 'netMinor', title: 'NET', kind: 'minor' },
   ],
 };
 
@@ -138,6 +141,8 @@ export const LINES: View = {
     { field: 'currency', title: 'CUR', kind: 'id' },
     { field: 'at', kind: 'time' },
     { field: 'event' },
+    { field: 'discountMinor', title: 'DISCOUNT', kind: 'minor' },
+    { field: 'shareMinor', title: 'SHARE', kind: 'minor' },
     { field: 'channelTradeNo', kind: 'id' },
     { field: 'refundNo', kind: 'id' },
     { field: 'channelRefundNo', kind: 'id' },

@@ -40,7 +40,16 @@ const SUMS = [
   'refunds',
   'payments',
   'paid',
+  'failed',
+  'failedNet',
+  'failedFees',
 ] as const;
+
+/**
+ * Words of a refund that did not happen: FAIL in bills, the others in queries ("交易账单详细说明", "查询单笔退款"). Every other word but SUCCESS leaves its
+ * end open, and no later bill tells it.
+ */
+const FAILED: ReadonlySet<string> = new Set(['FAIL', 'CLOSED', 'REFUNDCLOSE']);
 
 function createReader({ begin, end }: DaySpan, owner: BillOwner) {
   const sums = createSums(SUMS);
@@ -107,33 +116,45 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
     if (asked < 0) throw wrong('申请退款金额');
     const fee = readDecimal(cell('手续费'), FEE_DECIMALS);
     if (Number.isNaN(fee)) throw wrong('手续费');
+    // What WeChat Pay settles is 应结订单金额 − 退款金额 − 手续费: the order, and what of it goes back, less the vouchers that the merchant gives
+    // (免充值). Those that were paid for (充值券: 代金券金额, 充值券退款金额) are settled like money.
+    const settled = fen('应结订单金额');
+    const returned = fen('退款金额');
     sums.add('rows', 1);
-    sums.add('settled', fen('应结订单金额'));
-    sums.add('returned', fen('退款金额'));
+    sums.add('settled', settled);
+    sums.add('returned', returned);
     sums.add('vouchers', fen('充值券退款金额'));
     sums.add('fees', fee);
     sums.add('ordered', ordered);
     sums.add('asked', asked);
-    if (isRefund) sums.add('refunds', 1);
     const isPaid = event === 'SUCCESS';
     if (isPaid) {
       sums.add('payments', 1);
       sums.add('paid', ordered);
     }
-    const isBack = isRefund && cell('退款状态') === 'SUCCESS';
+    const isFailed = isRefund && FAILED.has(cell('退款状态'));
+    const isBack = isRefund && !isFailed;
+    if (isBack) sums.add('refunds', 1);
+    if (isFailed) {
+      sums.add('failed', asked);
+      sums.add('failedNet', settled - returned);
+      sums.add('failedFees', fee);
+    }
     count += 1;
     return {
       line: count,
-      kind: isPaid ? 'payment' : isBack ? 'refund' : 'other',
+      kind: isPaid ? 'payment' : !isBack ? 'other' : cell('退款状态') === 'SUCCESS' ? 'refund' : 'pending',
       event: isRefund ? `${event} ${cell('退款状态')}` : event,
       orderNo: numberIn(cell('商户订单号')),
-      refundNo: numberIn(cell('商户退款单号')),
+      // A refund that failed is not in the bill: one of this number that is done here is missing.
+      refundNo: isFailed ? null : numberIn(cell('商户退款单号')),
       channelTradeNo: numberIn(cell('微信订单号')),
-      channelRefundNo: numberIn(cell('微信退款单号')),
+      channelRefundNo: isFailed ? null : numberIn(cell('微信退款单号')),
       currency,
-      // A refund that is under way has left the account.
-      amount: BigInt(isPaid ? ordered : isBack ? asked : -asked),
-      fee: BigInt(Math.sign(fee) * Math.round(Math.abs(fee) / PER_FEN)),
+      amount: BigInt(isPaid ? ordered : isBack ? asked : 0),
+      discount: BigInt(isPaid ? ordered - settled : isBack ? returned - asked : 0),
+      fee: BigInt(isFailed ? 0 : Math.sign(fee) * Math.round(Math.abs(fee) / PER_FEN)),
+      share: 0n,
       at: time,
       raw: text,
     };
@@ -146,7 +167,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
     if (owner.subMchid !== undefined && sub !== owner.subMchid) throw wrong(sub, '特约商户号');
   }
 
-  /** All of WeChat Pay's sums count every row, whatever became of a refund. */
+  /** All of WeChat Pay's sums count every row, whatever became of a refund; those that it says failed are taken off again. */
   function requireSums(stated: Record<SumName, bigint>, line: number): BillTotals {
     const perFen = BigInt(PER_FEN);
     const money = (name: (typeof SUMS)[number], said: SumName): void => {
@@ -161,13 +182,15 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
     sums.require('fees', stated['手续费总金额'], '手续费总金额', line);
     money('ordered', '订单总金额');
     money('asked', '申请退款总金额');
+    const fees = (sums.of('fees') - sums.of('failedFees')) / perFen;
     return {
       currency: 'CNY',
       payments: Number(sums.of('payments')),
       paid: sums.of('paid'),
       refunds: Number(sums.of('refunds')),
-      refunded: sums.of('asked'),
-      fees: sums.of('fees') / perFen,
+      refunded: sums.of('asked') - sums.of('failed'),
+      fees,
+      net: sums.of('settled') - sums.of('returned') - sums.of('failedNet') - fees,
     };
   }
 }

@@ -130,7 +130,10 @@ test.serial('the lines of a bill are exported as CSV and NDJSON', async (t) => {
   const csv = await admin('GET', `/api/v1/bills/${billNo}/lines`);
   const rows = String(csv.body).trim().split('\r\n');
   t.is(rows.length, 5);
-  t.is(rows[0], 'line,kind,event,orderNo,refundNo,channelTradeNo,channelRefundNo,currency,amountMinor,feeMinor,at,raw');
+  t.is(
+    rows[0],
+    'line,kind,event,orderNo,refundNo,channelTradeNo,channelRefundNo,currency,amountMinor,discountMinor,feeMinor,shareMinor,at,raw',
+  );
   const ndjson = await admin('GET', `/api/v1/bills/${billNo}/lines?format=ndjson&kind=refund`);
   t.like(ndjson.body, { kind: 'refund', orderNo: orders.right, amountMinor: 400, currency: 'CNY' });
   await assertMarked(t, `${service.url}/api/v1/bills/${billNo}/lines?kind=refund`, adminToken);
@@ -202,6 +205,7 @@ const stored = (bill: Record<string, number>) => ({
   refunds: bill['refunds']!,
   refunded: String(bill['refundedMinor']),
   fees: String(bill['feesMinor']),
+  net: String(bill['netMinor']),
 });
 
 /** The bill of the day as the channel gives it now. */
