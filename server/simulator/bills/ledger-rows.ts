@@ -1,7 +1,7 @@
 import type { PayWay } from '../../payments/channel.ts';
-import type { Payment, Refund, Trade } from '../trade.ts';
+import { NO_OFFERS, stateAt, type Payment, type Refund, type Trade } from '../trade.ts';
 import type { Span } from './days.ts';
-import { feeBackOf, feeOf } from './fees.ts';
+import { feeOf } from './fees.ts';
 import type { BillRow, RowState } from './row.ts';
 
 /** Whose movements of which time a bill is about. */
@@ -12,6 +12,10 @@ export interface Scope extends Span {
   isOurs?(trade: Trade): boolean;
   /** When a refund is in the bill; left out = when it was asked for. */
   timeOf?(refund: Refund): number;
+  /** As of when refunds stand in the bill, which is not made again afterwards; left out = as they stand now. */
+  madeAt?: number;
+  /** A statement of the account: money that left and came back is there twice. */
+  isOfMoney?: boolean;
 }
 
 const PAYMENT_STATES = { completed: 'done', pending: 'under-way', declined: 'failed' } as const;
@@ -36,26 +40,65 @@ export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): Bi
   return rows.toSorted((a, b) => a.at - b.at);
 }
 
-function rowsOf(trade: Trade, { timeOf = ({ at }) => at }: Scope): BillRow[] {
+function rowsOf(trade: Trade, scope: Scope): BillRow[] {
   const paid = trade.payments.find(({ state }) => state === 'completed');
-  let kept = paid ? feeOf(trade.payWay, paid.minor) : 0;
-  const refunds = trade.refunds.map((refund): BillRow => {
-    const state = REFUND_STATES[refund.state];
-    const back = state === 'failed' || refund.origin === 'dispute' ? 0 : feeBackOf(trade.payWay, refund.minor, kept);
-    kept -= back;
-    const kind = refund.origin === 'dispute' ? 'dispute' : 'refund';
-    const { number, refundNo, minor } = refund;
-    const fee = back === 0 ? 0 : -back;
-    return { ...shared(trade, paid), kind, number, refundNo, minor, state, fee, at: timeOf(refund) };
+  const rowsOfRefund = scope.isOfMoney ? movesOf : rowOfRefund;
+  return [
+    ...trade.payments.map((payment) => rowOfPayment(trade, payment)),
+    ...trade.refunds.flatMap((refund) => rowsOfRefund(trade, refund, { ...scope, paid })),
+  ];
+}
+
+type Around = Scope & { paid: Payment | undefined };
+
+function rowOfRefund(trade: Trade, refund: Refund, { timeOf = ({ at }) => at, madeAt, paid }: Around): BillRow[] {
+  const stood = madeAt === undefined ? refund.state : stateAt(refund, madeAt);
+  // A refund of WeChat Pay's that is stuck has left the account; no document gives it a word of its own in bills.
+  const state = stood === 'abnormal' && trade.payWay === 'wechat' ? 'under-way' : REFUND_STATES[stood];
+  return [
+    { ...ofRefund(trade, refund, paid), state, at: timeOf(refund), fee: state === 'failed' ? 0 : feeBack(refund) },
+  ];
+}
+
+/** A line whenever its money leaves, and one whenever that comes back. */
+function movesOf(trade: Trade, refund: Refund, { paid }: Around): BillRow[] {
+  const row = { ...ofRefund(trade, refund, paid), state: 'done', fee: feeBack(refund) } as const;
+  return refund.moves.flatMap(({ state, at }, index): BillRow[] => {
+    const wasOut = index > 0 && refund.moves[index - 1]!.state !== 'failed';
+    const isOut = state !== 'failed';
+    if (wasOut === isOut) return [];
+    return [isOut ? { ...row, at } : { ...row, at, kind: 'returned', fee: refund.feeBack }];
   });
-  return [...trade.payments.map((payment) => rowOfPayment(trade, payment)), ...refunds];
+}
+
+function ofRefund(
+  trade: Trade,
+  { number, refundNo, minor, offers, origin, fromAvailable }: Refund,
+  paid: Payment | undefined,
+) {
+  const kind = origin === 'dispute' ? 'dispute' : 'refund';
+  return {
+    ...shared(trade, paid),
+    kind,
+    number,
+    refundNo,
+    minor,
+    offers,
+    fromAvailable: fromAvailable === true,
+  } as const;
+}
+
+function feeBack({ feeBack: minor }: Refund): number {
+  return minor === 0 ? 0 : -minor;
 }
 
 function rowOfPayment(trade: Trade, payment: Payment): BillRow {
   const { number, minor, at } = payment;
+  const { offers = NO_OFFERS } = trade;
   const state = PAYMENT_STATES[payment.state];
-  const fee = state === 'done' ? feeOf(trade.payWay, minor) : 0;
-  return { ...shared(trade, payment), kind: 'payment', number, refundNo: null, minor, state, fee, at };
+  const fee = state === 'done' ? feeOf(trade.payWay, minor - offers.merchant) : 0;
+  const row = { kind: 'payment', number, refundNo: null, minor, offers, fromAvailable: false, state, fee, at } as const;
+  return { ...shared(trade, payment), ...row };
 }
 
 function shared(trade: Trade, payment: Payment | undefined) {
