@@ -14,7 +14,10 @@ export interface BillOwner {
   subMchid: string | undefined;
 }
 
-/** Reads a trade bill (交易账单, ALL), in GZIP or plain; throws BillMalformed. */
+/**
+ * Reads a trade bill (交易账单, ALL), in GZIP or plain, and behind it the bill of refunds from the available balance (RECHARGE_REFUND) where there
+ * is one; throws BillMalformed.
+ */
 export async function* readTradeBill(file: string, day: string, owner: BillOwner): AsyncGenerator<BillPart> {
   const bytes = isGzip(await firstBytes(file, 2)) ? gunzippedFile(file) : fileBytes(file);
   const reader = createReader(daySpan(day, UTC_OFFSET_MINUTES), owner);
@@ -56,6 +59,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
   let table: Table | undefined;
   let sumsHeader: string | undefined;
   let totals: BillTotals | undefined;
+  let stated: Record<SumName, bigint> | undefined;
+  let isSkipped = false;
   let count = 0;
 
   return {
@@ -67,10 +72,14 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
         if (!table) {
           if (!text.includes('交易时间')) throw new BillMalformed('not_a_bill', 'The header is missing.', { line });
           table = readHeader(text, line);
+        } else if (isSkipped) {
+          continue;
         } else if (totals) {
-          if (text.trim() !== '') throw new BillMalformed('wrong_columns', 'A line behind the sums.', { line });
+          if (text.includes('交易时间')) beginSecond(text, line);
+          else if (text.trim() !== '') throw new BillMalformed('wrong_columns', 'A line behind the sums.', { line });
         } else if (sumsHeader !== undefined) {
-          totals = requireSums(readSums(sumsHeader, text, line), line);
+          stated = added(stated, readSums(sumsHeader, text, line));
+          totals = requireSums(stated, line);
         } else if (/^`?总交易单数,/.test(text)) {
           sumsHeader = text;
         } else if (text.startsWith('`')) {
@@ -85,6 +94,18 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
       return totals;
     },
   };
+
+  /** No document of today has the second bill's form: in another one than the first's it is left out, and its refunds are missed. */
+  function beginSecond(text: string, line: number): void {
+    try {
+      table = readHeader(text, line);
+      totals = undefined;
+      sumsHeader = undefined;
+    } catch (error) {
+      if (!(error instanceof BillMalformed)) throw error;
+      isSkipped = true;
+    }
+  }
 
   function readRow(of: Table, text: string, line: number): BillLine {
     const cells = of.cellsOf(text, line);
@@ -193,6 +214,15 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
       net: sums.of('settled') - sums.of('returned') - sums.of('failedNet') - fees,
     };
   }
+}
+
+function added(
+  before: Readonly<Record<SumName, bigint>> | undefined,
+  more: Record<SumName, bigint>,
+): Record<SumName, bigint> {
+  if (!before) return more;
+  const names = Object.keys(more) as SumName[];
+  return Object.fromEntries(names.map((name) => [name, before[name] + more[name]])) as Record<SumName, bigint>;
 }
 
 /** WeChat Pay writes 0 where there is no number. */

@@ -103,6 +103,32 @@ test('what a merchant’s discount and a voucher do: the one is not settled, the
   t.is(totals?.[0]?.net, 7_952n);
 });
 
+test('refunds from the available balance follow as a bill of their own, with sums of their own', async (t) => {
+  const more = { ...REFUND, refundId: '50000002', refundNo: 'R2', asked: 100, returned: 100, fee: 0 };
+  const both = [
+    Buffer.concat([gzipSync(billText([PAYMENT, REFUND])), gzipSync('\r\n'), gzipSync(billText([more]))]),
+    `${billText([PAYMENT, REFUND]).trimEnd()}\r\n${billText([more])}`,
+  ];
+  for (const bytes of both) {
+    const { lines, totals } = await collect(await read(t, bytes));
+    t.deepEqual(
+      lines.map(({ line, kind, refundNo, amount }) => [line, kind, refundNo, amount]),
+      [
+        [1, 'payment', null, 1234n],
+        [2, 'refund', 'R1', 234n],
+        [3, 'refund', 'R2', 100n],
+      ],
+    );
+    t.like(totals, [{ payments: 1, paid: 1234n, refunds: 2, refunded: 334n, fees: 6n, net: 864n }]);
+  }
+  const wrong = billText([more]).replace(/`1\.00(?=\r\n$)/, '`1.01');
+  await refused(t, await read(t, `${billText([PAYMENT])}${wrong}`), 'wrong_sums', { line: 8 });
+  await refused(t, await read(t, `${billText([PAYMENT])}${HEADER}\r\n`), 'cut_short');
+  const other = billText([more]).replace('商户退款单号', '退款单号');
+  const first = await collect(await read(t, `${billText([PAYMENT])}${other}`));
+  t.is(first.lines.length, 1, 'a second bill in another form says nothing about the first');
+});
+
 test('a payment that was reversed is a refund where the row names what went back, else nothing that counts', async (t) => {
   const back = await collect(await read(t, billText([{ ...REFUND, state: 'REVOKED' }])));
   t.deepEqual([back.lines[0]?.kind, back.lines[0]?.amount], ['refund', 234n]);
