@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { pendingRefunds } from '../../server/db/queries/bill-lists.ts';
 import type { Store } from '../../server/db/store.ts';
 import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
 import { embeddedDatabase, postgresDatabase } from '../support/database.ts';
@@ -314,6 +315,17 @@ onBoth('a refund that the bill says is under way is ours, or a question; it stan
     ].toSorted(),
     'a fee comes back with a refund that was made',
   );
+  const ends = await store.read((tx) => pendingRefunds(tx, [bill]));
+  t.deepEqual(
+    ends.map((one) => [one.project, one.end, one.refunds, one.refunded, one.fees]),
+    [
+      ['default', 'failed', 1, '400', '-2'],
+      ['default', 'open', 2, '700', '-4'],
+      ['default', 'succeeded', 2, '799', '-4'],
+      [null, 'open', 1, '5', '-2'],
+    ],
+  );
+  t.deepEqual(await store.read((tx) => pendingRefunds(tx, [])), []);
 });
 
 onBoth(
