@@ -33,7 +33,7 @@ export const KINDS = [
 export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
 
 /** What the lines of a bill are about; the service knows the same. */
-export const LINE_KINDS = ['payment', 'refund', 'dispute', 'fee', 'other'] as const;
+export const LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other'] as const;
 
 /** How bills are shown. */
 export const VIEW: View = {

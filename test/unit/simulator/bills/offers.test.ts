@@ -67,7 +67,10 @@ test.serial('what a bill cannot say, or is more than the order, is refused', asy
 async function readDay(t: Parameters<typeof billFile>[0], day: string) {
   const { fields, pems } = await configOf(desk.world);
   const channel = wechatKind.create({
-    ...{ mode: 'simulator', pems, simulatorUrl: desk.world.url, now: () => new Date() },
+    mode: 'simulator',
+    pems,
+    simulatorUrl: desk.world.url,
+    now: () => new Date(),
     fields: { ...fields, refundFunds: 'AVAILABLE' },
     send: createTransport({ timeoutMs: 60_000 }),
     download: createDownload({ stallMs: 60_000 }),
@@ -81,7 +84,9 @@ test.serial('refunds from the available balance stand in a bill of their own, wh
   for (const orderNo of ['offers5', 'offers6']) await desk.make('wechat', orderNo);
   const amount = { refund: 230, total: 1230, currency: 'CNY' };
   await desk.wechat('/v3/refund/domestic/refunds', {
-    ...{ out_trade_no: 'offers5', out_refund_no: 'offers5R', amount },
+    out_trade_no: 'offers5',
+    out_refund_no: 'offers5R',
+    amount,
     funds_account: 'AVAILABLE',
   });
   await desk.world.post('/sim/refund-state', { orderNo: 'offers5', refundNo: 'offers5R', state: 'succeeded' });
