@@ -14,11 +14,13 @@ import { FAULTS } from './faults.ts';
 import type { Core, HalfConfig } from './half.ts';
 import { sumOrders } from './ledger.ts';
 import { anotherOf, decline, payAgain, payOnce } from './payer-deeds.ts';
+import { offer } from './offers.ts';
 import { moveRefund, refundElsewhere } from './refunds.ts';
 import { SimulatorRefusal } from './refusal.ts';
-import type { Refund, Trade } from './trade.ts';
+import type { Offers, Refund, Trade } from './trade.ts';
 
 const PayWays = z.enum(['alipay', 'wechat', 'paypal'] as const satisfies readonly PayWay[]);
+const Amount = z.union([z.string(), z.number()]);
 const Which = z.object({
   orderNo: z.string(),
   payWay: PayWays.optional(),
@@ -26,6 +28,12 @@ const Which = z.object({
   payUrl: z.string().optional(),
 });
 const Pay = Which.extend({ force: z.boolean().default(false), again: z.boolean().default(false) });
+const Offer = Which.extend(
+  Object.fromEntries((['merchant', 'channel', 'share'] as const).map((name) => [name, Amount.optional()])) as Record<
+    keyof Offers,
+    z.ZodOptional<typeof Amount>
+  >,
+);
 const Notify = Which.extend({ times: z.int().min(1).max(1000).default(1), kind: z.string().optional() });
 const Clock = z.object({
   advanceSeconds: z
@@ -40,7 +48,7 @@ const Rotate = z.object({
   what: z.string(),
   to: z.string().optional(),
 });
-const RefundElsewhere = Which.extend({ amount: z.union([z.string(), z.number()]), paymentNo: z.string().optional() });
+const RefundElsewhere = Which.extend({ amount: Amount, paymentNo: z.string().optional() });
 const RefundMove = Which.extend({
   refundNo: z.string(),
   state: z.enum(['processing', 'succeeded', 'failed', 'abnormal']),
@@ -128,6 +136,17 @@ function addPayer(router: Router, core: Core): void {
     else payOnce(core, trade);
     ctx.body = trade;
   });
+  router.post('/offers', (ctx) => {
+    const { merchant = 0, channel = 0, share = 0, ...which } = bodyOf(ctx, Offer);
+    const trade = tradeOf(core, which);
+    offer(trade, {
+      merchant: minorIn(trade, merchant),
+      channel: minorIn(trade, channel),
+      share: minorIn(trade, share),
+    });
+    core.trades.record(trade, 'updated');
+    ctx.body = trade;
+  });
   router.post('/approve', (ctx) => answerWith(ctx, core, (trade) => payOnce(core, trade)));
   router.post('/decline', (ctx) => answerWith(ctx, core, (trade) => decline(core, trade)));
   router.post('/expire', (ctx) => answerWith(ctx, core, (trade) => core.trades.close(trade, 'expired')));
@@ -138,10 +157,9 @@ function addPayer(router: Router, core: Core): void {
   router.post('/refund-elsewhere', (ctx) => {
     const { amount, paymentNo, ...which } = bodyOf(ctx, RefundElsewhere);
     const trade = paymentNo === undefined ? tradeOf(core, which) : tradeOfPayment(core, which.orderNo, paymentNo);
-    const money = readMajorText(String(amount), trade.currency, trade.payWay);
-    if (money === undefined || money.minor <= 0n)
-      throw new SimulatorRefusal(400, 'amount_invalid', 'amount must be in major units.');
-    ctx.body = refundElsewhere(core, trade, Number(money.minor));
+    const minor = minorIn(trade, amount);
+    if (minor === 0) throw amountInvalid();
+    ctx.body = refundElsewhere(core, trade, minor);
   });
   router.post('/capture-state', (ctx) => {
     const { state, ...which } = bodyOf(ctx, CaptureMove);
@@ -229,6 +247,16 @@ function addWeather(router: Router, core: Core): void {
     core.accounts.save();
     ctx.body = configOf(core, name);
   });
+}
+
+function minorIn(trade: Trade, amount: z.infer<typeof Amount>): number {
+  const money = readMajorText(String(amount), trade.currency, trade.payWay);
+  if (money === undefined || money.minor < 0n) throw amountInvalid();
+  return Number(money.minor);
+}
+
+function amountInvalid(): SimulatorRefusal {
+  return new SimulatorRefusal(400, 'amount_invalid', 'An amount must be in major units.');
 }
 
 function answerWith(ctx: Context, core: Core, act: (trade: Trade) => void): void {

@@ -61,6 +61,7 @@ const EFFECT = [
   'query-lag',
   'pending-refund',
   'abnormal-refund',
+  'closed-refund',
   'lost-refund',
   'refund-success-then-fail',
   'success-after-failed',

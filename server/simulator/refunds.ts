@@ -5,30 +5,46 @@ import { refundableMinor, type Refund, type RefundDraft, type RefundState, type 
 /** How long a refund stays in its first state when a fault asks for a second one. Scaled. */
 const LATER_MS = 60_000;
 
+/** A refund that cannot be made for a week is closed by WeChat Pay ("申请退款": CLOSED). Not scaled. */
+const CLOSED_AFTER_MS = 7 * 86_400_000;
+
 /** First and second state of a refund under each fault. */
 const COURSE: Readonly<Partial<Record<FaultName, readonly [RefundState, RefundState?]>>> = {
   'pending-refund': ['processing', 'succeeded'],
   'abnormal-refund': ['abnormal'],
+  'closed-refund': ['processing', 'failed'],
   'refund-success-then-fail': ['succeeded', 'failed'],
   'success-after-failed': ['failed', 'succeeded'],
 };
 
 /** Makes a refund and tells the merchant; with a fault, what the fault says. Throws SimulatorRefusal `refund_too_much`. */
 export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?: FaultName): Refund {
-  const { refundNo, minor, notifyUrl = trade.notifyUrl, reason = '', settleMs, tellsBank } = draft;
+  const { refundNo, minor, notifyUrl = trade.notifyUrl, reason = '', settleMs, tellsBank, fromAvailable } = draft;
   const usual: readonly [RefundState, RefundState?] =
     settleMs === undefined ? ['succeeded'] : ['processing', 'succeeded'];
   const [state, next] = (fault && COURSE[fault]) ?? usual;
   const number = core.half(trade.payWay).newRefundNumber(core);
-  const facts = { number, refundNo, minor, notifyUrl, reason, ...(tellsBank ? { tellsBank } : {}) };
+  const facts = {
+    number,
+    refundNo,
+    minor,
+    notifyUrl,
+    reason,
+    ...(tellsBank ? { tellsBank } : {}),
+    ...(fromAvailable ? { fromAvailable } : {}),
+  };
   const refund = core.trades.refund(trade, { ...facts, state, origin: 'merchant' });
   if (state !== 'processing') core.half(trade.payWay).tellRefund(core, trade, refund);
   if (next !== undefined) {
     const delay = fault && COURSE[fault] ? LATER_MS : (settleMs ?? LATER_MS);
+    const isClosed = fault === 'closed-refund';
     // What somebody moved in the portal meanwhile stays as it is.
-    core.clock.schedule(delay, () => {
-      if (refund.state === state) moveRefund(core, trade, refund, next);
-    });
+    const end = () => {
+      if (refund.state !== state) return;
+      if (isClosed) core.trades.moveRefund(trade, refund, next);
+      else moveRefund(core, trade, refund, next);
+    };
+    core.clock.schedule(isClosed ? CLOSED_AFTER_MS : delay, end, !isClosed);
   }
   if (fault === 'foreign-refund' && refundableMinor(trade) > 0) refundElsewhere(core, trade, 1);
   return refund;

@@ -7,6 +7,22 @@ export type TradeState = 'offered' | 'open' | 'approved' | 'paid' | 'closed';
 /** Where a refund stands at the channel. */
 export type RefundState = 'processing' | 'succeeded' | 'failed' | 'abnormal';
 
+/** Who bears what of an amount, in minor units: nothing of it is left out of the amount of the order or refund. */
+export interface Offers {
+  /**
+   * Given up by the merchant and never settled: 商家优惠 at Alipay (opendocs.alipay.com, "账单文件说明"), vouchers without a deposit (免充值代金券) at
+   * WeChat Pay (pay.weixin.qq.com, "交易账单详细说明": 应结订单金额 is the order less these).
+   */
+  merchant: number;
+  /** Paid by the channel for the payer, or bought before: 支付宝优惠 and red packets, 充值券. Settled like the payer's money. */
+  channel: number;
+  /** What goes on to those with whom the merchant shares (分润); Alipay's trade bill alone has it. */
+  share: number;
+}
+
+/** Nobody bears anything but the payer. */
+export const NO_OFFERS: Offers = { merchant: 0, channel: 0, share: 0 };
+
 /** Money that came in: the payment (Alipay, WeChat) or the capture (PayPal). Amounts are minor units. */
 export interface Payment {
   number: string;
@@ -27,6 +43,13 @@ export interface Refund {
   origin: 'merchant' | 'portal' | 'dispute';
   at: number;
   doneAt: number | null;
+  /** Each state with its time, the first one first. */
+  moves: { state: RefundState; at: number }[];
+  /** Who bears what of it, and the fee that comes back with it, as they were when it was made. */
+  offers: Offers;
+  feeBack: number;
+  /** Paid from the merchant's available balance, and not from what is not settled yet (WeChat Pay). */
+  fromAvailable?: boolean;
   notifyUrl: string | null;
   reason: string;
   /** The merchant asked to be told what the payer's bank says to it (Alipay). */
@@ -45,6 +68,7 @@ export interface RefundDraft {
   reason?: string;
   settleMs?: number;
   tellsBank?: boolean;
+  fromAvailable?: boolean;
 }
 
 /** What an order of an exact amount does by itself; see `fixed.ts`. */
@@ -72,6 +96,8 @@ export interface Trade {
   createdAt: number;
   expiresAt: number | null;
   closedAt: number | null;
+  /** Who bears what of the amount beside the payer. */
+  offers?: Offers;
   payments: Payment[];
   refunds: Refund[];
   /** Whatever only one channel needs; JSON. */
@@ -123,6 +149,11 @@ export interface LedgerEntry {
 /** The completed payment of a trade, if there is one. */
 export function paymentOf(trade: Trade): Payment | undefined {
   return trade.payments.find((payment) => payment.state === 'completed');
+}
+
+/** Where a refund stood at a time; before it was made as it was made. */
+export function stateAt({ moves, state }: Refund, at: number): RefundState {
+  return (moves.findLast((move) => move.at <= at) ?? moves[0])?.state ?? state;
 }
 
 /** The sum of the refunds that hold money: done, under way or stuck. Minor units. */

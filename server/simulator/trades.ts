@@ -1,7 +1,9 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
+import { feeBackOf } from './bills/fees.ts';
 import { fixedOutcome } from './fixed.ts';
 import type { Ledger } from './ledger.ts';
+import { offersBack } from './offers.ts';
 import { refundableMinor, type EntryType, type Payment, type Refund, type Trade, type TradeDraft } from './trade.ts';
 import { SimulatorRefusal } from './refusal.ts';
 
@@ -37,7 +39,7 @@ export interface Trades {
   /** Opens a closed trade without end: money that crossed the close on its way. */
   reopen(trade: Trade): void;
   /** Adds a refund in the given state; throws SimulatorRefusal when more would be given back than was paid. */
-  refund(trade: Trade, refund: Omit<Refund, 'at' | 'doneAt'>): Refund;
+  refund(trade: Trade, refund: Omit<Refund, 'at' | 'doneAt' | 'moves' | 'offers' | 'feeBack'>): Refund;
   /** Ends or re-opens a refund: processing → succeeded, succeeded → failed … */
   moveRefund(trade: Trade, refund: Refund, state: Refund['state']): void;
   /** A number made by `draw` that was never used before. */
@@ -127,7 +129,12 @@ export function createTrades(ledger: Ledger, now: () => number): Trades {
           `Order ${trade.orderNo} has only ${refundableMinor(trade)} (minor units) left to refund.`,
         );
       }
-      const refund: Refund = { ...draft, at: now(), doneAt: draft.state === 'succeeded' ? now() : null };
+      const at = now();
+      const { state } = draft;
+      const offers = offersBack(trade, draft.minor);
+      const feeBack = draft.origin === 'dispute' ? 0 : feeBackOf(trade, draft.minor - offers.merchant);
+      const course = { at, doneAt: state === 'succeeded' ? at : null, moves: [{ state, at }] };
+      const refund: Refund = { ...draft, ...course, offers, feeBack };
       trade.refunds.push(refund);
       self.record(trade, REFUND_ENTRY[refund.state], pick(refund));
       return refund;
@@ -136,6 +143,7 @@ export function createTrades(ledger: Ledger, now: () => number): Trades {
       const reversed = refund.state === 'succeeded' && state !== 'succeeded';
       refund.state = state;
       refund.doneAt = state === 'succeeded' ? now() : null;
+      refund.moves.push({ state, at: now() });
       self.record(trade, reversed ? 'refund-reversed' : REFUND_ENTRY[state], pick(refund));
     },
     newNumber(draw) {

@@ -35,7 +35,11 @@ async function agree(t: ExecutionContext, payWay: PayWay, bytes: Uint8Array | st
   const theirs = stdout.split('\n').slice(0, -1);
   t.is(theirs.length, rows);
   t.deepEqual(
-    lines.map((line) => ({ ...line, amount: String(line.amount), fee: String(line.fee), at: line.at.toISOString() })),
+    lines.map(({ amount, discount, fee, share, at, ...line }) => ({
+      ...line,
+      ...Object.fromEntries(Object.entries({ amount, discount, fee, share }).map(([name, sum]) => [name, String(sum)])),
+      at: at.toISOString(),
+    })),
     theirs.map((line) => JSON.parse(line) as object),
   );
 }
@@ -67,13 +71,15 @@ const alipayRow: fc.Arbitrary<alipay.Row> = fc
     remark: text,
     time: clock,
     ordered: fen,
-    share: fen,
+    part: fen,
     fee: fen,
+    share: fen,
   })
-  .chain(({ time, ordered, share, fee, refundNo, ...row }) =>
+  .chain(({ time, ordered, part, fee, share, refundNo, ...row }) =>
     fc.constantFrom('交易', '退款', '红包').map((type): alipay.Row => {
       const sign = type === '退款' ? -1 : 1;
-      const money = { ordered: sign * ordered, received: sign * (ordered % share), fee: -sign * (fee % 1000) };
+      const kept = { fee: -sign * (fee % 1000), share: -sign * (share % 3000) };
+      const money = { ordered: sign * ordered, received: sign * (ordered % part), ...kept };
       const number = type === '退款' ? { refundNo } : {};
       return { ...row, ...number, ...money, type, time: `${alipay.DAY} ${time}`, remark: row.remark.replace(/^#/, '') };
     }),

@@ -72,7 +72,9 @@ def alipay(path):
             channelRefundNo=None,
             currency="CNY",
             amount=negated(amount) if back else amount,
+            discount=str(int(amount) - int(minor(row["商家实收"]))),
             fee=negated(minor(row["服务费"])),
+            share=negated(minor(row["分润"])),
             at=instant(row["完成时间"] or row["创建时间"], BEIJING),
             raw=text,
         )
@@ -96,7 +98,15 @@ def wechat(path):
         state = row["交易状态"]
         asked = minor(row["申请退款金额"])
         back = state == "REFUND" or (state == "REVOKED" and int(asked) > 0)
-        kind = "payment" if state == "SUCCESS" else "refund" if back and row["退款状态"] == "SUCCESS" else "other"
+        failed = back and row["退款状态"] == "FAIL"
+        kind = "other"
+        if state == "SUCCESS":
+            kind = "payment"
+        elif back and not failed:
+            kind = "refund" if row["退款状态"] == "SUCCESS" else "pending"
+        # What the channel moves (应结订单金额, 退款金额) and what it is over (订单金额, 申请退款金额).
+        over = {"payment": int(minor(row["订单金额"])), "other": 0}.get(kind, int(asked))
+        moved = {"payment": int(minor(row["应结订单金额"])), "other": 0}.get(kind, int(minor(row["退款金额"])))
 
         def number(name):
             return row[name] if row[name] not in ("", "0") else None
@@ -106,12 +116,14 @@ def wechat(path):
             kind=kind,
             event=f"{state} {row['退款状态']}" if back else state,
             orderNo=number("商户订单号"),
-            refundNo=number("商户退款单号"),
+            refundNo=None if failed else number("商户退款单号"),
             channelTradeNo=number("微信订单号"),
-            channelRefundNo=number("微信退款单号"),
+            channelRefundNo=None if failed else number("微信退款单号"),
             currency=row["货币种类"],
-            amount=minor(row["订单金额"]) if kind == "payment" else asked if kind == "refund" else negated(asked),
-            fee=minor(row["手续费"]),
+            amount=str(over),
+            discount=str(over - moved if kind == "payment" else moved - over),
+            fee="0" if failed else minor(row["手续费"]),
+            share="0",
             at=instant(row["交易时间"], BEIJING),
             raw=text,
         )
@@ -161,6 +173,8 @@ def paypal(path):
             channelRefundNo=info["transaction_id"] if back else None,
             currency=currency,
             amount=str({"fee": 0, "refund": -moved}.get(kind, moved)),
+            discount="0",
+            share="0",
             fee=str(kept - moved if kind == "fee" else kept),
             at=stamp(at),
             raw=text,

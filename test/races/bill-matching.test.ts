@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { pendingRefunds } from '../../server/db/queries/bill-lists.ts';
 import { quieten } from '../../server/db/queries/bill-strangers.ts';
 import { noteRemoved } from '../../server/db/queries/removed-history.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
@@ -369,21 +370,26 @@ onBoth('fees are kept beside orders and refunds, once, and what the lines come t
   const order = await shop.order();
   const refund = await shop.refund(order);
   const other = await shop.order({ project: 'books' });
+  const discounted = await shop.order({ project: 'books' });
   const bill = await shop.bill([
     paidLine(order),
     refundLine(refund),
     paidLine(other, { fee: 7n }),
     { orderNo: 'else', channelTradeNo: 'X', fee: 1n },
     { kind: 'dispute', event: 'T1201', orderNo: other.orderNo, amount: -1000n, fee: 20n },
+    paidLine(discounted, { discount: 100n, share: 30n, fee: 5n }),
+    { kind: 'refund', orderNo: 'else', channelTradeNo: 'X', amount: 10n, discount: -1n, share: -2n, fee: 0n },
     { kind: 'fee', event: 'T0107', orderNo: null, amount: 0n, fee: 3n },
   ]);
   for (let runs = 0; runs < 2; runs += 1) {
     const { sums } = await shop.match(bill);
     const none = { currency: 'CNY', payments: 1, paid: '1000', refunds: 0, refunded: '0', disputed: '0', other: '0' };
+    const plain = { ...none, discounts: '0', shares: '0', pending: 0 };
+    const discounted = { payments: 2, paid: '2000', discounts: '100', shares: '30' };
     t.deepEqual(sums, [
-      { ...none, project: 'books', fees: '27', disputed: '1000' },
-      { ...none, project: 'default', refunds: 1, refunded: '400', fees: '4' },
-      { ...none, project: null, fees: '4' },
+      { ...plain, ...discounted, project: 'books', fees: '32', disputed: '1000' },
+      { ...plain, project: 'default', refunds: 1, refunded: '400', fees: '4' },
+      { ...plain, project: null, refunds: 1, refunded: '10', discounts: '-1', shares: '-2', fees: '4' },
     ]);
   }
   const fees = await store.read((tx) => tx.orderFees.list({}, { orderBy: { orderNo: 'asc', refundNo: 'asc' } }));
@@ -393,8 +399,75 @@ onBoth('fees are kept beside orders and refunds, once, and what the lines come t
       [order.orderNo, '', 6n],
       [order.orderNo, refund.refundNo, -2n],
       [other.orderNo, '', 7n],
+      [discounted.orderNo, '', 5n],
     ],
   );
+});
+
+onBoth(
+  'a fee is that of what the channel charges on: the amount less the merchant’s own discount',
+  async (t, store) => {
+    const shop = account(store);
+    const rate = { share: '0.006', fixed: 0n, fixedCurrency: null };
+    const bill = await shop.bill([
+      paidLine(await shop.order(), { discount: 500n, fee: 3n }),
+      paidLine(await shop.order(), { discount: 500n, fee: 6n }),
+      // Shares leave afterwards: the channel charges on all that the merchant received.
+      paidLine(await shop.order(), { share: 500n, fee: 6n }),
+      paidLine(await shop.order(), { share: 500n, fee: 3n }),
+    ]);
+    t.is((await shop.match(bill, { rate })).found, 2);
+    t.deepEqual(await shop.differences(), ['fee_differs 2 open', 'fee_differs 4 open']);
+  },
+);
+
+onBoth('a refund that the bill says is under way is ours, or a question; it stands in no sum', async (t, store) => {
+  const shop = account(store);
+  const order = await shop.order();
+  const pending = { kind: 'pending', fee: -2n } as const;
+  const done = await shop.refund(order);
+  const under = await shop.refund(await shop.order(), { state: 'processing', finishedAt: null });
+  const closed = await shop.refund(await shop.order(), { state: 'failed' });
+  const wrong = await shop.refund(await shop.order());
+  const portal = await shop.order();
+  const bill = await shop.bill([
+    refundLine(done, pending),
+    refundLine(under, pending),
+    refundLine(closed, pending),
+    refundLine(wrong, { ...pending, amount: 399n }),
+    { ...pending, orderNo: portal.orderNo, refundNo: 'portal-1', channelRefundNo: '500', amount: 300n },
+    { ...pending, orderNo: 'another-system', refundNo: 'theirs', amount: 5n },
+  ]);
+  const { sums, lines, notOurs } = await shop.match(bill);
+  t.deepEqual([lines, notOurs], [6, 1]);
+  t.like(sums, [
+    { project: 'default', refunds: 0, refunded: '0', fees: '0', other: '0', pending: 5 },
+    { project: null, refunds: 0, refunded: '0', other: '0', pending: 1 },
+  ]);
+  t.deepEqual(
+    (await shop.differences()).filter((line) => !line.startsWith('paid_missing')),
+    ['refund_amount_differs 4 open', 'refund_unknown_to_us 5 open'],
+  );
+  const fees = await store.read((tx) => tx.orderFees.list({}));
+  t.deepEqual(
+    fees.map(({ refundNo, fee }) => [refundNo, fee]).toSorted(),
+    [
+      [done.refundNo, -2n],
+      [wrong.refundNo, -2n],
+    ].toSorted(),
+    'a fee comes back with a refund that was made',
+  );
+  const ends = await store.read((tx) => pendingRefunds(tx, [bill]));
+  t.deepEqual(
+    ends.map((one) => [one.project, one.end, one.refunds, one.refunded, one.fees]),
+    [
+      ['default', 'failed', 1, '400', '-2'],
+      ['default', 'open', 2, '700', '-4'],
+      ['default', 'succeeded', 2, '799', '-4'],
+      [null, 'open', 1, '5', '-2'],
+    ],
+  );
+  t.deepEqual(await store.read((tx) => pendingRefunds(tx, [])), []);
 });
 
 onBoth(

@@ -51,7 +51,9 @@ test('a bill is fetched, read and compared, and asked for again a day later', as
   const bill = await read();
   t.like(bill, { state: 'done', reading: 1, lines: 2, notOurs: 1, source: 'channel', fault: null, leasedUntil: null });
   t.is(bill.nextCheckAt?.toISOString(), '2026-11-27T02:30:00.000Z', 'the second day is over already');
-  t.deepEqual(bill.totals, [{ currency: 'CNY', payments: 2, paid: '1000', refunds: 0, refunded: '0', fees: '6' }]);
+  t.deepEqual(bill.totals, [
+    { currency: 'CNY', payments: 2, paid: '1000', refunds: 0, refunded: '0', fees: '6', net: null },
+  ]);
   t.is((await lines())[0]?.raw, '`a,`"b"\\,`NULL,`{}');
   t.is(await store.read((tx) => tx.billDifferences.count({})), 0);
 });

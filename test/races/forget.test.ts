@@ -60,7 +60,8 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
   },
   bill_lines: {
     erased: 'raw',
-    kept: `bill_no reading line day kind event order_no refund_no channel_trade_no channel_refund_no currency amount fee at`,
+    kept: `bill_no reading line day kind event order_no refund_no channel_trade_no channel_refund_no currency amount discount
+      fee share at`,
   },
   bill_differences: {
     kept: `id bill_no pay_way project day kind order_no refund_no key ours theirs state checks next_check_at leased_until lane answer

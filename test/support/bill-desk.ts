@@ -21,7 +21,9 @@ export function jsonDesk(answer: () => BillAnswer): BillDesk {
       }
       yield {
         kind: 'totals',
-        totals: [{ currency: 'CNY', payments: lines.length, paid: 1000n, refunds: 0, refunded: 0n, fees: 6n }],
+        totals: [
+          { currency: 'CNY', payments: lines.length, paid: 1000n, refunds: 0, refunded: 0n, fees: 6n, net: null },
+        ],
       };
     },
   };

@@ -18,7 +18,15 @@ export const billRow: Row = {
   bytes: 81_204,
   sha256: '5f'.repeat(32),
   totals: [
-    { currency: 'CNY', payments: 1190, paidMinor: 12_345_600, refunds: 10, refundedMinor: 40_000, feesMinor: 73_834 },
+    {
+      currency: 'CNY',
+      payments: 1190,
+      paidMinor: 12_345_600,
+      refunds: 10,
+      refundedMinor: 40_000,
+      feesMinor: 73_834,
+      netMinor: 12_221_766,
+    },
   ],
   sums: [
     {
@@ -28,9 +36,12 @@ export const billRow: Row = {
       paidMinor: 12_300_000,
       refunds: 10,
       refundedMinor: 40_000,
+      discountsMinor: 10_000,
       feesMinor: 73_560,
+      sharesMinor: 0,
       disputedMinor: 0,
       otherMinor: 0,
+      pendingRefunds: 0,
     },
     {
       project: null,
@@ -39,9 +50,12 @@ export const billRow: Row = {
       paidMinor: 45_600,
       refunds: 0,
       refundedMinor: 0,
+      discountsMinor: 0,
       feesMinor: 274,
+      sharesMinor: 0,
       disputedMinor: 0,
       otherMinor: 0,
+      pendingRefunds: 1,
     },
   ],
   fault: null,
@@ -92,7 +106,9 @@ export const billLineRow: Row = {
   channelRefundNo: null,
   currency: 'CNY',
   amountMinor: 9900,
+  discountMinor: 0,
   feeMinor: 59,
+  shareMinor: 0,
   at: '2026-11-20T03:04:05.000Z',
   raw: '`2026-11-20 11:04:05,`wx1',
 };
@@ -103,10 +119,12 @@ const sumsRow: Row = {
   grossMinor: 12_300_000,
   refunds: 10,
   refundsMinor: 40_000,
+  discountsMinor: 10_000,
   feesMinor: 73_560,
+  sharesMinor: 0,
   disputesMinor: 0,
   otherMinor: 0,
-  netMinor: 12_186_440,
+  netMinor: 12_176_440,
 };
 
 /** What the channels settle: a day with its bill, one without, and a bill that disagrees with its lines. */
@@ -133,6 +151,20 @@ export const settlementFigures: Row = {
       mode: 'live',
       lines: 1200,
       mostLines: 1208,
+    },
+  ],
+  pendingRefunds: [
+    {
+      billNo: billRow['billNo'],
+      day: '2026-11-20',
+      payWay: 'wechat',
+      account: '1900000109',
+      mode: 'live',
+      project: null,
+      currency: 'CNY',
+      end: 'open',
+      refunds: 1,
+      amountMinor: 3000,
     },
   ],
   disagreements: [

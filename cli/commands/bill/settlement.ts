@@ -25,7 +25,9 @@ const DAYS: View = {
     { field: 'netMinor', title: 'NET', kind: 'minor' },
     { field: 'grossMinor', title: 'GROSS', kind: 'minor' },
     { field: 'refundsMinor', title: 'REFUNDS', kind: 'minor' },
+    { field: 'discountsMinor', title: 'DISCOUNTS', kind: 'minor' },
     { field: 'feesMinor', title: 'FEES', kind: 'minor' },
+    { field: 'sharesMinor', title: 'SHARES', kind: 'minor' },
     { field: 'disputesMinor', title: 'DISPUTES', kind: 'minor' },
     { field: 'otherMinor', title: 'OTHER', kind: 'minor' },
     { field: 'project', kind: 'id' },
@@ -42,7 +44,7 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('settlement')
     .description(
-      'Show what the channels settle, from their bills: gross, refunds, fees, disputes and net for each day, channel, account and project. Names the days without a bill.',
+      'Show what the channels settle, from their bills: gross, refunds, discounts, fees, shares, disputes and net for each day, channel, account and project. Names the days without a bill.',
     );
   addFields(command, FILTERS);
   examples(
@@ -63,6 +65,7 @@ export async function run({ api, print }: Context, options: Row): Promise<void> 
   await print.list([...rows('days'), ...totals], DAYS);
   if (rows('days').length === 0) await print.done('No settled day found.');
   await notes(rows('shrunk').map(shrunk), (text) => print.note(text));
+  await notes(rows('pendingRefunds').map(pending), (text) => print.note(text));
   await notes(rows('disagreements').map(disagreement), (text) => print.note(text));
   await notes(rows('missing').map(missing), (text) => print.note(text));
 }
@@ -81,6 +84,15 @@ function missing(row: Row): string {
 function shrunk(row: Row): string {
   const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
   return `Bill ${of}, has ${plain(row['lines'])} lines; an earlier reading had ${plain(row['mostLines'])}.`;
+}
+
+function pending(row: Row): string {
+  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
+  const money = minorMoney(Number(row['amountMinor']), plain(row['currency']));
+  const refunds = `${plain(row['refunds'])} refund(s) of ${money} as under way`;
+  return row['end'] === 'failed'
+    ? `Bill ${of}, has ${refunds}: they failed since, and are not counted.`
+    : `Bill ${of}, has ${refunds}: they are counted, and their end is not known.`;
 }
 
 function disagreement(row: Row): string {

@@ -35,7 +35,7 @@ export const KINDS = [
 export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
 
 /** What the lines of a bill are about; the service knows the same. */
-export const LINE_KINDS = ['payment', 'refund', 'dispute', 'fee', 'other'] as const;
+export const LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other'] as const;
 
 /** How bills are shown. */
 export const VIEW: View = {
@@ -75,8 +75,11 @@ export const SUMS: View = {
     { field: 'refunds', kind: 'id' },
     { field: 'refundedMinor', title: 'REFUNDED', kind: 'minor' },
     { field: 'feesMinor', title: 'FEES', kind: 'minor' },
+    { field: 'discountsMinor', title: 'DISCOUNTS', kind: 'minor' },
+    { field: 'sharesMinor', title: 'SHARES', kind: 'minor' },
     { field: 'disputedMinor', title: 'DISPUTED', kind: 'minor' },
     { field: 'otherMinor', title: 'OTHER', kind: 'minor' },
+    { field: 'netMinor', title: 'NET', kind: 'minor' },
   ],
 };
 
@@ -140,6 +143,8 @@ export const LINES: View = {
     { field: 'currency', title: 'CUR', kind: 'id' },
     { field: 'at', kind: 'time' },
     { field: 'event' },
+    { field: 'discountMinor', title: 'DISCOUNT', kind: 'minor' },
+    { field: 'shareMinor', title: 'SHARE', kind: 'minor' },
     { field: 'channelTradeNo', kind: 'id' },
     { field: 'refundNo', kind: 'id' },
     { field: 'channelRefundNo', kind: 'id' },

@@ -6,6 +6,8 @@ import { PREAMBLE_LINES, readPreamble, readSummaryRow, type SumColumn } from './
 export interface BillSummary {
   account: string;
   sums: Record<SumColumn, bigint>;
+  /** What Alipay settles; null = the file does not say. */
+  net: bigint | null;
   /** Where it says so. */
   line: number;
 }
@@ -14,7 +16,7 @@ export interface BillSummary {
 export async function readSummary(bytes: AsyncIterable<Uint8Array>, day: string): Promise<BillSummary> {
   let account = '';
   let header = '';
-  let found: Pick<BillSummary, 'sums' | 'line'> | undefined;
+  let found: Pick<BillSummary, 'sums' | 'net' | 'line'> | undefined;
   let isEnded = false;
   for await (const { from, lines } of textBlocks(bytes, 'gb18030')) {
     for (const [at, text] of lines.entries()) {
@@ -22,7 +24,7 @@ export async function readSummary(bytes: AsyncIterable<Uint8Array>, day: string)
       if (line <= PREAMBLE_LINES) account = readPreamble(text, line, day, '汇总').account ?? account;
       else if (line === PREAMBLE_LINES + 1) header = text;
       else if (text.startsWith('#')) isEnded = true;
-      else if (text.startsWith('合计')) found = { sums: readSummaryRow(header, text, line), line };
+      else if (text.startsWith('合计')) found = { ...readSummaryRow(header, text, line), line };
     }
   }
   if (!isEnded || !found) throw new BillMalformed('cut_short', 'The file with the sums ends early.');

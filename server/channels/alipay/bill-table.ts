@@ -17,11 +17,15 @@ const DETAILS = [
   '退款批次号/请求号',
   '服务费',
 ] as const;
+/** Of bills from before Alipay shared (分账) there is none. */
+const SHARE = '分润';
 /** The name of a column of the details. */
 export type Column = (typeof DETAILS)[number];
 
 /** The columns of the sums by shop (业务汇总, the same document). */
 const SUMMARY = ['交易订单总笔数', '退款订单总笔数', '订单金额', '商家实收', '服务费'] as const;
+/** What Alipay settles for the day (the same document); not every file has it. */
+const NET = '实收净额';
 /** The name of a column of the sums. */
 export type SumColumn = (typeof SUMMARY)[number];
 
@@ -70,6 +74,8 @@ export type Cells = readonly string[];
 export interface DetailTable {
   cellsOf(text: string, line: number): Cells;
   columns: Columns<Column>;
+  /** The place of what went on to those with whom the merchant shares; -1 = there is none. */
+  share: number;
 }
 
 /** The last texts of others before the times, before the money and before the last amounts; 备注 is behind every cell that is read. */
@@ -93,7 +99,7 @@ const AMOUNTS: ReadonlySet<string> = new Set([
  * The cells of a row that has commas in the name of the goods, of a shop, a payer or a voucher: the places of times and amounts tell which.
  * Texts of others decide these places, so a row that can be read in two ways is refused.
  */
-function cellsOfCommas(header: readonly string[], columns: Columns<Column>, cells: Cells, line: number): Cells {
+function cellsOfCommas(header: readonly string[], read: readonly number[], cells: Cells, line: number): Cells {
   const ends = LAST_TEXTS.map((name) => header.indexOf(name)).filter((at) => at >= 0);
   // Cells between two of these texts are moved together, and never less than those before them.
   const partOf = (at: number): number => ends.filter((end) => at > end).length;
@@ -112,7 +118,7 @@ function cellsOfCommas(header: readonly string[], columns: Columns<Column>, cell
   for (let part = fitting.length - 2; part > 0; part -= 1)
     fitting[part] = fitting[part]!.filter((moved) => moved <= fitting[part + 1]!.at(-1)!);
   if (fitting.some(({ length }) => length === 0)) return cells;
-  for (const at of Object.values(columns))
+  for (const at of read)
     if (new Set(fitting[partOf(at)]!.map((moved) => cell(at, moved))).size > 1)
       throw new BillMalformed('wrong_columns', 'Commas in its texts let the row be read in more than one way.', {
         line,
@@ -125,13 +131,16 @@ export function readDetailHeader(text: string, line: number): DetailTable {
   const header = headerCells(text);
   const columns = findColumns(header, DETAILS, line);
   const width = header.length;
+  const share = header.indexOf(SHARE);
+  const read = [...Object.values(columns), ...(share < 0 ? [] : [share])];
   return {
     columns,
+    share,
     cellsOf(row, number) {
       const cells = row.split(',');
       const more = cells.length - width;
       if (more < 0) throw new BillMalformed('wrong_columns', `${cells.length} cells, not ${width}.`, { line: number });
-      return more > 0 ? cellsOfCommas(header, columns, cells, number) : cells;
+      return more > 0 ? cellsOfCommas(header, read, cells, number) : cells;
     },
   };
 }
@@ -159,16 +168,25 @@ export function readTrailer(text: string, line: number): { of: 'payments' | 'ref
 }
 
 /** The sums of all shops, from the row under the header of the second file. */
-export function readSummaryRow(header: string, row: string, line: number): Record<SumColumn, bigint> {
-  const columns = findColumns(headerCells(header), SUMMARY, PREAMBLE_LINES + 1);
+export function readSummaryRow(
+  header: string,
+  row: string,
+  line: number,
+): { sums: Record<SumColumn, bigint>; net: bigint | null } {
+  const names = headerCells(header);
+  const columns = findColumns(names, SUMMARY, PREAMBLE_LINES + 1);
   const cells = row.split(',').map((cell) => cell.trim());
-  const sums = SUMMARY.map((name): [SumColumn, bigint] => {
-    const text = cells[columns[name]] ?? '';
-    const sum = readSum(text, name.endsWith('笔数') ? 0 : 2);
-    if (sum === undefined) throw wrongCell(line, columns[name], name, text);
-    return [name, sum];
-  });
-  return Object.fromEntries(sums) as Record<SumColumn, bigint>;
+  const sumIn = (at: number, name: string): bigint => {
+    const text = cells[at] ?? '';
+    return readSum(text, name.endsWith('笔数') ? 0 : 2) ?? raise(wrongCell(line, at, name, text));
+  };
+  const sums = SUMMARY.map((name): [SumColumn, bigint] => [name, sumIn(columns[name], name)]);
+  const net = names.indexOf(NET);
+  return { sums: Object.fromEntries(sums) as Record<SumColumn, bigint>, net: net < 0 ? null : sumIn(net, NET) };
+}
+
+function raise(error: Error): never {
+  throw error;
 }
 
 /** The names without their unit, （元） or (元). */

@@ -102,6 +102,7 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
         refunds: refunds.count,
         refunded: sums.of('refunded'),
         fees: sums.of('fees'),
+        net: summary?.net ?? null,
       };
     },
   };
@@ -114,7 +115,11 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
       throw new BillMalformed('wrong_account', `The bill is about the account ${account}.`, { line });
   }
 
-  function readRow({ columns, cellsOf }: DetailTable, text: string, line: number): BillLine {
+  /**
+   * A payment or a refund, whose amounts are negative. The merchant gains 商家实收 + 服务费 + 分润 of it, as the sums of the day do (实收净额): 商家实收 is
+   * the order less what the merchant gave up of it (商家优惠, vouchers and red packets of the merchant's), with what Alipay pays for the payer.
+   */
+  function readRow({ columns, share, cellsOf }: DetailTable, text: string, line: number): BillLine {
     const cells = cellsOf(text, line);
     const cell = (column: Column): string => cells[columns[column]]!.trim();
     const wrong = (column: Column): BillMalformed => wrongCell(line, columns[column], column, cell(column));
@@ -123,6 +128,8 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
       if (Number.isNaN(value)) throw wrong(column);
       return value;
     };
+    const shared = share < 0 ? 0 : -readDecimal(cells[share]!.trim(), 2);
+    if (Number.isNaN(shared)) throw wrongCell(line, share, '分润', cells[share]!.trim());
     const event = cell('业务类型');
     const ordered = fen('订单金额');
     const received = fen('商家实收');
@@ -154,7 +161,9 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
       channelRefundNo: null,
       currency: 'CNY',
       amount: BigInt(isRefund ? -ordered : ordered),
+      discount: BigInt(ordered - received),
       fee: BigInt(fee),
+      share: BigInt(shared),
       at: new Date(at - UTC_OFFSET_MINUTES * 60_000),
       raw: text,
     };

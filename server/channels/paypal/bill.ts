@@ -115,6 +115,8 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
     channelTradeNo: isOwn ? id : referenceIn(info),
     channelRefundNo: isNumbered ? id : null,
     currency,
+    discount: 0n,
+    share: 0n,
     amount: BigInt(kind === 'fee' ? 0 : kind === 'refund' ? -moved : moved),
     fee: BigInt(kind === 'fee' ? kept - moved : kept),
     at: new Date(at),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import {
   type BillAnswer,
@@ -6,9 +7,10 @@ import {
   type BillDesk,
   BillMalformed,
   type FeeRate,
+  TransportFailed,
 } from '../../payments/channel.ts';
 import { downloadBill, goneDay, noBill } from '../bill-answers.ts';
-import { unpackedBeside } from '../bill-bytes.ts';
+import { isGzip, unpackedBeside } from '../bill-bytes.ts';
 import { readTradeBill, UTC_OFFSET_MINUTES } from './bill.ts';
 import type { Ask, DownloadSigned } from './client.ts';
 import { unknown, unknownRefusal } from './reply.ts';
@@ -31,7 +33,7 @@ const Named = z.object({
 export interface BillCalls {
   ask: Ask;
   download: DownloadSigned;
-  settings: Pick<Settings, 'base' | 'spareBase' | 'mchid' | 'sub'>;
+  settings: Pick<Settings, 'base' | 'spareBase' | 'mchid' | 'sub' | 'refundFunds'>;
   now: () => Date;
   rate: FeeRate | undefined;
 }
@@ -50,11 +52,38 @@ export function wechatBills(calls: BillCalls): BillDesk {
   };
 }
 
-async function fetchBill({ ask, download, settings, now }: BillCalls, day: string): Promise<BillAnswer> {
-  const gone = goneDay(day, WECHAT_BILLS, now());
+/** A bill that is there: where its file is, and its hash. */
+interface Offered {
+  kind: 'offered';
+  url: URL;
+  hash: string;
+}
+
+async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
+  const gone = goneDay(day, WECHAT_BILLS, calls.now());
   if (gone) return gone;
+  const all = await askFor(calls, day, 'ALL');
+  const isMore = calls.settings.refundFunds !== undefined && (all.kind === 'offered' || all.kind === 'empty');
+  const more = isMore ? await askFor(calls, day, 'RECHARGE_REFUND') : undefined;
+  // Only documents of the older API name this bill, so that it is refused says nothing about the other.
+  if (more === undefined || more.kind === 'empty' || more.kind === 'refused') return downloaded(calls, all);
+  if (more.kind !== 'offered') return more;
+  if (all.kind !== 'offered') return downloaded(calls, more);
+  const first = await downloaded(calls, all);
+  return first.kind === 'bill' ? { kind: 'bill', bytes: joined(first.bytes, () => downloaded(calls, more)) } : first;
+}
+
+/**
+ * Asks for one of the bills of a day. ALL has no refunds that were paid from the available balance (充值退款, "下载交易账单", bill_type): they
+ * have a bill of their own. That these are the refunds with `funds_account` AVAILABLE is inferred from the documents.
+ */
+async function askFor(
+  { ask, settings, now }: BillCalls,
+  day: string,
+  type: 'ALL' | 'RECHARGE_REFUND',
+): Promise<Offered | BillAnswer> {
   const whose: Record<string, string> = settings.sub ? { sub_mchid: settings.sub.mchid } : {};
-  const query = new URLSearchParams({ bill_date: day, bill_type: 'ALL', tar_type: 'GZIP', ...whose });
+  const query = new URLSearchParams({ bill_date: day, bill_type: type, tar_type: 'GZIP', ...whose });
   const reply = await ask({ method: 'GET', target: `/v3/bill/tradebill?${query.toString()}`, about: { call: 'bill' } });
   if (reply.kind === 'unknown') return reply;
   if (reply.kind === 'refused') {
@@ -71,8 +100,41 @@ async function fetchBill({ ask, download, settings, now }: BillCalls, day: strin
   if (!named) return unknown('unparsable', 'The response names no bill with a SHA-1.');
   const url = new URL(named.download_url);
   if (!isTrusted(url, settings)) return unknown('mismatch', 'download_url does not lead to WeChat Pay.');
-  const file = await downloadBill(() => download(url));
-  return file.kind === 'bill' ? { kind: 'bill', bytes: verified(file.bytes, named.hash_value) } : file;
+  return { kind: 'offered', url, hash: named.hash_value };
+}
+
+async function downloaded(
+  { download }: Pick<BillCalls, 'download'>,
+  offered: Offered | BillAnswer,
+): Promise<BillAnswer> {
+  if (offered.kind !== 'offered') return offered;
+  const file = await downloadBill(() => download(offered.url));
+  return file.kind === 'bill' ? { kind: 'bill', bytes: verified(file.bytes, offered.hash) } : file;
+}
+
+const LINE_END = '\r\n';
+
+/** Two bills in one file, the second on a line of its own: GZIP, too, may follow GZIP. */
+async function* joined(
+  first: AsyncIterable<Uint8Array>,
+  askSecond: () => Promise<BillAnswer>,
+): AsyncGenerator<Uint8Array> {
+  let begin: Uint8Array = Buffer.alloc(0);
+  for await (const piece of first) {
+    if (begin.byteLength < 2) begin = Buffer.concat([begin, piece]);
+    yield piece;
+  }
+  const isPacked = isGzip(begin);
+  const second = await askSecond();
+  if (second.kind !== 'bill') throw new TransportFailed('network', 'The bill of refunds could not be downloaded.');
+  yield isPacked ? gzipSync(LINE_END) : Buffer.from(LINE_END);
+  begin = Buffer.alloc(0);
+  for await (const piece of second.bytes) {
+    if (begin.byteLength < 2) begin = Buffer.concat([begin, piece]);
+    if (begin.byteLength >= 2 && isGzip(begin) !== isPacked)
+      throw new BillMalformed('not_a_bill', 'Of two bills of a day one is packed, and one is not.');
+    yield piece;
+  }
 }
 
 /** The merchant that a bill is of: a sub-merchant has one for each partner that acts for it. */

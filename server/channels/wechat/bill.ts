@@ -14,7 +14,10 @@ export interface BillOwner {
   subMchid: string | undefined;
 }
 
-/** Reads a trade bill (交易账单, ALL), in GZIP or plain; throws BillMalformed. */
+/**
+ * Reads a trade bill (交易账单, ALL), in GZIP or plain, and behind it the bill of refunds from the available balance (RECHARGE_REFUND) where there
+ * is one; throws BillMalformed.
+ */
 export async function* readTradeBill(file: string, day: string, owner: BillOwner): AsyncGenerator<BillPart> {
   const bytes = isGzip(await firstBytes(file, 2)) ? gunzippedFile(file) : fileBytes(file);
   const reader = createReader(daySpan(day, UTC_OFFSET_MINUTES), owner);
@@ -40,13 +43,24 @@ const SUMS = [
   'refunds',
   'payments',
   'paid',
+  'failed',
+  'failedNet',
+  'failedFees',
 ] as const;
+
+/**
+ * Words of a refund that did not happen: FAIL in bills, the others in queries ("交易账单详细说明", "查询单笔退款"). Every other word but SUCCESS leaves its
+ * end open, and no later bill tells it.
+ */
+const FAILED: ReadonlySet<string> = new Set(['FAIL', 'CLOSED', 'REFUNDCLOSE']);
 
 function createReader({ begin, end }: DaySpan, owner: BillOwner) {
   const sums = createSums(SUMS);
   let table: Table | undefined;
   let sumsHeader: string | undefined;
   let totals: BillTotals | undefined;
+  let stated: Record<SumName, bigint> | undefined;
+  let isSkipped = false;
   let count = 0;
 
   return {
@@ -58,10 +72,14 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
         if (!table) {
           if (!text.includes('交易时间')) throw new BillMalformed('not_a_bill', 'The header is missing.', { line });
           table = readHeader(text, line);
+        } else if (isSkipped) {
+          continue;
         } else if (totals) {
-          if (text.trim() !== '') throw new BillMalformed('wrong_columns', 'A line behind the sums.', { line });
+          if (text.includes('交易时间')) beginSecond(text, line);
+          else if (text.trim() !== '') throw new BillMalformed('wrong_columns', 'A line behind the sums.', { line });
         } else if (sumsHeader !== undefined) {
-          totals = requireSums(readSums(sumsHeader, text, line), line);
+          stated = added(stated, readSums(sumsHeader, text, line));
+          totals = requireSums(stated, line);
         } else if (/^`?总交易单数,/.test(text)) {
           sumsHeader = text;
         } else if (text.startsWith('`')) {
@@ -76,6 +94,18 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
       return totals;
     },
   };
+
+  /** No document of today has the second bill's form: in another one than the first's it is left out, and its refunds are missed. */
+  function beginSecond(text: string, line: number): void {
+    try {
+      table = readHeader(text, line);
+      totals = undefined;
+      sumsHeader = undefined;
+    } catch (error) {
+      if (!(error instanceof BillMalformed)) throw error;
+      isSkipped = true;
+    }
+  }
 
   function readRow(of: Table, text: string, line: number): BillLine {
     const cells = of.cellsOf(text, line);
@@ -107,33 +137,45 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
     if (asked < 0) throw wrong('申请退款金额');
     const fee = readDecimal(cell('手续费'), FEE_DECIMALS);
     if (Number.isNaN(fee)) throw wrong('手续费');
+    // What WeChat Pay settles is 应结订单金额 − 退款金额 − 手续费: the order, and what of it goes back, less the vouchers that the merchant gives
+    // (免充值). Those that were paid for (充值券: 代金券金额, 充值券退款金额) are settled like money.
+    const settled = fen('应结订单金额');
+    const returned = fen('退款金额');
     sums.add('rows', 1);
-    sums.add('settled', fen('应结订单金额'));
-    sums.add('returned', fen('退款金额'));
+    sums.add('settled', settled);
+    sums.add('returned', returned);
     sums.add('vouchers', fen('充值券退款金额'));
     sums.add('fees', fee);
     sums.add('ordered', ordered);
     sums.add('asked', asked);
-    if (isRefund) sums.add('refunds', 1);
     const isPaid = event === 'SUCCESS';
     if (isPaid) {
       sums.add('payments', 1);
       sums.add('paid', ordered);
     }
-    const isBack = isRefund && cell('退款状态') === 'SUCCESS';
+    const isFailed = isRefund && FAILED.has(cell('退款状态'));
+    const isBack = isRefund && !isFailed;
+    if (isBack) sums.add('refunds', 1);
+    if (isFailed) {
+      sums.add('failed', asked);
+      sums.add('failedNet', settled - returned);
+      sums.add('failedFees', fee);
+    }
     count += 1;
     return {
       line: count,
-      kind: isPaid ? 'payment' : isBack ? 'refund' : 'other',
+      kind: isPaid ? 'payment' : !isBack ? 'other' : cell('退款状态') === 'SUCCESS' ? 'refund' : 'pending',
       event: isRefund ? `${event} ${cell('退款状态')}` : event,
       orderNo: numberIn(cell('商户订单号')),
-      refundNo: numberIn(cell('商户退款单号')),
+      // A refund that failed is not in the bill: one of this number that is done here is missing.
+      refundNo: isFailed ? null : numberIn(cell('商户退款单号')),
       channelTradeNo: numberIn(cell('微信订单号')),
-      channelRefundNo: numberIn(cell('微信退款单号')),
+      channelRefundNo: isFailed ? null : numberIn(cell('微信退款单号')),
       currency,
-      // A refund that is under way has left the account.
-      amount: BigInt(isPaid ? ordered : isBack ? asked : -asked),
-      fee: BigInt(Math.sign(fee) * Math.round(Math.abs(fee) / PER_FEN)),
+      amount: BigInt(isPaid ? ordered : isBack ? asked : 0),
+      discount: BigInt(isPaid ? ordered - settled : isBack ? returned - asked : 0),
+      fee: BigInt(isFailed ? 0 : Math.sign(fee) * Math.round(Math.abs(fee) / PER_FEN)),
+      share: 0n,
       at: time,
       raw: text,
     };
@@ -146,7 +188,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
     if (owner.subMchid !== undefined && sub !== owner.subMchid) throw wrong(sub, '特约商户号');
   }
 
-  /** All of WeChat Pay's sums count every row, whatever became of a refund. */
+  /** All of WeChat Pay's sums count every row, whatever became of a refund; those that it says failed are taken off again. */
   function requireSums(stated: Record<SumName, bigint>, line: number): BillTotals {
     const perFen = BigInt(PER_FEN);
     const money = (name: (typeof SUMS)[number], said: SumName): void => {
@@ -161,15 +203,26 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
     sums.require('fees', stated['手续费总金额'], '手续费总金额', line);
     money('ordered', '订单总金额');
     money('asked', '申请退款总金额');
+    const fees = (sums.of('fees') - sums.of('failedFees')) / perFen;
     return {
       currency: 'CNY',
       payments: Number(sums.of('payments')),
       paid: sums.of('paid'),
       refunds: Number(sums.of('refunds')),
-      refunded: sums.of('asked'),
-      fees: sums.of('fees') / perFen,
+      refunded: sums.of('asked') - sums.of('failed'),
+      fees,
+      net: sums.of('settled') - sums.of('returned') - sums.of('failedNet') - fees,
     };
   }
+}
+
+function added(
+  before: Readonly<Record<SumName, bigint>> | undefined,
+  more: Record<SumName, bigint>,
+): Record<SumName, bigint> {
+  if (!before) return more;
+  const names = Object.keys(more) as SumName[];
+  return Object.fromEntries(names.map((name) => [name, before[name] + more[name]])) as Record<SumName, bigint>;
 }
 
 /** WeChat Pay writes 0 where there is no number. */

@@ -18,6 +18,7 @@ export interface StoredTotals {
   refunds: number;
   refunded: string;
   fees: string;
+  net: string | null;
 }
 
 /**
@@ -113,7 +114,9 @@ export const BillLineEntity = defineEntity({
     channelRefundNo: p.string().length(128).nullable(),
     currency: p.string().length(3),
     amount: minor(),
+    discount: minor(),
     fee: minor(),
+    share: minor(),
     at: instant(),
     raw: text(),
   },
@@ -121,6 +124,11 @@ export const BillLineEntity = defineEntity({
     {
       name: 'bill_lines_order',
       expression: `create index "bill_lines_order" on "bill_lines" ("order_no") where order_no is not null`,
+    },
+    {
+      // Few lines of a bill, which every settlement looks up.
+      name: 'bill_lines_pending',
+      expression: `create index "bill_lines_pending" on "bill_lines" ("bill_no") where kind = 'pending'`,
     },
   ],
 });

@@ -21,12 +21,13 @@ const PART_LINES = 500;
  */
 const INSERT = `with quickly as materialized (select set_config('synchronous_commit', 'off', true))
   insert into bill_lines
-    (bill_no, reading, line, day, kind, event, order_no, refund_no, channel_trade_no, channel_refund_no, currency, amount, fee, at, raw)
+    (bill_no, reading, line, day, kind, event, order_no, refund_no, channel_trade_no, channel_refund_no, currency, amount, discount, fee, share, at, raw)
   select cast(? as varchar), cast(? as int), cast(? as int) + l.n::int, cast(? as date),
-         l.kind, l.event, l.order_no, l.refund_no, l.trade_no, l.back_no, l.currency, l.amount, l.fee, l.at, l.raw
+         l.kind, l.event, l.order_no, l.refund_no, l.trade_no, l.back_no, l.currency, l.amount, l.discount, l.fee, l.share, l.at, l.raw
     from unnest(cast(? as text[]), cast(? as text[]), cast(? as text[]), cast(? as text[]), cast(? as text[]), cast(? as text[]),
-                cast(? as text[]), cast(? as bigint[]), cast(? as bigint[]), cast(? as timestamptz[]), cast(? as text[]))
-         with ordinality as l(kind, event, order_no, refund_no, trade_no, back_no, currency, amount, fee, at, raw, n), quickly`;
+                cast(? as text[]), cast(? as bigint[]), cast(? as bigint[]), cast(? as bigint[]), cast(? as bigint[]), cast(? as timestamptz[]),
+                cast(? as text[]))
+         with ordinality as l(kind, event, order_no, refund_no, trade_no, back_no, currency, amount, discount, fee, share, at, raw, n), quickly`;
 
 /** The values of statements that write lines which follow each other. To make them is half of the work, and waits for nobody. */
 export function statementsOf(of: Reading, lines: readonly BillLine[]): unknown[][] {
@@ -43,7 +44,9 @@ export function statementsOf(of: Reading, lines: readonly BillLine[]): unknown[]
       column(({ channelRefundNo }) => kept(channelRefundNo, 128)),
       column(({ currency }) => currency),
       column(({ amount }) => String(amount)),
+      column(({ discount }) => String(discount)),
       column(({ fee }) => String(fee)),
+      column(({ share }) => String(share)),
       column(({ at }) => at.toISOString()),
       column(({ raw }) => kept(raw)),
     ];

@@ -1,5 +1,7 @@
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
+import { arrayText } from '../table.ts';
+import { REFUND_NUMBER } from './bill-matching.ts';
 import { isQuiet, UNKNOWN_HERE } from './bill-strangers.ts';
 import type { Position } from './orders.ts';
 import { IS_CALLED, OF_PAYEE } from './payees.ts';
@@ -53,7 +55,7 @@ export function linesAfter(
 /** Payments and refunds of other systems behind a line of a bill. */
 export function linesNotOurs(tx: ReadTx, bill: CountingBill, line: number, limit: number): Promise<BillLineRow[]> {
   const { billNo, reading, day } = bill;
-  const more = `and l.kind in ('payment', 'refund') and not exists (
+  const more = `and l.kind in ('payment', 'refund', 'pending') and not exists (
     select 1 from orders o join bills b on b.bill_no = l.bill_no where o.order_no = l.order_no and ${OF_PAYEE})
     and not exists (
     select 1 from bill_differences d join bills b on b.bill_no = d.bill_no
@@ -103,6 +105,42 @@ export async function billsBetween(
   return tx.bills.list(
     { billNo: rows.map(({ bill_no: billNo }) => billNo) },
     { orderBy: { day: 'asc', payWay: 'asc', account: 'asc', billNo: 'asc' } },
+  );
+}
+
+/** Refunds that a bill says are under way, by what became of them in our books. Minor units as text. */
+export interface PendingRefunds {
+  billNo: string;
+  project: string | null;
+  currency: string;
+  /** `open` = their end is not known: they are under way, stuck, or another system's. */
+  end: 'succeeded' | 'failed' | 'open';
+  refunds: number;
+  refunded: string;
+  discounts: string;
+  fees: string;
+  shares: string;
+}
+
+/** What became of the refunds that these bills say are under way: their lines never change, so each settlement asks our books. */
+export async function pendingRefunds(tx: ReadTx, bills: readonly Pick<BillRow, 'billNo'>[]): Promise<PendingRefunds[]> {
+  if (bills.length === 0) return [];
+  return tx.sql<PendingRefunds>(
+    `select b.bill_no as "billNo", o.project, l.currency,
+            case when r.state in ('succeeded', 'failed') then r.state else 'open' end as "end",
+            count(*)::int as refunds, sum(l.amount)::text as refunded, sum(l.discount)::text as discounts,
+            sum(l.fee)::text as fees, sum(l.share)::text as shares
+       from bills b
+       join bill_lines l on l.bill_no = b.bill_no and l.reading = b.reading and l.day = b.day and l.kind = 'pending'
+       left join orders o on o.order_no = l.order_no and ${OF_PAYEE}
+       left join lateral (
+         select r.state from refunds r
+          where r.order_no = o.order_no
+            and (${REFUND_NUMBER} = l.refund_no or r.channel_refund_no in (l.channel_refund_no, l.refund_no))
+          order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true
+      where b.bill_no = any(cast(? as text[]))
+      group by 1, 2, 3, 4 order by 1, 2, 3, 4`,
+    [arrayText(bills.map(({ billNo }) => billNo))],
   );
 }
 

@@ -87,7 +87,7 @@ rates as materialized (
   select * from json_to_recordset(cast($11 as json)) as r(project varchar, share numeric, fixed numeric, fixed_currency varchar))`;
 
 /** The number by which the channel knows a refund (payments/numbers.ts). */
-const REFUND_NUMBER = `case when r.attempt = 1 then r.refund_no else r.refund_no || '_' || r.attempt end`;
+export const REFUND_NUMBER = `case when r.attempt = 1 then r.refund_no else r.refund_no || '_' || r.attempt end`;
 
 /** What happens this close to the end of a day may stand in the bill of the next one. */
 const MIDNIGHT = `interval '30 minutes'`;
@@ -147,9 +147,12 @@ const THEIR_LINE = jsonOf({
 const KNOWN_TWICE = `(exists (select 1 from order_exceptions e where e.order_no = x.order_no and e.kind in ('double_paid', 'payment_of_another_order') and e.dedupe = x.channel_no)
     or exists (select 1 from refunds r where r.order_no = x.order_no and r.payment_no = x.channel_no and r.surplus))`;
 
-/** What the account should have been charged, and how much it may differ by rounding. */
-const FEE_DIFFERS = `(x.share is not null and x.fee_compared
-    and abs(x.fee - (round(x.amount * x.share) + x.fixed)) > 1)`;
+/**
+ * What the account should have been charged, and how much it may differ by rounding. Channels charge on what the merchant receives: WeChat Pay
+ * on 应结订单金额, Alipay on 商家实收, which are the amount less the merchant's own discounts; shares leave afterwards.
+ */
+const FEE_DIFFERS = `(x.rate is not null and x.fee_compared
+    and abs(x.fee - (round((x.amount - x.discount) * x.rate) + x.fixed)) > 1)`;
 
 const PAYMENT_DIFFERENCE = `case
     when x.copy > 1 or x.is_before then 'line_twice'
@@ -161,7 +164,7 @@ const PAYMENT_DIFFERENCE = `case
 
 const REFUND_DIFFERENCE = `case
     when x.copy > 1 or x.is_before then 'line_twice'
-    when x.own_number is null or x.state <> 'succeeded' then 'refund_unknown_to_us'
+    when x.own_number is null or (x.kind = 'refund' and x.state <> 'succeeded') then 'refund_unknown_to_us'
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
 
 /** Whether a difference that is known has changed; that its line has another place in the file is no news. */
@@ -229,14 +232,15 @@ const UNCLAIMED = `not exists (select 1 from disputes d where d.refund_no = r.re
 const statement = (only: (column: string) => string): string => `
 with ${WHOSE},
 pays as materialized (
-  select l.line, l.order_no, l.channel_trade_no as channel_no, l.currency, l.amount, l.fee, l.at,
-         q.share, q.fixed, l.currency = coalesce(q.fixed_currency, l.currency) as fee_compared,
+  select l.line, l.order_no, l.channel_trade_no as channel_no, l.currency, l.amount, l.discount, l.fee, l.share, l.at,
+         q.share as rate, q.fixed, l.currency = coalesce(q.fixed_currency, l.currency) as fee_compared,
          o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency, o.channel_trade_no as own_trade, o.paid_at,
          ${copyOf('payment')}, ${isBefore('payment')}
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT} left join rates q on q.project = o.project
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'payment' and ${only('l.order_no')}),
 backs as materialized (
-  select l.line, l.order_no, l.refund_no, coalesce(l.channel_refund_no, l.refund_no) as channel_no, l.currency, l.amount, l.fee, l.at,
+  select l.line, l.kind, l.order_no, l.refund_no, coalesce(l.channel_refund_no, l.refund_no) as channel_no,
+         l.currency, l.amount, l.discount, l.fee, l.share, l.at,
          o.project, r.state, r.own_no, r.own_number, r.amount as own_amount, r.currency as own_currency, r.finished_at,
          ${copyOf('refund')}, ${isBefore('refund')}
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
@@ -246,11 +250,11 @@ backs as materialized (
        where r.order_no = o.order_no
          and (${REFUND_NUMBER} = l.refund_no or r.channel_refund_no in (l.channel_refund_no, l.refund_no))
        order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true
-   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'refund' and ${only('l.order_no')}),
+   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind in ('refund', 'pending') and ${only('l.order_no')}),
 others as materialized (
-  select l.line, l.order_no, l.channel_trade_no, l.channel_refund_no, l.event, l.at, o.project, l.kind, l.currency, l.amount, l.fee
+  select l.line, l.order_no, l.channel_trade_no, l.channel_refund_no, l.event, l.at, o.project, l.kind, l.currency, l.amount, l.discount, l.fee, l.share
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
-   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind not in ('payment', 'refund') and ${only('l.order_no')}),
+   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind not in ('payment', 'refund', 'pending') and ${only('l.order_no')}),
 strangers as materialized (
   select x.line, 'payment' as line_kind, x.order_no, cast(null as varchar) as refund_no, x.channel_no, x.currency, x.amount, x.fee, x.at, x.is_before
     from pays x where x.project is null and ${isOurOrder('x.order_no')}
@@ -309,7 +313,7 @@ unbilled_backs as materialized (
      and r.finished_at >= ${FROM} - ${MIDNIGHT} and r.finished_at < ${TO} + ${MIDNIGHT} and ${only('r.order_no')}
      and not exists (select 1 from backs p where p.own_no = r.refund_no)
      and not ${awaited('r.finished_at')}
-     and not ${lineOf(`l.kind in ('refund', 'dispute', 'other') and (l.refund_no in (${REFUND_NUMBER}, r.channel_refund_no) or l.channel_refund_no = r.channel_refund_no)`)}),
+     and not ${lineOf(`l.kind in ('refund', 'pending', 'dispute', 'other') and (l.refund_no in (${REFUND_NUMBER}, r.channel_refund_no) or l.channel_refund_no = r.channel_refund_no)`)}),
 found as materialized (
   select ${BILL} as bill_no, ${DAY} as day, x.project, x.difference as kind, x.order_no, cast(null as varchar) as refund_no,
          left(coalesce(x.channel_no, ''), 100) as key, ${OUR_ORDER} as ours, ${THEIR_LINE} as theirs
@@ -375,7 +379,7 @@ fees as (
    where x.project is not null and x.paid > 0 and x.own_trade = x.channel_no and x.copy = 1 group by x.order_no
   union all
   select x.order_no, x.own_no, sum(x.fee), min(x.currency), ${BILL} from backs x
-   where x.project is not null and x.own_no is not null and x.copy = 1 group by x.order_no, x.own_no
+   where x.project is not null and x.own_no is not null and x.copy = 1 and (x.kind = 'refund' or x.state = 'succeeded') group by x.order_no, x.own_no
   on conflict (order_no, refund_no) do update set fee = excluded.fee, currency = excluded.currency, bill_no = excluded.bill_no
    where t.fee <> excluded.fee or t.currency <> excluded.currency
   returning 1),
@@ -383,11 +387,13 @@ sums as (
   select project, currency,
          count(*) filter (where kind = 'payment') as payments, coalesce(sum(amount) filter (where kind = 'payment'), 0) as paid,
          count(*) filter (where kind = 'refund') as refunds, coalesce(sum(amount) filter (where kind = 'refund'), 0) as refunded,
-         sum(fee) as fees, - coalesce(sum(amount) filter (where kind = 'dispute'), 0) as disputed,
-         coalesce(sum(amount) filter (where kind in ('fee', 'other')), 0) as other
-    from (select project, 'payment' as kind, currency, amount, fee from pays
-          union all select project, 'refund', currency, amount, fee from backs
-          union all select project, kind, currency, amount, fee from others) every
+         coalesce(sum(discount) filter (where kind <> 'pending'), 0) as discounts, coalesce(sum(fee) filter (where kind <> 'pending'), 0) as fees,
+         coalesce(sum(share) filter (where kind <> 'pending'), 0) as shares, - coalesce(sum(amount) filter (where kind = 'dispute'), 0) as disputed,
+         coalesce(sum(amount) filter (where kind in ('fee', 'other')), 0) as other,
+         count(*) filter (where kind = 'pending') as pending
+    from (select project, 'payment' as kind, currency, amount, discount, fee, share from pays
+          union all select project, kind, currency, amount, discount, fee, share from backs
+          union all select project, kind, currency, amount, discount, fee, share from others) every
    group by project, currency)
 select (select count(*) from found) as found,
        (select count(*) from written) + (select count(*) from fees) as written,
@@ -397,7 +403,8 @@ select (select count(*) from found) as found,
        (select count(*) from pays where project is null) + (select count(*) from backs where project is null)
          - (select count(*) from unknown_here where line_kind <> 'dispute') as not_ours,
        (select coalesce(jsonb_agg(jsonb_build_object('project', project, 'currency', currency, 'payments', payments, 'paid', paid::text,
-          'refunds', refunds, 'refunded', refunded::text, 'fees', fees::text, 'disputed', disputed::text, 'other', other::text)
+          'refunds', refunds, 'refunded', refunded::text, 'discounts', discounts::text, 'fees', fees::text, 'shares', shares::text,
+          'disputed', disputed::text, 'other', other::text, 'pending', pending)
           order by project, currency), '[]') from sums) as sums`;
 
 const ALL_ORDERS = statement(() => 'true');

@@ -43,14 +43,14 @@ export const operationsWords: Glossary = {
     source: ['Who brought the file: the channel or a person; null = nobody yet.', 'channel'],
   },
   'Bill BillDifference': { checks: ['How often the channel was asked.', 0] },
-  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.missing Settlement.shrunk':
+  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk':
     { day: ['The day as the channel counts days, `YYYY-MM-DD`.', '2030-01-31'] },
-  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.shrunk path':
+  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.pendingRefunds Settlement.shrunk path':
     { billNo: ['Number of the bill.', 'B20300131080000ABCDEFGHJK'] },
   'Bill BooksReport.auditLog Settlement.shrunk': { lines: ['How many lines.', 1] },
   'Bill Settlement.shrunk': { mostLines: ['The most lines that a reading of the bill had.', 1] },
   'Bill ChannelConfig': { fault: ['What is wrong; null = nothing.', null] },
-  'Bill Settlement.days Settlement.disagreements Settlement.missing Settlement.shrunk': {
+  'Bill Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk': {
     account: ["The account's number at the channel.", '2088102146225135'],
   },
   'Bill.differences BillDifference OrderExplanation.differences': { kind: ['Kind of difference.', 'amount_differs'] },
@@ -74,7 +74,11 @@ export const operationsWords: Glossary = {
   'Bill.sums Bill.totals Settlement.days Settlement.totals': {
     feesMinor: ['What the channel kept, in minor units.', 8],
   },
-  'Bill.sums Settlement.days Settlement.totals': { otherMinor: ['What else the account gained, in minor units.', 0] },
+  'Bill.sums Settlement.days Settlement.totals': {
+    discountsMinor: ['What the merchant gave up of payments, in minor units.', 0],
+    otherMinor: ['What else the account gained, in minor units.', 0],
+    sharesMinor: ['What went on to those with whom the merchant shares, in minor units.', 0],
+  },
   BillDifference: { exceptionId: ['ID of the exception that lists it; null = none.', null] },
   'BillDifference OrderExplanation OrderExplanation.refunds': { fix: ['The command that ends it; null = none.', null] },
   'BillDifference.ours': { state: ['State of the order or refund.', 'paid'] },
@@ -279,6 +283,11 @@ export const operationsWords: Glossary = {
     disputesMinor: ['What disputes took, in minor units.', 0],
     grossMinor: ['What was paid, in minor units.', 1250],
     refundsMinor: ['What was refunded, in minor units.', 250],
+  },
+  'Settlement.pendingRefunds': {
+    amountMinor: ['What they give back, in minor units.', 250],
+    end: ['What our books know of their end.', 'open'],
+    refunds: ['Number of refunds.', 1],
   },
   'Settlement.disagreements': {
     bill: ['What the bill says, in minor units.', 1250],

@@ -56,9 +56,15 @@ export interface BillSum {
   paid: string;
   refunds: number;
   refunded: string;
+  /** What the merchant gave up of payments, less what came back of it with refunds. */
+  discounts: string;
   fees: string;
+  /** What went on to those with whom the merchant shares. */
+  shares: string;
   /** What disputes took from the account, as a positive amount. */
   disputed: string;
   /** What else moved money of the account. */
   other: string;
+  /** Refunds that were under way when the bill was made: in none of these sums, because only our books know their end. */
+  pending: number;
 }

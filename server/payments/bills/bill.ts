@@ -1,10 +1,10 @@
 import type { Traced, UnknownOutcome } from '../unknown-outcome.ts';
 
 /**
- * What a line of a bill is about. `dispute`: what a chargeback took or gave back. `other`: whatever is none of these (a refund that is
- * under way, a transfer).
+ * What a line of a bill is about. `pending`: a refund that was under way when the bill was made, and whose line stays so whatever becomes
+ * of it. `dispute`: what a chargeback took or gave back. `other`: whatever is none of these (a transfer, a refund that failed).
  */
-export const BILL_LINE_KINDS = ['payment', 'refund', 'dispute', 'fee', 'other'] as const;
+export const BILL_LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other'] as const;
 export type BillLineKind = (typeof BILL_LINE_KINDS)[number];
 
 /** One line of a bill. Amounts are minor units of `currency`. */
@@ -23,10 +23,16 @@ export interface BillLine {
   /** The channel's number of the refund, or of what a dispute moved. */
   channelRefundNo: string | null;
   currency: string;
-  /** Of a payment what the payer paid, of a refund what goes back, both never negative; of others what the account gained or lost. */
+  /**
+   * Of a payment what the order is over, of a refund what of it goes back, both never negative; of others what the account gained or lost.
+   */
   amount: bigint;
+  /** What the merchant gave up of the amount, so that it is never settled; negative when that comes back with a refund. */
+  discount: bigint;
   /** What the channel kept of it; negative when it gave a fee back. Of a line that is a fee this is the fee, and `amount` is 0. */
   fee: bigint;
+  /** What went on to those with whom the merchant shares; negative when they gave it back. */
+  share: bigint;
   at: Date;
   /** The line as the channel wrote it, decoded. */
   raw: string;
@@ -40,6 +46,8 @@ export interface BillTotals {
   refunds: number;
   refunded: bigint;
   fees: bigint;
+  /** What the channel settles for all of it; null = the bill does not say. */
+  net: bigint | null;
 }
 
 /** What a reader gives: lines, some hundred at a time, and at the end the bill's own summary where it has one. */

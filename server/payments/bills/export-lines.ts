@@ -18,7 +18,9 @@ const COLUMNS = [
   'channelRefundNo',
   'currency',
   'amountMinor',
+  'discountMinor',
   'feeMinor',
+  'shareMinor',
   'at',
   'raw',
 ] as const;
@@ -54,8 +56,9 @@ export function exportLines({ store, reports, audit }: Pick<Ports, 'store' | 're
   };
 }
 
-function view({ amount, fee, at, ...line }: BillLineRow) {
-  return { ...line, amountMinor: Number(amount), feeMinor: Number(fee), at: at.toISOString() };
+function view({ amount, discount, fee, share, at, ...line }: BillLineRow) {
+  const money = { amountMinor: Number(amount), discountMinor: Number(discount) };
+  return { ...line, ...money, feeMinor: Number(fee), shareMinor: Number(share), at: at.toISOString() };
 }
 
 function toJson(row: BillLineRow): string {

@@ -1,18 +1,28 @@
 import type { BillRow } from '../../db/entities/bills.ts';
-import { billedAccounts, billsBetween, type SettlementFilter } from '../../db/queries/bill-lists.ts';
+import {
+  billedAccounts,
+  billsBetween,
+  type PendingRefunds,
+  pendingRefunds,
+  type SettlementFilter,
+} from '../../db/queries/bill-lists.ts';
 import type { Projects } from '../../db/queries/reach.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { Ports } from '../ports.ts';
 import type { BillSum } from './bill-states.ts';
 import { dayAfter, dayOf, readyAt } from './days.ts';
 
-/** Amounts of some days, in minor units of one currency; `netMinor` = gross − refunds − fees − disputes + other. */
+/** Amounts of some days, in minor units of one currency; `netMinor` = gross − refunds − discounts − fees − shares − disputes + other. */
 export interface SettledSums {
   payments: number;
   grossMinor: number;
   refunds: number;
   refundsMinor: number;
+  /** What the merchant gave up of payments. */
+  discountsMinor: number;
   feesMinor: number;
+  /** What went on to those with whom the merchant shares. */
+  sharesMinor: number;
   disputesMinor: number;
   otherMinor: number;
   netMinor: number;
@@ -28,11 +38,23 @@ export interface Settlement {
   missing: (OfBill & { billNo: string | null; state: BillRow['state'] | null })[];
   /** Bills that have fewer lines than an earlier reading of the same day had. */
   shrunk: (OfBill & { billNo: string; lines: number; mostLines: number })[];
+  /**
+   * Refunds that a bill says are under way, which no later bill tells of. `open`: counted as refunds, though their end is not known. `failed`: not
+   * counted, though the bill counts them.
+   */
+  pendingRefunds: (OfBill & {
+    billNo: string;
+    project: string | null;
+    currency: string;
+    end: 'open' | 'failed';
+    refunds: number;
+    amountMinor: number;
+  })[];
   /** Where the lines of a bill do not come to what the bill says of itself. */
   disagreements: (OfBill & { billNo: string; currency: string; what: Stated; bill: number; lines: number })[];
 }
 
-const STATED = ['payments', 'paid', 'refunds', 'refunded', 'fees'] as const;
+const STATED = ['payments', 'paid', 'refunds', 'refunded', 'fees', 'net'] as const;
 type Stated = (typeof STATED)[number];
 
 const DAY_MS = 86_400_000;
@@ -52,10 +74,16 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     const last = to ?? dayAfter(now().toISOString().slice(0, 10), -1);
     const first = from ?? dayAfter(last, 1 - USUAL_DAYS);
     requireDays(first, last);
-    const { bills, configured } = await reports.read(async (tx) => ({
-      bills: await billsBetween(tx, { ...of, from: first, to: last }),
-      configured: await billedAccounts(tx, of),
-    }));
+    const { bills, pending, configured } = await reports.read(async (tx) => {
+      const between = await billsBetween(tx, { ...of, from: first, to: last });
+      const following = between.filter(({ sums }) => sums?.some((sum) => sum.pending > 0));
+      return {
+        bills: between,
+        pending: Map.groupBy(await pendingRefunds(tx, following), ({ billNo }) => billNo),
+        configured: await billedAccounts(tx, of),
+      };
+    });
+    const pendingOf = ({ billNo }: Pick<BillRow, 'billNo'>) => pending.get(billNo) ?? [];
     const isMine = (name: string | null) => project === undefined || (name !== null && [project].flat().includes(name));
     // Who is limited to projects learns of accounts that these have, and of sums of an account only where no other project has it.
     const isLimited = project !== undefined && typeof project !== 'string';
@@ -69,15 +97,25 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
           billNo: bill.billNo,
           project: sum.project,
           currency: sum.currency,
-          ...settled(sum),
+          ...settled(sum, pendingOf(bill)),
         })),
     );
     const summed = whole ? bills.filter((bill) => whole.some((account) => isOf(bill, account))) : bills;
     const shrunk = summed
       .filter(({ lines, mostLines }) => lines < mostLines)
       .map((bill) => ({ ...about(bill), billNo: bill.billNo, lines: bill.lines, mostLines: bill.mostLines }));
-    const disagreements = summed.flatMap(disagreementsOf);
-    return { days, totals: totalsOf(days), missing: missing(), shrunk, disagreements };
+    const disagreements = summed.flatMap((bill) => disagreementsOf(bill, pendingOf(bill)));
+    const underWay = bills.flatMap((bill) =>
+      namedRefunds(bill, pendingOf(bill)).filter(({ project: of }) => isMine(of)),
+    );
+    return {
+      days,
+      totals: totalsOf(days),
+      missing: missing(),
+      shrunk,
+      pendingRefunds: underWay,
+      disagreements,
+    };
 
     function missing(): Settlement['missing'] {
       return accounts.flatMap(({ since, projects: _projects, ...account }) => {
@@ -112,19 +150,38 @@ function about({ day, payWay, account, mode }: BillRow): OfBill {
   return { day, payWay, account, mode };
 }
 
-function settled(sum: BillSum): SettledSums {
-  const [gross, back, fees] = [BigInt(sum.paid), BigInt(sum.refunded), BigInt(sum.fees)];
+/** Sums of a bill with the refunds that its lines leave open: the money of these has left the account, unless our books know that they failed. */
+function settled(sum: BillSum, pending: readonly PendingRefunds[]): SettledSums {
+  const own = pending.filter(
+    ({ project, currency, end }) => project === sum.project && currency === sum.currency && end !== 'failed',
+  );
+  const add = (first: string, of: (one: PendingRefunds) => string) =>
+    own.reduce((all, one) => all + BigInt(of(one)), BigInt(first));
+  const [gross, back] = [BigInt(sum.paid), add(sum.refunded, ({ refunded }) => refunded)];
+  const discounts = add(sum.discounts, (one) => one.discounts);
+  const fees = add(sum.fees, (one) => one.fees);
+  const shares = add(sum.shares, (one) => one.shares);
   const [disputes, other] = [BigInt(sum.disputed), BigInt(sum.other)];
   return {
     payments: sum.payments,
     grossMinor: Number(gross),
-    refunds: sum.refunds,
+    refunds: own.reduce((all, { refunds }) => all + refunds, sum.refunds),
     refundsMinor: Number(back),
+    discountsMinor: Number(discounts),
     feesMinor: Number(fees),
+    sharesMinor: Number(shares),
     disputesMinor: Number(disputes),
     otherMinor: Number(other),
-    netMinor: Number(gross - back - fees - disputes + other),
+    netMinor: Number(gross - back - discounts - fees - shares - disputes + other),
   };
+}
+
+function namedRefunds(bill: BillRow, pending: readonly PendingRefunds[]): Settlement['pendingRefunds'] {
+  return pending.flatMap(({ project, currency, end, refunds, refunded }) =>
+    end === 'succeeded'
+      ? []
+      : [{ ...about(bill), billNo: bill.billNo, project, currency, end, refunds, amountMinor: Number(refunded) }],
+  );
 }
 
 function totalsOf(days: Settlement['days']): Settlement['totals'] {
@@ -137,7 +194,9 @@ function totalsOf(days: Settlement['days']): Settlement['totals'] {
       grossMinor: (before?.grossMinor ?? 0) + day.grossMinor,
       refunds: (before?.refunds ?? 0) + day.refunds,
       refundsMinor: (before?.refundsMinor ?? 0) + day.refundsMinor,
+      discountsMinor: (before?.discountsMinor ?? 0) + day.discountsMinor,
       feesMinor: (before?.feesMinor ?? 0) + day.feesMinor,
+      sharesMinor: (before?.sharesMinor ?? 0) + day.sharesMinor,
       disputesMinor: (before?.disputesMinor ?? 0) + day.disputesMinor,
       otherMinor: (before?.otherMinor ?? 0) + day.otherMinor,
       netMinor: (before?.netMinor ?? 0) + day.netMinor,
@@ -146,15 +205,42 @@ function totalsOf(days: Settlement['days']): Settlement['totals'] {
   return [...totals.values()].toSorted((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
-/** The sums of the lines beside what the bill says of itself, for each currency that it names. */
-function disagreementsOf(bill: BillRow): Settlement['disagreements'] {
+/**
+ * The sums of the lines beside what the bill says of itself, for each currency that it names. The bill counts refunds that were under way, and
+ * has no say about those that failed since.
+ */
+function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Settlement['disagreements'] {
   return (bill.totals ?? []).flatMap((total) => {
-    const sums = (bill.sums ?? []).filter(({ currency }) => currency === total.currency);
+    const { currency } = total;
+    const sums = (bill.sums ?? []).filter((sum) => sum.currency === currency).map((sum) => settled(sum, pending));
+    const all = (of: (sum: SettledSums) => number) => sums.reduce((sum, one) => sum + of(one), 0);
+    const lines: Record<Stated, number> = {
+      payments: all(({ payments }) => payments),
+      paid: all(({ grossMinor }) => grossMinor),
+      refunds: all(({ refunds }) => refunds),
+      refunded: all(({ refundsMinor }) => refundsMinor),
+      fees: all(({ feesMinor }) => feesMinor),
+      net: all(({ netMinor }) => netMinor),
+    };
+    const failed = pending.filter((one) => one.currency === currency && one.end === 'failed');
+    const less = (of: (one: PendingRefunds) => number) => failed.reduce((sum, one) => sum + of(one), 0);
+    const stated: Record<Stated, number | null> = {
+      payments: total.payments,
+      paid: Number(total.paid),
+      refunds: total.refunds - less(({ refunds }) => refunds),
+      refunded: Number(total.refunded) - less(({ refunded }) => Number(refunded)),
+      fees: Number(total.fees) - less(({ fees }) => Number(fees)),
+      net: total.net === null ? null : Number(total.net) + less(movedBy),
+    };
     return STATED.flatMap((what) => {
-      const lines = Number(sums.reduce((all, sum) => all + BigInt(sum[what]), 0n));
-      const said = Number(total[what]);
-      if (said === lines) return [];
-      return [{ ...about(bill), billNo: bill.billNo, currency: total.currency, what, bill: said, lines }];
+      const said = stated[what];
+      if (said === null || said === lines[what]) return [];
+      return [{ ...about(bill), billNo: bill.billNo, currency, what, bill: said, lines: lines[what] }];
     });
   });
+}
+
+/** What refunds took from the account. */
+function movedBy({ refunded, discounts, fees, shares }: PendingRefunds): number {
+  return Number(refunded) + Number(discounts) + Number(fees) + Number(shares);
 }

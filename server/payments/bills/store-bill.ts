@@ -158,6 +158,7 @@ export class ReadingTaken extends Error {
   }
 }
 
-function storedTotals({ currency, payments, paid, refunds, refunded, fees }: BillTotals): StoredTotals {
-  return { currency, payments, paid: String(paid), refunds, refunded: String(refunded), fees: String(fees) };
+function storedTotals({ paid, refunded, fees, net, ...counts }: BillTotals): StoredTotals {
+  const money = { paid: String(paid), refunded: String(refunded), fees: String(fees) };
+  return { ...counts, ...money, net: net === null ? null : String(net) };
 }

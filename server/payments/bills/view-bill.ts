@@ -25,13 +25,14 @@ export function viewBill(bill: BillRow, differences: readonly DifferenceCount[],
     checks,
     bytes: bill.bytes === null ? null : Number(bill.bytes),
     totals:
-      bill.totals?.map(({ currency, payments, paid, refunds, refunded, fees }) => ({
+      bill.totals?.map(({ currency, payments, paid, refunds, refunded, fees, net }) => ({
         currency,
         payments,
         paidMinor: Number(paid),
         refunds,
         refundedMinor: Number(refunded),
         feesMinor: Number(fees),
+        netMinor: net === null ? null : Number(net),
       })) ?? null,
     sums:
       bill.sums?.map((sum) => ({
@@ -41,9 +42,12 @@ export function viewBill(bill: BillRow, differences: readonly DifferenceCount[],
         paidMinor: Number(sum.paid),
         refunds: sum.refunds,
         refundedMinor: Number(sum.refunded),
+        discountsMinor: Number(sum.discounts),
         feesMinor: Number(sum.fees),
+        sharesMinor: Number(sum.shares),
         disputedMinor: Number(sum.disputed),
         otherMinor: Number(sum.other),
+        pendingRefunds: sum.pending,
       })) ?? null,
     fault:
       bill.fault === null

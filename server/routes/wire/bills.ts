@@ -49,19 +49,35 @@ export const QuietAccount = z
   .object({ reason: SafeText(1, 500).describe('Recorded with your name.') })
   .meta({ id: 'QuietAccountRequest' });
 
-const Totals = z.object({
+const counted = {
   currency: z.string(),
   payments: z.int(),
   paidMinor: z.int(),
   refunds: z.int(),
   refundedMinor: z.int(),
   feesMinor: z.int().describe('What the channel kept.'),
+};
+const given = {
+  discountsMinor: z.int().describe('What the merchant gave up of payments, less what of it came back with refunds.'),
+  sharesMinor: z.int().describe('What went on to those with whom the merchant shares.'),
+};
+
+const Totals = z.object({
+  ...counted,
+  netMinor: z.int().nullable().describe('What the channel settles; null where the bill does not say.'),
 });
 
-const Sums = Totals.extend({
+const Sums = z.object({
+  ...counted,
+  ...given,
   project: z.string().nullable().describe('Null for what other systems did at the same account.'),
   disputedMinor: z.int().describe('What disputes took.'),
   otherMinor: z.int().describe('What else the account gained; negative when it lost.'),
+  pendingRefunds: z
+    .int()
+    .describe(
+      'Refunds that were under way when the bill was made: in none of these sums; the settlement follows them.',
+    ),
 });
 
 /** A bill on the wire. */
@@ -189,9 +205,10 @@ const settled = {
   refunds: z.int(),
   refundsMinor: z.int(),
   feesMinor: z.int(),
+  ...given,
   disputesMinor: z.int(),
   otherMinor: z.int(),
-  netMinor: z.int().describe('Gross − refunds − fees − disputes + other.'),
+  netMinor: z.int().describe('Gross − refunds − discounts − fees − shares − disputes + other.'),
 };
 const ofBill = { day: z.iso.date(), payWay: PayWayName, account: z.string(), mode: z.enum(MODES) };
 
@@ -206,13 +223,28 @@ export const SettlementReport = z
     shrunk: z
       .array(z.object({ ...ofBill, billNo: z.string(), lines: z.int(), mostLines: z.int() }))
       .describe('Bills that have fewer lines than an earlier reading of the same day had.'),
+    pendingRefunds: z
+      .array(
+        z.object({
+          ...ofBill,
+          billNo: z.string(),
+          project: z.string().nullable(),
+          currency: z.string(),
+          end: z
+            .enum(['open', 'failed'])
+            .describe('`open`: counted, the end is not known. `failed`: not counted, though the bill counts it.'),
+          refunds: z.int(),
+          amountMinor: z.int(),
+        }),
+      )
+      .describe('Refunds that a bill says are under way, which no later bill tells of, unless they succeeded.'),
     disagreements: z
       .array(
         z.object({
           ...ofBill,
           billNo: z.string(),
           currency: z.string(),
-          what: z.enum(['payments', 'paid', 'refunds', 'refunded', 'fees']),
+          what: z.enum(['payments', 'paid', 'refunds', 'refunded', 'fees', 'net']),
           bill: z.int(),
           lines: z.int(),
         }),

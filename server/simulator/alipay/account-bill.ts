@@ -69,8 +69,11 @@ export function* accountSummary(content: BillContent, face: BillFace): Iterable<
 function* flowsOf(content: BillContent): Iterable<Flow> {
   for (const row of rowsOf(content)) {
     const isPayment = row.kind === 'payment';
-    yield { row, word: isPayment ? '在线支付' : '交易退款', minor: isPayment ? row.minor : -row.minor };
+    const { merchant, share } = row.offers;
+    const received = row.minor - merchant;
+    yield { row, word: isPayment ? '在线支付' : '交易退款', minor: isPayment ? received : -received };
     if (row.fee !== 0) yield { row, word: isPayment ? '收费' : '退费', minor: -row.fee };
+    if (share !== 0) yield { row, word: isPayment ? '交易分账' : '交易分账退回', minor: isPayment ? -share : share };
   }
 }
 

@@ -7,7 +7,18 @@ import { queryBill } from './bill-calls.ts';
 import { chinaTime } from './china-time.ts';
 import { COMPLAINT_METHODS } from './complaint-calls.ts';
 import { createForMiniProgram, precreate } from './create.ts';
-import { exists, named, readText, readYuan, refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './model.ts';
+import {
+  exists,
+  named,
+  readText,
+  readYuan,
+  receivedOf,
+  refundedSum,
+  sellerOf,
+  tradeNoOf,
+  tradeStatus,
+  yuan,
+} from './model.ts';
 import { AlipayRefusal, refused, success, type Content } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
 import { cancel, payByCode } from './till.ts';
@@ -58,8 +69,7 @@ function query(core: Core, request: AlipayRequest, fault: FaultName | undefined)
   const total = fault === 'wrong-amount' ? trade.minor + 1 : (payment?.minor ?? trade.minor);
   const paid = payment && {
     send_pay_date: chinaTime(payment.at),
-    receipt_amount: yuan(trade, payment.minor),
-    buyer_pay_amount: yuan(trade, payment.minor),
+    ...receivedOf(trade, payment),
   };
   const status =
     fault === 'query-lag' && trade.state === 'paid' ? 'WAIT_BUYER_PAY' : tradeStatus(trade, core.clock.now());

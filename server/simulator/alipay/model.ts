@@ -1,7 +1,7 @@
 import { readMajorText } from '../../payments/money.ts';
 import { randomDigits } from '../trades.ts';
 import type { Core } from '../half.ts';
-import { majorOf, paymentOf, type Trade } from '../trade.ts';
+import { NO_OFFERS, majorOf, paymentOf, type Payment, type Trade } from '../trade.ts';
 import { chinaTime } from './china-time.ts';
 import { refused } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
@@ -77,6 +77,15 @@ export function named(core: Core, { account, content }: AlipayRequest): Trade | 
   if (content['trade_no'] === undefined)
     return core.trades.find(readText(content['out_trade_no'], 'out_trade_no', /^\w{1,64}$/), filter);
   return tradeByNumber(core, account.name, readText(content['trade_no'], 'trade_no', /^\d{1,64}$/));
+}
+
+/** What the merchant receives of a payment, and what the payer pays of it (reference of alipay.trade.query). */
+export function receivedOf(trade: Trade, { minor }: Payment): Record<'receipt_amount' | 'buyer_pay_amount', string> {
+  const { merchant, channel } = trade.offers ?? NO_OFFERS;
+  return {
+    receipt_amount: yuan(trade, minor - merchant),
+    buyer_pay_amount: yuan(trade, minor - merchant - channel),
+  };
 }
 
 /** An amount of the trade in yuan. */

@@ -9,7 +9,7 @@ import { charsetOf, encode, type Charset } from './charset.ts';
 import { chinaTime } from './china-time.ts';
 import { formEncode } from './form.ts';
 import { CANCELLED } from './till.ts';
-import { refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './model.ts';
+import { receivedOf, refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './model.ts';
 import type { AlipayAccount } from './secrets.ts';
 
 /** Tells the merchant of a payment or (with `refund`) of a refund, at the payment's notify_url; nothing without one. */
@@ -30,8 +30,7 @@ export function tell(core: Core, trade: Trade, account: AlipayAccount, refund?: 
     subject: trade.subject,
     trade_status: status,
     total_amount: yuan(trade, trade.minor),
-    receipt_amount: yuan(trade, payment.minor),
-    buyer_pay_amount: yuan(trade, payment.minor),
+    ...receivedOf(trade, payment),
     gmt_create: chinaTime(trade.createdAt),
     gmt_payment: chinaTime(payment.at),
     fund_bill_list: JSON.stringify([{ amount: yuan(trade, payment.minor), fundChannel: 'ALIPAYACCOUNT' }]),

@@ -3,7 +3,7 @@ import type { FaultName } from '../faults.ts';
 import { paymentOf, refundableMinor, type Trade } from '../trade.ts';
 import { chinaTime } from './china-time.ts';
 import { createTrade, requireProduct } from './create.ts';
-import { exists, named, readText, tradeNoOf, yuan } from './model.ts';
+import { exists, named, readText, receivedOf, tradeNoOf, yuan } from './model.ts';
 import { TILL_PRODUCT } from './products.ts';
 import { refused, success, type Content } from './reply.ts';
 import type { AlipayRequest } from './request.ts';
@@ -52,13 +52,11 @@ function answerOf(trade: Trade, fault: FaultName | undefined): Content {
   const names = { out_trade_no: trade.orderNo, trade_no: tradeNoOf(trade), buyer_logon_id: 'pay***@example.com' };
   const payment = paymentOf(trade);
   if (payment === undefined) return { ...success(names), code: '10003', msg: 'order success pay inprocess' };
-  const amount = yuan(trade, payment.minor);
   return success({
     ...names,
     buyer_user_id: '2088000000000001',
     total_amount: yuan(trade, payment.minor + (fault === 'wrong-amount' ? 1 : 0)),
-    receipt_amount: amount,
-    buyer_pay_amount: amount,
+    ...receivedOf(trade, payment),
     gmt_payment: chinaTime(payment.at),
   });
 }

@@ -61,9 +61,15 @@ const SUMMARY_COLUMNS = [
 interface Sums {
   payments: number;
   refunds: number;
-  paid: number;
-  refunded: number;
+  ordered: number;
+  received: number;
+  returned: number;
+  /** Of the merchant, of payments and of refunds. */
+  given: number;
+  givenBack: number;
+  ofAlipay: number;
   fees: number;
+  shares: number;
 }
 
 /** 业务明细: one row for each payment and refund; refunds are negative. */
@@ -76,8 +82,8 @@ export function* tradeBill(content: BillContent, face: BillFace): Iterable<strin
     yield `${cellsOf(row, content).join(',')}\r\n`;
   }
   yield `${line('业务明细列表结束', 41, 36)}\r\n`;
-  yield `#交易合计：${sums.payments}笔，商家实收共${hundredths(sums.paid)}元，商家优惠共0.00元\r\n`;
-  yield `#退款合计：${sums.refunds}笔，商家实收退款共${hundredths(sums.refunded)}元，商家优惠退款共0.00元\r\n`;
+  yield `#交易合计：${sums.payments}笔，商家实收共${hundredths(sums.received)}元，商家优惠共${hundredths(sums.given)}元\r\n`;
+  yield `#退款合计：${sums.refunds}笔，商家实收退款共${hundredths(sums.returned)}元，商家优惠退款共${hundredths(sums.givenBack)}元\r\n`;
   yield closing(face);
 }
 
@@ -87,23 +93,10 @@ export function* tradeSummary(content: BillContent, face: BillFace): Iterable<st
   yield `${SUMMARY_COLUMNS.join(',')}\r\n`;
   const sums = noSums();
   for (const row of rowsOf(content)) count(sums, row);
-  const { payments, refunds, paid, refunded, fees } = sums;
-  const amount = hundredths(paid + refunded);
-  const net = hundredths(paid + refunded + fees);
-  const cells = [
-    '合计\t',
-    '\t',
-    payments,
-    refunds,
-    amount,
-    amount,
-    '0.00',
-    '0.00',
-    '0.00',
-    hundredths(fees),
-    '0.00',
-    net,
-  ];
+  const { payments, refunds, ordered, ofAlipay, fees, shares } = sums;
+  const received = sums.received + sums.returned;
+  const money = [ordered, received, ofAlipay, sums.given + sums.givenBack, 0, fees, shares, received + fees + shares];
+  const cells = ['合计\t', '\t', payments, refunds, ...money.map(hundredths)];
   yield `${cells.join(',')}\r\n`;
   yield `${line('业务汇总列表结束', 40, 37)}\r\n`;
   yield closing(face);
@@ -142,10 +135,12 @@ export function textCell(text: string, { has }: BillContent): string {
 function cellsOf(row: BillRow, content: BillContent): string[] {
   const { tradeNo, orderNo, refundNo, kind, subject, createdAt, at } = row;
   const sign = kind === 'payment' ? 1 : -1;
-  const amount = hundredths(sign * row.minor);
+  const { merchant, channel, share } = row.offers;
+  const amount = (minor: number) => hundredths(minor === 0 ? 0 : sign * minor);
   const word = kind === 'payment' ? '交易' : '退款';
   const nothing = ['\t', '\t', '\t', '\t'];
-  const offers = ['0.00', '0.00', '0.00', '0.00', '0.00', '', '0.00\t', '0.00'];
+  // 支付宝红包, 集分宝, 支付宝优惠, 商家优惠, 券核销金额, 券名称, 商家红包消费金额, 卡消费金额.
+  const offers = ['0.00', '0.00', amount(channel), amount(merchant), '0.00', '', '0.00\t', '0.00'];
   const begin = [
     `${tradeNo}\t`,
     `${orderNo}\t`,
@@ -159,28 +154,35 @@ function cellsOf(row: BillRow, content: BillContent): string[] {
     ...begin,
     ...nothing,
     '*某人(pay***@example.com)\t',
-    amount,
-    amount,
+    amount(row.minor),
+    amount(row.minor - merchant),
     ...offers,
     `${refundNo ?? ''}\t`,
     fee,
-    '0.00',
+    amount(-share),
     '',
   ];
 }
 
 function noSums(): Sums {
-  return { payments: 0, refunds: 0, paid: 0, refunded: 0, fees: 0 };
+  const money = { ordered: 0, received: 0, returned: 0, given: 0, givenBack: 0, ofAlipay: 0, fees: 0, shares: 0 };
+  return { payments: 0, refunds: 0, ...money };
 }
 
-function count(sums: Sums, { kind, minor, fee }: BillRow): void {
+function count(sums: Sums, { kind, minor, fee, offers }: BillRow): void {
+  const sign = kind === 'payment' ? 1 : -1;
   sums.fees -= fee;
+  sums.ordered += sign * minor;
+  sums.ofAlipay += sign * offers.channel;
+  sums.shares -= sign * offers.share;
   if (kind === 'payment') {
     sums.payments += 1;
-    sums.paid += minor;
+    sums.received += minor - offers.merchant;
+    sums.given += offers.merchant;
   } else {
     sums.refunds += 1;
-    sums.refunded -= minor;
+    sums.returned -= minor - offers.merchant;
+    sums.givenBack -= offers.merchant;
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
+import { NO_OFFERS } from '../trade.ts';
 import { feeOf } from './fees.ts';
 import type { Span } from './days.ts';
 import type { BillRow } from './row.ts';
@@ -43,6 +44,8 @@ export function foreignRow(payWay: PayWay, at: number, seed: string, minor: numb
     refundNo: null,
     state: 'done',
     minor,
+    offers: NO_OFFERS,
+    fromAvailable: false,
     currency: CURRENCY[payWay],
     fee: feeOf(payWay, minor),
     at,

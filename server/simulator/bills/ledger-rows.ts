@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
-import type { Payment, Refund, Trade } from '../trade.ts';
+import { NO_OFFERS, stateAt, type Payment, type Refund, type Trade } from '../trade.ts';
 import type { Span } from './days.ts';
-import { feeBackOf, feeOf } from './fees.ts';
+import { feeOf } from './fees.ts';
 import type { BillRow, RowState } from './row.ts';
 
 /** Whose movements of which time a bill is about. */
@@ -15,6 +15,10 @@ export interface Scope extends Span {
   isOurs?(trade: Trade): boolean;
   /** When a refund is in the bill; left out = when it was asked for. */
   timeOf?(refund: Refund): number;
+  /** As of when refunds stand in the bill, which is not made again afterwards; left out = as they stand now. */
+  madeAt?: number;
+  /** A statement of the account: money that left and came back is there twice. */
+  isOfMoney?: boolean;
 }
 
 const PAYMENT_STATES = { completed: 'done', pending: 'under-way', declined: 'failed' } as const;
@@ -44,23 +48,61 @@ export function isIn({ account, beside = [] }: Pick<Scope, 'account' | 'beside'>
   return name === account || beside.includes(name);
 }
 
-function rowsOf(trade: Trade, { timeOf = ({ at }) => at }: Scope): BillRow[] {
+function rowsOf(trade: Trade, scope: Scope): BillRow[] {
   const paid = trade.payments.find(({ state }) => state === 'completed');
-  let kept = paid ? feeOf(trade.payWay, paid.minor) : 0;
-  const refunds = trade.refunds.flatMap((refund): BillRow[] => {
-    const isTaken = refund.origin === 'dispute';
-    // What a dispute took was taken, also when it came back: that is a movement of its own.
-    const state = isTaken ? 'done' : REFUND_STATES[refund.state];
-    const back = state === 'failed' || isTaken ? 0 : feeBackOf(trade.payWay, refund.minor, kept);
-    kept -= back;
-    const kind = isTaken ? 'dispute' : 'refund';
-    const { number, refundNo, minor } = refund;
-    const fee = back === 0 ? 0 : -back;
-    const row: BillRow = { ...shared(trade, paid), kind, number, refundNo, minor, state, fee, at: timeOf(refund) };
-    if (!isTaken || refund.state === 'succeeded') return [row];
-    return [row, { ...row, kind: 'dispute-back', number: backNumber(number), at: refund.doneAt ?? row.at }];
+  const rowsOfRefund = scope.isOfMoney ? movesOf : rowOfRefund;
+  return [
+    ...trade.payments.map((payment) => rowOfPayment(trade, payment)),
+    ...trade.refunds.flatMap((refund) => rowsOfRefund(trade, refund, { ...scope, paid })),
+  ];
+}
+
+type Around = Scope & { paid: Payment | undefined };
+
+function rowOfRefund(trade: Trade, refund: Refund, { timeOf = ({ at }) => at, madeAt, paid }: Around): BillRow[] {
+  const own = { ...ofRefund(trade, refund, paid), at: timeOf(refund) };
+  // What a dispute took was taken, also when it came back: that is a movement of its own.
+  if (refund.origin === 'dispute') {
+    const row = { ...own, state: 'done', fee: 0 } as const;
+    if (refund.state === 'succeeded') return [row];
+    return [row, { ...row, kind: 'dispute-back', number: backNumber(row.number), at: refund.doneAt ?? row.at }];
+  }
+  const stood = madeAt === undefined ? refund.state : stateAt(refund, madeAt);
+  // A refund of WeChat Pay's that is stuck has left the account; no document gives it a word of its own in bills.
+  const state = stood === 'abnormal' && trade.payWay === 'wechat' ? 'under-way' : REFUND_STATES[stood];
+  return [{ ...own, state, fee: state === 'failed' ? 0 : feeBack(refund) }];
+}
+
+/** A line whenever its money leaves, and one whenever that comes back. */
+function movesOf(trade: Trade, refund: Refund, { paid }: Around): BillRow[] {
+  const row = { ...ofRefund(trade, refund, paid), state: 'done', fee: feeBack(refund) } as const;
+  return refund.moves.flatMap(({ state, at }, index): BillRow[] => {
+    const wasOut = index > 0 && refund.moves[index - 1]!.state !== 'failed';
+    const isOut = state !== 'failed';
+    if (wasOut === isOut) return [];
+    return [isOut ? { ...row, at } : { ...row, at, kind: 'returned', fee: refund.feeBack }];
   });
-  return [...trade.payments.map((payment) => rowOfPayment(trade, payment)), ...refunds];
+}
+
+function ofRefund(
+  trade: Trade,
+  { number, refundNo, minor, offers, origin, fromAvailable }: Refund,
+  paid: Payment | undefined,
+) {
+  const kind = origin === 'dispute' ? 'dispute' : 'refund';
+  return {
+    ...shared(trade, paid),
+    kind,
+    number,
+    refundNo,
+    minor,
+    offers,
+    fromAvailable: fromAvailable === true,
+  } as const;
+}
+
+function feeBack({ feeBack: minor }: Refund): number {
+  return minor === 0 ? 0 : -minor;
 }
 
 /** The number of the movement that gives back what another one took: the same each time. */
@@ -70,9 +112,11 @@ function backNumber(number: string): string {
 
 function rowOfPayment(trade: Trade, payment: Payment): BillRow {
   const { number, minor, at } = payment;
+  const { offers = NO_OFFERS } = trade;
   const state = PAYMENT_STATES[payment.state];
-  const fee = state === 'done' ? feeOf(trade.payWay, minor) : 0;
-  return { ...shared(trade, payment), kind: 'payment', number, refundNo: null, minor, state, fee, at };
+  const fee = state === 'done' ? feeOf(trade.payWay, minor - offers.merchant) : 0;
+  const row = { kind: 'payment', number, refundNo: null, minor, offers, fromAvailable: false, state, fee, at } as const;
+  return { ...shared(trade, payment), ...row };
 }
 
 function shared(trade: Trade, payment: Payment | undefined) {

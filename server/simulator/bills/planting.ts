@@ -172,6 +172,7 @@ function refundUntold(ground: Ground): Spot {
   );
   refund.at = momentIn(ground, paymentOf(trade)?.at ?? refund.at);
   refund.doneAt = refund.at;
+  refund.moves = [{ state: refund.state, at: refund.at }];
   core.trades.record(trade, 'updated');
   return { trade, number: refund.number };
 }

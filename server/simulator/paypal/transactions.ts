@@ -9,7 +9,13 @@ import { majorOf } from '../trade.ts';
  * What happened, as PayPal's page "Transaction event codes" numbers it: an express checkout payment, a refund by the merchant, a chargeback
  * and its reversal. Money that is taken for a dispute is a chargeback here, whatever it was.
  */
-const EVENT_CODES = { payment: 'T0006', refund: 'T1107', dispute: 'T1201', 'dispute-back': 'T1202' } as const;
+const EVENT_CODES = {
+  payment: 'T0006',
+  refund: 'T1107',
+  dispute: 'T1201',
+  'dispute-back': 'T1202',
+  returned: 'T1106',
+} as const;
 const STATUSES = { done: 'S', 'under-way': 'P', failed: 'D' } as const;
 
 /** The rows of a window, of which only those of a page are made. */

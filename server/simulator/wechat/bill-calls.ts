@@ -11,7 +11,7 @@ import { fundBill } from './fund-bill.ts';
 import { refuseSub } from './names.ts';
 import { detailsOf } from './present.ts';
 import { badParameter, refuse, tell } from './refusals.ts';
-import { TRADE_BILL_TYPES, tradeBill } from './trade-bill.ts';
+import { contentOf, TRADE_BILL_TYPES, tradeBill } from './trade-bill.ts';
 
 /** How long an address is good (pay.weixin.qq.com, "申请交易账单", download_url: 5 minutes). */
 const ADDRESS_MS = 5 * 60_000;
@@ -42,12 +42,23 @@ interface Bill {
   subMchid: string | undefined;
 }
 
+/** What of a day is written, and how. */
+interface Written {
+  part?: (content: BillContent) => BillContent;
+  lines: (content: BillContent) => Iterable<string>;
+  /** The account's own statement. */
+  isOfMoney?: boolean;
+}
+
 function planTrades(asked: Asked): Planned {
   const read = TradeQuery.safeParse(Object.fromEntries(asked.query));
   if (!read.success) return settled(badQuery(read.error));
   const { bill_type: type } = read.data;
   const owner = ownerOf(asked);
-  return plan(asked, read.data, (content) => tradeBill(content, owner, type));
+  return plan(asked, read.data, {
+    part: (content) => contentOf(content, type),
+    lines: (content) => tradeBill(content, owner, type),
+  });
 }
 
 /** Only the basic account moves here: the others have no bills. */
@@ -56,24 +67,28 @@ function planFunds(asked: Asked): Planned {
   if (!read.success) return settled(badQuery(read.error));
   const owner = ownerOf(asked);
   if (read.data.account_type !== 'BASIC') return settled(noStatement());
-  return plan(asked, { ...read.data, sub_mchid: undefined }, (content) => fundBill(content, owner));
+  return plan(
+    asked,
+    { ...read.data, sub_mchid: undefined },
+    { isOfMoney: true, lines: (content) => fundBill(content, owner) },
+  );
 }
 
 function plan(
   asked: Asked,
   query: { bill_date: string; tar_type?: string | undefined; sub_mchid?: string | undefined },
-  lines: (content: BillContent) => Iterable<string>,
+  how: Written,
 ): Planned {
   const bill = { day: query.bill_date, isPacked: query.tar_type === 'GZIP', subMchid: query.sub_mchid };
   // Without a sub-merchant a partner has the bill of all of them ("申请所有/单个子商户交易账单").
   const wrong = bill.subMchid === undefined ? undefined : refuseSub(asked.merchant, bill.subMchid);
-  return wrong ? settled(wrong) : { act: () => answer(asked, bill, lines) };
+  return wrong ? settled(wrong) : { act: () => answer(asked, bill, how) };
 }
 
 async function answer(
   { core, account, base }: Asked,
   { day, isPacked, subMchid }: Bill,
-  lines: (content: BillContent) => Iterable<string>,
+  { part = (content) => content, lines, isOfMoney = false }: Written,
 ): Promise<Answer> {
   const now = core.clock.now();
   const span = spanOfDay('wechat', day);
@@ -84,9 +99,15 @@ async function answer(
     payWay: 'wechat',
     account: account.name,
     ...span,
+    isOfMoney,
+    // Its refunds stand as they stood when it was made: their states change in no later one ("交易账单详细说明").
+    madeAt: Math.min(now, span.to + READY_MS),
     isOurs: (trade) => subMchid === undefined || detailsOf(trade).subMchid === subMchid,
   });
-  const content = { ...found, rows: found.rows.filter(({ kind, state }) => kind === 'refund' || state === 'done') };
+  const content = part({
+    ...found,
+    rows: found.rows.filter(({ kind, state }) => kind !== 'payment' || state === 'done'),
+  });
   const isEarly = content.has('real-hours') && now < span.to + READY_MS;
   if (isEarly || content.has('late')) return refuse(400, 'STATEMENT_CREATING', '账单生成中');
   if (isEmpty(content)) return noStatement();

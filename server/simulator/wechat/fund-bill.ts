@@ -39,12 +39,17 @@ export function* fundBill(content: BillContent, { mchid }: BillOwner): Iterable<
 
 function* flowsOf(content: BillContent): Iterable<Flow> {
   for (const row of rowsOf(content)) {
+    // Vouchers without a deposit never come to the account.
+    const settled = row.minor - row.offers.merchant;
     if (row.kind === 'payment') {
-      yield { row, name: '交易', kind: '交易', minor: row.minor, remark: `结算总金额${hundredths(row.minor)}元` };
+      yield { row, name: '交易', kind: '交易', minor: settled, remark: `结算总金额${hundredths(settled)}元` };
       if (row.fee > 0) yield { row, name: '交易', kind: '扣除交易手续费', minor: -row.fee, remark: '' };
-    } else if (row.state !== 'failed') {
-      const remark = `退款总金额${hundredths(row.minor)}元;含手续费${hundredths(Math.abs(row.fee))}元`;
-      yield { row, name: '退款', kind: '退款', minor: -row.minor - row.fee, remark };
+    } else {
+      const remark = `退款总金额${hundredths(settled)}元;含手续费${hundredths(Math.abs(row.fee))}元`;
+      // How the statement names money of a refund that failed was not found.
+      const isBack = row.kind === 'returned';
+      const gained = isBack ? settled : -settled;
+      yield { row, name: '退款', kind: isBack ? '退款失败退回' : '退款', minor: gained - row.fee, remark };
     }
   }
 }

@@ -1,5 +1,5 @@
 import { namesOf, type Names } from './names.ts';
-import { paymentOf, refundedMinor, type Refund, type Trade } from '../trade.ts';
+import { NO_OFFERS, paymentOf, refundedMinor, type Refund, type Trade } from '../trade.ts';
 
 /** What WeChat calls each product. */
 const TRADE_TYPES: ReadonlyMap<string, string> = new Map([
@@ -64,7 +64,7 @@ export function describeTrade(trade: Trade, unseen = false): Record<string, unkn
     bank_type: 'OTHERS',
     success_time: beijingTime(payment.at),
     payer: payerOf(details),
-    amount: { total: payment.minor, payer_total: payment.minor, currency: 'CNY', payer_currency: 'CNY' },
+    amount: { total: payment.minor, payer_total: paidBy(trade), currency: 'CNY', payer_currency: 'CNY' },
   };
 }
 
@@ -142,12 +142,24 @@ function refundNames(trade: Trade, refund: Refund): Record<string, unknown> {
   };
 }
 
-/** What an answer says beside the sums of a notice: nobody here pays with a coupon, so nothing is taken off. */
-function settledAmount(trade: Trade, { minor }: Refund): Record<string, number> {
-  return { settlement_total: paymentOf(trade)?.minor ?? trade.minor, settlement_refund: minor, discount_refund: 0 };
+/** What of an order the payer pays: all but vouchers of either kind. */
+function paidBy(trade: Trade): number {
+  const { merchant, channel } = trade.offers ?? NO_OFFERS;
+  return totalOf(trade) - merchant - channel;
 }
 
-function refundAmount(trade: Trade, { minor }: Refund): Record<string, number> {
-  const total = paymentOf(trade)?.minor ?? trade.minor;
-  return { total, refund: minor, payer_total: total, payer_refund: minor };
+function totalOf(trade: Trade): number {
+  return paymentOf(trade)?.minor ?? trade.minor;
+}
+
+/** What an answer says beside the sums of a notice ("申请退款": settlement_refund is the refund less vouchers without a deposit). */
+function settledAmount(trade: Trade, { minor, offers }: Refund): Record<string, number> {
+  const settled = totalOf(trade) - (trade.offers?.merchant ?? 0);
+  const discount = offers.merchant + offers.channel;
+  return { settlement_total: settled, settlement_refund: minor - offers.merchant, discount_refund: discount };
+}
+
+function refundAmount(trade: Trade, { minor, offers }: Refund): Record<string, number> {
+  const back = minor - offers.merchant - offers.channel;
+  return { total: totalOf(trade), refund: minor, payer_total: paidBy(trade), payer_refund: back };
 }

@@ -73,6 +73,7 @@ function refund(
     notifyUrl: body.notify_url ?? null,
     reason: body.reason,
     settleMs: SETTLE_MS,
+    fromAvailable: body.funds_account === 'AVAILABLE',
   };
   return answerRefund({ trade, refund: core.refund(trade, draft, fault) }, fault);
 }

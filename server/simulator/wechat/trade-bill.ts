@@ -4,8 +4,11 @@ import type { BillRow } from '../bills/row.ts';
 import { FORMULA, hundredths } from '../bills/text.ts';
 import { beijingTime, detailsOf, tradeType, type TradeDetails } from './present.ts';
 
-/** Which rows of a day: all, the payments, or the refunds. */
-export const TRADE_BILL_TYPES = ['ALL', 'SUCCESS', 'REFUND'] as const;
+/**
+ * Which rows of a day: all, the payments, the refunds, or the refunds that were paid from the available balance (充值退款), of which the others have none
+ * ("下载交易账单", bill_type). That this is what `funds_account` AVAILABLE asks for is inferred from the documents.
+ */
+export const TRADE_BILL_TYPES = ['ALL', 'SUCCESS', 'REFUND', 'RECHARGE_REFUND'] as const;
 /** One of them. */
 export type TradeBillType = (typeof TRADE_BILL_TYPES)[number];
 
@@ -22,37 +25,61 @@ const COLUMNS: readonly { name: string; only?: readonly TradeBillType[] }[] = [
   ...['用户标识', '交易类型', '交易状态', '付款银行', '货币种类', '应结订单金额', '代金券金额'].map((name) => ({
     name,
   })),
-  ...['退款申请时间', '退款成功时间'].map((name) => ({ name, only: ['REFUND'] as const })),
+  ...['退款申请时间', '退款成功时间'].map((name) => ({ name, only: ['REFUND', 'RECHARGE_REFUND'] as const })),
   ...['微信退款单号', '商户退款单号', '退款金额', '充值券退款金额', '退款类型', '退款状态'].map((name) => ({
     name,
-    only: ['ALL', 'REFUND'] as const,
+    only: ['ALL', 'REFUND', 'RECHARGE_REFUND'] as const,
   })),
   ...['商品名称', '商户数据包', '手续费', '费率', '订单金额'].map((name) => ({ name })),
-  { name: '申请退款金额', only: ['ALL', 'REFUND'] },
+  { name: '申请退款金额', only: ['ALL', 'REFUND', 'RECHARGE_REFUND'] },
   { name: '费率备注' },
 ];
 const SUMMARY = '总交易单数,应结订单总金额,退款总金额,充值券退款总金额,手续费总金额,订单总金额,申请退款总金额';
 
 const REFUND_WORDS = { done: 'SUCCESS', 'under-way': 'PROCESSING', failed: 'FAIL' } as const;
 
+/** The part of a day that a type of bill is about. */
+export function contentOf(content: BillContent, type: TradeBillType): BillContent {
+  const isPart = ({ kind, fromAvailable }: BillRow) =>
+    type === 'ALL'
+      ? !fromAvailable
+      : type === 'RECHARGE_REFUND'
+        ? fromAvailable
+        : (type === 'REFUND') === (kind === 'refund') && !fromAvailable;
+  const hasPayments = type === 'ALL' || type === 'SUCCESS';
+  return { ...content, rows: content.rows.filter(isPart), fillers: hasPayments ? content.fillers : [] };
+}
+
 /** The trade bill: a header, a row for each payment and each refund however it stands, a second header, one row of sums. */
 export function* tradeBill(content: BillContent, owner: BillOwner, type: TradeBillType): Iterable<string> {
   const columns = COLUMNS.map(({ name }) => name).filter((name) => isIn(type, name));
   const header = columns.map((name) => (content.has('other-columns') && name === '商户订单号' ? '商家订单号' : name));
   yield `\uFEFF${header.join(',')}\r\n`;
-  const sums = { rows: 0, paid: 0, refunded: 0, fees: 0 };
+  const sums = { rows: 0, settled: 0, returned: 0, vouchers: 0, fees: 0, ordered: 0, asked: 0 };
   for (const row of rowsOf(content)) {
-    if (type !== 'ALL' && (type === 'REFUND') !== (row.kind === 'refund')) continue;
+    const { kind, minor, fee, offers } = row;
     sums.rows += 1;
-    sums.fees += row.fee;
-    if (row.kind === 'payment') sums.paid += row.minor;
-    else sums.refunded += row.minor;
+    sums.fees += fee;
+    if (kind === 'payment') {
+      sums.settled += minor - offers.merchant;
+      sums.ordered += minor;
+    } else {
+      sums.returned += minor - offers.merchant;
+      sums.vouchers += offers.channel;
+      sums.asked += minor;
+    }
     const cells = cellsOf(row, content, owner);
     yield marked(columns.map((name) => cells[name] ?? ''));
   }
   yield `${SUMMARY}\r\n`;
-  const [paid, refunded] = [hundredths(sums.paid), hundredths(sums.refunded)];
-  yield marked([String(sums.rows), paid, refunded, '0.00', feeText(sums.fees), paid, refunded]);
+  const [settled = '', returned = '', vouchers = '', ordered = '', asked = ''] = [
+    sums.settled,
+    sums.returned,
+    sums.vouchers,
+    sums.ordered,
+    sums.asked,
+  ].map(hundredths);
+  yield marked([String(sums.rows), settled, returned, vouchers, feeText(sums.fees), ordered, asked]);
 }
 
 /** A row: every cell begins with a backtick. */
@@ -86,8 +113,9 @@ function cellsOf(row: BillRow, content: BillContent, { mchid, ...owner }: BillOw
   const { appid = '', subMchid = '0', openid, product, attach = '' } = partiesOf(row, { mchid, ...owner });
   const isRefund = row.kind !== 'payment';
   const isReversed = isRefund && row.trade !== null && detailsOf(row.trade).reversed;
-  const paid = isRefund ? '0.00' : hundredths(row.minor);
-  const refunded = isRefund ? hundredths(row.minor) : '0.00';
+  const { merchant, channel } = row.offers;
+  const whenPaid = (minor: number) => hundredths(isRefund ? 0 : minor);
+  const whenBack = (minor: number) => hundredths(isRefund ? minor : 0);
   return {
     交易时间: billTime(row.at),
     公众账号ID: appid,
@@ -100,22 +128,22 @@ function cellsOf(row: BillRow, content: BillContent, { mchid, ...owner }: BillOw
     交易状态: isReversed ? 'REVOKED' : isRefund ? 'REFUND' : 'SUCCESS',
     付款银行: 'OTHERS',
     货币种类: row.currency,
-    应结订单金额: paid,
-    代金券金额: '0.00',
+    应结订单金额: whenPaid(row.minor - merchant),
+    代金券金额: whenPaid(channel),
     退款申请时间: billTime(row.at),
     退款成功时间: doneAt(row),
     微信退款单号: isRefund ? row.number : '0',
     商户退款单号: row.refundNo ?? '0',
-    退款金额: refunded,
-    充值券退款金额: '0.00',
+    退款金额: whenBack(row.minor - merchant),
+    充值券退款金额: whenBack(channel),
     退款类型: isRefund ? 'ORIGINAL' : '',
     退款状态: isRefund ? REFUND_WORDS[row.state] : '',
     商品名称: content.has('formula') ? FORMULA : textCell(row.subject),
     商户数据包: textCell(attach),
     手续费: feeText(row.fee),
     费率: CHINA_RATE,
-    订单金额: paid,
-    申请退款金额: refunded,
+    订单金额: whenPaid(row.minor),
+    申请退款金额: whenBack(row.minor),
   };
 }
 

@@ -21,6 +21,7 @@ export interface Row {
   received?: number;
   refundNo?: string;
   fee?: number;
+  share?: number;
   remark?: string;
   shop?: string;
   operator?: string;
@@ -58,7 +59,7 @@ export function cellsOf(row: Row): string[] {
     '0.00',
     row.refundNo === undefined ? '' : `${row.refundNo}\t`,
     yuan(row.fee ?? 0),
-    '0.00',
+    yuan(row.share ?? 0),
     row.remark ?? '',
   ];
 }
@@ -76,6 +77,7 @@ function sums(rows: readonly Row[]) {
     ordered: sum(({ ordered = 0 }) => ordered),
     received: sum(received),
     fees: sum(({ fee = 0 }) => fee),
+    shares: sum(({ share = 0 }) => share),
   };
 }
 
@@ -107,13 +109,14 @@ export function detailLines(rows: readonly Row[], { account = ACCOUNT, day = DAY
 
 /** The lines of the sums by shop. */
 export function summaryLines(rows: readonly Row[], { account = ACCOUNT, day = DAY } = {}): string[] {
-  const { payments, refunds, ordered, received, fees } = sums(rows);
-  const cells = [payments, refunds, yuan(ordered), yuan(received), '0.00', '0.00', '0.00', yuan(fees), '0.00'];
+  const { payments, refunds, ordered, received, fees, shares } = sums(rows);
+  const money = [ordered, received, 0, 0, 0, fees, shares, received + fees + shares];
+  const cells = [payments, refunds, ...money.map(yuan)];
   return [
     ...preamble('汇总', '汇总', account, day),
     SUMMARY_HEADER,
-    ['0000\t', '茶馆\t', ...cells, yuan(received + fees)].join(','),
-    ['合计\t', '\t', ...cells, yuan(received + fees)].join(','),
+    ['0000\t', '茶馆\t', ...cells].join(','),
+    ['合计\t', '\t', ...cells].join(','),
     '#----------------------------------------业务汇总列表结束-------------------------------------',
     '#导出时间：[2026年03月02日 06:27:10]',
   ];

@@ -28,7 +28,10 @@ function changed(rows: readonly files.Row[], change: (lines: string[]) => void):
 }
 
 test('a payment and its refund are two lines, without signs and blanks, each with its numbers and its fee', async (t) => {
-  for (const bytes of [files.billZip([PAYMENT, REFUND]), files.gbk(files.detailLines([PAYMENT, REFUND]))]) {
+  for (const [bytes, net] of [
+    [files.billZip([PAYMENT, REFUND]), 1988n],
+    [files.gbk(files.detailLines([PAYMENT, REFUND])), null],
+  ] as const) {
     const { lines, totals } = await collect(await read(t, bytes));
     const common = { orderNo: 'P1', channelTradeNo: '20260301220014', channelRefundNo: null, currency: 'CNY' };
     t.deepEqual(
@@ -41,7 +44,9 @@ test('a payment and its refund are two lines, without signs and blanks, each wit
           event: '交易',
           refundNo: null,
           amount: 3580n,
+          discount: 80n,
           fee: 21n,
+          share: 0n,
           at: new Date('2026-03-01T02:00:00Z'),
         },
         {
@@ -51,14 +56,48 @@ test('a payment and its refund are two lines, without signs and blanks, each wit
           event: '退款',
           refundNo: 'R1',
           amount: 1580n,
+          discount: -80n,
           fee: -9n,
+          share: 0n,
           at: new Date('2026-03-01T15:59:59Z'),
         },
       ],
     );
     t.is(lines[0]?.raw, files.cellsOf(PAYMENT).join(','));
-    t.deepEqual(totals, [{ currency: 'CNY', payments: 1, paid: 3580n, refunds: 1, refunded: 1580n, fees: 12n }]);
+    t.deepEqual(totals, [{ currency: 'CNY', payments: 1, paid: 3580n, refunds: 1, refunded: 1580n, fees: 12n, net }]);
   }
+});
+
+test('shares of others are no fee: what is settled is what the merchant got, less both', async (t) => {
+  const rows = [
+    { ...PAYMENT, share: -500 },
+    { ...REFUND, share: 200 },
+  ];
+  const { lines, totals } = await collect(await read(t, files.billZip(rows)));
+  t.deepEqual(
+    lines.map(({ amount, discount, fee, share }) => [amount, discount, fee, share]),
+    [
+      [3580n, 80n, 21n, 500n],
+      [1580n, -80n, -9n, -200n],
+    ],
+  );
+  t.is(totals?.[0]?.net, 1688n);
+});
+
+test('a net amount that is not that of the lines refuses nothing: the settlement names it', async (t) => {
+  const summary = files.summaryLines([PAYMENT]).map((line) => line.replace(/34\.79$/, '34.78'));
+  const zip = files.zipOf([
+    { name: files.DETAILS_NAME, bytes: files.gbk(files.detailLines([PAYMENT])) },
+    { name: files.SUMMARY_NAME, bytes: files.gbk(summary) },
+  ]);
+  t.is((await collect(await read(t, zip))).totals?.[0]?.net, 3478n);
+});
+
+test('a bill from before there were shares has none', async (t) => {
+  const cut = (line: string, at: number) => line.split(',').toSpliced(at, 1).join(',');
+  const details = files.detailLines([PAYMENT]).map((line) => (line.split(',').length > 20 ? cut(line, 23) : line));
+  const { lines } = await collect(await read(t, files.gbk(details)));
+  t.like(lines[0], { amount: 3580n, fee: 21n, share: 0n });
 });
 
 test('a day without rows is a bill, and so is a zip without sums or with names in UTF-8', async (t) => {

@@ -16,7 +16,14 @@ async function linesOf(t: ExecutionContext, rows: readonly Row[]): Promise<BillL
 
 test('a payment and its refund are two lines, each with its numbers and its fee', async (t) => {
   const { lines, totals } = await collect(await read(t, billText([payment(), refund()])));
-  const common = { orderNo: ORDER_NO, channelTradeNo: CAPTURE_ID, currency: 'USD', at: new Date(`${DAY}T08:05:00Z`) };
+  const common = {
+    orderNo: ORDER_NO,
+    channelTradeNo: CAPTURE_ID,
+    currency: 'USD',
+    at: new Date(`${DAY}T08:05:00Z`),
+    discount: 0n,
+    share: 0n,
+  };
   t.deepEqual(
     lines.map(({ raw, ...line }) => ({ ...line, raw: JSON.parse(raw) as unknown })),
     [

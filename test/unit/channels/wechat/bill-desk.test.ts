@@ -150,6 +150,52 @@ test('a partner asks for its merchant’s bill, and reads no other', async (t) =
   await refused(t, desk.read(await billFile(t, PACKED), YESTERDAY), 'wrong_account', { line: 2, column: 4 });
 });
 
+test('where refunds are paid from the available balance, the bill of these is asked for, too, and follows the first', async (t) => {
+  const { fields } = platformInput();
+  const refunds = Buffer.from(
+    billText([
+      {
+        state: 'REFUND',
+        asked: 50,
+        refundId: '1',
+        refundNo: 'R1',
+        refundState: 'SUCCESS',
+        time: `${YESTERDAY} 11:00:00`,
+      },
+    ]),
+  );
+  const none = signed(400, { code: 'NO_STATEMENT_EXIST', message: 'x' });
+  const of = (bytes: Buffer) => named({ hash_value: createHash('sha1').update(bytes).digest('hex') });
+  const said = async (all: WireAnswer, more: WireAnswer, files: Buffer[]) => {
+    const types: (string | null)[] = [];
+    const answers = (request: { url: string }) => {
+      types.push(new URL(request.url).searchParams.get('bill_type'));
+      return types.length % 2 === 1 ? all : more;
+    };
+    let at = 0;
+    const download: ChannelInput['download'] = async (request) => fakeDownload([files[at++]!]).download(request);
+    const { channel } = channelWith(answers, { download, fields: { ...fields, refundFunds: 'AVAILABLE' } });
+    const desk = channel.bills!;
+    const answer = await desk.fetch(YESTERDAY);
+    t.deepEqual(types.slice(0, 2), ['ALL', 'RECHARGE_REFUND'].slice(0, types.length));
+    if (answer.kind !== 'bill') return answer.kind;
+    const { lines } = await collect(desk.read(await billFile(t, await bytesOf(answer)), YESTERDAY));
+    return lines.map(({ kind }) => kind).join();
+  };
+  const [first, second] = [of(PLAIN), of(refunds)];
+  for (const pack of [gzipSync, (plain: Buffer) => plain])
+    t.is(await said(first, second, [pack(PLAIN), pack(refunds)]), 'payment,refund');
+  t.is(await said(first, none, [PACKED]), 'payment');
+  t.is(await said(none, second, [gzipSync(refunds)]), 'refund');
+  t.not(await said(none, none, []), 'bill');
+  // The documents of the newer API do not name this bill: that it is refused says nothing about the other.
+  t.is(await said(first, signed(400, { code: 'PARAM_ERROR', message: 'x' }), [PACKED]), 'payment');
+  t.is(await said(first, signed(400, { code: 'STATEMENT_CREATING', message: 'x' }), [PACKED]), 'not_ready');
+  t.is(await said(first, signed(429, { code: 'FREQUENCY_LIMITED', message: 'x' }), [PACKED]), 'unknown');
+  await t.throwsAsync(said(first, second, [PACKED, refunds]), { message: /one is packed/ });
+  await t.throwsAsync(said(first, second, [PACKED, gzipSync('x')]), { message: /SHA-1/ });
+});
+
 test('a day that is too long ago is not asked about; a channel that cannot download has no bills', async (t) => {
   t.deepEqual(wechatKind.bills, { utcOffsetMinutes: 480, readyAfterMinutes: 630, backDays: 90 });
   const { desk, sent } = deskSaying(named());

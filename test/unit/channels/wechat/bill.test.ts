@@ -49,7 +49,9 @@ test('a payment and its refund are two lines, each with its numbers, its money a
           refundNo: null,
           channelRefundNo: null,
           amount: 1234n,
+          discount: 34n,
           fee: 7n,
+          share: 0n,
           at: new Date('2026-03-01T02:00:00Z'),
         },
         {
@@ -60,22 +62,71 @@ test('a payment and its refund are two lines, each with its numbers, its money a
           refundNo: 'R1',
           channelRefundNo: '50000001',
           amount: 234n,
+          discount: -4n,
           fee: -1n,
+          share: 0n,
           at: new Date('2026-03-01T15:59:59Z'),
         },
       ],
     );
     t.is(lines[0]?.raw, rowText(cellsOf(PAYMENT)));
-    t.deepEqual(totals, [{ currency: 'CNY', payments: 1, paid: 1234n, refunds: 1, refunded: 234n, fees: 6n }]);
+    t.deepEqual(totals, [
+      { currency: 'CNY', payments: 1, paid: 1234n, refunds: 1, refunded: 234n, fees: 6n, net: 964n },
+    ]);
   }
 });
 
-test('a refund that is not done is neither payment nor refund, and the sums count it all the same', async (t) => {
-  for (const refundState of ['PROCESSING', 'CHANGE', 'FAIL', '']) {
+test('a refund that is under way is followed, with all that it would move; the sums of the bill count it', async (t) => {
+  for (const refundState of ['PROCESSING', 'CHANGE', 'ABNORMAL', '']) {
     const { lines, totals } = await collect(await read(t, billText([{ ...REFUND, refundState }])));
-    t.deepEqual([lines[0]?.kind, lines[0]?.amount], ['other', -234n], refundState);
-    t.deepEqual([totals?.[0]?.refunds, totals?.[0]?.refunded, totals?.[0]?.paid], [1, 234n, 0n]);
+    t.like(lines[0], { kind: 'pending', amount: 234n, discount: -4n, fee: -1n }, refundState);
+    t.like(totals?.[0], { refunds: 1, refunded: 234n, paid: 0n, fees: -1n, net: -229n });
   }
+});
+
+test('a refund that failed moves nothing, and is no part of what the bill says of itself', async (t) => {
+  for (const refundState of ['FAIL', 'CLOSED', 'REFUNDCLOSE']) {
+    const { lines, totals } = await collect(await read(t, billText([PAYMENT, { ...REFUND, refundState }])));
+    t.like(
+      lines[1],
+      { kind: 'other', refundNo: null, channelRefundNo: null, amount: 0n, discount: 0n, fee: 0n },
+      refundState,
+    );
+    t.like(totals?.[0], { payments: 1, refunds: 0, refunded: 0n, paid: 1234n, fees: 7n, net: 1193n });
+  }
+});
+
+test('what a merchant’s discount and a voucher do: the one is not settled, the other is', async (t) => {
+  const discounted: Row = { ordered: 10_000, settled: 8_000, fee: 48_000, orderNo: 'P1' };
+  const { lines, totals } = await collect(await read(t, billText([discounted])));
+  t.like(lines[0], { amount: 10_000n, discount: 2_000n, fee: 48n });
+  t.is(totals?.[0]?.net, 7_952n);
+});
+
+test('refunds from the available balance follow as a bill of their own, with sums of their own', async (t) => {
+  const more = { ...REFUND, refundId: '50000002', refundNo: 'R2', asked: 100, returned: 100, fee: 0 };
+  const both = [
+    Buffer.concat([gzipSync(billText([PAYMENT, REFUND])), gzipSync('\r\n'), gzipSync(billText([more]))]),
+    `${billText([PAYMENT, REFUND]).trimEnd()}\r\n${billText([more])}`,
+  ];
+  for (const bytes of both) {
+    const { lines, totals } = await collect(await read(t, bytes));
+    t.deepEqual(
+      lines.map(({ line, kind, refundNo, amount }) => [line, kind, refundNo, amount]),
+      [
+        [1, 'payment', null, 1234n],
+        [2, 'refund', 'R1', 234n],
+        [3, 'refund', 'R2', 100n],
+      ],
+    );
+    t.like(totals, [{ payments: 1, paid: 1234n, refunds: 2, refunded: 334n, fees: 6n, net: 864n }]);
+  }
+  const wrong = billText([more]).replace(/`1\.00(?=\r\n$)/, '`1.01');
+  await refused(t, await read(t, `${billText([PAYMENT])}${wrong}`), 'wrong_sums', { line: 8 });
+  await refused(t, await read(t, `${billText([PAYMENT])}${HEADER}\r\n`), 'cut_short');
+  const other = billText([more]).replace('商户退款单号', '退款单号');
+  const first = await collect(await read(t, `${billText([PAYMENT])}${other}`));
+  t.is(first.lines.length, 1, 'a second bill in another form says nothing about the first');
 });
 
 test('a payment that was reversed is a refund where the row names what went back, else nothing that counts', async (t) => {
