@@ -170,7 +170,7 @@ def paypal(path):
             orderNo=order,
             refundNo=invoice if invoice != order else None,
             channelTradeNo=info["transaction_id"] if own else about,
-            channelRefundNo=info["transaction_id"] if back else None,
+            channelRefundNo=info["transaction_id"] if back or kind == "dispute" else None,
             currency=currency,
             amount=str({"fee": 0, "refund": -moved}.get(kind, moved)),
             discount="0",
