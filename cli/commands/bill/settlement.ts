@@ -63,6 +63,7 @@ export async function run({ api, print }: Context, options: Row): Promise<void> 
   await print.list([...rows('days'), ...totals], DAYS);
   if (rows('days').length === 0) await print.done('No settled day found.');
   await notes(rows('shrunk').map(shrunk), (text) => print.note(text));
+  await notes(rows('unreadable').map(unreadable), (text) => print.note(text));
   await notes(rows('disagreements').map(disagreement), (text) => print.note(text));
   await notes(rows('missing').map(missing), (text) => print.note(text));
 }
@@ -81,6 +82,12 @@ function missing(row: Row): string {
 function shrunk(row: Row): string {
   const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
   return `Bill ${of}, has ${plain(row['lines'])} lines; an earlier reading had ${plain(row['mostLines'])}.`;
+}
+
+function unreadable(row: Row): string {
+  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
+  const shortfall = row['shortfall'] ? ` ${plain(row['shortfall'])}` : '';
+  return `Bill ${of}, is short of ${plain(row['lines'])} lines that could not be read.${shortfall}`;
 }
 
 function disagreement(row: Row): string {

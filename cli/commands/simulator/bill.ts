@@ -18,6 +18,7 @@ export const PLANTS = [
   'line_twice',
   'duplicate_payment',
   'order_unknown_here',
+  'line_unreadable',
   'order_not_ours',
 ] as const;
 

@@ -33,7 +33,7 @@ export function alipayBills(calls: BillCalls): BillDesk {
   return {
     ...(rate && { rate }),
     fetch: (day) => fetchBill(calls, day),
-    read: (file, day) => readBill(file, day, sellerId),
+    read: (file, day, isLenient) => readBill(file, day, sellerId, isLenient),
   };
 }
 

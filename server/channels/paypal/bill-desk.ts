@@ -20,7 +20,11 @@ export const PAYPAL_BILLS: BillCalendar = { utcOffsetMinutes: 0, readyAfterMinut
 export function paypalBills(call: Call, settings: PaypalSettings, now: () => Date): BillDesk {
   const account = settings.clientId;
   const { rate } = settings;
-  return { ...(rate && { rate }), fetch: fetchBill, read: (file, day) => readTransactions(file, day, account) };
+  return {
+    ...(rate && { rate }),
+    fetch: fetchBill,
+    read: (file, day, isLenient) => readTransactions(file, day, account, isLenient),
+  };
 
   async function fetchBill(day: string): Promise<BillAnswer> {
     const gone = goneDay(day, PAYPAL_BILLS, now());

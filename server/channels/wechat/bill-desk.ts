@@ -44,7 +44,7 @@ export function wechatBills(calls: BillCalls): BillDesk {
   return {
     ...(rate && { rate }),
     fetch: (day) => fetchBill(calls, day),
-    read: (file, day) => readTradeBill(file, day, owner),
+    read: (file, day, isLenient) => readTradeBill(file, day, owner, isLenient),
   };
 }
 

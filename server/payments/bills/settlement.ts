@@ -28,6 +28,8 @@ export interface Settlement {
   missing: (OfBill & { billNo: string | null; state: BillRow['state'] | null })[];
   /** Bills that have fewer lines than an earlier reading of the same day had. */
   shrunk: (OfBill & { billNo: string; lines: number; mostLines: number })[];
+  /** Bills with lines that could not be read and that are in no sum; what their own sums say of it. */
+  unreadable: (OfBill & { billNo: string; lines: number; shortfall: string | null })[];
   /** Where the lines of a bill do not come to what the bill says of itself. */
   disagreements: (OfBill & { billNo: string; currency: string; what: Stated; bill: number; lines: number })[];
 }
@@ -76,8 +78,11 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     const shrunk = summed
       .filter(({ lines, mostLines }) => lines < mostLines)
       .map((bill) => ({ ...about(bill), billNo: bill.billNo, lines: bill.lines, mostLines: bill.mostLines }));
+    const unreadable = summed
+      .filter((bill) => bill.unreadable > 0)
+      .map((bill) => ({ ...about(bill), billNo: bill.billNo, lines: bill.unreadable, shortfall: bill.shortfall }));
     const disagreements = summed.flatMap(disagreementsOf);
-    return { days, totals: totalsOf(days), missing: missing(), shrunk, disagreements };
+    return { days, totals: totalsOf(days), missing: missing(), shrunk, unreadable, disagreements };
 
     function missing(): Settlement['missing'] {
       return accounts.flatMap(({ since, projects: _projects, ...account }) => {

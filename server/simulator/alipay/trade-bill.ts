@@ -1,4 +1,4 @@
-import { FORMULA, hundredths } from '../bills/text.ts';
+import { FORMULA, hundredths, UNREADABLE } from '../bills/text.ts';
 import { rowsOf, type BillContent } from '../bills/book.ts';
 import type { BillRow } from '../bills/row.ts';
 import type { Span } from '../bills/days.ts';
@@ -142,7 +142,7 @@ export function textCell(text: string, { has }: BillContent): string {
 function cellsOf(row: BillRow, content: BillContent): string[] {
   const { tradeNo, orderNo, refundNo, kind, subject, createdAt, at } = row;
   const sign = kind === 'payment' ? 1 : -1;
-  const amount = hundredths(sign * row.minor);
+  const amount = row.isUnreadable ? UNREADABLE : hundredths(sign * row.minor);
   const word = kind === 'payment' ? '交易' : '退款';
   const nothing = ['\t', '\t', '\t', '\t'];
   const offers = ['0.00', '0.00', '0.00', '0.00', '0.00', '', '0.00\t', '0.00'];

@@ -1,7 +1,7 @@
 import { CHINA_RATE } from '../bills/fees.ts';
 import { rowsOf, type BillContent } from '../bills/book.ts';
 import type { BillRow } from '../bills/row.ts';
-import { FORMULA, hundredths } from '../bills/text.ts';
+import { FORMULA, hundredths, UNREADABLE } from '../bills/text.ts';
 import { beijingTime, detailsOf, tradeType, type TradeDetails } from './present.ts';
 
 /** Which rows of a day: all, the payments, or the refunds. */
@@ -86,8 +86,9 @@ function cellsOf(row: BillRow, content: BillContent, { mchid, ...owner }: BillOw
   const { appid = '', subMchid = '0', openid, product, attach = '' } = partiesOf(row, { mchid, ...owner });
   const isRefund = row.kind !== 'payment';
   const isReversed = isRefund && row.trade !== null && detailsOf(row.trade).reversed;
-  const paid = isRefund ? '0.00' : hundredths(row.minor);
-  const refunded = isRefund ? hundredths(row.minor) : '0.00';
+  const amount = row.isUnreadable ? UNREADABLE : hundredths(row.minor);
+  const paid = isRefund ? '0.00' : amount;
+  const refunded = isRefund ? amount : '0.00';
   return {
     交易时间: billTime(row.at),
     公众账号ID: appid,
