@@ -104,6 +104,7 @@ test('settlement names days without a bill and bills that disagree; JSON has eve
   const { stdout, stderr } = await payctl(['bill', 'settlement']);
   t.is(stdout.trimEnd().split('\n').length, 1, 'no totals among the days of a script');
   t.regex(stderr, /Bill B\w+ of wechat, 2026-11-20, has 1200 lines; an earlier reading had 1208\./);
+  t.regex(stderr, /is short of 2 lines that could not be read\. 订单总金额: the bill says 12345600/);
   t.regex(stderr, /has 1 refund\(s\) of 30\.00 CNY as under way: they are counted, and their end is not known\./);
   t.regex(stderr, /states fees of 738\.34 CNY; its lines add up to fees of 735\.60 CNY/);
   t.regex(
@@ -111,7 +112,15 @@ test('settlement names days without a bill and bills that disagree; JSON has eve
     /No bill of wechat 1900000109, 2026-11-19\. Next: payctl bill fetch --pay-way wechat --date 2026-11-19/,
   );
   const figures = JSON.parse((await payctl(['bill', 'settlement', '--json'])).stdout) as Row;
-  t.deepEqual(Object.keys(figures), ['days', 'totals', 'missing', 'shrunk', 'pendingRefunds', 'disagreements']);
+  t.deepEqual(Object.keys(figures), [
+    'days',
+    'totals',
+    'missing',
+    'shrunk',
+    'unreadable',
+    'pendingRefunds',
+    'disagreements',
+  ]);
 });
 
 test('fetch waits until the bill is compared, and tells each step in a pipe', async (t) => {

@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { pendingRefunds } from '../../server/db/queries/bill-lists.ts';
+import type { Matched } from '../../server/db/queries/bill-matching.ts';
 import { quieten } from '../../server/db/queries/bill-strangers.ts';
 import { noteRemoved } from '../../server/db/queries/removed-history.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
@@ -234,6 +235,12 @@ async function exceptions(store: Store): Promise<string[]> {
   return rows.map(({ kind, orderNo, dedupe, state }) => `${kind} ${orderNo} ${dedupe} ${state}`).toSorted();
 }
 
+/** With the number of exceptions that were opened. */
+const counted = ({ listed, ...matched }: Matched) => ({
+  ...matched,
+  listed: Object.values(listed).reduce((sum, count) => sum + count, 0),
+});
+
 const GONE = 'P20261120030000ABCDEFGHJK';
 const UNKNOWN_BACK = 'R20261120040000ABCDEFGHJK';
 
@@ -259,7 +266,7 @@ onBoth(
     ] as const;
     const bill = await shop.bill([paidLine(fine), ...LOST_LINES, LOST_LINES[0], ...others]);
     const matched = await shop.match(bill);
-    t.like(matched, { found: 5, listed: 5, notOurs: 3, lines: 11 });
+    t.like(counted(matched), { found: 5, listed: 5, notOurs: 3, lines: 11 });
     const orderBy = { key: 'asc' } as const;
     const rows = await store.read((tx) => tx.billDifferences.list({}, { orderBy }));
     t.deepEqual(
@@ -284,7 +291,7 @@ onBoth(
     t.like(payment, { clientId: '', project: 'default', receivedMinor: 1000n, receivedCurrency: 'CNY' });
     t.like(payment?.detail, { billNo: bill.billNo, day: bill.day, theirs: { amount: '1000' } });
 
-    t.like(await shop.match(bill), { found: 5, listed: 0 }, 'the same again changes nothing');
+    t.like(counted(await shop.match(bill)), { found: 5, listed: 0 }, 'the same again changes nothing');
     t.deepEqual(await store.read((tx) => tx.billDifferences.list({}, { orderBy })), rows);
 
     const over = { orderNo: GONE, kind: 'order_unknown_here', dedupe: '500' };
@@ -293,7 +300,7 @@ onBoth(
       await tx.exceptions.update(over, { state: 'resolved', resolution: 'acknowledge' });
     });
     const moved = await shop.bill([{ orderNo: 'another-system' }, paidLine(fine), ...LOST_LINES, ...others]);
-    t.like(await shop.match({ ...moved, reading: 2 }), { found: 5, listed: 0 });
+    t.like(counted(await shop.match({ ...moved, reading: 2 })), { found: 5, listed: 0 });
     t.is(
       (await exceptions(store)).filter((line) => line.endsWith('resolved')).length,
       1,
@@ -320,7 +327,7 @@ onBoth('what came back after it was healed is listed again, and its exception is
   const resolved = { state: 'resolved', resolution: 'agrees' } as const;
   await store.transaction((tx) => tx.exceptions.update({ orderNo: relieved[0]!.orderNo }, resolved));
   await store.transaction((tx) => tx.orders.delete({ orderNo: order.orderNo }));
-  t.like(await shop.match(bill), { found: 1, listed: 1 });
+  t.like(counted(await shop.match(bill)), { found: 1, listed: 1 });
   t.deepEqual(await exceptions(store), [`order_unknown_here ${GONE} T-lost open`]);
 });
 
@@ -359,10 +366,55 @@ onBoth('an account that is quiet has no such differences, and has them again whe
   const rows = await store.read((tx) => tx.exceptions.list({ state: 'resolved' }));
   t.is(rows.length, 4, 'one of them is listed for another account, too');
   for (const row of rows) t.like(row, { resolution: 'quiet', resolvedBy: 'alice', reason: 'A second installation' });
-  t.like(await shop.match(bill), { found: 1, listed: 0, notOurs: 4 });
+  t.like(counted(await shop.match(bill)), { found: 1, listed: 0, notOurs: 4 });
   await store.transaction((tx) => tx.quietAccounts.delete(of));
-  t.like(await shop.match(bill), { found: 6, listed: 4, notOurs: 0 });
+  t.like(counted(await shop.match(bill)), { found: 6, listed: 4, notOurs: 0 });
   t.is(await store.read((tx) => tx.exceptions.count({ state: 'open' })), 5);
+});
+
+onBoth('a line that could not be read is listed at once, is in no sum, and is not missed', async (t, store) => {
+  const shop = account(store);
+  const [paid, other, back] = [await shop.order(), await shop.order(), await shop.order()];
+  const refund = await shop.refund(back);
+  const unreadable = {
+    kind: 'unreadable',
+    event: '7:12 订单金额 cannot be read',
+    currency: 'XXX',
+    amount: 0n,
+    fee: 0n,
+  } as const;
+  const lines = [
+    paidLine(paid, unreadable),
+    paidLine(other),
+    paidLine(back),
+    refundLine(refund, unreadable),
+    unreadable,
+  ];
+  const bill = await shop.bill(lines);
+  const matched = await shop.match(bill);
+  t.like(matched, { found: 3, lines: 5, notOurs: 0, listed: { line_unreadable: 3 } });
+  t.deepEqual(
+    matched.sums.map(({ currency, payments, paid: sum, refunds }) => [currency, payments, sum, refunds]),
+    [['CNY', 2, '2000', 0]],
+  );
+  const rows = await store.read((tx) => tx.billDifferences.list({}, { orderBy: { key: 'asc' } }));
+  t.deepEqual(
+    rows.map(({ kind, orderNo, refundNo, key, state }) => [kind, orderNo, refundNo, key, state].join(' ')),
+    [
+      `line_unreadable   ${bill.billNo} 5 listed`,
+      `line_unreadable ${back.orderNo} ${refund.refundNo} ${refund.refundNo} listed`,
+      `line_unreadable ${paid.orderNo}  T1 listed`,
+    ],
+  );
+  t.deepEqual(rows[2]?.theirs, { line: 1, reason: '7:12 订单金额 cannot be read' });
+  t.is((await exceptions(store)).length, 3);
+  t.deepEqual((await shop.match(bill)).listed, {}, 'the same again changes nothing');
+  const corrected = await shop.bill([paidLine(paid), paidLine(other), paidLine(back), refundLine(refund)]);
+  t.is((await shop.match({ ...corrected, reading: 2 })).relieved.length, 3);
+  t.deepEqual(
+    new Set((await store.read((tx) => tx.billDifferences.list({}))).map(({ state }) => state)),
+    new Set(['healed']),
+  );
 });
 
 onBoth('fees are kept beside orders and refunds, once, and what the lines come to per project', async (t, store) => {

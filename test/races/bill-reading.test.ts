@@ -304,3 +304,28 @@ test('an imported file is a bill; one that is none leaves nothing behind', async
   for (const day of ['2026-11-31', '2026-12-24', '1999-01-01'])
     await t.throwsAsync(importBill(PERSON, { ...OF, day }, inPieces('[]')), { message: /day/ });
 });
+
+test('rows that cannot be read are counted beside the lines, and what the sums of the bill say of them is kept', async (t) => {
+  const { gives, work, read, ports, desk } = await bills(t);
+  const asked: boolean[] = [];
+  const given: typeof desk.read = async function* (file, day, isLenient = false) {
+    asked.push(isLenient);
+    for await (const part of desk.read(file, day))
+      yield part.kind === 'lines' ? part : { kind: 'totals', totals: [], shortfall: 'The bill says 2, its lines 1.' };
+  };
+  const lenient = billPorts(ports.store, { ...desk, read: given });
+  gives([{ orderNo: 'a' }, { kind: 'unreadable', event: '3:4 x', currency: 'XXX', amount: '0', fee: '0' }]);
+  await workBill(lenient)((await read()).billNo);
+  t.like(await read(), {
+    state: 'done',
+    lines: 2,
+    unreadable: 1,
+    shortfall: 'The bill says 2, its lines 1.',
+    totals: [],
+  });
+  const file = JSON.stringify([{ orderNo: 'a' }, { orderNo: 'b' }]);
+  await billRepairs(lenient).importBill(PERSON, OF, inPieces(file));
+  await work();
+  t.like(await read(), { state: 'done', lines: 2, unreadable: 0 });
+  t.deepEqual(asked, [true, false], 'what a person brings is read strictly');
+});

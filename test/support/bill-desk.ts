@@ -43,6 +43,7 @@ export function billPorts(store: Store, desk: BillDesk, more: Partial<BillPorts>
     store,
     now: () => new Date('2026-11-22T04:00:00Z'),
     log: () => {},
+    count: () => {},
     checkpoint: () => {},
     audit: async () => {},
     channels: { kindOf: () => ({ bills: calendar }), forNotices: async () => [account] },

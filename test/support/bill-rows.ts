@@ -168,6 +168,8 @@ export function billRow(whose: Pick<BillRow, 'payWay' | 'account' | 'mode'>): Bi
     readings: 1,
     lines: 0,
     mostLines: 0,
+    unreadable: 0,
+    shortfall: null,
     notOurs: 0,
     bytes: null,
     sha256: null,

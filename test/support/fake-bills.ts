@@ -153,6 +153,17 @@ export const settlementFigures: Row = {
       mostLines: 1208,
     },
   ],
+  unreadable: [
+    {
+      billNo: billRow['billNo'],
+      day: '2026-11-20',
+      payWay: 'wechat',
+      account: '1900000109',
+      mode: 'live',
+      lines: 2,
+      shortfall: '订单总金额: the bill says 12345600, its lines add up to 12345500.',
+    },
+  ],
   pendingRefunds: [
     {
       billNo: billRow['billNo'],

@@ -66,6 +66,7 @@ export async function run({ api, print }: Context, options: Row): Promise<void> 
   if (rows('days').length === 0) await print.done('No settled day found.');
   await notes(rows('shrunk').map(shrunk), (text) => print.note(text));
   await notes(rows('pendingRefunds').map(pending), (text) => print.note(text));
+  await notes(rows('unreadable').map(unreadable), (text) => print.note(text));
   await notes(rows('disagreements').map(disagreement), (text) => print.note(text));
   await notes(rows('missing').map(missing), (text) => print.note(text));
 }
@@ -93,6 +94,12 @@ function pending(row: Row): string {
   return row['end'] === 'failed'
     ? `Bill ${of}, has ${refunds}: they failed since, and are not counted.`
     : `Bill ${of}, has ${refunds}: they are counted, and their end is not known.`;
+}
+
+function unreadable(row: Row): string {
+  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
+  const shortfall = row['shortfall'] ? ` ${plain(row['shortfall'])}` : '';
+  return `Bill ${of}, is short of ${plain(row['lines'])} lines that could not be read.${shortfall}`;
 }
 
 function disagreement(row: Row): string {

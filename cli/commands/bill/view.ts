@@ -28,6 +28,7 @@ export const KINDS = [
   'line_twice',
   'order_unknown_here',
   'dispute_unknown_to_us',
+  'line_unreadable',
   'order_not_ours',
 ] as const;
 
@@ -35,7 +36,7 @@ export const KINDS = [
 export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
 
 /** What the lines of a bill are about; the service knows the same. */
-export const LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other'] as const;
+export const LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other', 'unreadable'] as const;
 
 /** How bills are shown. */
 export const VIEW: View = {
@@ -119,6 +120,7 @@ function side(name: 'ours' | 'theirs'): Column {
 
 function sideText(row: Row, name: 'ours' | 'theirs'): unknown {
   if (row['kind'] === 'fee_differs') return feeText(row, name);
+  if (row['kind'] === 'line_unreadable') return valueOf(row, `${name}.reason`);
   const minor = valueOf(row, `${name}.amountMinor`);
   const currency = plain(valueOf(row, `${name}.currency`));
   if (typeof minor !== 'number') return valueOf(row, `${name}.state`);

@@ -12,7 +12,7 @@ const OPEN = ['created', 'pending', 'closing'] as const;
 const OVERDUE_MS = 3_600_000;
 
 /** Exceptions about orders that are not here. */
-const WITHOUT_ORDER: ReadonlySet<unknown> = new Set(['unmatched_notice', 'order_unknown_here']);
+const WITHOUT_ORDER: ReadonlySet<unknown> = new Set(['unmatched_notice', 'order_unknown_here', 'line_unreadable']);
 
 /** No exception is open. */
 export async function checkExceptions({ api }: Context): Promise<Finding[]> {

@@ -19,6 +19,7 @@ export const PLANTS = [
   'dispute_unknown_to_us',
   'duplicate_payment',
   'order_unknown_here',
+  'line_unreadable',
   'order_not_ours',
 ] as const;
 

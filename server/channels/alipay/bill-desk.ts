@@ -34,7 +34,7 @@ export function alipayBills(calls: BillCalls): BillDesk {
     ...(rate && { rate }),
     fetch: (day) => fetchBill(calls, day),
     payeeIn: readPayee,
-    read: (file, day) => readBill(file, day, sellerId),
+    read: (file, day, isLenient) => readBill(file, day, sellerId, isLenient),
   };
 }
 

@@ -1,6 +1,7 @@
 import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../../payments/channel.ts';
 import { fileBytes, firstBytes } from '../bill-bytes.ts';
-import { readClock, readDecimal, wrongCell } from '../bill-cells.ts';
+import { daySpan, readClock, readDecimal, wrongCell } from '../bill-cells.ts';
+import { createRows, type Rows, type Unread } from '../bill-rows.ts';
 import { createSums } from '../bill-sums.ts';
 import { textBlocks } from '../bill-text.ts';
 import { type BillSummary, readSummary } from './bill-summary.ts';
@@ -18,16 +19,22 @@ import {
 import { openBillArchive } from './bill-zip.ts';
 
 /** Reads a bill of trades (业务明细): the zip as it comes, or its file of details alone; throws BillMalformed. */
-export async function* readBill(file: string, day: string, sellerId: string): AsyncGenerator<BillPart> {
+export async function* readBill(
+  file: string,
+  day: string,
+  sellerId: string,
+  isLenient = false,
+): AsyncGenerator<BillPart> {
+  const rows = createRows(isLenient, daySpan(day, UTC_OFFSET_MINUTES).begin);
   const isZip = (await firstBytes(file, 2)).toString('latin1') === 'PK';
   if (!isZip) {
-    yield* readDetails(fileBytes(file), createReader(day, sellerId, undefined));
+    yield* readDetails(fileBytes(file), createReader(day, sellerId, undefined, rows), rows);
     return;
   }
   const archive = await openBillArchive(file);
   try {
     const summary = archive.summary && (await readSummary(archive.summary(), day));
-    yield* readDetails(archive.details(), createReader(day, sellerId, summary));
+    yield* readDetails(archive.details(), createReader(day, sellerId, summary, rows), rows);
   } finally {
     archive.close();
   }
@@ -52,18 +59,19 @@ export async function readPayee(file: string): Promise<string> {
 async function* readDetails(
   bytes: AsyncIterable<Uint8Array>,
   reader: ReturnType<typeof createReader>,
+  rows: Rows,
 ): AsyncGenerator<BillPart> {
   for await (const { from, lines } of textBlocks(bytes, 'gb18030')) {
     const read = reader.take(lines, from);
     if (read.length > 0) yield { kind: 'lines', lines: read };
   }
-  yield { kind: 'totals', totals: [reader.end()] };
+  yield rows.end(reader.end());
 }
 
 const SUMS = ['payments', 'paid', 'received', 'refunds', 'refunded', 'returned', 'fees'] as const;
 
-function createReader(day: string, sellerId: string, summary: BillSummary | undefined) {
-  const sums = createSums(SUMS);
+function createReader(day: string, sellerId: string, summary: BillSummary | undefined, rows: Rows) {
+  const sums = createSums(SUMS, rows);
   const trailers: Partial<Record<'payments' | 'refunds', Trailer & { line: number }>> = {};
   let table: DetailTable | undefined;
   let isEnded = false;
@@ -81,8 +89,16 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
           isEnded = true;
           const trailer = readTrailer(text, line);
           if (trailer) trailers[trailer.of] = { ...trailer.sums, line };
-        } else if (!isEnded) read.push(readRow(table, text, line));
-        else if (text.trim() !== '') throw new BillMalformed('wrong_columns', 'A row behind the table.', { line });
+        } else if (!isEnded) {
+          const of = table;
+          read.push(
+            rows.read(
+              text,
+              () => readRow(of, text, line),
+              () => unread(of, text, line),
+            ),
+          );
+        } else if (text.trim() !== '') throw new BillMalformed('wrong_columns', 'A row behind the table.', { line });
       }
       return read;
     },
@@ -90,9 +106,9 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
       const { payments, refunds } = trailers;
       if (!table) throw new BillMalformed('cut_short', 'The bill ends before its table.');
       if (!payments || !refunds) throw new BillMalformed('cut_short', 'The bill ends before its sums.');
-      sums.require('payments', BigInt(payments.count), '交易合计', payments.line);
+      sums.requireCount('payments', BigInt(payments.count), '交易合计', payments.line);
       sums.require(payments.of === 'received' ? 'received' : 'paid', payments.amount, '交易合计', payments.line);
-      sums.require('refunds', BigInt(refunds.count), '退款合计', refunds.line);
+      sums.requireCount('refunds', BigInt(refunds.count), '退款合计', refunds.line);
       sums.require(refunds.of === 'received' ? 'returned' : 'refunded', refunds.amount, '退款合计', refunds.line);
       if (summary) requireSummary(summary);
       return {
@@ -169,9 +185,23 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
     };
   }
 
+  /** The numbers of a row that cannot be read, where its cells are those of the columns. */
+  function unread({ columns, cellsOf }: DetailTable, text: string, line: number): Unread {
+    count += 1;
+    try {
+      const cells = cellsOf(text, line);
+      const cell = (column: Column): string | null => cells[columns[column]]!.trim() || null;
+      const isRefund = cell('业务类型')?.includes('退款') ?? false;
+      const refundNo = isRefund ? cell('退款批次号/请求号') : null;
+      return { line: count, orderNo: cell('商户订单号'), channelTradeNo: cell('支付宝交易号'), refundNo };
+    } catch {
+      return { line: count };
+    }
+  }
+
   function requireSummary({ sums: stated, line }: BillSummary): void {
-    sums.require('payments', stated['交易订单总笔数'], '交易订单总笔数', line);
-    sums.require('refunds', stated['退款订单总笔数'], '退款订单总笔数', line);
+    sums.requireCount('payments', stated['交易订单总笔数'], '交易订单总笔数', line);
+    sums.requireCount('refunds', stated['退款订单总笔数'], '退款订单总笔数', line);
     sums.require('fees', -stated['服务费'], '服务费', line);
     // Whether refunds are taken off the sums of money no document says, so either is right.
     if (stated['订单金额'] !== sums.of('paid') - sums.of('refunded'))

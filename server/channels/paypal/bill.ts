@@ -2,6 +2,7 @@ import { type BillLine, BillMalformed, type BillPart } from '../../payments/chan
 import { exponentOf } from '../../payments/money.ts';
 import { fileBytes } from '../bill-bytes.ts';
 import { daySpan, readDecimal, wrongCell } from '../bill-cells.ts';
+import { createRows, type Rows, type Unread } from '../bill-rows.ts';
 import { textBlocks } from '../bill-text.ts';
 import { type BillHead, type BillTail, FORMAT, readInstant } from './bill-format.ts';
 import { hasMoved, isRefund, kindOf } from './bill-words.ts';
@@ -17,8 +18,9 @@ export async function readAccount(file: string): Promise<string> {
 }
 
 /** Reads a file of transactions (bill-format.ts says how it is written); throws BillMalformed. PayPal names no sums of a day. */
-export async function* readTransactions(file: string, day: string): AsyncGenerator<BillPart> {
-  const reader = createReader(day);
+export async function* readTransactions(file: string, day: string, isLenient = false): AsyncGenerator<BillPart> {
+  const rows = createRows(isLenient, daySpan(day, 0).begin);
+  const reader = createReader(day, rows);
   for await (const { from, lines } of textBlocks(fileBytes(file), 'utf-8')) {
     const read = reader.take(lines, from);
     if (read.length > 0) yield { kind: 'lines', lines: read };
@@ -28,7 +30,7 @@ export async function* readTransactions(file: string, day: string): AsyncGenerat
 
 type Members = Readonly<Record<string, unknown>>;
 
-function createReader(day: string) {
+function createReader(day: string, rows: Rows) {
   const { begin, end } = daySpan(day, 0);
   let isBegun = false;
   let isEnded = false;
@@ -52,7 +54,14 @@ function createReader(day: string) {
         else if (members['end'] === FORMAT) requireTail(members, line);
         else {
           count += 1;
-          read.push(readRow(members, text, line, count));
+          const at = count;
+          read.push(
+            rows.read(
+              text,
+              () => readRow(members, text, line, at),
+              () => unread(members, at),
+            ),
+          );
         }
       }
       return read;
@@ -60,6 +69,7 @@ function createReader(day: string) {
     end(): void {
       if (!isBegun) throw new BillMalformed('not_a_bill', 'The bill is empty.');
       if (!isEnded) throw new BillMalformed('cut_short', 'The bill ends before its last line.');
+      rows.requireOne();
     },
   };
 
@@ -121,6 +131,20 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
     fee: BigInt(kind === 'fee' ? kept - moved : kept),
     at: new Date(at),
     raw: text,
+  };
+}
+
+/** The numbers of a transaction that cannot be read. */
+function unread(info: Members, line: number): Unread {
+  const isBack = isRefund(textIn(info, 'transaction_event_code') ?? '');
+  const id = textIn(info, 'transaction_id') ?? null;
+  const [custom, invoice] = [textIn(info, 'custom_field') ?? null, textIn(info, 'invoice_id') ?? null];
+  return {
+    line,
+    orderNo: isBack ? custom : (custom ?? invoice),
+    refundNo: isBack && invoice !== custom ? invoice : null,
+    channelTradeNo: isBack ? referenceIn(info) : id,
+    channelRefundNo: isBack ? id : null,
   };
 }
 

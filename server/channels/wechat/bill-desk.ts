@@ -48,7 +48,7 @@ export function wechatBills(calls: BillCalls): BillDesk {
     fetch: (day) => fetchBill(calls, day),
     // Each row names the merchants, and one of others is refused; that the keys are this merchant's the answer proves.
     payeeIn: async () => payeeOf(settings),
-    read: (file, day) => readTradeBill(file, day, owner),
+    read: (file, day, isLenient) => readTradeBill(file, day, owner, isLenient),
   };
 }
 

@@ -1,6 +1,7 @@
 import { BillMalformed, type BillLine, type BillPart, type BillTotals } from '../../payments/channel.ts';
 import { type DaySpan, daySpan, readClock, readDecimal, wrongCell } from '../bill-cells.ts';
 import { fileBytes, firstBytes, gunzippedFile, isGzip } from '../bill-bytes.ts';
+import { createRows, type Rows, type Unread } from '../bill-rows.ts';
 import { createSums } from '../bill-sums.ts';
 import { textBlocks } from '../bill-text.ts';
 import { type Column, readHeader, readSums, type SumName, type Table } from './bill-table.ts';
@@ -18,14 +19,21 @@ export interface BillOwner {
  * Reads a trade bill (交易账单, ALL), in GZIP or plain, and behind it the bill of refunds from the available balance (RECHARGE_REFUND) where there
  * is one; throws BillMalformed.
  */
-export async function* readTradeBill(file: string, day: string, owner: BillOwner): AsyncGenerator<BillPart> {
+export async function* readTradeBill(
+  file: string,
+  day: string,
+  owner: BillOwner,
+  isLenient = false,
+): AsyncGenerator<BillPart> {
+  const span = daySpan(day, UTC_OFFSET_MINUTES);
+  const rows = createRows(isLenient, span.begin);
   const bytes = isGzip(await firstBytes(file, 2)) ? gunzippedFile(file) : fileBytes(file);
-  const reader = createReader(daySpan(day, UTC_OFFSET_MINUTES), owner);
+  const reader = createReader(span, owner, rows);
   for await (const { from, lines } of textBlocks(bytes, 'utf-8')) {
     const read = reader.take(lines, from);
     if (read.length > 0) yield { kind: 'lines', lines: read };
   }
-  yield { kind: 'totals', totals: [reader.end()] };
+  yield rows.end(reader.end());
 }
 
 /** Fees are written with five decimals. */
@@ -54,8 +62,8 @@ const SUMS = [
  */
 const FAILED: ReadonlySet<string> = new Set(['FAIL', 'CLOSED', 'REFUNDCLOSE']);
 
-function createReader({ begin, end }: DaySpan, owner: BillOwner) {
-  const sums = createSums(SUMS);
+function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
+  const sums = createSums(SUMS, rows);
   let table: Table | undefined;
   let sumsHeader: string | undefined;
   let totals: BillTotals | undefined;
@@ -82,9 +90,16 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
           totals = requireSums(stated, line);
         } else if (/^`?总交易单数,/.test(text)) {
           sumsHeader = text;
-        } else if (text.startsWith('`')) {
-          read.push(readRow(table, text, line));
-        } else throw wrongCell(line, 0, 'A cell without a backtick', text);
+        } else {
+          const of = table;
+          read.push(
+            rows.read(
+              text,
+              () => readRow(of, text, line),
+              () => unread(of, text, line),
+            ),
+          );
+        }
       }
       return read;
     },
@@ -108,6 +123,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
   }
 
   function readRow(of: Table, text: string, line: number): BillLine {
+    if (!text.startsWith('`')) throw wrongCell(line, 0, 'A cell without a backtick', text);
     const cells = of.cellsOf(text, line);
     const cell = (column: Column): string => cells[of.at(cells, column)] ?? '';
     const wrong = (column: Column): BillMalformed => wrongCell(line, of.at(cells, column), column, cell(column));
@@ -139,12 +155,12 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
     if (Number.isNaN(fee)) throw wrong('手续费');
     // What WeChat Pay settles is 应结订单金额 − 退款金额 − 手续费: the order, and what of it goes back, less the vouchers that the merchant gives
     // (免充值). Those that were paid for (充值券: 代金券金额, 充值券退款金额) are settled like money.
-    const settled = fen('应结订单金额');
-    const returned = fen('退款金额');
+    const [settled, returned, vouchers] = [fen('应结订单金额'), fen('退款金额'), fen('充值券退款金额')];
+    // Every cell is read before the first is added: a row that cannot be read is in no sum.
     sums.add('rows', 1);
     sums.add('settled', settled);
     sums.add('returned', returned);
-    sums.add('vouchers', fen('充值券退款金额'));
+    sums.add('vouchers', vouchers);
     sums.add('fees', fee);
     sums.add('ordered', ordered);
     sums.add('asked', asked);
@@ -181,6 +197,24 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
     };
   }
 
+  /** The numbers of a row that cannot be read, where its cells are those of the columns. */
+  function unread(of: Table, text: string, line: number): Unread {
+    count += 1;
+    try {
+      const cells = text.startsWith('`') ? of.cellsOf(text, line) : [];
+      const cell = (column: Column): string | null => numberIn(cells[of.at(cells, column)] ?? '');
+      return {
+        line: count,
+        orderNo: cell('商户订单号'),
+        refundNo: cell('商户退款单号'),
+        channelTradeNo: cell('微信订单号'),
+        channelRefundNo: cell('微信退款单号'),
+      };
+    } catch {
+      return { line: count };
+    }
+  }
+
   function requireOwner(mchid: string, sub: string, line: number, place: (column: Column) => number): void {
     const wrong = (whose: string, column: Column): BillMalformed =>
       new BillMalformed('wrong_account', `The bill is about the merchant ${whose}.`, { line, column: place(column) });
@@ -196,7 +230,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner) {
       if (exact !== 0n) throw wrongCell(line, 0, said, String(stated[said]));
       sums.require(name, stated[said] / perFen, said, line);
     };
-    sums.require('rows', stated['总交易单数'], '总交易单数', line);
+    sums.requireCount('rows', stated['总交易单数'], '总交易单数', line);
     money('settled', '应结订单总金额');
     money('returned', '退款总金额');
     money('vouchers', '充值券退款总金额');

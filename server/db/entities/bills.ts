@@ -63,6 +63,9 @@ export const BillEntity = defineEntity({
     lines: p.integer(),
     /** The most that a reading which counted had: a bill with fewer has become shorter. */
     mostLines: p.integer(),
+    /** Lines that could not be read, and how that shows in the bill's own sums. */
+    unreadable: p.integer().default(0),
+    shortfall: text().nullable(),
     /** Lines of other systems at the account. */
     notOurs: p.integer(),
     bytes: p.bigint().nullable(),
@@ -105,7 +108,7 @@ export const BillLineEntity = defineEntity({
     reading: p.integer().primary(),
     line: p.integer().primary(),
     day: p.date().primary(),
-    kind: p.string().length(8).$type<BillLineKind>(),
+    kind: p.string().length(16).$type<BillLineKind>(),
     event: p.string().length(64),
     /** As the channel repeats it, or found by the payment's number. */
     orderNo: p.string().length(128).nullable(),

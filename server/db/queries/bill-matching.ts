@@ -24,8 +24,8 @@ export interface Matched {
   found: number;
   /** Differences that are gone and had been listed, so that their exceptions are to be ended. */
   relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
-  /** Exceptions that were opened, or opened again, for numbers of ours that no order here has. */
-  listed: number;
+  /** How many exceptions were opened, or opened again, because nobody is asked about these kinds. */
+  listed: Partial<Record<DifferenceKind, number>>;
   /** Lines that were compared. */
   lines: number;
   /** Payments and refunds of other systems. */
@@ -48,7 +48,7 @@ export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
   const values = [billNo, reading, day, ...whose, ...time, JSON.stringify(rows)];
   const [row] = await tx.prepared<{
     found: string;
-    listed: string;
+    listed: Matched['listed'];
     relieved: unknown;
     lines: string;
     not_ours: string;
@@ -57,7 +57,7 @@ export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
   return {
     found: Number(row?.found ?? 0),
     relieved: (row?.relieved ?? []) as Matched['relieved'],
-    listed: Number(row?.listed ?? 0),
+    listed: row?.listed ?? {},
     lines: Number(row?.lines ?? 0),
     notOurs: Number(row?.not_ours ?? 0),
     sums: (row?.sums ?? []) as BillSum[],
@@ -170,9 +170,10 @@ const REFUND_DIFFERENCE = `case
 /** Whether a difference that is known has changed; that its line has another place in the file is no news. */
 const IS_NEWS = `(d.state = 'healed' or d.ours is distinct from excluded.ours or (d.theirs - 'line') is distinct from (excluded.theirs - 'line'))`;
 
-/** About an order that is not here the channel is not asked: it is listed at once, by an exception without an order. */
-const stateOf = (row: string): string => `case when ${row}.kind = '${UNKNOWN_HERE}' then 'listed' else 'open' end`;
-const dueOf = (row: string): string => `case when ${row}.kind = '${UNKNOWN_HERE}' then null else ${NOW} end`;
+/** About an order that is not here, or a line that cannot be read, the channel is not asked: it is listed at once. */
+const LISTED_AT_ONCE = (row: string): string => `${row}.kind in ('${UNKNOWN_HERE}', 'line_unreadable')`;
+const stateOf = (row: string): string => `case when ${LISTED_AT_ONCE(row)} then 'listed' else 'open' end`;
+const dueOf = (row: string): string => `case when ${LISTED_AT_ONCE(row)} then null else ${NOW} end`;
 
 /** What the exception of such a difference says; like that of others (payments/bills/heal-difference.ts). */
 const DETAIL = jsonOf({
@@ -252,7 +253,7 @@ backs as materialized (
        order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind in ('refund', 'pending') and ${only('l.order_no')}),
 others as materialized (
-  select l.line, l.order_no, l.channel_trade_no, l.channel_refund_no, l.event, l.at, o.project, l.kind, l.currency, l.amount, l.discount, l.fee, l.share
+  select l.line, l.order_no, l.refund_no, l.channel_trade_no, l.channel_refund_no, l.event, l.at, o.project, l.kind, l.currency, l.amount, l.discount, l.fee, l.share
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind not in ('payment', 'refund', 'pending') and ${only('l.order_no')}),
 strangers as materialized (
@@ -304,7 +305,7 @@ unbilled as materialized (
    where ${OF_ACCOUNT} and o.paid_at >= ${FROM} - ${MIDNIGHT} and o.paid_at < ${TO} + ${MIDNIGHT} and o.paid > 0 and ${only('o.order_no')}
      and not exists (select 1 from pays p where p.order_no = o.order_no)
      and not ${awaited('o.paid_at')}
-     and not ${lineOf(`l.kind = 'payment'`)}),
+     and not ${lineOf(`(l.kind = 'payment' or l.kind = 'unreadable' and l.refund_no is null)`)}),
 unbilled_backs as materialized (
   select n.bill_no, n.day, o.order_no, o.project, r.refund_no, r.state, r.amount as own_amount, r.currency as own_currency,
          coalesce(r.channel_refund_no, ${REFUND_NUMBER}) as own_number, r.finished_at
@@ -313,7 +314,7 @@ unbilled_backs as materialized (
      and r.finished_at >= ${FROM} - ${MIDNIGHT} and r.finished_at < ${TO} + ${MIDNIGHT} and ${only('r.order_no')}
      and not exists (select 1 from backs p where p.own_no = r.refund_no)
      and not ${awaited('r.finished_at')}
-     and not ${lineOf(`l.kind in ('refund', 'pending', 'dispute', 'other') and (l.refund_no in (${REFUND_NUMBER}, r.channel_refund_no) or l.channel_refund_no = r.channel_refund_no)`)}),
+     and not ${lineOf(`l.kind in ('refund', 'pending', 'dispute', 'other', 'unreadable') and (l.refund_no in (${REFUND_NUMBER}, r.channel_refund_no) or l.channel_refund_no = r.channel_refund_no)`)}),
 found as materialized (
   select ${BILL} as bill_no, ${DAY} as day, x.project, x.difference as kind, x.order_no, cast(null as varchar) as refund_no,
          left(coalesce(x.channel_no, ''), 100) as key, ${OUR_ORDER} as ours, ${THEIR_LINE} as theirs
@@ -336,7 +337,13 @@ found as materialized (
   union all
   select ${BILL}, ${DAY}, (select b.project from bills b where b.bill_no = ${BILL}), '${UNKNOWN_HERE}', x.order_no, x.refund_no,
          left(coalesce(x.channel_no, x.refund_no, ''), 100), null, ${THEIR_LINE}
-    from unknown_here x where x.copy = 1),
+    from unknown_here x where x.copy = 1
+  union all
+  select ${BILL}, ${DAY}, coalesce(x.project, (select b.project from bills b where b.bill_no = ${BILL})), 'line_unreadable',
+         left(coalesce(x.order_no, ''), 64), x.refund_no,
+         left(coalesce(nullif(concat_ws(' ', x.channel_trade_no, x.channel_refund_no, x.refund_no), ''), ${BILL} || ' ' || x.line), 100),
+         null, jsonb_build_object('line', x.line, 'reason', x.event)
+    from others x where x.kind = 'unreadable'),
 written as (
   insert into bill_differences as d
          (id, bill_no, pay_way, lane, project, day, kind, order_no, refund_no, key, ours, theirs, state, checks, next_check_at, created_at)
@@ -359,11 +366,11 @@ listed as (
   select gen_random_uuid(), w.order_no, '', w.project, w.kind, w.key, ${DETAIL},
          case when w.refund_no is null then cast(w.theirs->>'amount' as bigint) end, case when w.refund_no is null then w.theirs->>'currency' end,
          false, 'open', ${NOW}
-    from written w where w.kind = '${UNKNOWN_HERE}' and w.state = 'listed'
+    from written w where ${LISTED_AT_ONCE('w')} and w.state = 'listed'
   on conflict (order_no, kind, dedupe) do update
      set state = 'open', detail = excluded.detail, resolution = null, reason = null, resolved_by = null, resolved_at = null
    where e.state = 'resolved'
-  returning 1),
+  returning e.kind),
 gone as (
   update bill_differences d set state = 'healed', next_check_at = null, leased_until = null, finished_at = ${NOW}
     from (select id, state from bill_differences where bill_no = ${BILL}
@@ -393,11 +400,11 @@ sums as (
          count(*) filter (where kind = 'pending') as pending
     from (select project, 'payment' as kind, currency, amount, discount, fee, share from pays
           union all select project, kind, currency, amount, discount, fee, share from backs
-          union all select project, kind, currency, amount, discount, fee, share from others) every
+          union all select project, kind, currency, amount, discount, fee, share from others where kind <> 'unreadable') every
    group by project, currency)
 select (select count(*) from found) as found,
        (select count(*) from written) + (select count(*) from fees) as written,
-       (select count(*) from listed) as listed,
+       (select coalesce(jsonb_object_agg(kind, n), '{}') from (select kind, count(*) as n from listed group by kind) l) as listed,
        (select coalesce(jsonb_agg(jsonb_build_object('orderNo', order_no, 'kind', kind, 'key', key)), '[]') from gone where is_listed) as relieved,
        (select count(*) from pays) + (select count(*) from backs) + (select count(*) from others) as lines,
        (select count(*) from pays where project is null) + (select count(*) from backs where project is null)

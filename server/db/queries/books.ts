@@ -201,7 +201,9 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
     check: 'bills',
     in: {
       // A bill that waits to be made is no violation, nor is an account that never gave any; where others came, one that did not is.
-      bills: (within) => `select d.bill_no as id, format('%s: %s of order %s', d.day, d.kind, d.order_no) as detail
+      bills: (
+        within,
+      ) => `select d.bill_no as id, format('%s: %s%s', d.day, d.kind, case when d.order_no = '' then '' else ' of order ' || d.order_no end) as detail
         from bill_differences d join bills b on b.bill_no = d.bill_no
         where ${within('d.bill_no')} and d.state in ('open', 'listed') and b.day >= current_date - ${BILL_DAYS}
       union all

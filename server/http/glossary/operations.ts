@@ -43,16 +43,20 @@ export const operationsWords: Glossary = {
     source: ['Who brought the file: the channel or a person; null = nobody yet.', 'channel'],
   },
   'Bill BillDifference': { checks: ['How often the channel was asked.', 0] },
-  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk':
+  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unreadable':
     { day: ['The day as the channel counts days, `YYYY-MM-DD`.', '2030-01-31'] },
-  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.pendingRefunds Settlement.shrunk path':
+  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.pendingRefunds Settlement.shrunk Settlement.unreadable path':
     { billNo: ['Number of the bill.', 'B20300131080000ABCDEFGHJK'] },
-  'Bill BooksReport.auditLog Settlement.shrunk': { lines: ['How many lines.', 1] },
+  'Bill BooksReport.auditLog Settlement.shrunk Settlement.unreadable': { lines: ['How many lines.', 1] },
   'Bill Settlement.shrunk': { mostLines: ['The most lines that a reading of the bill had.', 1] },
-  'Bill ChannelConfig': { fault: ['What is wrong; null = nothing.', null] },
-  'Bill Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk': {
-    account: ["The account's number at the channel.", '2088102146225135'],
+  'Settlement.unreadable': {
+    shortfall: ['What the sums of the bill have more, in its own words; null = nothing is said of it.', null],
   },
+  'Bill ChannelConfig': { fault: ['What is wrong; null = nothing.', null] },
+  'Bill Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unreadable':
+    {
+      account: ["The account's number at the channel.", '2088102146225135'],
+    },
   'Bill.differences BillDifference OrderExplanation.differences': { kind: ['Kind of difference.', 'amount_differs'] },
   'Bill.differences BooksReport.proofs LiveExceptions.kinds OrderTally RefusedNotices': { count: ['How many.', 1] },
   'Bill.differences OrderExplanation.differences': { state: ['State of the difference.', 'open'] },
@@ -63,6 +67,9 @@ export const operationsWords: Glossary = {
   },
   'Bill.fault BillDifference.ours BillDifference.theirs OrderExplanation.bills': {
     line: ['Line of the file, from 1.', 2],
+  },
+  'BillDifference.ours BillDifference.theirs': {
+    reason: ['Why the row could not be read, behind its line and column in the file.', '7:12 amount cannot be read'],
   },
   'Bill.sums Bill.totals': {
     paidMinor: ['What was paid, in minor units.', 1250],

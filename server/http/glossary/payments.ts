@@ -7,7 +7,7 @@ export const paymentWords: Glossary = {
   'AdminSessionEntry Order.payment SkillOffered': {
     expiresAt: ['Until when it is valid, RFC 3339 UTC.', '2030-01-31T10:00:00.000Z'],
   },
-  'AgentPay AppMe Bill Certificate ChannelConfig ChannelConfig.ofOtherAccounts ChannelConfigChange Order OrderEntry PublicChannel Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk SkillFigures SkillOrder StatsOverview User.totals query':
+  'AgentPay AppMe Bill Certificate ChannelConfig ChannelConfig.ofOtherAccounts ChannelConfigChange Order OrderEntry PublicChannel Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unreadable SkillFigures SkillOrder StatsOverview User.totals query':
     { mode: ['Where the money moves: `live`, `sandbox` or `simulator`.', 'simulator'] },
   AlipayOptions: {
     terminalId: ['Number of the terminal in the shop.', 'terminal-1'],
@@ -29,7 +29,7 @@ export const paymentWords: Glossary = {
     refundAmount: ['Amount of the refund in major units of `currency`.', 2.5],
     refundAmountMinor: ['The same amount in minor units (250 = 2.50 CNY).', 250],
   },
-  'Bill BillDifference Certificate CertificateFilter CertificateUpload ChannelConfig ChannelConfigSchema ConsolePayRequest Diagnosis.silentNotices Dispute FetchBillRequest LiveChannel LiveEvent Order OrderEntry PlacePaymentRequest PublicChannel Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk SkillFulfilled SkillOffered SkillOrder StatsOverview.days.amounts StatsOverview.totals.amounts User.totals path query':
+  'Bill BillDifference Certificate CertificateFilter CertificateUpload ChannelConfig ChannelConfigSchema ConsolePayRequest Diagnosis.silentNotices Dispute FetchBillRequest LiveChannel LiveEvent Order OrderEntry PlacePaymentRequest PublicChannel Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unreadable SkillFulfilled SkillOffered SkillOrder StatsOverview.days.amounts StatsOverview.totals.amounts User.totals path query':
     { payWay: ['Channel: `alipay`, `wechat` or `paypal`.', 'alipay'] },
   'Bill BillDifference Dispute Refund RefundPlaced SkillRefundPlaced': {
     nextCheckAt: ['When the service asks the channel next, RFC 3339 UTC; null = it does not.', null],

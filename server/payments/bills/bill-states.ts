@@ -24,6 +24,7 @@ export const DIFFERENCE_KINDS = [
   'line_twice',
   'order_unknown_here',
   'dispute_unknown_to_us',
+  'line_unreadable',
 ] as const;
 export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
 
@@ -46,6 +47,8 @@ export interface DifferenceSide {
   channelNo?: string | undefined;
   at?: string | undefined;
   line?: number | undefined;
+  /** Why the line could not be read, with its line and column in the file. */
+  reason?: string | undefined;
 }
 
 /** What the lines of a bill come to for one project and currency, in minor units as text; `project` null = other systems. */

@@ -2,9 +2,10 @@ import type { Traced, UnknownOutcome } from '../unknown-outcome.ts';
 
 /**
  * What a line of a bill is about. `pending`: a refund that was under way when the bill was made, and whose line stays so whatever becomes
- * of it. `dispute`: what a chargeback took or gave back. `other`: whatever is none of these (a transfer, a refund that failed).
+ * of it. `dispute`: what a chargeback took or gave back. `other`: whatever is none of these (a transfer, a refund that failed). `unreadable`: a row
+ * that could not be read; its amounts are 0, and `event` says where and why.
  */
-export const BILL_LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other'] as const;
+export const BILL_LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other', 'unreadable'] as const;
 export type BillLineKind = (typeof BILL_LINE_KINDS)[number];
 
 /** One line of a bill. Amounts are minor units of `currency`. */
@@ -53,7 +54,12 @@ export interface BillTotals {
 /** What a reader gives: lines, some hundred at a time, and at the end the bill's own summary where it has one. */
 export type BillPart =
   | { kind: 'lines'; lines: readonly BillLine[] }
-  | { kind: 'totals'; totals: readonly BillTotals[] };
+  | {
+      kind: 'totals';
+      totals: readonly BillTotals[];
+      /** Where rows could not be read: which sums of the bill are not those of the others. */
+      shortfall?: string;
+    };
 
 /** Why a bill is refused as a whole. */
 export const BILL_FAULTS = [
@@ -117,9 +123,10 @@ export interface BillDesk {
   payeeIn(file: string): Promise<string>;
   /**
    * Reads a file, fetched or brought by hand, without holding it in memory. Throws BillMalformed for whatever is not this account's
-   * bill of that day, and for sums that are not those of its lines.
+   * bill of that day, and for sums that are not those of its lines. `isLenient`: a row that cannot be read is a line of that kind, and
+   * refuses nothing, unless there are many.
    */
-  read(file: string, day: string): AsyncIterable<BillPart>;
+  read(file: string, day: string, isLenient?: boolean): AsyncIterable<BillPart>;
 }
 
 /** When a channel makes its bills. */

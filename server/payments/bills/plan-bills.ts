@@ -69,6 +69,8 @@ export function newBill(
     readings: 0,
     lines: 0,
     mostLines: 0,
+    unreadable: 0,
+    shortfall: null,
     notOurs: 0,
     bytes: null,
     sha256: null,

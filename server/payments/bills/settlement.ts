@@ -38,6 +38,8 @@ export interface Settlement {
   missing: (OfBill & { billNo: string | null; state: BillRow['state'] | null })[];
   /** Bills that have fewer lines than an earlier reading of the same day had. */
   shrunk: (OfBill & { billNo: string; lines: number; mostLines: number })[];
+  /** Bills with lines that could not be read and that are in no sum; what their own sums say of it. */
+  unreadable: (OfBill & { billNo: string; lines: number; shortfall: string | null })[];
   /**
    * Refunds that a bill says are under way, which no later bill tells of. `open`: counted as refunds, though their end is not known. `failed`: not
    * counted, though the bill counts them.
@@ -104,6 +106,9 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     const shrunk = summed
       .filter(({ lines, mostLines }) => lines < mostLines)
       .map((bill) => ({ ...about(bill), billNo: bill.billNo, lines: bill.lines, mostLines: bill.mostLines }));
+    const unreadable = summed
+      .filter((bill) => bill.unreadable > 0)
+      .map((bill) => ({ ...about(bill), billNo: bill.billNo, lines: bill.unreadable, shortfall: bill.shortfall }));
     const disagreements = summed.flatMap((bill) => disagreementsOf(bill, pendingOf(bill)));
     const underWay = bills.flatMap((bill) =>
       namedRefunds(bill, pendingOf(bill)).filter(({ project: of }) => isMine(of)),
@@ -113,6 +118,7 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
       totals: totalsOf(days),
       missing: missing(),
       shrunk,
+      unreadable,
       pendingRefunds: underWay,
       disagreements,
     };

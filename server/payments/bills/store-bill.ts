@@ -42,7 +42,9 @@ export async function storeBill(ports: BillPorts, of: Reading, { desk, spool, so
   const before = await ports.store.read((tx) => tx.bills.find({ billNo: of.billNo }));
   const isSame = spool !== null && before !== undefined && before.reading > 0 && before.sha256 === spool.sha256;
   ports.checkpoint('bill.spooled');
-  const read = spool === null || isSame ? undefined : await readInto(ports, of, desk, spool);
+  // Another file of the channel cannot be had; what a person brings can be downloaded again.
+  const isLenient = source === 'channel';
+  const read = spool === null || isSame ? undefined : await readInto(ports, of, desk, spool, isLenient);
   if (read === 'taken') return 'taken';
   ports.checkpoint('bill.read');
   const fresh: Partial<BillRow> = isSame
@@ -51,6 +53,8 @@ export async function storeBill(ports: BillPorts, of: Reading, { desk, spool, so
         reading: of.reading,
         lines: read?.lines ?? 0,
         mostLines: Math.max(read?.lines ?? 0, before?.mostLines ?? 0),
+        unreadable: read?.unreadable ?? 0,
+        shortfall: read?.shortfall ?? null,
         totals: read?.totals ?? null,
         bytes: spool?.bytes ?? null,
         sha256: spool?.sha256 ?? null,
@@ -87,23 +91,28 @@ async function readInto(
   of: Reading,
   desk: Pick<BillDesk, 'read'>,
   { file }: Spooled,
-): Promise<{ lines: number; totals: StoredTotals[] | null } | 'taken'> {
+  isLenient: boolean,
+): Promise<Pick<BillRow, 'lines' | 'unreadable' | 'shortfall' | 'totals'> | 'taken'> {
   await makeMonth(ports.store, of.day);
   let lines = 0;
+  let unreadable = 0;
+  let shortfall: string | null = null;
   let totals: StoredTotals[] | null = null;
   // The next lines are read, and made ready for the database, while it takes the last ones.
   let writing = Promise.resolve();
   const renew = leaseOf(ports, of);
   const growAsUsual = keepHeapLean();
   try {
-    for await (const part of desk.read(file, of.day)) {
+    for await (const part of desk.read(file, of.day, isLenient)) {
       if (part.kind === 'totals') {
         totals = part.totals.map(storedTotals);
+        shortfall = part.shortfall?.slice(0, 1000) ?? null;
         continue;
       }
       if (part.lines.length > 0 && part.lines[0]!.line !== lines + 1)
         throw new BillMalformed('not_a_bill', 'The lines of the bill do not follow each other.');
       lines += part.lines.length;
+      for (const { kind } of part.lines) if (kind === 'unreadable') unreadable += 1;
       const statements = statementsOf(of, part.lines);
       await writing;
       ports.checkpoint('bill.lines');
@@ -116,7 +125,7 @@ async function readInto(
       writing.catch(() => {});
     }
     await writing;
-    return { lines, totals };
+    return { lines, unreadable, shortfall, totals };
   } finally {
     await writing.catch(() => {});
     growAsUsual();

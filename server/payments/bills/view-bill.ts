@@ -9,6 +9,7 @@ export function viewBill(bill: BillRow, differences: readonly DifferenceCount[],
   );
   const { billNo, payWay, account, mode, project, day, state, source, lines, mostLines, notOurs, sha256, checks } =
     bill;
+  const { unreadable, shortfall } = bill;
   return {
     billNo,
     payWay,
@@ -20,6 +21,8 @@ export function viewBill(bill: BillRow, differences: readonly DifferenceCount[],
     source,
     lines,
     mostLines,
+    unreadable,
+    shortfall,
     notOurs,
     sha256,
     checks,

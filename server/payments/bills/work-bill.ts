@@ -268,6 +268,7 @@ export async function runMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: R
   });
   for (const { orderNo, kind, key: dedupe } of matched.relieved)
     await resolveExceptions(ports, tx, { where: { orderNo, kind, dedupe }, resolution: 'agrees', by: 'service' });
-  for (let left = matched.listed; left > 0; left -= 1) ports.count('order_exception', { kind: 'order_unknown_here' });
+  for (const [kind, count] of Object.entries(matched.listed))
+    for (let left = count; left > 0; left -= 1) ports.count('order_exception', { kind });
   return matched;
 }

@@ -103,6 +103,11 @@ export const Bill = z
     mostLines: z
       .int()
       .describe('The most lines that a reading had: with more than `lines` the newer bill of the day is shorter.'),
+    unreadable: z.int().describe('Lines that could not be read: each is `line_unreadable`, and counts in no sum.'),
+    shortfall: z
+      .string()
+      .nullable()
+      .describe('How these lines show in what the bill says of itself, in its own words; null where it says nothing.'),
     notOurs: z.int().describe('Payments and refunds of other systems at the account.'),
     bytes: z.int().nullable(),
     sha256: z.string().nullable(),
@@ -151,6 +156,7 @@ const Side = z
     channelNo: z.string().optional(),
     at: Timestamp.optional(),
     line: z.int().optional(),
+    reason: z.string().optional(),
   })
   .nullable();
 
@@ -223,6 +229,9 @@ export const SettlementReport = z
     shrunk: z
       .array(z.object({ ...ofBill, billNo: z.string(), lines: z.int(), mostLines: z.int() }))
       .describe('Bills that have fewer lines than an earlier reading of the same day had.'),
+    unreadable: z
+      .array(z.object({ ...ofBill, billNo: z.string(), lines: z.int(), shortfall: z.string().nullable() }))
+      .describe('Bills with lines that could not be read: their days are short of these.'),
     pendingRefunds: z
       .array(
         z.object({

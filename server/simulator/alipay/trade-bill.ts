@@ -1,4 +1,4 @@
-import { FORMULA, hundredths } from '../bills/text.ts';
+import { FORMULA, hundredths, UNREADABLE } from '../bills/text.ts';
 import { rowsOf, type BillContent } from '../bills/book.ts';
 import type { BillRow } from '../bills/row.ts';
 import type { Span } from '../bills/days.ts';
@@ -136,7 +136,7 @@ function cellsOf(row: BillRow, content: BillContent): string[] {
   const { tradeNo, orderNo, refundNo, kind, subject, createdAt, at } = row;
   const sign = kind === 'payment' ? 1 : -1;
   const { merchant, channel, share } = row.offers;
-  const amount = (minor: number) => hundredths(minor === 0 ? 0 : sign * minor);
+  const amount = (minor: number) => (row.isUnreadable ? UNREADABLE : hundredths(minor === 0 ? 0 : sign * minor));
   const word = kind === 'payment' ? '交易' : '退款';
   const nothing = ['\t', '\t', '\t', '\t'];
   // 支付宝红包, 集分宝, 支付宝优惠, 商家优惠, 券核销金额, 券名称, 商家红包消费金额, 卡消费金额.

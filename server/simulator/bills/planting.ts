@@ -68,6 +68,7 @@ const SPOTS: Readonly<Record<Exclude<PlantKind, 'order_not_ours' | 'order_unknow
   currency_differs: paymentOfDay,
   fee_differs: paymentOfDay,
   line_twice: paymentOfDay,
+  line_unreadable: paymentOfDay,
   refund_missing_at_channel: refundOfDay,
   refund_amount_differs: refundOfDay,
   paid_unknown_to_us: payUntold,

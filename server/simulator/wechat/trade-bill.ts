@@ -1,7 +1,7 @@
 import { CHINA_RATE } from '../bills/fees.ts';
 import { rowsOf, type BillContent } from '../bills/book.ts';
 import type { BillRow } from '../bills/row.ts';
-import { FORMULA, hundredths } from '../bills/text.ts';
+import { FORMULA, hundredths, UNREADABLE } from '../bills/text.ts';
 import { beijingTime, detailsOf, tradeType, type TradeDetails } from './present.ts';
 
 /**
@@ -114,8 +114,9 @@ function cellsOf(row: BillRow, content: BillContent, { mchid, ...owner }: BillOw
   const isRefund = row.kind !== 'payment';
   const isReversed = isRefund && row.trade !== null && detailsOf(row.trade).reversed;
   const { merchant, channel } = row.offers;
-  const whenPaid = (minor: number) => hundredths(isRefund ? 0 : minor);
-  const whenBack = (minor: number) => hundredths(isRefund ? minor : 0);
+  const amount = (minor: number) => (row.isUnreadable ? UNREADABLE : hundredths(minor));
+  const whenPaid = (minor: number) => (isRefund ? '0.00' : amount(minor));
+  const whenBack = (minor: number) => (isRefund ? amount(minor) : '0.00');
   return {
     交易时间: billTime(row.at),
     公众账号ID: appid,

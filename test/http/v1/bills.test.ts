@@ -278,6 +278,12 @@ test.serial('what the channels settle comes to the bill’s own sums, to the cen
     { billNo, what: 'paid', bill: bill.paidMinor + 1, lines: bill.paidMinor, currency: 'CNY' },
   ]);
   t.deepEqual(odd.body.data.shrunk, []);
+  t.deepEqual(odd.body.data.unreadable, []);
+  const shortfall = '订单总金额: the bill says 3, its lines add up to 2.';
+  await service.app.store.transaction((tx) => tx.bills.update({ billNo }, { unreadable: 1, shortfall }));
+  const unread = await viewer('GET', `/api/v1/stats/settlement?mode=simulator&from=${day}&to=${day}&payWay=wechat`);
+  t.like(unread.body.data.unreadable, [{ billNo, day, payWay: 'wechat', lines: 1, shortfall }]);
+  await service.app.store.transaction((tx) => tx.bills.update({ billNo }, { unreadable: 0, shortfall: null }));
   const { lines } = (await viewer('GET', `/api/v1/bills/${billNo}`)).body.data;
   await service.app.store.transaction((tx) => tx.bills.update({ billNo }, { mostLines: lines + 2 }));
   const short = await viewer('GET', `/api/v1/stats/settlement?mode=simulator&from=${day}&to=${day}&payWay=wechat`);
