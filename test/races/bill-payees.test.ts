@@ -446,3 +446,21 @@ test('keys that answer for another payee than before give no bill of it', async 
   await on.work(billNo);
   t.like(await on.read(billNo), { account: PID, state: 'refused', lines: 1, reading: 1, fault: 'wrong_account' });
 });
+
+test('wechat: a small merchant of a partner has its payments in the bill of all of them, and nothing of the others', async (t) => {
+  const on = await market(t, 'wechat');
+  await on.service.sim('/sim/accounts', { payWay: 'wechat', name: 'partner', partner: true, small: true });
+  const small = await on.shop('small', 'partner');
+  const ours = [await paid(small), await paidUntold(small, on.day)];
+  const other = await on.shop('other', 'partner', 'sub-merchant');
+  const theirs = await paid(other);
+  await on.nextDay();
+  await on.read();
+  t.deepEqual(Object.values(await on.lines()).toSorted(), [ours.toSorted(), [theirs]].toSorted());
+  const mine = (await on.bills()).find(({ project }) => project === 'small');
+  t.like(mine, { state: 'done', lines: 2, notOurs: 0, fault: null, totals: [{ payments: 2, paid: '2000' }] });
+  t.deepEqual(await on.differences(), [`small paid_unknown_to_us ${ours[1]!} healed`]);
+  const settled = await on.settled();
+  t.like(settled.totals[0], { payments: 3, grossMinor: 3000 });
+  t.deepEqual([settled.missing, settled.disagreements], [[], []]);
+});

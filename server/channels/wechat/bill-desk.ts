@@ -45,18 +45,38 @@ export function wechatBills(calls: BillCalls): BillDesk {
   const owner = { mchid, subMchid: sub?.mchid };
   return {
     ...(rate && { rate }),
-    fetch: (day) => fetchBill(calls, day),
+    fetch: (day, isExpected) => fetchSure(calls, day, isExpected),
     // Each row names the merchants, and one of others is refused; that the keys are this merchant's the answer proves.
     payeeIn: async () => payeeOf(settings),
-    read: (file, day, isLenient) => readTradeBill(file, day, owner, isLenient),
+    read: (file, day, isLenient, isWhole = false) => readTradeBill(file, day, { ...owner, isWhole }, isLenient),
   };
 }
+
+/** WeChat Pay's word for a day without a bill. */
+const NONE = 'NO_STATEMENT_EXIST';
 
 /** A bill that is there: where its file is, and its hash. */
 interface Offered {
   kind: 'offered';
   url: URL;
   hash: string;
+}
+
+/**
+ * WeChat Pay makes no bill of its own for a small merchant (小微商户): its payments stand in the partner's bill of all merchants alone ("下载账单", sub_mch_id).
+ * How it refuses such a bill no document says, so the partner's is asked for where our books have payments of a day without one.
+ */
+async function fetchSure(
+  calls: BillCalls,
+  day: string,
+  isExpected: () => Promise<boolean> = () => Promise.resolve(false),
+): Promise<BillAnswer> {
+  const own = await fetchBill(calls, day);
+  const { sub, ...partner } = calls.settings;
+  const isNone = own.kind === 'empty' || own.kind === 'refused' || (own.kind === 'not_ready' && own.code === NONE);
+  if (!sub || !isNone || !(await isExpected())) return own;
+  const whole = await fetchBill({ ...calls, settings: { ...partner, sub: undefined } }, day);
+  return whole.kind === 'bill' ? { ...whole, isWhole: true } : own;
 }
 
 async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
@@ -91,8 +111,7 @@ async function askFor(
     if (code === 'STATEMENT_CREATING') return { kind: 'not_ready', code };
     // That there is nothing is said of a whole day, so it must be WeChat Pay that says it, when its bills are there.
     const when = { day, calendar: WECHAT_BILLS, now: now(), sureAfterMinutes: WECHAT_BILLS.readyAfterMinutes };
-    if (code === 'NO_STATEMENT_EXIST')
-      return signed ? noBill(code, { ...when, payee: payeeOf(settings) }) : unknown('unsigned', code);
+    if (code === NONE) return signed ? noBill(code, { ...when, payee: payeeOf(settings) }) : unknown('unsigned', code);
     const silence = code === 'NO_AUTH' ? undefined : unknownRefusal(reply);
     return silence ?? { kind: 'refused', code, reason: message };
   }

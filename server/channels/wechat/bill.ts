@@ -13,6 +13,8 @@ export const UTC_OFFSET_MINUTES = 480;
 export interface BillOwner {
   mchid: string;
   subMchid: string | undefined;
+  /** The file has the rows of all merchants of the partner: those of others are left out. */
+  isWhole?: boolean;
 }
 
 /**
@@ -64,6 +66,9 @@ const FAILED: ReadonlySet<string> = new Set(['FAIL', 'CLOSED', 'REFUNDCLOSE']);
 
 function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   const sums = createSums(SUMS, rows);
+  // What a bill of several merchants says of itself is said of all of them.
+  const own = owner.isWhole ? createSums(SUMS, rows) : sums;
+  let isOfOther = false;
   let table: Table | undefined;
   let sumsHeader: string | undefined;
   let totals: BillTotals | undefined;
@@ -92,13 +97,13 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
           sumsHeader = text;
         } else {
           const of = table;
-          read.push(
-            rows.read(
-              text,
-              () => readRow(of, text, line),
-              () => unread(of, text, line),
-            ),
+          isOfOther = false;
+          const row = rows.read(
+            text,
+            () => readRow(of, text, line),
+            () => unread(of, text, line),
           );
+          if (!isOfOther) read.push(row);
         }
       }
       return read;
@@ -132,7 +137,11 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
       if (Number.isNaN(value)) throw wrong(column);
       return value;
     };
-    requireOwner(cell('商户号'), cell('特约商户号'), line, (column) => of.at(cells, column) + 1);
+    const isOther = !isOwn(cell('商户号'), cell('特约商户号'), line, (column) => of.at(cells, column) + 1);
+    const add = (name: (typeof SUMS)[number], value: number): void => {
+      sums.add(name, value);
+      if (own !== sums && !isOther) own.add(name, value);
+    };
     const at = readClock(cell('交易时间'));
     if (Number.isNaN(at)) throw wrong('交易时间');
     const time = new Date(at - UTC_OFFSET_MINUTES * 60_000);
@@ -157,27 +166,28 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     // (免充值). Those that were paid for (充值券: 代金券金额, 充值券退款金额) are settled like money.
     const [settled, returned, vouchers] = [fen('应结订单金额'), fen('退款金额'), fen('充值券退款金额')];
     // Every cell is read before the first is added: a row that cannot be read is in no sum.
-    sums.add('rows', 1);
-    sums.add('settled', settled);
-    sums.add('returned', returned);
-    sums.add('vouchers', vouchers);
-    sums.add('fees', fee);
-    sums.add('ordered', ordered);
-    sums.add('asked', asked);
+    add('rows', 1);
+    add('settled', settled);
+    add('returned', returned);
+    add('vouchers', vouchers);
+    add('fees', fee);
+    add('ordered', ordered);
+    add('asked', asked);
     const isPaid = event === 'SUCCESS';
     if (isPaid) {
-      sums.add('payments', 1);
-      sums.add('paid', ordered);
+      add('payments', 1);
+      add('paid', ordered);
     }
     const isFailed = isRefund && FAILED.has(cell('退款状态'));
     const isBack = isRefund && !isFailed;
-    if (isBack) sums.add('refunds', 1);
+    if (isBack) add('refunds', 1);
     if (isFailed) {
-      sums.add('failed', asked);
-      sums.add('failedNet', settled - returned);
-      sums.add('failedFees', fee);
+      add('failed', asked);
+      add('failedNet', settled - returned);
+      add('failedFees', fee);
     }
-    count += 1;
+    isOfOther = isOther;
+    if (!isOther) count += 1;
     return {
       line: count,
       kind: isPaid ? 'payment' : !isBack ? 'other' : cell('退款状态') === 'SUCCESS' ? 'refund' : 'pending',
@@ -215,11 +225,13 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     }
   }
 
-  function requireOwner(mchid: string, sub: string, line: number, place: (column: Column) => number): void {
+  function isOwn(mchid: string, sub: string, line: number, place: (column: Column) => number): boolean {
     const wrong = (whose: string, column: Column): BillMalformed =>
       new BillMalformed('wrong_account', `The bill is about the merchant ${whose}.`, { line, column: place(column) });
     if (mchid !== owner.mchid) throw wrong(mchid, '商户号');
-    if (owner.subMchid !== undefined && sub !== owner.subMchid) throw wrong(sub, '特约商户号');
+    const isOurs = owner.subMchid === undefined || sub === owner.subMchid;
+    if (!isOurs && !owner.isWhole) throw wrong(sub, '特约商户号');
+    return isOurs;
   }
 
   /** All of WeChat Pay's sums count every row, whatever became of a refund; those that it says failed are taken off again. */
@@ -237,15 +249,15 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     sums.require('fees', stated['手续费总金额'], '手续费总金额', line);
     money('ordered', '订单总金额');
     money('asked', '申请退款总金额');
-    const fees = (sums.of('fees') - sums.of('failedFees')) / perFen;
+    const fees = (own.of('fees') - own.of('failedFees')) / perFen;
     return {
       currency: 'CNY',
-      payments: Number(sums.of('payments')),
-      paid: sums.of('paid'),
-      refunds: Number(sums.of('refunds')),
-      refunded: sums.of('asked') - sums.of('failed'),
+      payments: Number(own.of('payments')),
+      paid: own.of('paid'),
+      refunds: Number(own.of('refunds')),
+      refunded: own.of('asked') - own.of('failed'),
       fees,
-      net: sums.of('settled') - sums.of('returned') - sums.of('failedNet') - fees,
+      net: own.of('settled') - own.of('returned') - own.of('failedNet') - fees,
     };
   }
 }

@@ -76,7 +76,7 @@ const NOW = 'cast($9 as timestamptz)';
 const OFFSET = 'make_interval(mins => cast($10 as int))';
 
 /** An order of the account that the bill is about. */
-const OF_ACCOUNT = `o.pay_way = cast($4 as varchar) and (o.project, o.config_version) in (select m.project, m.version from mine m)`;
+const OF_ACCOUNT = `o.pay_way = cast($4 as varchar) and o.mode = cast($6 as varchar) and (o.project, o.config_version) in (select m.project, m.version from mine m)`;
 
 /** The versions of configurations that take money for the account, and what the channel charges each project. */
 const WHOSE = `

@@ -95,10 +95,10 @@ export class BillMalformed extends Error {
 /**
  * What a channel said when it was asked for a bill. `bill`: the file as it came, complete only when its last byte came; the iteration
  * throws BillMalformed (`wrong_hash`, `too_large`) or TransportFailed. `empty`: the channel says that nothing happened on that day, which
- * is a bill without lines, of this payee where the answer says or proves whose. `not_ready`: there is none yet. `gone`: too old, there will be none.
+ * is a bill without lines, of this payee where the answer says or proves whose. `isWhole`: the file has the lines of other payees, too. `not_ready`: there is none yet. `gone`: too old, there will be none.
  */
 export type BillAnswer =
-  | { kind: 'bill'; bytes: AsyncIterable<Uint8Array> }
+  | { kind: 'bill'; bytes: AsyncIterable<Uint8Array>; isWhole?: true }
   | { kind: 'empty'; code: string; payee?: string }
   | { kind: 'not_ready' | 'gone'; code: string }
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
@@ -117,16 +117,19 @@ export interface FeeRate {
 export interface BillDesk {
   /** What the configuration says that the channel charges; absent = fees are not compared. */
   readonly rate?: FeeRate;
-  /** Asks for the bill of a day, `yyyy-MM-dd` as the channel counts days; throws nothing for what the channel does. */
-  fetch(day: string): Promise<BillAnswer>;
+  /**
+   * Asks for the bill of a day, `yyyy-MM-dd` as the channel counts days; throws nothing for what the channel does. `isExpected`: whether our
+   * books have payments of the day, so that the channel's word that there is no bill is not the last one.
+   */
+  fetch(day: string, isExpected?: () => Promise<boolean>): Promise<BillAnswer>;
   /** The payee that a file says to be of, by the channel's own number; throws BillMalformed. Nothing else of the file is checked. */
   payeeIn(file: string): Promise<string>;
   /**
    * Reads a file, fetched or brought by hand, without holding it in memory. Throws BillMalformed for whatever is not this account's
    * bill of that day, and for sums that are not those of its lines. `isLenient`: a row that cannot be read is a line of that kind, and
-   * refuses nothing, unless there are many.
+   * refuses nothing, unless there are many. `isWhole`: lines of other payees are left out.
    */
-  read(file: string, day: string, isLenient?: boolean): AsyncIterable<BillPart>;
+  read(file: string, day: string, isLenient?: boolean, isWhole?: boolean): AsyncIterable<BillPart>;
 }
 
 /** When a channel makes its bills. */

@@ -1,6 +1,7 @@
 import type { BillRow } from '../../db/entities/bills.ts';
 import { countLines, forgetInLines, nameOrders, removeOldLines, removeReading } from '../../db/queries/bill-lines.ts';
 import { matchBill, type Matched } from '../../db/queries/bill-matching.ts';
+import { hasPayments } from '../../db/queries/payees.ts';
 import { isIncomplete } from '../../db/queries/bills.ts';
 import type { Tx } from '../../db/store.ts';
 import { TransportFailed } from '../channel.ts';
@@ -37,10 +38,10 @@ export function workBill(ports: BillPorts) {
 
   /** Asks with the keys of one identity after the other: a project whose keys are wrong keeps the bill from nobody else. */
   async function fetchBill(bill: BillRow): Promise<void> {
-    const { billNo, day } = bill;
+    const { billNo } = bill;
     let first: Fault | undefined;
     for (const asker of await askersOf(ports, bill)) {
-      const said = await askDesk(ports, deskOf(asker), day);
+      const said = await askDesk(ports, deskOf(asker), bill);
       ports.checkpoint('bill.asked');
       const fault = said.kind === 'bill' || said.kind === 'empty' ? await take(bill, asker, said) : faultOf(said);
       if (fault === undefined) return;
@@ -65,7 +66,9 @@ export function workBill(ports: BillPorts) {
     const store = async (spool: Spooled | null): Promise<void> => {
       const payee = said.kind === 'empty' ? said.payee : await deskOf(asker).payeeIn(spool!.file);
       if (payee !== undefined && (await isElsewhere(bill, asker, payee))) return;
-      await storeBill(ports, of, { desk: deskOf(asker), spool, source: 'channel' });
+      const isWhole = said.kind === 'bill' && said.isWhole;
+      const read: BillDesk['read'] = (file, day, isLenient) => deskOf(asker).read(file, day, isLenient, isWhole);
+      await storeBill(ports, of, { desk: { read }, spool, source: 'channel' });
     };
     try {
       if (said.kind === 'bill') await spooled(keptBytes(ports, of, said.bytes), store);
@@ -121,9 +124,10 @@ const NOT_CONFIGURED: Fault = {
   detail: 'No configuration of this account can ask for bills.',
 };
 
-async function askDesk(ports: BillPorts, desk: BillDesk, day: string): Promise<BillAnswer> {
+async function askDesk(ports: BillPorts, desk: BillDesk, { billNo, payWay, day }: BillRow): Promise<BillAnswer> {
+  const calendar = ports.channels.kindOf(payWay).bills ?? { utcOffsetMinutes: 0 };
   try {
-    return await desk.fetch(day);
+    return await desk.fetch(day, () => ports.store.read((tx) => hasPayments(tx, billNo, boundsOf(day, calendar))));
   } catch (error) {
     ports.log('error', 'a channel could not be asked for a bill', { day, error });
     return { kind: 'unknown', cause: 'misconfigured', detail: error instanceof Error ? error.message : String(error) };

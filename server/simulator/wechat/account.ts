@@ -97,13 +97,13 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 
 /**
  * Makes a merchant; `mode` among the options is one of VERIFY_MODES, `products` all that it has opened. With `partner` a partner and its first sub-merchant, with
- * `subApp` an app of that one, too.
+ * `subApp` an app of that one, too, with `small` a small one (小微商户).
  */
 export async function newMerchant(
   core: Core,
   options: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, string>> {
-  const { mode = 'both', partner = false, subApp = false, products } = options;
+  const { mode = 'both', partner = false, subApp = false, small = false, products } = options;
   const verifyMode = VERIFY_MODES.find((candidate) => candidate === mode);
   if (!verifyMode) throw new SimulatorRefusal(400, 'unknown_mode', `mode must be one of ${VERIFY_MODES.join(', ')}.`);
   const mchid = newMchid(core);
@@ -113,7 +113,7 @@ export async function newMerchant(
     newPublicKey(mchid),
   ]);
   const appId = newAppId();
-  const alone = { mchid: newMchid(core), appIds: [], fields: {} };
+  const alone = { mchid: newMchid(core), ...(small === true && { isSmall: true as const }), appIds: [], fields: {} };
   const subMerchants = subApp === true ? linkSubApp([alone], 'subAppId', newAppId()) : [alone];
   return writeMerchant({
     mchid,

@@ -82,7 +82,11 @@ function plan(
   const bill = { day: query.bill_date, isPacked: query.tar_type === 'GZIP', subMchid: query.sub_mchid };
   // Without a sub-merchant a partner has the bill of all of them ("申请所有/单个子商户交易账单").
   const wrong = bill.subMchid === undefined ? undefined : refuseSub(asked.merchant, bill.subMchid);
-  return wrong ? settled(wrong) : { act: () => answer(asked, bill, how) };
+  if (wrong) return settled(wrong);
+  // "小微商户不单独提供对账单下载" ("下载账单", sub_mch_id): its rows are in the partner's bill of all merchants. The word for it is inferred.
+  if (asked.merchant.subMerchants.some(({ mchid, isSmall }) => isSmall && mchid === bill.subMchid))
+    return settled(noStatement());
+  return { act: () => answer(asked, bill, how) };
 }
 
 async function answer(

@@ -3,6 +3,8 @@ import { SimulatorRefusal } from '../refusal.ts';
 /** A merchant that a partner brought. */
 export interface SubMerchant {
   mchid: string;
+  /** A small merchant (小微商户), which has no bill of its own. */
+  isSmall?: true;
   /** All apps that are linked to it. */
   appIds: readonly string[];
   /** By field of the configuration: the one that is handed over. */

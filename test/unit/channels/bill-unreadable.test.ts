@@ -12,7 +12,6 @@ import {
 import * as alipay from './alipay/bill-file.ts';
 import { billFile, collect } from './bill-trial.ts';
 import * as paypal from './paypal/bill-file.ts';
-import { FIELDS } from './paypal/scripted.ts';
 import * as wechat from './wechat/bill-file.ts';
 
 /** A bill of so many payments as its lines, some of which are changed by hand; `spoiled` is a row with an amount that is none. */

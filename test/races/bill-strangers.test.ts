@@ -1,0 +1,197 @@
+import type { Matched } from '../../server/db/queries/bill-matching.ts';
+import { quieten } from '../../server/db/queries/bill-strangers.ts';
+import { noteRemoved } from '../../server/db/queries/removed-history.ts';
+import type { Store } from '../../server/db/store.ts';
+import { endDifference } from '../../server/payments/bills/end-difference.ts';
+import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
+import { scenesOnBoth } from '../support/on-both.ts';
+
+const onBoth = scenesOnBoth();
+
+/** Exceptions as `kind order dedupe state`, sorted. */
+async function exceptions(store: Store): Promise<string[]> {
+  const rows = await store.read((tx) => tx.exceptions.list({}));
+  return rows.map(({ kind, orderNo, dedupe, state }) => `${kind} ${orderNo} ${dedupe} ${state}`).toSorted();
+}
+
+/** With the number of exceptions that were opened. */
+const counted = ({ listed, ...matched }: Matched) => ({
+  ...matched,
+  listed: Object.values(listed).reduce((sum, count) => sum + count, 0),
+});
+
+const GONE = 'P20261120030000ABCDEFGHJK';
+const UNKNOWN_BACK = 'R20261120040000ABCDEFGHJK';
+
+/** What the bill has of an order that a restore lost. */
+const LOST_LINES = [
+  { orderNo: GONE, channelTradeNo: 'T-lost' },
+  { kind: 'refund', orderNo: GONE, refundNo: UNKNOWN_BACK, channelTradeNo: 'T-lost', channelRefundNo: '500' },
+  { kind: 'refund', orderNo: GONE, refundNo: `R${GONE}L_2`, channelTradeNo: 'T-lost', channelRefundNo: '501' },
+  { kind: 'dispute', event: 'T1201 S', orderNo: GONE, channelTradeNo: 'T-lost', amount: -1000n },
+  { kind: 'refund', orderNo: null, refundNo: 'R20261120050000ABCDEFGHJK_2', channelTradeNo: 'T-x', amount: 5n },
+] as const;
+
+onBoth(
+  'a number of ours that no order here has is a difference of its own, which is listed at once and heals',
+  async (t, store) => {
+    const shop = account(store);
+    const fine = await shop.order();
+    const others = [
+      { orderNo: 'another-system', channelTradeNo: 'T-other' },
+      { orderNo: 'P20261320030000ABCDEFGHJK', channelTradeNo: 'T-no-month' },
+      { orderNo: 'P20261120030000ABCDEFGHIL', channelTradeNo: 'T-no-letters' },
+      { kind: 'other', event: 'REFUND PROCESSING', orderNo: GONE, refundNo: UNKNOWN_BACK },
+    ] as const;
+    const bill = await shop.bill([paidLine(fine), ...LOST_LINES, LOST_LINES[0], ...others]);
+    const matched = await shop.match(bill);
+    t.like(counted(matched), { found: 5, listed: 5, notOurs: 3, lines: 11 });
+    const orderBy = { key: 'asc' } as const;
+    const rows = await store.read((tx) => tx.billDifferences.list({}, { orderBy }));
+    t.deepEqual(
+      rows.map(({ kind, orderNo, refundNo, key, state, nextCheckAt, project }) => [
+        [kind, state, nextCheckAt, project].join(' '),
+        orderNo,
+        refundNo,
+        key,
+      ]),
+      [
+        [GONE, UNKNOWN_BACK, '500'],
+        [GONE, `R${GONE}L_2`, '501'],
+        ['R20261120050000ABCDEFGHJK_2', 'R20261120050000ABCDEFGHJK_2', 'R20261120050000ABCDEFGHJK_2'],
+        [GONE, null, 'T-lost'],
+        [GONE, null, 'T1201 S T-lost'],
+      ].map((row) => ['order_unknown_here listed  default', ...row]),
+    );
+    t.like(rows[3], { ours: null, theirs: { amount: '1000', currency: 'CNY', channelNo: 'T-lost', line: 2 } });
+    const listed = rows.map(({ orderNo, key }) => `order_unknown_here ${orderNo} ${key} open`).toSorted();
+    t.deepEqual(await exceptions(store), listed);
+    const [payment] = await store.read((tx) => tx.exceptions.list({ dedupe: 'T-lost' }));
+    t.like(payment, { clientId: '', project: 'default', receivedMinor: 1000n, receivedCurrency: 'CNY' });
+    t.like(payment?.detail, { billNo: bill.billNo, day: bill.day, theirs: { amount: '1000' } });
+
+    t.like(counted(await shop.match(bill)), { found: 5, listed: 0 }, 'the same again changes nothing');
+    t.deepEqual(await store.read((tx) => tx.billDifferences.list({}, { orderBy })), rows);
+
+    const over = { orderNo: GONE, kind: 'order_unknown_here', dedupe: '500' };
+    await store.transaction(async (tx) => {
+      await endDifference(tx, over, beijing('09:00', 3));
+      await tx.exceptions.update(over, { state: 'resolved', resolution: 'acknowledge' });
+    });
+    const moved = await shop.bill([{ orderNo: 'another-system' }, paidLine(fine), ...LOST_LINES, ...others]);
+    t.like(counted(await shop.match({ ...moved, reading: 2 })), { found: 5, listed: 0 });
+    t.is(
+      (await exceptions(store)).filter((line) => line.endsWith('resolved')).length,
+      1,
+      'what a person ended stays so',
+    );
+
+    await shop.order({ orderNo: GONE, channelTradeNo: 'T-lost' });
+    const known = await shop.match({ ...moved, reading: 2 });
+    t.deepEqual(known.relieved.map(({ key }) => key).toSorted(), ['501', 'T-lost', 'T1201 S T-lost']);
+    const after = await store.read((tx) => tx.billDifferences.list({ kind: 'order_unknown_here' }, { orderBy }));
+    t.deepEqual(
+      after.map(({ state }) => state),
+      ['ended', 'healed', 'listed', 'healed', 'healed'],
+    );
+  },
+);
+
+onBoth('what came back after it was healed is listed again, and its exception is open again', async (t, store) => {
+  const shop = account(store);
+  const bill = await shop.bill(LOST_LINES.slice(0, 1));
+  await shop.match(bill);
+  const order = await shop.order({ orderNo: GONE, channelTradeNo: 'T-lost' });
+  const { relieved } = await shop.match(bill);
+  const resolved = { state: 'resolved', resolution: 'agrees' } as const;
+  await store.transaction((tx) => tx.exceptions.update({ orderNo: relieved[0]!.orderNo }, resolved));
+  await store.transaction((tx) => tx.orders.delete({ orderNo: order.orderNo }));
+  t.like(counted(await shop.match(bill)), { found: 1, listed: 1 });
+  t.deepEqual(await exceptions(store), [`order_unknown_here ${GONE} T-lost open`]);
+});
+
+onBoth('a line that stands in the bill of the day before, too, is listed once', async (t, store) => {
+  const shop = account(store);
+  const late = { orderNo: GONE, channelTradeNo: 'T-lost', at: beijing('23:59') };
+  await shop.match(await shop.bill([late]));
+  const next = await shop.bill([{ ...late, at: beijing('00:01', 1) }], 1);
+  t.like(await shop.match(next), { found: 0, notOurs: 1 });
+  t.is(await store.read((tx) => tx.billDifferences.count({})), 1);
+});
+
+onBoth('an order that retention may have removed is told apart, once its time is over', async (t, store) => {
+  const shop = account(store);
+  const old = { orderNo: 'P20250101030000ABCDEFGHJK', channelTradeNo: 'T-old' };
+  const bill = await shop.bill([old, LOST_LINES[0]]);
+  t.like(await shop.match(bill), { found: 2, notOurs: 0 }, 'nothing was ever removed');
+  await noteRemoved(store, 'orders', beijing('12:00', -365));
+  t.like(await shop.match(bill), { found: 1, notOurs: 1 });
+  await noteRemoved(store, 'orders', beijing('12:00', 1));
+  t.like(await shop.match(bill), { found: 1, notOurs: 1 }, 'of five weeks everything is told, whatever is removed');
+});
+
+onBoth('an account that is quiet has no such differences, and has them again when it is not', async (t, store) => {
+  const shop = account(store);
+  const fine = await shop.order();
+  const bill = await shop.bill([paidLine(fine, { amount: 999n }), ...LOST_LINES]);
+  await shop.match(bill);
+  const of = { payWay: bill.payWay, account: bill.account, mode: bill.mode };
+  const quiet = { ...of, since: beijing('09:00', 3), by: 'alice', reason: 'A second installation' };
+  const elsewhere = await shop.bill([LOST_LINES[0]], 1);
+  await store.transaction((tx) => tx.bills.update({ billNo: elsewhere.billNo }, { account: 'another' }));
+  await shop.match({ ...elsewhere, account: 'another' });
+  t.is(await store.transaction((tx) => quieten(tx, quiet)), 5);
+  t.deepEqual(await shop.differences(), ['amount_differs 1 open', `order_unknown_here NaN listed`]);
+  const rows = await store.read((tx) => tx.exceptions.list({ state: 'resolved' }));
+  t.is(rows.length, 4, 'one of them is listed for another account, too');
+  for (const row of rows) t.like(row, { resolution: 'quiet', resolvedBy: 'alice', reason: 'A second installation' });
+  t.like(counted(await shop.match(bill)), { found: 1, listed: 0, notOurs: 4 });
+  await store.transaction((tx) => tx.quietAccounts.delete(of));
+  t.like(counted(await shop.match(bill)), { found: 6, listed: 4, notOurs: 0 });
+  t.is(await store.read((tx) => tx.exceptions.count({ state: 'open' })), 5);
+});
+
+onBoth('a line that could not be read is listed at once, is in no sum, and is not missed', async (t, store) => {
+  const shop = account(store);
+  const [paid, other, back] = [await shop.order(), await shop.order(), await shop.order()];
+  const refund = await shop.refund(back);
+  const unreadable = {
+    kind: 'unreadable',
+    event: '7:12 订单金额 cannot be read',
+    currency: 'XXX',
+    amount: 0n,
+    fee: 0n,
+  } as const;
+  const lines = [
+    paidLine(paid, unreadable),
+    paidLine(other),
+    paidLine(back),
+    refundLine(refund, unreadable),
+    unreadable,
+  ];
+  const bill = await shop.bill(lines);
+  const matched = await shop.match(bill);
+  t.like(matched, { found: 3, lines: 5, notOurs: 0, listed: { line_unreadable: 3 } });
+  t.deepEqual(
+    matched.sums.map(({ currency, payments, paid: sum, refunds }) => [currency, payments, sum, refunds]),
+    [['CNY', 2, '2000', 0]],
+  );
+  const rows = await store.read((tx) => tx.billDifferences.list({}, { orderBy: { key: 'asc' } }));
+  t.deepEqual(
+    rows.map(({ kind, orderNo, refundNo, key, state }) => [kind, orderNo, refundNo, key, state].join(' ')),
+    [
+      `line_unreadable   ${bill.billNo} 5 listed`,
+      `line_unreadable ${back.orderNo} ${refund.refundNo} ${refund.refundNo} listed`,
+      `line_unreadable ${paid.orderNo}  T1 listed`,
+    ],
+  );
+  t.deepEqual(rows[2]?.theirs, { line: 1, reason: '7:12 订单金额 cannot be read' });
+  t.is((await exceptions(store)).length, 3);
+  t.deepEqual((await shop.match(bill)).listed, {}, 'the same again changes nothing');
+  const corrected = await shop.bill([paidLine(paid), paidLine(other), paidLine(back), refundLine(refund)]);
+  t.is((await shop.match({ ...corrected, reading: 2 })).relieved.length, 3);
+  t.deepEqual(
+    new Set((await store.read((tx) => tx.billDifferences.list({}))).map(({ state }) => state)),
+    new Set(['healed']),
+  );
+});

@@ -1,0 +1,27 @@
+import test, { type ExecutionContext } from 'ava';
+import type { Store } from '../../server/db/store.ts';
+import { embeddedDatabase, postgresDatabase } from './database.ts';
+
+type Scene = (t: ExecutionContext, store: Store) => Promise<void>;
+
+/** All that scenes may have written to. */
+const WRITTEN = `select tablename as name from pg_tables where schemaname = 'public' and tablename not in ('schema_migrations', 'projects')`;
+
+/** Declares scenes of a file: each on a database of PostgreSQL, and all of them one after the other on an embedded one. */
+export function scenesOnBoth(): (title: string, run: Scene) => void {
+  const scenes: Scene[] = [];
+  test('each of these on the embedded database', async (t) => {
+    const { store } = await embeddedDatabase(t);
+    for (const scene of scenes) {
+      await scene(t, store);
+      await store.transaction(async (tx) => {
+        const written = await tx.sql<{ name: string }>(WRITTEN);
+        await tx.sql(`truncate ${written.map(({ name }) => name).join(', ')} cascade`);
+      });
+    }
+  });
+  return (title, run) => {
+    test(title, async (t) => run(t, (await postgresDatabase(t)).store));
+    scenes.push(run);
+  };
+}
