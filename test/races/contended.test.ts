@@ -314,6 +314,7 @@ const UNIQUE: Readonly<Record<string, readonly [how: string, test?: string]>> = 
   bills_of_day: ['on conflict: the day is there', 'races/bill-reading.test.ts'],
   bill_differences_once: ['on conflict: what is known changes', 'races/bill-matching.test.ts'],
   bill_lines_pkey: ['a reading is one try of one replica, its lines are counted', 'races/bill-deaths.test.ts'],
+  payees_pkey: ['on conflict: the version is written down', 'races/bill-payees.test.ts'],
   quiet_accounts_pkey: ['looked up under the lock of the account', 'http/v1/bills.test.ts'],
   order_fees_pkey: ['on conflict: the newest bill counts', 'races/bill-matching.test.ts'],
   coin_accounts_project_coin_user_id_unique: ['on conflict, then locked', 'races/catalog.test.ts'],
