@@ -25,21 +25,25 @@ const READERS = {
   },
   async paypal() {
     const { readTransactions } = await import(built('server/channels/paypal/bill.js'));
-    return (from) => readTransactions(from, day, account);
+    return (from) => readTransactions(from, day);
   },
 };
 
 const config = loadConfig({ env: process.env, cwd: process.cwd() });
 const app = await buildApp(config);
 const desk = { fetch: () => Promise.reject(new Error('nobody asks')), read: await READERS[payWay]() };
-const identity = { channel: { bills: desk }, account, mode: 'live' };
+const identity = { channel: { bills: desk }, account, mode: 'live', payeeVersions: new Set([1]) };
 const ports = {
   ...app.ports,
   channels: { ...app.ports.channels, forNotices: async () => [identity] },
   openPatient: () => reopened(app),
 };
 const bill = newBill({ payWay, account, mode: 'live', project: 'default', day }, null, ports.now());
-await app.store.transaction((tx) => tx.bills.insert(bill));
+const payee = { project: 'default', payWay, version: 1, mode: 'live', payee: account, provenAt: ports.now() };
+await app.store.transaction(async (tx) => {
+  await tx.payees.insert(payee);
+  await tx.bills.insert(bill);
+});
 // As server/main.ts does after a start; the most memory is then that of the work.
 const session = new Session();
 session.connect();
