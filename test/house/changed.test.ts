@@ -17,6 +17,8 @@ const PROJECT: Readonly<Record<string, string>> = {
       files: ['test/**/*.test.ts'],
       require: ['./test/support/worker.ts'],
       workerThreads: false,
+      // Ten seconds of AVA's own are little on a busy machine.
+      timeout: '10m',
     },
   }),
   '.gitignore': 'node_modules\n',

@@ -38,7 +38,7 @@ test('at run time nothing in reach of a read writes', async (t) => {
   await store.read(async (tx) => {
     t.deepEqual(Object.keys(tx).toSorted(), ['prepared', 'sql']);
     const names = Object.getOwnPropertyNames(Object.getPrototypeOf(tx)).filter((name) => name !== 'constructor');
-    t.is(names.length, 45);
+    t.is(names.length, 47);
     for (const name of names)
       t.deepEqual(methodsOf(tx[name as keyof ReadTx]), ['count', 'find', 'findWith', 'list'], name);
     const writes = [
