@@ -336,6 +336,14 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
       missing.filter(({ account }) => account.startsWith(`${victimAccount.slice(0, 40)}@`)),
       [],
     );
+    await on.advance(9 * DAY_SECONDS);
+    for (let turn = 0; turn < 2; turn += 1) await on.read();
+    const rows = await on.service.app.store.read((tx) => tx.bills.list({ payWay }));
+    t.deepEqual(
+      rows.filter(({ account, day }) => account.startsWith(`${victimAccount.slice(0, 40)}@`) && day > on.day),
+      [],
+      'nor has it bills that are asked for',
+    );
   });
 
 const NAMED_NO_MORE: Readonly<Record<PayWay, Facts>> = {

@@ -150,7 +150,7 @@ export interface BilledAccount extends Pick<BillRow, 'payWay' | 'account' | 'mod
   projects: string[];
 }
 
-/** The accounts that give bills: those that the channel answered for, and each claim that is still configured or has a bill that was read. */
+/** The accounts that give bills: those that the channel answered for, and each claim that is still configured or has bills: those of one that is configured no more are removed. */
 export async function billedAccounts(
   tx: ReadTx,
   { mode, payWay, account }: Pick<SettlementFilter, 'mode' | 'payWay' | 'account'>,
@@ -163,7 +163,7 @@ export async function billedAccounts(
       where p.mode = ? and p.pay_way = coalesce(?, p.pay_way)
         and (p.proven_at is not null
              or exists (select 1 from channel_states s where s.project = p.project and s.pay_way = p.pay_way and s.version = p.version)
-             or exists (select 1 from bills b where b.pay_way = p.pay_way and b.account = p.payee and b.mode = p.mode and b.reading > 0))
+             or exists (select 1 from bills b where b.pay_way = p.pay_way and b.account = p.payee and b.mode = p.mode))
       group by p.pay_way, p.payee, p.mode) b
       where ${account === undefined ? 'true' : IS_CALLED} order by pay_way, account, mode`,
     [mode, payWay ?? null, ...(account === undefined ? [] : [account, account])],

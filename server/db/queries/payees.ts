@@ -1,5 +1,5 @@
 import type { BillRow, PayeeRow } from '../entities/bills.ts';
-import type { ReadTx } from '../store.ts';
+import type { ReadTx, Tx } from '../store.ts';
 
 /** The condition that an order `o` is one of the account of a bill `b`. */
 export const OF_PAYEE = `exists (select 1 from payees p
@@ -35,4 +35,34 @@ export async function hasPayments(
     [billNo, from, to],
   );
   return row?.found === true;
+}
+
+/**
+ * Whether an order was placed with a version of a claim. That was while the version was the newest one, so the orders of its project in that
+ * time, and two days beside it, are looked through, and no others.
+ */
+export async function hasOrders(
+  tx: ReadTx,
+  { payWay, account, mode }: Pick<BillRow, 'payWay' | 'account' | 'mode'>,
+): Promise<boolean> {
+  const [row] = await tx.prepared<{ found: boolean }>(
+    `select exists (
+       select 1 from payees p
+         join channel_configs c on c.project = p.project and c.pay_way = p.pay_way and c.version = p.version
+         cross join lateral (select coalesce(min(n.created_at), 'infinity') as at from channel_configs n
+                              where n.project = p.project and n.pay_way = p.pay_way and n.version > p.version) ended
+         join orders o on o.project = p.project and o.pay_way = p.pay_way and o.config_version = p.version
+          and o.created_at between c.created_at - interval '2 days' and ended.at + interval '2 days'
+        where p.pay_way = $1 and p.payee = $2 and p.mode = $3) as found`,
+    [payWay, account, mode],
+  );
+  return row?.found === true;
+}
+
+/** Removes the bills of a claim that never came; one that is being worked on goes the next time. */
+export async function forgetClaim(
+  tx: Tx,
+  { payWay, account, mode }: Pick<BillRow, 'payWay' | 'account' | 'mode'>,
+): Promise<void> {
+  await tx.bills.delete({ payWay, account, mode, reading: 0, leasedUntil: null });
 }

@@ -1,4 +1,5 @@
 import { accountSince } from '../../db/queries/bills.ts';
+import { forgetClaim, hasOrders } from '../../db/queries/payees.ts';
 import type { BillRow } from '../../db/entities/bills.ts';
 import type { Tx } from '../../db/store.ts';
 import { PAY_WAYS } from '../channel.ts';
@@ -18,11 +19,24 @@ export function planBills(ports: Ports) {
       for (const payWay of PAY_WAYS) {
         if (!goesOn()) return;
         const accounts = await accountsOf(ports, code, payWay);
+        const [newest] = accounts;
         // The newest identity of each payee.
-        for (const [at, account] of accounts.entries())
-          if (accounts.findIndex((one) => isSame(one, account)) === at) await plan(account);
+        for (const [at, account] of accounts.entries()) {
+          if (accounts.findIndex((one) => isSame(one, account)) !== at) continue;
+          const isNeeded = account.isProven || isSame(account, newest!) || (await isUsed(account));
+          await (isNeeded ? plan(account) : forget(account));
+        }
       }
   };
+
+  /** Whether a claim that is configured no more took money: then its days without a bill are named. */
+  async function isUsed({ payWay, payee: account, from: { mode } }: BillAccount): Promise<boolean> {
+    return ports.store.read((tx) => hasOrders(tx, { payWay, account, mode }));
+  }
+
+  async function forget({ payWay, payee: account, from: { mode } }: BillAccount): Promise<void> {
+    await ports.store.transaction((tx) => forgetClaim(tx, { payWay, account, mode }));
+  }
 
   async function plan(account: BillAccount): Promise<void> {
     const { project, payWay, payee, from } = account;
