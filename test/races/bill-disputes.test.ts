@@ -4,7 +4,7 @@ import type { BillLine } from '../../server/payments/channel.ts';
 import { account, beijing, paidLine } from '../support/bill-rows.ts';
 import { scenesOnBoth } from '../support/on-both.ts';
 
-const onBoth = scenesOnBoth();
+const onBoth = scenesOnBoth('disputes in bills');
 
 /** A line about money that a dispute of an order took (negative) or gave back. */
 function disputeLine(

@@ -2,7 +2,7 @@ import { pendingRefunds } from '../../server/db/queries/bill-lists.ts';
 import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
 import { scenesOnBoth } from '../support/on-both.ts';
 
-const onBoth = scenesOnBoth();
+const onBoth = scenesOnBoth('what a bill has and orders');
 
 onBoth('each kind of difference is found, with both sides, and what agrees is not', async (t, store) => {
   const shop = account(store);

@@ -6,7 +6,7 @@ import { endDifference } from '../../server/payments/bills/end-difference.ts';
 import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
 import { scenesOnBoth } from '../support/on-both.ts';
 
-const onBoth = scenesOnBoth();
+const onBoth = scenesOnBoth('lines without an order');
 
 /** Exceptions as `kind order dedupe state`, sorted. */
 async function exceptions(store: Store): Promise<string[]> {

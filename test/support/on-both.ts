@@ -8,9 +8,9 @@ type Scene = (t: ExecutionContext, store: Store) => Promise<void>;
 const WRITTEN = `select tablename as name from pg_tables where schemaname = 'public' and tablename not in ('schema_migrations', 'projects')`;
 
 /** Declares scenes of a file: each on a database of PostgreSQL, and all of them one after the other on an embedded one. */
-export function scenesOnBoth(): (title: string, run: Scene) => void {
+export function scenesOnBoth(what: string): (title: string, run: Scene) => void {
   const scenes: Scene[] = [];
-  test('each of these on the embedded database', async (t) => {
+  test(`${what}: each of these on the embedded database`, async (t) => {
     const { store } = await embeddedDatabase(t);
     for (const scene of scenes) {
       await scene(t, store);
