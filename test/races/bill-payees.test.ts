@@ -491,3 +491,28 @@ test('wechat: a small merchant of a partner has its payments in the bill of all 
   t.like(settled.totals[0], { payments: 3, grossMinor: 3000 });
   t.deepEqual([settled.missing, settled.disagreements], [[], []]);
 });
+
+test('wechat: a refund that somebody made in the portal of a small merchant on a day without payments is found', async (t) => {
+  const on = await market(t, 'wechat');
+  await on.service.sim('/sim/accounts', { payWay: 'wechat', name: 'partner', partner: true, small: true });
+  const small = await on.shop('small', 'partner');
+  const orderNo = await paid(small);
+  await on.advance(DAY_SECONDS);
+  const date = on.service.clock.now().toISOString().slice(0, 10);
+  await on.service.sim('/sim/bills/plants', { kind: 'refund_unknown_to_us', payWay: 'wechat', date, orderNo });
+  for (let days = 0; days < 2; days += 1) {
+    await on.nextDay();
+    await on.read();
+  }
+  t.deepEqual(await on.differences(), [`small refund_unknown_to_us ${orderNo} healed`]);
+});
+
+test('wechat: an unpaid order of a small merchant that was paid untold, alone on its day, is found', async (t) => {
+  const on = await market(t, 'wechat');
+  await on.service.sim('/sim/accounts', { payWay: 'wechat', name: 'partner', partner: true, small: true });
+  const small = await on.shop('small', 'partner');
+  const orderNo = await paidUntold(small, on.day);
+  await on.nextDay();
+  await on.read();
+  t.deepEqual(await on.differences(), [`small paid_unknown_to_us ${orderNo} healed`]);
+});

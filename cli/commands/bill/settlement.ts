@@ -79,7 +79,7 @@ async function notes(texts: readonly string[], note: (text: string) => Promise<v
 function missing(row: Row): string {
   const [payWay, account, date] = [plain(row['payWay']), plain(row['account']), plain(row['day'])];
   const state = row['state'] ? ` (${plain(row['state'])})` : '';
-  return `No bill of ${payWay} ${account}, ${date}${state}. Next: payctl bill fetch --pay-way ${payWay} --date ${date}`;
+  return `No bill of ${payWay} ${account}, ${date}${state}. Next: payctl bill fetch --pay-way ${payWay} --date ${date} --account ${account}`;
 }
 
 function shrunk(row: Row): string {

@@ -33,13 +33,14 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
     const windows = readWindows(call, settings, span);
     try {
       // What is wrong with the whole is known by the first window; it is held, ten thousand transactions at most.
-      let account = settings.clientId;
+      let account: string | undefined;
       let first: Rows | undefined;
       do {
         first = (await windows.next()).value as Rows | undefined;
         account = first?.account ?? account;
       } while (first?.infos.length === 0);
-      if (!first) return { kind: 'empty', code: 'NO_TRANSACTIONS', payee: account };
+      if (!first || account === undefined)
+        return { kind: 'empty', code: 'NO_TRANSACTIONS', ...(account !== undefined && { payee: account }) };
       const startDate = span.begin.toISOString();
       const head: BillHead = { bill: FORMAT, account, startDate, endDate: span.end.toISOString() };
       return { kind: 'bill', bytes: written(head, first, windows) };

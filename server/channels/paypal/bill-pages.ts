@@ -28,7 +28,7 @@ const MOST_ROWS = 10_000;
 const TRIES = 3;
 
 /** At whose place, and for which account if that is configured. */
-type Asker = Pick<PaypalSettings, 'apiUrl' | 'merchantId' | 'clientId'>;
+type Asker = Pick<PaypalSettings, 'apiUrl' | 'merchantId'>;
 
 const Text = z.string().optional().catch(undefined);
 const Page = z.object({
@@ -43,7 +43,8 @@ export type Info = Page['transaction_details'][number]['transaction_info'];
 
 /** What one window has, and whose account it is about. */
 export interface Rows {
-  account: string;
+  /** Undefined where PayPal does not say whose there are none. */
+  account: string | undefined;
   infos: Info[];
 }
 
@@ -122,10 +123,10 @@ function requireRefreshed({ last_refreshed_datetime: refreshed }: Page, end: Dat
 
 async function readPage(
   call: Call,
-  { apiUrl, merchantId, clientId }: Asker,
+  { apiUrl, merchantId }: Asker,
   { first, last }: Window,
   number: number,
-): Promise<(Page & { account_number: string }) | 'too_many'> {
+): Promise<Page | 'too_many'> {
   const query = new URLSearchParams({
     start_date: instantText(first),
     end_date: instantText(last),
@@ -142,9 +143,11 @@ async function readPage(
   if (reply.kind === 'ok') {
     const page = Page.safeParse(reply.body).data;
     if (!page) throw new NoPages(unknown('unparsable', 'The response is not a page of transactions.'));
-    const { account_number: account = merchantId ?? clientId } = page;
+    const { account_number: account = merchantId ?? undefined } = page;
     if (merchantId !== null && account !== merchantId)
       throw new BillMalformed('wrong_account', `The report is about the account ${account}.`);
+    if (account === undefined && page.total_items > 0)
+      throw new NoPages(unknown('unparsable', 'The response names no account.'));
     return { ...page, account_number: account };
   }
   // The name alone says it, whatever the details are.

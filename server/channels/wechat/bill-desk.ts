@@ -45,7 +45,7 @@ export function wechatBills(calls: BillCalls): BillDesk {
   const owner = { mchid, subMchid: sub?.mchid };
   return {
     ...(rate && { rate }),
-    fetch: (day, isExpected) => fetchSure(calls, day, isExpected),
+    fetch: (day) => fetchSure(calls, day),
     // Each row names the merchants, and one of others is refused; that the keys are this merchant's the answer proves.
     payeeIn: async () => payeeOf(settings),
     read: (file, day, isLenient, isWhole = false) => readTradeBill(file, day, { ...owner, isWhole }, isLenient),
@@ -64,17 +64,13 @@ interface Offered {
 
 /**
  * WeChat Pay makes no bill of its own for a small merchant (小微商户): its payments stand in the partner's bill of all merchants alone ("下载账单", sub_mch_id).
- * How it refuses such a bill no document says, so the partner's is asked for where our books have payments of a day without one.
+ * How it refuses such a bill no document says, so the partner's is read for every day of which a merchant has none.
  */
-async function fetchSure(
-  calls: BillCalls,
-  day: string,
-  isExpected: () => Promise<boolean> = () => Promise.resolve(false),
-): Promise<BillAnswer> {
+async function fetchSure(calls: BillCalls, day: string): Promise<BillAnswer> {
   const own = await fetchBill(calls, day);
   const { sub, ...partner } = calls.settings;
   const isNone = own.kind === 'empty' || own.kind === 'refused' || (own.kind === 'not_ready' && own.code === NONE);
-  if (!sub || !isNone || !(await isExpected())) return own;
+  if (!sub || !isNone) return own;
   const whole = await fetchBill({ ...calls, settings: { ...partner, sub: undefined } }, day);
   return whole.kind === 'bill' ? { ...whole, isWhole: true } : own;
 }

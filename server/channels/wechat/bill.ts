@@ -35,7 +35,9 @@ export async function* readTradeBill(
     const read = reader.take(lines, from);
     if (read.length > 0) yield { kind: 'lines', lines: read };
   }
-  yield rows.end(reader.end());
+  const part = rows.end(reader.end());
+  // That a bill of several merchants is short of something says nothing about one of them.
+  yield owner.isWhole && part.kind === 'totals' ? { kind: 'totals', totals: part.totals } : part;
 }
 
 /** Fees are written with five decimals. */
@@ -68,7 +70,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   const sums = createSums(SUMS, rows);
   // What a bill of several merchants says of itself is said of all of them.
   const own = owner.isWhole ? createSums(SUMS, rows) : sums;
-  let isOfOther = false;
+  /** Rows of others that could not be read: then the sums of the bill say nothing. */
+  let hasGap = false;
   let table: Table | undefined;
   let sumsHeader: string | undefined;
   let totals: BillTotals | undefined;
@@ -97,13 +100,15 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
           sumsHeader = text;
         } else {
           const of = table;
-          isOfOther = false;
-          const row = rows.read(
-            text,
-            () => readRow(of, text, line),
-            () => unread(of, text, line),
-          );
-          if (!isOfOther) read.push(row);
+          if (owner.isWhole && namesOther(of, text, line)) addOther(of, text, line);
+          else
+            read.push(
+              rows.read(
+                text,
+                () => readRow(of, text, line),
+                () => unread(of, text, line),
+              ),
+            );
         }
       }
       return read;
@@ -137,10 +142,10 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
       if (Number.isNaN(value)) throw wrong(column);
       return value;
     };
-    const isOther = !isOwn(cell('商户号'), cell('特约商户号'), line, (column) => of.at(cells, column) + 1);
+    const isOurs = isOwn(cell('商户号'), cell('特约商户号'), line, (column) => of.at(cells, column) + 1);
     const add = (name: (typeof SUMS)[number], value: number): void => {
       sums.add(name, value);
-      if (own !== sums && !isOther) own.add(name, value);
+      if (own !== sums && isOurs) own.add(name, value);
     };
     const at = readClock(cell('交易时间'));
     if (Number.isNaN(at)) throw wrong('交易时间');
@@ -186,8 +191,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
       add('failedNet', settled - returned);
       add('failedFees', fee);
     }
-    isOfOther = isOther;
-    if (!isOther) count += 1;
+    if (isOurs) count += 1;
     return {
       line: count,
       kind: isPaid ? 'payment' : !isBack ? 'other' : cell('退款状态') === 'SUCCESS' ? 'refund' : 'pending',
@@ -205,6 +209,26 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
       at: time,
       raw: text,
     };
+  }
+
+  /** Whether a row of a bill of several merchants is not this merchant's; one that does not say whose it is belongs to none. */
+  function namesOther(of: Table, text: string, line: number): boolean {
+    try {
+      const cells = of.cellsOf(text, line);
+      return cells[of.at(cells, '商户号')] === owner.mchid && cells[of.at(cells, '特约商户号')] !== owner.subMchid;
+    } catch {
+      return true;
+    }
+  }
+
+  /** Adds a row of another merchant to the sums of the bill, which are those of all; nothing else of it is read. */
+  function addOther(of: Table, text: string, line: number): void {
+    try {
+      readRow(of, text, line);
+    } catch (error) {
+      if (!(error instanceof BillMalformed)) throw error;
+      hasGap = true;
+    }
   }
 
   /** The numbers of a row that cannot be read, where its cells are those of the columns. */
@@ -242,13 +266,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
       if (exact !== 0n) throw wrongCell(line, 0, said, String(stated[said]));
       sums.require(name, stated[said] / perFen, said, line);
     };
-    sums.requireCount('rows', stated['总交易单数'], '总交易单数', line);
-    money('settled', '应结订单总金额');
-    money('returned', '退款总金额');
-    money('vouchers', '充值券退款总金额');
-    sums.require('fees', stated['手续费总金额'], '手续费总金额', line);
-    money('ordered', '订单总金额');
-    money('asked', '申请退款总金额');
+    if (!hasGap) requireAll();
     const fees = (own.of('fees') - own.of('failedFees')) / perFen;
     return {
       currency: 'CNY',
@@ -259,6 +277,16 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
       fees,
       net: own.of('settled') - own.of('returned') - own.of('failedNet') - fees,
     };
+
+    function requireAll(): void {
+      sums.requireCount('rows', stated['总交易单数'], '总交易单数', line);
+      money('settled', '应结订单总金额');
+      money('returned', '退款总金额');
+      money('vouchers', '充值券退款总金额');
+      sums.require('fees', stated['手续费总金额'], '手续费总金额', line);
+      money('ordered', '订单总金额');
+      money('asked', '申请退款总金额');
+    }
   }
 }
 

@@ -132,7 +132,7 @@ export const OrderEntity = defineEntity({
     },
     {
       name: 'orders_held',
-      expression: `create index "orders_held" on "orders" ("pay_way", "account", "created_at") where capture_state = 'pending'`,
+      expression: `create index "orders_held" on "orders" ("pay_way", "mode", "created_at") where capture_state = 'pending'`,
     },
     {
       name: 'orders_open_offers',

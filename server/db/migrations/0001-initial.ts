@@ -116,7 +116,7 @@ const STATEMENTS = [
   `create unique index "orders_channel_trade_no" on "orders" ("pay_way", "account", "channel_trade_no") where channel_trade_no is not null`,
   `create index "orders_due" on "orders" ("next_check_at") where next_check_at is not null`,
   `create index "orders_due_lanes" on "orders" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
-  `create index "orders_held" on "orders" ("pay_way", "account", "created_at") where capture_state = 'pending'`,
+  `create index "orders_held" on "orders" ("pay_way", "mode", "created_at") where capture_state = 'pending'`,
   `create index "orders_open_offers" on "orders" ("client_id") where kind = 'skillpay' and state in ('created', 'pending')`,
   `create index "orders_created" on "orders" ("created_at", "order_no") include ("mode", "project", "state")`,
   `create index "orders_paid" on "orders" ("mode", "paid_at") include ("project", "pay_way", "currency", "paid") where paid_at is not null`,

@@ -59,7 +59,7 @@ export function linesNotOurs(tx: ReadTx, bill: CountingBill, line: number, limit
     select 1 from orders o join bills b on b.bill_no = l.bill_no where o.order_no = l.order_no and ${OF_PAYEE})
     and not exists (
     select 1 from bill_differences d join bills b on b.bill_no = d.bill_no
-     where d.bill_no = l.bill_no and d.kind = '${UNKNOWN_HERE}' and d.order_no in (l.order_no, l.refund_no)
+     where d.bill_no = l.bill_no and d.kind = '${UNKNOWN_HERE}' and d.order_no in (l.order_no, l.refund_no) and d.state <> 'healed'
        and not ${isQuiet('b.pay_way', 'b.account', 'b.mode')})`;
   return readLines(tx, { billNo, reading, day, line, limit, more });
 }

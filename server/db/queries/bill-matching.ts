@@ -229,6 +229,10 @@ const ofLosses = (sum: string, condition: string): string => `(select ${sum} fro
 
 const UNCLAIMED = `not exists (select 1 from disputes d where d.refund_no = r.refund_no)`;
 
+/** Whose a line without an order is: that of the only project of the account, and of several none's. */
+const WHOSE_PROJECT = `(select case when count(distinct m.project) > 1 then '' else min(b.project) end
+    from bills b left join mine m on true where b.bill_no = ${BILL})`;
+
 /** The statement; `only` is a condition on an order number. */
 const statement = (only: (column: string) => string): string => `
 with ${WHOSE},
@@ -287,9 +291,10 @@ weighed as materialized (
   select m.*,
          row_number() over (partition by m.order_no, m.currency, m.amount order by m.at, m.day, m.line) as nth,
          count(*) filter (where m.amount > 0) over (partition by m.order_no, m.currency, abs(m.amount)) as opposed,
-         ${ofDisputes('count(*)', '- m.amount in (d.amount, d.amount_lost)')} + ${ofLosses('count(*)', `r.amount = - m.amount and ${UNCLAIMED}`)} as exact,
+         ${ofDisputes('count(*)', `d.state <> 'won' and - m.amount in (d.amount, d.amount_lost)`)}
+           + greatest(${ofDisputes('count(*)', `d.state = 'won' and d.amount = - m.amount`)} - count(*) filter (where m.amount > 0) over (partition by m.order_no, m.currency, abs(m.amount)), 0) + ${ofLosses('count(*)', `r.amount = - m.amount and ${UNCLAIMED}`)} as exact,
          - sum(m.amount) over (partition by m.order_no, m.currency) as net,
-         ${ofDisputes('coalesce(sum(greatest(d.amount, d.amount_lost)), 0)')} + ${ofLosses('coalesce(sum(r.amount), 0)', UNCLAIMED)} as most,
+         ${ofDisputes(`coalesce(sum(case d.state when 'won' then 0 when 'lost' then coalesce(nullif(d.amount_lost, 0), d.amount) else greatest(d.amount, d.amount_lost) end), 0)`)} + ${ofLosses('coalesce(sum(r.amount), 0)', UNCLAIMED)} as most,
          ${ofLosses('coalesce(sum(r.amount), 0)', 'r.channel_refund_no is null')} - ${ofDisputes('coalesce(sum(d.amount), 0)', `d.state <> 'lost'`)} as least,
          (select count(*) from disputes d where d.order_no = m.order_no and d.currency <> m.currency) as abroad
     from moves m),
@@ -335,12 +340,12 @@ found as materialized (
   select x.bill_no, x.day, x.project, 'refund_missing_at_channel', x.order_no, x.refund_no, left(x.refund_no, 100), ${OUR_REFUND}, null
     from unbilled_backs x
   union all
-  select ${BILL}, ${DAY}, (select b.project from bills b where b.bill_no = ${BILL}), '${UNKNOWN_HERE}', x.order_no, x.refund_no,
+  select ${BILL}, ${DAY}, ${WHOSE_PROJECT}, '${UNKNOWN_HERE}', x.order_no, x.refund_no,
          left(coalesce(x.channel_no, x.refund_no, ''), 100), null, ${THEIR_LINE}
     from unknown_here x where x.copy = 1
   union all
-  select ${BILL}, ${DAY}, coalesce(x.project, (select b.project from bills b where b.bill_no = ${BILL})), 'line_unreadable',
-         left(coalesce(x.order_no, ''), 64), x.refund_no,
+  select ${BILL}, ${DAY}, coalesce(x.project, ${WHOSE_PROJECT}), 'line_unreadable',
+         case when x.project is null then '' else left(x.order_no, 64) end, x.refund_no,
          left(coalesce(nullif(concat_ws(' ', x.channel_trade_no, x.channel_refund_no, x.refund_no), ''), ${BILL} || ' ' || x.line), 100),
          null, jsonb_build_object('line', x.line, 'reason', x.event)
     from others x where x.kind = 'unreadable'),
@@ -363,7 +368,7 @@ written as (
 listed as (
   insert into order_exceptions as e
          (id, order_no, client_id, project, kind, dedupe, detail, received_minor, received_currency, blocks_refunds, state, created_at)
-  select gen_random_uuid(), w.order_no, '', w.project, w.kind, w.key, ${DETAIL},
+  select gen_random_uuid(), w.order_no, coalesce((select o.client_id from orders o where o.order_no = w.order_no), ''), w.project, w.kind, w.key, ${DETAIL},
          case when w.refund_no is null then cast(w.theirs->>'amount' as bigint) end, case when w.refund_no is null then w.theirs->>'currency' end,
          false, 'open', ${NOW}
     from written w where ${LISTED_AT_ONCE('w')} and w.state = 'listed'
@@ -378,8 +383,10 @@ gone as (
            where e.kind = 'dispute_unknown_to_us' and e.pay_way = cast($4 as varchar)) was
    where was.id = d.id and d.state in ('open', 'listed') and ${only('d.order_no')}
      and not exists (select 1 from found f where f.bill_no = d.bill_no and f.kind = d.kind and f.order_no = d.order_no and f.key = d.key)
-  returning d.order_no, d.kind, d.key, was.state = 'listed' or exists (
-    select 1 from order_exceptions e where e.order_no = d.order_no and e.kind = d.kind and e.dedupe = d.key and e.state = 'open') as is_listed),
+  returning d.order_no, d.kind, d.key, not exists (
+    select 1 from bill_differences o where o.order_no = d.order_no and o.kind = d.kind and o.key = d.key and o.state = 'listed' and o.bill_no <> d.bill_no)
+    and (was.state = 'listed' or exists (
+    select 1 from order_exceptions e where e.order_no = d.order_no and e.kind = d.kind and e.dedupe = d.key and e.state = 'open')) as is_listed),
 fees as (
   insert into order_fees as t (order_no, refund_no, fee, currency, bill_no)
   select x.order_no, '', sum(x.fee), min(x.currency), ${BILL} from pays x
@@ -403,7 +410,6 @@ sums as (
           union all select project, kind, currency, amount, discount, fee, share from others where kind <> 'unreadable') every
    group by project, currency)
 select (select count(*) from found) as found,
-       (select count(*) from written) + (select count(*) from fees) as written,
        (select coalesce(jsonb_object_agg(kind, n), '{}') from (select kind, count(*) as n from listed group by kind) l) as listed,
        (select coalesce(jsonb_agg(jsonb_build_object('orderNo', order_no, 'kind', kind, 'key', key)), '[]') from gone where is_listed) as relieved,
        (select count(*) from pays) + (select count(*) from backs) + (select count(*) from others) as lines,

@@ -20,9 +20,10 @@ export const isOurRefund = (column: string): string =>
 /** A bill of five weeks is compared as if nothing were ever removed, however short Retention.UnpaidOrderDays is. */
 const TOLD_DAYS = 35;
 
-/** Whether an order of a number is here, or may have been removed because its time was over: the number tells when it was made. */
+/** Whether an order or refund of a number is here, or may have been removed because its time was over: the number tells when it was made. */
 export const isNoStranger = (number: string, now: string): string => `(
     exists (select 1 from orders known where known.order_no = ${number})
+    or exists (select 1 from refunds known where known.refund_no = split_part(${number}, '_', 1))
     or substring(${number} from '[0-9]{14}') < to_char(
          least(greatest(${keptSince('orders')}, timestamptz '2000-01-01'), ${now} - interval '${TOLD_DAYS} days') at time zone 'UTC', 'YYYYMMDDHH24MISS'))`;
 
@@ -65,7 +66,7 @@ export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
 export async function compareAgain(tx: Tx, { payWay, account, mode }: Account, now: Date): Promise<string[]> {
   const rows = await tx.prepared<{ bill_no: string }>(
     `update bills set state = 'matching', next_check_at = $4
-      where pay_way = $1 and account = $2 and mode = $3 and state = 'done' and reading > 0 and not_ours > 0
+      where pay_way = $1 and account = $2 and mode = $3 and state = 'done' and reading > 0
         and day >= cast($4 as timestamptz)::date - ${TOLD_DAYS}
      returning bill_no`,
     [payWay, account, mode, now],

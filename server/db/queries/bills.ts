@@ -1,4 +1,5 @@
 import type { Mode, PayWay } from '../../payments/channel.ts';
+import { SAME_ACCOUNT } from '../../payments/bills/bill-states.ts';
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
 import { arrayText } from '../table.ts';
@@ -111,12 +112,18 @@ const MOST_LINES = 50;
 
 /** What the bills say about an order, in the order of their days. */
 export async function linesOfOrder(tx: ReadTx, orderNo: string): Promise<BilledLine[]> {
-  const found = await tx.billLines.list({ orderNo }, { orderBy: { day: 'asc', line: 'asc' }, limit: MOST_LINES });
-  if (found.length === 0) return [];
-  const bills = await tx.bills.list({ billNo: [...new Set(found.map(({ billNo }) => billNo))] });
-  return found.filter(({ billNo, reading }) =>
-    bills.some((bill) => bill.billNo === billNo && bill.reading === reading),
+  const counting = await tx.sql<{ bill_no: string; reading: number; line: number; day: string }>(
+    `select l.bill_no, l.reading, l.line, l.day::text as day from bill_lines l
+       join bills b on b.bill_no = l.bill_no and b.reading = l.reading
+       join orders o on o.order_no = l.order_no and ${OF_PAYEE}
+      where l.order_no = ? order by l.day, l.line limit ${MOST_LINES}`,
+    [orderNo],
   );
+  if (counting.length === 0) return [];
+  const billNos = [...new Set(counting.map((one) => one.bill_no))];
+  const found = await tx.billLines.list({ orderNo, billNo: billNos }, { orderBy: { day: 'asc', line: 'asc' } });
+  const isCounting = new Set(counting.map((one) => `${one.bill_no} ${one.reading} ${one.line}`));
+  return found.filter(({ billNo, reading, line }) => isCounting.has(`${billNo} ${reading} ${line}`));
 }
 
 /** Differences of a bill by kind and state. */
@@ -155,7 +162,7 @@ export async function billFigures(tx: ReadTx, since: string, simulated: boolean)
                select kind, count(*) as n from bill_differences where state in ('open', 'listed') group by kind) d) as differences,
             (select json_agg(json_build_object('payWay', pay_way, 'account', account, 'day', day) order by pay_way, account) from (
                select pay_way, account, coalesce(max(day) filter (where matched_at is not null), min(day) - 1)::text as day
-                 from bills where (mode <> 'simulator' or cast($1 as boolean))
+                 from bills where (mode <> 'simulator' or cast($1 as boolean)) and fault is distinct from '${SAME_ACCOUNT}'
                 group by pay_way, account having max(day) >= cast($2 as date)) b) as newest`,
     [simulated, since],
   );

@@ -1,6 +1,7 @@
 import { UUID } from '../../uuid.ts';
 import type { InvariantName } from '../../payments/core/invariants.ts';
 import type { ReadTx } from '../store.ts';
+import { SAME_ACCOUNT } from '../../payments/bills/bill-states.ts';
 import { isQuiet } from './bill-strangers.ts';
 import { keptSince } from './removed-history.ts';
 
@@ -265,7 +266,7 @@ export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<Bills
       bills: (within) => `select count(*) filter (where reading > 0 and day < current_date - 1)::int as read,
                count(*) filter (where reading = 0 and day < current_date - 1)::int as unread,
                coalesce(json_agg(distinct b.pay_way || ' ' || b.account) filter (where ${isQuiet('b.pay_way', 'b.account', 'b.mode')}), '[]') as quiet
-        from bills b where ${within('bill_no')} and day >= current_date - ${BILL_DAYS}`,
+        from bills b where ${within('bill_no')} and day >= current_date - ${BILL_DAYS} and b.fault is distinct from '${SAME_ACCOUNT}'`,
     },
   };
   const { sql, parameters } = checkStatement(check, 'bills', range)!;

@@ -23,20 +23,6 @@ export const IS_CALLED = `(b.account = ? or exists (select 1 from payees p
   join channel_configs c on c.project = p.project and c.pay_way = p.pay_way and c.version = p.version
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and c.account = ?))`;
 
-/** Whether an order of the account of a bill was paid between two instants. */
-export async function hasPayments(
-  tx: ReadTx,
-  billNo: string,
-  { from, to }: { from: Date; to: Date },
-): Promise<boolean> {
-  const [row] = await tx.prepared<{ found: boolean }>(
-    `select exists (select 1 from bills b, orders o
-      where b.bill_no = $1 and ${OF_PAYEE} and o.paid_at >= $2 and o.paid_at < $3) as found`,
-    [billNo, from, to],
-  );
-  return row?.found === true;
-}
-
 /**
  * Whether an order was placed with a version of a claim. That was while the version was the newest one, so the orders of its project in that
  * time, and two days beside it, are looked through, and no others.

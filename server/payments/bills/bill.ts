@@ -117,11 +117,8 @@ export interface FeeRate {
 export interface BillDesk {
   /** What the configuration says that the channel charges; absent = fees are not compared. */
   readonly rate?: FeeRate;
-  /**
-   * Asks for the bill of a day, `yyyy-MM-dd` as the channel counts days; throws nothing for what the channel does. `isExpected`: whether our
-   * books have payments of the day, so that the channel's word that there is no bill is not the last one.
-   */
-  fetch(day: string, isExpected?: () => Promise<boolean>): Promise<BillAnswer>;
+  /** Asks for the bill of a day, `yyyy-MM-dd` as the channel counts days; throws nothing for what the channel does. */
+  fetch(day: string): Promise<BillAnswer>;
   /** The payee that a file says to be of, by the channel's own number; throws BillMalformed. Nothing else of the file is checked. */
   payeeIn(file: string): Promise<string>;
   /**

@@ -1,10 +1,12 @@
 import type { BillRow, PayeeRow } from '../../db/entities/bills.ts';
+import { compareAgain } from '../../db/queries/bill-strangers.ts';
 import { versionsOf } from '../../db/queries/payees.ts';
 import type { Tx } from '../../db/store.ts';
 import type { PayWay } from '../channel.ts';
 import { laneOf } from '../core/plan.ts';
 import type { NoticeChannel, Ports } from '../ports.ts';
 import type { BillDesk, FeeRate } from './bill.ts';
+import { SAME_ACCOUNT } from './bill-states.ts';
 
 /** An identity of a project's configuration that can ask for bills, and the payee whose bills they are. */
 export interface BillAccount {
@@ -90,45 +92,56 @@ export async function lockAccount(tx: Tx, { payWay, account, mode }: Pick<BillRo
   await tx.advisoryLock(`bills:${payWay}:${account}:${mode}`);
 }
 
-/** The fault of a bill that turned out to be that of an account whose bill of the day is there already. */
-export const SAME_ACCOUNT = 'same_account';
+/** An answer that names the payee of a claim. */
+interface Proof {
+  /** The bill that was asked for. */
+  billNo: string;
+  payee: string;
+  /** Ends the differences of a bill that was set aside. */
+  heal: (tx: Tx, bill: BillRow) => Promise<void>;
+}
 
 /**
  * The channel answered to the keys of a claim and named the payee: from now on the versions of the claim are the payee's, and so are the
- * bills that were asked for meanwhile, unless the payee has one of the day already: those are set aside. `other` is the payee's bill of the
- * day of this one, where it is among them.
+ * bills that were asked for meanwhile. Where both have a bill of a day one of them is left, and the other is set aside; `other`: this is so
+ * with the bill that was asked for. Bills of the payee that were compared before are compared again, because they have more orders now.
  */
 export async function prove(
   ports: Ports,
   asker: BillAccount,
-  billNo: string,
-  payee: string,
-): Promise<{ other: BillRow | undefined; setAside: BillRow[] }> {
+  { billNo, payee, heal }: Proof,
+): Promise<{ other: boolean; aside: BillRow[] }> {
   const { project, payWay, payee: claim, from } = asker;
   const { mode } = from;
   return ports.store.transaction(async (tx) => {
     for (const account of [claim, payee].toSorted()) await lockAccount(tx, { payWay, account, mode });
+    await compareAgain(tx, { payWay, account: payee, mode }, ports.now());
     await tx.payees.update({ project, payWay, mode, payee: claim, provenAt: null }, { payee, provenAt: ports.now() });
+    // What a person said of the claim was said before it was known whose it is.
+    await tx.quietAccounts.delete({ payWay, mode, account: claim });
     const claimed = await tx.bills.list({ payWay, mode, account: claim }, { orderBy: { billNo: 'asc' } });
-    let other: BillRow | undefined;
     const aside: BillRow[] = [];
     for (const { billNo: number, day } of claimed) {
       const bill = (await tx.bills.lock({ billNo: number }))!;
-      const known = await tx.bills.find({ payWay, mode, account: payee, day });
-      if (!known) {
-        await tx.bills.update({ billNo: number }, { account: payee });
-        await tx.billDifferences.update({ billNo: number }, { lane: laneOf({ payWay, mode, account: payee }) });
+      const known = await tx.bills.lock({ payWay, mode, account: payee, day });
+      // A file that a person brought counts until the channel gives one.
+      if (known && known.reading === 0 && known.state !== 'reading' && bill.reading > 0)
+        await tx.bills.delete({ billNo: known.billNo });
+      else if (known) {
+        await setAside(ports, tx, bill, known);
+        await heal(tx, (await tx.bills.find({ billNo: number }))!);
+        aside.push(bill);
         continue;
       }
-      await setAside(ports, tx, bill, known);
-      aside.push(bill);
-      if (number === billNo) other = known;
+      const again = bill.source === 'import' && number !== billNo ? { nextCheckAt: ports.now() } : {};
+      await tx.bills.update({ billNo: number }, { account: payee, ...again });
+      await tx.billDifferences.update({ billNo: number }, { lane: laneOf({ payWay, mode, account: payee }) });
     }
-    return { other, setAside: aside };
+    return { other: aside.some((one) => one.billNo === billNo), aside };
   });
 }
 
-/** One merchant's bill counts once: what was read of this one counts no more, and the one that is there is asked for if it never came. */
+/** One merchant's bill counts once: the lines of this one are dropped. The payee's own bill is asked for at once if it was never read. */
 async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, known: BillRow): Promise<void> {
   await tx.bills.update(
     { billNo },
@@ -137,10 +150,17 @@ async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, kno
       reading: 0,
       readings: readings + 1,
       lines: 0,
+      mostLines: 0,
       notOurs: 0,
+      unreadable: 0,
+      shortfall: null,
       sums: null,
       totals: null,
+      bytes: null,
       sha256: null,
+      source: null,
+      readAt: null,
+      matchedAt: null,
       fault: SAME_ACCOUNT,
       faultDetail: `This bill is that of ${known.account}, which counts as ${known.billNo}.`,
       faultLine: null,

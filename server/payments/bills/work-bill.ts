@@ -1,7 +1,6 @@
 import type { BillRow } from '../../db/entities/bills.ts';
 import { countLines, forgetInLines, nameOrders, removeOldLines, removeReading } from '../../db/queries/bill-lines.ts';
 import { matchBill, type Matched } from '../../db/queries/bill-matching.ts';
-import { hasPayments } from '../../db/queries/payees.ts';
 import { isIncomplete } from '../../db/queries/bills.ts';
 import type { Tx } from '../../db/store.ts';
 import { TransportFailed } from '../channel.ts';
@@ -9,6 +8,7 @@ import { resolveExceptions } from '../follow-ups.ts';
 import { type BillAnswer, type BillCalendar, type BillDesk, BillMalformed } from './bill.ts';
 import { againAt, boundsOf, heldAgainAt, retryAt } from './days.ts';
 import { askersOf, type BillAccount, deskOf, lockAccount, prove, ratesOf } from './payees.ts';
+import { SAME_ACCOUNT } from './bill-states.ts';
 import type { BillPorts } from './ports.ts';
 import { type Spooled, spooled } from './spool.ts';
 import { beginReading, keptBytes, ReadingTaken, storeBill } from './store-bill.ts';
@@ -41,7 +41,7 @@ export function workBill(ports: BillPorts) {
     const { billNo } = bill;
     let first: Fault | undefined;
     for (const asker of await askersOf(ports, bill)) {
-      const said = await askDesk(ports, deskOf(asker), bill);
+      const said = await askDesk(ports, deskOf(asker), bill.day);
       ports.checkpoint('bill.asked');
       const fault = said.kind === 'bill' || said.kind === 'empty' ? await take(bill, asker, said) : faultOf(said);
       if (fault === undefined) return;
@@ -93,22 +93,17 @@ export function workBill(ports: BillPorts) {
   /** An answer names the payee. One that a claim had no bill of before may have its bill of the day already; another than expected is refused. */
   async function isElsewhere(bill: BillRow, asker: BillAccount, payee: string): Promise<boolean> {
     if (!asker.isProven) {
-      const { other, setAside } = await prove(ports, asker, bill.billNo, payee);
-      for (const one of setAside) await healSetAside(one);
-      return other !== undefined;
+      const { other, aside } = await prove(ports, asker, { billNo: bill.billNo, payee, heal });
+      for (const { billNo } of aside) await removeOldLines(ports.store, billNo);
+      return other;
     }
     requirePayee(asker, payee);
     return false;
   }
 
   /** A bill that was set aside has no lines and no orders any more, so its differences are gone. */
-  async function healSetAside({ billNo }: BillRow): Promise<void> {
-    await removeOldLines(ports.store, billNo);
-    await ports.store.transaction(async (tx) => {
-      const bill = (await tx.bills.find({ billNo }))!;
-      await lockAccount(tx, bill);
-      await runMatch(ports, tx, bill, new Map());
-    });
+  async function heal(tx: Tx, bill: BillRow): Promise<void> {
+    await runMatch(ports, tx, bill, new Map());
   }
 }
 
@@ -124,10 +119,9 @@ const NOT_CONFIGURED: Fault = {
   detail: 'No configuration of this account can ask for bills.',
 };
 
-async function askDesk(ports: BillPorts, desk: BillDesk, { billNo, payWay, day }: BillRow): Promise<BillAnswer> {
-  const calendar = ports.channels.kindOf(payWay).bills ?? { utcOffsetMinutes: 0 };
+async function askDesk(ports: BillPorts, desk: BillDesk, day: string): Promise<BillAnswer> {
   try {
-    return await desk.fetch(day, () => ports.store.read((tx) => hasPayments(tx, billNo, boundsOf(day, calendar))));
+    return await desk.fetch(day);
   } catch (error) {
     ports.log('error', 'a channel could not be asked for a bill', { day, error });
     return { kind: 'unknown', cause: 'misconfigured', detail: error instanceof Error ? error.message : String(error) };
@@ -157,7 +151,8 @@ export async function noteFault(
   const now = ports.now();
   await ports.store.transaction(async (tx) => {
     const bill = await tx.bills.lock({ billNo });
-    if (!bill) return;
+    // One that was set aside meanwhile is nothing to ask for any more.
+    if (!bill || bill.fault === SAME_ACCOUNT) return;
     const calendar = ports.channels.kindOf(bill.payWay).bills;
     const retry = state === 'missing' || !calendar ? null : nextOf(state)(bill.day, calendar, now);
     const held = retry === null && bill.reading > 0 ? await againWhileHeld(tx, bill, calendar, now) : null;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { billLine, billRow } from '../../support/bill-rows.ts';
+import { billLine, billRow, payee } from '../../support/bill-rows.ts';
 import { statementsOf, writeLines } from '../../../server/db/queries/bill-lines.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import { payOrder } from '../../support/orders.ts';
@@ -25,6 +25,8 @@ async function billed(service: Service): Promise<{ orderNo: string; refundNo: st
   };
   await store.transaction(async (tx) => {
     await tx.orders.update({ orderNo }, { paidAt: new Date(new Date().getTime() - 7_200_000) });
+    await tx.payees.insertIfNew({ ...payee({ ...order!, account: order!.account }, order!.configVersion) });
+    await tx.payees.update({ project: order!.project, payWay: 'alipay' }, { payee: order!.account });
     await tx.bills.insert({ ...bill, state: 'done' });
     await tx.orderFees.insert({ orderNo, refundNo: '', fee: 6n, currency: 'CNY', billNo });
     await tx.orderFees.insert({ orderNo, refundNo, fee: -2n, currency: 'CNY', billNo });

@@ -1,0 +1,179 @@
+import test, { type ExecutionContext } from 'ava';
+import { billFigures } from '../../server/db/queries/bills.ts';
+import { billRepairs } from '../../server/payments/bills/import-bill.ts';
+import { newBill } from '../../server/payments/bills/plan-bills.ts';
+import { settlement } from '../../server/payments/bills/settlement.ts';
+import { compareBill, workBill } from '../../server/payments/bills/work-bill.ts';
+import type { BillDesk } from '../../server/payments/channel.ts';
+import type { NoticeChannel } from '../../server/payments/ports.ts';
+import { billPorts, inPieces, jsonDesk } from '../support/bill-desk.ts';
+import { payee } from '../support/bill-rows.ts';
+import { orderRow } from '../support/core-rows.ts';
+import { postgresDatabase } from '../support/database.ts';
+
+const PID = '2088000000000001';
+const DAY = '2026-11-20';
+const GONE = 'P20261120030000ABCDEFGHJK';
+const asker = { owner: 'any', actor: 'admin:test' } as const;
+
+async function claims(t: ExecutionContext, projects: Readonly<Record<string, BillDesk>>) {
+  const { store } = await postgresDatabase(t);
+  const from = (desk: BillDesk) => ({
+    channel: { bills: desk },
+    account: 'app',
+    mode: 'live',
+    payeeVersions: new Set([1]),
+  });
+  const ports = billPorts(store, Object.values(projects)[0]!, { reports: store } as never);
+  ports.channels.forNotices = async (project) => [from(projects[project]!)] as unknown as NoticeChannel[];
+  const add = async (project: string, day = DAY): Promise<string> => {
+    const of = { payWay: 'alipay', account: `app@${project}/1`, mode: 'live', project } as const;
+    const row = newBill({ ...of, day }, ports.now(), ports.now());
+    await store.transaction(async (tx) => {
+      await tx.payees.insertIfNew({ ...payee(of), provenAt: null });
+      await tx.bills.insert(row);
+    });
+    return row.billNo;
+  };
+  const read = async (billNo: string) => (await store.read((tx) => tx.bills.find({ billNo })))!;
+  const bring = async (project: string, billNo: string, lines: readonly object[]) => {
+    await billRepairs(ports).importBill(
+      asker,
+      { project, payWay: 'alipay', day: DAY },
+      inPieces(JSON.stringify(lines)),
+    );
+    await compareBill(ports, billNo);
+    await store.transaction((tx) => tx.bills.update({ billNo }, { state: 'waiting' }));
+  };
+  const exceptions = async () =>
+    (await store.read((tx) => tx.exceptions.list({}))).map(({ kind, orderNo, state }) => `${kind} ${orderNo} ${state}`);
+  const differences = async () =>
+    (await store.read((tx) => tx.billDifferences.list({}))).map(
+      ({ billNo, kind, orderNo, state }) => `${billNo} ${kind} ${orderNo} ${state}`,
+    );
+  return { store, ports, add, read, bring, exceptions, differences, work: (billNo: string) => workBill(ports)(billNo) };
+}
+
+function deskOf(lines: readonly object[], of = PID): BillDesk {
+  const desk = jsonDesk(() => ({ kind: 'bill', bytes: inPieces(JSON.stringify(lines)) }));
+  return { ...desk, payeeIn: async () => of };
+}
+
+const LOST = { orderNo: GONE, channelTradeNo: 'T-lost' };
+
+test('a bill that is set aside does not end the exception that the payee’s own bill still lists', async (t) => {
+  const on = await claims(t, { one: deskOf([LOST]), two: deskOf([LOST]) });
+  const [ours, theirs] = [await on.add('one'), await on.add('two')];
+  await on.bring('two', theirs, [LOST]);
+  await on.work(ours);
+  t.deepEqual(await on.exceptions(), [`order_unknown_here ${GONE} open`]);
+  await on.work(theirs);
+  t.like(await on.read(theirs), { fault: 'same_account' });
+  t.true((await on.differences()).includes(`${ours} order_unknown_here ${GONE} listed`));
+  t.deepEqual(await on.exceptions(), [`order_unknown_here ${GONE} open`], 'the difference is listed still');
+});
+
+test('nothing brings that exception back: the bill is compared again', async (t) => {
+  const on = await claims(t, { one: deskOf([LOST]), two: deskOf([LOST]) });
+  const [ours, theirs] = [await on.add('one'), await on.add('two')];
+  await on.bring('two', theirs, [LOST]);
+  await on.work(ours);
+  await on.work(theirs);
+  await billRepairs(on.ports).rerunBill(asker, ours);
+  await on.work(ours);
+  t.true((await on.differences()).includes(`${ours} order_unknown_here ${GONE} listed`));
+  t.deepEqual(await on.exceptions(), [`order_unknown_here ${GONE} open`]);
+});
+
+test('a bill that was set aside is no bill that became shorter, none that is not there, and none that is watched', async (t) => {
+  const on = await claims(t, { one: deskOf([LOST]), two: deskOf([LOST, { orderNo: 'b' }]) });
+  const [ours, theirs] = [await on.add('one'), await on.add('two')];
+  await on.bring('two', theirs, [LOST, { orderNo: 'b' }]);
+  await on.work(ours);
+  await on.work(theirs);
+  t.like(await on.read(theirs), { fault: 'same_account' });
+  const { shrunk } = await settlement(on.ports)({ mode: 'live', from: DAY, to: DAY });
+  const { newest } = await on.store.read((tx) => billFigures(tx, '2026-11-01', true));
+  t.deepEqual(
+    { shrunk: shrunk.map(({ account }) => account), watched: newest.map(({ account }) => account) },
+    { shrunk: [], watched: [PID] },
+  );
+});
+
+test('bills of the payee are compared again when a claim with orders of its own becomes it', async (t) => {
+  const line = { orderNo: 'P2', channelTradeNo: 'T2' };
+  const on = await claims(t, { one: deskOf([line]), two: deskOf([line]) });
+  const [ours, theirs] = [await on.add('one'), await on.add('two')];
+  const order = orderRow({
+    project: 'two',
+    payWay: 'alipay',
+    mode: 'live',
+    orderNo: 'P2',
+    state: 'paid',
+    paid: 700n,
+    channelTradeNo: 'T2',
+    paidAt: new Date('2026-11-20T04:00:00Z'),
+  });
+  await on.store.transaction((tx) => tx.orders.insert(order));
+  await on.work(ours);
+  t.like(await on.read(ours), { account: PID, state: 'done', notOurs: 1 });
+  await on.work(theirs);
+  t.like(await on.read(theirs), { fault: 'same_account' });
+  const bill = await on.read(ours);
+  if (bill.state === 'matching' || bill.state === 'waiting') await on.work(ours);
+  t.like(await on.read(ours), { notOurs: 0 });
+  t.deepEqual(
+    (await on.read(ours)).sums?.map(({ project }) => project),
+    ['two'],
+  );
+  t.true((await on.differences()).some((one) => one.includes('amount_differs P2')));
+});
+
+test('what the channel said late of a bill that was set aside meanwhile does not have it asked for again', async (t) => {
+  let during = async (): Promise<void> => {};
+  const notYet: BillDesk = {
+    ...deskOf([LOST]),
+    fetch: async (day) => {
+      if (day === DAY) return { kind: 'bill', bytes: inPieces(JSON.stringify([LOST])) };
+      await during();
+      return { kind: 'not_ready', code: 'bill_not_exist' };
+    },
+  };
+  const on = await claims(t, { one: deskOf([LOST]), two: notYet });
+  const ours = [await on.add('one'), await on.add('one', '2026-11-21')];
+  for (const billNo of ours) await on.work(billNo);
+  const [first, second] = [await on.add('two'), await on.add('two', '2026-11-21')];
+  during = () => on.work(first);
+  await on.work(second);
+  const { state, fault, nextCheckAt } = await on.read(second);
+  t.deepEqual({ state, fault, nextCheckAt }, { state: 'done', fault: 'same_account', nextCheckAt: null });
+});
+
+test('a file that was brought goes on to count where the payee’s own bill of the day cannot be had', async (t) => {
+  const on = await claims(t, {
+    one: {
+      ...deskOf([LOST]),
+      fetch: async (day) =>
+        day === DAY ? { kind: 'gone', code: 'TOO_OLD' } : { kind: 'bill', bytes: inPieces('[{"orderNo":"a"}]') },
+    },
+    two: {
+      ...deskOf([LOST]),
+      fetch: async (day) =>
+        day === DAY ? { kind: 'gone', code: 'TOO_OLD' } : { kind: 'bill', bytes: inPieces('[{"orderNo":"a"}]') },
+    },
+  });
+  const ours = await on.add('one');
+  await on.work(await on.add('one', '2026-11-21'));
+  await on.work(ours);
+  t.like(await on.read(ours), { account: PID, state: 'missing', reading: 0 });
+  const theirs = await on.add('two');
+  await on.bring('two', theirs, [LOST]);
+  t.like(await on.read(theirs), { lines: 1 });
+  await on.work(await on.add('two', '2026-11-21'));
+  await on.work(ours);
+  const left = await on.store.read((tx) => tx.bills.list({ day: DAY }));
+  t.deepEqual(
+    left.map(({ billNo, account, lines }) => [billNo, account, lines]),
+    [[theirs, PID, 1]],
+  );
+});
