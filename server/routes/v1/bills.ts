@@ -224,7 +224,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *     operationId: getSettlement
    *     summary: Get what the channels settle, by their bills
    *     description: >
-   *       Gross, refunds, fees, disputes and net of each day, account, project and currency. All projects of a bill together come to the bill's own
+   *       Gross, refunds, discounts, fees, shares, disputes and net of each day, account, project and currency. All projects of a bill together come to the bill's own
    *       summary; where they do not, the difference is named, and so are days without a bill.
    */
   router.get(
