@@ -89,7 +89,7 @@ export async function run(
   for (const account of (proofs.find(({ check }) => check === 'bills')?.['quiet'] ?? []) as unknown[])
     await print.note(
       visible(
-        `bills: ${plain(account)} is quiet, so unknown order numbers are not reported; to report them again: payctl bill quiet BILL --off`,
+        `bills: ${plain(account)} is quiet: unknown order numbers are not reported; payctl bill quiet BILL --off`,
       ),
     );
   if (found !== undefined) await print.note(visible(`audit log: ${plain(lines)} lines, tip ${plain(found)}`));

@@ -356,7 +356,7 @@ test('audit: how many bills it rests on is said of all pages together, and those
   t.regex(stdout, /bills agree: 7 read, 3 not there/);
   t.regex(stderr, /bills: 3 are not there, so nothing was compared with them; payctl bill list/);
   for (const account of ['alipay 2088', 'wechat 19'])
-    t.true(stderr.includes(`bills: ${account} is quiet, so numbers without an order here are not reported`), stderr);
+    t.true(stderr.includes(`bills: ${account} is quiet: unknown order numbers are not reported`), stderr);
 });
 
 test('audit: the tip is shown to keep, and one that was kept is sent along', async (t) => {

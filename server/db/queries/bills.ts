@@ -1,9 +1,8 @@
 import type { Mode, PayWay } from '../../payments/channel.ts';
-import { SAME_ACCOUNT } from '../../payments/bills/bill-states.ts';
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
 import { arrayText } from '../table.ts';
-import { IS_CALLED, OF_NO_OTHER, OF_PAYEE } from './payees.ts';
+import { IS_CALLED, OF_NO_OTHER, OF_PAYEE, SAME_ACCOUNT } from './payees.ts';
 import { ofProjects, type Projects } from './reach.ts';
 
 /** A payee at a channel. */

@@ -1,8 +1,8 @@
 import { UUID } from '../../uuid.ts';
 import type { InvariantName } from '../../payments/core/invariants.ts';
 import type { ReadTx } from '../store.ts';
-import { SAME_ACCOUNT } from '../../payments/bills/bill-states.ts';
 import { isQuiet } from './bill-strangers.ts';
+import { SAME_ACCOUNT } from './payees.ts';
 import { keptSince } from './removed-history.ts';
 
 /** Whose rows a check goes through, by their keys. */

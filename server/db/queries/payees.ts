@@ -1,6 +1,9 @@
 import type { BillRow, PayeeRow } from '../entities/bills.ts';
 import type { ReadTx, Tx } from '../store.ts';
 
+/** The fault of a bill that turned out to be that of a payee whose bill of the day is there already. */
+export const SAME_ACCOUNT = 'same_account';
+
 /** The condition that an order `o` is one of the account of a bill `b`. */
 export const OF_PAYEE = `exists (select 1 from payees p
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and p.project = o.project and p.version = o.config_version)

@@ -71,6 +71,3 @@ export interface BillSum {
   /** Refunds that were under way when the bill was made: in none of these sums, because only our books know their end. */
   pending: number;
 }
-
-/** The fault of a bill that turned out to be that of a payee whose bill of the day is there already. */
-export const SAME_ACCOUNT = 'same_account';

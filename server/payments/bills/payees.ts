@@ -1,12 +1,11 @@
 import type { BillRow, PayeeRow } from '../../db/entities/bills.ts';
 import { compareAgain } from '../../db/queries/bill-strangers.ts';
-import { versionsOf } from '../../db/queries/payees.ts';
+import { SAME_ACCOUNT, versionsOf } from '../../db/queries/payees.ts';
 import type { Tx } from '../../db/store.ts';
 import type { PayWay } from '../channel.ts';
 import { laneOf } from '../core/plan.ts';
 import type { NoticeChannel, Ports } from '../ports.ts';
 import type { BillDesk, FeeRate } from './bill.ts';
-import { SAME_ACCOUNT } from './bill-states.ts';
 
 /** An identity of a project's configuration that can ask for bills, and the payee whose bills they are. */
 export interface BillAccount {
