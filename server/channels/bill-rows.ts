@@ -3,10 +3,10 @@ import { BillMalformed, type BillLine, type BillPart, type BillTotals } from '..
 /** With more rows that cannot be read it is the file that is wrong. */
 const MOST_UNREADABLE = 100;
 
-/** What can be wrong with one row; everything else is a fault of the file. */
+/** Faults of one row; every other is a fault of the file. */
 const OF_A_ROW: ReadonlySet<string> = new Set(['wrong_cell', 'wrong_columns']);
 
-/** What is known of a row that cannot be read: its place, and numbers that name others. */
+/** A row that cannot be read: its place, and the numbers in it that can. */
 export type Unread = Pick<BillLine, 'line'> &
   Partial<Pick<BillLine, 'orderNo' | 'refundNo' | 'channelTradeNo' | 'channelRefundNo'>>;
 
@@ -53,7 +53,7 @@ export function createRows(isLenient: boolean, begin: Date): Rows {
     end(totals) {
       requireOne();
       if (unreadable === 0) return { kind: 'totals', totals: [totals] };
-      // What the bill says of all its rows is not what is known of them.
+      // The bill's sums are those of all its rows, and not all are known.
       return { kind: 'totals', totals: [], ...(shortfalls.length > 0 && { shortfall: shortfalls.join(' ') }) };
     },
   };
@@ -64,7 +64,7 @@ export function createRows(isLenient: boolean, begin: Date): Rows {
 }
 
 function lineOf(raw: string, { message, line, column }: BillMalformed, unread: Unread, at: Date): BillLine {
-  // What stands in the cell is in `raw`, which is emptied when its payer is forgotten.
+  // The cell itself stays in `raw`, which is emptied when its payer is forgotten.
   const reason = message.replace(/: ".*$/s, '');
   return {
     kind: 'unreadable',

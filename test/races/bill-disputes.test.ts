@@ -11,9 +11,10 @@ function disputeLine(
   { orderNo, channelTradeNo }: OrderRow,
   amount: bigint,
   channelRefundNo: string,
+  at?: Date,
 ): Partial<BillLine> {
   const event = amount < 0n ? 'T1201 S' : 'T1202 S';
-  return { kind: 'dispute', event, orderNo, channelTradeNo, channelRefundNo, amount, fee: 0n };
+  return { kind: 'dispute', event, orderNo, channelTradeNo, channelRefundNo, amount, fee: 0n, ...(at && { at }) };
 }
 
 /** The numbers of the transactions of disputes that our books do not explain, with the day of their bill. */
@@ -180,3 +181,30 @@ onBoth('a refund of which the channel told, and that its bill has for a dispute,
 function taken() {
   return { origin: 'dispute', amount: 1000n } as const;
 }
+
+onBoth('a chargeback is found although an earlier dispute of the order was won', async (t, store) => {
+  const shop = account(store, 'paypal');
+  const order = await shop.order();
+  await shop.dispute(order, { state: 'won', closedAt: beijing('11:00') });
+  await shop.match(
+    await shop.bill([
+      paidLine(order),
+      disputeLine(order, -1000n, 'HELD', beijing('09:00')),
+      disputeLine(order, 1000n, 'RELEASED', beijing('11:00')),
+    ]),
+  );
+  t.deepEqual(await shop.differences(), []);
+  await shop.match(await shop.bill([disputeLine(order, -1000n, 'CHARGEBACK', beijing('12:00', 1))], 1));
+  t.deepEqual(await shop.differences(), ['dispute_unknown_to_us 1 open']);
+});
+
+onBoth('a dispute that was lost in part explains what was lost, and not another loss', async (t, store) => {
+  const shop = account(store, 'paypal');
+  const order = await shop.order();
+  const { refundNo } = await shop.refund(order, { origin: 'dispute', amount: 400n });
+  await shop.dispute(order, { ...LOST, amount: 1000n, amountLost: 400n, refundNo });
+  await shop.match(await shop.bill([paidLine(order), disputeLine(order, -400n, 'D1')]));
+  t.deepEqual(await shop.differences(), []);
+  await shop.match(await shop.bill([disputeLine(order, -600n, 'D2', beijing('12:00', 1))], 1));
+  t.deepEqual(await shop.differences(), ['dispute_unknown_to_us 1 open']);
+});

@@ -1,18 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import type { BillRow } from '../../server/db/entities/bills.ts';
 import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
-import { billRepairs } from '../../server/payments/bills/import-bill.ts';
-import { newBill } from '../../server/payments/bills/plan-bills.ts';
 import { settlement } from '../../server/payments/bills/settlement.ts';
-import { compareBill, workBill } from '../../server/payments/bills/work-bill.ts';
-import type { BillAnswer, BillDesk, PayWay } from '../../server/payments/channel.ts';
-import type { NoticeChannel } from '../../server/payments/ports.ts';
+import type { PayWay } from '../../server/payments/channel.ts';
 import { firstAdmin, madeOffline } from '../support/admin.ts';
-import { billPorts, inPieces, jsonDesk } from '../support/bill-desk.ts';
-import { payee } from '../support/bill-rows.ts';
+import { atNoon } from '../support/billed-shop.ts';
 import { configureAs, type Shop } from '../support/changed-identity.ts';
-import { orderRow } from '../support/core-rows.ts';
-import { postgresDatabase } from '../support/database.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { type Merchant, type Service, startService, until } from '../support/service.ts';
 
@@ -22,14 +15,7 @@ const DAY_SECONDS = 86_400;
 async function market(t: ExecutionContext, payWay: PayWay) {
   const service = await startService(t);
   const { store } = service.app;
-  const advance = async (seconds: number) => {
-    await service.sim('/sim/clock', { advanceSeconds: seconds });
-    service.clock.advance(seconds);
-  };
-  const sinceNoon = (Math.floor(service.clock.now().getTime() / 1000) - 4 * 3600) % DAY_SECONDS;
-  await advance(DAY_SECONDS - sinceNoon);
-  service.clock.stop();
-  const day = service.clock.now().toISOString().slice(0, 10);
+  const { advance, day } = await atNoon(service);
   const { logIn } = await firstAdmin(service);
   return {
     service,
@@ -351,128 +337,6 @@ const NAMED_NO_MORE: Readonly<Record<PayWay, Facts>> = {
   wechat: { subMchId: null },
   paypal: {},
 };
-
-/** Projects whose keys are asked one after the other; jobs are run by hand. */
-async function claims(t: ExecutionContext, projects: Readonly<Record<string, BillDesk>>) {
-  const { store } = await postgresDatabase(t);
-  const from = (desk: BillDesk) => ({
-    channel: { bills: desk },
-    account: 'app',
-    mode: 'live',
-    payeeVersions: new Set([1]),
-  });
-  const ports = billPorts(store, Object.values(projects)[0]!);
-  ports.channels.forNotices = async (project) => [from(projects[project]!)] as unknown as NoticeChannel[];
-  const add = async (project: string, day: string): Promise<string> => {
-    const account = `app@${project}/1`;
-    const of = { payWay: 'alipay', account, mode: 'live', project } as const;
-    const row = newBill({ ...of, day }, ports.now(), ports.now());
-    await store.transaction(async (tx) => {
-      await tx.payees.insertIfNew({ ...payee(of), provenAt: null });
-      await tx.bills.insert(row);
-    });
-    return row.billNo;
-  };
-  const read = async (billNo: string) => (await store.read((tx) => tx.bills.find({ billNo })))!;
-  return { store, ports, add, read, work: (billNo: string) => workBill(ports)(billNo) };
-}
-
-const PID = '2088000000000001';
-
-/** A desk whose file is of this payee and has these lines. */
-function deskOf(lines: readonly object[], of = PID): BillDesk {
-  const desk = jsonDesk(() => ({ kind: 'bill', bytes: inPieces(JSON.stringify(lines)) }));
-  return { ...desk, payeeIn: async () => of };
-}
-
-test('two days of a claim that are read at once are both the payee’s', async (t) => {
-  const on = await claims(t, { shop: deskOf([{ orderNo: 'a' }]) });
-  const bills = [await on.add('shop', '2026-11-19'), await on.add('shop', '2026-11-20')];
-  await Promise.all(bills.map(on.work));
-  for (const billNo of bills) t.like(await on.read(billNo), { account: PID, state: 'done', lines: 1, fault: null });
-  const rows = await on.store.read((tx) => tx.payees.list({}));
-  t.deepEqual(
-    rows.map((row) => [row.payee, row.provenAt !== null]),
-    [[PID, true]],
-  );
-});
-
-test('of two projects that are found to have one payee at the same time one bill is left', async (t) => {
-  const on = await claims(t, { one: deskOf([{ orderNo: 'a' }]), two: deskOf([{ orderNo: 'a' }]) });
-  const bills = [await on.add('one', '2026-11-20'), await on.add('two', '2026-11-20')];
-  await Promise.all(bills.map(on.work));
-  const found = await Promise.all(bills.map(on.read));
-  const [read, aside] = found.toSorted((a, b) => b.reading - a.reading);
-  t.like(read, { account: PID, state: 'done', lines: 1, fault: null });
-  t.like(aside, { state: 'done', reading: 0, lines: 0, fault: 'same_account', nextCheckAt: null });
-  t.true(aside!.faultDetail?.includes(read!.billNo));
-  t.is(await on.store.read((tx) => tx.billLines.count({})), 1);
-});
-
-test('a file that was imported for a claim counts no more once the payee’s own bill is there', async (t) => {
-  const on = await claims(t, { one: deskOf([{ orderNo: 'a' }]), two: deskOf([{ orderNo: 'a' }, { orderNo: 'b' }]) });
-  const [ours, theirs] = [await on.add('one', '2026-11-20'), await on.add('two', '2026-11-20')];
-  const order = orderRow({ project: 'two', payWay: 'alipay', mode: 'live', orderNo: 'P1', state: 'pending', paid: 0n });
-  await on.store.transaction((tx) => tx.orders.insert(order));
-  const file = inPieces(JSON.stringify([{ orderNo: 'P1', channelTradeNo: 'T1' }]));
-  const asker = { owner: 'any', actor: 'admin:test' } as const;
-  await billRepairs(on.ports).importBill(asker, { project: 'two', payWay: 'alipay', day: '2026-11-20' }, file);
-  await compareBill(on.ports, theirs);
-  const differences = () => on.store.read((tx) => tx.billDifferences.list({}));
-  t.like((await differences())[0], { kind: 'paid_unknown_to_us', state: 'open', billNo: theirs });
-  await on.work(ours);
-  await on.store.transaction((tx) => tx.bills.update({ billNo: theirs }, { state: 'waiting' }));
-  await on.work(theirs);
-  t.like(await on.read(theirs), { reading: 0, lines: 0, sums: null, fault: 'same_account' });
-  t.like((await differences())[0], { state: 'healed', billNo: theirs });
-  t.deepEqual(
-    (await on.store.read((tx) => tx.billLines.list({}))).map(({ billNo }) => billNo),
-    [ours],
-  );
-});
-
-test('a project whose keys are wrong keeps the bill from nobody else, and no rate of its own counts for others', async (t) => {
-  const refused: BillAnswer = { kind: 'refused', code: 'SIGN_ERROR', reason: 'no' };
-  const one = { ...jsonDesk(() => refused), rate: { share: '0.9', fixed: 0n, fixedCurrency: null } };
-  const two = {
-    ...deskOf([{ orderNo: 'P2', channelTradeNo: 'T2' }]),
-    rate: { share: '0.006', fixed: 0n, fixedCurrency: null },
-  };
-  const on = await claims(t, { one, two });
-  const billNo = await on.add('one', '2026-11-20');
-  const order = orderRow({
-    project: 'two',
-    payWay: 'alipay',
-    mode: 'live',
-    orderNo: 'P2',
-    state: 'paid',
-    paid: 1000n,
-    channelTradeNo: 'T2',
-    paidAt: new Date('2026-11-20T04:00:00Z'),
-  });
-  await on.store.transaction(async (tx) => {
-    await tx.orders.insert(order);
-    for (const project of ['one', 'two']) {
-      await tx.payees.delete({ project });
-      await tx.payees.insert(payee({ project, payWay: 'alipay', account: PID, mode: 'live' }));
-    }
-    await tx.bills.update({ billNo }, { account: PID });
-  });
-  await on.work(billNo);
-  t.like(await on.read(billNo), { state: 'done', lines: 1, notOurs: 0, fault: null });
-  t.deepEqual(await on.store.read((tx) => tx.billDifferences.list({})), []);
-});
-
-test('keys that answer for another payee than before give no bill of it', async (t) => {
-  let who = PID;
-  const desk = { ...deskOf([{ orderNo: 'a' }]), payeeIn: async () => who };
-  const on = await claims(t, { shop: desk });
-  const billNo = await on.add('shop', '2026-11-20');
-  await on.work(billNo);
-  who = '2088000000000002';
-  await on.work(billNo);
-  t.like(await on.read(billNo), { account: PID, state: 'refused', lines: 1, reading: 1, fault: 'wrong_account' });
-});
 
 test('wechat: a small merchant of a partner has its payments in the bill of all of them, and nothing of the others', async (t) => {
   const on = await market(t, 'wechat');

@@ -1,8 +1,10 @@
 import type { Matched } from '../../server/db/queries/bill-matching.ts';
-import { quieten } from '../../server/db/queries/bill-strangers.ts';
+import { compareAgain, quieten } from '../../server/db/queries/bill-strangers.ts';
 import { noteRemoved } from '../../server/db/queries/removed-history.ts';
 import type { Store } from '../../server/db/store.ts';
 import { endDifference } from '../../server/payments/bills/end-difference.ts';
+import { resolveExceptions } from '../../server/payments/follow-ups.ts';
+import { billPorts, jsonDesk } from '../support/bill-desk.ts';
 import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
 import { scenesOnBoth } from '../support/on-both.ts';
 
@@ -41,7 +43,7 @@ onBoth(
       { orderNo: 'another-system', channelTradeNo: 'T-other' },
       { orderNo: 'P20261320030000ABCDEFGHJK', channelTradeNo: 'T-no-month' },
       { orderNo: 'P20261120030000ABCDEFGHIL', channelTradeNo: 'T-no-letters' },
-      { kind: 'other', event: 'REFUND PROCESSING', orderNo: GONE, refundNo: UNKNOWN_BACK },
+      { kind: 'other', event: 'T1107 P', orderNo: GONE, refundNo: UNKNOWN_BACK },
     ] as const;
     const bill = await shop.bill([paidLine(fine), ...LOST_LINES, LOST_LINES[0], ...others]);
     const matched = await shop.match(bill);
@@ -195,3 +197,81 @@ onBoth('a line that could not be read is listed at once, is in no sum, and is no
     new Set(['healed']),
   );
 });
+
+onBoth('a line about a dispute alone is compared again when its account is quiet no more', async (t, store) => {
+  const shop = account(store, 'paypal');
+  const bill = await shop.bill([
+    {
+      kind: 'dispute',
+      event: 'T1201 S',
+      orderNo: GONE,
+      channelTradeNo: 'T-lost',
+      channelRefundNo: 'D1',
+      amount: -1000n,
+    },
+  ]);
+  const of = { payWay: bill.payWay, account: bill.account, mode: bill.mode };
+  await store.transaction((tx) => quieten(tx, { ...of, since: beijing('09:00', 3), by: 'alice', reason: 'x' }));
+  const { notOurs } = await shop.match(bill);
+  await store.transaction((tx) => tx.bills.update({ billNo: bill.billNo }, { state: 'done', notOurs }));
+  const again = await store.transaction(async (tx) => {
+    await tx.quietAccounts.delete(of);
+    return compareAgain(tx, of, beijing('10:00', 3));
+  });
+  t.deepEqual(again, [bill.billNo]);
+});
+
+onBoth('a line that the channel moves to the next day keeps its exception', async (t, store) => {
+  const shop = account(store);
+  const lost = { orderNo: GONE, channelTradeNo: 'T-lost', at: beijing('23:50') } as const;
+  const fine = paidLine(await shop.order());
+  await shop.match(await shop.bill([fine, lost]));
+  const next = await shop.bill([{ ...lost, at: beijing('00:40', 1) }], 1);
+  await shop.match(next);
+  const corrected = await shop.bill([fine]);
+  const { relieved } = await shop.match({ ...corrected, reading: 2 });
+  const ports = billPorts(
+    store,
+    jsonDesk(() => ({ kind: 'gone', code: 'x' })),
+  );
+  // As runMatch does.
+  await store.transaction(async (tx) => {
+    for (const { orderNo, kind, key: dedupe } of relieved)
+      await resolveExceptions(ports, tx, { where: { orderNo, kind, dedupe }, resolution: 'agrees', by: 'service' });
+  });
+  await shop.match(next);
+  const listed = await store.read((tx) => tx.billDifferences.list({ state: 'listed' }));
+  t.is(listed.length, 1);
+  t.is(await store.read((tx) => tx.exceptions.count({ state: 'open' })), 1);
+});
+
+onBoth('a row that cannot be read lists no order of another project in this one', async (t, store) => {
+  const shop = account(store);
+  const theirs = await shop.order({ project: 'secret', account: '1900000002' });
+  const bill = await shop.bill([
+    paidLine(await shop.order()),
+    { ...paidLine(theirs), kind: 'unreadable', event: '7:12 x', currency: 'XXX', amount: 0n, fee: 0n },
+  ]);
+  await shop.match(bill);
+  const rows = await store.read((tx) => tx.exceptions.list({}));
+  t.deepEqual(
+    rows.filter(({ orderNo, project }) => orderNo === theirs.orderNo && project !== 'secret'),
+    [],
+  );
+});
+
+onBoth(
+  'two projects have one account: an unknown number is shown to no administrator of one of them',
+  async (t, store) => {
+    const shop = account(store);
+    await shop.order();
+    await shop.order({ project: 'other' });
+    await shop.match(await shop.bill([{ orderNo: GONE, channelTradeNo: 'T-lost' }]));
+    const rows = await store.read((tx) => tx.exceptions.list({}));
+    // The bill itself is hidden from an administrator of `default` alone (OF_NO_OTHER), its line is not.
+    t.deepEqual(
+      rows.filter(({ project }) => project === 'default').map(({ receivedMinor }) => receivedMinor),
+      [],
+    );
+  },
+);

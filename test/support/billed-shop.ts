@@ -44,9 +44,8 @@ export interface BilledShop {
   exceptions(orderNo?: string): Promise<OrderExceptionRow[]>;
 }
 
-/** Opens the shop at noon in Beijing, so that its day is the same everywhere. */
-export async function billedShop(service: Service, payWay: PayWay): Promise<BilledShop> {
-  const { store } = service.app;
+/** Puts the clocks of a service and of its simulator on noon in Beijing, where they stand until they are advanced: a day is the same everywhere then. */
+export async function atNoon(service: Service): Promise<{ day: string; advance(seconds: number): Promise<void> }> {
   const advance = async (seconds: number) => {
     await service.sim('/sim/clock', { advanceSeconds: seconds });
     service.clock.advance(seconds);
@@ -55,7 +54,13 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
   await advance(DAY_SECONDS - sinceNoon);
   // An order whose notice was lost is asked about after some seconds, which a slow machine would take for a day.
   service.clock.stop();
-  const day = service.clock.now().toISOString().slice(0, 10);
+  return { day: service.clock.now().toISOString().slice(0, 10), advance };
+}
+
+/** Opens the shop at noon in Beijing, so that its day is the same everywhere. */
+export async function billedShop(service: Service, payWay: PayWay): Promise<BilledShop> {
+  const { store } = service.app;
+  const { advance, day } = await atNoon(service);
   const merchant = await service.merchant();
 
   const repairs = () =>

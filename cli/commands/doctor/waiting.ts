@@ -20,7 +20,7 @@ export async function checkExceptions({ api }: Context): Promise<Finding[]> {
   if (answer instanceof CliError) return unreadable('exceptions', answer);
   const [first] = answer.rows;
   if (!first) return [ok('exceptions', 'none open')];
-  // Of an order that is not here nothing can be explained.
+  // `payctl explain` needs an order.
   const isExplained = answer.rows.length === 1 && !WITHOUT_ORDER.has(first['kind']);
   const fix = isExplained ? `payctl explain ${plain(first['orderNo'])}` : 'payctl exception list --state open';
   return [degraded('exceptions', `${count(answer.rows, answer.nextCursor)} open`, fix)];

@@ -21,7 +21,7 @@ export interface BillCalls {
   download: Download;
   mode: Mode;
   gateway: string;
-  /** Whose bill it must be; empty = whoever the app speaks for. */
+  /** The payee that is configured; empty = none: the file names it. */
   sellerId: string;
   rate: FeeRate | undefined;
   now: () => Date;
@@ -34,7 +34,7 @@ export function alipayBills(calls: BillCalls): BillDesk {
     ...(rate && { rate }),
     fetch: (day) => fetchBill(calls, day),
     payeeIn: readPayee,
-    read: (file, day, isLenient) => readBill(file, day, sellerId, isLenient),
+    read: (file, day, how) => readBill(file, day, sellerId, how?.isLenient),
   };
 }
 

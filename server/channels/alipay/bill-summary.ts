@@ -6,7 +6,7 @@ import { PREAMBLE_LINES, readPreamble, readSummaryRow, type SumColumn } from './
 export interface BillSummary {
   account: string;
   sums: Record<SumColumn, bigint>;
-  /** What Alipay settles; null = the file does not say. */
+  /** The net amount of the day (实收净额); null = the file has none. */
   net: bigint | null;
   /** Where it says so. */
   line: number;
@@ -21,7 +21,7 @@ export async function readSummary(bytes: AsyncIterable<Uint8Array>, day: string)
   for await (const { from, lines } of textBlocks(bytes, 'gb18030')) {
     for (const [at, text] of lines.entries()) {
       const line = from + at;
-      if (line <= PREAMBLE_LINES) account = readPreamble(text, line, day, '汇总').account ?? account;
+      if (line <= PREAMBLE_LINES) account = readPreamble(text, line, day, '汇总') ?? account;
       else if (line === PREAMBLE_LINES + 1) header = text;
       else if (text.startsWith('#')) isEnded = true;
       else if (text.startsWith('合计')) found = { ...readSummaryRow(header, text, line), line };

@@ -24,28 +24,23 @@ export type Column = (typeof DETAILS)[number];
 
 /** The columns of the sums by shop (业务汇总, the same document). */
 const SUMMARY = ['交易订单总笔数', '退款订单总笔数', '订单金额', '商家实收', '服务费'] as const;
-/** What Alipay settles for the day (the same document); not every file has it. */
+/** The net amount of the day (the same document); not every file has it. */
 const NET = '实收净额';
 /** The name of a column of the sums. */
 export type SumColumn = (typeof SUMMARY)[number];
 
-/** What the lines before a table say. */
-export interface Preamble {
-  account: string;
-}
-
 /** How many lines of a file come before its header. */
 export const PREAMBLE_LINES = 4;
 
-/** Reads one of the first four lines: title, account, period, the beginning of the table; throws BillMalformed. */
-export function readPreamble(text: string, line: number, day: string, title: string): Partial<Preamble> {
+/** Reads one of the first four lines: title, account, period, the beginning of the table. The account of the second; throws BillMalformed. */
+export function readPreamble(text: string, line: number, day: string, title: string): string | undefined {
   if (!text.startsWith('#'))
     throw new BillMalformed('not_a_bill', 'The first lines are not those of a bill.', { line });
   if (line === 1 && !text.includes(title))
     throw new BillMalformed('not_a_bill', `The title is not ${title}.`, { line });
-  if (line === 2) return { account: accountIn(text, line) };
+  if (line === 2) return accountIn(text, line);
   if (line === 3) requirePeriod(text, line, day);
-  return {};
+  return undefined;
 }
 
 /** The account that the second line names: the seller's number and some digits behind it; throws BillMalformed. */

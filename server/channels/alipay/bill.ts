@@ -124,7 +124,7 @@ function createReader(day: string, sellerId: string, summary: BillSummary | unde
   };
 
   function begin(text: string, line: number): void {
-    const { account } = readPreamble(text, line, day, '明细');
+    const account = readPreamble(text, line, day, '明细');
     if (account === undefined) return;
     // The account's number is the seller's with some digits behind it.
     if (!account.startsWith(sellerId) || (summary && summary.account !== account))

@@ -24,7 +24,12 @@ export const PAYPAL_BILLS: BillCalendar = { utcOffsetMinutes: 0, readyAfterMinut
 /** The transactions of a day (Transaction Search v1), written to a file of our own format. */
 export function paypalBills(call: Call, settings: PaypalSettings, now: () => Date): BillDesk {
   const { rate } = settings;
-  return { ...(rate && { rate }), fetch: fetchBill, payeeIn: readAccount, read: readTransactions };
+  return {
+    ...(rate && { rate }),
+    fetch: fetchBill,
+    payeeIn: readAccount,
+    read: (file, day, how) => readTransactions(file, day, how?.isLenient),
+  };
 
   async function fetchBill(day: string): Promise<BillAnswer> {
     const gone = goneDay(day, PAYPAL_BILLS, now());

@@ -41,7 +41,7 @@ type Page = z.infer<typeof Page>;
 /** One transaction_info. */
 export type Info = Page['transaction_details'][number]['transaction_info'];
 
-/** What one window has, and whose account it is about. */
+/** The transactions of one window, and the account that they are of. */
 export interface Rows {
   /** Undefined where PayPal does not say whose there are none. */
   account: string | undefined;

@@ -48,7 +48,8 @@ export function wechatBills(calls: BillCalls): BillDesk {
     fetch: (day) => fetchSure(calls, day),
     // Each row names the merchants, and one of others is refused; that the keys are this merchant's the answer proves.
     payeeIn: async () => payeeOf(settings),
-    read: (file, day, isLenient, isWhole = false) => readTradeBill(file, day, { ...owner, isWhole }, isLenient),
+    read: (file, day, { isLenient = false, isWhole = false } = {}) =>
+      readTradeBill(file, day, { ...owner, isWhole }, isLenient),
   };
 }
 

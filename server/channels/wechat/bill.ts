@@ -36,7 +36,7 @@ export async function* readTradeBill(
     if (read.length > 0) yield { kind: 'lines', lines: read };
   }
   const part = rows.end(reader.end());
-  // That a bill of several merchants is short of something says nothing about one of them.
+  // A shortfall of a bill of several merchants says nothing about one of them.
   yield owner.isWhole && part.kind === 'totals' ? { kind: 'totals', totals: part.totals } : part;
 }
 
@@ -68,7 +68,7 @@ const FAILED: ReadonlySet<string> = new Set(['FAIL', 'CLOSED', 'REFUNDCLOSE']);
 
 function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   const sums = createSums(SUMS, rows);
-  // What a bill of several merchants says of itself is said of all of them.
+  // The sums of a bill of several merchants are those of all of them.
   const own = owner.isWhole ? createSums(SUMS, rows) : sums;
   /** Rows of others that could not be read: then the sums of the bill say nothing. */
   let hasGap = false;
@@ -167,7 +167,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     if (asked < 0) throw wrong('申请退款金额');
     const fee = readDecimal(cell('手续费'), FEE_DECIMALS);
     if (Number.isNaN(fee)) throw wrong('手续费');
-    // What WeChat Pay settles is 应结订单金额 − 退款金额 − 手续费: the order, and what of it goes back, less the vouchers that the merchant gives
+    // WeChat Pay settles 应结订单金额 − 退款金额 − 手续费: the order, and the part of it that goes back, less the vouchers that the merchant gives
     // (免充值). Those that were paid for (充值券: 代金券金额, 充值券退款金额) are settled like money.
     const [settled, returned, vouchers] = [fen('应结订单金额'), fen('退款金额'), fen('充值券退款金额')];
     // Every cell is read before the first is added: a row that cannot be read is in no sum.

@@ -1,7 +1,7 @@
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
 import { arrayText } from '../table.ts';
-import { REFUND_NUMBER } from './bill-matching.ts';
+import { REFUND_OF_LINE } from './bill-matching.ts';
 import { isQuiet, UNKNOWN_HERE } from './bill-strangers.ts';
 import type { Position } from './orders.ts';
 import { IS_CALLED, OF_PAYEE } from './payees.ts';
@@ -108,7 +108,7 @@ export async function billsBetween(
   );
 }
 
-/** Refunds that a bill says are under way, by what became of them in our books. Minor units as text. */
+/** Refunds that a bill says are under way, by their end in our books. Minor units as text. */
 export interface PendingRefunds {
   billNo: string;
   project: string | null;
@@ -122,7 +122,7 @@ export interface PendingRefunds {
   shares: string;
 }
 
-/** What became of the refunds that these bills say are under way: their lines never change, so each settlement asks our books. */
+/** The refunds that these bills say are under way, by their end in our books: the lines never change, so each settlement asks. */
 export async function pendingRefunds(tx: ReadTx, bills: readonly Pick<BillRow, 'billNo'>[]): Promise<PendingRefunds[]> {
   if (bills.length === 0) return [];
   return tx.sql<PendingRefunds>(
@@ -133,11 +133,7 @@ export async function pendingRefunds(tx: ReadTx, bills: readonly Pick<BillRow, '
        from bills b
        join bill_lines l on l.bill_no = b.bill_no and l.reading = b.reading and l.day = b.day and l.kind = 'pending'
        left join orders o on o.order_no = l.order_no and ${OF_PAYEE}
-       left join lateral (
-         select r.state from refunds r
-          where r.order_no = o.order_no
-            and (${REFUND_NUMBER} = l.refund_no or r.channel_refund_no in (l.channel_refund_no, l.refund_no))
-          order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true
+       ${REFUND_OF_LINE}
       where b.bill_no = any(cast(? as text[]))
       group by 1, 2, 3, 4 order by 1, 2, 3, 4`,
     [arrayText(bills.map(({ billNo }) => billNo))],
@@ -150,7 +146,7 @@ export interface BilledAccount extends Pick<BillRow, 'payWay' | 'account' | 'mod
   projects: string[];
 }
 
-/** The accounts that give bills: those that the channel answered for, and each claim that is still configured or has bills: those of one that is configured no more are removed. */
+/** The accounts that give bills: payees that the channel answered for, and claims that are configured or have bills. */
 export async function billedAccounts(
   tx: ReadTx,
   { mode, payWay, account }: Pick<SettlementFilter, 'mode' | 'payWay' | 'account'>,

@@ -2,7 +2,7 @@ import type { FeeRate } from '../../payments/channel.ts';
 import type { BillSum, DifferenceKind } from '../../payments/bills/bill-states.ts';
 import type { BillRow } from '../entities/bills.ts';
 import type { Tx } from '../store.ts';
-import { isNoStranger, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './bill-strangers.ts';
+import { isKnownOrRemoved, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './bill-strangers.ts';
 
 /** A bill and how it is to be compared. */
 export interface Match {
@@ -24,7 +24,7 @@ export interface Matched {
   found: number;
   /** Differences that are gone and had been listed, so that their exceptions are to be ended. */
   relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
-  /** How many exceptions were opened, or opened again, because nobody is asked about these kinds. */
+  /** How many exceptions were opened, or opened again, because the channel is not asked about these kinds. */
   listed: Partial<Record<DifferenceKind, number>>;
   /** Lines that were compared. */
   lines: number;
@@ -75,19 +75,31 @@ const MODE = 'cast($6 as varchar)';
 const NOW = 'cast($9 as timestamptz)';
 const OFFSET = 'make_interval(mins => cast($10 as int))';
 
+/** Whether a bill is one of the account that is compared. */
+const isOfBill = (row: string): string =>
+  `${row}.pay_way = ${PAY_WAY} and ${row}.account = ${ACCOUNT} and ${row}.mode = ${MODE}`;
+
 /** An order of the account that the bill is about. */
-const OF_ACCOUNT = `o.pay_way = cast($4 as varchar) and o.mode = cast($6 as varchar) and (o.project, o.config_version) in (select m.project, m.version from mine m)`;
+const OF_ACCOUNT = `o.pay_way = ${PAY_WAY} and o.mode = ${MODE} and (o.project, o.config_version) in (select m.project, m.version from mine m)`;
 
 /** The versions of configurations that take money for the account, and what the channel charges each project. */
 const WHOSE = `
 mine as materialized (
   select p.project, p.version from payees p
-   where p.pay_way = cast($4 as varchar) and p.payee = cast($5 as varchar) and p.mode = cast($6 as varchar)),
+   where p.pay_way = ${PAY_WAY} and p.payee = ${ACCOUNT} and p.mode = ${MODE}),
 rates as materialized (
   select * from json_to_recordset(cast($11 as json)) as r(project varchar, share numeric, fixed numeric, fixed_currency varchar))`;
 
 /** The number by which the channel knows a refund (payments/numbers.ts). */
-export const REFUND_NUMBER = `case when r.attempt = 1 then r.refund_no else r.refund_no || '_' || r.attempt end`;
+const REFUND_NUMBER = `case when r.attempt = 1 then r.refund_no else r.refund_no || '_' || r.attempt end`;
+
+/** The refund `r` of the order `o` that a line `l` is about; one that is done before others. */
+export const REFUND_OF_LINE = `left join lateral (
+      select r.refund_no as own_no, ${REFUND_NUMBER} as own_number, r.state, r.amount, r.currency, r.finished_at
+        from refunds r
+       where r.order_no = o.order_no
+         and (${REFUND_NUMBER} = l.refund_no or r.channel_refund_no in (l.channel_refund_no, l.refund_no))
+       order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true`;
 
 /** What happens this close to the end of a day may stand in the bill of the next one. */
 const MIDNIGHT = `interval '30 minutes'`;
@@ -107,13 +119,13 @@ const bill = (day: string, what: 'is_open' | 'is_read'): string =>
 
 /** The bill of the day of an instant, when it was read. */
 const natural = (at: string): string => `
-  join bills n on n.pay_way = cast($4 as varchar) and n.account = cast($5 as varchar) and n.mode = cast($6 as varchar)
+  join bills n on ${isOfBill('n')}
     and n.day = ((${at} + ${OFFSET}) at time zone 'UTC')::date and n.reading > 0`;
 
 /** A line of a bill that counts, about the order `o`. */
 const lineOf = (condition: string): string => `exists (select 1 from bill_lines l
     join bills b on b.bill_no = l.bill_no and b.reading = l.reading
-   where l.order_no = o.order_no and b.pay_way = cast($4 as varchar) and b.account = cast($5 as varchar) and b.mode = cast($6 as varchar) and ${condition})`;
+   where l.order_no = o.order_no and ${isOfBill('b')} and ${condition})`;
 
 const jsonOf = (members: Readonly<Record<string, string>>): string =>
   `jsonb_strip_nulls(jsonb_build_object(${Object.entries(members)
@@ -148,7 +160,7 @@ const KNOWN_TWICE = `(exists (select 1 from order_exceptions e where e.order_no 
     or exists (select 1 from refunds r where r.order_no = x.order_no and r.payment_no = x.channel_no and r.surplus))`;
 
 /**
- * What the account should have been charged, and how much it may differ by rounding. Channels charge on what the merchant receives: WeChat Pay
+ * Whether a fee is not that of the rate, by more than the rounding. Channels charge on what the merchant receives: WeChat Pay
  * on 应结订单金额, Alipay on 商家实收, which are the amount less the merchant's own discounts; shares leave afterwards.
  */
 const FEE_DIFFERS = `(x.rate is not null and x.fee_compared
@@ -171,9 +183,9 @@ const REFUND_DIFFERENCE = `case
 const IS_NEWS = `(d.state = 'healed' or d.ours is distinct from excluded.ours or (d.theirs - 'line') is distinct from (excluded.theirs - 'line'))`;
 
 /** About an order that is not here, or a line that cannot be read, the channel is not asked: it is listed at once. */
-const LISTED_AT_ONCE = (row: string): string => `${row}.kind in ('${UNKNOWN_HERE}', 'line_unreadable')`;
-const stateOf = (row: string): string => `case when ${LISTED_AT_ONCE(row)} then 'listed' else 'open' end`;
-const dueOf = (row: string): string => `case when ${LISTED_AT_ONCE(row)} then null else ${NOW} end`;
+const isListedAtOnce = (row: string): string => `${row}.kind in ('${UNKNOWN_HERE}', 'line_unreadable')`;
+const stateOf = (row: string): string => `case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
+const dueOf = (row: string): string => `case when ${isListedAtOnce(row)} then null else ${NOW} end`;
 
 /** What the exception of such a difference says; like that of others (payments/bills/heal-difference.ts). */
 const DETAIL = jsonOf({
@@ -200,7 +212,7 @@ const copyOf = (kind: keyof typeof NUMBER): string => `row_number() over (
 const isBefore = (kind: keyof typeof NUMBER): string => `(l.at < ${FROM} + ${MIDNIGHT} and exists (
            select 1 from bill_lines e join bills b on b.bill_no = e.bill_no and b.reading = e.reading
             where e.order_no = l.order_no and e.kind = '${kind}' and ${NUMBER[kind]('e')} = ${NUMBER[kind]('l')}
-              and b.pay_way = cast($4 as varchar) and b.account = cast($5 as varchar) and b.mode = cast($6 as varchar)
+              and ${isOfBill('b')}
               and b.day = ${DAY} - 1)) as is_before`;
 
 /**
@@ -227,6 +239,13 @@ const ofDisputes = (sum: string, condition = 'true'): string => `(select ${sum} 
 const ofLosses = (sum: string, condition: string): string => `(select ${sum} from refunds r
     where r.order_no = m.order_no and r.currency = m.currency and r.origin = 'dispute' and r.state = 'succeeded' and ${condition})`;
 
+/** What a dispute may have taken for good: nothing when it was won. */
+const MAY_TAKE = `case d.state when 'won' then 0 when 'lost' then coalesce(nullif(d.amount_lost, 0), d.amount)
+    else greatest(d.amount, d.amount_lost) end`;
+
+/** How often as much as `m` moved came back for its order. */
+const OPPOSED = `count(*) filter (where m.amount > 0) over (partition by m.order_no, m.currency, abs(m.amount))`;
+
 const UNCLAIMED = `not exists (select 1 from disputes d where d.refund_no = r.refund_no)`;
 
 /** Whose a line without an order is: that of the only project of the account, and of several none's. */
@@ -249,12 +268,7 @@ backs as materialized (
          o.project, r.state, r.own_no, r.own_number, r.amount as own_amount, r.currency as own_currency, r.finished_at,
          ${copyOf('refund')}, ${isBefore('refund')}
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
-    left join lateral (
-      select r.refund_no as own_no, ${REFUND_NUMBER} as own_number, r.state, r.amount, r.currency, r.finished_at
-        from refunds r
-       where r.order_no = o.order_no
-         and (${REFUND_NUMBER} = l.refund_no or r.channel_refund_no in (l.channel_refund_no, l.refund_no))
-       order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true
+    ${REFUND_OF_LINE}
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind in ('refund', 'pending') and ${only('l.order_no')}),
 others as materialized (
   select l.line, l.order_no, l.refund_no, l.channel_trade_no, l.channel_refund_no, l.event, l.at, o.project, l.kind, l.currency, l.amount, l.discount, l.fee, l.share
@@ -272,7 +286,7 @@ strangers as materialized (
 unknown_here as materialized (
   select x.*, row_number() over (partition by x.order_no, coalesce(x.channel_no, x.refund_no, '') order by x.line) as copy
     from strangers x
-   where not x.is_before and not ${isNoStranger('x.order_no', NOW)} and not ${isQuiet(PAY_WAY, ACCOUNT, MODE)}),
+   where not x.is_before and not ${isKnownOrRemoved('x.order_no', NOW)} and not ${isQuiet(PAY_WAY, ACCOUNT, MODE)}),
 takes as materialized (
   select l.line, l.order_no, l.channel_refund_no as channel_no, l.currency, l.amount, l.fee, l.at, l.project,
          ${copyOf('dispute')}, ${isBefore('dispute')}
@@ -284,17 +298,18 @@ moves as materialized (
     from bill_lines l join bills n on n.bill_no = l.bill_no and n.reading = l.reading
     join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
    where l.order_no in (select t.order_no from takes t) and l.kind = 'dispute' and l.amount <> 0
-     and n.pay_way = cast($4 as varchar) and n.account = cast($5 as varchar) and n.mode = cast($6 as varchar)
+     and ${isOfBill('n')}
      and not exists (select 1 from refunds r where r.order_no = l.order_no and r.state = 'succeeded' and r.channel_refund_no = l.channel_refund_no)
    order by l.order_no, coalesce(${NUMBER.dispute('l')}, l.bill_no || ' ' || l.line), n.day, l.line),
 weighed as materialized (
   select m.*,
          row_number() over (partition by m.order_no, m.currency, m.amount order by m.at, m.day, m.line) as nth,
-         count(*) filter (where m.amount > 0) over (partition by m.order_no, m.currency, abs(m.amount)) as opposed,
+         ${OPPOSED} as opposed,
          ${ofDisputes('count(*)', `d.state <> 'won' and - m.amount in (d.amount, d.amount_lost)`)}
-           + greatest(${ofDisputes('count(*)', `d.state = 'won' and d.amount = - m.amount`)} - count(*) filter (where m.amount > 0) over (partition by m.order_no, m.currency, abs(m.amount)), 0) + ${ofLosses('count(*)', `r.amount = - m.amount and ${UNCLAIMED}`)} as exact,
+           + greatest(${ofDisputes('count(*)', `d.state = 'won' and d.amount = - m.amount`)} - ${OPPOSED}, 0)
+           + ${ofLosses('count(*)', `r.amount = - m.amount and ${UNCLAIMED}`)} as exact,
          - sum(m.amount) over (partition by m.order_no, m.currency) as net,
-         ${ofDisputes(`coalesce(sum(case d.state when 'won' then 0 when 'lost' then coalesce(nullif(d.amount_lost, 0), d.amount) else greatest(d.amount, d.amount_lost) end), 0)`)} + ${ofLosses('coalesce(sum(r.amount), 0)', UNCLAIMED)} as most,
+         ${ofDisputes(`coalesce(sum(${MAY_TAKE}), 0)`)} + ${ofLosses('coalesce(sum(r.amount), 0)', UNCLAIMED)} as most,
          ${ofLosses('coalesce(sum(r.amount), 0)', 'r.channel_refund_no is null')} - ${ofDisputes('coalesce(sum(d.amount), 0)', `d.state <> 'lost'`)} as least,
          (select count(*) from disputes d where d.order_no = m.order_no and d.currency <> m.currency) as abroad
     from moves m),
@@ -353,7 +368,7 @@ written as (
   insert into bill_differences as d
          (id, bill_no, pay_way, lane, project, day, kind, order_no, refund_no, key, ours, theirs, state, checks, next_check_at, created_at)
   select distinct on (f.bill_no, f.kind, f.order_no, f.key)
-         gen_random_uuid(), f.bill_no, cast($4 as varchar), cast($4 as varchar) || ' ' || cast($6 as varchar) || ' ' || cast($5 as varchar), f.project, f.day, f.kind, f.order_no, f.refund_no, f.key, f.ours, f.theirs,
+         gen_random_uuid(), f.bill_no, ${PAY_WAY}, ${PAY_WAY} || ' ' || ${MODE} || ' ' || ${ACCOUNT}, f.project, f.day, f.kind, f.order_no, f.refund_no, f.key, f.ours, f.theirs,
          ${stateOf('f')}, 0, ${dueOf('f')}, ${NOW}
     from found f order by f.bill_no, f.kind, f.order_no, f.key
   on conflict (bill_no, kind, order_no, key) do update
@@ -371,7 +386,7 @@ listed as (
   select gen_random_uuid(), w.order_no, coalesce((select o.client_id from orders o where o.order_no = w.order_no), ''), w.project, w.kind, w.key, ${DETAIL},
          case when w.refund_no is null then cast(w.theirs->>'amount' as bigint) end, case when w.refund_no is null then w.theirs->>'currency' end,
          false, 'open', ${NOW}
-    from written w where ${LISTED_AT_ONCE('w')} and w.state = 'listed'
+    from written w where ${isListedAtOnce('w')} and w.state = 'listed'
   on conflict (order_no, kind, dedupe) do update
      set state = 'open', detail = excluded.detail, resolution = null, reason = null, resolved_by = null, resolved_at = null
    where e.state = 'resolved'
@@ -380,7 +395,7 @@ gone as (
   update bill_differences d set state = 'healed', next_check_at = null, leased_until = null, finished_at = ${NOW}
     from (select id, state from bill_differences where bill_no = ${BILL}
           union select e.id, e.state from takes t join bill_differences e on e.order_no = t.order_no
-           where e.kind = 'dispute_unknown_to_us' and e.pay_way = cast($4 as varchar)) was
+           where e.kind = 'dispute_unknown_to_us' and e.pay_way = ${PAY_WAY}) was
    where was.id = d.id and d.state in ('open', 'listed') and ${only('d.order_no')}
      and not exists (select 1 from found f where f.bill_no = d.bill_no and f.kind = d.kind and f.order_no = d.order_no and f.key = d.key)
   returning d.order_no, d.kind, d.key, not exists (
@@ -395,8 +410,7 @@ fees as (
   select x.order_no, x.own_no, sum(x.fee), min(x.currency), ${BILL} from backs x
    where x.project is not null and x.own_no is not null and x.copy = 1 and (x.kind = 'refund' or x.state = 'succeeded') group by x.order_no, x.own_no
   on conflict (order_no, refund_no) do update set fee = excluded.fee, currency = excluded.currency, bill_no = excluded.bill_no
-   where t.fee <> excluded.fee or t.currency <> excluded.currency
-  returning 1),
+   where t.fee <> excluded.fee or t.currency <> excluded.currency),
 sums as (
   select project, currency,
          count(*) filter (where kind = 'payment') as payments, coalesce(sum(amount) filter (where kind = 'payment'), 0) as paid,

@@ -1,12 +1,12 @@
 import type { QuietAccountRow } from '../entities/bills.ts';
 import type { ReadTx, Tx } from '../store.ts';
-import type { Account } from './bills.ts';
+import type { Account } from './payees.ts';
 import { keptSince } from './removed-history.ts';
 
 /** The kind of a difference about a number of ours that no order here has. */
 export const UNKNOWN_HERE = 'order_unknown_here';
 
-/** The time and the random characters of a number (payments/numbers.ts); what is no time is another system's. */
+/** The time and the random characters of a number (payments/numbers.ts); a number without a valid time is another system's. */
 const STAMPED =
   '20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9A-HJKMNP-TV-Z]{10}';
 
@@ -21,7 +21,7 @@ export const isOurRefund = (column: string): string =>
 const TOLD_DAYS = 35;
 
 /** Whether an order or refund of a number is here, or may have been removed because its time was over: the number tells when it was made. */
-export const isNoStranger = (number: string, now: string): string => `(
+export const isKnownOrRemoved = (number: string, now: string): string => `(
     exists (select 1 from orders known where known.order_no = ${number})
     or exists (select 1 from refunds known where known.refund_no = split_part(${number}, '_', 1))
     or substring(${number} from '[0-9]{14}') < to_char(
@@ -37,8 +37,8 @@ export function quietAccounts(tx: ReadTx): Promise<QuietAccountRow[]> {
 }
 
 /**
- * Makes an account quiet: its listed differences about numbers that nobody here knows are gone, and so are their exceptions, unless
- * another account's bill has the same. What a person ended stays. Returns how many there were.
+ * Makes an account quiet: its listed differences about unknown numbers are gone, and so are their exceptions, unless another account's bill
+ * has the same. Differences that a person ended stay. Returns how many there were.
  */
 export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
   const { payWay, account, mode, since, by, reason } = row;

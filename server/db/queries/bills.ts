@@ -1,27 +1,8 @@
-import type { Mode, PayWay } from '../../payments/channel.ts';
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
 import { arrayText } from '../table.ts';
 import { IS_CALLED, OF_NO_OTHER, OF_PAYEE, SAME_ACCOUNT } from './payees.ts';
 import { ofProjects, type Projects } from './reach.ts';
-
-/** A payee at a channel. */
-export interface Account {
-  payWay: PayWay;
-  account: string;
-  mode: Mode;
-}
-
-/** Since when a payee is configured, in whatever project; undefined = it never was. */
-export async function accountSince(tx: ReadTx, { payWay, account, mode }: Account): Promise<Date | undefined> {
-  const [row] = await tx.prepared<{ since: string | null }>(
-    `select min(c.created_at)::text as since from payees p
-       join channel_configs c on c.project = p.project and c.pay_way = p.pay_way and c.version = p.version
-      where p.pay_way = $1 and p.payee = $2 and p.mode = $3`,
-    [payWay, account, mode],
-  );
-  return row?.since ? new Date(row.since) : undefined;
-}
 
 /**
  * Whether a day's bill may still get a payment of ours: its account holds the money of an order that was taken on that day, as far as the

@@ -1,6 +1,9 @@
 import type { BillRow, PayeeRow } from '../entities/bills.ts';
 import type { ReadTx, Tx } from '../store.ts';
 
+/** The account of a bill: a payee at a channel, or the claim of a project. */
+export type Account = Pick<BillRow, 'payWay' | 'account' | 'mode'>;
+
 /** The fault of a bill that turned out to be that of a payee whose bill of the day is there already. */
 export const SAME_ACCOUNT = 'same_account';
 
@@ -16,9 +19,20 @@ export const OF_NO_OTHER = `not exists (select 1 from payees p
 /** The versions of configurations that take money for the account of a bill. */
 export async function versionsOf(
   tx: ReadTx,
-  { payWay, account, mode }: Pick<BillRow, 'payWay' | 'account' | 'mode'>,
+  { payWay, account, mode }: Account,
 ): Promise<Pick<PayeeRow, 'project' | 'version'>[]> {
   return tx.payees.list({ payWay, payee: account, mode });
+}
+
+/** Since when a payee is configured, in whatever project; undefined = it never was. */
+export async function accountSince(tx: ReadTx, { payWay, account, mode }: Account): Promise<Date | undefined> {
+  const [row] = await tx.prepared<{ since: string | null }>(
+    `select min(c.created_at)::text as since from payees p
+       join channel_configs c on c.project = p.project and c.pay_way = p.pay_way and c.version = p.version
+      where p.pay_way = $1 and p.payee = $2 and p.mode = $3`,
+    [payWay, account, mode],
+  );
+  return row?.since ? new Date(row.since) : undefined;
 }
 
 /** The condition that a bill, or an account, `b` is called so (two parameters, both the name): by the payee or by an account that is configured for it. */
@@ -30,10 +44,7 @@ export const IS_CALLED = `(b.account = ? or exists (select 1 from payees p
  * Whether an order was placed with a version of a claim. That was while the version was the newest one, so the orders of its project in that
  * time, and two days beside it, are looked through, and no others.
  */
-export async function hasOrders(
-  tx: ReadTx,
-  { payWay, account, mode }: Pick<BillRow, 'payWay' | 'account' | 'mode'>,
-): Promise<boolean> {
+export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account): Promise<boolean> {
   const [row] = await tx.prepared<{ found: boolean }>(
     `select exists (
        select 1 from payees p
@@ -49,9 +60,6 @@ export async function hasOrders(
 }
 
 /** Removes the bills of a claim that never came; one that is being worked on goes the next time. */
-export async function forgetClaim(
-  tx: Tx,
-  { payWay, account, mode }: Pick<BillRow, 'payWay' | 'account' | 'mode'>,
-): Promise<void> {
+export async function forgetClaim(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.bills.delete({ payWay, account, mode, reading: 0, leasedUntil: null });
 }

@@ -55,7 +55,7 @@ export const operationsWords: Glossary = {
   'Bill ChannelConfig': { fault: ['What is wrong; null = nothing.', null] },
   'Bill Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unreadable':
     {
-      account: ["The account's number at the channel.", '2088102146225135'],
+      account: ['The payee as the channel names it, or the claim of a project.', '2088102146225135'],
     },
   'Bill.differences BillDifference OrderExplanation.differences': { kind: ['Kind of difference.', 'amount_differs'] },
   'Bill.differences BooksReport.proofs LiveExceptions.kinds OrderTally RefusedNotices': { count: ['How many.', 1] },

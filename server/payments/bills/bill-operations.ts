@@ -2,7 +2,7 @@ import type { BillRow } from '../../db/entities/bills.ts';
 import { exportLines } from './export-lines.ts';
 import { billRepairs } from './import-bill.ts';
 import type { BillPorts } from './ports.ts';
-import { quietAccount } from './quiet-account.ts';
+import { quietAccounts } from './quiet-account.ts';
 import { readBills } from './read-bills.ts';
 import { settlement } from './settlement.ts';
 import type { BillView } from './view-bill.ts';
@@ -19,7 +19,7 @@ export interface LongWork {
 /** Puts together what people do with bills; whatever changes one answers with it as it is then. */
 export function billOperations(ports: BillPorts & LongWork) {
   const { askForBill, importBill, rerunBill } = billRepairs(ports);
-  const { hush, unhush } = quietAccount(ports);
+  const { quietAccount, unquietAccount } = quietAccounts(ports);
   const reading = readBills(ports);
   const shown =
     <Asked extends readonly unknown[]>(act: (...asked: Asked) => Promise<BillRow>) =>
@@ -30,8 +30,8 @@ export function billOperations(ports: BillPorts & LongWork) {
     askForBill: shown(askForBill),
     importBill: (...given: Parameters<typeof importBill>) => ports.patiently(() => shown(importBill)(...given)),
     rerunBill: shown(rerunBill),
-    quietAccount: shown(hush),
-    unquietAccount: shown(unhush),
+    quietAccount: shown(quietAccount),
+    unquietAccount: shown(unquietAccount),
     exportLines: exportLines(ports),
     settlement: settlement(ports),
   };

@@ -10,7 +10,7 @@ export type BillState = (typeof BILL_STATES)[number];
 export const BILL_SOURCES = ['channel', 'import'] as const;
 export type BillSource = (typeof BILL_SOURCES)[number];
 
-/** How a bill and the orders of its account may differ. What has no number of our form is counted and is no difference. */
+/** How a bill and the orders of its account may differ. A line without a number of our form is counted and is no difference. */
 export const DIFFERENCE_KINDS = [
   'paid_unknown_to_us',
   'paid_missing_at_channel',

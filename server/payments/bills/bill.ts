@@ -2,7 +2,7 @@ import type { Traced, UnknownOutcome } from '../unknown-outcome.ts';
 
 /**
  * What a line of a bill is about. `pending`: a refund that was under way when the bill was made, and whose line stays so whatever becomes
- * of it. `dispute`: what a chargeback took or gave back. `other`: whatever is none of these (a transfer, a refund that failed). `unreadable`: a row
+ * of it. `dispute`: what a chargeback took or gave back. `other`: any other line (a transfer, a refund that failed). `unreadable`: a row
  * that could not be read; its amounts are 0, and `event` says where and why.
  */
 export const BILL_LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other', 'unreadable'] as const;
@@ -113,6 +113,14 @@ export interface FeeRate {
   fixedCurrency: string | null;
 }
 
+/** How a file is read. */
+export interface ReadHow {
+  /** A row that cannot be read is a line of that kind, and refuses nothing, unless there are many. */
+  isLenient?: boolean;
+  /** The file has the lines of other payees, too, which are left out. */
+  isWhole?: boolean;
+}
+
 /** What a channel offers for bills. */
 export interface BillDesk {
   /** What the configuration says that the channel charges; absent = fees are not compared. */
@@ -123,10 +131,9 @@ export interface BillDesk {
   payeeIn(file: string): Promise<string>;
   /**
    * Reads a file, fetched or brought by hand, without holding it in memory. Throws BillMalformed for whatever is not this account's
-   * bill of that day, and for sums that are not those of its lines. `isLenient`: a row that cannot be read is a line of that kind, and
-   * refuses nothing, unless there are many. `isWhole`: lines of other payees are left out.
+   * bill of that day, and for sums that are not those of its lines.
    */
-  read(file: string, day: string, isLenient?: boolean, isWhole?: boolean): AsyncIterable<BillPart>;
+  read(file: string, day: string, how?: ReadHow): AsyncIterable<BillPart>;
 }
 
 /** When a channel makes its bills. */

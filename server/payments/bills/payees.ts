@@ -1,6 +1,6 @@
 import type { BillRow, PayeeRow } from '../../db/entities/bills.ts';
 import { compareAgain } from '../../db/queries/bill-strangers.ts';
-import { SAME_ACCOUNT, versionsOf } from '../../db/queries/payees.ts';
+import { type Account, SAME_ACCOUNT, versionsOf } from '../../db/queries/payees.ts';
 import type { Tx } from '../../db/store.ts';
 import type { PayWay } from '../channel.ts';
 import { laneOf } from '../core/plan.ts';
@@ -87,7 +87,7 @@ export function deskOf({ from }: BillAccount): BillDesk {
 }
 
 /** Of an account one comparison at a time, before any other lock: each writes differences in an order of its own. */
-export async function lockAccount(tx: Tx, { payWay, account, mode }: Pick<BillRow, 'payWay' | 'account' | 'mode'>) {
+export async function lockAccount(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.advisoryLock(`bills:${payWay}:${account}:${mode}`);
 }
 
@@ -116,7 +116,7 @@ export async function prove(
     for (const account of [claim, payee].toSorted()) await lockAccount(tx, { payWay, account, mode });
     await compareAgain(tx, { payWay, account: payee, mode }, ports.now());
     await tx.payees.update({ project, payWay, mode, payee: claim, provenAt: null }, { payee, provenAt: ports.now() });
-    // What a person said of the claim was said before it was known whose it is.
+    // A person made the claim quiet before its payee was known.
     await tx.quietAccounts.delete({ payWay, mode, account: claim });
     const claimed = await tx.bills.list({ payWay, mode, account: claim }, { orderBy: { billNo: 'asc' } });
     const aside: BillRow[] = [];

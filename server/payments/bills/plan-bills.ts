@@ -1,5 +1,4 @@
-import { accountSince } from '../../db/queries/bills.ts';
-import { forgetClaim, hasOrders } from '../../db/queries/payees.ts';
+import { accountSince, forgetClaim, hasOrders } from '../../db/queries/payees.ts';
 import type { BillRow } from '../../db/entities/bills.ts';
 import type { Tx } from '../../db/store.ts';
 import { PAY_WAYS } from '../channel.ts';

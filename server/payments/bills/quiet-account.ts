@@ -8,14 +8,14 @@ import { lockAccount } from './payees.ts';
 import type { BillPorts } from './ports.ts';
 
 /**
- * Another installation of this service at the same account gives numbers of the same form. A person who knows of one makes the account
- * quiet: lines with numbers that nobody here knows are then those of another system, in every bill of the account.
+ * Another installation of this service at the same account gives numbers of the same form. An administrator makes such an
+ * account quiet: lines with unknown numbers are then those of another system, in every bill of the account.
  */
-export function quietAccount(ports: BillPorts) {
-  return { hush, unhush };
+export function quietAccounts(ports: BillPorts) {
+  return { quietAccount, unquietAccount };
 
   /** The account of a bill becomes quiet; the differences that it makes so are gone. One that is quiet stays as it is. */
-  async function hush(asker: Asker, billNo: string, reason: string): Promise<BillRow> {
+  async function quietAccount(asker: Asker, billNo: string, reason: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);
       if (await tx.quietAccounts.find(of)) return bill;
@@ -27,7 +27,7 @@ export function quietAccount(ports: BillPorts) {
   }
 
   /** The account of a bill is quiet no more, and its bills of the last weeks are compared again. */
-  async function unhush(asker: Asker, billNo: string): Promise<BillRow> {
+  async function unquietAccount(asker: Asker, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);
       if ((await tx.quietAccounts.delete(of)) === 0) return bill;

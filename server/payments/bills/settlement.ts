@@ -87,7 +87,7 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     });
     const pendingOf = ({ billNo }: Pick<BillRow, 'billNo'>) => pending.get(billNo) ?? [];
     const isMine = (name: string | null) => project === undefined || (name !== null && [project].flat().includes(name));
-    // Who is limited to projects learns of accounts that these have, and of sums of an account only where no other project has it.
+    // A limited reader sees missing days of all accounts of its projects, and sums of an account only if no other project has it.
     const isLimited = project !== undefined && typeof project !== 'string';
     const accounts = isLimited ? configured.filter(({ projects }) => projects.some(isMine)) : configured;
     const whole = isLimited ? accounts.filter(({ projects }) => projects.every(isMine)) : undefined;
@@ -246,7 +246,7 @@ function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Set
   });
 }
 
-/** What refunds took from the account. */
+/** The money that refunds took from the account. */
 function movedBy({ refunded, discounts, fees, shares }: PendingRefunds): number {
   return Number(refunded) + Number(discounts) + Number(fees) + Number(shares);
 }

@@ -1,7 +1,7 @@
 import type { BillRow, StoredTotals } from '../../db/entities/bills.ts';
 import { makeMonth, type Reading, removeReading, statementsOf, writeLines } from '../../db/queries/bill-lines.ts';
 import { later } from '../core/plan.ts';
-import { BillMalformed, type BillDesk, type BillTotals } from './bill.ts';
+import { BillMalformed, type BillDesk, type BillTotals, type ReadHow } from './bill.ts';
 import type { BillSource } from './bill-states.ts';
 import type { BillPorts } from './ports.ts';
 import type { Spooled } from './spool.ts';
@@ -32,19 +32,25 @@ export interface FileOf {
   /** null = the channel says that nothing happened on that day. */
   spool: Spooled | null;
   source: BillSource;
+  /** The file has the lines of other payees, too. */
+  isWhole?: boolean;
 }
 
 /**
  * Reads a file into the lines of a bill. They count from the commit that names their reading, all at once; a file that is not the
  * bill throws BillMalformed and leaves what counted before.
  */
-export async function storeBill(ports: BillPorts, of: Reading, { desk, spool, source }: FileOf): Promise<Stored> {
+export async function storeBill(
+  ports: BillPorts,
+  of: Reading,
+  { desk, spool, source, isWhole = false }: FileOf,
+): Promise<Stored> {
   const before = await ports.store.read((tx) => tx.bills.find({ billNo: of.billNo }));
   const isSame = spool !== null && before !== undefined && before.reading > 0 && before.sha256 === spool.sha256;
   ports.checkpoint('bill.spooled');
   // Another file of the channel cannot be had; what a person brings can be downloaded again.
-  const isLenient = source === 'channel';
-  const read = spool === null || isSame ? undefined : await readInto(ports, of, desk, spool, isLenient);
+  const how = { isLenient: source === 'channel', isWhole };
+  const read = spool === null || isSame ? undefined : await readInto(ports, of, desk, spool, how);
   if (read === 'taken') return 'taken';
   ports.checkpoint('bill.read');
   const fresh: Partial<BillRow> = isSame
@@ -91,7 +97,7 @@ async function readInto(
   of: Reading,
   desk: Pick<BillDesk, 'read'>,
   { file }: Spooled,
-  isLenient: boolean,
+  how: ReadHow,
 ): Promise<Pick<BillRow, 'lines' | 'unreadable' | 'shortfall' | 'totals'> | 'taken'> {
   await makeMonth(ports.store, of.day);
   let lines = 0;
@@ -103,7 +109,7 @@ async function readInto(
   const renew = leaseOf(ports, of);
   const growAsUsual = keepHeapLean();
   try {
-    for await (const part of desk.read(file, of.day, isLenient)) {
+    for await (const part of desk.read(file, of.day, how)) {
       if (part.kind === 'totals') {
         totals = part.totals.map(storedTotals);
         shortfall = part.shortfall?.slice(0, 1000) ?? null;

@@ -4,9 +4,7 @@ import { type DifferenceSide, NOT_OURS } from './bill-states.ts';
 
 /** A bill as it appears on the wire; amounts in minor units. `quiet`: all accounts that are. */
 export function viewBill(bill: BillRow, differences: readonly DifferenceCount[], quiet: readonly QuietAccountRow[]) {
-  const hushed = quiet.find(
-    (one) => one.payWay === bill.payWay && one.account === bill.account && one.mode === bill.mode,
-  );
+  const own = quiet.find((one) => one.payWay === bill.payWay && one.account === bill.account && one.mode === bill.mode);
   const { billNo, payWay, account, mode, project, day, state, source, lines, mostLines, notOurs, sha256, checks } =
     bill;
   const { unreadable, shortfall } = bill;
@@ -61,7 +59,7 @@ export function viewBill(bill: BillRow, differences: readonly DifferenceCount[],
     askedAt: iso(bill.askedAt),
     readAt: iso(bill.readAt),
     matchedAt: iso(bill.matchedAt),
-    quiet: hushed ? { since: hushed.since.toISOString(), by: hushed.by, reason: hushed.reason } : null,
+    quiet: own ? { since: own.since.toISOString(), by: own.by, reason: own.reason } : null,
     differences: differences.map(({ kind, state: stands, count }) => ({ kind, state: stands, count })),
   };
 }

@@ -36,7 +36,7 @@ export function workBill(ports: BillPorts) {
     if (read?.state === 'matching') await compareBill(ports, billNo);
   };
 
-  /** Asks with the keys of one identity after the other: a project whose keys are wrong keeps the bill from nobody else. */
+  /** Asks with the keys of one identity after the other: where the keys of a project are wrong, the other projects still get the bill. */
   async function fetchBill(bill: BillRow): Promise<void> {
     const { billNo } = bill;
     let first: Fault | undefined;
@@ -66,9 +66,8 @@ export function workBill(ports: BillPorts) {
     const store = async (spool: Spooled | null): Promise<void> => {
       const payee = said.kind === 'empty' ? said.payee : await deskOf(asker).payeeIn(spool!.file);
       if (payee !== undefined && (await isElsewhere(bill, asker, payee))) return;
-      const isWhole = said.kind === 'bill' && said.isWhole;
-      const read: BillDesk['read'] = (file, day, isLenient) => deskOf(asker).read(file, day, isLenient, isWhole);
-      await storeBill(ports, of, { desk: { read }, spool, source: 'channel' });
+      const isWhole = said.kind === 'bill' && said.isWhole === true;
+      await storeBill(ports, of, { desk: deskOf(asker), spool, source: 'channel', isWhole });
     };
     try {
       if (said.kind === 'bill') await spooled(keptBytes(ports, of, said.bytes), store);
@@ -76,7 +75,7 @@ export function workBill(ports: BillPorts) {
       return undefined;
     } catch (error) {
       if (error instanceof ReadingTaken) return undefined;
-      // What does not count is not kept either, nor what a process left that died: nobody would look there for a payer who is to be forgotten.
+      // Lines that do not count are removed, also those of a process that died: forgetting a payer would not reach them.
       await removeReading(ports.store, of);
       await removeOldLines(ports.store, billNo);
       if (error instanceof BillMalformed) {
