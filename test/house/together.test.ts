@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { temporaryFolder } from '../support/folder.ts';
-import { eachAlone, shareProcesses, withItsFile } from '../support/together.ts';
+import { eachAlone, shareProcesses, unheard, withItsFile } from '../support/together.ts';
 import { root } from './sources.ts';
 
 const FIRST = `
@@ -79,6 +79,36 @@ test('files share a process: each test has the name of its own file, the tests o
   t.is(new Set(processes).size, 1);
 });
 
+const BOTH = `
+import test from 'ava';
+export const both = (title) => { test(title + ', once', (t) => t.pass()); test.serial(title + ', serially', (t) => t.pass()); };
+`;
+
+const PLAIN = `
+import test from 'ava';
+test('passes', (t) => t.pass());
+`;
+
+test('tests that a module declares for several files belong to the file that asked, and no test of another is left out', (t) => {
+  const asks = (title: string) => `import { both } from '../both.mjs';\nboth('${title}');`;
+  const files = { 'test/both.mjs': BOTH, 'test/a/one.test.mjs': asks('one'), 'test/a/two.test.mjs': PLAIN };
+  const all = { ...files, 'test/b/three.test.mjs': asks('three') };
+  const { lines } = runTogether(t, all, { 'test/b/three.test.mjs': ['test/a/one.test.mjs', 'test/a/two.test.mjs'] });
+  t.deepEqual(
+    lines
+      .filter((line) => /^ {2}[✔✘] /u.test(line))
+      .map((line) => line.slice(4))
+      .toSorted(),
+    [
+      'a › one › one, once',
+      'a › one › one, serially',
+      'a › two › passes',
+      'b › three › three, once',
+      'b › three › three, serially',
+    ],
+  );
+});
+
 test('files whose tests another one would notice have a process for themselves', (t) => {
   const folder = temporaryFolder(t);
   const file = (name: string, text: string) => {
@@ -98,4 +128,15 @@ test('files whose tests another one would notice have a process for themselves',
   });
   t.deepEqual(shareProcesses(plain, [[/\.test\.ts$/, 1]]), eachAlone(plain));
   t.deepEqual(shareProcesses(plain, []), eachAlone(plain));
+});
+
+test('a file whose tests the report does not name is found', (t) => {
+  const shared = { 'test/a/one.test.ts': ['test/a/two.test.ts', 'test/b/three.test.ts'] };
+  const report = ['  ✔ a › two › passes', '  ✔ passes'];
+  t.deepEqual(unheard(shared, report), ['test/b/three.test.ts']);
+  t.deepEqual(unheard({ ...shared, 'test/c/four.test.ts': [] }, report), [
+    'test/a/one.test.ts',
+    'test/c/four.test.ts',
+    'test/b/three.test.ts',
+  ]);
 });

@@ -14,7 +14,7 @@ import { roomInMemory } from './folder.ts';
 import { startPostgres, type TestPostgres } from './postgres.ts';
 import { recordRun } from './recorded.ts';
 import { breakSilence } from './silence.ts';
-import { eachAlone, shareProcesses, withItsFile } from './together.ts';
+import { eachAlone, shareProcesses, withItsFile, unheard } from './together.ts';
 
 interface Sums {
   passed: number;
@@ -81,15 +81,22 @@ async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {
   const forward = (signal: NodeJS.Signals) => child.kill(signal);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, forward);
   const sums = { passed: 0, failed: 0 };
+  const report: string[] = [];
   const silence = breakSilence(child.pid!, env.PAY_TEST_LONG ? SILENCE_MS.long : SILENCE_MS.short);
   for await (const told of createInterface(child.stdout)) {
     silence.heard();
     const line = withItsFile(told);
     console.log(line);
+    report.push(line);
     count(line, sums);
   }
   silence.stop();
   const code = child.exitCode ?? (await once(child, 'exit'))[0];
+  // A file whose tests nothing declared would be taken for one that passed.
+  for (const file of values.match.length > 0 ? [] : unheard(shared, report)) {
+    console.log(`# no test of ${file} ran`);
+    sums.failed++;
+  }
   // A run that ended badly, or in which nothing ran, has at least one failure.
   if (sums.failed === 0 && (code !== 0 || sums.passed === 0)) sums.failed = 1;
   return sums;

@@ -54,6 +54,13 @@ function nameOf(file: string): string {
     .join(' › ');
 }
 
+/** Of these files those whose tests a report does not name. AVA tells no file of the only one that it was told of. */
+export function unheard(shared: Shared, report: readonly string[]): string[] {
+  const told = Object.keys(shared);
+  const files = [...(told.length === 1 ? [] : told), ...Object.values(shared).flat()];
+  return files.filter((file) => !report.some((line) => line.includes(`${nameOf(file)} › `)));
+}
+
 /** A line of AVA's report with the file that the test is in; how long it took is left out, because it may have waited for its turn. */
 export function withItsFile(line: string): string {
   const [, head, title] =
@@ -140,15 +147,21 @@ export async function loadBeside(last: string, files: readonly string[]): Promis
     before = new Turn(file, before);
     tests.set(pathToFileURL(file).href, inTurn(test, before, file, last, declared));
   }
-  Object.assign(globalThis, { [MARK]: tests });
+  // A module that declares tests for several files declares them for the file that is being loaded.
+  const ofCurrent = () => tests.get(pathToFileURL(currentFile()!).href) as Implementation;
+  const ofAny = new Proxy(test as unknown as Implementation, {
+    get: (_, key) => Reflect.get(ofCurrent(), key),
+    apply: (_, self, given) => Reflect.apply(ofCurrent(), self, given),
+  });
+  Object.assign(globalThis, { [MARK]: { get: (of: string) => tests.get(of) ?? ofAny } });
   registerHooks({
     resolve(specifier, context, next) {
-      if (specifier !== 'ava' || !tests.has(context.parentURL ?? '')) return next(specifier, context);
+      if (specifier !== 'ava' || context.parentURL?.endsWith('?ava')) return next(specifier, context);
       return { url: `${context.parentURL}?ava`, format: 'module', shortCircuit: true };
     },
     load(url, context, next) {
       const [of = '', asked] = url.split('?');
-      if (asked !== 'ava' || !tests.has(of)) return next(url, context);
+      if (asked !== 'ava') return next(url, context);
       const source = `export * from 'ava';\nexport default globalThis['${MARK}'].get(${JSON.stringify(of)});`;
       return { format: 'module', source, shortCircuit: true };
     },
