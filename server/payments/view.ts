@@ -22,7 +22,7 @@ export function refundStatusOf({ state, approval }: Pick<RefundRow, 'state' | 'a
   return state === 'pending' && approval === 'waiting' ? 'waiting_for_approval' : state;
 }
 
-/** A refund as it appears on the wire; `fee` is what its bill says, once there is one. */
+/** A refund as it appears on the wire; `fee` is what its bill says, once there is one: of a refund that was made. */
 export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay'], fee?: OrderFeeRow) {
   return {
     refundNo: refund.refundNo,
@@ -37,7 +37,7 @@ export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay'], fee?: 
     elsewhere: refund.elsewhere,
     failure: refund.failureCode ? { code: refund.failureCode, message: refund.failureMessage ?? '' } : null,
     channelRefundNo: refund.channelRefundNo,
-    fee: fee ? viewMoney({ minor: fee.fee, currency: fee.currency }, payWay) : null,
+    fee: fee && refund.state === 'succeeded' ? viewMoney({ minor: fee.fee, currency: fee.currency }, payWay) : null,
     nextCheckAt: refund.approval === 'waiting' ? null : iso(refund.nextCheckAt),
     createdAt: refund.createdAt.toISOString(),
     finishedAt: iso(refund.finishedAt),

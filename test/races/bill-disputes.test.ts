@@ -156,6 +156,31 @@ onBoth('money that comes back although the dispute is lost here, or unknown, is 
   t.deepEqual(await unexplained(store), [`${NEXT_DAY} D2-back`]);
 });
 
+onBoth(
+  'money that a dispute takes before midnight may come back after it: the next bill is waited for',
+  async (t, store) => {
+    const shop = account(store);
+    const [held, taken] = [await shop.order(), await shop.order()];
+    const take = (order: OrderRow, no: string) => ({ ...disputeLine(order, -1000n, no), at: beijing('23:59') });
+    const bill = await shop.bill([paidLine(held), paidLine(taken), take(held, 'D1'), take(taken, 'D2')]);
+    await shop.match(bill);
+    t.deepEqual(await unexplained(store), []);
+    await shop.match(await shop.bill([{ ...disputeLine(held, 1000n, 'D1-released'), at: beijing('00:01', 1) }], 1));
+    await shop.match(bill);
+    t.deepEqual(await unexplained(store), [`${bill.day} D2`]);
+  },
+);
+
+onBoth('money that a dispute takes is a difference although the next bill never comes', async (t, store) => {
+  const shop = account(store);
+  const order = await shop.order();
+  const bill = await shop.bill([paidLine(order), { ...disputeLine(order, -1000n, 'D1'), at: beijing('23:59') }]);
+  await shop.match(bill);
+  t.deepEqual(await unexplained(store), []);
+  await shop.match(bill, { now: beijing('12:00', 8) });
+  t.deepEqual(await unexplained(store), [`${bill.day} D1`]);
+});
+
 onBoth('a transaction of a dispute that stands there twice took its money once', async (t, store) => {
   const shop = account(store);
   const order = await shop.order();

@@ -1,4 +1,8 @@
 import { pendingRefunds } from '../../server/db/queries/bill-lists.ts';
+import { removeBillLines } from '../../server/db/queries/bill-retention.ts';
+import { settlement } from '../../server/payments/bills/settlement.ts';
+import { viewRefund } from '../../server/payments/view.ts';
+import { billPorts, jsonDesk } from '../support/bill-desk.ts';
 import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
 import { scenesOnBoth } from '../support/on-both.ts';
 
@@ -287,10 +291,17 @@ onBoth('a refund that the bill says is under way is ours, or a question; it stan
     fees.map(({ refundNo, fee }) => [refundNo, fee]).toSorted(),
     [
       [done.refundNo, -2n],
+      [under.refundNo, -2n],
+      [closed.refundNo, -2n],
       [wrong.refundNo, -2n],
     ].toSorted(),
-    'a fee comes back with a refund that was made',
+    'a fee comes back with a refund, also with one that ends when the bill is compared no more',
   );
+  const shown = fees.map((fee) => {
+    const refund = [done, under, closed, wrong].find(({ refundNo }) => refundNo === fee.refundNo)!;
+    return viewRefund(refund, 'wechat', fee).fee === null;
+  });
+  t.is(shown.filter(Boolean).length, 2, 'of a refund that was not made no fee is shown');
   const ends = await store.read((tx) => pendingRefunds(tx, [bill]));
   t.deepEqual(
     ends.map((one) => [one.project, one.end, one.refunds, one.refunded, one.fees]),
@@ -303,6 +314,49 @@ onBoth('a refund that the bill says is under way is ours, or a question; it stan
   );
   t.deepEqual(await store.read((tx) => pendingRefunds(tx, [])), []);
 });
+
+onBoth(
+  'a refund under way stays in the settlement when its order comes back, and when its line is removed',
+  async (t, store) => {
+    const shop = account(store);
+    const known = await shop.order();
+    const open = await shop.refund(known, { state: 'processing', finishedAt: null });
+    const [lost, failed] = [await shop.order({ project: 'two' }), await shop.order()];
+    const back = await shop.refund(lost);
+    const closed = await shop.refund(failed, { state: 'failed' });
+    await store.transaction(async (tx) => {
+      await tx.refunds.delete({ refundNo: back.refundNo });
+      await tx.orders.delete({ orderNo: lost.orderNo });
+    });
+    const pending = { kind: 'pending', fee: 0n } as const;
+    const bill = await shop.bill([open, back, closed].map((refund) => refundLine(refund, pending)));
+    const { sums } = await shop.match(bill);
+    const total = { currency: 'CNY', payments: 0, paid: '0', refunds: 3, refunded: '1200', fees: '0', net: '-1200' };
+    await store.transaction((tx) =>
+      tx.bills.update({ billNo: bill.billNo }, { sums, totals: [total], state: 'done', nextCheckAt: null }),
+    );
+    const ports = billPorts(
+      store,
+      jsonDesk(() => ({ kind: 'gone', code: 'x' })),
+      { reports: store } as never,
+    );
+    const settled = () => settlement(ports)({ mode: 'live', from: bill.day, to: bill.day });
+    const before = await settled();
+    t.deepEqual([before.totals[0]?.netMinor, before.disagreements], [-800, []]);
+    await store.transaction(async (tx) => {
+      await tx.orders.insert(lost);
+      await tx.refunds.insert(back);
+    });
+    const restored = await settled();
+    t.deepEqual([restored.totals, restored.disagreements], [before.totals, []]);
+    t.is(restored.days.find(({ project }) => project === 'two')?.netMinor, -400);
+    t.is(await removeBillLines(store, beijing('12:00', 40)), 3);
+    t.deepEqual(await settled(), restored);
+    t.is(await removeBillLines(store, beijing('12:00', 40)), 0);
+    await shop.bill([]);
+    t.deepEqual(await settled(), restored);
+  },
+);
 
 onBoth(
   'refunds are found by any of their numbers, and by the payment where the bill has no order',

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
 import { billFigures } from '../../server/db/queries/bills.ts';
 import { billRepairs } from '../../server/payments/bills/import-bill.ts';
@@ -13,6 +14,7 @@ import { postgresDatabase } from '../support/database.ts';
 
 const PID = '2088000000000001';
 const DAY = '2026-11-20';
+const OTHER = '2088000000000009';
 const GONE = 'P20261120030000ABCDEFGHJK';
 const asker = { owner: 'any', actor: 'admin:test' } as const;
 
@@ -222,6 +224,58 @@ test('a file that was imported for a claim counts no more once the payee’s own
     (await on.store.read((tx) => tx.billLines.list({}))).map(({ billNo }) => billNo),
     [ours],
   );
+});
+
+/** A desk that gives these lines for each day, and finds the payee in a file: a line for another payee names it as its order. */
+function deskOfTwo(lines: readonly object[]): BillDesk {
+  const isOther = async (file: string) => (await readFile(file, 'utf8')).includes(OTHER);
+  return { ...deskOf(lines), payeeIn: async (file) => ((await isOther(file)) ? OTHER : PID) };
+}
+
+test('a file of another payee that was brought for a claim counts no more once the channel has answered', async (t) => {
+  const on = await claims(t, { shop: deskOfTwo([LOST]) });
+  const [asked, other] = [await on.add('shop', '2026-11-21'), await on.add('shop')];
+  await on.bring('shop', other, [{ orderNo: OTHER }, { orderNo: GONE, channelTradeNo: 'T-theirs' }]);
+  t.like(await on.read(other), { payeeInFile: OTHER, lines: 2 });
+  await on.work(asked);
+  t.like(await on.read(asked), { account: PID, lines: 1, fault: null });
+  t.like(await on.read(other), { account: PID, state: 'waiting', reading: 0, sums: null, fault: 'wrong_account' });
+  t.deepEqual(
+    (await on.differences()).toSorted(),
+    [`${asked} order_unknown_here ${GONE} listed`, `${other} order_unknown_here ${GONE} healed`].toSorted(),
+  );
+  t.is(await on.store.read((tx) => tx.billLines.count({})), 1);
+  await on.work(other);
+  t.like(await on.read(other), { account: PID, state: 'done', lines: 1, fault: null, payeeInFile: null });
+});
+
+test('the day itself that is asked for loses such a file, too, and gets the channel’s own bill', async (t) => {
+  const on = await claims(t, { shop: deskOfTwo([LOST]) });
+  const bill = await on.add('shop');
+  await on.bring('shop', bill, [{ orderNo: OTHER }]);
+  await on.work(bill);
+  t.like(await on.read(bill), { account: PID, state: 'done', lines: 1, notOurs: 0, fault: null, payeeInFile: null });
+  t.is(await on.store.read((tx) => tx.billLines.count({})), 1);
+});
+
+test('a file of another payee that is still being read when the channel names the payee is refused', async (t) => {
+  let meanwhile = async (): Promise<void> => {};
+  const desk = deskOfTwo([LOST]);
+  const on = await claims(t, {
+    shop: {
+      ...desk,
+      async *read(file, day, how) {
+        if ((await desk.payeeIn(file)) === OTHER) await meanwhile();
+        yield* desk.read(file, day, how);
+      },
+    },
+  });
+  const [asked, other] = [await on.add('shop', '2026-11-21'), await on.add('shop')];
+  meanwhile = () => on.work(asked);
+  const error = await t.throwsAsync(on.bring('shop', other, [{ orderNo: OTHER }]));
+  t.like(error, { code: 'bill_malformed', message: `The bill is about the account ${OTHER}.` });
+  t.like(await on.read(other), { account: PID, state: 'waiting', reading: 0, lines: 0 });
+  t.is(await on.store.read((tx) => tx.billLines.count({ billNo: other })), 0);
 });
 
 test('a project whose keys are wrong keeps the bill from nobody else, and no rate of its own counts for others', async (t) => {

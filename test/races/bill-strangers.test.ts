@@ -182,11 +182,12 @@ onBoth('a line that could not be read is listed at once, is in no sum, and is no
   t.deepEqual(
     rows.map(({ kind, orderNo, refundNo, key, state }) => [kind, orderNo, refundNo, key, state].join(' ')),
     [
-      `line_unreadable   ${bill.billNo} 5 listed`,
+      `line_unreadable   ${rows[0]!.key} listed`,
       `line_unreadable ${back.orderNo} ${refund.refundNo} ${refund.refundNo} listed`,
       `line_unreadable ${paid.orderNo}  T1 listed`,
     ],
   );
+  t.true(rows[0]!.key.startsWith(`${bill.billNo} `), 'a row without a number is known by its text');
   t.deepEqual(rows[2]?.theirs, { line: 1, reason: '7:12 订单金额 cannot be read' });
   t.is((await exceptions(store)).length, 3);
   t.deepEqual((await shop.match(bill)).listed, {}, 'the same again changes nothing');
@@ -196,6 +197,35 @@ onBoth('a line that could not be read is listed at once, is in no sum, and is no
     new Set((await store.read((tx) => tx.billDifferences.list({}))).map(({ state }) => state)),
     new Set(['healed']),
   );
+});
+
+onBoth('a row that cannot be read stays ended when it moves in the file', async (t, store) => {
+  const shop = account(store);
+  const unreadable = { kind: 'unreadable', currency: 'XXX', amount: 0n, fee: 0n } as const;
+  const at = (line: number) => [
+    paidLine(paid, { ...unreadable, event: `${line}:12 订单金额 cannot be read` }),
+    { ...unreadable, event: `${line + 1} The row is short`, raw: 'a, b' },
+    { ...unreadable, event: `${line + 2} The row is short`, raw: 'a, b' },
+  ];
+  const paid = await shop.order();
+  await shop.match(await shop.bill(at(7)));
+  t.deepEqual(
+    await shop.differences(),
+    Array(3)
+      .fill(0)
+      .map((_, nth) => (nth === 0 ? 'line_unreadable 1 listed' : 'line_unreadable 0 listed'))
+      .toSorted(),
+  );
+  const ended = { state: 'ended', finishedAt: beijing('09:00', 3) } as const;
+  await store.transaction((tx) => tx.billDifferences.update({}, ended));
+  const moved = await shop.bill([paidLine(await shop.order()), ...at(8)]);
+  t.deepEqual((await shop.match({ ...moved, reading: 2 })).listed, {});
+  const rows = await store.read((tx) => tx.billDifferences.list({}));
+  t.deepEqual(
+    rows.map(({ state }) => state),
+    ['ended', 'ended', 'ended'],
+  );
+  t.deepEqual(rows.map(({ theirs }) => theirs?.line).toSorted(), [2, 3, 4]);
 });
 
 onBoth('a line about a dispute alone is compared again when its account is quiet no more', async (t, store) => {
@@ -213,7 +243,8 @@ onBoth('a line about a dispute alone is compared again when its account is quiet
   const of = { payWay: bill.payWay, account: bill.account, mode: bill.mode };
   await store.transaction((tx) => quieten(tx, { ...of, since: beijing('09:00', 3), by: 'alice', reason: 'x' }));
   const { notOurs } = await shop.match(bill);
-  await store.transaction((tx) => tx.bills.update({ billNo: bill.billNo }, { state: 'done', notOurs }));
+  // Its channel is to be asked again: also then the lines that are there are compared.
+  await store.transaction((tx) => tx.bills.update({ billNo: bill.billNo }, { state: 'waiting', notOurs }));
   const again = await store.transaction(async (tx) => {
     await tx.quietAccounts.delete(of);
     return compareAgain(tx, of, beijing('10:00', 3));

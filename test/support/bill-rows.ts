@@ -5,6 +5,7 @@ import type { RefundRow } from '../../server/db/entities/refunds.ts';
 import { nameOrders, statementsOf, writeLines } from '../../server/db/queries/bill-lines.ts';
 import { matchBill } from '../../server/db/queries/bill-matching.ts';
 import type { Store } from '../../server/db/store.ts';
+import { NEVER_READ } from '../../server/payments/bills/payees.ts';
 import type { BillLine, FeeRate } from '../../server/payments/channel.ts';
 import { disputeRow, orderRow, refundRow } from './core-rows.ts';
 
@@ -162,19 +163,11 @@ export function billRow(whose: Pick<BillRow, 'payWay' | 'account' | 'mode'>): Bi
     billNo: '',
     project: 'default',
     day: DAY,
+    ...NEVER_READ,
     state: 'matching',
     source: 'channel',
     reading: 1,
     readings: 1,
-    lines: 0,
-    mostLines: 0,
-    unreadable: 0,
-    shortfall: null,
-    notOurs: 0,
-    bytes: null,
-    sha256: null,
-    totals: null,
-    sums: null,
     fault: null,
     faultDetail: null,
     faultLine: null,
@@ -184,7 +177,5 @@ export function billRow(whose: Pick<BillRow, 'payWay' | 'account' | 'mode'>): Bi
     leasedUntil: null,
     createdAt: beijing('00:00', 1),
     askedAt: null,
-    readAt: null,
-    matchedAt: null,
   };
 }

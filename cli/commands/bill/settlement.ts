@@ -78,8 +78,9 @@ async function notes(texts: readonly string[], note: (text: string) => Promise<v
 
 function missing(row: Row): string {
   const [payWay, account, date] = [plain(row['payWay']), plain(row['account']), plain(row['day'])];
+  const project = plain(row['project']);
   const state = row['state'] ? ` (${plain(row['state'])})` : '';
-  return `No bill of ${payWay} ${account}, ${date}${state}. Next: payctl bill fetch --pay-way ${payWay} --date ${date} --account ${account}`;
+  return `No bill of ${payWay} ${account}, ${date}${state}. Next: payctl bill fetch --pay-way ${payWay} --date ${date} --account ${account} --project ${project}`;
 }
 
 function shrunk(row: Row): string {

@@ -6,6 +6,7 @@ import type {
   DifferenceKind,
   DifferenceSide,
   DifferenceState,
+  PendingRefunds,
 } from '../../payments/bills/bill-states.ts';
 import type { BillLineKind, Mode, PayWay } from '../../payments/channel.ts';
 import { code, instant, json, lane, minor, text, type RowOf } from './columns.ts';
@@ -72,6 +73,10 @@ export const BillEntity = defineEntity({
     sha256: p.string().length(64).nullable(),
     totals: json<StoredTotals[]>().nullable(),
     sums: json<BillSum[]>().nullable(),
+    /** The refunds that the lines said were under way, once the lines are removed; null = the lines tell. */
+    pendingRefunds: json<PendingRefunds[]>().nullable(),
+    /** The payee that an imported file names; null = the channel gave the bill, or none is there. */
+    payeeInFile: p.string().length(128).nullable(),
     /** Why there is no bill, or none that counts. */
     fault: p.string().length(64).nullable(),
     faultDetail: text().nullable(),

@@ -1,4 +1,5 @@
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
+import type { PendingRefunds } from '../../payments/bills/bill-states.ts';
 import type { ReadTx } from '../store.ts';
 import { arrayText } from '../table.ts';
 import { REFUND_OF_LINE } from './bill-matching.ts';
@@ -108,24 +109,18 @@ export async function billsBetween(
   );
 }
 
-/** Refunds that a bill says are under way, by their end in our books. Minor units as text. */
-export interface PendingRefunds {
-  billNo: string;
-  project: string | null;
-  currency: string;
-  /** `open` = their end is not known: they are under way, stuck, or another system's. */
-  end: 'succeeded' | 'failed' | 'open';
-  refunds: number;
-  refunded: string;
-  discounts: string;
-  fees: string;
-  shares: string;
-}
-
-/** The refunds that these bills say are under way, by their end in our books: the lines never change, so each settlement asks. */
-export async function pendingRefunds(tx: ReadTx, bills: readonly Pick<BillRow, 'billNo'>[]): Promise<PendingRefunds[]> {
-  if (bills.length === 0) return [];
-  return tx.sql<PendingRefunds>(
+/**
+ * The refunds that these bills say are under way, by their end in our books: the lines never change, so each settlement asks. Of bills whose
+ * lines were removed it is kept how they ended.
+ */
+export async function pendingRefunds(
+  tx: ReadTx,
+  bills: readonly Pick<BillRow, 'billNo' | 'pendingRefunds'>[],
+): Promise<PendingRefunds[]> {
+  const kept = bills.flatMap((bill) => bill.pendingRefunds ?? []);
+  const asked = bills.filter((bill) => bill.pendingRefunds === null);
+  if (asked.length === 0) return kept;
+  const found = await tx.sql<PendingRefunds>(
     `select b.bill_no as "billNo", o.project, l.currency,
             case when r.state in ('succeeded', 'failed') then r.state else 'open' end as "end",
             count(*)::int as refunds, sum(l.amount)::text as refunded, sum(l.discount)::text as discounts,
@@ -136,8 +131,9 @@ export async function pendingRefunds(tx: ReadTx, bills: readonly Pick<BillRow, '
        ${REFUND_OF_LINE}
       where b.bill_no = any(cast(? as text[]))
       group by 1, 2, 3, 4 order by 1, 2, 3, 4`,
-    [arrayText(bills.map(({ billNo }) => billNo))],
+    [arrayText(asked.map(({ billNo }) => billNo))],
   );
+  return [...kept, ...found];
 }
 
 /** A payee, since when it is configured, and the projects that take money for it. */

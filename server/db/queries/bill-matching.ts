@@ -179,8 +179,12 @@ const REFUND_DIFFERENCE = `case
     when x.own_number is null or (x.kind = 'refund' and x.state <> 'succeeded') then 'refund_unknown_to_us'
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
 
+/** What the bill says of a difference, without the place in the file, with which a reason begins. */
+const told = (row: string): string =>
+  `row(${row}.theirs - 'line' - 'reason', regexp_replace(${row}.theirs->>'reason', '^[0-9:]+ ', ''))`;
+
 /** Whether a difference that is known has changed; that its line has another place in the file is no news. */
-const IS_NEWS = `(d.state = 'healed' or d.ours is distinct from excluded.ours or (d.theirs - 'line') is distinct from (excluded.theirs - 'line'))`;
+const IS_NEWS = `(d.state = 'healed' or d.ours is distinct from excluded.ours or ${told('d')} is distinct from ${told('excluded')})`;
 
 /** About an order that is not here, or a line that cannot be read, the channel is not asked: it is listed at once. */
 const isListedAtOnce = (row: string): string => `${row}.kind in ('${UNKNOWN_HERE}', 'line_unreadable')`;
@@ -215,14 +219,19 @@ const isBefore = (kind: keyof typeof NUMBER): string => `(l.at < ${FROM} + ${MID
               and ${isOfBill('b')}
               and b.day = ${DAY} - 1)) as is_before`;
 
+/** What tells a row that cannot be read, and names no number, from others: its text, and which of the rows with this text it is. */
+const MARK = `case when l.kind = 'unreadable' then md5(l.raw) || ' ' ||
+           row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line) end`;
+
 /**
  * Whether our books do not explain what a dispute of an order moved. Taken: it does not cancel out, no dispute and no loss of this
  * amount is known, and all that was taken is more than the known ones may take. Given back: less is left taken than our books say is
  * lost, and no other dispute that is known may have given it back.
  */
 const DISPUTE_DIFFERS = `case
+    when x.waits then false
     when x.amount < 0 then x.net > x.most and x.nth > x.opposed + x.exact
-    else x.net < x.least and x.abroad = 0 and not x.waits end`;
+    else x.net < x.least and x.abroad = 0 end`;
 
 /** What a dispute that the channel tells in another currency took of an order in its own is not compared: each explains one line. */
 const IS_ABROAD = `(x.amount < 0 and x.rank <= x.abroad)`;
@@ -271,7 +280,8 @@ backs as materialized (
     ${REFUND_OF_LINE}
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind in ('refund', 'pending') and ${only('l.order_no')}),
 others as materialized (
-  select l.line, l.order_no, l.refund_no, l.channel_trade_no, l.channel_refund_no, l.event, l.at, o.project, l.kind, l.currency, l.amount, l.discount, l.fee, l.share
+  select l.line, l.bill_no, ${MARK} as mark,
+         l.order_no, l.refund_no, l.channel_trade_no, l.channel_refund_no, l.event, l.at, o.project, l.kind, l.currency, l.amount, l.discount, l.fee, l.share
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind not in ('payment', 'refund', 'pending') and ${only('l.order_no')}),
 strangers as materialized (
@@ -281,8 +291,8 @@ strangers as materialized (
   select x.line, 'refund', case when ${isOurOrder('x.order_no')} then x.order_no else x.refund_no end, x.refund_no, x.channel_no, x.currency, x.amount, x.fee, x.at, x.is_before
     from backs x where x.project is null and (${isOurOrder('x.order_no')} or ${isOurRefund('x.refund_no')})
   union all
-  select x.line, 'dispute', x.order_no, null, coalesce(x.channel_refund_no, concat_ws(' ', x.event, x.channel_trade_no)), x.currency, x.amount, x.fee, x.at, false
-    from others x where x.project is null and x.kind = 'dispute' and ${isOurOrder('x.order_no')}),
+  select l.line, 'dispute', l.order_no, null, coalesce(l.channel_refund_no, concat_ws(' ', l.event, l.channel_trade_no)), l.currency, l.amount, l.fee, l.at, ${isBefore('dispute')}
+    from others l where l.project is null and l.kind = 'dispute' and ${isOurOrder('l.order_no')}),
 unknown_here as materialized (
   select x.*, row_number() over (partition by x.order_no, coalesce(x.channel_no, x.refund_no, '') order by x.line) as copy
     from strangers x
@@ -361,7 +371,7 @@ found as materialized (
   union all
   select ${BILL}, ${DAY}, coalesce(x.project, ${WHOSE_PROJECT}), 'line_unreadable',
          case when x.project is null then '' else left(x.order_no, 64) end, x.refund_no,
-         left(coalesce(nullif(concat_ws(' ', x.channel_trade_no, x.channel_refund_no, x.refund_no), ''), ${BILL} || ' ' || x.line), 100),
+         left(coalesce(nullif(concat_ws(' ', x.channel_trade_no, x.channel_refund_no, x.refund_no), ''), x.order_no, ${BILL} || ' ' || x.mark), 100),
          null, jsonb_build_object('line', x.line, 'reason', x.event)
     from others x where x.kind = 'unreadable'),
 written as (
@@ -408,7 +418,7 @@ fees as (
    where x.project is not null and x.paid > 0 and x.own_trade = x.channel_no and x.copy = 1 group by x.order_no
   union all
   select x.order_no, x.own_no, sum(x.fee), min(x.currency), ${BILL} from backs x
-   where x.project is not null and x.own_no is not null and x.copy = 1 and (x.kind = 'refund' or x.state = 'succeeded') group by x.order_no, x.own_no
+   where x.project is not null and x.own_no is not null and x.copy = 1 group by x.order_no, x.own_no
   on conflict (order_no, refund_no) do update set fee = excluded.fee, currency = excluded.currency, bill_no = excluded.bill_no
    where t.fee <> excluded.fee or t.currency <> excluded.currency),
 sums as (

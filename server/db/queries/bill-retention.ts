@@ -1,13 +1,18 @@
 import { BUSY } from '../../errors.ts';
 import type { Store } from '../store.ts';
+import { pendingRefunds } from './bill-lists.ts';
 import { inParts, PART_ROWS } from './parts.ts';
 import type { Removal } from './retention.ts';
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** The lines of bills of old days: whole months at once, and what stands in a month that is not over by its bills. The bills stay. */
+/**
+ * The lines of bills of old days: whole months at once, and what stands in a month that is not over by its bills. The bills stay, with how the
+ * refunds ended that their lines said were under way.
+ */
 export const removeBillLines: Removal = async (store, before, goesOn = () => true) => {
   const limit = before.toISOString().slice(0, 10);
+  await keepPendingRefunds(store, limit);
   let removed = 0;
   for (const month of await monthsBefore(store, limit)) {
     if (!goesOn()) return removed;
@@ -32,6 +37,22 @@ export const removeBillLines: Removal = async (store, before, goesOn = () => tru
   }
   return removed;
 };
+
+/** Settlement asks the lines how these refunds ended, and could not any more. */
+async function keepPendingRefunds(store: Store, limit: string): Promise<void> {
+  const bills = await store.read((tx) =>
+    tx.prepared<{ bill_no: string }>(
+      `select bill_no from bills where day < cast($1 as date) and pending_refunds is null
+          and exists (select 1 from jsonb_array_elements(sums) s where cast(s->>'pending' as int) > 0) order by day, bill_no`,
+      [limit],
+    ),
+  );
+  for (const { bill_no: billNo } of bills)
+    await store.transaction(async (tx) => {
+      const bill = await tx.bills.lock({ billNo });
+      if (bill) await tx.bills.update({ billNo }, { pendingRefunds: await pendingRefunds(tx, [bill]) });
+    });
+}
 
 /** Tables of months that ended before a day. */
 async function monthsBefore(store: Store, limit: string): Promise<string[]> {

@@ -17,10 +17,7 @@ export const OF_NO_OTHER = `not exists (select 1 from payees p
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and p.project <> all(?::text[]))`;
 
 /** The versions of configurations that take money for the account of a bill. */
-export async function versionsOf(
-  tx: ReadTx,
-  { payWay, account, mode }: Account,
-): Promise<Pick<PayeeRow, 'project' | 'version'>[]> {
+export async function versionsOf(tx: ReadTx, { payWay, account, mode }: Account): Promise<PayeeRow[]> {
   return tx.payees.list({ payWay, payee: account, mode });
 }
 

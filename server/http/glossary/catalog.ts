@@ -2,7 +2,7 @@ import type { Glossary } from './glossary.ts';
 
 /** Projects, products, users, coins and statistics, by their owners. */
 export const catalogWords: Glossary = {
-  'AgentPay ApiApp ApiAppWithSecret AppMe Approval Bill Bill.sums BillDifference Certificate ChannelConfig Coin ConsoleEvent Diagnosis.silentNotices Dispute LiveEvent Order OrderEntry OrderException Product Settlement.days Settlement.pendingRefunds SkillFigures StatsOverview User path query':
+  'AgentPay ApiApp ApiAppWithSecret AppMe Approval Bill Bill.sums BillDifference Certificate ChannelConfig Coin ConsoleEvent Diagnosis.silentNotices Dispute LiveEvent Order OrderEntry OrderException Product Settlement.days Settlement.missing Settlement.pendingRefunds SkillFigures StatsOverview User path query':
     { project: ['Code of the project.', 'default'] },
   'ApiApp ApiAppChange ApiAppWithSecret AppMe Certificate CertificateUpload ChannelCheck ChannelConfig ChannelConfig.ofOtherAccounts ChannelConfigSchema ChannelRegistration Coin CoinChange LiveWebhook NewApiApp NewCoin NewProduct NewProject Product ProductChange Project ProjectChange PublicChannel SkillPrice UsedCertificate query':
     { name: ['Name for people.', 'shop'] },

@@ -71,3 +71,17 @@ export interface BillSum {
   /** Refunds that were under way when the bill was made: in none of these sums, because only our books know their end. */
   pending: number;
 }
+
+/** Refunds that a bill says are under way, by their end in our books. Minor units as text. */
+export interface PendingRefunds {
+  billNo: string;
+  project: string | null;
+  currency: string;
+  /** `open` = their end is not known: they are under way, stuck, or another system's. */
+  end: 'succeeded' | 'failed' | 'open';
+  refunds: number;
+  refunded: string;
+  discounts: string;
+  fees: string;
+  shares: string;
+}

@@ -7,12 +7,11 @@ import { noteDeed } from '../follow-ups.ts';
 import type { Asker } from '../ports.ts';
 import { BillMalformed } from './bill.ts';
 import { dayAfter, dayOf, isDay } from './days.ts';
-import { accountsOf, type BillAccount, deskOf } from './payees.ts';
+import { accountsOf, type BillAccount, deskOf, requirePayee } from './payees.ts';
 import { addBill, newBill } from './plan-bills.ts';
 import type { BillPorts } from './ports.ts';
 import { spooled } from './spool.ts';
 import { beginReading, keptBytes, ReadingTaken, storeBill } from './store-bill.ts';
-import { requirePayee } from './work-bill.ts';
 
 /** Whose bill of which day is meant. */
 export interface BillOf {
@@ -66,8 +65,9 @@ export function billRepairs(ports: BillPorts) {
     if (!reading) throw new NotFound('bill');
     try {
       const stored = await spooled(keptBytes(ports, reading, source), async (spool) => {
-        requirePayee(account, await desk.payeeIn(spool.file));
-        return storeBill(ports, reading, { desk, spool, source: 'import' });
+        const payee = await desk.payeeIn(spool.file);
+        requirePayee(account, payee);
+        return storeBill(ports, reading, { desk, spool, source: 'import', payee });
       });
       if (stored === 'taken') throw new ReadingTaken();
     } catch (error) {

@@ -5,7 +5,7 @@ import type { Tx } from '../../db/store.ts';
 import type { PayWay } from '../channel.ts';
 import { laneOf } from '../core/plan.ts';
 import type { NoticeChannel, Ports } from '../ports.ts';
-import type { BillDesk, FeeRate } from './bill.ts';
+import { type BillDesk, BillMalformed, type FeeRate } from './bill.ts';
 
 /** An identity of a project's configuration that can ask for bills, and the payee whose bills they are. */
 export interface BillAccount {
@@ -86,6 +86,20 @@ export function deskOf({ from }: BillAccount): BillDesk {
   return from.channel.bills!;
 }
 
+/** Throws BillMalformed where a bill is not that of the payee that answered before. */
+export function requirePayee(
+  { payee: expected, isProven }: Pick<BillAccount, 'payee' | 'isProven'>,
+  payee: string,
+): void {
+  if (isProven && payee !== expected) throw new BillMalformed(WRONG_ACCOUNT, isAbout(payee));
+}
+
+const WRONG_ACCOUNT = 'wrong_account';
+
+function isAbout(payee: string): string {
+  return `The bill is about the account ${payee}.`;
+}
+
 /** Of an account one comparison at a time, before any other lock: each writes differences in an order of its own. */
 export async function lockAccount(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.advisoryLock(`bills:${payWay}:${account}:${mode}`);
@@ -103,7 +117,8 @@ interface Proof {
 /**
  * The channel answered to the keys of a claim and named the payee: from now on the versions of the claim are the payee's, and so are the
  * bills that were asked for meanwhile. Where both have a bill of a day one of them is left, and the other is set aside; `other`: this is so
- * with the bill that was asked for. Bills of the payee that were compared before are compared again, because they have more orders now.
+ * with the bill that was asked for. A file that a person brought for the claim counts no more if it names another payee. Bills of the
+ * payee that were compared before are compared again, because they have more orders now. `aside`: the bills whose lines count no more.
  */
 export async function prove(
   ports: Ports,
@@ -120,24 +135,59 @@ export async function prove(
     await tx.quietAccounts.delete({ payWay, mode, account: claim });
     const claimed = await tx.bills.list({ payWay, mode, account: claim }, { orderBy: { billNo: 'asc' } });
     const aside: BillRow[] = [];
+    let other = false;
     for (const { billNo: number, day } of claimed) {
       const bill = (await tx.bills.lock({ billNo: number }))!;
       const known = await tx.bills.lock({ payWay, mode, account: payee, day });
+      const isOthers = bill.payeeInFile !== null && bill.payeeInFile !== payee;
       // A file that a person brought counts until the channel gives one.
-      if (known && known.reading === 0 && known.state !== 'reading' && bill.reading > 0)
+      if (known && known.reading === 0 && known.state !== 'reading' && bill.reading > 0 && !isOthers)
         await tx.bills.delete({ billNo: known.billNo });
       else if (known) {
         await setAside(ports, tx, bill, known);
         await heal(tx, (await tx.bills.find({ billNo: number }))!);
         aside.push(bill);
+        other ||= number === billNo;
         continue;
       }
       const again = bill.source === 'import' && number !== billNo ? { nextCheckAt: ports.now() } : {};
       await tx.bills.update({ billNo: number }, { account: payee, ...again });
+      if (isOthers) {
+        await empty(ports, tx, bill);
+        await heal(tx, (await tx.bills.find({ billNo: number }))!);
+        aside.push(bill);
+      }
       await tx.billDifferences.update({ billNo: number }, { lane: laneOf({ payWay, mode, account: payee }) });
     }
-    return { other: aside.some((one) => one.billNo === billNo), aside };
+    return { other, aside };
   });
+}
+
+/** A bill of which nothing counts. */
+export const NEVER_READ = {
+  reading: 0,
+  lines: 0,
+  mostLines: 0,
+  notOurs: 0,
+  unreadable: 0,
+  shortfall: null,
+  sums: null,
+  totals: null,
+  pendingRefunds: null,
+  payeeInFile: null,
+  bytes: null,
+  sha256: null,
+  source: null,
+  readAt: null,
+  matchedAt: null,
+} as const satisfies Partial<BillRow>;
+
+/** The file that a person brought is another payee's: the channel is asked at once, unless it is being asked. */
+async function empty(ports: Ports, tx: Tx, { billNo, state, readings, payeeInFile }: BillRow): Promise<void> {
+  const faulty = { fault: WRONG_ACCOUNT, faultDetail: isAbout(payeeInFile!), faultLine: null, faultColumn: null };
+  const asked = { state: 'waiting', readings: readings + 1, nextCheckAt: ports.now(), leasedUntil: null } as const;
+  await tx.bills.update({ billNo }, { ...NEVER_READ, ...faulty, ...(state === 'reading' ? {} : asked) });
+  if (state !== 'reading') await tx.wake('bill', { id: billNo });
 }
 
 /** One merchant's bill counts once: the lines of this one are dropped. The payee's own bill is asked for at once if it was never read. */
@@ -145,21 +195,9 @@ async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, kno
   await tx.bills.update(
     { billNo },
     {
+      ...NEVER_READ,
       state: 'done',
-      reading: 0,
       readings: readings + 1,
-      lines: 0,
-      mostLines: 0,
-      notOurs: 0,
-      unreadable: 0,
-      shortfall: null,
-      sums: null,
-      totals: null,
-      bytes: null,
-      sha256: null,
-      source: null,
-      readAt: null,
-      matchedAt: null,
       fault: SAME_ACCOUNT,
       faultDetail: `This bill is that of ${known.account}, which counts as ${known.billNo}.`,
       faultLine: null,

@@ -4,7 +4,7 @@ import type { Tx } from '../../db/store.ts';
 import { PAY_WAYS } from '../channel.ts';
 import { newNumber } from '../numbers.ts';
 import type { Ports } from '../ports.ts';
-import { type BillAccount, accountsOf, lockAccount } from './payees.ts';
+import { type BillAccount, accountsOf, lockAccount, NEVER_READ } from './payees.ts';
 import { dayAfter, dayOf, readyAt } from './days.ts';
 
 /** An account that was added, or a service that stood still, gets the bills of this many days. */
@@ -76,19 +76,9 @@ export function newBill(
   return {
     billNo: newNumber('B', now),
     ...of,
+    ...NEVER_READ,
     state: 'waiting',
-    source: null,
-    reading: 0,
     readings: 0,
-    lines: 0,
-    mostLines: 0,
-    unreadable: 0,
-    shortfall: null,
-    notOurs: 0,
-    bytes: null,
-    sha256: null,
-    totals: null,
-    sums: null,
     fault: null,
     faultDetail: null,
     faultLine: null,
@@ -98,7 +88,5 @@ export function newBill(
     leasedUntil: null,
     createdAt: now,
     askedAt: null,
-    readAt: null,
-    matchedAt: null,
   };
 }

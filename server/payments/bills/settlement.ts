@@ -1,15 +1,9 @@
 import type { BillRow } from '../../db/entities/bills.ts';
-import {
-  billedAccounts,
-  billsBetween,
-  type PendingRefunds,
-  pendingRefunds,
-  type SettlementFilter,
-} from '../../db/queries/bill-lists.ts';
+import { billedAccounts, billsBetween, pendingRefunds, type SettlementFilter } from '../../db/queries/bill-lists.ts';
 import type { Projects } from '../../db/queries/reach.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { Ports } from '../ports.ts';
-import type { BillSum } from './bill-states.ts';
+import type { BillSum, PendingRefunds } from './bill-states.ts';
 import { dayAfter, dayOf, readyAt } from './days.ts';
 
 /** Amounts of some days, in minor units of one currency; `netMinor` = gross − refunds − discounts − fees − shares − disputes + other. */
@@ -34,8 +28,8 @@ type OfBill = Pick<BillRow, 'day' | 'payWay' | 'account' | 'mode'>;
 export interface Settlement {
   days: (OfBill & SettledSums & { billNo: string; project: string | null; currency: string })[];
   totals: (SettledSums & { currency: string })[];
-  /** Days of which a bill should be there and none was read. */
-  missing: (OfBill & { billNo: string | null; state: BillRow['state'] | null })[];
+  /** Days of which a bill should be there and none was read; `project`: one whose keys ask for it. */
+  missing: (OfBill & { project: string; billNo: string | null; state: BillRow['state'] | null })[];
   /** Bills that have fewer lines than an earlier reading of the same day had. */
   shrunk: (OfBill & { billNo: string; lines: number; mostLines: number })[];
   /** Bills with lines that could not be read and that are in no sum; what their own sums say of it. */
@@ -92,7 +86,7 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     const accounts = isLimited ? configured.filter(({ projects }) => projects.some(isMine)) : configured;
     const whole = isLimited ? accounts.filter(({ projects }) => projects.every(isMine)) : undefined;
     const days = bills.flatMap((bill) =>
-      (bill.sums ?? [])
+      sumsOf(bill, pendingOf(bill))
         .filter((sum) => isMine(sum.project))
         .map((sum) => ({
           ...about(bill),
@@ -124,16 +118,17 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     };
 
     function missing(): Settlement['missing'] {
-      return accounts.flatMap(({ since, projects: _projects, ...account }) => {
+      return accounts.flatMap(({ since, projects, ...account }) => {
         const calendar = channels.kindOf(account.payWay).bills;
         if (!calendar) return [];
         const begin = dayOf(since, calendar);
+        const asker = projects.find(isMine) ?? projects[0]!;
         const found: Settlement['missing'] = [];
         for (let day = begin > first ? begin : first; day <= last; day = dayAfter(day, 1)) {
           if (readyAt(day, calendar) > now()) break;
           const bill = bills.find((one) => one.day === day && isOf(one, account));
           if (!bill || bill.reading === 0)
-            found.push({ day, ...account, billNo: bill?.billNo ?? null, state: bill?.state ?? null });
+            found.push({ day, ...account, project: asker, billNo: bill?.billNo ?? null, state: bill?.state ?? null });
         }
         return found;
       });
@@ -182,6 +177,28 @@ function settled(sum: BillSum, pending: readonly PendingRefunds[]): SettledSums 
   };
 }
 
+/** Sums of a bill, with one for each project and currency of which only refunds are known that were under way: an order may have come back since. */
+function sumsOf({ sums }: BillRow, pending: readonly PendingRefunds[]): BillSum[] {
+  const all = [...(sums ?? [])];
+  for (const { project, currency } of pending)
+    if (!all.some((sum) => sum.project === project && sum.currency === currency))
+      all.push({ ...NOTHING, project, currency });
+  return all;
+}
+
+const NOTHING: Omit<BillSum, 'project' | 'currency'> = {
+  payments: 0,
+  paid: '0',
+  refunds: 0,
+  refunded: '0',
+  discounts: '0',
+  fees: '0',
+  shares: '0',
+  disputed: '0',
+  other: '0',
+  pending: 0,
+};
+
 function namedRefunds(bill: BillRow, pending: readonly PendingRefunds[]): Settlement['pendingRefunds'] {
   return pending.flatMap(({ project, currency, end, refunds, refunded }) =>
     end === 'succeeded'
@@ -218,7 +235,9 @@ function totalsOf(days: Settlement['days']): Settlement['totals'] {
 function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Settlement['disagreements'] {
   return (bill.totals ?? []).flatMap((total) => {
     const { currency } = total;
-    const sums = (bill.sums ?? []).filter((sum) => sum.currency === currency).map((sum) => settled(sum, pending));
+    const sums = sumsOf(bill, pending)
+      .filter((sum) => sum.currency === currency)
+      .map((sum) => settled(sum, pending));
     const all = (of: (sum: SettledSums) => number) => sums.reduce((sum, one) => sum + of(one), 0);
     const lines: Record<Stated, number> = {
       payments: all(({ payments }) => payments),

@@ -1,9 +1,11 @@
-import type { BillRow, StoredTotals } from '../../db/entities/bills.ts';
+import type { BillRow, PayeeRow, StoredTotals } from '../../db/entities/bills.ts';
 import { makeMonth, type Reading, removeReading, statementsOf, writeLines } from '../../db/queries/bill-lines.ts';
+import { versionsOf } from '../../db/queries/payees.ts';
 import { later } from '../core/plan.ts';
 import { BillMalformed, type BillDesk, type BillTotals, type ReadHow } from './bill.ts';
 import type { BillSource } from './bill-states.ts';
 import type { BillPorts } from './ports.ts';
+import { requirePayee } from './payees.ts';
 import type { Spooled } from './spool.ts';
 import { keepHeapLean } from './lean-heap.ts';
 
@@ -34,6 +36,8 @@ export interface FileOf {
   source: BillSource;
   /** The file has the lines of other payees, too. */
   isWhole?: boolean;
+  /** The payee that a file names which a person brought. */
+  payee?: string;
 }
 
 /**
@@ -43,7 +47,7 @@ export interface FileOf {
 export async function storeBill(
   ports: BillPorts,
   of: Reading,
-  { desk, spool, source, isWhole = false }: FileOf,
+  { desk, spool, source, isWhole = false, payee }: FileOf,
 ): Promise<Stored> {
   const before = await ports.store.read((tx) => tx.bills.find({ billNo: of.billNo }));
   const isSame = spool !== null && before !== undefined && before.reading > 0 && before.sha256 === spool.sha256;
@@ -65,12 +69,17 @@ export async function storeBill(
         bytes: spool?.bytes ?? null,
         sha256: spool?.sha256 ?? null,
         source,
+        payeeInFile: payee ?? null,
+        pendingRefunds: null,
         readAt: ports.now(),
       };
   const isMine = await ports.store.transaction(async (tx) => {
     const bill = await tx.bills.lock({ billNo: of.billNo });
     if (bill?.readings !== of.reading) return false;
     if (!isSame && !read?.lines && bill.lines > 0) throw emptied(bill.lines);
+    // The channel may have named the payee of a claim since the file was looked at.
+    if (payee !== undefined)
+      requirePayee({ payee: bill.account, isProven: isProven(await versionsOf(tx, bill)) }, payee);
     const none = { fault: null, faultDetail: null, faultLine: null, faultColumn: null };
     // Whoever asked the channel goes on to compare; what a person brought is compared by whoever is free.
     const leasedUntil = source === 'import' ? null : later(ports.now(), LEASE_SECONDS);
@@ -84,6 +93,10 @@ export async function storeBill(
     return 'taken';
   }
   return isSame ? 'unchanged' : 'read';
+}
+
+function isProven(versions: readonly PayeeRow[]): boolean {
+  return versions.some(({ provenAt }) => provenAt !== null);
 }
 
 /** That nothing happened on a day never takes the place of lines that the channel gave before. */

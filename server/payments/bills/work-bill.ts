@@ -8,7 +8,7 @@ import { TransportFailed } from '../channel.ts';
 import { resolveExceptions } from '../follow-ups.ts';
 import { type BillAnswer, type BillCalendar, type BillDesk, BillMalformed } from './bill.ts';
 import { againAt, boundsOf, heldAgainAt, retryAt } from './days.ts';
-import { askersOf, type BillAccount, deskOf, lockAccount, prove, ratesOf } from './payees.ts';
+import { askersOf, type BillAccount, deskOf, lockAccount, prove, ratesOf, requirePayee } from './payees.ts';
 import type { BillPorts } from './ports.ts';
 import { type Spooled, spooled } from './spool.ts';
 import { beginReading, keptBytes, ReadingTaken, storeBill } from './store-bill.ts';
@@ -104,12 +104,6 @@ export function workBill(ports: BillPorts) {
   async function heal(tx: Tx, bill: BillRow): Promise<void> {
     await runMatch(ports, tx, bill, new Map());
   }
-}
-
-/** Throws BillMalformed where a bill is not that of the payee that answered before. */
-export function requirePayee({ payee: expected, isProven }: BillAccount, payee: string): void {
-  if (isProven && payee !== expected)
-    throw new BillMalformed('wrong_account', `The bill is about the account ${payee}.`);
 }
 
 const NOT_CONFIGURED: Fault = {

@@ -224,8 +224,15 @@ export const SettlementReport = z
     days: z.array(z.object({ ...ofBill, billNo: z.string(), project: z.string().nullable(), ...settled })),
     totals: z.array(z.object(settled)),
     missing: z
-      .array(z.object({ ...ofBill, billNo: z.string().nullable(), state: z.enum(BILL_STATES).nullable() }))
-      .describe('Days of which a bill should be there and none was read.'),
+      .array(
+        z.object({
+          ...ofBill,
+          project: z.string(),
+          billNo: z.string().nullable(),
+          state: z.enum(BILL_STATES).nullable(),
+        }),
+      )
+      .describe('Days of which a bill should be there and none was read; `project` is one whose keys can ask for it.'),
     shrunk: z
       .array(z.object({ ...ofBill, billNo: z.string(), lines: z.int(), mostLines: z.int() }))
       .describe('Bills that have fewer lines than an earlier reading of the same day had.'),

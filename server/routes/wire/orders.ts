@@ -86,7 +86,7 @@ export const Refund = z
     failure: Failure,
     channelRefundNo: z.string().nullable(),
     fee: Settled.describe(
-      'What the channel kept for the refund by its bill; negative when it gave a fee back. null until the bill has been read.',
+      'What the channel kept for the refund by its bill; negative when it gave a fee back. null until the bill has been read, and unless the refund succeeded.',
     ),
     nextCheckAt: Timestamp.nullable(),
     createdAt: Timestamp,
