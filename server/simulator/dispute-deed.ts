@@ -13,6 +13,8 @@ export const DisputeDeed = z.object({
   reason: z.string().max(64).optional(),
   dueDays: z.number().min(0).max(180).default(10),
   refund: z.enum(['told', 'untold', 'payout']).default('untold'),
+  /** Of `open`, at PayPal: the money is held until the dispute ends. */
+  hold: z.boolean().optional(),
 });
 export type DisputeDeed = z.infer<typeof DisputeDeed>;
 

@@ -22,6 +22,7 @@ export const CALLS = [
   'webhooks',
   'verify-webhook',
   'bill',
+  'balances',
   'bill-file',
   'notice',
   '*',

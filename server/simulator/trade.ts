@@ -29,6 +29,8 @@ export interface Payment {
   minor: number;
   state: 'completed' | 'pending' | 'declined';
   at: number;
+  /** When a payment that was held came into the account (PayPal). */
+  completedAt?: number;
   /** The caller's number of the request that made it (PayPal-Request-Id). */
   requestNo: string | null;
 }
@@ -58,6 +60,14 @@ export interface Refund {
   bankSaid?: 'S' | 'F';
   /** Paid out to the merchant's own bank account, because the payer's could not be credited (WeChat Pay). */
   toMerchant?: boolean;
+}
+
+/** Money of a disputed payment that the channel keeps from the merchant, who still has it (PayPal). Minor units. */
+export interface Hold {
+  number: string;
+  minor: number;
+  at: number;
+  releasedAt: number | null;
 }
 
 /** A refund as the merchant asks for it; `settleMs` = the channel does it later (scaled), as WeChat does. Minor units. */
@@ -100,6 +110,7 @@ export interface Trade {
   offers?: Offers;
   payments: Payment[];
   refunds: Refund[];
+  holds?: Hold[];
   /** Whatever only one channel needs; JSON. */
   details: Record<string, unknown>;
 }

@@ -20,6 +20,7 @@ export const PLANTS = [
   'duplicate_payment',
   'order_unknown_here',
   'line_unreadable',
+  'withdrawal',
   'order_not_ours',
 ] as const;
 

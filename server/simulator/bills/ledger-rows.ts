@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
-import { NO_OFFERS, stateAt, type Payment, type Refund, type Trade } from '../trade.ts';
+import { NO_OFFERS, stateAt, type Hold, type Payment, type Refund, type Trade } from '../trade.ts';
 import type { Span } from './days.ts';
 import { feeOf } from './fees.ts';
 import type { BillRow, RowState } from './row.ts';
@@ -17,7 +17,7 @@ export interface Scope extends Span {
   timeOf?(refund: Refund): number;
   /** As of when refunds stand in the bill, which is not made again afterwards; left out = as they stand now. */
   madeAt?: number;
-  /** A statement of the account: money that left and came back is there twice. */
+  /** A statement of the account: money stands there when it comes or leaves, so what left and came back is there twice. */
   isOfMoney?: boolean;
 }
 
@@ -52,8 +52,9 @@ function rowsOf(trade: Trade, scope: Scope): BillRow[] {
   const paid = trade.payments.find(({ state }) => state === 'completed');
   const rowsOfRefund = scope.isOfMoney ? movesOf : rowOfRefund;
   return [
-    ...trade.payments.map((payment) => rowOfPayment(trade, payment)),
+    ...trade.payments.map((payment) => rowOfPayment(trade, payment, scope)),
     ...trade.refunds.flatMap((refund) => rowsOfRefund(trade, refund, { ...scope, paid })),
+    ...(trade.holds ?? []).flatMap((hold) => rowsOfHold(trade, hold, paid)),
   ];
 }
 
@@ -77,11 +78,16 @@ function rowOfRefund(trade: Trade, refund: Refund, { timeOf = ({ at }) => at, ma
 function movesOf(trade: Trade, refund: Refund, { paid }: Around): BillRow[] {
   const row = { ...ofRefund(trade, refund, paid), state: 'done', fee: feeBack(refund) } as const;
   return refund.moves.flatMap(({ state, at }, index): BillRow[] => {
-    const wasOut = index > 0 && refund.moves[index - 1]!.state !== 'failed';
-    const isOut = state !== 'failed';
+    const wasOut = index > 0 && isOutIn(trade, refund.moves[index - 1]!.state);
+    const isOut = isOutIn(trade, state);
     if (wasOut === isOut) return [];
     return [isOut ? { ...row, at } : { ...row, at, kind: 'returned', fee: refund.feeBack }];
   });
+}
+
+/** Whether the money of a refund has left: at PayPal once it is done, elsewhere as soon as it is accepted. */
+function isOutIn({ payWay }: Trade, state: Refund['state']): boolean {
+  return payWay === 'paypal' ? state === 'succeeded' : state !== 'failed';
 }
 
 function ofRefund(
@@ -110,8 +116,15 @@ function backNumber(number: string): string {
   return createHash('md5').update(number).digest('hex').slice(0, number.length).toUpperCase();
 }
 
-function rowOfPayment(trade: Trade, payment: Payment): BillRow {
-  const { number, minor, at } = payment;
+function rowsOfHold(trade: Trade, { number, minor, at, releasedAt }: Hold, paid: Payment | undefined): BillRow[] {
+  const of = { number, refundNo: null, minor, offers: NO_OFFERS, fromAvailable: false, state: 'done', fee: 0 } as const;
+  const hold = { ...shared(trade, paid), ...of, kind: 'hold', at } as const;
+  return releasedAt === null ? [hold] : [hold, { ...hold, kind: 'release', at: releasedAt }];
+}
+
+function rowOfPayment(trade: Trade, payment: Payment, { isOfMoney }: Scope): BillRow {
+  const { number, minor, completedAt } = payment;
+  const at = isOfMoney ? (completedAt ?? payment.at) : payment.at;
   const { offers = NO_OFFERS } = trade;
   const state = PAYMENT_STATES[payment.state];
   const fee = state === 'done' ? feeOf(trade.payWay, minor - offers.merchant) : 0;

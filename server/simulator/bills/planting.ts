@@ -7,6 +7,7 @@ import { paymentOf, refundableMinor, type Trade } from '../trade.ts';
 import { dayOf, spanOfDay, type Span } from './days.ts';
 import { foreignRow } from './filler.ts';
 import type { Plant, PlantKind } from './plants.ts';
+import type { BillRow } from './row.ts';
 
 const NOON_MS = 12 * 3_600_000;
 
@@ -42,10 +43,12 @@ interface Spot {
 export function plant(core: Core, request: PlantRequest): Plant {
   const ground = groundOf(core, request);
   const { kind, payWay, date, account } = ground;
-  if (kind === 'order_not_ours' || kind === 'order_unknown_here') {
+  if (kind === 'withdrawal' && payWay !== 'paypal')
+    throw new SimulatorRefusal(400, 'plant_unknown_here', `The bills of ${payWay} have no withdrawals.`);
+  if (kind === 'order_not_ours' || kind === 'order_unknown_here' || kind === 'withdrawal') {
     const at = momentIn(ground, ground.span.from);
     const foreign = foreignRow(payWay, at, `${date} ${core.bills.plants.list().length}`, 4321);
-    const row = kind === 'order_not_ours' ? foreign : { ...foreign, orderNo: numberAsOurs(foreign.orderNo, at) };
+    const row = { ...foreign, ...foreignAs(kind, foreign) };
     return core.bills.plants.add({ kind, payWay, account, date, orderNo: row.orderNo, number: row.number }, row);
   }
   if (kind === 'currency_differs' && payWay === 'alipay')
@@ -56,13 +59,21 @@ export function plant(core: Core, request: PlantRequest): Plant {
   return core.bills.plants.add({ kind, payWay, account: trade.account, date, orderNo: trade.orderNo, number });
 }
 
+/** How a row that no order of the ledger explains differs from a payment of another system. */
+function foreignAs(kind: PlantKind, { orderNo, at }: BillRow): Partial<BillRow> {
+  if (kind === 'order_unknown_here') return { orderNo: numberAsOurs(orderNo, at) };
+  return kind === 'withdrawal' ? { kind, orderNo: '', tradeNo: '', fee: 0 } : {};
+}
+
 /** As the service numbers its orders: of one whose database lost it, or of another installation. */
 function numberAsOurs(foreign: string, at: number): string {
   const stamp = new Date(at).toISOString().replace(/\D/g, '').slice(0, 14);
   return `P${stamp}${foreign.slice(-10).toUpperCase()}`;
 }
 
-const SPOTS: Readonly<Record<Exclude<PlantKind, 'order_not_ours' | 'order_unknown_here'>, (ground: Ground) => Spot>> = {
+const SPOTS: Readonly<
+  Record<Exclude<PlantKind, 'order_not_ours' | 'order_unknown_here' | 'withdrawal'>, (ground: Ground) => Spot>
+> = {
   paid_missing_at_channel: paymentOfDay,
   amount_differs: paymentOfDay,
   currency_differs: paymentOfDay,
@@ -195,6 +206,7 @@ function loseUntold(ground: Ground): Spot {
   const taken = trade.refunds.at(-1)!;
   taken.at = momentIn(ground, paymentOf(trade)?.at ?? taken.at);
   taken.doneAt = taken.at;
+  taken.moves = [{ state: taken.state, at: taken.at }];
   core.trades.record(trade, 'updated');
   return { trade, number: taken.number };
 }

@@ -16,6 +16,7 @@ export const BILL_PLANTS = [
   'order_not_ours',
   'order_unknown_here',
   'line_unreadable',
+  'withdrawal',
 ] as const;
 /** Differences that are made by money that moves and of which nobody is told. */
 export const LEDGER_PLANTS = [
@@ -50,6 +51,8 @@ export interface Plants {
   clear(id?: string): void;
   /** The rows of a bill with whatever was planted in them. */
   apply(rows: readonly BillRow[], scope: Scope): BillRow[];
+  /** The planted rows of a time that are about no order of the ledger. */
+  foreign(scope: Scope): BillRow[];
 }
 
 /** Each plant turns a row into none, another one, or two. */
@@ -68,12 +71,19 @@ const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>>
 /** Plants, none at first. They do not outlive the process. */
 export function createPlants(): Plants {
   let known: { plant: Plant; foreign?: BillRow }[] = [];
+  const foreign: Plants['foreign'] = (scope) =>
+    known.flatMap(({ plant, foreign: row }) =>
+      row && plant.payWay === scope.payWay && isIn(scope, plant.account) && row.at >= scope.from && row.at < scope.to
+        ? [row]
+        : [],
+    );
   return {
-    add(draft, foreign) {
+    foreign,
+    add(draft, row) {
       if (known.some(({ plant }) => plant.kind === draft.kind && plant.number === draft.number))
         throw new SimulatorRefusal(409, 'planted_already', `${draft.number} has this difference already.`);
       const plant = { id: randomUUID(), ...draft };
-      known.push({ plant, ...(foreign ? { foreign } : {}) });
+      known.push({ plant, ...(row ? { foreign: row } : {}) });
       return plant;
     },
     list: () => known.map(({ plant }) => plant),
@@ -81,12 +91,8 @@ export function createPlants(): Plants {
       known = id === undefined ? [] : known.filter(({ plant }) => plant.id !== id);
     },
     apply(rows, scope) {
-      const { payWay, from, to } = scope;
       const changed = rows.flatMap((row) => changedBy(row, known));
-      const foreign = known.flatMap(({ plant, foreign: row }) =>
-        row && plant.payWay === payWay && isIn(scope, plant.account) && row.at >= from && row.at < to ? [row] : [],
-      );
-      return [...changed, ...foreign].toSorted((a, b) => a.at - b.at);
+      return [...changed, ...foreign(scope)].toSorted((a, b) => a.at - b.at);
     },
   };
 }

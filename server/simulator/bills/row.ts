@@ -7,9 +7,9 @@ export type RowState = 'done' | 'under-way' | 'failed';
 export interface BillRow {
   /**
    * `dispute` = taken for a dispute, `dispute-back` = given back when it was won after all. `returned` = a refund that failed after its money
-   * had left: it comes back.
+   * had left: it comes back. `hold`, `release`: kept from the merchant while a payment is disputed. `withdrawal`: paid out to its bank.
    */
-  kind: 'payment' | 'refund' | 'dispute' | 'dispute-back' | 'returned';
+  kind: 'payment' | 'refund' | 'dispute' | 'dispute-back' | 'returned' | 'hold' | 'release' | 'withdrawal';
   /** The channel's number of this payment or refund. */
   number: string;
   /** The channel's number of the payment that it is about. */

@@ -81,6 +81,7 @@ export function moveCapture(core: Core, trade: Trade, state: 'completed' | 'decl
   if (!payment) return;
   payment.state = state;
   const isTaken = state === 'completed';
+  if (isTaken) payment.completedAt = core.clock.now();
   core.trades.record(trade, isTaken ? 'captured' : 'capture-declined', {
     number: payment.number,
     minor: payment.minor,

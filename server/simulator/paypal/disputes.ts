@@ -105,6 +105,10 @@ function open(core: Core, trade: Trade, deed: DisputeDeed): SimulatedDispute {
     updatedAt: now,
   };
   trade.details['disputes'] = [...disputesOf(trade), dispute];
+  if (deed.hold) {
+    const hold = { number: core.trades.newNumber(newPaypalId), minor: dispute.minor, at: now, releasedAt: null };
+    trade.holds = [...(trade.holds ?? []), hold];
+  }
   core.trades.record(trade, 'updated', { number: dispute.id });
   tellDispute(core, trade, dispute, 'CREATED');
   return dispute;
@@ -140,6 +144,8 @@ function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDisp
 }
 
 function resolve(core: Core, trade: Trade, dispute: SimulatedDispute, outcome: string): SimulatedDispute {
+  // What was held is free again, or was taken beside.
+  for (const hold of trade.holds ?? []) hold.releasedAt ??= core.clock.now();
   return move(core, trade, dispute, { status: 'RESOLVED', outcome, dueAt: null });
 }
 

@@ -60,7 +60,7 @@ export function presentCapture(trade: Trade, payment: Payment, { apiUrl, merchan
     payee: { merchant_id: merchantId },
     supplementary_data: { related_ids: { order_id: trade.id } },
     create_time: time(payment.at),
-    update_time: time(payment.at),
+    update_time: time(payment.completedAt ?? payment.at),
     links: [
       { href: self, rel: 'self', method: 'GET' },
       { href: `${self}/refund`, rel: 'refund', method: 'POST' },

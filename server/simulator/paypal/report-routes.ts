@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import type { Answer } from '../exchange.ts';
 import type { Core } from '../half.ts';
-import { daysIn, monthsBefore, spanOfDay } from '../bills/days.ts';
+import { dayOf, daysIn, monthsBefore, spanOfDay } from '../bills/days.ts';
+import { fillerRow, firstOfFiller } from '../bills/filler.ts';
+import { ledgerRows } from '../bills/ledger-rows.ts';
 import type { BillRow } from '../bills/row.ts';
+import { majorOf } from '../trade.ts';
 import { PaypalRefusal, refuse } from './refusals.ts';
 import { json, type AddRoute, type Request } from './route.ts';
 import { apiUrlOf } from './scenery.ts';
-import { presentRow, reportTime, windowOf } from './transactions.ts';
+import { presentRow, reportTime, signed, windowOf } from './transactions.ts';
 
 /** The longest window, the most results of one, and how far back there are any (reporting_transactions_v1 and its list of errors). */
 const MOST_MS = 31 * 86_400_000;
@@ -15,6 +18,7 @@ const BACK_MONTHS = 36;
 /** How long a transaction may take until it is listed (same description: at most three hours). */
 const LAG_MS = 3 * 3_600_000;
 const PATH = '/v1/reporting/transactions';
+const BALANCES_PATH = '/v1/reporting/balances';
 
 /** The description wants an offset with a colon or Z; the samples beside it have none in theirs. */
 const Time = z
@@ -37,25 +41,29 @@ const Query = z.object({
   transaction_id: z.string().min(17).max(19).optional(),
   balance_affecting_records_only: z.enum(['Y', 'N']).default('Y'),
 });
-type Query = z.output<typeof Query>;
+/** `ALL` and what an answer without a currency has are as integrators use them; the description has a code of three letters. */
+const BalancesQuery = z.object({
+  as_of_time: Time.optional(),
+  currency_code: z
+    .string()
+    .regex(/^[A-Z]{3}$/)
+    .default('ALL'),
+});
 
-/** Adds Transaction Search v1: what happened on the account of the caller. */
+/** Adds Transaction Search v1: what happened on the account of the caller, and what it has. */
 export function addReports(add: AddRoute, core: Core): void {
   add('get', PATH, { call: 'bill', act: (request) => list(core, request) });
+  add('get', BALANCES_PATH, { call: 'balances', act: (request) => balances(core, request) });
 }
 
 function list(core: Core, request: Request): Answer {
-  const { account } = request;
-  const query = readQuery(request);
+  const query = readQuery(Query, request);
   const now = core.clock.now();
   const asked = { from: wholeSecond(query.start_date), to: wholeSecond(query.end_date) + 1000 };
   if (asked.to <= asked.from) throw badQuery('end_date', 'Start date is after end date.');
   if (query.end_date - query.start_date > MOST_MS) throw badQuery('end_date', 'Date range is greater than 31 days.');
-  const { merchantId } = account.secrets;
-  // The report is about the PayPal account, whichever of its REST apps asks.
-  const beside = core.accounts.of('paypal').filter(({ secrets }) => secrets['merchantId'] === merchantId);
-  const scope = { account: account.name, beside: beside.map(({ name }) => name) };
-  const content = core.bills.contentOf({ payWay: 'paypal', ...scope, ...asked });
+  const { merchantId } = request.account.secrets;
+  const content = core.bills.contentOf({ ...whoseOf(core, request), ...asked });
   const refreshedAt = refreshedTill(core, content.has, asked, now);
   if (asked.from < monthsBefore('paypal', now, BACK_MONTHS) || asked.from > refreshedAt)
     throw badQuery('start_date', 'Data for the given start date is not available.');
@@ -82,6 +90,81 @@ function list(core: Core, request: Request): Answer {
   return spoilt(json(200, body), content.has);
 }
 
+/** The report is about the PayPal account, whichever of its REST apps asks. */
+function whoseOf(core: Core, { account }: Request) {
+  const { merchantId } = account.secrets;
+  const beside = core.accounts.of('paypal').filter(({ secrets }) => secrets['merchantId'] === merchantId);
+  return { payWay: 'paypal', account: account.name, beside: beside.map(({ name }) => name) } as const;
+}
+
+/**
+ * What the account has at an instant, the whole second in it. `total_balance` is the sum of the others, and `withheld_balance` what PayPal
+ * holds (same description, `balance_detail`): a hold moves money between these two. A payment that is pending is in none of them; what is
+ * planted in the list alone changes nothing.
+ */
+function balances(core: Core, request: Request): Answer {
+  const query = readQuery(BalancesQuery, request);
+  const now = core.clock.now();
+  const asked = wholeSecond(query.as_of_time ?? now);
+  const has = (name: 'late' | 'real-hours') => core.bills.conditions.has('paypal', name, [dayOf('paypal', asked)]);
+  const refreshedAt = wholeSecond(refreshedTill(core, has, { from: asked, to: asked + 1000 }, now));
+  if (asked < monthsBefore('paypal', now, BACK_MONTHS))
+    throw badQuery('as_of_time', 'Data for the given start date is not available.');
+  const at = Math.min(asked, refreshedAt);
+  const until = { ...whoseOf(core, request), from: 0, to: at + 1000 };
+  const rows = [...ledgerRows(core.ledger.trades, { ...until, isOfMoney: true }), ...core.bills.plants.foreign(until)];
+  const [total, held] = [new Map([['USD', fillerMinor(core, at)]]), new Map<string, number>()];
+  for (const row of rows) {
+    if (row.state !== 'done') continue;
+    const isHold = row.kind === 'hold' || row.kind === 'release';
+    const [sums, minor] = isHold ? [held, -signed(row)] : [total, signed(row) - row.fee];
+    sums.set(row.currency, (sums.get(row.currency) ?? 0) + minor);
+  }
+  const shown = [...total].filter(([currency]) => ['ALL', currency].includes(query.currency_code));
+  return json(200, {
+    balances: shown.map(([currency, minor]) => {
+      const withheld = held.get(currency) ?? 0;
+      const money = (value: number) => ({
+        currency_code: currency,
+        value: majorOf({ currency, payWay: 'paypal' }, value),
+      });
+      return {
+        currency,
+        primary: currency === 'USD',
+        total_balance: money(minor),
+        available_balance: money(minor - withheld),
+        withheld_balance: money(withheld),
+      };
+    }),
+    account_id: request.account.secrets['merchantId'],
+    as_of_time: balanceTime(at),
+    last_refresh_time: balanceTime(refreshedAt),
+  });
+}
+
+/** The description has an offset with a colon, or Z. */
+function balanceTime(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19)}Z`;
+}
+
+/** Before that day no filler is in a balance: one that is set without a date has no first day. */
+const FILLED_SINCE = Date.UTC(2020, 0, 1);
+
+/** What the payments of another system that fill the days came to. */
+function fillerMinor({ bills: { conditions } }: Core, at: number): number {
+  if (!conditions.list().some(({ condition, payWay }) => condition === 'filler' && payWay === 'paypal')) return 0;
+  let sum = 0;
+  for (const day of daysIn('paypal', { from: FILLED_SINCE, to: at + 1000 })) {
+    const count = conditions.fillerOn('paypal', day);
+    const filler = { payWay: 'paypal', count, ...spanOfDay('paypal', day)! } as const;
+    const rows = Array.from({ length: count && firstOfFiller(filler, at + 1000) }, (_, index) =>
+      fillerRow(filler, index),
+    );
+    sum += rows.reduce((all, { minor, fee }) => all + minor - fee, 0);
+  }
+  return sum;
+}
+
 /**
  * Without `balance_affecting_records_only=N` there are only transactions that change the balance (same description), which a payment that is
  * pending or was denied does not. When it is completed it is listed with the time at which it began, `transaction_initiation_date`.
@@ -103,8 +186,8 @@ function refreshedTill(
   return Math.min(till, (spanOfDay('paypal', late)?.from ?? asked.from) - 1000);
 }
 
-function readQuery({ query }: Request): Query {
-  const read = Query.safeParse(query);
+function readQuery<T>(schema: z.ZodType<T>, { query }: Request): T {
+  const read = schema.safeParse(query);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
   throw badQuery(String(issue?.path[0] ?? ''), 'The value of a field does not conform to the expected format.');

@@ -62,7 +62,8 @@ async function answerToken(core: Core, ctx: Context): Promise<void> {
     call: 'token',
     act: () =>
       json(200, {
-        scope: 'https://uri.paypal.com/services/payments/payment https://uri.paypal.com/services/reporting/search/read',
+        scope:
+          'https://uri.paypal.com/services/payments/payment https://uri.paypal.com/services/reporting/search/read https://uri.paypal.com/services/reporting/balances/read',
         access_token: issueToken(account, core.clock.now()),
         token_type: 'Bearer',
         app_id: 'APP-SIMULATOR',

@@ -7,7 +7,7 @@ import { majorOf } from '../trade.ts';
 
 /**
  * What happened, as PayPal's page "Transaction event codes" numbers it: an express checkout payment, a refund by the merchant, a chargeback
- * and its reversal. Money that is taken for a dispute is a chargeback here, whatever it was.
+ * and its reversal, a hold for a dispute and its cancellation, a withdrawal. Money that is taken for a dispute is a chargeback here, whatever it was.
  */
 const EVENT_CODES = {
   payment: 'T0006',
@@ -15,8 +15,18 @@ const EVENT_CODES = {
   dispute: 'T1201',
   'dispute-back': 'T1202',
   returned: 'T1106',
+  hold: 'T1110',
+  release: 'T1111',
+  withdrawal: 'T0400',
 } as const;
 const STATUSES = { done: 'S', 'under-way': 'P', failed: 'D' } as const;
+
+const GAINS: ReadonlySet<BillRow['kind']> = new Set(['payment', 'dispute-back', 'returned', 'release']);
+
+/** Which way the amount of a row goes: positive when the account gains it. */
+export function signed({ kind, minor }: BillRow): number {
+  return GAINS.has(kind) ? minor : -minor;
+}
 
 /** The rows of a window, of which only those of a page are made. */
 export interface Window {
@@ -40,10 +50,10 @@ export function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'
 
 /** A row as a member of `transaction_details` (OpenAPI description reporting_transactions_v1 of PayPal, `transaction_info`). */
 export function presentRow(row: BillRow, { has }: BillContent): object {
-  const { kind, number, tradeNo, minor, fee, trade } = row;
+  const { kind, number, tradeNo, fee, trade } = row;
   const isPayment = kind === 'payment';
   const reference = isPayment ? { id: trade?.id, type: 'ODR' } : { id: tradeNo, type: 'TXN' };
-  const moved = amountOf(row, isPayment || kind === 'dispute-back' ? minor : -minor);
+  const moved = amountOf(row, signed(row));
   const amount = row.isUnreadable ? { ...moved, value: UNREADABLE } : moved;
   return {
     transaction_info: {
@@ -81,7 +91,7 @@ function statusOf({ kind, state, trade, tradeNo }: BillRow): string {
 
 /** What the merchant sent: a refund has the invoice id of the refund. */
 function numbersOf({ kind, trade, orderNo, refundNo }: BillRow): Record<string, unknown> {
-  if (trade === null) return { invoice_id: orderNo };
+  if (trade === null) return orderNo === '' ? {} : { invoice_id: orderNo };
   const { customId, invoiceId } = trade.details;
   const refund = trade.refunds.find((one) => one.refundNo === refundNo);
   const invoice = kind === 'payment' || refund?.origin !== 'merchant' ? invoiceId : refundNo;

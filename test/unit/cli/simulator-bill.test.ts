@@ -11,7 +11,7 @@ test('payctl offers what the simulator can do with bills', (t) => {
 });
 
 test('every difference that the service knows can be planted', (t) => {
-  t.deepEqual([...PLANTS].toSorted(), [...DIFFERENCE_KINDS, NOT_OURS].toSorted());
+  t.deepEqual([...PLANTS].toSorted(), [...DIFFERENCE_KINDS, NOT_OURS, 'withdrawal'].toSorted());
 });
 
 test('the help names every difference and every condition', async (t) => {

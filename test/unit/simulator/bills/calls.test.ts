@@ -215,3 +215,83 @@ test.serial('PayPal lists a payment that it holds once it is completed, with the
   await desk.world.post('/sim/capture-state', { orderNo, state: 'completed' });
   t.deepEqual(await listed(), [['T0006', 'S', at]]);
 });
+
+test.serial(
+  'PayPal tells what the account has at an instant: a held payment once it is completed, a dispute when it is lost',
+  async (t) => {
+    const { world } = desk;
+    /** Total, available and withheld: what an instant has more than the one before the orders of this test. */
+    const asOf = async (at?: string) => {
+      const { body } = await desk.paypal(
+        'GET',
+        `/v1/reporting/balances?currency_code=USD${at ? `&as_of_time=${at}` : ''}`,
+      );
+      const [one] = body['balances'] as Record<string, { value: string }>[];
+      const told = ['total_balance', 'available_balance', 'withheld_balance'] as const;
+      return { body, minor: told.map((name) => Math.round(Number(one![name]!.value) * 100)) };
+    };
+    const now = async () => `${(await world.get<{ now: string }>('/sim/clock')).now.slice(0, 19)}Z`;
+    const before = await asOf();
+    const gained = async (at?: string) => (await asOf(at)).minor.map((minor, index) => minor - before.minor[index]!);
+    t.like(before.body, { balances: [{ currency: 'USD', primary: true }] });
+    const later = () => world.post('/sim/clock', { advanceSeconds: 60 });
+
+    const word = 'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION';
+    await world.post('/sim/faults', { payWay: 'paypal', call: 'capture', fault: 'capture-pending', word });
+    await desk.make('paypal', 'paypalWAITS');
+    await desk.plant('paid_missing_at_channel', 'paypal');
+    t.deepEqual(await gained(), [0, 0, 0]);
+    await later();
+    const held = await now();
+    await later();
+    await world.post('/sim/capture-state', { orderNo: 'paypalWAITS', state: 'completed' });
+    t.deepEqual(await gained(), [1194, 1194, 0], '12.30 less a fee of 0.36');
+    t.deepEqual(await gained(held), [0, 0, 0], 'the balance of an instant stays what it was');
+    await desk.refund('paypal', 'paypalWAITS');
+    await desk.plant('order_not_ours', 'paypal');
+    await desk.plant('withdrawal', 'paypal');
+    t.deepEqual(await gained(), [835, 835, 0], '2.30 went back; 43.21 came, less a fee of 1.29, and went');
+
+    const dispute = (act: string, more = {}) => world.post('/sim/dispute', { orderNo: 'paypalWAITS', act, ...more });
+    await later();
+    await dispute('open', { amount: 5, hold: true });
+    t.deepEqual(await gained(), [835, 335, 500]);
+    await later();
+    const withheld = await now();
+    await later();
+    await dispute('lose');
+    t.deepEqual(await gained(), [335, 335, 0]);
+    t.deepEqual(await gained(withheld), [835, 335, 500]);
+    const infos = (await desk.rows('paypal', withheld.slice(0, 10))) as unknown as Record<string, unknown>[];
+    const codes = infos.map(
+      (row) => `${String(row['transaction_event_code'])} ${(row['transaction_amount'] as { value: string }).value}`,
+    );
+    for (const row of ['T0400 -43.21', 'T1110 -5.00', 'T1111 5.00', 'T1201 -5.00'])
+      t.true(codes.includes(row), `${row}: ${codes.join()}`);
+  },
+);
+
+test.serial('PayPal tells balances as far as its data go, to those who may see reports', async (t) => {
+  const { world } = desk;
+  const { now } = await world.get<{ now: string }>('/sim/clock');
+  const ahead = await desk.paypal('GET', '/v1/reporting/balances?as_of_time=2999-01-01T00:00:00Z');
+  t.is(ahead.body['as_of_time'], ahead.body['last_refresh_time']);
+  t.true(Date.parse(String(ahead.body['as_of_time'])) <= Date.parse(now) + 60_000);
+  for (const query of ['as_of_time=2020-01-01T00:00:00Z', 'as_of_time=today', 'currency_code=dollars'])
+    t.is((await desk.paypal('GET', `/v1/reporting/balances?${query}`)).status, 400, query);
+  await world.post('/sim/faults', { payWay: 'paypal', call: 'balances', fault: 'refused', word: 'PERMISSION_DENIED' });
+  const refused = await desk.paypal('GET', '/v1/reporting/balances');
+  t.like(refused, { status: 403, body: { name: 'NOT_AUTHORIZED' } });
+  const found = await desk.paypal('GET', '/v1/reporting/balances?currency_code=JPY');
+  t.deepEqual(found.body['balances'], []);
+  await desk.condition('filler', 'paypal', { rows: 3 });
+  const filled = async (at: string) => {
+    const { body } = await desk.paypal('GET', `/v1/reporting/balances?as_of_time=${at}`);
+    return Math.round(
+      Number((body['balances'] as { total_balance: { value: string } }[])[0]!.total_balance.value) * 100,
+    );
+  };
+  // 1.00, 1.37 and 1.74, less three per cent of each.
+  t.is((await filled(`${day(1)}T23:59:59Z`)) - (await filled(`${day(0)}T23:59:59Z`)), 97 + 133 + 169);
+  await desk.condition('filler', 'paypal', { on: false, rows: 3 });
+});
