@@ -21,7 +21,7 @@ export interface Rows {
   /** Throws when there are rows and none could be read: then it is the file that is wrong. */
   requireOne(): void;
   /** The last part of a bill with sums. */
-  end(totals: BillTotals): BillPart;
+  end(...totals: BillTotals[]): BillPart;
 }
 
 /**
@@ -50,9 +50,9 @@ export function createRows(isLenient: boolean, begin: Date): Rows {
     unreadable: () => unreadable,
     short: (shortfall) => void shortfalls.push(shortfall),
     requireOne,
-    end(totals) {
+    end(...totals) {
       requireOne();
-      if (unreadable === 0) return { kind: 'totals', totals: [totals] };
+      if (unreadable === 0) return { kind: 'totals', totals };
       // The bill's sums are those of all its rows, and not all are known.
       return { kind: 'totals', totals: [], ...(shortfalls.length > 0 && { shortfall: shortfalls.join(' ') }) };
     },

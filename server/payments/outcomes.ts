@@ -19,6 +19,8 @@ export interface Settlement {
   net?: Money;
   /** What is credited, when the account has another currency. */
   received?: Money;
+  /** When a payment that the channel had held was completed. */
+  completedAt?: Date;
 }
 
 /** Why a genuine refusal of a create decides nothing. */

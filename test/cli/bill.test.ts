@@ -50,6 +50,19 @@ for (const [name, argv] of READ_VERBS) {
   });
 }
 
+test('a bill of PayPal shows what the account had before and after the day, and no sums that PayPal does not name', async (t) => {
+  const here = await place(t);
+  const none = { payments: null, paidMinor: null, refunds: null, refundedMinor: null, feesMinor: null, netMinor: null };
+  const totals = [
+    { ...none, currency: 'USD', openingMinor: -150, closingMinor: 2000 },
+    { ...none, currency: 'JPY', openingMinor: 0, closingMinor: 500 },
+  ];
+  course(here, { payWay: 'paypal', totals });
+  const { stdout } = await here.payctl(['bill', 'get', B, '--color', 'never'], { terminal: 120 });
+  t.regex(stdout, /balance\s+-1\.50 USD → 20\.00 USD, 0 JPY → 500 JPY/i);
+  t.notRegex(stdout, /the bill itself/);
+});
+
 test('amounts have the decimals of their currency', async (t) => {
   const { api, payctl } = await place(t);
   const yen = {
@@ -111,6 +124,8 @@ test('settlement names days without a bill and bills that disagree; JSON has eve
     stderr,
     /No bill of wechat 1900000109, 2026-11-19\. Next: payctl bill fetch --pay-way wechat --date 2026-11-19/,
   );
+  t.regex(stderr, /of paypal SIMMERCHANT01, 2026-11-01 to 2026-11-30, moved by 11\.94 USD; .* add up to -0\.43 USD\./);
+  t.regex(stderr, /Bill B\w+ of paypal, 2026-11-02, is not checked against the balances of its account\./);
   const figures = JSON.parse((await payctl(['bill', 'settlement', '--json'])).stdout) as Row;
   t.deepEqual(Object.keys(figures), [
     'days',
@@ -120,6 +135,8 @@ test('settlement names days without a bill and bills that disagree; JSON has eve
     'unreadable',
     'pendingRefunds',
     'disagreements',
+    'balances',
+    'unchecked',
   ]);
 });
 

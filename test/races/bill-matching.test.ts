@@ -242,6 +242,30 @@ onBoth('fees are kept beside orders and refunds, once, and what the lines come t
   );
 });
 
+onBoth('what a payment that was held brought is kept by the day on which it was completed', async (t, store) => {
+  const shop = account(store, 'paypal');
+  const completed = (at: Date) => ({ settlement: { completedAt: at.toISOString() } });
+  const orders = [
+    await shop.order(),
+    await shop.order(completed(beijing('12:01'))),
+    await shop.order(completed(beijing('23:59', 2))),
+    await shop.order(completed(beijing('00:00', 2))),
+    await shop.order(completed(beijing('00:00', 3))),
+    await shop.order({ ...completed(beijing('00:00', 3)), project: 'books' }),
+  ];
+  const other = await shop.order(completed(beijing('12:00', 4)));
+  const lines = [...orders.map((order) => paidLine(order)), paidLine(other, { channelTradeNo: 'another payment' })];
+  const { sums } = await shop.match(await shop.bill([...lines, { orderNo: 'else', channelTradeNo: 'X' }]));
+  t.deepEqual(
+    sums.map(({ project, onOtherDays }) => [project, onOtherDays]),
+    [
+      ['books', { '2026-11-23': '994' }],
+      ['default', { '2026-11-22': '1988', '2026-11-23': '994' }],
+      [null, undefined],
+    ],
+  );
+});
+
 onBoth(
   'a fee is that of what the channel charges on: the amount less the merchant’s own discount',
   async (t, store) => {

@@ -70,21 +70,21 @@ test('a bill whose payments a channel may hold is asked for again daily while on
   const [at, expiresAt] = [beijing('23:30'), beijing('23:55')];
   const order = await account(store).order({ ...held, createdAt: at, expiresAt });
   gives([{ orderNo: 'else' }]);
-  t.is(await workAt('2026-11-22T04:00:00Z'), '2026-11-27T02:30:00.000Z', 'as any other at first');
-  t.is(await workAt('2026-11-29T04:00:00Z'), '2026-11-30T04:00:00.000Z');
+  t.is(await workAt('2026-11-22T04:00:00Z'), '2026-11-23T02:30:00.000Z', 'when the bill of the newest day is');
+  t.is(await workAt('2026-11-29T04:00:00Z'), '2026-11-30T02:30:00.000Z');
   t.is(await workAt('2026-11-29T04:00:00Z', ports), null, 'where nothing is held it is complete');
   answers(() => ({ kind: 'unknown', cause: 'timeout' }));
-  t.is(await workAt('2026-11-30T04:00:00Z'), '2026-12-01T04:00:00.000Z', 'silence ends nothing');
+  t.is(await workAt('2026-11-30T04:00:00Z'), '2026-12-01T02:30:00.000Z', 'silence ends nothing');
   t.like(await read(), { state: 'done', lines: 1, fault: 'timeout' });
   gives([{ orderNo: 'else' }]);
-  t.is(await workAt('2026-12-24T04:00:00Z'), '2026-12-25T04:00:00.000Z');
+  t.is(await workAt('2026-12-24T04:00:00Z'), '2026-12-25T02:30:00.000Z');
   t.is(await workAt('2026-12-25T04:00:00Z'), null, 'what is held for longer is read when somebody asks');
   await store.transaction((tx) => tx.orders.update({ orderNo: order.orderNo }, { captureState: null }));
   t.is(await workAt('2026-11-30T04:00:00Z'), null);
   // Paid by now, and not in the bill.
   const paid = { state: 'paid', paid: 1000n, channelTradeNo: 'T1', paidAt: beijing('12:00') } as const;
   await store.transaction((tx) => tx.orders.update({ orderNo: order.orderNo }, paid));
-  t.is(await workAt('2026-12-01T04:00:00Z'), '2026-12-02T04:00:00.000Z');
+  t.is(await workAt('2026-12-01T04:00:00Z'), '2026-12-02T02:30:00.000Z');
   gives([paidLine({ ...order, ...paid })]);
   t.is(await workAt('2026-12-02T04:00:00Z'), null);
   // The day before and the day after have nothing to wait for.

@@ -6,7 +6,7 @@ import { placeOrder } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 import { statementOf } from '../support/statements.ts';
 
-type PayWay = 'alipay' | 'wechat';
+type PayWay = 'alipay' | 'wechat' | 'paypal';
 
 /** Ten scenes, each on a day of its own: in the long run three times. */
 const DAYS = 10 * count(3, 1);
@@ -25,13 +25,17 @@ async function month(t: ExecutionContext, payWay: PayWay) {
   const self = {
     service,
     days,
-    /** An order over some ten yuan, paid with what these bear of it. */
+    /** An order over some ten yuan or dollars, paid with what these bear of it. */
     async paid(offers: { merchant?: number; channel?: number; share?: number } = {}): Promise<string> {
-      orders += 1;
-      const orderNo = await placeOrder(merchant, { payWay, amount: Number((10 + orders * 1.37).toFixed(2)) });
-      await service.sim('/sim/offers', { orderNo, ...offers });
+      const orderNo = await self.place();
+      if (payWay !== 'paypal') await service.sim('/sim/offers', { orderNo, ...offers });
       await shop.pay(orderNo);
       return orderNo;
+    },
+    place(): Promise<string> {
+      orders += 1;
+      const currency = payWay === 'paypal' ? { currency: 'USD' } : {};
+      return placeOrder(merchant, { payWay, amount: Number((10 + orders * 1.37).toFixed(2)), ...currency });
     },
     /** Asks for a refund, and does not wait for it. */
     async ask(orderNo: string, refundAmount: number): Promise<string> {
@@ -75,8 +79,6 @@ async function month(t: ExecutionContext, payWay: PayWay) {
     },
     settlement: (from: string, to: string): Promise<Settlement> =>
       settlement(service.app.ports)({ mode: 'simulator', payWay, from, to }),
-    /** What the channel's own statement says that the account gained on a day, in fen. */
-    statement: (day: string): Promise<number> => statementOf(service, payWay, day),
     open: async () => (await shop.openDifferences()).map((line) => line.split(' ')[0]),
   };
   return self;
@@ -91,7 +93,7 @@ interface Slow {
 }
 
 /** What happens on a day. */
-const SCENES: Readonly<Record<string, (on: Month, at: PayWay) => Promise<Slow | void>>> = {
+const SCENES: Readonly<Record<string, (on: Month, at: 'alipay' | 'wechat') => Promise<Slow | void>>> = {
   plain: async (on) => void (await on.paid()),
   discounted: async (on) => void (await on.paid({ merchant: 2.01, channel: 1.5 })),
   async 'given back in parts'(on) {
@@ -161,7 +163,7 @@ for (const payWay of ['alipay', 'wechat'] as const)
     );
     t.deepEqual({ missing, shrunk, disagreements }, { missing: [], shrunk: [], disagreements: [] });
     const statements = new Map<string, number>();
-    for (const day of on.days) statements.set(day, await on.statement(day));
+    for (const day of on.days) statements.set(day, await statementOf(on.service, payWay, day));
     const sum = (of: Iterable<number>) => [...of].reduce((all, one) => all + one, 0);
     t.is(totals[0]!.netMinor, sum(statements.values()), 'all of them');
     t.true((totals[0]?.discountsMinor ?? 0) > 0 && (totals[0]?.sharesMinor ?? 0) > 0 === (payWay === 'alipay'));
@@ -179,3 +181,160 @@ for (const payWay of ['alipay', 'wechat'] as const)
 function isReturned(pending: Settlement['pendingRefunds'], day: string): boolean {
   return pending.some((one) => Date.parse(day) - Date.parse(one.day) === 7 * 86_400_000);
 }
+
+/** What is held at the end is completed by then. */
+const MORE_DAYS_AT_PAYPAL = 4;
+
+/** Something that is to happen so many days later. */
+type Later = readonly [days: number, act: () => Promise<void>];
+
+/** What happens on a day at PayPal, and what of it ends later. */
+const PAYPAL_SCENES: Readonly<Record<string, (on: Month) => Promise<Later[] | void>>> = {
+  'held and completed days later': async (on) => [await held(on, 3)],
+  plain: async (on) => void (await on.paid()),
+  async 'given back in parts, and whole'(on) {
+    const [parts, whole] = [await on.paid(), await on.paid()];
+    for (const amount of [1.01, 2.02]) await on.refund(parts, amount);
+    const order = await on.service.app.store.read((tx) => tx.orders.find({ orderNo: whole }));
+    await on.refund(whole, Number(order!.paid) / 100);
+  },
+  'disputed, held and released': async (on) => [await disputed(on, { hold: true }, 2, { act: 'win' })],
+  'nothing at all': async () => {},
+  'disputed, held and lost': async (on) => [await disputed(on, { hold: true, amount: 5 }, 2, { act: 'lose' })],
+  async 'lost, and won after all'(on) {
+    const [, lose] = await disputed(on, {}, 0, { act: 'lose' });
+    await lose();
+    const [, told] = await disputed(on, {}, 0, { act: 'lose', refund: 'told' });
+    await told();
+    const orderNo = await on.paid();
+    const act = (deed: string) => on.service.sim('/sim/dispute', { orderNo, act: deed });
+    await act('open');
+    await act('lose');
+    return [[3, async () => void (await act('win'))]];
+  },
+  async 'rows without an order'(on) {
+    await on.plant('order_not_ours');
+    await on.plant('withdrawal');
+  },
+  'held beyond the end': async (on) => [await held(on, 3)],
+  async 'refunded in the portal, and held until the next day'(on) {
+    await on.plant('refund_unknown_to_us', await on.paid());
+    return [await held(on, 1)];
+  },
+};
+
+/** A payment that PayPal holds for so many days. */
+async function held(on: Month, days: number): Promise<Later> {
+  const { service } = on;
+  const orderNo = await on.place();
+  const order = () => service.app.store.read((tx) => tx.orders.find({ orderNo }));
+  const word = 'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION';
+  await service.sim('/sim/faults', { payWay: 'paypal', call: 'capture', fault: 'capture-pending', word });
+  await service.sim('/sim/approve', { orderNo });
+  const soon = (what: string, isSo: () => Promise<boolean>) =>
+    until(what, async () => {
+      await service.app.sweep.once();
+      return isSo();
+    });
+  await soon(`${orderNo} held`, async () => (await order())?.captureState === 'pending');
+  return [
+    days,
+    async () => {
+      await service.sim('/sim/capture-state', { orderNo, state: 'completed' });
+      await soon(`${orderNo} paid`, async () => (await order())?.state === 'paid');
+    },
+  ];
+}
+
+/** A payment that is disputed, and how that ends so many days later. */
+async function disputed(on: Month, opened: object, days: number, deed: object): Promise<Later> {
+  const orderNo = await on.paid();
+  await on.service.sim('/sim/dispute', { orderNo, act: 'open', ...opened });
+  return [days, async () => void (await on.service.sim('/sim/dispute', { orderNo, ...deed }))];
+}
+
+/** What the balances of every period of these days disagree about. */
+async function disagreeing(on: Month, days: readonly string[]): Promise<Settlement['balances']> {
+  const found: Settlement['balances'] = [];
+  for (let from = 0; from < days.length; from += 1)
+    for (let to = from; to < days.length; to += 1)
+      found.push(...(await on.settlement(days[from]!, days[to]!)).balances);
+  return found;
+}
+
+test('paypal: the lines of every period come to what the balances moved by, and a row that is left out is named to the cent', async (t) => {
+  const on = await month(t, 'paypal');
+  const scenes = Object.values(PAYPAL_SCENES);
+  const ends: { day: number; act: () => Promise<void> }[] = [];
+  const pass = async (scene?: (on: Month) => Promise<Later[] | void>) => {
+    const day = on.days.length;
+    for (const [later, act] of (await scene?.(on)) ?? []) ends.push({ day: day + later, act });
+    for (const { act } of ends.filter((one) => one.day === day)) await act();
+    await on.nextDay();
+  };
+  for (let day = 0; day < DAYS; day += 1) await pass(scenes[day % scenes.length]);
+  const days = [...on.days];
+  t.deepEqual(await disagreeing(on, days), [], 'a payment is still held');
+  for (let day = 0; day < MORE_DAYS_AT_PAYPAL; day += 1) await pass();
+  t.deepEqual(await disagreeing(on, days), [], 'it was completed after the end');
+  t.deepEqual(await disagreeing(on, on.days.slice(-MORE_DAYS_AT_PAYPAL - 2)), []);
+  const [first, last] = [on.days[0]!, on.days.at(-1)!];
+  t.like(await on.settlement(first, last), { missing: [], unchecked: [], balances: [], disagreements: [] });
+  t.deepEqual(await on.open(), [], 'no difference is made up');
+
+  const lost = on.today();
+  const orderNo = await on.paid();
+  await on.plant('paid_missing_at_channel');
+  await pass();
+  const { totals } = await on.settlement(lost, lost);
+  t.deepEqual(totals, []);
+  const paid = Number((await on.service.app.store.read((tx) => tx.orders.find({ orderNo })))!.paid);
+  const net = paid - Math.floor((paid * 3) / 100);
+  const of = { payWay: 'paypal', mode: 'simulator', currency: 'USD' } as const;
+  t.like((await on.settlement(lost, lost)).balances, [{ ...of, from: lost, to: lost, balance: net, lines: 0 }]);
+  const [whole, ...more] = (await on.settlement(first, lost)).balances;
+  t.deepEqual(more, []);
+  t.like(whole, { from: first, to: lost });
+  t.is(whole!.balance - whole!.lines, net);
+  t.deepEqual((await on.settlement(first, last)).balances, []);
+  const ofProject = async (project: string) =>
+    (await settlement(on.service.app.ports)({ mode: 'simulator', from: lost, to: lost, project: [project] })).balances;
+  t.is((await ofProject('default')).length, 1);
+  t.deepEqual(await ofProject('other'), []);
+});
+
+test('paypal: a day whose balances are refused is named as not checked, and the days before and after it are compared', async (t) => {
+  const on = await month(t, 'paypal');
+  const day = async (isRefused = false) => {
+    await on.paid();
+    if (isRefused) {
+      const fault = { fault: 'refused', word: 'PERMISSION_DENIED', times: 100 };
+      await on.service.sim('/sim/faults', { payWay: 'paypal', call: 'balances', ...fault });
+    }
+    await on.nextDay();
+    await on.service.sim('/sim/reset-faults', {});
+  };
+  await day();
+  await day();
+  await day(true);
+  const [first, before, refused] = on.days as [string, string, string];
+  // Of the day before, which was asked for once more, the former balances are gone, too.
+  const { unchecked, days, missing } = await on.settlement(first, refused);
+  t.deepEqual(
+    unchecked.map((one) => one.day),
+    [before, refused],
+  );
+  t.deepEqual([days.length, missing], [3, []], 'its bill counts');
+  await on.paid();
+  await on.plant('paid_missing_at_channel');
+  await on.nextDay();
+  const { balances, ...rest } = await on.settlement(first, on.days.at(-1)!);
+  t.deepEqual(
+    rest.unchecked.map((one) => one.day),
+    [before],
+  );
+  t.deepEqual(
+    balances.map(({ from, to }) => [from, to]),
+    [[refused, on.days.at(-1)!]],
+  );
+});

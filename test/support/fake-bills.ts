@@ -26,6 +26,8 @@ export const billRow: Row = {
       refundedMinor: 40_000,
       feesMinor: 73_834,
       netMinor: 12_221_766,
+      openingMinor: null,
+      closingMinor: null,
     },
   ],
   sums: [
@@ -188,6 +190,27 @@ export const settlementFigures: Row = {
       what: 'fees',
       bill: 73_834,
       lines: 73_560,
+    },
+  ],
+  balances: [
+    {
+      payWay: 'paypal',
+      account: 'SIMMERCHANT01',
+      mode: 'live',
+      from: '2026-11-01',
+      to: '2026-11-30',
+      currency: 'USD',
+      balance: 1194,
+      lines: -43,
+    },
+  ],
+  unchecked: [
+    {
+      billNo: 'B20261102023000D4N8ZR3VHC',
+      day: '2026-11-02',
+      payWay: 'paypal',
+      account: 'SIMMERCHANT01',
+      mode: 'live',
     },
   ],
 };

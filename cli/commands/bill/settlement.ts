@@ -44,7 +44,7 @@ export function define(noun: Command, context: ContextOf): void {
   const command = noun
     .command('settlement')
     .description(
-      'Show what the channels settle, from their bills: gross, refunds, discounts, fees, shares, disputes and net for each day, channel, account and project. Names the days without a bill.',
+      'Show what the channels settle, from their bills: gross, refunds, discounts, fees, shares, disputes and net for each day, channel, account and project. Names the days without a bill, and what the balances of an account at PayPal disagree about.',
     );
   addFields(command, FILTERS);
   examples(
@@ -68,6 +68,8 @@ export async function run({ api, print }: Context, options: Row): Promise<void> 
   await notes(rows('pendingRefunds').map(pending), (text) => print.note(text));
   await notes(rows('unreadable').map(unreadable), (text) => print.note(text));
   await notes(rows('disagreements').map(disagreement), (text) => print.note(text));
+  await notes(rows('balances').map(balance), (text) => print.note(text));
+  await notes(rows('unchecked').map(unchecked), (text) => print.note(text));
   await notes(rows('missing').map(missing), (text) => print.note(text));
 }
 
@@ -111,4 +113,15 @@ function disagreement(row: Row): string {
     isCount ? `${plain(value)} ${what} in ${currency}` : `${what} of ${minorMoney(Number(value), currency)}`;
   const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
   return `Bill ${of}, states ${figure(bill)}; its lines add up to ${figure(lines)}.`;
+}
+
+function balance(row: Row): string {
+  const money = (name: string) => minorMoney(Number(row[name]), plain(row['currency']));
+  const [payWay, account, from, to] = ['payWay', 'account', 'from', 'to'].map((name) => plain(row[name]));
+  const days = from === to ? from : `${from} to ${to}`;
+  return `The balance of ${payWay} ${account}, ${days}, moved by ${money('balance')}; the lines of its bills add up to ${money('lines')}.`;
+}
+
+function unchecked(row: Row): string {
+  return `Bill ${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}, is not checked against the balances of its account.`;
 }

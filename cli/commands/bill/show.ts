@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts';
-import { plain, type Row } from '../../values.ts';
+import { minorMoney, plain, type Row } from '../../values.ts';
 import { COUNTS, SUMS, VIEW } from './view.ts';
 
 const FACTS = VIEW.columns.filter(({ field }) => !['open', 'listed', 'fault.code'].includes(field));
@@ -8,9 +8,20 @@ const FACTS = VIEW.columns.filter(({ field }) => !['open', 'listed', 'fault.code
 export async function showBill({ print, terminal }: Pick<Context, 'print' | 'terminal'>, bill: Row): Promise<void> {
   if (print.format !== 'table' || print.fields || print.linewise) return print.item(bill, VIEW);
   const { totals, sums, differences, fault, quiet, ...facts } = bill;
-  const more = { ...faultLine(fault as Row | null | undefined), ...quietLine(quiet as Row | null | undefined) };
+  const stated = (totals ?? []) as Row[];
+  const more = {
+    ...balanceLine(stated),
+    ...faultLine(fault as Row | null | undefined),
+    ...quietLine(quiet as Row | null | undefined),
+  };
   await print.item({ ...facts, ...more }, { ...VIEW, columns: FACTS });
-  const sumRows = [...named(totals, () => 'the bill itself'), ...named(sums, ownerOfLines)];
+  const sumRows = [
+    ...named(
+      stated.filter((one) => one['payments'] !== null),
+      () => 'the bill itself',
+    ),
+    ...named(sums, ownerOfLines),
+  ];
   for (const [rows, view] of [
     [sumRows, SUMS],
     [(differences ?? []) as Row[], COUNTS],
@@ -19,6 +30,16 @@ export async function showBill({ print, terminal }: Pick<Context, 'print' | 'ter
     await terminal.out.write('\n');
     await print.list(rows, view);
   }
+}
+
+/** What the account had before and after the day, at a channel that tells it. */
+function balanceLine(totals: readonly Row[]): Row {
+  const texts = totals
+    .filter((one) => typeof one['openingMinor'] === 'number')
+    .map((one) =>
+      ['openingMinor', 'closingMinor'].map((name) => minorMoney(Number(one[name]), plain(one['currency']))).join(' → '),
+    );
+  return texts.length === 0 ? {} : { balance: texts.join(', ') };
 }
 
 function faultLine(fault: Row | null | undefined): Row {

@@ -33,6 +33,7 @@ const Capture = z.object({
   custom_id: Text,
   invoice_id: Text,
   create_time: Time,
+  update_time: Time.optional().catch(undefined),
   payee: Payee,
   seller_receivable_breakdown: Breakdown,
 });

@@ -6,10 +6,10 @@ import {
   TransportFailed,
 } from '../../payments/channel.ts';
 import { goneDay } from '../bill-answers.ts';
-import { daySpan } from '../bill-cells.ts';
+import { type DaySpan, daySpan } from '../bill-cells.ts';
 import { readAccount, readTransactions } from './bill.ts';
-import { type BillHead, type BillTail, FORMAT } from './bill-format.ts';
-import { type Rows, isOfWire, NoPages, readWindows } from './bill-pages.ts';
+import { type BalanceOfDay, type BillHead, type BillTail, FORMAT } from './bill-format.ts';
+import { type Rows, isOfWire, NoPages, readBalances, readWindows } from './bill-pages.ts';
 import type { Call } from './call.ts';
 import type { PaypalSettings } from './settings.ts';
 
@@ -19,7 +19,16 @@ import type { PaypalSettings } from './settings.ts';
  * `transaction_initiation_date`, when work on it began; that this also decides in which window it is found is inferred. PayPal gives a
  * payment back that nobody claims for 30 days, and holds others for 21 days as a rule.
  */
-export const PAYPAL_BILLS: BillCalendar = { utcOffsetMinutes: 0, readyAfterMinutes: 180, backDays: 1095, heldDays: 35 };
+export const PAYPAL_BILLS: BillCalendar = {
+  utcOffsetMinutes: 0,
+  readyAfterMinutes: 180,
+  backDays: 1095,
+  heldDays: 35,
+  hasBalances: true,
+};
+
+/** So long after a day its bill waits for balances that do not come. */
+const PATIENCE_MS = 86_400_000;
 
 /** The transactions of a day (Transaction Search v1), written to a file of our own format. */
 export function paypalBills(call: Call, settings: PaypalSettings, now: () => Date): BillDesk {
@@ -44,10 +53,13 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
         first = (await windows.next()).value as Rows | undefined;
         account = first?.account ?? account;
       } while (first?.infos.length === 0);
-      if (!first || account === undefined)
-        return { kind: 'empty', code: 'NO_TRANSACTIONS', ...(account !== undefined && { payee: account }) };
+      if (account === undefined) return { kind: 'empty', code: 'NO_TRANSACTIONS' };
+      const balances = await balancesOf(span);
+      // A day without transactions has balances to be compared, too.
+      if (!first && !balances) return { kind: 'empty', code: 'NO_TRANSACTIONS', payee: account };
       const startDate = span.begin.toISOString();
       const head: BillHead = { bill: FORMAT, account, startDate, endDate: span.end.toISOString() };
+      if (balances) head.balances = balances;
       return { kind: 'bill', bytes: written(head, first, windows) };
     } catch (error) {
       if (error instanceof NoPages) return error.answer;
@@ -55,9 +67,32 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
       throw error;
     }
   }
+
+  /**
+   * What the account had at the last second before the day and at that of the day, which is the last of its window; undefined where PayPal
+   * does not say it. What the app may not see, or PayPal cannot tell, costs the comparison alone; silence is asked again like that of a page.
+   */
+  async function balancesOf({ begin, end }: DaySpan): Promise<BalanceOfDay[] | undefined> {
+    try {
+      const opening = await readBalances(call, settings, begin.getTime() - 1000);
+      const closing = opening && (await readBalances(call, settings, end.getTime() - 1000));
+      if (!closing) return undefined;
+      return [...new Set([...opening.keys(), ...closing.keys()])].map((currency) => {
+        const text = (balances: ReadonlyMap<string, bigint>) => String(balances.get(currency) ?? 0n);
+        return { currency, opening: text(opening), closing: text(closing) };
+      });
+    } catch (error) {
+      if (error instanceof NoPages && now().getTime() > end.getTime() + PATIENCE_MS) return undefined;
+      throw error;
+    }
+  }
 }
 
-async function* written(head: BillHead, first: Rows, windows: AsyncGenerator<Rows>): AsyncGenerator<Uint8Array> {
+async function* written(
+  head: BillHead,
+  first: Rows | undefined,
+  windows: AsyncGenerator<Rows>,
+): AsyncGenerator<Uint8Array> {
   yield lines([head]);
   let rows = 0;
   try {

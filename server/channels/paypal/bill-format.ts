@@ -11,6 +11,15 @@ export interface BillHead {
   /** The first instant of the day and that of the next one. */
   startDate: string;
   endDate: string;
+  /** What the account had before and after the day; absent where PayPal did not say. */
+  balances?: BalanceOfDay[];
+}
+
+/** The balances of one currency, in minor units as text. */
+export interface BalanceOfDay {
+  currency: string;
+  opening: string;
+  closing: string;
 }
 
 /** The last line. */

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { type BillAnswer, BillMalformed, type UnknownCause } from '../../payments/channel.ts';
+import { exponentOf } from '../../payments/money.ts';
+import { readSum } from '../bill-cells.ts';
 import { unknown } from './answers.ts';
 import { readInstant } from './bill-format.ts';
 import type { Call } from './call.ts';
@@ -159,6 +161,48 @@ async function readPage(
   if (reply.kind === 'refused') throw new NoPages({ kind: 'refused', code: reply.code, reason: reply.reason });
   if (reply.status === 403) throw new NoPages({ kind: 'refused', code: 'NOT_AUTHORIZED', reason: NOT_ALLOWED });
   throw new NoPages(reply);
+}
+
+const Balances = z.object({
+  balances: z.array(
+    z.object({ currency: z.string(), total_balance: z.object({ currency_code: z.string(), value: z.string() }) }),
+  ),
+  as_of_time: z.string(),
+  last_refresh_time: Text,
+});
+
+/**
+ * What the account has in all at an instant, in minor units by currency (`total_balance`, "the sum of all the other balances", those that
+ * PayPal withholds too; Transaction Search v1, `balance_detail`); undefined where PayPal does not say it, for whatever reason. Throws NoPages
+ * where no answer came.
+ */
+export async function readBalances(
+  call: Call,
+  { apiUrl }: Pick<Asker, 'apiUrl'>,
+  at: number,
+): Promise<ReadonlyMap<string, bigint> | undefined> {
+  const query = new URLSearchParams({ as_of_time: instantText(at), currency_code: 'ALL' });
+  const reply = await call({
+    method: 'GET',
+    url: `${apiUrl}/v1/reporting/balances?${query.toString()}`,
+    headers: { accept: 'application/json' },
+    about: { call: 'bill' },
+  });
+  if (reply.kind === 'unknown' && isOfWire(reply.cause)) throw new NoPages(reply);
+  const said = reply.kind === 'ok' ? Balances.safeParse(reply.body).data : undefined;
+  // "The requested date and time or the last date and time when the balances can be served": another one is no answer.
+  if (!said || readInstant(said.as_of_time) !== at) return undefined;
+  if (said.last_refresh_time !== undefined && !(readInstant(said.last_refresh_time) >= at)) return undefined;
+  const found = new Map<string, bigint>();
+  for (const { currency, total_balance: total } of said.balances) {
+    const exponent = exponentOf(currency, 'paypal');
+    // No line can be in it.
+    if (exponent === undefined) continue;
+    const minor = total.currency_code === currency ? readSum(total.value, exponent) : undefined;
+    if (minor === undefined || found.has(currency)) return undefined;
+    found.set(currency, minor);
+  }
+  return found;
 }
 
 /** PayPal's words for a window that begins after its data end; the error has no name of its own. */

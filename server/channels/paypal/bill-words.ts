@@ -30,6 +30,14 @@ const DISPUTES: ReadonlySet<string> = new Set(['T1106', 'T1110', 'T1111', 'T1201
 /** Success; V: success, and later all of it went back, which is a transaction of its own. */
 const DONE: ReadonlySet<string> = new Set(['S', 'V']);
 
+/**
+ * Money that PayPal holds or releases: "part of your total balance" and "not available for withdrawal" (same page, T2103 and T2107). Of disputes
+ * (T1110, T1111) and of the account (T15nn, reserves in T21nn, and T1105, which ends one of T15nn).
+ */
+export function isHold(code: string): boolean {
+  return code === 'T1110' || code === 'T1111' || code === 'T1105' || code.startsWith('T15') || code.startsWith('T21');
+}
+
 /** What a transaction is, by its code and status and by whether the account gained by it. */
 export function kindOf(code: string, status: string, amount: number): BillLineKind {
   if (!hasMoved(status)) return 'other';

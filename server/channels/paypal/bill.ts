@@ -1,11 +1,12 @@
-import { type BillLine, BillMalformed, type BillPart } from '../../payments/channel.ts';
+import { z } from 'zod';
+import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../../payments/channel.ts';
 import { exponentOf } from '../../payments/money.ts';
 import { fileBytes } from '../bill-bytes.ts';
 import { daySpan, readDecimal, wrongCell } from '../bill-cells.ts';
 import { createRows, type Rows, type Unread } from '../bill-rows.ts';
 import { textBlocks } from '../bill-text.ts';
-import { type BillHead, type BillTail, FORMAT, readInstant } from './bill-format.ts';
-import { hasMoved, isRefund, kindOf } from './bill-words.ts';
+import { type BalanceOfDay, type BillHead, type BillTail, FORMAT, readInstant } from './bill-format.ts';
+import { hasMoved, isHold, isRefund, kindOf } from './bill-words.ts';
 
 /** The account that a file of transactions is about, by its first line; throws BillMalformed. */
 export async function readAccount(file: string): Promise<string> {
@@ -17,7 +18,7 @@ export async function readAccount(file: string): Promise<string> {
   throw new BillMalformed('not_a_bill', `The first line does not begin a bill (${FORMAT}).`, { line: 1 });
 }
 
-/** Reads a file of transactions (bill-format.ts says how it is written); throws BillMalformed. PayPal names no sums of a day. */
+/** Reads a file of transactions (bill-format.ts says how it is written); throws BillMalformed. PayPal names no sums of a day, only balances. */
 export async function* readTransactions(file: string, day: string, isLenient = false): AsyncGenerator<BillPart> {
   const rows = createRows(isLenient, daySpan(day, 0).begin);
   const reader = createReader(day, rows);
@@ -26,7 +27,12 @@ export async function* readTransactions(file: string, day: string, isLenient = f
     if (read.length > 0) yield { kind: 'lines', lines: read };
   }
   reader.end();
+  const totals = reader.totals();
+  if (totals) yield rows.end(...totals);
 }
+
+const Minor = z.string().regex(/^-?\d{1,18}$/);
+const Balances = z.array(z.object({ currency: z.string(), opening: Minor, closing: Minor })).optional();
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -36,6 +42,8 @@ function createReader(day: string, rows: Rows) {
   let isEnded = false;
   let broken = 0;
   let count = 0;
+  let balances: BalanceOfDay[] | undefined;
+  const holds = new Map<string, bigint>();
 
   return {
     take(lines: readonly string[], from: number): BillLine[] {
@@ -55,16 +63,26 @@ function createReader(day: string, rows: Rows) {
         else {
           count += 1;
           const at = count;
-          read.push(
-            rows.read(
-              text,
-              () => readRow(members, text, line, at),
-              () => unread(members, at),
-            ),
+          const one = rows.read(
+            text,
+            () => readRow(members, text, line, at),
+            () => unread(members, at),
           );
+          if (isHold(one.event.slice(0, 5))) holds.set(one.currency, (holds.get(one.currency) ?? 0n) + one.amount);
+          read.push(one);
         }
       }
       return read;
+    },
+    totals(): BillTotals[] | undefined {
+      if (!balances) return undefined;
+      const known = new Map(balances.map((one) => [one.currency, one]));
+      return [...new Set([...known.keys(), ...holds.keys()])].map((currency) => {
+        // PayPal lists the currencies that the account has.
+        const { opening, closing } = known.get(currency) ?? { opening: 0, closing: 0 };
+        const balance = { opening: BigInt(opening), closing: BigInt(closing), holds: holds.get(currency) ?? 0n };
+        return { ...UNSAID, currency, balance };
+      });
     },
     end(): void {
       if (!isBegun) throw new BillMalformed('not_a_bill', 'The bill is empty.');
@@ -79,6 +97,9 @@ function createReader(day: string, rows: Rows) {
     const head = members as Partial<BillHead>;
     if (head.startDate !== begin.toISOString() || head.endDate !== end.toISOString())
       throw new BillMalformed('wrong_day', `The bill is not of ${day}.`, { line });
+    const said = Balances.safeParse(head.balances);
+    if (!said.success) throw new BillMalformed('wrong_columns', 'The balances cannot be read.', { line });
+    balances = said.data;
     isBegun = true;
   }
 
@@ -89,6 +110,8 @@ function createReader(day: string, rows: Rows) {
     isEnded = true;
   }
 }
+
+const UNSAID = { payments: null, paid: null, refunds: null, refunded: null, fees: null, net: null };
 
 function readRow(info: Members, text: string, line: number, count: number): BillLine {
   const wrong = (name: string): BillMalformed =>

@@ -53,13 +53,19 @@ export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Out
     payer: order?.payer?.payer_id,
     channelOrderId,
     refundsHint: meaning === 'refunded' || undefined,
-    ...settlementOf(capture),
+    ...settlementOf(capture, meaning === 'paid'),
     ...(capture.status === 'REFUNDED' ? { refundedTotal: amount.minor } : {}),
   };
 }
 
-/** Fee and net of a capture, where PayPal tells them in amounts that can be read. */
-function settlementOf({ seller_receivable_breakdown: told }: PaypalCapture): { settlement?: Settlement } {
+/**
+ * Fee and net of a capture, where PayPal tells them in amounts that can be read. While it is COMPLETED and nothing else, what changed it last
+ * (`update_time`, Payments v2) is what completed it.
+ */
+function settlementOf(
+  { seller_receivable_breakdown: told, create_time: createdAt, update_time: updatedAt }: PaypalCapture,
+  isPlain: boolean,
+): { settlement?: Settlement } {
   if (!told) return {};
   const settlement: Settlement = {};
   const [fee, net, received] = [
@@ -67,6 +73,7 @@ function settlementOf({ seller_receivable_breakdown: told }: PaypalCapture): { s
     told.net_amount,
     told.receivable_amount,
   ].map((amount) => amount && readAmount(amount));
+  if (isPlain && updatedAt && updatedAt > createdAt) settlement.completedAt = updatedAt;
   if (fee) settlement.fee = fee;
   if (net) settlement.net = net;
   if (received) settlement.received = received;

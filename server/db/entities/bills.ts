@@ -14,12 +14,13 @@ import { code, instant, json, lane, minor, text, type RowOf } from './columns.ts
 /** What a bill says of itself; minor units as text. */
 export interface StoredTotals {
   currency: string;
-  payments: number;
-  paid: string;
-  refunds: number;
-  refunded: string;
-  fees: string;
+  payments: number | null;
+  paid: string | null;
+  refunds: number | null;
+  refunded: string | null;
+  fees: string | null;
   net: string | null;
+  balance?: { opening: string; closing: string; holds: string };
 }
 
 /**

@@ -16,6 +16,7 @@ export interface StoredSettlement {
   fee?: StoredMoney | undefined;
   net?: StoredMoney | undefined;
   received?: StoredMoney | undefined;
+  completedAt?: string | undefined;
 }
 
 /** Amounts without decimals (`WITHOUT_DECIMALS` of payments/money.ts): one major unit is one minor unit. */

@@ -268,7 +268,7 @@ pays as materialized (
   select l.line, l.order_no, l.channel_trade_no as channel_no, l.currency, l.amount, l.discount, l.fee, l.share, l.at,
          q.share as rate, q.fixed, l.currency = coalesce(q.fixed_currency, l.currency) as fee_compared,
          o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency, o.channel_trade_no as own_trade, o.paid_at,
-         ${copyOf('payment')}, ${isBefore('payment')}
+         cast(o.settlement->>'completedAt' as timestamptz) as completed_at, ${copyOf('payment')}, ${isBefore('payment')}
     from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT} left join rates q on q.project = o.project
    where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'payment' and ${only('l.order_no')}),
 backs as materialized (
@@ -432,7 +432,11 @@ sums as (
     from (select project, 'payment' as kind, currency, amount, discount, fee, share from pays
           union all select project, kind, currency, amount, discount, fee, share from backs
           union all select project, kind, currency, amount, discount, fee, share from others where kind <> 'unreadable') every
-   group by project, currency)
+   group by project, currency),
+on_other_days as (
+  select project, currency, day, sum(amount - discount - fee - share) as net
+    from (select p.*, ((p.completed_at + ${OFFSET}) at time zone 'UTC')::date as day from pays p where p.own_trade = p.channel_no) p
+   where day <> ${DAY} group by project, currency, day)
 select (select count(*) from found) as found,
        (select coalesce(jsonb_object_agg(kind, n), '{}') from (select kind, count(*) as n from listed group by kind) l) as listed,
        (select coalesce(jsonb_agg(jsonb_build_object('orderNo', order_no, 'kind', kind, 'key', key)), '[]') from gone where is_listed) as relieved,
@@ -442,7 +446,9 @@ select (select count(*) from found) as found,
        (select coalesce(jsonb_agg(jsonb_build_object('project', project, 'currency', currency, 'payments', payments, 'paid', paid::text,
           'refunds', refunds, 'refunded', refunded::text, 'discounts', discounts::text, 'fees', fees::text, 'shares', shares::text,
           'disputed', disputed::text, 'other', other::text, 'pending', pending)
-          order by project, currency), '[]') from sums) as sums`;
+          || coalesce((select jsonb_build_object('onOtherDays', jsonb_object_agg(to_char(d.day, 'YYYY-MM-DD'), d.net::text)) from on_other_days d
+              where d.project = s.project and d.currency = s.currency having count(*) > 0), '{}')
+          order by project, currency), '[]') from sums s) as sums`;
 
 const ALL_ORDERS = statement(() => 'true');
 const ONE_ORDER = statement((column) => `${column} = cast($12 as varchar)`);

@@ -43,9 +43,9 @@ export const operationsWords: Glossary = {
     source: ['Who brought the file: the channel or a person; null = nobody yet.', 'channel'],
   },
   'Bill BillDifference': { checks: ['How often the channel was asked.', 0] },
-  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unreadable':
+  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unchecked Settlement.unreadable':
     { day: ['The day as the channel counts days, `YYYY-MM-DD`.', '2030-01-31'] },
-  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.pendingRefunds Settlement.shrunk Settlement.unreadable path':
+  'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.pendingRefunds Settlement.shrunk Settlement.unchecked Settlement.unreadable path':
     { billNo: ['Number of the bill.', 'B20300131080000ABCDEFGHJK'] },
   'Bill BooksReport.auditLog Settlement.shrunk Settlement.unreadable': { lines: ['How many lines.', 1] },
   'Bill Settlement.shrunk': { mostLines: ['The most lines that a reading of the bill had.', 1] },
@@ -53,7 +53,7 @@ export const operationsWords: Glossary = {
     shortfall: ['What the sums of the bill have more, in its own words; null = nothing is said of it.', null],
   },
   'Bill ChannelConfig': { fault: ['What is wrong; null = nothing.', null] },
-  'Bill Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unreadable':
+  'Bill Settlement.balances Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unchecked Settlement.unreadable':
     {
       account: ['The payee as the channel names it, or the claim of a project.', '2088102146225135'],
     },
@@ -295,6 +295,16 @@ export const operationsWords: Glossary = {
     amountMinor: ['What they give back, in minor units.', 250],
     end: ['What our books know of their end.', 'open'],
     refunds: ['Number of refunds.', 1],
+  },
+  'Bill.totals': {
+    openingMinor: ['What the account had before the day, in minor units; null = the channel does not say.', null],
+    closingMinor: ['What the account had at the end of the day, in minor units.', null],
+  },
+  'Settlement.balances': {
+    from: ['First of the days in a row that are compared, `YYYY-MM-DD`.', '2030-01-01'],
+    to: ['Last of them.', '2030-01-31'],
+    balance: ['By what the balance of the account moved, in minor units.', 1250],
+    lines: ['What the lines of its bills come to, less what was only held.', 1250],
   },
   'Settlement.disagreements': {
     bill: ['What the bill says, in minor units.', 1250],

@@ -7,7 +7,7 @@ export const paymentWords: Glossary = {
   'AdminSessionEntry Order.payment SkillOffered': {
     expiresAt: ['Until when it is valid, RFC 3339 UTC.', '2030-01-31T10:00:00.000Z'],
   },
-  'AgentPay AppMe Bill Certificate ChannelConfig ChannelConfig.ofOtherAccounts ChannelConfigChange Order OrderEntry PublicChannel Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unreadable SkillFigures SkillOrder StatsOverview User.totals query':
+  'AgentPay AppMe Bill Certificate ChannelConfig ChannelConfig.ofOtherAccounts ChannelConfigChange Order OrderEntry PublicChannel Settlement.balances Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unchecked Settlement.unreadable SkillFigures SkillOrder StatsOverview User.totals query':
     { mode: ['Where the money moves: `live`, `sandbox` or `simulator`.', 'simulator'] },
   AlipayOptions: {
     terminalId: ['Number of the terminal in the shop.', 'terminal-1'],
@@ -17,7 +17,7 @@ export const paymentWords: Glossary = {
     goods: ['What is sold, for the records of the channel.'],
     storeId: ['Number of the shop.', 'shop-1'],
   },
-  'Approval Bill.sums Bill.totals BillDifference.ours BillDifference.theirs ConsolePayRequest Dispute Limit LiveEvent NewProduct Order Order.settlement.fee Order.settlement.net Order.settlement.received OrderEntry OrderEntry.settlement.fee OrderEntry.settlement.net OrderEntry.settlement.received OrderExplanation.bills OrderExplanation.equation OrderTally.amounts PlacePaymentRequest Product ProductChange Refund Refund.fee RefundPlaced RefundPlaced.fee Settlement.days Settlement.disagreements Settlement.pendingRefunds Settlement.totals SkillFigures SkillFulfilled SkillOffered SkillOrder SkillPrice SkillRefundPlaced SkillRefundPlaced.fee StatsOverview.days.amounts StatsOverview.totals.amounts User.totals':
+  'Approval Bill.sums Bill.totals BillDifference.ours BillDifference.theirs ConsolePayRequest Dispute Limit LiveEvent NewProduct Order Order.settlement.fee Order.settlement.net Order.settlement.received OrderEntry OrderEntry.settlement.fee OrderEntry.settlement.net OrderEntry.settlement.received OrderExplanation.bills OrderExplanation.equation OrderTally.amounts PlacePaymentRequest Product ProductChange Refund Refund.fee RefundPlaced RefundPlaced.fee Settlement.balances Settlement.days Settlement.disagreements Settlement.pendingRefunds Settlement.totals SkillFigures SkillFulfilled SkillOffered SkillOrder SkillPrice SkillRefundPlaced SkillRefundPlaced.fee StatsOverview.days.amounts StatsOverview.totals.amounts User.totals':
     { currency: ['ISO 4217 code of the currency.', 'CNY'] },
   'Approval BillDifference CoinEntry CoinPosting Dispute LiveEvent LiveExceptions.newest Order OrderEntry OrderException OrderExplanation Refund RefundPlaced RefundRequest SkillCoinOrder SkillContent SkillFulfilled SkillOffered SkillOrder SkillRefundPlaced path query':
     { orderNo: ['Number of the order.', 'P20300131080000ABCDEFGHJK'] },
@@ -29,7 +29,7 @@ export const paymentWords: Glossary = {
     refundAmount: ['Amount of the refund in major units of `currency`.', 2.5],
     refundAmountMinor: ['The same amount in minor units (250 = 2.50 CNY).', 250],
   },
-  'Bill BillDifference Certificate CertificateFilter CertificateUpload ChannelConfig ChannelConfigSchema ConsolePayRequest Diagnosis.silentNotices Dispute FetchBillRequest LiveChannel LiveEvent Order OrderEntry PlacePaymentRequest PublicChannel Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unreadable SkillFulfilled SkillOffered SkillOrder StatsOverview.days.amounts StatsOverview.totals.amounts User.totals path query':
+  'Bill BillDifference Certificate CertificateFilter CertificateUpload ChannelConfig ChannelConfigSchema ConsolePayRequest Diagnosis.silentNotices Dispute FetchBillRequest LiveChannel LiveEvent Order OrderEntry PlacePaymentRequest PublicChannel Settlement.balances Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unchecked Settlement.unreadable SkillFulfilled SkillOffered SkillOrder StatsOverview.days.amounts StatsOverview.totals.amounts User.totals path query':
     { payWay: ['Channel: `alipay`, `wechat` or `paypal`.', 'alipay'] },
   'Bill BillDifference Dispute Refund RefundPlaced SkillRefundPlaced': {
     nextCheckAt: ['When the service asks the channel next, RFC 3339 UTC; null = it does not.', null],

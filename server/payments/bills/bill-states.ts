@@ -70,6 +70,8 @@ export interface BillSum {
   other: string;
   /** Refunds that were under way when the bill was made: in none of these sums, because only our books know their end. */
   pending: number;
+  /** What of these sums came into the account on other days, by day: payments that the channel had held. Absent = nothing. */
+  onOtherDays?: Readonly<Record<string, string>>;
 }
 
 /** Refunds that a bill says are under way, by their end in our books. Minor units as text. */

@@ -39,16 +39,22 @@ export interface BillLine {
   raw: string;
 }
 
-/** What a bill says of itself, to be compared with the sum of its lines. Minor units of one currency. */
+/** What a bill says of itself, to be compared with the sum of its lines. Minor units of one currency; null = the bill does not say. */
 export interface BillTotals {
   currency: string;
-  payments: number;
-  paid: bigint;
-  refunds: number;
-  refunded: bigint;
-  fees: bigint;
-  /** What the channel settles for all of it; null = the bill does not say. */
+  payments: number | null;
+  paid: bigint | null;
+  refunds: number | null;
+  refunded: bigint | null;
+  fees: bigint | null;
+  /** What the channel settles for all of it. */
   net: bigint | null;
+  /** What the account had at the channel before and after the day. */
+  balance?: {
+    opening: bigint;
+    closing: bigint;
+    /** What its lines moved within the account: held, or released. */ holds: bigint;
+  };
 }
 
 /** What a reader gives: lines, some hundred at a time, and at the end the bill's own summary where it has one. */
@@ -146,4 +152,6 @@ export interface BillCalendar {
   backDays: number;
   /** So long a payment may be held that enters the bill of its day only when it is completed. Absent = a bill has what was paid on its day. */
   heldDays?: number;
+  /** A bill comes with the balances of the account, unless they could not be had. */
+  hasBalances?: true;
 }

@@ -48,7 +48,8 @@ export function againAt(day: string, calendar: BillCalendar, now: Date): Date | 
 
 /** When a bill is asked for once more because something of its day is held; null = no channel holds a payment for so long. */
 export function heldAgainAt(day: string, calendar: BillCalendar, now: Date): Date | null {
-  const next = new Date(now.getTime() + DAY_MS);
+  // With the bill of the newest day: a settlement compares what was completed on it with the bill that lists it.
+  const next = readyAt(dayOf(new Date(now.getTime() - calendar.readyAfterMinutes * MINUTE_MS), calendar), calendar);
   const last = boundsOf(day, calendar).to.getTime() + (calendar.heldDays ?? 0) * DAY_MS;
   return next.getTime() <= last ? next : null;
 }

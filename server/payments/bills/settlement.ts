@@ -1,4 +1,4 @@
-import type { BillRow } from '../../db/entities/bills.ts';
+import type { BillRow, StoredTotals } from '../../db/entities/bills.ts';
 import { billedAccounts, billsBetween, pendingRefunds, type SettlementFilter } from '../../db/queries/bill-lists.ts';
 import type { Projects } from '../../db/queries/reach.ts';
 import { InvalidRequest } from '../../errors.ts';
@@ -48,6 +48,10 @@ export interface Settlement {
   })[];
   /** Where the lines of a bill do not come to what the bill says of itself. */
   disagreements: (OfBill & { billNo: string; currency: string; what: Stated; bill: number; lines: number })[];
+  /** Where the balance of an account moved by something else than its lines, from the first to the last of days that have balances. */
+  balances: (Omit<OfBill, 'day'> & { from: string; to: string; currency: string; balance: number; lines: number })[];
+  /** Bills of channels that tell balances whose lines are compared with none: it could not be had, or rows could not be read. */
+  unchecked: (OfBill & { billNo: string })[];
 }
 
 const STATED = ['payments', 'paid', 'refunds', 'refunded', 'fees', 'net'] as const;
@@ -70,11 +74,18 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     const last = to ?? dayAfter(now().toISOString().slice(0, 10), -1);
     const first = from ?? dayAfter(last, 1 - USUAL_DAYS);
     requireDays(first, last);
-    const { bills, pending, configured } = await reports.read(async (tx) => {
+    const { bills, before, pending, configured } = await reports.read(async (tx) => {
       const between = await billsBetween(tx, { ...of, from: first, to: last });
+      // What these held may have been completed on a day that is asked about.
+      const held = Math.max(
+        0,
+        ...between.map((bill) => (balancesIn(bill) && channels.kindOf(bill.payWay).bills?.heldDays) || 0),
+      );
       const following = between.filter(({ sums }) => sums?.some((sum) => sum.pending > 0));
       return {
         bills: between,
+        before:
+          held > 0 ? await billsBetween(tx, { ...of, from: dayAfter(first, -held), to: dayAfter(first, -1) }) : [],
         pending: Map.groupBy(await pendingRefunds(tx, following), ({ billNo }) => billNo),
         configured: await billedAccounts(tx, of),
       };
@@ -104,6 +115,10 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
       .filter((bill) => bill.unreadable > 0)
       .map((bill) => ({ ...about(bill), billNo: bill.billNo, lines: bill.unreadable, shortfall: bill.shortfall }));
     const disagreements = summed.flatMap((bill) => disagreementsOf(bill, pendingOf(bill)));
+    const balanced = Map.groupBy(
+      summed.filter((bill) => bill.reading > 0 && channels.kindOf(bill.payWay).bills?.hasBalances),
+      ({ payWay, account, mode }) => `${payWay} ${mode} ${account}`,
+    );
     const underWay = bills.flatMap((bill) =>
       namedRefunds(bill, pendingOf(bill)).filter(({ project: of }) => isMine(of)),
     );
@@ -115,6 +130,14 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
       unreadable,
       pendingRefunds: underWay,
       disagreements,
+      balances: [...balanced.values()].flatMap((own) => {
+        const all = [...before.filter((bill) => isOf(bill, own[0]!)), ...own];
+        return runsOf(own).flatMap((run) => compareBalances(run, all));
+      }),
+      unchecked: [...balanced.values()]
+        .flat()
+        .filter((bill) => !balancesIn(bill))
+        .map((bill) => ({ ...about(bill), billNo: bill.billNo })),
     };
 
     function missing(): Settlement['missing'] {
@@ -228,6 +251,10 @@ function totalsOf(days: Settlement['days']): Settlement['totals'] {
   return [...totals.values()].toSorted((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
+function said(figure: string | number | null, more = 0): number | null {
+  return figure === null ? null : Number(figure) + more;
+}
+
 /**
  * The sums of the lines beside what the bill says of itself, for each currency that it names. The bill counts refunds that were under way, and
  * has no say about those that failed since.
@@ -251,17 +278,67 @@ function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Set
     const less = (of: (one: PendingRefunds) => number) => failed.reduce((sum, one) => sum + of(one), 0);
     const stated: Record<Stated, number | null> = {
       payments: total.payments,
-      paid: Number(total.paid),
-      refunds: total.refunds - less(({ refunds }) => refunds),
-      refunded: Number(total.refunded) - less(({ refunded }) => Number(refunded)),
-      fees: Number(total.fees) - less(({ fees }) => Number(fees)),
-      net: total.net === null ? null : Number(total.net) + less(movedBy),
+      paid: said(total.paid),
+      refunds: said(total.refunds, -less(({ refunds }) => refunds)),
+      refunded: said(total.refunded, -less(({ refunded }) => Number(refunded))),
+      fees: said(total.fees, -less(({ fees }) => Number(fees))),
+      net: said(total.net, less(movedBy)),
     };
     return STATED.flatMap((what) => {
-      const said = stated[what];
-      if (said === null || said === lines[what]) return [];
-      return [{ ...about(bill), billNo: bill.billNo, currency, what, bill: said, lines: lines[what] }];
+      const figure = stated[what];
+      if (figure === null || figure === lines[what]) return [];
+      return [{ ...about(bill), billNo: bill.billNo, currency, what, bill: figure, lines: lines[what] }];
     });
+  });
+}
+
+type Balances = (Pick<StoredTotals, 'currency'> & Required<Pick<StoredTotals, 'balance'>>)[];
+
+/** The balances that came with a bill; undefined where none did, where rows of it could not be read, and until its lines are summed. */
+function balancesIn({ totals, state }: BillRow): Balances | undefined {
+  const found = totals?.flatMap(({ currency, balance }) => (balance ? [{ currency, balance }] : []));
+  return found && found.length > 0 && state !== 'matching' ? found : undefined;
+}
+
+/** The bills of an account with balances, those of days in a row together. */
+function runsOf(bills: readonly BillRow[]): BillRow[][] {
+  const runs: BillRow[][] = [];
+  for (const bill of bills) {
+    if (!balancesIn(bill)) continue;
+    const run = runs.at(-1);
+    if (run && dayAfter(run.at(-1)!.day, 1) === bill.day) run.push(bill);
+    else runs.push([bill]);
+  }
+  return runs;
+}
+
+/**
+ * By what the balances of an account moved over days in a row, beside what their lines come to. Holds move nothing in all. A payment that was
+ * held stands in the bill of the day on which it began, and moves the balance on that on which it was completed, so `all` bills count that may
+ * have such a payment.
+ */
+function compareBalances(run: readonly BillRow[], all: readonly BillRow[]): Settlement['balances'] {
+  const [first, last] = [run[0]!, run.at(-1)!];
+  const { payWay, account, mode } = first;
+  const [from, to] = [first.day, last.day];
+  const isIn = (day: string) => day >= from && day <= to;
+  const moved = new Map<string, number>();
+  const lines = new Map<string, number>();
+  const add = (sums: Map<string, number>, currency: string, minor: number) =>
+    sums.set(currency, (sums.get(currency) ?? 0) + minor);
+  for (const { currency, balance } of balancesIn(first)!) add(moved, currency, -Number(balance.opening));
+  for (const { currency, balance } of balancesIn(last)!) add(moved, currency, Number(balance.closing));
+  for (const bill of run) {
+    for (const sum of bill.sums ?? []) add(lines, sum.currency, settled(sum, []).netMinor);
+    for (const { currency, balance } of balancesIn(bill)!) add(lines, currency, -Number(balance.holds));
+  }
+  for (const bill of all)
+    for (const { currency, onOtherDays } of bill.sums ?? [])
+      for (const [day, minor] of Object.entries(onOtherDays ?? {}))
+        if (isIn(day) !== isIn(bill.day)) add(lines, currency, isIn(day) ? Number(minor) : -Number(minor));
+  return [...new Set([...moved.keys(), ...lines.keys()])].toSorted().flatMap((currency) => {
+    const sides = { balance: moved.get(currency) ?? 0, lines: lines.get(currency) ?? 0 };
+    return sides.balance === sides.lines ? [] : [{ payWay, account, mode, from, to, currency, ...sides }];
   });
 }
 

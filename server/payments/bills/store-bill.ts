@@ -186,7 +186,10 @@ export class ReadingTaken extends Error {
   }
 }
 
-function storedTotals({ paid, refunded, fees, net, ...counts }: BillTotals): StoredTotals {
-  const money = { paid: String(paid), refunded: String(refunded), fees: String(fees) };
-  return { ...counts, ...money, net: net === null ? null : String(net) };
+function storedTotals({ paid, refunded, fees, net, balance, ...counts }: BillTotals): StoredTotals {
+  const text = (minor: bigint | null) => (minor === null ? null : String(minor));
+  const money = { paid: text(paid), refunded: text(refunded), fees: text(fees), net: text(net) };
+  if (!balance) return { ...counts, ...money };
+  const { opening, closing, holds } = balance;
+  return { ...counts, ...money, balance: { opening: String(opening), closing: String(closing), holds: String(holds) } };
 }

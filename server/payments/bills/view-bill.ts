@@ -26,14 +26,16 @@ export function viewBill(bill: BillRow, differences: readonly DifferenceCount[],
     checks,
     bytes: bill.bytes === null ? null : Number(bill.bytes),
     totals:
-      bill.totals?.map(({ currency, payments, paid, refunds, refunded, fees, net }) => ({
+      bill.totals?.map(({ currency, payments, paid, refunds, refunded, fees, net, balance }) => ({
         currency,
         payments,
-        paidMinor: Number(paid),
+        paidMinor: minor(paid),
         refunds,
-        refundedMinor: Number(refunded),
-        feesMinor: Number(fees),
-        netMinor: net === null ? null : Number(net),
+        refundedMinor: minor(refunded),
+        feesMinor: minor(fees),
+        netMinor: minor(net),
+        openingMinor: minor(balance?.opening ?? null),
+        closingMinor: minor(balance?.closing ?? null),
       })) ?? null,
     sums:
       bill.sums?.map((sum) => ({
@@ -127,6 +129,10 @@ function viewSide(side: DifferenceSide | null) {
     ...(fee === undefined ? {} : { feeMinor: Number(fee) }),
     ...(at === undefined ? {} : { at: new Date(at).toISOString() }),
   };
+}
+
+function minor(text: string | null): number | null {
+  return text === null ? null : Number(text);
 }
 
 function iso(at: Date | null): string | null {

@@ -184,6 +184,10 @@ async function againWhileHeld(
   return next && (await isIncomplete(tx, bill.billNo, boundsOf(bill.day, calendar!))) ? next : null;
 }
 
+function earlier(one: Date | null, other: Date | null): Date | null {
+  return one && other ? new Date(Math.min(one.getTime(), other.getTime())) : (one ?? other);
+}
+
 /** Lines that are not there would be differences that are none: nothing of the comparison counts, and the bill is asked for once more. */
 class LinesMissing extends Error {
   constructor(found: number, read: number) {
@@ -240,7 +244,10 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates
       sums: matched.sums,
       matchedAt: now,
       askedAt: bill.readAt,
-      nextCheckAt: (calendar && againAt(day, calendar, now)) ?? (await againWhileHeld(tx, bill, calendar, now)),
+      nextCheckAt: earlier(
+        (calendar && againAt(day, calendar, now)) ?? null,
+        await againWhileHeld(tx, bill, calendar, now),
+      ),
       leasedUntil: null,
     },
   );

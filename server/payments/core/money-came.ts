@@ -149,9 +149,16 @@ export function ofAnother(
 /** Fee and net are kept as the channel said them first. */
 function settlementPatch({ settlement }: Pick<Came, 'settlement'>): Partial<Pick<OrderRow, 'settlement'>> {
   if (!settlement) return {};
-  const { fee, net, received } = settlement;
+  const { fee, net, received, completedAt } = settlement;
   const stored = (money: Money | undefined) => money && { minor: String(money.minor), currency: money.currency };
-  return { settlement: { fee: stored(fee), net: stored(net), received: stored(received) } };
+  return {
+    settlement: {
+      fee: stored(fee),
+      net: stored(net),
+      received: stored(received),
+      completedAt: completedAt?.toISOString(),
+    },
+  };
 }
 
 /** Genuine money of another amount never pays an order; a person decides, and until then nobody asks. */

@@ -63,8 +63,15 @@ const given = {
 };
 
 const Totals = z.object({
-  ...counted,
-  netMinor: z.int().nullable().describe('What the channel settles; null where the bill does not say.'),
+  currency: z.string(),
+  payments: z.int().nullable(),
+  paidMinor: z.int().nullable(),
+  refunds: z.int().nullable(),
+  refundedMinor: z.int().nullable(),
+  feesMinor: z.int().nullable().describe('What the channel kept.'),
+  netMinor: z.int().nullable().describe('What the channel settles.'),
+  openingMinor: z.int().nullable().describe('What the account had before the day (PayPal).'),
+  closingMinor: z.int().nullable().describe('What it had at the end of the day.'),
 });
 
 const Sums = z.object({
@@ -111,7 +118,7 @@ export const Bill = z
     notOurs: z.int().describe('Payments and refunds of other systems at the account.'),
     bytes: z.int().nullable(),
     sha256: z.string().nullable(),
-    totals: z.array(Totals).nullable().describe('What the bill says of itself.'),
+    totals: z.array(Totals).nullable().describe('What the bill says of itself; null where it does not.'),
     sums: z.array(Sums).nullable().describe('What its lines come to.'),
     fault: z
       .object({ code: z.string(), detail: z.string(), line: z.int().nullable(), column: z.int().nullable() })
@@ -266,5 +273,26 @@ export const SettlementReport = z
         }),
       )
       .describe("Where the lines of a bill do not come to the bill's own summary; minor units."),
+    balances: z
+      .array(
+        z.object({
+          payWay: PayWayName,
+          account: z.string(),
+          mode: z.enum(MODES),
+          from: z.iso.date(),
+          to: z.iso.date(),
+          currency: z.string(),
+          balance: z.int().describe('By what the balance of the account moved.'),
+          lines: z.int().describe('What the lines of the bills come to.'),
+        }),
+      )
+      .describe(
+        'Where the balance of an account moved by something else than the lines of its bills over these days (PayPal); minor units.',
+      ),
+    unchecked: z
+      .array(z.object({ ...ofBill, billNo: z.string() }))
+      .describe(
+        'Bills whose lines are compared with no balance: it could not be had, or rows could not be read (PayPal).',
+      ),
   })
   .meta({ id: 'Settlement' });

@@ -88,7 +88,7 @@ async function outcomeOf(t: ExecutionContext, payWay: PayWay): Promise<string | 
 /** What each spoilt bill comes to: nothing of it counts. */
 const SPOILT: Readonly<Record<string, Partial<Record<PayWay, string | number>>>> = {
   late: { alipay: 'not_ready', wechat: 'not_ready', paypal: 'not_ready' },
-  empty: { alipay: 'not_ready', wechat: 'not_ready', paypal: 'empty' },
+  empty: { alipay: 'not_ready', wechat: 'not_ready', paypal: 0 },
   cut: { alipay: 'cut_short', wechat: 'cut_short', paypal: 'unknown unparsable' },
   'wrong-hash': { wechat: 'wrong_hash' },
   'expired-url': { alipay: 'unknown http_status', wechat: 'unknown http_status' },

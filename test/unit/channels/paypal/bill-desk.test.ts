@@ -2,7 +2,7 @@ import test from 'ava';
 import { paypalKind } from '../../../../server/channels/paypal/kind.ts';
 import { type BillDesk, BillMalformed, TransportFailed, type WireAnswer } from '../../../../server/payments/channel.ts';
 import { billFile, bytesOf, collect } from '../bill-trial.ts';
-import { DAY, payment, refund, type Row } from './bill-file.ts';
+import { DAY, money, payment, refund, type Row } from './bill-file.ts';
 import { json, MERCHANT, refusal, type Script, scripted } from './scripted.ts';
 
 const LATER = new Date('2026-03-02T03:00:00Z');
@@ -28,10 +28,16 @@ function readAsked(url: string): Asked {
   };
 }
 
-function deskWith(script: Script, now = LATER): { desk: BillDesk; asked: Asked[] } {
+/** PayPal tells no balances unless `balances` does. */
+function deskWith(
+  script: Script,
+  now = LATER,
+  balances: Script = () => refusal(403, 'NOT_AUTHORIZED'),
+): { desk: BillDesk; asked: Asked[] } {
   const asked: Asked[] = [];
   const { channel } = scripted(
     (request) => {
+      if (request.url.includes('/v1/reporting/balances?')) return balances(request);
       asked.push(readAsked(request.url));
       return script(request);
     },
@@ -91,7 +97,13 @@ async function numbersIn(t: Parameters<typeof billFile>[0], desk: BillDesk): Pro
 const ids = (rows: readonly Row[]): unknown[] => rows.map((row) => row['transaction_id']);
 
 test('the transactions of a day of UTC are asked for, and become a file that can be read', async (t) => {
-  t.deepEqual(paypalKind.bills, { utcOffsetMinutes: 0, readyAfterMinutes: 180, backDays: 1095, heldDays: 35 });
+  t.deepEqual(paypalKind.bills, {
+    utcOffsetMinutes: 0,
+    readyAfterMinutes: 180,
+    backDays: 1095,
+    heldDays: 35,
+    hasBalances: true,
+  });
   const { desk, asked } = deskWith(reporting([payment(), refund()]));
   const bytes = await bytesOf(await desk.fetch(DAY));
   t.deepEqual(asked, [
@@ -329,4 +341,101 @@ test('a bill that stops in the middle of the day fails like a download, and what
     t.true(pieces.length > 0);
     await t.throwsAsync(collect(desk.read(await billFile(t, Buffer.concat(pieces)), DAY)), { message: /ends before/ });
   }
+});
+
+const usd = (value: string) => ({ currency: 'USD', total_balance: money(value) });
+
+/** Balances as of the instant that was asked for; `more` overwrites members. */
+function balancesOf(balances: unknown, more: Row = {}): (asOf: string) => WireAnswer {
+  return (asOf) =>
+    json(200, { balances, account_id: MERCHANT, as_of_time: asOf, last_refresh_time: '2026-03-02T02:00:00Z', ...more });
+}
+
+/** The balances of the day before and of the day, and what was asked for. */
+function saying(...answers: ((asOf: string) => WireAnswer)[]) {
+  const asked: (string | null)[][] = [];
+  const script: Script = ({ url }) => {
+    const { searchParams: query } = new URL(url);
+    asked.push([query.get('as_of_time'), query.get('currency_code')]);
+    return answers[asked.length - 1]!(query.get('as_of_time') ?? '');
+  };
+  return { script, asked };
+}
+
+test('the balances of the last second before the day and of its own last second come with the bill', async (t) => {
+  const others = [
+    { currency: 'JPY', total_balance: money('500', 'JPY') },
+    { currency: 'BTC', total_balance: money('0.00000001', 'BTC') },
+  ];
+  const { script, asked } = saying(balancesOf([usd('-1.00')]), balancesOf([usd('9.50'), ...others]));
+  const hold = payment({ transaction_id: 'H1', transaction_event_code: 'T1110', transaction_amount: money('-3.00') });
+  const reserve = payment({
+    transaction_id: 'H2',
+    transaction_event_code: 'T2104',
+    transaction_amount: money('2.00', 'EUR'),
+    fee_amount: undefined,
+  });
+  const { desk } = deskWith(reporting([payment(), hold, reserve]), LATER, script);
+  const { totals } = await collect(desk.read(await billFile(t, await bytesOf(await desk.fetch(DAY))), DAY));
+  t.deepEqual(asked, [
+    ['2026-02-28T23:59:59Z', 'ALL'],
+    ['2026-03-01T23:59:59Z', 'ALL'],
+  ]);
+  const unsaid = { payments: null, paid: null, refunds: null, refunded: null, fees: null, net: null };
+  t.deepEqual(totals, [
+    { ...unsaid, currency: 'USD', balance: { opening: -100n, closing: 950n, holds: -300n } },
+    { ...unsaid, currency: 'JPY', balance: { opening: 0n, closing: 500n, holds: 0n } },
+    { ...unsaid, currency: 'EUR', balance: { opening: 0n, closing: 0n, holds: 200n } },
+  ]);
+});
+
+test('a day without transactions is a bill without lines where there are balances', async (t) => {
+  const { script } = saying(balancesOf([usd('1.00')]), balancesOf([usd('1.00')]));
+  const { desk } = deskWith(reporting([]), LATER, script);
+  const { lines, totals } = await collect(desk.read(await billFile(t, await bytesOf(await desk.fetch(DAY))), DAY));
+  t.deepEqual(lines, []);
+  t.like(totals?.[0], { currency: 'USD', balance: { opening: 100n, closing: 100n } });
+});
+
+const UNUSABLE: Readonly<Record<string, (asOf: string) => WireAnswer>> = {
+  '403': () => refusal(403, 'NOT_AUTHORIZED'),
+  '401': () => json(401, {}),
+  '400': () => refusal(400, 'INVALID_REQUEST'),
+  '503': () => json(503, {}),
+  '429': () => json(429, {}),
+  'no JSON': () => ({ status: 200, headers: {}, body: Buffer.from('{"balances": [') }),
+  'no object': () => json(200, []),
+  'no balances': balancesOf(undefined),
+  'no instant': balancesOf([usd('1.00')], { as_of_time: undefined }),
+  'another instant': balancesOf([usd('1.00')], { as_of_time: '2026-02-28T20:00:00Z' }),
+  'not refreshed': balancesOf([usd('1.00')], { last_refresh_time: '2026-02-28T20:00:00Z' }),
+  'no total': balancesOf([{ currency: 'USD', available_balance: money('1.00') }]),
+  'another currency': balancesOf([{ currency: 'USD', total_balance: money('1.00', 'EUR') }]),
+  'twice one currency': balancesOf([usd('1.00'), usd('2.00')]),
+  'more decimals': balancesOf([usd('1.005')]),
+  'no number': balancesOf([usd('1,00')]),
+};
+
+test('balances that PayPal does not tell, or that cannot be read, cost the comparison and not the bill', async (t) => {
+  for (const [name, answer] of Object.entries(UNUSABLE))
+    for (const answers of [
+      [answer, answer],
+      [balancesOf([usd('1.00')]), answer],
+    ]) {
+      // A refused token is renewed once.
+      const { script } = saying(...answers, answer);
+      const { desk } = deskWith(reporting([payment()]), LATER, script);
+      const read = await collect(desk.read(await billFile(t, await bytesOf(await desk.fetch(DAY))), DAY));
+      t.deepEqual([read.lines.length, read.totals], [1, undefined], name);
+    }
+});
+
+test('silence about balances is asked again with the bill for a day, then the bill counts without them', async (t) => {
+  const silence: Script = () => {
+    throw new TransportFailed('timeout', 'silence');
+  };
+  const answer = async (now: string) => deskWith(reporting([payment()]), new Date(now), silence).desk.fetch(DAY);
+  t.like(await answer('2026-03-02T03:00:00Z'), { kind: 'unknown', cause: 'timeout' });
+  t.like(await answer('2026-03-03T00:00:00Z'), { kind: 'unknown', cause: 'timeout' });
+  t.is((await answer('2026-03-03T00:00:01Z')).kind, 'bill');
 });

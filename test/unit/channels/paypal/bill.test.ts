@@ -304,6 +304,8 @@ test('another day and what is no bill are refused by the first line', async (t) 
   for (const text of ['<html>busy</html>', '[]', '"x"', '\n', 'PK\u0003\u0004', JSON.stringify(payment())])
     await refused(t, await read(t, text), 'not_a_bill', { line: 1 });
   await refused(t, await read(t, billText(rows, { bill: 'paypal-transactions-2' })), 'not_a_bill', { line: 1 });
+  for (const balances of ['x', [{ currency: 'USD', opening: '1.00', closing: '2' }]])
+    await refused(t, await read(t, billText(rows, { balances })), 'wrong_columns', { line: 1 });
   await refused(t, await read(t, ''), 'not_a_bill');
 });
 
