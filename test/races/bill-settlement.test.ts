@@ -223,8 +223,8 @@ const PAYPAL_SCENES: Readonly<Record<string, (on: Month) => Promise<Later[] | vo
   },
 };
 
-/** A payment that PayPal holds for so many days. */
-async function held(on: Month, days: number): Promise<Later> {
+/** A payment that PayPal holds for so many days; one that is not told is not waited for. */
+async function held(on: Month, days: number, isTold = true): Promise<Later> {
   const { service } = on;
   const orderNo = await on.place();
   const order = () => service.app.store.read((tx) => tx.orders.find({ orderNo }));
@@ -241,6 +241,7 @@ async function held(on: Month, days: number): Promise<Later> {
     days,
     async () => {
       await service.sim('/sim/capture-state', { orderNo, state: 'completed' });
+      if (!isTold) return;
       await soon(`${orderNo} paid`, async () => (await order())?.state === 'paid');
     },
   ];
@@ -301,6 +302,20 @@ test('paypal: the lines of every period come to what the balances moved by, and 
     (await settlement(on.service.app.ports)({ mode: 'simulator', from: lost, to: lost, project: [project] })).balances;
   t.is((await ofProject('default')).length, 1);
   t.deepEqual(await ofProject('other'), []);
+});
+
+test('paypal: a held payment whose completion only the bill tells counts on the day on which it was completed', async (t) => {
+  const on = await month(t, 'paypal');
+  const [, complete] = await held(on, 1, false);
+  await on.nextDay();
+  await on.paid();
+  await on.service.sim('/sim/notices', { payWay: 'paypal', enabled: false });
+  await complete();
+  await on.nextDay();
+  t.deepEqual(await on.open(), []);
+  t.is(await on.service.app.store.read((tx) => tx.billDifferences.count({ kind: 'paid_unknown_to_us' })), 1);
+  t.deepEqual(await disagreeing(on, on.days), []);
+  t.like((await on.settlement(on.days[0]!, on.days[1]!)).totals, [{ payments: 2 }]);
 });
 
 test('paypal: a day whose balances are refused is named as not checked, and the days before and after it are compared', async (t) => {

@@ -94,13 +94,22 @@ function wordOf(said: object | undefined): Answer {
 }
 
 /** Compares once more: what agrees by now is healed, what does not is asked again or listed. */
-async function judge(ports: BillPorts, { id, billNo, orderNo }: BillDifferenceRow, answer: Answer): Promise<void> {
+async function judge(
+  ports: BillPorts,
+  { id, billNo, orderNo, kind }: BillDifferenceRow,
+  answer: Answer,
+): Promise<void> {
   const bill = await ports.store.read((tx) => tx.bills.find({ billNo }));
   const rates = bill ? ratesOf(await askersOf(ports, bill)) : new Map<string, never>();
   await ports.store.transaction(async (tx) => {
     if (bill) await lockAccount(tx, bill);
     const order = await tx.orders.lock({ orderNo });
     if (bill) await runMatch(ports, tx, bill, rates, orderNo);
+    // When it was completed belongs to the sums of the bill, and was not known when they were made.
+    if (kind === 'paid_unknown_to_us' && order?.settlement?.completedAt !== undefined) {
+      const again = { state: 'matching' as const, nextCheckAt: ports.now() };
+      if ((await tx.bills.update({ billNo, state: 'done' }, again)) > 0) await tx.wake('bill', { id: billNo });
+    }
     const difference = await tx.billDifferences.lock({ id });
     if (difference?.state !== 'open') return;
     const step = PASSING.has(answer.kind) ? STEPS[difference.checks] : undefined;

@@ -254,8 +254,8 @@ test.serial('a bill of no configuration, of no day and of a day to come is not a
 test.serial('what the channels settle comes to the bill’s own sums, to the cent', async (t) => {
   const billNo = await fetched();
   const { body } = await viewer('GET', `/api/v1/stats/settlement?mode=simulator&from=${day}&to=${day}&payWay=wechat`);
-  const { days, totals, missing, disagreements } = body.data;
-  t.deepEqual([missing, disagreements], [[], []]);
+  const { days, totals, missing, disagreements, balances, unchecked } = body.data;
+  t.deepEqual([missing, disagreements, balances, unchecked], [[], [], [], []], 'WeChat Pay tells no balances');
   t.deepEqual(
     days.map(({ project }: { project: string | null }) => project),
     ['default', null],

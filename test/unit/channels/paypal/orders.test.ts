@@ -93,6 +93,23 @@ test('a payment says what PayPal keeps of it, where that can be read', async (t)
   t.is(await read({ paypal_fee: 7 }), undefined, 'nonsense about the fee is no reason to doubt the payment');
 });
 
+test('a payment that was held says when it was completed, unless something else changed it since', async (t) => {
+  const seller_receivable_breakdown = { paypal_fee: { currency_code: 'USD', value: '0.73' } };
+  const completedAt = async (more: Record<string, unknown>) => {
+    const { channel } = s.scripted(() => s.json(200, s.paidOrder({ seller_receivable_breakdown, ...more })));
+    const outcome = await channel.query(s.orderRef);
+    return outcome.kind === 'paid' ? outcome.settlement?.completedAt?.toISOString() : t.fail();
+  };
+  t.is(await completedAt({ update_time: '2026-03-04T10:00:00Z' }), '2026-03-04T10:00:00.000Z');
+  for (const more of [
+    {},
+    { update_time: 'soon' },
+    { update_time: '2026-03-01T08:05:00Z' },
+    { update_time: '2026-03-04T10:00:00Z', status: 'PARTIALLY_REFUNDED' },
+  ])
+    t.is(await completedAt(more), undefined, JSON.stringify(more));
+});
+
 test('a pending capture says whether it waits for the merchant', async (t) => {
   const reasons: [string, boolean][] = [
     ['RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION', true],
