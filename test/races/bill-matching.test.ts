@@ -242,7 +242,7 @@ onBoth('fees are kept beside orders and refunds, once, and what the lines come t
   );
 });
 
-onBoth('what a payment that was held brought is kept by the day on which it was completed', async (t, store) => {
+onBoth('the net of a payment that was held is kept by the day on which it was completed', async (t, store) => {
   const shop = account(store, 'paypal');
   const completed = (at: Date) => ({ settlement: { completedAt: at.toISOString() } });
   const orders = [
