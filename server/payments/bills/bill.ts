@@ -53,7 +53,8 @@ export interface BillTotals {
   balance?: {
     opening: bigint;
     closing: bigint;
-    /** What its lines moved within the account: held, or released. */ holds: bigint;
+    /** What its lines moved within the account: held, or released. */
+    holds: bigint;
   };
 }
 
