@@ -143,7 +143,17 @@ export const settlementFigures: Row = {
     },
   ],
   totals: [sumsRow],
-  missing: [{ day: '2026-11-19', payWay: 'wechat', account: '1900000109', mode: 'live', billNo: null, state: null }],
+  missing: [
+    {
+      day: '2026-11-19',
+      payWay: 'wechat',
+      account: '1900000109',
+      mode: 'live',
+      project: 'shop-eu',
+      billNo: null,
+      state: null,
+    },
+  ],
   shrunk: [
     {
       billNo: billRow['billNo'],
