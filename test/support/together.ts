@@ -54,10 +54,9 @@ function nameOf(file: string): string {
     .join(' › ');
 }
 
-/** Of these files those whose tests a report does not name. AVA tells no file of the only one that it was told of. */
+/** Of the files that share a process those whose tests a report does not name; of one that has it for itself AVA says so. */
 export function unheard(shared: Shared, report: readonly string[]): string[] {
-  const told = Object.keys(shared);
-  const files = [...(told.length === 1 ? [] : told), ...Object.values(shared).flat()];
+  const files = Object.entries(shared).flatMap(([told, beside]) => (beside.length > 0 ? [told, ...beside] : []));
   return files.filter((file) => !report.some((line) => line.includes(`${nameOf(file)} › `)));
 }
 
