@@ -171,6 +171,16 @@ onBoth(
   },
 );
 
+onBoth('the bill that was waited for, and has nothing about the dispute, makes it a difference', async (t, store) => {
+  const shop = account(store);
+  const order = await shop.order();
+  const bill = await shop.bill([paidLine(order), { ...disputeLine(order, -1000n, 'D1'), at: beijing('23:45') }]);
+  await shop.match(bill);
+  t.deepEqual(await unexplained(store), []);
+  await shop.match(await shop.bill([{ orderNo: 'another-system' }], 1));
+  t.deepEqual(await unexplained(store), [`${bill.day} D1`]);
+});
+
 onBoth('money that a dispute takes is a difference although the next bill never comes', async (t, store) => {
   const shop = account(store);
   const order = await shop.order();

@@ -278,6 +278,79 @@ test('a file of another payee that is still being read when the channel names th
   t.is(await on.store.read((tx) => tx.billLines.count({ billNo: other })), 0);
 });
 
+test('a day whose file is dropped is asked for, also when a second file was being read meanwhile', async (t) => {
+  let meanwhile = async (): Promise<void> => {};
+  const desk = deskOfTwo([LOST]);
+  const on = await claims(t, {
+    shop: {
+      ...desk,
+      async *read(file, day, how) {
+        if ((await readFile(file, 'utf8')).includes('second')) await meanwhile();
+        yield* desk.read(file, day, how);
+      },
+    },
+  });
+  const [asked, other] = [await on.add('shop', '2026-11-21'), await on.add('shop')];
+  await on.bring('shop', other, [{ orderNo: OTHER }]);
+  await on.store.transaction((tx) => tx.bills.update({ billNo: other }, { nextCheckAt: null, state: 'done' }));
+  meanwhile = () => on.work(asked);
+  const second = inPieces(JSON.stringify([{ orderNo: OTHER }, { orderNo: 'second' }]));
+  const of = { project: 'shop', payWay: 'alipay', day: DAY } as const;
+  await t.throwsAsync(billRepairs(on.ports).importBill(asker, of, second));
+  const { reading, state, nextCheckAt } = await on.read(other);
+  t.deepEqual([reading, state, nextCheckAt], [0, 'waiting', on.ports.now()]);
+});
+
+test('a bill that a person asked for is asked for, although another project proves the same payee meanwhile', async (t) => {
+  let fetched = 0;
+  const desk = deskOf([LOST]);
+  const counting: BillDesk = { ...desk, fetch: async (day) => (fetched++, desk.fetch(day)) };
+  const on = await claims(t, { one: counting, two: desk });
+  const ours = await on.add('one');
+  await on.work(ours);
+  await billRepairs(on.ports).askForBill(asker, { project: 'one', payWay: 'alipay', day: DAY });
+  await on.work(await on.add('two', '2026-11-21'));
+  await on.work(ours);
+  t.deepEqual([(await on.read(ours)).state, fetched], ['done', 2]);
+});
+
+test('a file that was imported for a claim is compared with the orders of all projects once it is the payee’s', async (t) => {
+  const desk: BillDesk = {
+    ...deskOf([LOST]),
+    fetch: async (day) =>
+      day === DAY ? { kind: 'gone', code: 'TOO_OLD' } : { kind: 'bill', bytes: inPieces('[{"orderNo":"a"}]') },
+  };
+  const on = await claims(t, { one: desk, two: desk });
+  const whose = { project: 'one', payWay: 'alipay', mode: 'live', orderNo: GONE, channelTradeNo: 'T-lost' } as const;
+  const order = orderRow({ ...whose, state: 'paid', paid: 1000n, paidAt: new Date('2026-11-20T04:00:00Z') });
+  await on.store.transaction((tx) => tx.orders.insert(order));
+  await on.work(await on.add('one', '2026-11-21'));
+  const theirs = await on.add('two');
+  await on.bring('two', theirs, [LOST]);
+  t.is((await on.read(theirs)).sums?.[0]?.project, null, 'it is not an order of the claim');
+  await on.work(await on.add('two', '2026-11-21'));
+  await on.work(theirs);
+  const { sums, ...bill } = await on.read(theirs);
+  t.like(bill, { account: PID, lines: 1, state: 'done', fault: 'TOO_OLD' });
+  t.is(sums?.[0]?.project, 'one');
+});
+
+test('an unknown order that was found for a claim is of no project once two projects share the payee', async (t) => {
+  const on = await claims(t, { one: deskOf([LOST]), two: deskOf([LOST]) });
+  await on.work(await on.add('one', '2026-11-21'));
+  const theirs = await on.add('two');
+  await on.bring('two', theirs, [LOST]);
+  const projects = () =>
+    on.store.read(async (tx) => [
+      ...(await tx.billDifferences.list({ billNo: theirs })).map(({ project }) => project),
+      ...(await tx.exceptions.list({})).map(({ project }) => project),
+    ]);
+  t.deepEqual(await projects(), ['two', 'two']);
+  await on.work(await on.add('two', '2026-11-21'));
+  await on.work(theirs);
+  t.deepEqual(await projects(), ['', '']);
+});
+
 test('a project whose keys are wrong keeps the bill from nobody else, and no rate of its own counts for others', async (t) => {
   const refused: BillAnswer = { kind: 'refused', code: 'SIGN_ERROR', reason: 'no' };
   const one = { ...jsonDesk(() => refused), rate: { share: '0.9', fixed: 0n, fixedCurrency: null } };

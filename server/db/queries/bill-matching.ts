@@ -219,9 +219,9 @@ const isBefore = (kind: keyof typeof NUMBER): string => `(l.at < ${FROM} + ${MID
               and ${isOfBill('b')}
               and b.day = ${DAY} - 1)) as is_before`;
 
-/** What tells a row that cannot be read, and names no number, from others: its text, and which of the rows with this text it is. */
-const MARK = `case when l.kind = 'unreadable' then md5(l.raw) || ' ' ||
-           row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line) end`;
+/** What tells a row that cannot be read, and names no transaction, from others: its text, and which of the rows with this text it is. */
+const MARK = `case when l.kind = 'unreadable' then concat_ws(' ', md5(l.raw),
+           row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line), coalesce(l.order_no, ${BILL})) end`;
 
 /**
  * Whether our books do not explain what a dispute of an order moved. Taken: it does not cancel out, no dispute and no loss of this
@@ -301,13 +301,16 @@ takes as materialized (
   select l.line, l.order_no, l.channel_refund_no as channel_no, l.currency, l.amount, l.fee, l.at, l.project,
          ${copyOf('dispute')}, ${isBefore('dispute')}
     from others l where l.kind = 'dispute' and l.project is not null),
+waited as materialized (
+  select l.order_no from bills n join bill_lines l on l.bill_no = n.bill_no and l.reading = n.reading and l.day = n.day
+   where ${isOfBill('n')} and n.day = ${DAY} - 1 and l.kind = 'dispute' and l.at >= ${FROM} - ${MIDNIGHT} and ${only('l.order_no')}),
 moves as materialized (
   select distinct on (l.order_no, coalesce(${NUMBER.dispute('l')}, l.bill_no || ' ' || l.line))
          n.bill_no, n.day, l.line, l.order_no, o.project, l.channel_refund_no as channel_no, l.currency, l.amount, l.fee, l.at,
          ${awaited('l.at')} as waits
     from bill_lines l join bills n on n.bill_no = l.bill_no and n.reading = l.reading
     join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
-   where l.order_no in (select t.order_no from takes t) and l.kind = 'dispute' and l.amount <> 0
+   where l.order_no in (select t.order_no from takes t union select w.order_no from waited w) and l.kind = 'dispute' and l.amount <> 0
      and ${isOfBill('n')}
      and not exists (select 1 from refunds r where r.order_no = l.order_no and r.state = 'succeeded' and r.channel_refund_no = l.channel_refund_no)
    order by l.order_no, coalesce(${NUMBER.dispute('l')}, l.bill_no || ' ' || l.line), n.day, l.line),
@@ -371,7 +374,7 @@ found as materialized (
   union all
   select ${BILL}, ${DAY}, coalesce(x.project, ${WHOSE_PROJECT}), 'line_unreadable',
          case when x.project is null then '' else left(x.order_no, 64) end, x.refund_no,
-         left(coalesce(nullif(concat_ws(' ', x.channel_trade_no, x.channel_refund_no, x.refund_no), ''), x.order_no, ${BILL} || ' ' || x.mark), 100),
+         left(coalesce(nullif(concat_ws(' ', x.channel_trade_no, x.channel_refund_no, x.refund_no), ''), x.mark), 100),
          null, jsonb_build_object('line', x.line, 'reason', x.event)
     from others x where x.kind = 'unreadable'),
 written as (
@@ -382,13 +385,13 @@ written as (
          ${stateOf('f')}, 0, ${dueOf('f')}, ${NOW}
     from found f order by f.bill_no, f.kind, f.order_no, f.key
   on conflict (bill_no, kind, order_no, key) do update
-     set ours = excluded.ours, theirs = excluded.theirs, refund_no = excluded.refund_no,
+     set ours = excluded.ours, theirs = excluded.theirs, refund_no = excluded.refund_no, project = excluded.project,
          state = case when ${IS_NEWS} then ${stateOf('d')} else d.state end, checks = case when ${IS_NEWS} then 0 else d.checks end,
          next_check_at = case when ${IS_NEWS} then ${dueOf('d')} else d.next_check_at end,
          leased_until = case when ${IS_NEWS} then null else d.leased_until end,
          answer = case when ${IS_NEWS} then null else d.answer end,
          finished_at = case when ${IS_NEWS} then null else d.finished_at end
-   where ${IS_NEWS} or d.theirs is distinct from excluded.theirs
+   where ${IS_NEWS} or d.theirs is distinct from excluded.theirs or d.project <> excluded.project
   returning d.*),
 listed as (
   insert into order_exceptions as e
@@ -398,8 +401,8 @@ listed as (
          false, 'open', ${NOW}
     from written w where ${isListedAtOnce('w')} and w.state = 'listed'
   on conflict (order_no, kind, dedupe) do update
-     set state = 'open', detail = excluded.detail, resolution = null, reason = null, resolved_by = null, resolved_at = null
-   where e.state = 'resolved'
+     set state = 'open', project = excluded.project, detail = excluded.detail, resolution = null, reason = null, resolved_by = null, resolved_at = null
+   where e.state = 'resolved' or e.project <> excluded.project
   returning e.kind),
 gone as (
   update bill_differences d set state = 'healed', next_check_at = null, leased_until = null, finished_at = ${NOW}

@@ -62,11 +62,11 @@ export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
   return Number(gone?.n ?? 0);
 }
 
-/** Has the bills of an account of the last weeks compared again, because it is quiet no more; the numbers of them. */
+/** Has the bills of an account of the last weeks compared again; the numbers of them. A bill that is asked for is compared when the channel has answered, whatever it says. */
 export async function compareAgain(tx: Tx, { payWay, account, mode }: Account, now: Date): Promise<string[]> {
   const rows = await tx.prepared<{ bill_no: string }>(
     `update bills set state = 'matching', next_check_at = $4
-      where pay_way = $1 and account = $2 and mode = $3 and state not in ('reading', 'matching') and reading > 0
+      where pay_way = $1 and account = $2 and mode = $3 and state = 'done' and reading > 0
         and day >= cast($4 as timestamptz)::date - ${TOLD_DAYS}
      returning bill_no`,
     [payWay, account, mode, now],

@@ -125,14 +125,18 @@ export function billRepairs(ports: BillPorts) {
   /** As it was before a reading that came to nothing, unless another one has begun. */
   async function giveBack(
     { billNo, reading }: { billNo: string; reading: number },
-    { state, nextCheckAt }: BillRow,
+    { state, nextCheckAt, reading: before }: BillRow,
   ): Promise<void> {
     await removeReading(ports.store, { billNo, reading });
     await ports.store.transaction(async (tx) => {
       const bill = await tx.bills.lock({ billNo });
       if (bill?.readings !== reading || bill.state !== 'reading') return;
       const isNew = nextCheckAt === null && state === 'waiting';
-      if (isNew) await tx.bills.delete({ billNo });
+      // The channel has named another payee than the file that counted: what is left is to be asked for.
+      const isEmptied = bill.reading === 0 && before > 0;
+      const asked = { state: 'waiting', nextCheckAt: ports.now(), leasedUntil: null } as const;
+      if (isEmptied) await tx.bills.update({ billNo }, asked);
+      else if (isNew) await tx.bills.delete({ billNo });
       else await tx.bills.update({ billNo }, { state, nextCheckAt, leasedUntil: null });
     });
   }

@@ -129,7 +129,8 @@ export async function prove(
   const { mode } = from;
   return ports.store.transaction(async (tx) => {
     for (const account of [claim, payee].toSorted()) await lockAccount(tx, { payWay, account, mode });
-    await compareAgain(tx, { payWay, account: payee, mode }, ports.now());
+    for (const id of await compareAgain(tx, { payWay, account: payee, mode }, ports.now()))
+      await tx.wake('bill', { id });
     await tx.payees.update({ project, payWay, mode, payee: claim, provenAt: null }, { payee, provenAt: ports.now() });
     // A person made the claim quiet before its payee was known.
     await tx.quietAccounts.delete({ payWay, mode, account: claim });
@@ -141,9 +142,10 @@ export async function prove(
       const known = await tx.bills.lock({ payWay, mode, account: payee, day });
       const isOthers = bill.payeeInFile !== null && bill.payeeInFile !== payee;
       // A file that a person brought counts until the channel gives one.
-      if (known && known.reading === 0 && known.state !== 'reading' && bill.reading > 0 && !isOthers)
+      if (known && known.reading === 0 && known.state !== 'reading' && bill.reading > 0 && !isOthers) {
+        await tx.billDifferences.delete({ billNo: known.billNo });
         await tx.bills.delete({ billNo: known.billNo });
-      else if (known) {
+      } else if (known) {
         await setAside(ports, tx, bill, known);
         await heal(tx, (await tx.bills.find({ billNo: number }))!);
         aside.push(bill);

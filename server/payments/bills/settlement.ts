@@ -294,10 +294,10 @@ function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Set
 
 type Balances = (Pick<StoredTotals, 'currency'> & Required<Pick<StoredTotals, 'balance'>>)[];
 
-/** The balances that came with a bill; undefined where none did, where rows of it could not be read, and until its lines are summed. */
-function balancesIn({ totals, state }: BillRow): Balances | undefined {
+/** The balances that came with a bill; undefined where none did, where rows of it could not be read, and until its lines are summed (without a hash they are read anew). */
+function balancesIn({ totals, state, sha256 }: BillRow): Balances | undefined {
   const found = totals?.flatMap(({ currency, balance }) => (balance ? [{ currency, balance }] : []));
-  return found && found.length > 0 && state !== 'matching' ? found : undefined;
+  return found && found.length > 0 && state !== 'matching' && sha256 !== null ? found : undefined;
 }
 
 /** The bills of an account with balances, those of days in a row together. */

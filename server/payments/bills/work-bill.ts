@@ -149,7 +149,9 @@ export async function noteFault(
     const calendar = ports.channels.kindOf(bill.payWay).bills;
     const retry = state === 'missing' || !calendar ? null : nextOf(state)(bill.day, calendar, now);
     const held = retry === null && bill.reading > 0 ? await againWhileHeld(tx, bill, calendar, now) : null;
-    const over = bill.reading > 0 ? 'done' : state === 'refused' ? 'refused' : 'missing';
+    // What still counts is compared once more: its account may have other orders by now. Lines that are not there (no hash) cannot be.
+    const isCompared = retry === null && bill.reading > 0 && bill.sha256 !== null;
+    const over = bill.reading > 0 ? (isCompared ? 'matching' : 'done') : state === 'refused' ? 'refused' : 'missing';
     await tx.bills.update(
       { billNo },
       {
@@ -160,7 +162,7 @@ export async function noteFault(
         faultColumn: column ?? null,
         askedAt: now,
         checks: bill.checks + 1,
-        nextCheckAt: retry ?? held,
+        nextCheckAt: isCompared ? now : (retry ?? held),
         leasedUntil: null,
       },
     );
@@ -202,6 +204,8 @@ export async function compareBill(ports: BillPorts, billNo: string): Promise<voi
   try {
     const found = await ports.store.read((tx) => tx.bills.find({ billNo }));
     if (!found || found.reading === 0) return;
+    // Before the comparison: a process that dies behind it would leave them, and nothing may compare this bill again.
+    await removeOldLines(ports.store, billNo);
     await countLines(patient.store, found.day);
     await nameOrders(patient.store, found);
     await forgetInLines(patient.store, found);
@@ -222,7 +226,6 @@ export async function compareBill(ports: BillPorts, billNo: string): Promise<voi
   } finally {
     await patient.close();
   }
-  await removeOldLines(ports.store, billNo);
 }
 
 async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates): Promise<void> {
