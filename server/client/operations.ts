@@ -1753,7 +1753,7 @@ export interface Refund {
   } | null;
   /** Number of the refund at the channel; null until it is known. */
   channelRefundNo: string | null;
-  /** What the channel kept for the refund by its bill; negative when it gave a fee back. null until the bill has been read, and unless the refund succeeded. */
+  /** Fee of the refund by its bill; negative when the channel gave a fee back. null until the refund has succeeded and its bill has been read. */
   fee: {
     /** Amount in major units of `currency` (12.5 = 12.50 CNY). */
     amount: number;
@@ -1813,7 +1813,7 @@ export interface RefundPlaced {
   } | null;
   /** Number of the refund at the channel; null until it is known. */
   channelRefundNo: string | null;
-  /** What the channel kept for the refund by its bill; negative when it gave a fee back. null until the bill has been read, and unless the refund succeeded. */
+  /** Fee of the refund by its bill; negative when the channel gave a fee back. null until the refund has succeeded and its bill has been read. */
   fee: {
     /** Amount in major units of `currency` (12.5 = 12.50 CNY). */
     amount: number;
@@ -2095,7 +2095,7 @@ export interface SkillRefundPlaced {
   } | null;
   /** Number of the refund at the channel; null until it is known. */
   channelRefundNo: string | null;
-  /** What the channel kept for the refund by its bill; negative when it gave a fee back. null until the bill has been read, and unless the refund succeeded. */
+  /** Fee of the refund by its bill; negative when the channel gave a fee back. null until the refund has succeeded and its bill has been read. */
   fee: {
     /** Amount in major units of `currency` (12.5 = 12.50 CNY). */
     amount: number;

@@ -232,6 +232,17 @@ function deskOfTwo(lines: readonly object[]): BillDesk {
   return { ...deskOf(lines), payeeIn: async (file) => ((await isOther(file)) ? OTHER : PID) };
 }
 
+/** This desk, for whose files with a word in them something happens while they are read. */
+function interrupted(desk: BillDesk, word: string, meanwhile: () => Promise<void>): BillDesk {
+  return {
+    ...desk,
+    async *read(file, day, how) {
+      if ((await readFile(file, 'utf8')).includes(word)) await meanwhile();
+      yield* desk.read(file, day, how);
+    },
+  };
+}
+
 test('a file of another payee that was brought for a claim counts no more once the channel has answered', async (t) => {
   const on = await claims(t, { shop: deskOfTwo([LOST]) });
   const [asked, other] = [await on.add('shop', '2026-11-21'), await on.add('shop')];
@@ -259,19 +270,8 @@ test('the day itself that is asked for loses such a file, too, and gets the chan
 });
 
 test('a file of another payee that is still being read when the channel names the payee is refused', async (t) => {
-  let meanwhile = async (): Promise<void> => {};
-  const desk = deskOfTwo([LOST]);
-  const on = await claims(t, {
-    shop: {
-      ...desk,
-      async *read(file, day, how) {
-        if ((await desk.payeeIn(file)) === OTHER) await meanwhile();
-        yield* desk.read(file, day, how);
-      },
-    },
-  });
+  const on = await claims(t, { shop: interrupted(deskOfTwo([LOST]), OTHER, () => on.work(asked)) });
   const [asked, other] = [await on.add('shop', '2026-11-21'), await on.add('shop')];
-  meanwhile = () => on.work(asked);
   const error = await t.throwsAsync(on.bring('shop', other, [{ orderNo: OTHER }]));
   t.like(error, { code: 'bill_malformed', message: `The bill is about the account ${OTHER}.` });
   t.like(await on.read(other), { account: PID, state: 'waiting', reading: 0, lines: 0 });
@@ -279,21 +279,10 @@ test('a file of another payee that is still being read when the channel names th
 });
 
 test('a day whose file is dropped is asked for, also when a second file was being read meanwhile', async (t) => {
-  let meanwhile = async (): Promise<void> => {};
-  const desk = deskOfTwo([LOST]);
-  const on = await claims(t, {
-    shop: {
-      ...desk,
-      async *read(file, day, how) {
-        if ((await readFile(file, 'utf8')).includes('second')) await meanwhile();
-        yield* desk.read(file, day, how);
-      },
-    },
-  });
+  const on = await claims(t, { shop: interrupted(deskOfTwo([LOST]), 'second', () => on.work(asked)) });
   const [asked, other] = [await on.add('shop', '2026-11-21'), await on.add('shop')];
   await on.bring('shop', other, [{ orderNo: OTHER }]);
   await on.store.transaction((tx) => tx.bills.update({ billNo: other }, { nextCheckAt: null, state: 'done' }));
-  meanwhile = () => on.work(asked);
   const second = inPieces(JSON.stringify([{ orderNo: OTHER }, { orderNo: 'second' }]));
   const of = { project: 'shop', payWay: 'alipay', day: DAY } as const;
   await t.throwsAsync(billRepairs(on.ports).importBill(asker, of, second));

@@ -32,7 +32,7 @@ export async function showBill({ print, terminal }: Pick<Context, 'print' | 'ter
   }
 }
 
-/** What the account had before and after the day, at a channel that tells it. */
+/** The balances of the account before and after the day, of channels that tell them. */
 function balanceLine(totals: readonly Row[]): Row {
   const texts = totals
     .filter((one) => typeof one['openingMinor'] === 'number')

@@ -69,8 +69,8 @@ export function paypalBills(call: Call, settings: PaypalSettings, now: () => Dat
   }
 
   /**
-   * What the account had at the last second before the day and at that of the day, which is the last of its window; undefined where PayPal
-   * does not say it. What the app may not see, or PayPal cannot tell, costs the comparison alone; silence is asked again like that of a page.
+   * The balances of the account at the last second before the day and at its own last second, which ends its window; undefined where PayPal
+   * tells none. A refusal or an unreadable answer costs the comparison alone; after silence the service asks again, as for a page.
    */
   async function balancesOf({ begin, end }: DaySpan): Promise<BalanceOfDay[] | undefined> {
     try {

@@ -11,7 +11,7 @@ export interface BillHead {
   /** The first instant of the day and that of the next one. */
   startDate: string;
   endDate: string;
-  /** What the account had before and after the day; absent where PayPal did not say. */
+  /** The balances of the account before and after the day; absent where PayPal told none. */
   balances?: BalanceOfDay[];
 }
 

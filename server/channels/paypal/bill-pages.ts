@@ -172,9 +172,8 @@ const Balances = z.object({
 });
 
 /**
- * What the account has in all at an instant, in minor units by currency (`total_balance`, "the sum of all the other balances", those that
- * PayPal withholds too; Transaction Search v1, `balance_detail`); undefined where PayPal does not say it, for whatever reason. Throws NoPages
- * where no answer came.
+ * The total balances of the account at an instant, in minor units by currency (`total_balance`, "the sum of all the other balances", also of
+ * withheld ones; Transaction Search v1, `balance_detail`); undefined where PayPal tells none of that instant. Throws NoPages where no answer came.
  */
 export async function readBalances(
   call: Call,

@@ -179,7 +179,7 @@ const REFUND_DIFFERENCE = `case
     when x.own_number is null or (x.kind = 'refund' and x.state <> 'succeeded') then 'refund_unknown_to_us'
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
 
-/** What the bill says of a difference, without the place in the file, with which a reason begins. */
+/** The bill's side of a difference, without the place in the file, with which a reason begins. */
 const told = (row: string): string =>
   `row(${row}.theirs - 'line' - 'reason', regexp_replace(${row}.theirs->>'reason', '^[0-9:]+ ', ''))`;
 
@@ -219,7 +219,7 @@ const isBefore = (kind: keyof typeof NUMBER): string => `(l.at < ${FROM} + ${MID
               and ${isOfBill('b')}
               and b.day = ${DAY} - 1)) as is_before`;
 
-/** What tells a row that cannot be read, and names no transaction, from others: its text, and which of the rows with this text it is. */
+/** The key of a row that cannot be read and names no transaction: its text, and which of the rows with this text it is. */
 const MARK = `case when l.kind = 'unreadable' then concat_ws(' ', md5(l.raw),
            row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line), coalesce(l.order_no, ${BILL})) end`;
 
@@ -248,7 +248,7 @@ const ofDisputes = (sum: string, condition = 'true'): string => `(select ${sum} 
 const ofLosses = (sum: string, condition: string): string => `(select ${sum} from refunds r
     where r.order_no = m.order_no and r.currency = m.currency and r.origin = 'dispute' and r.state = 'succeeded' and ${condition})`;
 
-/** What a dispute may have taken for good: nothing when it was won. */
+/** The most that a dispute may have taken for good: nothing when it was won. */
 const MAY_TAKE = `case d.state when 'won' then 0 when 'lost' then coalesce(nullif(d.amount_lost, 0), d.amount)
     else greatest(d.amount, d.amount_lost) end`;
 

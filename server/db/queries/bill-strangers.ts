@@ -62,7 +62,7 @@ export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
   return Number(gone?.n ?? 0);
 }
 
-/** Has the bills of an account of the last weeks compared again; the numbers of them. A bill that is asked for is compared when the channel has answered, whatever it says. */
+/** Has the bills of an account of the last weeks compared again; their numbers. A bill that the service is asking for is compared once it is read, or can no longer be had. */
 export async function compareAgain(tx: Tx, { payWay, account, mode }: Account, now: Date): Promise<string[]> {
   const rows = await tx.prepared<{ bill_no: string }>(
     `update bills set state = 'matching', next_check_at = $4

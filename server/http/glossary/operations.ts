@@ -297,14 +297,14 @@ export const operationsWords: Glossary = {
     refunds: ['Number of refunds.', 1],
   },
   'Bill.totals': {
-    openingMinor: ['What the account had before the day, in minor units; null = the channel does not say.', null],
-    closingMinor: ['What the account had at the end of the day, in minor units.', null],
+    openingMinor: ['Balance of the account before the day, in minor units; null = the channel tells none.', null],
+    closingMinor: ['Balance of the account at the end of the day, in minor units.', null],
   },
   'Settlement.balances': {
     from: ['First of the days in a row that are compared, `YYYY-MM-DD`.', '2030-01-01'],
     to: ['Last of them.', '2030-01-31'],
     balance: ['By what the balance of the account moved, in minor units.', 1250],
-    lines: ['What the lines of its bills come to, less what was only held.', 1250],
+    lines: ['Net of the lines of its bills, without holds and their releases.', 1250],
   },
   'Settlement.disagreements': {
     bill: ['What the bill says, in minor units.', 1250],

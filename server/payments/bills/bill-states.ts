@@ -70,7 +70,7 @@ export interface BillSum {
   other: string;
   /** Refunds that were under way when the bill was made: in none of these sums, because only our books know their end. */
   pending: number;
-  /** What of these sums came into the account on other days, by day: payments that the channel had held. Absent = nothing. */
+  /** The net of payments that the channel had held, by the other day on which it completed them. Absent = none. */
   onOtherDays?: Readonly<Record<string, string>>;
 }
 

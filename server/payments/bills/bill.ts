@@ -39,7 +39,7 @@ export interface BillLine {
   raw: string;
 }
 
-/** What a bill says of itself, to be compared with the sum of its lines. Minor units of one currency; null = the bill does not say. */
+/** The figures of a bill about itself, to be compared with the sum of its lines. Minor units of one currency; null = the bill has none. */
 export interface BillTotals {
   currency: string;
   payments: number | null;
@@ -49,11 +49,11 @@ export interface BillTotals {
   fees: bigint | null;
   /** What the channel settles for all of it. */
   net: bigint | null;
-  /** What the account had at the channel before and after the day. */
+  /** The balances of the account before and after the day. */
   balance?: {
     opening: bigint;
     closing: bigint;
-    /** What its lines moved within the account: held, or released. */
+    /** The sum of its lines that only held or released money. */
     holds: bigint;
   };
 }

@@ -1,4 +1,4 @@
-import type { BillDifferenceRow } from '../../db/entities/bills.ts';
+import type { BillDifferenceRow, BillRow } from '../../db/entities/bills.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { ReadTx, Tx } from '../../db/store.ts';
@@ -11,6 +11,7 @@ import { openQuestion } from '../open-question.ts';
 import { refreshOrder } from '../query.ts';
 import { refundQuestions } from '../refund-questions.ts';
 import { settleRefund } from '../settle.ts';
+import { dayOf } from './days.ts';
 import type { BillPorts } from './ports.ts';
 import { askersOf, lockAccount, ratesOf } from './payees.ts';
 import { runMatch } from './work-bill.ts';
@@ -93,6 +94,11 @@ function wordOf(said: object | undefined): Answer {
   return { kind, ...more };
 }
 
+function isOfOtherDay(ports: BillPorts, { payWay, day }: BillRow, at: Date): boolean {
+  const calendar = ports.channels.kindOf(payWay).bills;
+  return calendar !== undefined && dayOf(at, calendar) !== day;
+}
+
 /** Compares once more: what agrees by now is healed, what does not is asked again or listed. */
 async function judge(
   ports: BillPorts,
@@ -105,8 +111,9 @@ async function judge(
     if (bill) await lockAccount(tx, bill);
     const order = await tx.orders.lock({ orderNo });
     if (bill) await runMatch(ports, tx, bill, rates, orderNo);
-    // When it was completed belongs to the sums of the bill, and was not known when they were made.
-    if (kind === 'paid_unknown_to_us' && order?.settlement?.completedAt !== undefined) {
+    // The sums of the bill name the days on which held payments were completed, and the day of this one was not known when they were made.
+    const completedAt = order?.settlement?.completedAt;
+    if (bill && completedAt && kind === 'paid_unknown_to_us' && isOfOtherDay(ports, bill, new Date(completedAt))) {
       const again = { state: 'matching' as const, nextCheckAt: ports.now() };
       if ((await tx.bills.update({ billNo, state: 'done' }, again)) > 0) await tx.wake('bill', { id: billNo });
     }

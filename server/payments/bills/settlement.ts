@@ -76,7 +76,7 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     requireDays(first, last);
     const { bills, before, pending, configured } = await reports.read(async (tx) => {
       const between = await billsBetween(tx, { ...of, from: first, to: last });
-      // What these held may have been completed on a day that is asked about.
+      // A payment of an earlier bill may have been completed on a day that is asked about.
       const held = Math.max(
         0,
         ...between.map((bill) => (balancesIn(bill) && channels.kindOf(bill.payWay).bills?.heldDays) || 0),

@@ -151,7 +151,8 @@ export async function noteFault(
     const held = retry === null && bill.reading > 0 ? await againWhileHeld(tx, bill, calendar, now) : null;
     // What still counts is compared once more: its account may have other orders by now. Lines that are not there (no hash) cannot be.
     const isCompared = retry === null && bill.reading > 0 && bill.sha256 !== null;
-    const over = bill.reading > 0 ? (isCompared ? 'matching' : 'done') : state === 'refused' ? 'refused' : 'missing';
+    const without = state === 'refused' ? 'refused' : 'missing';
+    const over = isCompared ? 'matching' : bill.reading > 0 ? 'done' : without;
     await tx.bills.update(
       { billNo },
       {

@@ -70,8 +70,8 @@ const Totals = z.object({
   refundedMinor: z.int().nullable(),
   feesMinor: z.int().nullable().describe('What the channel kept.'),
   netMinor: z.int().nullable().describe('What the channel settles.'),
-  openingMinor: z.int().nullable().describe('What the account had before the day (PayPal).'),
-  closingMinor: z.int().nullable().describe('What it had at the end of the day.'),
+  openingMinor: z.int().nullable().describe('Balance of the account before the day (PayPal).'),
+  closingMinor: z.int().nullable().describe('Balance of the account at the end of the day.'),
 });
 
 const Sums = z.object({
@@ -283,7 +283,7 @@ export const SettlementReport = z
           to: z.iso.date(),
           currency: z.string(),
           balance: z.int().describe('By what the balance of the account moved.'),
-          lines: z.int().describe('What the lines of the bills come to.'),
+          lines: z.int().describe('Net of the lines of the bills.'),
         }),
       )
       .describe(
@@ -292,7 +292,7 @@ export const SettlementReport = z
     unchecked: z
       .array(z.object({ ...ofBill, billNo: z.string() }))
       .describe(
-        'Bills whose lines are compared with no balance: it could not be had, or rows could not be read (PayPal).',
+        'Bills whose lines are compared with no balance: it could not be had, rows could not be read, or the lines are still to be summed (PayPal).',
       ),
   })
   .meta({ id: 'Settlement' });

@@ -86,7 +86,7 @@ export const Refund = z
     failure: Failure,
     channelRefundNo: z.string().nullable(),
     fee: Settled.describe(
-      'What the channel kept for the refund by its bill; negative when it gave a fee back. null until the bill has been read, and unless the refund succeeded.',
+      'Fee of the refund by its bill; negative when the channel gave a fee back. null until the refund has succeeded and its bill has been read.',
     ),
     nextCheckAt: Timestamp.nullable(),
     createdAt: Timestamp,

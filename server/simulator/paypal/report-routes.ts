@@ -98,7 +98,7 @@ function whoseOf(core: Core, { account }: Request) {
 }
 
 /**
- * What the account has at an instant, the whole second in it. `total_balance` is the sum of the others, and `withheld_balance` what PayPal
+ * The balances of the account at an instant, the whole second in it. `total_balance` is the sum of the others, and `withheld_balance` what PayPal
  * holds (same description, `balance_detail`): a hold moves money between these two. A payment that is pending is in none of them; what is
  * planted in the list alone changes nothing.
  */
