@@ -3,7 +3,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import { admission, countPurchases, takeStock } from '../db/queries/catalog.ts';
 import type { Tx } from '../db/store.ts';
 import { majorNumber, readAmount } from '../payments/money.ts';
-import type { ProductSnapshot } from '../payments/order.ts';
+import type { ProductSnapshot } from '../domain.ts';
 import type { Asked } from '../payments/ports.ts';
 import {
   invalid,

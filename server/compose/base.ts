@@ -19,9 +19,8 @@ import { beginWork } from '../work.ts';
 import { createServiceFigures, type ServiceFigures } from './service-figures.ts';
 import { createMetrics, type Metrics } from '../http/metrics.ts';
 import type { BoardTimes } from '../live/board.ts';
-import { type Learned, ORDER_PAID } from '../payments/learned.ts';
-import { PATIENCE, type Patience } from '../payments/patience.ts';
-import type { Ports } from '../payments/ports.ts';
+import { type Learned, ORDER_PAID } from '../payments/ledger.ts';
+import { PATIENCE, type Patience, type Ports } from '../payments/ports.ts';
 
 /** What tests put in the place of the real thing. */
 export interface Overrides {

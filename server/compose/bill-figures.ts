@@ -1,5 +1,5 @@
 import { billFigures } from '../db/queries/bills.ts';
-import { DIFFERENCE_KINDS } from '../payments/bills/bill-states.ts';
+import { DIFFERENCE_KINDS } from '../domain.ts';
 import type { Base } from './base.ts';
 import { figureGroup } from './figure-group.ts';
 

@@ -2,7 +2,7 @@ import { Gauge } from 'prom-client';
 import { countDue } from '../db/queries/due.ts';
 import { firstEnds, MOST_COUNTED, waitingFigures } from '../db/queries/figures.ts';
 import type { DueKind } from '../jobs/due-kind.ts';
-import { EXCEPTION_KINDS } from '../payments/exception-kinds.ts';
+import { EXCEPTION_KINDS } from '../domain.ts';
 import type { Base } from './base.ts';
 import { figureGroup } from './figure-group.ts';
 

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Called } from '../credentials/watched.ts';
 import { VERSION } from '../http/version.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
-import { type Learned, LEARNED_BY } from '../payments/learned.ts';
+import { type Learned, LEARNED_BY } from '../payments/ledger.ts';
 
 /** The channel was silent, or out of reach. */
 const NO_ANSWER = /^unknown_(timeout|network)$/;

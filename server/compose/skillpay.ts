@@ -1,11 +1,11 @@
 import { coinCharges } from '../catalog/charge.ts';
 import type { Sealing } from '../credentials/sealing.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
-import { closePayment } from '../payments/close.ts';
-import { placePayment } from '../payments/place.ts';
-import { queryPayment, refreshOrder } from '../payments/query.ts';
+import { closePayment } from '../payments/orders/close.ts';
+import { placePayment } from '../payments/orders/place.ts';
+import { queryPayment, refreshOrder } from '../payments/orders/query.ts';
 import { settle } from '../payments/settle.ts';
-import { openOwedRefund } from '../payments/owed-refund.ts';
+import { openOwedRefund } from '../payments/refunds/refund.ts';
 import type { RouteGroup } from '../routes/index.ts';
 import { keyRoutes } from '../routes/jwks.ts';
 import { payerRoutes } from '../routes/payer.ts';

@@ -1,4 +1,4 @@
-import type { PayWay } from '../payments/pay-way.ts';
+import type { PayWay } from '../domain.ts';
 
 /** The calls of one channel in the last minute of one process, and when it was last heard. */
 export interface ChannelCalls {

@@ -1,5 +1,5 @@
 import type { PayWay } from '../payments/channel.ts';
-import type { PayerOrder } from '../payments/payer.ts';
+import type { PayerOrder } from '../payments/orders/payer.ts';
 import { htmlDocument, languageSwitch } from './document.ts';
 import { escapeHtml, merchantHtml, plainSight, webAddress } from './html.ts';
 import { inLanguage, type Language } from './language.ts';

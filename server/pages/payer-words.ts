@@ -1,5 +1,5 @@
 import type { PayWay } from '../payments/channel.ts';
-import type { PayerState } from '../payments/payer.ts';
+import type { PayerState } from '../payments/orders/payer.ts';
 
 /** How a state is shown: `busy` is polled, the others are final. */
 export interface StateWords {

@@ -2,7 +2,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import { AppError, CommitUnknown } from '../errors.ts';
-import type { ChannelOptions } from './channel-options.ts';
+import type { ChannelOptions } from '../domain.ts';
 import type { Channel, OrderRef, Outcome, PlaceOrder, RefundOrder, RefundRef } from './channel.ts';
 import { inChannelCall, numberAtChannel } from './numbers.ts';
 import type { Ports } from './ports.ts';

@@ -1,31 +1,20 @@
-import type { AgentDesk } from './agent-desk.ts';
+import type { ChannelOptions, PayWay } from '../domain.ts';
 import type { BillCalendar, BillDesk } from './bills/bill.ts';
-import type { ChannelOptions } from './channel-options.ts';
-import type { Download, Transport } from './channel-wire.ts';
-import type { DisputeDesk } from './dispute.ts';
 import type { Money } from './money.ts';
-import type { CloseOutcome, Outcome, PayHint, RefundOutcome } from './outcomes.ts';
-import type { PayWay } from './pay-way.ts';
-import type { ProbeNote, ProbeResult } from './probe.ts';
-import type { Addresses, Registration } from './registration.ts';
-import type { UnknownCause } from './unknown-outcome.ts';
+import type {
+  CloseOutcome,
+  Outcome,
+  PayHint,
+  RefundOutcome,
+  Traced,
+  UnknownCause,
+  UnknownOutcome,
+} from './outcomes.ts';
 
-export type { AgentBill, AgentDesk, AgentProof, AgentVerdict } from './agent-desk.ts';
-export {
-  TransportFailed,
-  type Download,
-  type Transport,
-  type WireAnswer,
-  type WireFile,
-  type WireRequest,
-} from './channel-wire.ts';
 export * from './bills/bill.ts';
-export { PAY_WAYS, type PayWay } from './pay-way.ts';
-export type * from './dispute.ts';
-export * from './probe.ts';
-export type * from './registration.ts';
+export { PAY_WAYS, type PayWay } from '../domain.ts';
 export * from './outcomes.ts';
-export type * from './unknown-outcome.ts';
+export type * from './outcomes.ts';
 
 /** Where a configuration sends its traffic. */
 export const MODES = ['simulator', 'sandbox', 'live'] as const;
@@ -345,4 +334,224 @@ export class ChannelMisconfigured extends Error {
     this.name = 'ChannelMisconfigured';
     this.field = field;
   }
+}
+
+/** Where this service is reached, as channels and payers see it. */
+export interface Addresses {
+  publicUrl: string;
+  /** Where the channel sends its notices about this project. */
+  notifyUrl: string;
+}
+
+/** Something that must be known to a channel before it can be used in some scenes. */
+export interface Registration<Scene extends string = string> {
+  name: string;
+  /** The page of the channel where it is registered, in words. */
+  where: string;
+  /** What exactly is registered; empty = not an address of this service, the note says whose. */
+  values: readonly string[];
+  scenes: readonly Scene[];
+  /** Who registers it: a person, or `payctl channel set`. */
+  by: 'hand' | 'payctl';
+  note: string | null;
+}
+
+/** What a test found wanting: the field or certificate kind at fault, if it is one of ours. */
+export interface ProbeNote {
+  field: string | null;
+  code: string | null;
+  message: string;
+}
+
+/** One thing that a test looked at. */
+export interface ProbeCheck {
+  about: 'credential' | 'product' | 'notifications';
+  name: string;
+  /** `lacking`: not everybody needs it. `unproven`: nothing harmless proves it, or the test did not come so far. */
+  status: 'ok' | 'failed' | 'lacking' | 'unproven';
+  /** The field or certificate kind to change. */
+  field: string | null;
+  /** The channel's own code, or a stable word of ours. */
+  code: string | null;
+  message: string | null;
+  /** How the channel's support finds the request again. */
+  supportId: string | null;
+}
+
+/** The result of signed calls with a configuration; one that works may still lack something that not everybody needs. */
+export type ProbeResult = ({ ok: true; note?: ProbeNote } | ({ ok: false } & ProbeNote)) & {
+  /** Each thing that was looked at, in the order in which they depend on each other. */
+  checks?: readonly ProbeCheck[];
+};
+
+/** The result of everything that was looked at: the first thing that is wrong, else the first that is lacking. */
+export function verdictOf(checks: readonly ProbeCheck[]): ProbeResult {
+  const failed = checks.find(({ status }) => status === 'failed');
+  if (failed) return { ok: false, ...noteOf(failed), checks };
+  const lacking = checks.find(({ status }) => status === 'lacking');
+  return { ok: true, ...(lacking && { note: noteOf(lacking) }), checks };
+}
+
+function noteOf({ field, code, message, name }: ProbeCheck): ProbeNote {
+  return { field, code, message: message ?? name };
+}
+
+/** What an agent is asked to pay. */
+export interface AgentBill {
+  orderNo: string;
+  amount: Money;
+  /** What is paid for, as the proof will name it. */
+  resourceId: string;
+  goodsName: string;
+  expiresAt: Date;
+}
+
+/** What an agent brings when it has paid. */
+export interface AgentProof {
+  paymentProof: string;
+  tradeNo: string;
+  clientSession?: string | undefined;
+}
+
+/** What the channel says of a proof. */
+export type AgentVerdict =
+  | { kind: 'paid'; orderNo: string; resourceId: string; channelNo: string; amount: Money; at: Date }
+  | { kind: 'refused'; code: string; reason: string };
+
+/** The channel said nothing that could be used. */
+interface Unsaid {
+  kind: 'unknown';
+  cause: UnknownCause;
+  detail: string;
+}
+
+/** Payments by the channel's own agents. No method throws for anything the channel does. */
+export interface AgentDesk {
+  /** What agents read: one line that fits into a header. Of the same bill and key always the same. */
+  bill(bill: AgentBill): Promise<string>;
+  verify(proof: AgentProof): Promise<AgentVerdict | Unsaid>;
+  /** Tells the channel that the payer has what was paid for; may be told again. */
+  confirm(
+    tradeNo: string,
+    about: { orderNo: string },
+  ): Promise<{ kind: 'done' } | { kind: 'refused'; code: string; reason: string } | Unsaid>;
+}
+
+/** One request to a channel. */
+export interface WireRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  url: string;
+  headers: Record<string, string>;
+  body?: string;
+  /** Sent instead of `body`: a form with files. */
+  bytes?: Buffer;
+  /** What it is about, for the timeline and the logs; never sent. */
+  about: { call: string; orderNo?: string; refundNo?: string };
+}
+
+/** The raw answer; `body` is the bytes that were received (≤ 1 MB). Header names are lower-case. */
+export interface WireAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+/** Sends once, follows no redirect, gives up after Channels.TimeoutMs; throws TransportFailed. */
+export type Transport = (request: WireRequest) => Promise<WireAnswer>;
+
+/** A file that a channel hands out: its size is bounded by whoever reads it. */
+export interface WireFile {
+  status: number;
+  headers: Record<string, string>;
+  /** Throws TransportFailed when it ends early. Leaving the iteration ends the download. */
+  bytes: AsyncIterable<Uint8Array>;
+}
+
+/** Downloads a file, following no redirect; what takes longer than allowed between two pieces fails. Throws TransportFailed. */
+export type Download = (request: WireRequest) => Promise<WireFile>;
+
+/** Nothing usable came back; whether the channel acted is not known (unless `notSent`). */
+export class TransportFailed extends Error {
+  readonly why: 'timeout' | 'network' | 'too_large';
+  constructor(why: TransportFailed['why'], detail: string, options?: ErrorOptions) {
+    super(detail, options);
+    this.name = 'TransportFailed';
+    this.why = why;
+  }
+}
+
+/** Where a dispute stands: `needs_answer` waits for the merchant, `lost` and `won` are its ends. */
+export const DISPUTE_STATES = ['open', 'needs_answer', 'under_review', 'won', 'lost'] as const;
+export type DisputeState = (typeof DISPUTE_STATES)[number];
+
+/** A dispute as its channel tells it. */
+export interface ChannelDispute {
+  channelDisputeNo: string;
+  /** The channel's numbers of the payments that it is about. */
+  tradeNos: readonly string[];
+  /** Our number of the order, where the channel repeats it. */
+  orderNo: string | null;
+  /** The channel's own word. */
+  reason: string;
+  /** What the payer disputes; the money may be less than the payment. */
+  amount: Money;
+  state: DisputeState;
+  /** Until when the merchant must answer. */
+  dueAt: Date | null;
+  openedAt: Date;
+  /** What was taken from the merchant; only of a dispute that is lost. */
+  lost?: LostMoney;
+}
+
+/** The money of a lost dispute. */
+export interface LostMoney {
+  amount: Money;
+  at: Date;
+  /** The channel booked it for the dispute itself; otherwise a refund of the merchant may be meant. */
+  booked: boolean;
+}
+
+/** What a channel said about one dispute. */
+export type DisputeOutcome = { kind: 'found'; dispute: ChannelDispute } | { kind: 'absent' } | UnknownOutcome;
+
+/** One dispute in a list. `mark` is another text when something about the dispute is: what has the same one need not be read again. */
+export interface ListedDispute {
+  channelDisputeNo: string;
+  mark: string;
+}
+
+/** One page of a list; `next` asks for the page after it. */
+export type DisputePage =
+  | { kind: 'listed'; disputes: readonly ListedDispute[]; next: string | undefined }
+  | UnknownOutcome;
+
+/** What a channel said to an answer or to the acceptance of a claim. */
+export type DisputeDeed =
+  | { kind: 'done' }
+  | ({ kind: 'refused'; code: string; reason: string } & Traced)
+  | UnknownOutcome;
+
+/** What a merchant may say that became of a complaint, where the channel asks for it. */
+export const COMPLAINT_RESULTS = ['agreed', 'refunded', 'corrected', 'proven', 'other'] as const;
+export type ComplaintResult = (typeof COMPLAINT_RESULTS)[number];
+
+/** A file that goes with an answer; the channel gets it and nobody keeps it. */
+export interface EvidenceFile {
+  name: string;
+  bytes: Buffer;
+}
+
+/** What a channel offers for disputes. No method throws for anything the channel does. */
+export interface DisputeDesk {
+  read(channelDisputeNo: string): Promise<DisputeOutcome>;
+  /** Disputes that were opened or changed since then. */
+  list(since: Date, page?: string): Promise<DisputePage>;
+  /** Those about one payment, whenever they were opened. Absent = the channel lists by time alone. */
+  listOf?(channelTradeNo: string, page?: string): Promise<DisputePage>;
+  /** Sends text to the payer or to the channel, whichever the stage of the dispute calls for. */
+  answer(channelDisputeNo: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeDeed>;
+  /** Says that the merchant has dealt with it. Absent = the channel decides that alone. */
+  finish?(channelDisputeNo: string, result: ComplaintResult): Promise<DisputeDeed>;
+  /** Gives in: the payer gets the disputed money from the merchant. Absent = the channel does not take it. */
+  accept?(channelDisputeNo: string, note: string): Promise<DisputeDeed>;
 }

@@ -1,7 +1,7 @@
 import type { DueEffectRow } from '../db/entities/effects.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
-import { noteEffects } from './apply.ts';
+import { noteEffects } from './ledger.ts';
 import { attemptEffect, failed, listFailed, resolveExceptions } from './follow-ups.ts';
 import type { Ports } from './ports.ts';
 

@@ -1,5 +1,5 @@
 import { InvalidRequest } from '../errors.ts';
-import type { PayWay } from './pay-way.ts';
+import type { PayWay } from '../domain.ts';
 
 /** An amount in minor units (fen, cents) of an ISO 4217 currency. */
 export interface Money {

@@ -1,26 +1,22 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { afterIntent } from './ask.ts';
-import { type DisputeAnswer, disputeDeeds } from './answer-dispute.ts';
+import { type DisputeAnswer, disputeDeeds } from './disputes/answer.ts';
 import type { ComplaintResult } from './channel.ts';
-import { type ApprovalView, refundApprovals, viewApproval, type Waits } from './approvals.ts';
-import { capturePayment } from './capture.ts';
-import { closePayment } from './close.ts';
+import { type ApprovalView, refundApprovals, viewApproval, type Waits } from './exceptions/approvals.ts';
+import { capturePayment } from './orders/capture.ts';
+import { closePayment } from './orders/close.ts';
 import { takesMoney } from './core/moves.ts';
 import { noteDeed } from './follow-ups.ts';
 import type { KeyClaim } from './idempotency.ts';
 import { majorNumber } from './money.ts';
-import { receiveNotice } from './notice.ts';
-import { type ExceptionAction, operatorRepairs, type RefundAction } from './operator.ts';
-import type { PayRequest } from './pay-request.ts';
-import { placePayment } from './place.ts';
+import { receiveNotice } from './notifications/notice.ts';
+import { type ExceptionAction, operatorRepairs, type RefundAction } from './exceptions/operator.ts';
+import { type PayRequest, type PayingApp, payeeOf, placePayment } from './orders/place.ts';
 import type { Asker, Ports } from './ports.ts';
-import { queryPayment } from './query.ts';
-import { type PayingApp, payeeOf } from './payee.ts';
-import { findOrder, readPayments } from './read.ts';
-import { refundPayment, type RefundRequest } from './refund.ts';
-import { renewCredential } from './renew.ts';
+import { queryPayment, renewCredential } from './orders/query.ts';
+import { findOrder, orderTimeline, readPayments } from './read.ts';
+import { refundPayment, type RefundRequest } from './refunds/refund.ts';
 import type { Pair } from './settle.ts';
-import { orderTimeline } from './timeline.ts';
 import { type OrderView, viewDispute, viewException, viewRefund, viewRefundable } from './view.ts';
 
 /** A refund as its maker sees it: with the sums of its order, and with what forbids more of them. */

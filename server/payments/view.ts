@@ -4,10 +4,9 @@ import type { OrderExceptionRow, OrderRow, StoredMoney } from '../db/entities/or
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { PayHint } from './channel.ts';
 import { refundableOf } from './core/decide-refund.ts';
-import { hasCredential } from './core/wish-order.ts';
-import type { ExceptionKind } from './exception-kinds.ts';
+import { hasCredential } from './core/decide-order.ts';
+import type { ExceptionKind, OrderStatus, RefundStatus } from '../domain.ts';
 import { majorNumber, type Money } from './money.ts';
-import type { OrderStatus, RefundStatus } from './order.ts';
 
 /** The wire's word for an order: refunds make `partially_refunded` and `refunded` of what was paid. */
 export function statusOf(order: Pick<OrderRow, 'state' | 'paid' | 'refunded'>): OrderStatus {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../http/endpoint.ts';
-import type { LimitView } from '../payments/limits-view.ts';
+import type { LimitView } from '../payments/limits.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
 import { Id, Timestamp } from './wire/fields.ts';
 

@@ -6,8 +6,7 @@ import { type Choice, payerPage, type Place, type Shown, unknownOrderPage } from
 import { PAYER_SCRIPT, PAYER_SCRIPT_PATH } from '../pages/payer-script.ts';
 import { STYLE_PATH, STYLESHEET } from '../pages/stylesheet.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
-import type { PayerOrder, PayerProgress } from '../payments/payer.ts';
-import type { PayerChoice } from '../payments/payer-choice.ts';
+import type { PayerChoice, PayerOrder, PayerProgress } from '../payments/orders/payer.ts';
 import { type RouteGroup, routeGroup } from './index.ts';
 import { Code } from './wire/fields.ts';
 import { Lang, type PageLanguage, payerLanguage } from './wire/language.ts';

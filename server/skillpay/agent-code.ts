@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { AgentPayRow } from '../db/entities/skillpay.ts';
 import type { Place } from '../credentials/sealing.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
-import { within } from '../payments/patience.ts';
+import { within } from '../payments/ports.ts';
 import type { SkillPair } from './pair.ts';
 import type { SkillPorts } from './ports.ts';
 

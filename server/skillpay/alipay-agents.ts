@@ -1,8 +1,7 @@
 import { AppError, NotFound } from '../errors.ts';
 import { later } from '../payments/core/plan.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { Channel } from '../payments/channel.ts';
-import type { AgentProof } from '../payments/agent-desk.ts';
+import type { AgentProof, Channel } from '../payments/channel.ts';
 import { readPair } from './claim.ts';
 import type { AlipayAgents } from './dialects/alipay-agent.ts';
 import type { SkillCaller, SkillPair, SkillPorts } from './ports.ts';

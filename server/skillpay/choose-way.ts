@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { isOpen } from '../payments/core/moves.ts';
 import type { PayWay } from '../payments/channel.ts';
-import type { PayerChoice } from '../payments/payer-choice.ts';
+import type { PayerChoice } from '../payments/orders/payer.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { findSkill } from './resource.ts';
 import type { SuccessorOf } from './successor.ts';

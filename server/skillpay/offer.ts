@@ -8,7 +8,7 @@ import type { Channel } from '../payments/channel.ts';
 import { digest, type KeyClaim } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';
 import { laneOf } from '../payments/core/plan.ts';
-import { payeeOf } from '../payments/payee.ts';
+import { payeeOf } from '../payments/orders/place.ts';
 import { agentBill } from './alipay-agents.ts';
 import { lockPair, readPair } from './claim.ts';
 import { termsOf } from './dialects/x402-terms.ts';

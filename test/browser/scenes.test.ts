@@ -3,7 +3,7 @@ import { payerPage, type Place } from '../../server/pages/payer-page.ts';
 import { PAYER_WORDS_EN } from '../../server/pages/payer-words-en.ts';
 import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
 import type { PayWay } from '../../server/payments/channel.ts';
-import type { PayerOrder, PayerState } from '../../server/payments/payer.ts';
+import type { PayerOrder, PayerState } from '../../server/payments/orders/payer.ts';
 import { fits, openBrowser, picture, watch } from '../support/browser.ts';
 import { ORDER_SCENES, requestIn } from '../support/order-scenes.ts';
 import { placeOrder } from '../support/orders.ts';

@@ -12,7 +12,7 @@ import { allRoutes } from '../../server/offline/route-groups.ts';
 import { guidePath, GUIDES } from '../../server/pages/guides.ts';
 import { type Language, LANGUAGES } from '../../server/pages/language.ts';
 import type { ChannelKind, PayWay } from '../../server/payments/channel.ts';
-import { EXCEPTION_KINDS } from '../../server/payments/exception-kinds.ts';
+import { EXCEPTION_KINDS } from '../../server/domain.ts';
 import { FAULTS } from '../../server/simulator/faults.ts';
 import { fixedOutcome } from '../../server/simulator/fixed.ts';
 import { program } from '../support/examples.ts';

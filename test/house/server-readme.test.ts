@@ -1,7 +1,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { EXCEPTION_KINDS } from '../../server/payments/exception-kinds.ts';
+import { EXCEPTION_KINDS } from '../../server/domain.ts';
 import { DISPUTE_MOVES, ORDER_MOVES, REFUND_MOVES } from '../../server/payments/core/moves.ts';
 import { root } from './sources.ts';
 

@@ -68,7 +68,7 @@ const spokenSources = running.map((source) => ({ ...source, ...spoken(source) })
 
 test('no internal rule codes in help, errors, API descriptions and pages', (t) => {
   // The tables of moves, and what is stored of them, are named by these codes.
-  const coded = /^server\/(payments\/core\/|payments\/apply\.ts|db\/migrations\/)/;
+  const coded = /^server\/(payments\/core\/|payments\/ledger\.ts|db\/migrations\/)/;
   const shown = spokenSources.filter(({ path }) => !coded.test(path));
   t.true(shown.length > 300);
   t.deepEqual(matches(shown, /\b[OCRG]\d{1,2}\b/), []);

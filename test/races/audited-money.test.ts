@@ -1,12 +1,12 @@
 import test from 'ava';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
-import { noteEffects } from '../../server/payments/apply.ts';
-import { closePayment } from '../../server/payments/close.ts';
+import { noteEffects } from '../../server/payments/ledger.ts';
+import { closePayment } from '../../server/payments/orders/close.ts';
 import { runEffect } from '../../server/payments/follow-ups.ts';
-import { operatorRepairs } from '../../server/payments/operator.ts';
-import { placePayment } from '../../server/payments/place.ts';
+import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';
+import { placePayment } from '../../server/payments/orders/place.ts';
 import type { Asker, Ports } from '../../server/payments/ports.ts';
-import { refundPayment } from '../../server/payments/refund.ts';
+import { refundPayment } from '../../server/payments/refunds/refund.ts';
 import { settleRefund } from '../../server/payments/settle.ts';
 import { catalogWorld, type CatalogWorld, operator } from '../support/catalog-world.ts';
 import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';

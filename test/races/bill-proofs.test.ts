@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
 import { billFigures } from '../../server/db/queries/bills.ts';
-import { billRepairs } from '../../server/payments/bills/import-bill.ts';
-import { newBill } from '../../server/payments/bills/plan-bills.ts';
+import { billRepairs } from '../../server/payments/bills/store.ts';
+import { newBill } from '../../server/payments/bills/payees.ts';
 import { settlement } from '../../server/payments/bills/settlement.ts';
-import { compareBill, workBill } from '../../server/payments/bills/work-bill.ts';
+import { compareBill, workBill } from '../../server/payments/bills/work.ts';
 import type { BillAnswer, BillDesk } from '../../server/payments/channel.ts';
 import type { NoticeChannel } from '../../server/payments/ports.ts';
 import { billPorts, inPieces, jsonDesk } from '../support/bill-desk.ts';

@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Store } from '../../server/db/store.ts';
-import { billRepairs } from '../../server/payments/bills/import-bill.ts';
-import { newBill } from '../../server/payments/bills/plan-bills.ts';
-import { workBill } from '../../server/payments/bills/work-bill.ts';
+import { billRepairs } from '../../server/payments/bills/store.ts';
+import { newBill } from '../../server/payments/bills/payees.ts';
+import { workBill } from '../../server/payments/bills/work.ts';
 import { TransportFailed, type BillAnswer } from '../../server/payments/channel.ts';
 import { billPorts, inPieces, jsonDesk } from '../support/bill-desk.ts';
 import { account, beijing, DAY, paidLine, payee } from '../support/bill-rows.ts';

@@ -2,7 +2,7 @@ import type { Matched } from '../../server/db/queries/bill-matching.ts';
 import { compareAgain, quieten } from '../../server/db/queries/bill-strangers.ts';
 import { noteRemoved } from '../../server/db/queries/removed-history.ts';
 import type { Store } from '../../server/db/store.ts';
-import { endDifference } from '../../server/payments/bills/end-difference.ts';
+import { endDifference } from '../../server/payments/bills/store.ts';
 import { resolveExceptions } from '../../server/payments/follow-ups.ts';
 import { billPorts, jsonDesk } from '../support/bill-desk.ts';
 import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
-import { placePayment } from '../../server/payments/place.ts';
+import { placePayment } from '../../server/payments/orders/place.ts';
 import { settle, settleRefund } from '../../server/payments/settle.ts';
 import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct, tally } from '../support/catalog-world.ts';
@@ -184,7 +184,7 @@ test.serial('money of another amount that goes back is in no statistics, because
 test.serial('a forced refund of spent coins is never refused: debt, and an exception for a person', async (t) => {
   const world = await catalogWorld(t);
   const order = await world.soldPackage('refuse', 100);
-  const { settleForeignRefund } = await import('../../server/payments/foreign-refund.ts');
+  const { settleForeignRefund } = await import('../../server/payments/refunds/lookups.ts');
   await world.store.transaction(async (tx) => {
     const locked = await tx.orders.lock({ orderNo: order.orderNo });
     const outcome = { kind: 'succeeded', amount: { minor: 1000n, currency: 'CNY' }, at: new Date() } as const;

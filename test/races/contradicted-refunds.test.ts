@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Delivery } from '../../server/simulator/notice.ts';
 import type { RefundOutcome } from '../../server/payments/channel.ts';
-import { operatorRepairs, type RefundAction } from '../../server/payments/operator.ts';
+import { operatorRepairs, type RefundAction } from '../../server/payments/exceptions/operator.ts';
 import type { Ports } from '../../server/payments/ports.ts';
-import { refundQuestions } from '../../server/payments/refund-questions.ts';
+import { refundQuestions } from '../../server/payments/refunds/lookups.ts';
 import { settleRefund } from '../../server/payments/settle.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';

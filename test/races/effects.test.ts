@@ -3,7 +3,7 @@ import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
 import { dueEffectRows } from '../../server/db/queries/due.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import { dueEffects } from '../../server/payments/due-effects.ts';
-import { operatorRepairs } from '../../server/payments/operator.ts';
+import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
 import { claimDue } from '../support/due-rows.ts';
 import { holdRows } from '../support/held-rows.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { settleForeignRefund } from '../../server/payments/foreign-refund.ts';
+import { settleForeignRefund } from '../../server/payments/refunds/lookups.ts';
 import { disputed, disputeOf } from '../support/disputes.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { startService } from '../support/service.ts';

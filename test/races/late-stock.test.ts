@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { translateFault } from '../../server/http/faults.ts';
 import type { Store } from '../../server/db/store.ts';
-import { operatorRepairs } from '../../server/payments/operator.ts';
+import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
 import { holdRows } from '../support/held-rows.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { RefundOutcome } from '../../server/payments/channel.ts';
-import { refundPayment } from '../../server/payments/refund.ts';
+import { refundPayment } from '../../server/payments/refunds/refund.ts';
 import { settleRefund } from '../../server/payments/settle.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
 import { payOrder } from '../support/orders.ts';

@@ -1,12 +1,12 @@
 import test from 'ava';
 import type { Channel, RefundOutcome } from '../../server/payments/channel.ts';
-import { checkOrder } from '../../server/payments/check-order.ts';
-import { checkRefund } from '../../server/payments/check-refund.ts';
+import { checkOrder } from '../../server/payments/orders/check.ts';
+import { checkRefund } from '../../server/payments/refunds/lookups.ts';
 import { claimKey, createWithKey } from '../../server/payments/idempotency.ts';
-import { operatorRepairs } from '../../server/payments/operator.ts';
-import { placePayment } from '../../server/payments/place.ts';
+import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';
+import { placePayment } from '../../server/payments/orders/place.ts';
 import type { Ports } from '../../server/payments/ports.ts';
-import { refundPayment, sendRefund } from '../../server/payments/refund.ts';
+import { refundPayment, sendRefund } from '../../server/payments/refunds/refund.ts';
 import { settle } from '../../server/payments/settle.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, unexplained } from '../support/books.ts';

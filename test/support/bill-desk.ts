@@ -1,5 +1,5 @@
 import type { Store } from '../../server/db/store.ts';
-import type { BillPorts } from '../../server/payments/bills/ports.ts';
+import type { BillPorts } from '../../server/payments/bills/payees.ts';
 import { type BillAnswer, type BillDesk, type BillLine, BillMalformed } from '../../server/payments/channel.ts';
 import { billLine } from './bill-rows.ts';
 

@@ -1,6 +1,6 @@
 import type { BillRow } from '../../server/db/entities/bills.ts';
 import type { OrderExceptionRow } from '../../server/db/entities/orders.ts';
-import { billRepairs } from '../../server/payments/bills/import-bill.ts';
+import { billRepairs } from '../../server/payments/bills/store.ts';
 import type { PayWay } from '../../server/payments/channel.ts';
 import { placeOrder, stateOf } from './orders.ts';
 import { type Service, until } from './service.ts';

@@ -1,7 +1,7 @@
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import type { CloseOutcome, Outcome } from '../../server/payments/channel.ts';
-import type { OrderWish } from '../../server/payments/core/wish-order.ts';
-import { ORDER_STATES, type OrderState } from '../../server/payments/order.ts';
+import type { OrderWish } from '../../server/payments/core/decide-order.ts';
+import { ORDER_STATES, type OrderState } from '../../server/domain.ts';
 import { at, combinations, each, orderRow } from './core-rows.ts';
 
 const TRADE = 'T-1';

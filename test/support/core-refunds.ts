@@ -4,7 +4,7 @@ import type { ChannelLimits, RefundOutcome } from '../../server/payments/channel
 import type { RefundWish } from '../../server/payments/core/decide-refund.ts';
 import type { RefundFacts } from '../../server/payments/core/facts.ts';
 import type { RefundHeard } from '../../server/payments/core/hear-refund.ts';
-import { REFUND_STATES, type RefundState } from '../../server/payments/order.ts';
+import { REFUND_STATES, type RefundState } from '../../server/domain.ts';
 import { at, combinations, each, orderRow, refundRow } from './core-rows.ts';
 
 const amount = (minor: bigint, currency = 'CNY') => ({ minor, currency });

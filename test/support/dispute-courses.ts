@@ -1,6 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import type { PayWay } from '../../server/payments/channel.ts';
-import type { DisputeState } from '../../server/payments/dispute.ts';
+import type { DisputeState, PayWay } from '../../server/payments/channel.ts';
 import type { Asker } from '../../server/payments/ports.ts';
 import type { Delivery } from '../../server/simulator/notice.ts';
 import { ledgerOf } from './books.ts';

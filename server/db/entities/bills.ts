@@ -7,7 +7,7 @@ import type {
   DifferenceSide,
   DifferenceState,
   PendingRefunds,
-} from '../../payments/bills/bill-states.ts';
+} from '../../domain.ts';
 import type { BillLineKind, Mode, PayWay } from '../../payments/channel.ts';
 import { code, instant, json, lane, minor, text, type RowOf } from './columns.ts';
 

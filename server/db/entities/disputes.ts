@@ -1,6 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import type { Mode, PayWay } from '../../payments/channel.ts';
-import type { DisputeState } from '../../payments/dispute.ts';
+import type { DisputeState, Mode, PayWay } from '../../payments/channel.ts';
 import { code, instant, minor, type RowOf } from './columns.ts';
 
 /** A dispute of a payer about a payment (server/README.md, "Disputes"). */

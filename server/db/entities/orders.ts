@@ -1,7 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import type { ChannelOptions } from '../../payments/channel-options.ts';
+import type { ChannelOptions, CloseReason, OrderState, ProductSnapshot } from '../../domain.ts';
 import type { Mode, PayHint, PayWay, Scene } from '../../payments/channel.ts';
-import type { CloseReason, OrderState, ProductSnapshot } from '../../payments/order.ts';
 import { bytes, code, instant, json, minor, text, type RowOf } from './columns.ts';
 import type { LatePayment } from './identity.ts';
 

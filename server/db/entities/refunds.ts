@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import type { RefundOrigin, RefundState } from '../../payments/order.ts';
+import type { RefundOrigin, RefundState } from '../../domain.ts';
 import { code, instant, lane, minor, text, type RowOf } from './columns.ts';
 
 /** A refund; `accepted` says whether the channel has it for sure (server/README.md, "Refunds"). */

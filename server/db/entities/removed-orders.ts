@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import type { Mode, PayWay } from '../../payments/channel.ts';
-import type { OrderState } from '../../payments/order.ts';
+import type { OrderState } from '../../domain.ts';
 import { code, instant, type RowOf } from './columns.ts';
 
 /**

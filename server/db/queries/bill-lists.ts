@@ -1,5 +1,5 @@
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
-import type { PendingRefunds } from '../../payments/bills/bill-states.ts';
+import type { PendingRefunds } from '../../domain.ts';
 import type { ReadTx } from '../store.ts';
 import { arrayText } from '../table.ts';
 import { REFUND_OF_LINE } from './bill-matching.ts';

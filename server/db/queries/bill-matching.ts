@@ -1,5 +1,5 @@
 import type { FeeRate } from '../../payments/channel.ts';
-import type { BillSum, DifferenceKind } from '../../payments/bills/bill-states.ts';
+import type { BillSum, DifferenceKind } from '../../domain.ts';
 import type { BillRow } from '../entities/bills.ts';
 import type { Tx } from '../store.ts';
 import { isKnownOrRemoved, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './bill-strangers.ts';
@@ -191,7 +191,7 @@ const isListedAtOnce = (row: string): string => `${row}.kind in ('${UNKNOWN_HERE
 const stateOf = (row: string): string => `case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
 const dueOf = (row: string): string => `case when ${isListedAtOnce(row)} then null else ${NOW} end`;
 
-/** What the exception of such a difference says; like that of others (payments/bills/heal-difference.ts). */
+/** What the exception of such a difference says; like that of others (payments/bills/differences.ts). */
 const DETAIL = jsonOf({
   billNo: 'w.bill_no',
   payWay: 'w.pay_way',

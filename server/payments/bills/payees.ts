@@ -1,11 +1,19 @@
 import type { BillRow, PayeeRow } from '../../db/entities/bills.ts';
 import { compareAgain } from '../../db/queries/bill-strangers.ts';
-import { type Account, SAME_ACCOUNT, versionsOf } from '../../db/queries/payees.ts';
-import type { Tx } from '../../db/store.ts';
-import type { PayWay } from '../channel.ts';
+import {
+  type Account,
+  SAME_ACCOUNT,
+  accountSince,
+  forgetClaim,
+  hasOrders,
+  versionsOf,
+} from '../../db/queries/payees.ts';
+import type { Store, Tx } from '../../db/store.ts';
+import { PAY_WAYS, type PayWay } from '../channel.ts';
 import { laneOf } from '../core/plan.ts';
+import { newNumber } from '../numbers.ts';
 import type { NoticeChannel, Ports } from '../ports.ts';
-import { type BillDesk, BillMalformed, type FeeRate } from './bill.ts';
+import { type BillDesk, BillMalformed, type FeeRate, dayAfter, dayOf, readyAt } from './bill.ts';
 
 /** An identity of a project's configuration that can ask for bills, and the payee whose bills they are. */
 export interface BillAccount {
@@ -211,4 +219,94 @@ async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, kno
   if (known.reading > 0 || known.state === 'reading') return;
   await tx.bills.update({ billNo: known.billNo }, { state: 'waiting', nextCheckAt: ports.now() });
   await tx.wake('bill', { id: known.billNo });
+}
+
+/** An account that was added, or a service that stood still, gets the bills of this many days. */
+const BACK_DAYS = 7;
+
+/** Writes down which bills will be asked for and when: one for each account and day, from the day on which it was configured. */
+export function planBills(ports: Ports) {
+  return async (goesOn: () => boolean = () => true): Promise<void> => {
+    const projects = await ports.store.read((tx) => tx.projects.list({}));
+    for (const { code } of projects)
+      for (const payWay of PAY_WAYS) {
+        if (!goesOn()) return;
+        const accounts = await accountsOf(ports, code, payWay);
+        const [newest] = accounts;
+        // The newest identity of each payee.
+        for (const [at, account] of accounts.entries()) {
+          if (accounts.findIndex((one) => isSame(one, account)) !== at) continue;
+          const isNeeded = account.isProven || isSame(account, newest!) || (await isUsed(account));
+          await (isNeeded ? plan(account) : forget(account));
+        }
+      }
+  };
+
+  /** Whether a claim that is configured no more took money: then its days without a bill are named. */
+  async function isUsed({ payWay, payee: account, from: { mode } }: BillAccount): Promise<boolean> {
+    return ports.store.read((tx) => hasOrders(tx, { payWay, account, mode }));
+  }
+
+  async function forget({ payWay, payee: account, from: { mode } }: BillAccount): Promise<void> {
+    await ports.store.transaction((tx) => forgetClaim(tx, { payWay, account, mode }));
+  }
+
+  async function plan(account: BillAccount): Promise<void> {
+    const { project, payWay, payee, from } = account;
+    const calendar = ports.channels.kindOf(payWay).bills;
+    if (!calendar) return;
+    const of = { payWay, account: payee, mode: from.mode };
+    const since = await ports.store.read((tx) => accountSince(tx, of));
+    if (since === undefined) return;
+    const today = dayOf(ports.now(), calendar);
+    const earliest = dayAfter(today, -BACK_DAYS);
+    const first = dayOf(since, calendar);
+    for (let day = first > earliest ? first : earliest; day <= today; day = dayAfter(day, 1)) {
+      const known = await ports.store.read((tx) => tx.bills.find({ ...of, day }));
+      if (known) continue;
+      const row = newBill({ ...of, project, day }, readyAt(day, calendar), ports.now());
+      await ports.store.transaction((tx) => addBill(tx, row));
+    }
+  }
+}
+
+function isSame(one: BillAccount, other: BillAccount): boolean {
+  return one.payee === other.payee && one.from.mode === other.from.mode;
+}
+
+/** Writes a bill of an account; one of a claim that was proven meanwhile is that of its payee. */
+export async function addBill(tx: Tx, row: BillRow): Promise<void> {
+  const { payWay, account, mode } = row;
+  await lockAccount(tx, row);
+  if (await tx.payees.find({ payWay, payee: account, mode })) await tx.bills.insertIfNew(row);
+}
+
+/** A bill that nobody has asked for yet. */
+export function newBill(
+  of: Pick<BillRow, 'payWay' | 'account' | 'mode' | 'project' | 'day'>,
+  nextCheckAt: Date | null,
+  now: Date,
+): BillRow {
+  return {
+    billNo: newNumber('B', now),
+    ...of,
+    ...NEVER_READ,
+    state: 'waiting',
+    readings: 0,
+    fault: null,
+    faultDetail: null,
+    faultLine: null,
+    faultColumn: null,
+    checks: 0,
+    nextCheckAt,
+    leasedUntil: null,
+    createdAt: now,
+    askedAt: null,
+  };
+}
+
+/** What work on bills needs beyond what payments need. */
+export interface BillPorts extends Ports {
+  /** A door to the same database for statements that may take their time; `close` when they are done. */
+  openPatient: () => Promise<{ store: Store; close: () => Promise<void> }>;
 }

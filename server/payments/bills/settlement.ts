@@ -3,8 +3,8 @@ import { billedAccounts, billsBetween, pendingRefunds, type SettlementFilter } f
 import type { Projects } from '../../db/queries/reach.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { Ports } from '../ports.ts';
-import type { BillSum, PendingRefunds } from './bill-states.ts';
-import { dayAfter, dayOf, readyAt } from './days.ts';
+import type { BillSum, PendingRefunds } from '../../domain.ts';
+import { dayAfter, dayOf, readyAt } from './bill.ts';
 
 /** Amounts of some days, in minor units of one currency; `netMinor` = gross − refunds − discounts − fees − shares − disputes + other. */
 export interface SettledSums {

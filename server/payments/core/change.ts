@@ -1,6 +1,6 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
-import type { ExceptionKind } from '../exception-kinds.ts';
+import type { ExceptionKind } from '../../domain.ts';
 import type { Money } from '../money.ts';
 import type { OrderRule, RefundRule } from './moves.ts';
 

@@ -1,13 +1,11 @@
 import type { DisputeRow } from '../../db/entities/disputes.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
-import type { ChannelDispute, LostMoney } from '../channel.ts';
-import type { DisputeState } from '../dispute.ts';
+import type { ChannelDispute, DisputeState, LostMoney } from '../channel.ts';
 import { type Change, type Raised, type Resolved, STAY } from './change.ts';
 import { hearRefund } from './hear-refund.ts';
 import { DISPUTE_MOVES, type DisputeRule, isDecided } from './moves.ts';
-import { isUnderWay } from './needs-approval.ts';
-import { lostToDispute } from './open-refund.ts';
+import { isUnderWay, lostToDispute } from './open-refund.ts';
 import { later, nextDisputeCheck } from './plan.ts';
 
 /** What a decision about a dispute needs beyond the order: read under its lock. */

@@ -2,7 +2,7 @@ import { unanswered } from './decide-question.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { ChannelLimits, PaymentGivenBack, RefundOutcome } from '../channel.ts';
-import type { ExceptionKind } from '../exception-kinds.ts';
+import type { ExceptionKind } from '../../domain.ts';
 import { type Change, type Refusal, type RefundMoved, STAY, type Touched } from './change.ts';
 import type { RefundFacts } from './facts.ts';
 import { failedRefund, hearRefund, type RefundHeard } from './hear-refund.ts';

@@ -1,5 +1,5 @@
 import type { Outcome } from '../channel.ts';
-import type { OrderState } from '../order.ts';
+import type { OrderState } from '../../domain.ts';
 
 /** What is done with an outcome, given the stored state. */
 export type Decision =

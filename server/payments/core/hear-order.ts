@@ -1,23 +1,279 @@
-import type { OrderRow } from '../../db/entities/orders.ts';
-import type { Outcome } from '../channel.ts';
-import { type Change, STAY } from './change.ts';
-import { type Decision, DECISIONS } from './decisions.ts';
-import { closed } from './end-order.ts';
+import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
+import type { Outcome, RefundOutcome } from '../channel.ts';
+import type { Money } from '../money.ts';
+import {
+  type Change,
+  type EffectRun,
+  type OpenedRefund,
+  type OrderMoved,
+  type Raised,
+  type Resolved,
+  STAY,
+  type Told,
+} from './change.ts';
+import { DECISIONS, type Decision } from './decisions.ts';
 import {
   type Heard,
   type Hearing,
+  type OrderFacts,
+  type Said,
   isAmountOf,
   isCancelled,
   isLate,
-  type OrderFacts,
-  type Said,
+  isWelcomeLate,
   wentBack,
 } from './facts.ts';
-import { againPaid, cameAndWent, differentAmount, latePaid, ofAnother, paidPatch } from './money-came.ts';
 import { isOpen } from './moves.ts';
-import { ABSENCE_SECONDS, endOf, later, mayTakeApproved, nextOrderCheck, soon } from './plan.ts';
-import { unexplainedRefunds } from './unexplained.ts';
-import { awaitReverse } from './wish-reverse.ts';
+import { foreignRefund, newRefund } from './open-refund.ts';
+import { ABSENCE_SECONDS, closed, endOf, later, mayTakeApproved, nextOrderCheck, soon } from './plan.ts';
+
+type Sums = Pick<OrderRow, 'refunded' | 'refunding'>;
+
+/** The exception's key where the channel names no total of its refunds. */
+const WITHOUT_TOTAL = 'once';
+/** What is missing stands behind it, so that a person who has seen it is asked again only about another sum. */
+const BEYOND = 'beyond:';
+
+/** Money that the channel gave back beyond the refunds that we know: sums are compared, so one refund of ours hides no other. */
+export function unexplainedRefunds(
+  order: Sums,
+  { refundsHint = false, refundedTotal: total }: Pick<Said<'paid'>, 'refundsHint' | 'refundedTotal'>,
+): Raised[] {
+  const known = order.refunded + order.refunding;
+  if (total === undefined) return refundsHint && known === 0n ? [listed(WITHOUT_TOTAL, {})] : [];
+  return total > known ? [listed(`${BEYOND}${total - known}`, { total, known })] : [];
+}
+
+function listed(dedupe: string, detail: object): Raised {
+  return { kind: 'refund_unexplained', dedupe, detail, blocksRefunds: true };
+}
+
+/** Which open exceptions of an order's sums its refunds explain by now. */
+export function explainedBy(
+  { refunded, refunding }: Sums,
+  open: readonly Pick<OrderExceptionRow, 'id' | 'kind' | 'dedupe' | 'detail'>[],
+): Resolved[] {
+  const known = refunded + refunding;
+  return open
+    .filter(({ kind, dedupe }) => kind === 'refund_unexplained' && isAboutSums(dedupe))
+    .filter(({ detail }) => (typeof detail?.['total'] === 'string' ? known >= BigInt(detail['total']) : known > 0n))
+    .map(({ id }) => ({ where: { id }, resolution: 'explained', by: 'service' }));
+}
+
+function isAboutSums(dedupe: string): boolean {
+  return dedupe === WITHOUT_TOTAL || dedupe.startsWith(BEYOND);
+}
+
+type Paid = Hearing<Said<'paid'>>;
+/** A payment whose channel number is not always told: one that a close gave back. */
+type Came = Omit<Said<'paid'>, 'channelNo'> & { readonly channelNo: string | null };
+type Succeeded = Extract<RefundOutcome, { kind: 'succeeded' }>;
+
+/** What a paid order remembers of its payment. */
+export function paidPatch(outcome: Came, order: OrderRow, now: Date): OrderMoved['order'] {
+  return {
+    state: 'paid',
+    paid: outcome.amount.minor,
+    // By the channel's clock, which counts whole seconds and need not agree with ours; the history keeps what it said.
+    paidAt: outcome.at < order.createdAt ? order.createdAt : outcome.at,
+    channelTradeNo: outcome.channelNo ?? order.channelTradeNo,
+    channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
+    payer: outcome.payer?.slice(0, 256) ?? order.payer,
+    credential: null,
+    captureState: null,
+    captureReason: null,
+    captureLeasedUntil: null,
+    approvalAskedAt: null,
+    reverseDoubtAt: null,
+    ...settlementPatch(outcome),
+    checkedAt: now,
+    nextCheckAt: null,
+    leasedUntil: null,
+  };
+}
+
+/** The right money after the end: the application's policy decides, a sibling or missing stock overrules it. */
+export function latePaid(hearing: Paid): Change {
+  const { order, facts, outcome, now } = hearing;
+  if (!isWelcomeLate(order, facts) || facts.readmitted !== true) return giveBack(hearing);
+  return {
+    rule: 'O9',
+    order: { ...paidPatch(outcome, order, now), checks: 0 },
+    outcome,
+    tell: [{ type: 'order.paid' }],
+    raise: [{ kind: 'late_paid', dedupe: 'once', detail: { accepted: true } }, ...unexplainedRefunds(order, outcome)],
+    effects: [{ name: 'paid', run: ['paid'] }],
+  };
+}
+
+/** The whole amount goes back with a fixed number, in the commit that learns of it; the wire status stays until the refund is done. */
+function giveBack({ order, outcome, now }: Paid): Change {
+  const late = endedPatch(order, outcome, now);
+  const intent = {
+    refundNo: `R${order.orderNo}L`,
+    amount: outcome.amount.minor,
+    origin: 'late',
+    reason: 'The order had ended before the payment arrived.',
+    merchantRefundNo: null,
+    actor: 'service',
+    cause: 'late',
+    dueAt: now,
+  } as const;
+  return {
+    rule: 'O9',
+    order: late,
+    outcome,
+    tell: [{ type: 'order.paid_late' }, ...endTold(order)],
+    raise: [{ kind: 'late_paid', dedupe: 'once', detail: { accepted: false } }, ...unexplainedRefunds(order, outcome)],
+    effects: endEffects(order),
+    open: newRefund({ ...order, ...late, sequence: order.sequence + 1 }, intent, now),
+  };
+}
+
+/** A payment that the channel has given back whole by itself: both are written, and nobody has anything to do. */
+export function cameAndWent({ order, outcome, now }: { order: OrderRow; outcome: Came; now: Date }): Change {
+  const ended = endedPatch(order, outcome, now);
+  const { amount, at } = outcome;
+  const paidOrder = { ...order, ...ended, sequence: order.sequence + 1 };
+  const returned = refundByClose(paidOrder, { kind: 'succeeded', amount, at }, now);
+  return {
+    rule: 'O9',
+    order: ended,
+    outcome,
+    tell: [{ type: 'order.paid_late' }, ...endTold(order)],
+    effects: endEffects(order),
+    open: { ...returned, raise: [] },
+  };
+}
+
+/** What the channel gave back with its close, or before anybody here heard of the payment. */
+export function refundByClose(order: OrderRow, outcome: Succeeded, now: Date): OpenedRefund {
+  const also = { refundNo: `R${order.orderNo}C`, channelRefundNo: null, actor: 'service', cause: 'close' };
+  const opened = foreignRefund(order, outcome, also, now);
+  return { ...opened, row: { ...opened.row, reason: 'Returned by the channel when it closed the order.' } };
+}
+
+/** An order that has ended, or ends now, although its money came. */
+function endedPatch(order: OrderRow, outcome: Came, now: Date): OrderMoved['order'] {
+  return {
+    ...paidPatch(outcome, order, now),
+    state: order.state === 'failed' ? 'failed' : 'closed',
+    closedAt: order.closedAt ?? now,
+    ...(order.state === 'closing' ? { closeReason: order.closeReason ?? ('merchant' as const) } : {}),
+  };
+}
+
+function endTold({ state }: OrderRow): Told[] {
+  return state === 'closing' ? [{ type: 'order.closed' }] : [];
+}
+
+function endEffects({ state }: OrderRow): EffectRun[] {
+  return state === 'closing' ? [{ name: 'ended', run: ['ended'] }] : [];
+}
+
+/** The same success again; another payment of the same order, or a hint at refunds that nobody knows, is listed. */
+export function againPaid({ order, outcome, now }: Paid): Change {
+  const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
+  const { channelNo: dedupe, amount: received } = outcome;
+  const second: Raised[] = isOther ? [{ kind: 'double_paid', dedupe, received, detail: outcome }] : [];
+  // What went back of the other payment is not of this order's sums.
+  const raise = isOther ? second : unexplainedRefunds(order, outcome);
+  const settlement = isOther || order.settlement !== null ? {} : settlementPatch(outcome);
+  const where = { orderNo: order.orderNo, kind: 'double_paid', dedupe } as const;
+  const isBack = isOther && wentBack(outcome);
+  const resolve: Resolved[] = isBack ? [{ where, resolution: 'refunded', by: 'service' }] : [];
+  return { rule: null, order: { checkedAt: now, ...settlement }, raise, resolve };
+}
+
+/** A payment that another order has already: which of them the payer paid, a person finds out. */
+export function ofAnother(
+  owner: string,
+  { channelNo, amount: received, at }: Pick<Said<'paid'>, 'channelNo' | 'amount' | 'at'>,
+): Raised {
+  return { kind: 'payment_of_another_order', dedupe: channelNo, received, detail: { channelNo, at, owner } };
+}
+
+/** Fee and net are kept as the channel said them first. */
+function settlementPatch({ settlement }: Pick<Came, 'settlement'>): Partial<Pick<OrderRow, 'settlement'>> {
+  if (!settlement) return {};
+  const { fee, net, received, completedAt } = settlement;
+  const stored = (money: Money | undefined) => money && { minor: String(money.minor), currency: money.currency };
+  return {
+    settlement: {
+      fee: stored(fee),
+      net: stored(net),
+      received: stored(received),
+      completedAt: completedAt?.toISOString(),
+    },
+  };
+}
+
+/** Genuine money of another amount never pays an order; a person decides, and until then nobody asks. */
+export function differentAmount({ order, facts, outcome, now }: Paid): Change {
+  // The person has decided about this money, so the order goes on to its own end.
+  if (facts.mismatch === 'ended' && isOpen(order.state))
+    return closed(order, order.closeReason ?? 'admin', now, outcome);
+  const { channelNo, amount: received, at } = outcome;
+  const listed: Raised = {
+    kind: 'amount_mismatch',
+    dedupe: channelNo,
+    received,
+    detail: { channelNo, at },
+    blocksRefunds: true,
+  };
+  return {
+    ...STAY,
+    order: {
+      nextCheckAt: null,
+      leasedUntil: null,
+      checkedAt: now,
+      ...(order.channelTradeNo === null ? { channelTradeNo: channelNo } : {}),
+    },
+    raise: facts.mismatch === 'new' ? [listed] : [],
+  };
+}
+
+/** A call that may give the money back is somebody's for this long; afterwards nobody knows what became of it. */
+const REVERSE_LEASE_SECONDS = 30;
+
+/**
+ * Whether a close may be sent. `plain`: it moves no money. Of a payer's code it gives back what was paid, so one call at a time:
+ * `first`; `again` when nobody knows what became of an earlier one; `running` while somebody waits for its answer.
+ */
+export type Reverse = 'plain' | 'first' | 'again' | 'running';
+
+/** What the close of an order means now. */
+export function reverseOf({ scene, state, reverseDoubtAt }: OrderRow, now: Date): Reverse {
+  if (scene !== 'code' || state !== 'closing') return 'plain';
+  if (reverseDoubtAt === null) return 'first';
+  return reverseDoubtAt <= now ? 'again' : 'running';
+}
+
+/** The intent to give back what may have been paid, with a lease; whoever finds somebody at it comes back later. */
+export function claimReverse(order: OrderRow, now: Date): Change {
+  const reverse = reverseOf(order, now);
+  if (reverse === 'plain') return STAY;
+  if (reverse === 'running') return { rule: null, order: { nextCheckAt: order.reverseDoubtAt, leasedUntil: null } };
+  const reverseDoubtAt = later(now, REVERSE_LEASE_SECONDS);
+  return { rule: null, order: { reverseDoubtAt, nextCheckAt: later(reverseDoubtAt, 1), leasedUntil: null } };
+}
+
+/** Any answer to a reverse ends the doubt that it began; silence leaves it to the next one. */
+export function afterReverse(
+  { reverseDoubtAt }: OrderRow,
+  own: Date | undefined,
+  isAnswered: boolean,
+  now: Date,
+): Pick<Partial<OrderRow>, 'reverseDoubtAt'> {
+  const isOwn = own !== undefined && reverseDoubtAt?.getTime() === own.getTime();
+  return isOwn ? { reverseDoubtAt: isAnswered ? null : now } : {};
+}
+
+/** A payment that may be on its way back counts only when the close was answered; it is due as soon as it can be sent again. */
+export function awaitReverse({ reverseDoubtAt }: OrderRow, now: Date): Change {
+  const nextCheckAt = reverseDoubtAt !== null && reverseDoubtAt > now ? reverseDoubtAt : now;
+  return { rule: null, order: { checkedAt: now, nextCheckAt, leasedUntil: null } };
+}
 
 /** What an outcome does to an order: the table decides, the facts refine. */
 export function hearOrder(order: OrderRow, facts: OrderFacts, heard: Heard, now: Date): Change {

@@ -1,5 +1,5 @@
-import type { DisputeState } from '../dispute.ts';
-import type { OrderState, RefundState } from '../order.ts';
+import type { DisputeState } from '../channel.ts';
+import type { OrderState, RefundState } from '../../domain.ts';
 
 /** One line of a table of moves; `from` null = the row begins to exist. */
 export interface Move<State> {

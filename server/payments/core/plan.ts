@@ -1,7 +1,8 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
+import type { OrderState } from '../../domain.ts';
 import type { Outcome, Scene } from '../channel.ts';
-import type { OrderState } from '../order.ts';
+import type { Change } from './change.ts';
 import { takesMoney } from './moves.ts';
 
 /** The account that a channel is asked by: rows of one account wait for the same answers, so due work is kept apart by it. */
@@ -182,4 +183,29 @@ export function isSendable({ state, accepted, approval }: Pick<RefundRow, 'state
 /** The instant `seconds` after another. */
 export function later(at: Date, seconds: number): Date {
   return new Date(at.getTime() + seconds * 1000);
+}
+
+/** The order ends unpaid: final, unless money comes late. */
+export function closed(
+  order: OrderRow,
+  closeReason: NonNullable<OrderRow['closeReason']>,
+  now: Date,
+  outcome?: object,
+): Change {
+  const patch = {
+    state: 'closed',
+    closeReason,
+    closedAt: now,
+    credential: null,
+    reverseDoubtAt: null,
+    checks: 0,
+    leasedUntil: null,
+  } as const;
+  return {
+    rule: order.state === 'closing' ? 'O7' : 'O6',
+    order: { ...patch, nextCheckAt: nextOrderCheck({ ...order, ...patch }, now) },
+    ...(outcome ? { outcome } : {}),
+    tell: [{ type: 'order.closed' }],
+    effects: [{ name: 'ended', run: ['ended'] }],
+  };
 }

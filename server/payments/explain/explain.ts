@@ -4,13 +4,12 @@ import type { RefundRow } from '../../db/entities/refunds.ts';
 import { type BilledLine, linesOfOrder } from '../../db/queries/bills.ts';
 import { decideRefund, refundableOf } from '../core/decide-refund.ts';
 import type { RefundFacts } from '../core/facts.ts';
-import { refusedOf, type ShownRefusal } from '../notice-refusal.ts';
+import { refusedOf, type ShownRefusal } from '../notifications/refusal.ts';
 import type { Asker, Ports } from '../ports.ts';
 import { findOrder } from '../read.ts';
 import { hasSibling, loadRefundFacts } from '../settle.ts';
 import { refundStatusOf, statusOf } from '../view.ts';
-import { isPaidTwice, paidTwice, refundSituation } from './refund-situations.ts';
-import { situationOf } from './situations.ts';
+import { isPaidTwice, paidTwice, refundSituation, situationOf } from './situations.ts';
 
 /** Something that will happen by itself. */
 export interface NextStep {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { UploadedFile } from '../../http/multipart.ts';
-import { COMPLAINT_RESULTS } from '../../payments/dispute.ts';
+import { COMPLAINT_RESULTS } from '../../payments/channel.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { orWaiting, WAITS } from './approvals.ts';

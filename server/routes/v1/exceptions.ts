@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { EXCEPTION_KINDS } from '../../payments/exception-kinds.ts';
+import { EXCEPTION_KINDS } from '../../domain.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { orWaiting, WAITS } from './approvals.ts';

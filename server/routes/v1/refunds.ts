@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { REFUND_STATUSES } from '../../payments/order.ts';
+import { REFUND_STATUSES } from '../../domain.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../index.ts';
 import { askerOf } from '../wire/audience.ts';

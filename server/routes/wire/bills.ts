@@ -1,12 +1,6 @@
 import { z } from 'zod';
 import { BILL_LINE_KINDS, MODES } from '../../payments/channel.ts';
-import {
-  BILL_SOURCES,
-  BILL_STATES,
-  DIFFERENCE_KINDS,
-  DIFFERENCE_STATES,
-  NOT_OURS,
-} from '../../payments/bills/bill-states.ts';
+import { BILL_SOURCES, BILL_STATES, DIFFERENCE_KINDS, DIFFERENCE_STATES, NOT_OURS } from '../../domain.ts';
 import { PayWayName } from './credentials.ts';
 import { Bom } from './export.ts';
 import { Code, Paging, SafeText, Timestamp } from './fields.ts';

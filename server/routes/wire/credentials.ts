@@ -6,7 +6,7 @@ import { UploadedFile } from '../../http/multipart.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { CertUpload, CertView } from '../../credentials/certs.ts';
 import type { ConfigView, ShownCert } from '../../credentials/config-view.ts';
-import { refusedOf, type ShownRefusal } from '../../payments/notice-refusal.ts';
+import { refusedOf, type ShownRefusal } from '../../payments/notifications/refusal.ts';
 import type { Download } from '../../credentials/download-certs.ts';
 import type { PublicChannel } from '../../credentials/status.ts';
 import { MODES, PAY_WAYS, SCENES, type ChannelKind, type ProbeResult } from '../../payments/channel.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DISPUTE_STATES } from '../../payments/dispute.ts';
+import { DISPUTE_STATES } from '../../payments/channel.ts';
 import { Code, Id, Paging, Timestamp } from './fields.ts';
 import { PayWayName } from './orders.ts';
 

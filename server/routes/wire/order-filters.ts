@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { InvalidRequest } from '../../errors.ts';
 import { type AmountBound, readBound } from '../../payments/money.ts';
-import { ORDER_STATUSES } from '../../payments/order.ts';
-import type { OrderFilter } from '../../payments/reading.ts';
+import { ORDER_STATUSES } from '../../domain.ts';
+import type { OrderFilter } from '../../payments/read.ts';
 import { Code, Id, Paging, TimeRange, UserId } from './fields.ts';
 import { PayWayName } from './orders.ts';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { PAY_HINTS, PAY_WAYS, SCENES } from '../../payments/channel.ts';
-import { EXCEPTION_KINDS } from '../../payments/exception-kinds.ts';
-import { CLOSE_REASONS, ORDER_STATUSES, REFUND_STATUSES } from '../../payments/order.ts';
+import { CLOSE_REASONS, EXCEPTION_KINDS, ORDER_STATUSES, REFUND_STATUSES } from '../../domain.ts';
 import { ChannelOptions } from './channel-options.ts';
 import { Amount, Code, HttpUrl, Id, SafeText, Timestamp, UserId } from './fields.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Amount, Code, Id, SafeText, Timestamp } from './fields.ts';
 import { PayWayName, Refund, RefundPlaced } from './orders.ts';
-import { ORDER_STATUSES } from '../../payments/order.ts';
+import { ORDER_STATUSES } from '../../domain.ts';
 
 /** A pay-per-call number, `X` and 24 characters. */
 export const OutTradeNo = z

@@ -1,4 +1,4 @@
-import type { AgentProof } from '../../payments/agent-desk.ts';
+import type { AgentProof } from '../../payments/channel.ts';
 import type { SkillCaller, SkillPair } from '../pair.ts';
 import { ProofInvalid } from '../refusals.ts';
 import type { Dialect } from './dialect.ts';

@@ -1,4 +1,4 @@
-import { PAY_WAYS, type PayWay } from '../../payments/pay-way.ts';
+import { PAY_WAYS, type PayWay } from '../../domain.ts';
 
 /** How the operators of the channels are called in the name of the header. */
 const BRANDS: Readonly<Record<PayWay, string>> = { wechat: 'Weixin', alipay: 'Alipay', paypal: 'PayPal' };

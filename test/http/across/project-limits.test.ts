@@ -1,6 +1,6 @@
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
-import { newBill } from '../../../server/payments/bills/plan-bills.ts';
+import { newBill } from '../../../server/payments/bills/payees.ts';
 import type { AdminAuth } from '../../../server/http/contract.ts';
 import { NAMED_BY, type Thing } from '../../../server/http/reach.ts';
 import { scopes } from '../../../server/identity/scopes.ts';

@@ -13,8 +13,7 @@ import type {
   RefundRef,
 } from '../../../server/payments/channel.ts';
 import { composeEffects } from '../../../server/payments/follow-ups.ts';
-import { PATIENCE } from '../../../server/payments/patience.ts';
-import type { Ports } from '../../../server/payments/ports.ts';
+import { PATIENCE, type Ports } from '../../../server/payments/ports.ts';
 import { runRead, runTransaction } from '../memory/memory-store.ts';
 import type { Snapshot } from '../memory/tables.ts';
 import { reseed } from './seeded-random.ts';

@@ -1,4 +1,4 @@
-import type { NoticeResult } from '../../../server/payments/notice.ts';
+import type { NoticeResult } from '../../../server/payments/notifications/notice.ts';
 import type { Ended } from './driver.ts';
 import type { Deed } from './state.ts';
 

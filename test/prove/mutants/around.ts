@@ -126,7 +126,7 @@ export const AROUND: readonly Mutant[] = [
   {
     name: 'a key that was trusted today vouches for a payment alone',
     from: 'plain',
-    file: 'server/payments/confirm-notice.ts',
+    file: 'server/payments/notifications/confirm.ts',
     find: 'return since !== null && now() < later(since, YOUNG_SECONDS);',
     put: 'return since !== null && now() > later(since, YOUNG_SECONDS);',
     killedBy: witnessed('test/races/confirmed-notices.test.ts', 'a key that was trusted by mistake*'),
@@ -134,7 +134,7 @@ export const AROUND: readonly Mutant[] = [
   {
     name: 'a notice is settled whatever configuration it was verified with',
     from: 'plain',
-    file: 'server/payments/whose-notice.ts',
+    file: 'server/payments/notifications/confirm.ts',
     find: 'return isHere && order.account === notice.account && order.mode === from.mode && isIts;',
     put: 'return isHere && order.account === notice.account && order.mode === from.mode;',
     killedBy: witnessed('test/races/changed-identity.test.ts', 'wechat: a notice of one*'),

@@ -86,7 +86,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'the notice of a portal refund is kept, and what it asks for is not',
     from: 'early build',
-    file: 'server/payments/notice.ts',
+    file: 'server/payments/notifications/notice.ts',
     find: 'const question = named && (await openQuestion(ports, tx, order, named));',
     put: 'const question = undefined;',
     killedBy: explored('scanned: refunds, while the portal gives back as well'),
@@ -102,7 +102,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'hints at refunds count only while nothing else was refunded',
     from: 'early build',
-    file: 'server/payments/core/unexplained.ts',
+    file: 'server/payments/core/hear-order.ts',
     find: 'return total > known ?',
     put: 'return total > known && known === 0n ?',
     killedBy: witnessed('test/races/portal-refunds.test.ts', 'a lost notice of a portal refund is seen*'),
@@ -149,7 +149,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'a refund that succeeds a second time is not told',
     from: 'early build',
-    file: 'server/payments/apply.ts',
+    file: 'server/payments/ledger.ts',
     find: "dedupe = each ? String(order.sequence) : 'once' }",
     put: "dedupe = each ? 'once' : 'once' }",
     killedBy: witnessed('test/races/catalog.test.ts', 'a refund that the channel takes back and does again*'),

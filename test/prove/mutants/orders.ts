@@ -21,7 +21,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'closing is told and not written down',
     from: 'plain',
-    file: 'server/payments/close.ts',
+    file: 'server/payments/orders/close.ts',
     find: `await pursue(order, via);
       // Decided under the lock: once 'closing' was said, later money is late money.
       const told = await settle(ports, orderNo, { wish: 'answer_closing' }, via);`,
@@ -31,7 +31,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'two replicas send the close of a code at once',
     from: 'plain',
-    file: 'server/payments/core/wish-reverse.ts',
+    file: 'server/payments/core/hear-order.ts',
     find: 'const reverseDoubtAt = later(now, REVERSE_LEASE_SECONDS);',
     put: 'const reverseDoubtAt = later(now, REVERSE_LEASE_SECONDS * 0);',
     killedBy: explored('till: an order is closed, and asked about later'),
@@ -40,7 +40,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'the answer to one close of a code ends the doubt about another one',
     from: 'plain',
-    file: 'server/payments/core/wish-reverse.ts',
+    file: 'server/payments/core/hear-order.ts',
     find: 'const isOwn = own !== undefined && reverseDoubtAt?.getTime() === own.getTime();',
     put: 'const isOwn = reverseDoubtAt !== null;',
     killedBy: explored('till: an order is closed, and asked about later'),
@@ -49,7 +49,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'the doubt about the close of a code is forgotten when it is not answered',
     from: 'plain',
-    file: 'server/payments/core/wish-reverse.ts',
+    file: 'server/payments/core/hear-order.ts',
     find: 'reverseDoubtAt: isAnswered ? null : now',
     put: 'reverseDoubtAt: isAnswered ? null : null',
     killedBy: explored('till: an order is closed twice and asked about, while it is paid'),
@@ -65,7 +65,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'late money is noted and not given back',
     from: 'plain',
-    file: 'server/payments/core/money-came.ts',
+    file: 'server/payments/core/hear-order.ts',
     find: 'open: newRefund({ ...order, ...late, sequence: order.sequence + 1 }, intent, now),',
     put: '',
     killedBy: witnessed('test/races/capture.test.ts', 'C4: a close that comes while a capture*'),
@@ -90,7 +90,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'a refund begins without its line of history',
     from: 'plain',
-    file: 'server/payments/apply.ts',
+    file: 'server/payments/ledger.ts',
     find: `const patch = { ...sums, sequence: order.sequence + 1 };
   await tx.orders.update({ orderNo: order.orderNo }, patch);
   await tx.moves.insert({`,
@@ -149,7 +149,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'a channel that is silent at a late look has had its look',
     from: 'plain',
-    file: 'server/payments/core/wish-order.ts',
+    file: 'server/payments/core/decide-order.ts',
     find: 'const waits = silent && now < later(order.closedAt ?? order.createdAt, PATIENCE_SECONDS);',
     put: 'const waits = silent && now < order.createdAt;',
     killedBy: witnessed('test/races/review-refunds.test.ts', 'a channel that is silent at a late check*'),

@@ -32,7 +32,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'a refund is sent before its row is written, which comes with the answer',
     from: 'peers',
-    file: 'server/payments/refund.ts',
+    file: 'server/payments/refunds/refund.ts',
     find: `
     const { pair, due } = await intend(ports, claim, (claimed) => claimed.pair.refund);
     ports.checkpoint('refund.intent');`,
@@ -42,7 +42,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'a refund is deleted when its call times out',
     from: 'peers',
-    file: 'server/payments/refund.ts',
+    file: 'server/payments/refunds/refund.ts',
     find: `
     ports.checkpoint('refund.asked');`,
     put: DELETED,
@@ -91,7 +91,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'a timeout of the close is called closed',
     from: 'peers',
-    file: 'server/payments/core/wish-order.ts',
+    file: 'server/payments/core/decide-order.ts',
     find: "if (outcome.kind === 'closed' && !returned && order.captureState === null)",
     put: "if ((outcome.kind === 'closed' || outcome.kind === 'unknown') && !returned && order.captureState === null)",
     killedBy: explored('till: an order is closed twice and asked about, while it is paid'),
@@ -123,7 +123,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'the return page and the webhook capture at once',
     from: 'peers',
-    file: 'server/payments/core/wish-capture.ts',
+    file: 'server/payments/core/decide-order.ts',
     find: 'takesMoney(state) && !closeAsked && captureState === null && channelOrderId !== null;',
     put: "takesMoney(state) && !closeAsked && captureState !== 'pending' && channelOrderId !== null;",
     killedBy: witnessed('test/races/capture.test.ts', 'C1 C2: *'),
@@ -146,7 +146,7 @@ export const PEERS: readonly Mutant[] = [
         put: "{ rule: 'O5', from: 'pending', to: 'paid' }, { rule: 'O5', from: 'paid', to: 'paid' },",
       },
       {
-        file: 'server/payments/notice.ts',
+        file: 'server/payments/notifications/notice.ts',
         find: "if (isKnown || !(await tx.notices.insertIfNew(row))) return { result: 'duplicate' };",
         put: 'await tx.notices.insertIfNew(row);',
       },
@@ -189,7 +189,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'a webhook about an order that is not committed yet is acknowledged',
     from: 'peers',
-    file: 'server/payments/notice.ts',
+    file: 'server/payments/notifications/notice.ts',
     find: "unknown_recent: 'again',",
     put: "unknown_recent: 'accepted',",
     killedBy: witnessed('test/races/paypal-events.test.ts', 'an order of our form that nobody knows*'),
@@ -197,7 +197,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'the key of a request is written after its work',
     from: 'peers',
-    file: 'server/payments/place.ts',
+    file: 'server/payments/orders/place.ts',
     find: 'if (claim) await claimKey(tx, claim, draft.orderNo, now);\n  await options.also?.(tx, draft);',
     put: 'await options.also?.(tx, draft);',
     killedBy: witnessed('test/races/idempotency.test.ts', 'a 504 is not a stored answer*'),

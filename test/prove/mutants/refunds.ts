@@ -78,7 +78,7 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'a refund that has ended meanwhile is sent',
     from: 'plain',
-    file: 'server/payments/refund.ts',
+    file: 'server/payments/refunds/refund.ts',
     find: 'const mine = isSendable(pair.refund);',
     put: 'const mine = isSendable(pair.refund) || pair.refund.tries > 0;',
     killedBy: witnessed('test/races/review-refunds.test.ts', 'what was settled since somebody looked*'),
@@ -94,7 +94,7 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'a refund that the channel has done is released by hand',
     from: 'plain',
-    file: 'server/payments/operator.ts',
+    file: 'server/payments/exceptions/operator.ts',
     find: "const forbids = action === 'release' ? ['succeeded', 'pending', 'unknown'] : ['succeeded'];",
     put: "const forbids = action === 'release' ? ['pending', 'unknown'] : [''];",
     killedBy: witnessed('test/http/v1/refunds.test.ts'),
@@ -102,7 +102,7 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'a refund is asked about once and, being absent, is not sent again',
     from: 'plain',
-    file: 'server/payments/check-refund.ts',
+    file: 'server/payments/refunds/lookups.ts',
     find: 'if ((isUnheardOf || tellsAgain) && canRepeat) await send(refundNo, via);\n    else await',
     put: 'if (tellsAgain && canRepeat) await send(refundNo, via);\n    else await',
     killedBy: witnessed('test/races/alipay-refunds.test.ts', 'a refund call that moved nothing*'),
@@ -126,7 +126,7 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'an answer counts although something was heard since it was asked for',
     from: 'plain',
-    file: 'server/payments/refund-questions.ts',
+    file: 'server/payments/refunds/lookups.ts',
     find: "question?.state !== 'open' || question.told !== told) return;",
     put: "question?.state !== 'open') return;",
     killedBy: witnessed(
@@ -145,7 +145,7 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'a person ends a refund by an answer that is out of date',
     from: 'plain',
-    file: 'server/payments/operator.ts',
+    file: 'server/payments/exceptions/operator.ts',
     find: 'if (asked !== undefined && asked !== pair.order.sequence) throw changedMeanwhile();',
     put: 'if (asked !== undefined && asked > pair.order.sequence) throw changedMeanwhile();',
     killedBy: witnessed('test/races/contradicted-refunds.test.ts', '*a person ends a refund only as it was*'),

@@ -1,4 +1,4 @@
-import type { RefundAction } from '../../../server/payments/operator.ts';
+import type { RefundAction } from '../../../server/payments/exceptions/operator.ts';
 import { refundableMinor, type Trade } from '../../../server/simulator/trade.ts';
 import { AlipayRefusal } from '../../../server/simulator/alipay/reply.ts';
 import { SimulatorRefusal } from '../../../server/simulator/refusal.ts';

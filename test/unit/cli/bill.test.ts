@@ -3,7 +3,7 @@ import { ADVICE } from '../../../cli/commands/bill/faults.ts';
 import { DIFFERENCE_STATES, KINDS, LINE_KINDS, STATES } from '../../../cli/commands/bill/view.ts';
 import { progressBar } from '../../../cli/spinner.ts';
 import { BILL_FAULTS, BILL_LINE_KINDS } from '../../../server/payments/bills/bill.ts';
-import * as server from '../../../server/payments/bills/bill-states.ts';
+import * as server from '../../../server/domain.ts';
 import { runPayctl } from '../../support/cli.ts';
 
 test('payctl knows the states, kinds and faults of the service', (t) => {

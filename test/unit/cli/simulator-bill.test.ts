@@ -1,6 +1,6 @@
 import test from 'ava';
 import { CONDITIONS as offered, PLANTS as plantable } from '../../../cli/commands/simulator/bill.ts';
-import { DIFFERENCE_KINDS, NOT_OURS } from '../../../server/payments/bills/bill-states.ts';
+import { DIFFERENCE_KINDS, NOT_OURS } from '../../../server/domain.ts';
 import { CONDITIONS } from '../../../server/simulator/bills/conditions.ts';
 import { PLANTS } from '../../../server/simulator/bills/plants.ts';
 import { runPayctl } from '../../support/cli.ts';

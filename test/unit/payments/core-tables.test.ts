@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ORDER_STATES, REFUND_STATES } from '../../../server/payments/order.ts';
+import { ORDER_STATES, REFUND_STATES } from '../../../server/domain.ts';
 import { DECISIONS } from '../../../server/payments/core/decisions.ts';
 import { type Move, ORDER_MOVES, REFUND_MOVES } from '../../../server/payments/core/moves.ts';
 

@@ -1,13 +1,12 @@
 import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../../server/db/entities/refunds.ts';
-import type { ChannelDispute, LostMoney } from '../../../server/payments/channel.ts';
-import { isListed } from '../../../server/payments/apply.ts';
+import { type ChannelDispute, DISPUTE_STATES, type LostMoney } from '../../../server/payments/channel.ts';
+import { isListed } from '../../../server/payments/ledger.ts';
 import { decideDispute, type DisputeChange, type DisputeFacts } from '../../../server/payments/core/decide-dispute.ts';
 import { decideForeignRefund, decideRefund } from '../../../server/payments/core/decide-refund.ts';
 import { DISPUTE_MOVES, isDecided, REFUND_MOVES } from '../../../server/payments/core/moves.ts';
-import { DISPUTE_STATES } from '../../../server/payments/dispute.ts';
-import { REFUND_STATES } from '../../../server/payments/order.ts';
+import { REFUND_STATES } from '../../../server/domain.ts';
 import { at, disputeRow, frozen, NOW, orderRow, refundRow } from '../../support/core-rows.ts';
 import { LIMITS } from '../../support/core-refunds.ts';
 

@@ -9,7 +9,7 @@ import {
   isOwnPayment,
 } from '../../../server/payments/core/decide-refund.ts';
 import { isReversal, mayBeOldNews, type RefundHeard } from '../../../server/payments/core/hear-refund.ts';
-import { isListed } from '../../../server/payments/apply.ts';
+import { isListed } from '../../../server/payments/ledger.ts';
 import { REFUND_MOVES } from '../../../server/payments/core/moves.ts';
 import { nextRefundStep } from '../../../server/payments/core/plan.ts';
 import { LIMITS, pairs, REFUND_FACTS, REFUND_HEARD, REFUND_WISHES } from '../../support/core-refunds.ts';

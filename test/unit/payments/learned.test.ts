@@ -1,5 +1,5 @@
 import test from 'ava';
-import { LEARNED_BY, learnedBy } from '../../../server/payments/learned.ts';
+import { LEARNED_BY, learnedBy } from '../../../server/payments/ledger.ts';
 
 const CASES = [
   ['notice', 'channel:wechat', 'notice'],

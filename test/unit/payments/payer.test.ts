@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
-import { PATIENCE } from '../../../server/payments/patience.ts';
-import { payerOrders, payerState, viewForPayer } from '../../../server/payments/payer.ts';
+import { PATIENCE } from '../../../server/payments/ports.ts';
+import { payerOrders, payerState, viewForPayer } from '../../../server/payments/orders/payer.ts';
 
 const now = new Date('2030-01-31T08:00:00Z');
 const qr = { type: 'qr', qrCode: 'https://qr.example/x' } as const;

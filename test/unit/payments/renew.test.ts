@@ -1,6 +1,5 @@
 import test from 'ava';
-import { decideOrder } from '../../../server/payments/core/decide-order.ts';
-import { canRenew, canSendAgain, hasCredential } from '../../../server/payments/core/wish-order.ts';
+import { canRenew, canSendAgain, decideOrder, hasCredential } from '../../../server/payments/core/decide-order.ts';
 import { viewCredential } from '../../../server/payments/view.ts';
 import { at, NOW, orderRow } from '../../support/core-rows.ts';
 

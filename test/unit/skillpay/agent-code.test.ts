@@ -2,7 +2,7 @@ import test from 'ava';
 import type { AgentPayRow } from '../../../server/db/entities/skillpay.ts';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { Store } from '../../../server/db/store.ts';
-import { PATIENCE } from '../../../server/payments/patience.ts';
+import { PATIENCE } from '../../../server/payments/ports.ts';
 import { type CodeAnswer, withAgentCode } from '../../../server/skillpay/agent-code.ts';
 import type { SkillPair } from '../../../server/skillpay/pair.ts';
 

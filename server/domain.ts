@@ -1,0 +1,212 @@
+/** Stored states of an order. */
+export const ORDER_STATES = ['created', 'pending', 'closing', 'closed', 'failed', 'paid'] as const;
+export type OrderState = (typeof ORDER_STATES)[number];
+
+/** Stored states of a refund. */
+export const REFUND_STATES = ['pending', 'processing', 'succeeded', 'failed', 'abnormal'] as const;
+export type RefundState = (typeof REFUND_STATES)[number];
+
+/** What the wire calls a refund's state: the stored one, or that a second administrator has to approve it. */
+export const REFUND_STATUSES = [...REFUND_STATES, 'waiting_for_approval'] as const;
+export type RefundStatus = (typeof REFUND_STATUSES)[number];
+
+/** What the wire calls an order's state: the stored one, or what the refunds make of a paid one. */
+export const ORDER_STATUSES = [...ORDER_STATES, 'partially_refunded', 'refunded'] as const;
+export type OrderStatus = (typeof ORDER_STATUSES)[number];
+
+/** Who or what closed an order; `payer` chose another channel. */
+export const CLOSE_REASONS = ['merchant', 'admin', 'expired', 'channel', 'payer'] as const;
+export type CloseReason = (typeof CLOSE_REASONS)[number];
+
+/** Who asked for a refund: `late`, `surplus` and `skillpay` are the service's own, `channel` was made elsewhere, `dispute` was lost to the payer. */
+export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel' | 'dispute';
+
+/** What an order remembers of its product. */
+export interface ProductSnapshot {
+  code: string;
+  name: string;
+  kind: 'goods' | 'coin_package' | 'skill';
+  version: number;
+  priceMinor: string;
+  currency: string;
+  coin?: { code: string; amount: number; bonus: number } | null;
+}
+
+/** The channels, by their wire name. */
+export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
+export type PayWay = (typeof PAY_WAYS)[number];
+
+/** An item of the order as Alipay and WeChat Pay show it; `price` in minor units (fen) of one piece. */
+export interface Goods {
+  id: string;
+  name: string;
+  quantity: number;
+  price: number;
+}
+
+/** What a merchant may ask of Alipay beyond the order itself (members of its own requests). */
+export interface AlipayOptions {
+  storeId?: string | undefined;
+  operatorId?: string | undefined;
+  terminalId?: string | undefined;
+  /** The PID of the service provider who gets the commission. */
+  sysServiceProviderId?: string | undefined;
+  /** Comes back in the notices unchanged. */
+  passbackParams?: string | undefined;
+  /** Ways to pay that are offered alone, or that are not. */
+  enablePayChannels?: readonly string[] | undefined;
+  disablePayChannels?: readonly string[] | undefined;
+  goods?: readonly Goods[] | undefined;
+}
+
+/** What a merchant may ask of WeChat Pay beyond the order itself. */
+export interface WechatOptions {
+  attach?: string | undefined;
+  goodsTag?: string | undefined;
+  /** Offers the payer an electronic invoice. */
+  supportFapiao?: boolean | undefined;
+  /** Refused when true: the money would stay frozen until it is shared or released, which nothing here does. */
+  profitSharing?: boolean | undefined;
+  storeId?: string | undefined;
+  deviceId?: string | undefined;
+  goods?: readonly Goods[] | undefined;
+}
+
+/** What a merchant may ask of PayPal beyond the order itself. */
+export interface PaypalOptions {
+  /** Shown instead of the business name. */
+  brandName?: string | undefined;
+  /** BCP 47, as PayPal takes it: `en-GB`. */
+  locale?: string | undefined;
+  landingPage?: 'LOGIN' | 'GUEST_CHECKOUT' | 'NO_PREFERENCE' | undefined;
+  /** Ways to pay whose money comes later are refused. */
+  immediatePayment?: boolean | undefined;
+  /** What the payer's statement says behind PAYPAL. */
+  softDescriptor?: string | undefined;
+}
+
+/** By channel: an order keeps only those of its own. */
+export interface ChannelOptions {
+  alipay?: AlipayOptions | undefined;
+  wechat?: WechatOptions | undefined;
+  paypal?: PaypalOptions | undefined;
+}
+
+/**
+ * Where a bill stands. `waiting`: the channel is to be asked for it. `reading`: its file is read into lines. `matching`: its lines are
+ * to be compared with the orders. `done`: compared. `refused`: the file was not the bill that it should be, or the channel gives none
+ * to this account. `missing`: the channel gives none any more.
+ */
+export const BILL_STATES = ['waiting', 'reading', 'matching', 'done', 'refused', 'missing'] as const;
+export type BillState = (typeof BILL_STATES)[number];
+
+/** Where a bill came from. */
+export const BILL_SOURCES = ['channel', 'import'] as const;
+export type BillSource = (typeof BILL_SOURCES)[number];
+
+/** How a bill and the orders of its account may differ. A line without a number of our form is counted and is no difference. */
+export const DIFFERENCE_KINDS = [
+  'paid_unknown_to_us',
+  'paid_missing_at_channel',
+  'amount_differs',
+  'currency_differs',
+  'refund_unknown_to_us',
+  'refund_missing_at_channel',
+  'refund_amount_differs',
+  'fee_differs',
+  'duplicate_payment',
+  'line_twice',
+  'order_unknown_here',
+  'dispute_unknown_to_us',
+  'line_unreadable',
+] as const;
+export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
+
+/** Lines of other systems at the same account: counted in every bill, listed when they are asked for. */
+export const NOT_OURS = 'order_not_ours';
+
+/**
+ * Where a difference stands. `open`: the channel is to be asked. `healed`: bill and order agree by now. `listed`: the channel was
+ * asked and they still differ, so it is an exception. `ended`: a person resolved that.
+ */
+export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
+export type DifferenceState = (typeof DIFFERENCE_STATES)[number];
+
+/** One of the two sides of a difference: what stands in the bill, or in our books. Amounts are minor units as text. */
+export interface DifferenceSide {
+  state?: string | undefined;
+  amount?: string | undefined;
+  currency?: string | undefined;
+  fee?: string | undefined;
+  channelNo?: string | undefined;
+  at?: string | undefined;
+  line?: number | undefined;
+  /** Why the line could not be read, with its line and column in the file. */
+  reason?: string | undefined;
+}
+
+/** What the lines of a bill come to for one project and currency, in minor units as text; `project` null = other systems. */
+export interface BillSum {
+  project: string | null;
+  currency: string;
+  payments: number;
+  paid: string;
+  refunds: number;
+  refunded: string;
+  /** What the merchant gave up of payments, less what came back of it with refunds. */
+  discounts: string;
+  fees: string;
+  /** What went on to those with whom the merchant shares. */
+  shares: string;
+  /** What disputes took from the account, as a positive amount. */
+  disputed: string;
+  /** What else moved money of the account. */
+  other: string;
+  /** Refunds that were under way when the bill was made: in none of these sums, because only our books know their end. */
+  pending: number;
+  /** The net of payments that the channel had held, by the other day on which it completed them. Absent = none. */
+  onOtherDays?: Readonly<Record<string, string>>;
+}
+
+/** Refunds that a bill says are under way, by their end in our books. Minor units as text. */
+export interface PendingRefunds {
+  billNo: string;
+  project: string | null;
+  currency: string;
+  /** `open` = their end is not known: they are under way, stuck, or another system's. */
+  end: 'succeeded' | 'failed' | 'open';
+  refunds: number;
+  refunded: string;
+  discounts: string;
+  fees: string;
+  shares: string;
+}
+
+/** Kinds of exceptions: what a person should look at. */
+export const EXCEPTION_KINDS = [
+  'late_paid',
+  'order_overdue',
+  'capture_held',
+  'amount_mismatch',
+  'double_paid',
+  'payment_of_another_order',
+  'refund_overrun',
+  'refund_abnormal',
+  'refund_overdue',
+  'refund_mismatch',
+  'refund_reversed',
+  'refund_bank_refused',
+  'refund_elsewhere',
+  'refund_after_delivery',
+  'refund_unexplained',
+  'out_of_stock',
+  'effect_failed',
+  'coins_debt',
+  'unclaimed',
+  'fulfilment_failed',
+  'delivery_unconfirmed',
+  'unmatched_notice',
+  'dispute',
+  ...DIFFERENCE_KINDS,
+] as const;
+export type ExceptionKind = (typeof EXCEPTION_KINDS)[number];

@@ -1,0 +1,190 @@
+import type { BillDifferenceRow, BillRow } from '../../db/entities/bills.ts';
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { RefundRow } from '../../db/entities/refunds.ts';
+import { compareAgain, quieten } from '../../db/queries/bill-strangers.ts';
+import type { ReadTx, Tx } from '../../db/store.ts';
+import { NotFound } from '../../errors.ts';
+import { ask, refundRef } from '../ask.ts';
+import { later } from '../core/plan.ts';
+import { askForDisputes } from '../disputes/hear.ts';
+import { jsonable, noteDeed, raiseException } from '../follow-ups.ts';
+import { numberAtChannel } from '../numbers.ts';
+import { refreshOrder } from '../orders/query.ts';
+import type { Asker } from '../ports.ts';
+import { refundQuestions } from '../refunds/lookups.ts';
+import { openQuestion } from '../refunds/open-lookups.ts';
+import { settleRefund } from '../settle.ts';
+import { dayOf } from './bill.ts';
+import { type BillPorts, askersOf, lockAccount, ratesOf } from './payees.ts';
+import { runMatch } from './work.ts';
+
+const BILL = { cause: 'bill', actor: 'service' };
+/** Seconds until a channel that did not answer, or is not done yet, is asked again; then a person looks. */
+const STEPS = [60, 300, 1800, 7200, 21_600, 43_200] as const;
+/** Answers after which another one may come. */
+const PASSING: ReadonlySet<string> = new Set(['unknown', 'pending', 'approved']);
+
+const ENDS: ReadonlySet<string> = new Set(['succeeded', 'failed', 'abnormal']);
+
+/** What the channel said about it: its word, and more for whoever looks. */
+type Answer = { kind: string } & Record<string, unknown>;
+
+/**
+ * A bill is not signed line by line, so a difference is only a reason to ask: the signed answer is settled like any other, and what
+ * still differs then is listed. The caller has claimed the row.
+ */
+export function healDifference(ports: BillPorts) {
+  const refresh = refreshOrder(ports);
+  const question = refundQuestions(ports);
+  const disputesOf = askForDisputes(ports);
+
+  return async (id: string): Promise<void> => {
+    const difference = await ports.store.read((tx) => tx.billDifferences.find({ id }));
+    if (difference?.state !== 'open') return;
+    const order = await ports.store.read((tx) => tx.orders.find({ orderNo: difference.orderNo }));
+    const answer: Answer = order ? await askAbout(difference, order) : { kind: 'absent' };
+    ports.checkpoint('bill-difference.asked');
+    await judge(ports, difference, answer);
+    ports.checkpoint('bill-difference.settled');
+  };
+
+  async function askAbout(difference: BillDifferenceRow, order: OrderRow): Promise<Answer> {
+    const { kind } = difference;
+    // That a line is there twice, or that a fee is too high, is the bill's affair: the channel has no other word for it.
+    if (kind === 'fee_differs' || kind === 'line_twice') return { kind: 'not_asked' };
+    if (kind === 'dispute_unknown_to_us') return wordOf(await disputesOf(order));
+    if (!kind.startsWith('refund_')) return wordOf((await refresh(order, BILL)).said);
+    const own = await ports.store.read((tx) => findOwn(tx, difference));
+    if (kind === 'refund_missing_at_channel' && own) return askOwnRefund(order, own);
+    return askByQuestion(order, own ? numberAtChannel(own) : numberAsked(difference));
+  }
+
+  /** A refund that is done here and not in the bill: only its end is news. */
+  async function askOwnRefund(order: OrderRow, refund: RefundRow): Promise<Answer> {
+    const { refundNo, attempt } = refund;
+    const outcome = await ask(ports, order, (channel) =>
+      channel.queryRefund(refundRef(order, refund, ports.publicUrl)),
+    );
+    if (ENDS.has(outcome.kind)) await settleRefund(ports, refundNo, { outcome, attempt }, BILL);
+    return wordOf(outcome);
+  }
+
+  /** A refund that the bill names is asked about, and settled, like one that a notice named. */
+  async function askByQuestion(order: OrderRow, number: string): Promise<Answer> {
+    const asked = await ports.store.transaction(async (tx) => {
+      const locked = (await tx.orders.lock({ orderNo: order.orderNo }))!;
+      return openQuestion(ports, tx, locked, { number });
+    });
+    if (asked === undefined) return { kind: 'unknown', cause: 'busy' };
+    await question(asked);
+    const row = await ports.store.read((tx) => tx.refundQuestions.find({ id: asked }));
+    return { kind: row?.state === 'answered' ? (row.lastAnswer ?? 'unknown') : 'pending' };
+  }
+}
+
+async function findOwn(tx: ReadTx, { orderNo, refundNo }: BillDifferenceRow): Promise<RefundRow | undefined> {
+  return refundNo === null ? undefined : tx.refunds.find({ orderNo, refundNo });
+}
+
+/** PayPal knows its refunds by its own number, the others by that of whoever made them. */
+function numberAsked({ payWay, refundNo, key }: BillDifferenceRow): string {
+  return payWay === 'paypal' ? key : (refundNo ?? key);
+}
+
+function wordOf(said: object | undefined): Answer {
+  const { kind, ...more } = jsonable(said ?? { kind: 'unknown' }) as { kind: string };
+  return { kind, ...more };
+}
+
+function isOfOtherDay(ports: BillPorts, { payWay, day }: BillRow, at: Date): boolean {
+  const calendar = ports.channels.kindOf(payWay).bills;
+  return calendar !== undefined && dayOf(at, calendar) !== day;
+}
+
+/** Compares once more: what agrees by now is healed, what does not is asked again or listed. */
+async function judge(
+  ports: BillPorts,
+  { id, billNo, orderNo, kind }: BillDifferenceRow,
+  answer: Answer,
+): Promise<void> {
+  const bill = await ports.store.read((tx) => tx.bills.find({ billNo }));
+  const rates = bill ? ratesOf(await askersOf(ports, bill)) : new Map<string, never>();
+  await ports.store.transaction(async (tx) => {
+    if (bill) await lockAccount(tx, bill);
+    const order = await tx.orders.lock({ orderNo });
+    if (bill) await runMatch(ports, tx, bill, rates, orderNo);
+    // The sums of the bill name the days on which held payments were completed, and the day of this one was not known when they were made.
+    const completedAt = order?.settlement?.completedAt;
+    if (bill && completedAt && kind === 'paid_unknown_to_us' && isOfOtherDay(ports, bill, new Date(completedAt))) {
+      const again = { state: 'matching' as const, nextCheckAt: ports.now() };
+      if ((await tx.bills.update({ billNo, state: 'done' }, again)) > 0) await tx.wake('bill', { id: billNo });
+    }
+    const difference = await tx.billDifferences.lock({ id });
+    if (difference?.state !== 'open') return;
+    const step = PASSING.has(answer.kind) ? STEPS[difference.checks] : undefined;
+    const checks = difference.checks + 1;
+    const kept = { checks, leasedUntil: null, answer };
+    if (step === undefined && order) await list(ports, tx, order, { ...difference, answer });
+    const next =
+      step === undefined
+        ? { state: order ? ('listed' as const) : ('ended' as const), nextCheckAt: null }
+        : { nextCheckAt: later(ports.now(), step) };
+    await tx.billDifferences.update({ id }, { ...kept, ...next });
+  });
+}
+
+async function list(
+  ports: BillPorts,
+  tx: Tx,
+  order: OrderRow,
+  { kind, key, refundNo, billNo, day, ours, theirs, answer }: BillDifferenceRow,
+): Promise<void> {
+  const detail = { billNo, day, ours, theirs, answer, ...(refundNo === null ? {} : { number: refundNo }) };
+  const own = refundNo === null ? undefined : await tx.refunds.find({ refundNo, orderNo: order.orderNo });
+  await raiseException(ports, tx, order, {
+    kind,
+    dedupe: key,
+    detail,
+    again: true,
+    ...(own ? { refundNo: own.refundNo } : {}),
+  });
+}
+
+/**
+ * Another installation of this service at the same account gives numbers of the same form. An administrator makes such an
+ * account quiet: lines with unknown numbers are then those of another system, in every bill of the account.
+ */
+export function createQuietAccounts(ports: BillPorts) {
+  return { quietAccount, unquietAccount };
+
+  /** The account of a bill becomes quiet; the differences that it makes so are gone. One that is quiet stays as it is. */
+  async function quietAccount(asker: Asker, billNo: string, reason: string): Promise<BillRow> {
+    return ports.store.transaction(async (tx) => {
+      const { bill, of } = await locked(tx, billNo);
+      if (await tx.quietAccounts.find(of)) return bill;
+      const by = asker.person?.name ?? asker.actor;
+      const ended = await quieten(tx, { ...of, since: ports.now(), by, reason });
+      await noteDeed(ports, tx, asker, { action: 'bill.quiet', target: billNo, after: { ...of, reason, ended } });
+      return bill;
+    });
+  }
+
+  /** The account of a bill is quiet no more, and its bills of the last weeks are compared again. */
+  async function unquietAccount(asker: Asker, billNo: string): Promise<BillRow> {
+    return ports.store.transaction(async (tx) => {
+      const { bill, of } = await locked(tx, billNo);
+      if ((await tx.quietAccounts.delete(of)) === 0) return bill;
+      for (const id of await compareAgain(tx, of, ports.now())) await tx.wake('bill', { id });
+      await noteDeed(ports, tx, asker, { action: 'bill.unquiet', target: billNo, after: of });
+      return (await tx.bills.find({ billNo }))!;
+    });
+  }
+
+  async function locked(tx: Tx, billNo: string) {
+    const bill = await tx.bills.find({ billNo });
+    if (!bill) throw new NotFound('bill');
+    await lockAccount(tx, bill);
+    const { payWay, account, mode } = bill;
+    return { bill, of: { payWay, account, mode } };
+  }
+}

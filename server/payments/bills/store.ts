@@ -1,0 +1,433 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import type { BillRow, PayeeRow, StoredTotals } from '../../db/entities/bills.ts';
+import type { OrderExceptionRow } from '../../db/entities/orders.ts';
+import { type Reading, makeMonth, removeReading, statementsOf, writeLines } from '../../db/queries/bill-lines.ts';
+import { versionsOf } from '../../db/queries/payees.ts';
+import type { Tx } from '../../db/store.ts';
+import { type BillSource, DIFFERENCE_KINDS } from '../../domain.ts';
+import { Conflict, InvalidRequest, NotAllowed, NotFound } from '../../errors.ts';
+import type { PayWay } from '../channel.ts';
+import { later } from '../core/plan.ts';
+import { noteDeed } from '../follow-ups.ts';
+import type { Asker } from '../ports.ts';
+import { type BillDesk, BillMalformed, type BillTotals, type ReadHow, dayAfter, dayOf, isDay } from './bill.ts';
+import { type BillAccount, type BillPorts, accountsOf, addBill, deskOf, newBill, requirePayee } from './payees.ts';
+
+const LEAN = ['--semi-space-growth-factor=1', '--heap-growing-percent=40'];
+/** V8's own. */
+const USUAL = ['--semi-space-growth-factor=2', '--heap-growing-percent=0'];
+
+let readers = 0;
+
+/**
+ * Has V8 collect garbage before it enlarges the heap, until the returned function is called. Reading a bill makes gigabytes of short-lived
+ * texts, for which V8 would take two hundred megabytes more and be slow to give them back. Both are factors that V8 looks up at each
+ * collection; one that does not know them any more needs more memory, nothing else.
+ */
+export function keepHeapLean(): () => void {
+  readers += 1;
+  if (readers === 1) for (const flag of LEAN) setFlagsFromString(flag);
+  let isOver = false;
+  return () => {
+    if (isOver) return;
+    isOver = true;
+    readers -= 1;
+    if (readers === 0) for (const flag of USUAL) setFlagsFromString(flag);
+  };
+}
+
+/** Whoever reads a bill keeps the others from it for this long, and says so again while it goes on. */
+const LEASE_SECONDS = 60;
+const RENEWED_SECONDS = 20;
+
+/** What reading a file came to: `taken` = somebody else began to read the same bill meanwhile. */
+export type Stored = 'read' | 'unchanged' | 'taken';
+
+/** A try to read a bill: its number is taken in the database, so that of two the later one counts. */
+export async function beginReading(ports: BillPorts, billNo: string): Promise<Reading | undefined> {
+  return ports.store.transaction(async (tx) => {
+    const bill = await tx.bills.lock({ billNo });
+    if (!bill) return undefined;
+    const reading = bill.readings + 1;
+    const leasedUntil = later(ports.now(), LEASE_SECONDS);
+    await tx.bills.update({ billNo }, { state: 'reading', readings: reading, leasedUntil });
+    return { billNo, reading, day: bill.day };
+  });
+}
+
+/** What is read, and who brought it. */
+export interface FileOf {
+  desk: Pick<BillDesk, 'read'>;
+  /** null = the channel says that nothing happened on that day. */
+  spool: Spooled | null;
+  source: BillSource;
+  /** The file has the lines of other payees, too. */
+  isWhole?: boolean;
+  /** The payee that a file names which a person brought. */
+  payee?: string;
+}
+
+/**
+ * Reads a file into the lines of a bill. They count from the commit that names their reading, all at once; a file that is not the
+ * bill throws BillMalformed and leaves what counted before.
+ */
+export async function storeBill(
+  ports: BillPorts,
+  of: Reading,
+  { desk, spool, source, isWhole = false, payee }: FileOf,
+): Promise<Stored> {
+  const before = await ports.store.read((tx) => tx.bills.find({ billNo: of.billNo }));
+  const isSame = spool !== null && before !== undefined && before.reading > 0 && before.sha256 === spool.sha256;
+  ports.checkpoint('bill.spooled');
+  // Another file of the channel cannot be had; what a person brings can be downloaded again.
+  const how = { isLenient: source === 'channel', isWhole };
+  const read = spool === null || isSame ? undefined : await readInto(ports, of, desk, spool, how);
+  if (read === 'taken') return 'taken';
+  ports.checkpoint('bill.read');
+  const fresh: Partial<BillRow> = isSame
+    ? {}
+    : {
+        reading: of.reading,
+        lines: read?.lines ?? 0,
+        mostLines: Math.max(read?.lines ?? 0, before?.mostLines ?? 0),
+        unreadable: read?.unreadable ?? 0,
+        shortfall: read?.shortfall ?? null,
+        totals: read?.totals ?? null,
+        bytes: spool?.bytes ?? null,
+        sha256: spool?.sha256 ?? null,
+        source,
+        payeeInFile: payee ?? null,
+        pendingRefunds: null,
+        readAt: ports.now(),
+      };
+  const isMine = await ports.store.transaction(async (tx) => {
+    const bill = await tx.bills.lock({ billNo: of.billNo });
+    if (bill?.readings !== of.reading) return false;
+    if (!isSame && !read?.lines && bill.lines > 0) throw emptied(bill.lines);
+    // The channel may have named the payee of a claim since the file was looked at.
+    if (payee !== undefined)
+      requirePayee({ payee: bill.account, isProven: isProven(await versionsOf(tx, bill)) }, payee);
+    const none = { fault: null, faultDetail: null, faultLine: null, faultColumn: null };
+    // Whoever asked the channel goes on to compare; what a person brought is compared by whoever is free.
+    const leasedUntil = source === 'import' ? null : later(ports.now(), LEASE_SECONDS);
+    const next = { state: 'matching' as const, nextCheckAt: ports.now(), leasedUntil };
+    await tx.bills.update({ billNo: of.billNo }, { ...fresh, ...none, ...next });
+    if (source === 'import') await tx.wake('bill', { id: of.billNo });
+    return true;
+  });
+  if (!isMine) {
+    await removeReading(ports.store, of);
+    return 'taken';
+  }
+  return isSame ? 'unchanged' : 'read';
+}
+
+function isProven(versions: readonly PayeeRow[]): boolean {
+  return versions.some(({ provenAt }) => provenAt !== null);
+}
+
+/** That nothing happened on a day never takes the place of lines that the channel gave before. */
+function emptied(lines: number): BillMalformed {
+  const detail = `This bill has no lines; the ${lines} that the channel gave before still count.`;
+  return new BillMalformed('empty_bill', detail);
+}
+
+async function readInto(
+  ports: BillPorts,
+  of: Reading,
+  desk: Pick<BillDesk, 'read'>,
+  { file }: Spooled,
+  how: ReadHow,
+): Promise<Pick<BillRow, 'lines' | 'unreadable' | 'shortfall' | 'totals'> | 'taken'> {
+  await makeMonth(ports.store, of.day);
+  let lines = 0;
+  let unreadable = 0;
+  let shortfall: string | null = null;
+  let totals: StoredTotals[] | null = null;
+  // The next lines are read, and made ready for the database, while it takes the last ones.
+  let writing = Promise.resolve();
+  const renew = leaseOf(ports, of);
+  const growAsUsual = keepHeapLean();
+  try {
+    for await (const part of desk.read(file, of.day, how)) {
+      if (part.kind === 'totals') {
+        totals = part.totals.map(storedTotals);
+        shortfall = part.shortfall?.slice(0, 1000) ?? null;
+        continue;
+      }
+      if (part.lines.length > 0 && part.lines[0]!.line !== lines + 1)
+        throw new BillMalformed('not_a_bill', 'The lines of the bill do not follow each other.');
+      lines += part.lines.length;
+      for (const { kind } of part.lines) if (kind === 'unreadable') unreadable += 1;
+      const statements = statementsOf(of, part.lines);
+      await writing;
+      ports.checkpoint('bill.lines');
+      if (!(await renew())) {
+        await removeReading(ports.store, of);
+        return 'taken';
+      }
+      writing = writeLines(ports.store, statements);
+      // What went wrong is told where it is awaited.
+      writing.catch(() => {});
+    }
+    await writing;
+    return { lines, unreadable, shortfall, totals };
+  } finally {
+    await writing.catch(() => {});
+    growAsUsual();
+  }
+}
+
+/** Says from time to time that the reading goes on; false when another one has begun. */
+function leaseOf(ports: BillPorts, { billNo, reading }: Reading): () => Promise<boolean> {
+  let renewed = ports.now();
+  return async () => {
+    const now = ports.now();
+    if (now < later(renewed, RENEWED_SECONDS)) return true;
+    renewed = now;
+    const leasedUntil = later(now, LEASE_SECONDS);
+    return (
+      (await ports.store.transaction((tx) => tx.bills.update({ billNo, readings: reading }, { leasedUntil }))) === 1
+    );
+  };
+}
+
+/** The bytes of a download, which may take longer than anybody keeps a row; they end early when another reading has begun. */
+export async function* keptBytes(
+  ports: BillPorts,
+  of: Reading,
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const renew = leaseOf(ports, of);
+  for await (const piece of bytes) {
+    if (!(await renew())) throw new ReadingTaken();
+    yield piece;
+  }
+}
+
+/** Somebody else began to read the same bill. */
+export class ReadingTaken extends Error {
+  constructor() {
+    super('Another reading of the bill has begun.');
+    this.name = 'ReadingTaken';
+  }
+}
+
+function storedTotals({ paid, refunded, fees, net, balance, ...counts }: BillTotals): StoredTotals {
+  const text = (minor: bigint | null) => (minor === null ? null : String(minor));
+  const money = { paid: text(paid), refunded: text(refunded), fees: text(fees), net: text(net) };
+  if (!balance) return { ...counts, ...money };
+  const { opening, closing, holds } = balance;
+  return { ...counts, ...money, balance: { opening: String(opening), closing: String(closing), holds: String(holds) } };
+}
+
+/** Largest file that is taken. */
+const MOST_BYTES = 2 * 1024 ** 3;
+
+/** A bill as a file of its own, with what tells whether it is another one. */
+export interface Spooled {
+  file: string;
+  bytes: bigint;
+  sha256: string;
+}
+
+/**
+ * Keeps what comes in a temporary file while `work` reads it: a link to a bill lives for half a minute, and a hash is known at the
+ * end only. Throws BillMalformed `too_large`, and what the source throws.
+ */
+export async function spooled<Result>(
+  source: AsyncIterable<Uint8Array>,
+  work: (spool: Spooled) => Promise<Result>,
+): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'payment-bill-'));
+  try {
+    return await work(await write(source, join(folder, randomUUID())));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function write(source: AsyncIterable<Uint8Array>, file: string): Promise<Spooled> {
+  const hash = createHash('sha256');
+  let bytes = 0n;
+  const handle = await open(file, 'wx', 0o600);
+  try {
+    for await (const piece of source) {
+      bytes += BigInt(piece.byteLength);
+      if (bytes > MOST_BYTES) throw new BillMalformed('too_large', `The file has more than ${MOST_BYTES} bytes.`);
+      hash.update(piece);
+      await handle.write(piece);
+    }
+  } finally {
+    await handle.close();
+  }
+  return { file, bytes, sha256: hash.digest('hex') };
+}
+
+/** The bytes of a file, piece by piece. */
+export function bytesOf(file: string): AsyncIterable<Uint8Array> {
+  return createReadStream(file, { highWaterMark: 1024 * 1024 });
+}
+
+/** Whose bill of which day is meant. */
+export interface BillOf {
+  project: string;
+  payWay: PayWay;
+  /** One of several accounts of the project; absent = the one that is used for new orders. */
+  account?: string | undefined;
+  /** `yyyy-MM-dd`, as the channel counts days. */
+  day: string;
+}
+
+/** A file is not the bill of that account and day (422). */
+export class BillRefused extends NotAllowed {
+  constructor({ fault, message, line, column }: BillMalformed) {
+    const place = line === undefined ? '' : ` (line ${line}${column === undefined ? '' : `, column ${column}`})`;
+    super('bill_malformed', `${message.replace(/\.$/, '')}${place}.`, {
+      errors: [{ pointer: '/file', code: fault, detail: message }],
+      extra: { fault, ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) },
+    });
+  }
+}
+
+/** What people do with bills: have the channel asked, bring a file, have one compared again. */
+export function billRepairs(ports: BillPorts) {
+  return { askForBill, importBill, rerunBill };
+
+  /** Has the channel asked for the bill of a day, whatever the schedule says. */
+  async function askForBill(asker: Asker, of: BillOf): Promise<BillRow> {
+    const account = await accountOf(of);
+    return ports.store.transaction(async (tx) => {
+      const { billNo } = await ensureBill(tx, account, of.day);
+      const { state } = (await tx.bills.lock({ billNo }))!;
+      await tx.bills.update({ billNo }, { state: state === 'matching' ? state : 'waiting', nextCheckAt: ports.now() });
+      await tx.wake('bill', { id: billNo });
+      const bill = (await tx.bills.find({ billNo }))!;
+      await noteDeed(ports, tx, asker, { action: 'bill.fetch', target: billNo, after: of });
+      return bill;
+    });
+  }
+
+  /**
+   * Reads a file that somebody brings. Throws BillRefused when it is not that bill: nothing of it counts, and what counted before
+   * still does. The same file again changes nothing.
+   */
+  async function importBill(asker: Asker, of: BillOf, source: AsyncIterable<Uint8Array>): Promise<BillRow> {
+    const account = await accountOf(of);
+    const desk = deskOf(account);
+    const before = await ports.store.transaction((tx) => ensureBill(tx, account, of.day));
+    const { billNo } = before;
+    const reading = await beginReading(ports, billNo);
+    if (!reading) throw new NotFound('bill');
+    try {
+      const stored = await spooled(keptBytes(ports, reading, source), async (spool) => {
+        const payee = await desk.payeeIn(spool.file);
+        requirePayee(account, payee);
+        return storeBill(ports, reading, { desk, spool, source: 'import', payee });
+      });
+      if (stored === 'taken') throw new ReadingTaken();
+    } catch (error) {
+      await giveBack(reading, before);
+      throw translated(error);
+    }
+    return ports.store.transaction(async (tx) => {
+      const bill = (await tx.bills.find({ billNo }))!;
+      const { sha256, lines } = bill;
+      await noteDeed(ports, tx, asker, { action: 'bill.import', target: billNo, after: { ...of, sha256, lines } });
+      return bill;
+    });
+  }
+
+  /** Has a bill that was read compared with the orders once more. */
+  async function rerunBill(asker: Asker, billNo: string): Promise<BillRow> {
+    return ports.store.transaction(async (tx) => {
+      const bill = await tx.bills.lock({ billNo });
+      if (!bill) throw new NotFound('bill');
+      if (bill.reading === 0) throw new Conflict('bill_not_read', 'There is no bill to compare yet.');
+      if (bill.state !== 'reading') {
+        await tx.bills.update({ billNo }, { state: 'matching', nextCheckAt: ports.now() });
+        await tx.wake('bill', { id: billNo });
+      }
+      const after = (await tx.bills.find({ billNo }))!;
+      await noteDeed(ports, tx, asker, { action: 'bill.rerun', target: billNo });
+      return after;
+    });
+  }
+
+  async function accountOf({ project, payWay, account, day }: BillOf): Promise<BillAccount> {
+    const calendar = ports.channels.kindOf(payWay).bills;
+    const accounts = await accountsOf(ports, project, payWay);
+    const found = accounts.find(({ from, payee }) => [undefined, payee, from.account].includes(account));
+    if (!calendar || !found)
+      throw new NotAllowed('bills_not_configured', 'No configuration of this account can read bills.', {
+        hint: `payctl channel show ${payWay} --project ${project}`,
+      });
+    if (!isDay(day) || day > dayOf(ports.now(), calendar)) throw wrongDay('The day must be a past day, yyyy-MM-dd.');
+    if (day < dayAfter(dayOf(ports.now(), calendar), -MOST_DAYS_BACK)) throw wrongDay('The day is too long ago.');
+    return found;
+  }
+
+  async function ensureBill(tx: Tx, { project, payWay, payee, from }: BillAccount, day: string): Promise<BillRow> {
+    const of = { payWay, account: payee, mode: from.mode, day };
+    const known = await tx.bills.find(of);
+    if (known) return known;
+    await addBill(tx, newBill({ ...of, project }, null, ports.now()));
+    const added = await tx.bills.find(of);
+    // The channel has answered to the claim at this very moment, and it has another name now.
+    if (!added) throw new Conflict('bill_being_read', 'The account of this bill is being read.');
+    return added;
+  }
+
+  /** As it was before a reading that came to nothing, unless another one has begun. */
+  async function giveBack(
+    { billNo, reading }: { billNo: string; reading: number },
+    { state, nextCheckAt, reading: before }: BillRow,
+  ): Promise<void> {
+    await removeReading(ports.store, { billNo, reading });
+    await ports.store.transaction(async (tx) => {
+      const bill = await tx.bills.lock({ billNo });
+      if (bill?.readings !== reading || bill.state !== 'reading') return;
+      const isNew = nextCheckAt === null && state === 'waiting';
+      // The channel has named another payee than the file that counted: what is left is to be asked for.
+      const isEmptied = bill.reading === 0 && before > 0;
+      const asked = { state: 'waiting', nextCheckAt: ports.now(), leasedUntil: null } as const;
+      if (isEmptied) await tx.bills.update({ billNo }, asked);
+      else if (isNew) await tx.bills.delete({ billNo });
+      else await tx.bills.update({ billNo }, { state, nextCheckAt, leasedUntil: null });
+    });
+  }
+}
+
+/** Channels keep their bills for ten years at most. */
+const MOST_DAYS_BACK = 3660;
+
+function wrongDay(detail: string): InvalidRequest {
+  return new InvalidRequest(detail, [{ pointer: '/day', code: 'invalid', detail }]);
+}
+
+function translated(error: unknown): unknown {
+  if (error instanceof BillMalformed) return new BillRefused(error);
+  if (error instanceof ReadingTaken) return new Conflict('bill_being_read', 'Another reading of this bill has begun.');
+  return error;
+}
+
+const KINDS: ReadonlySet<string> = new Set(DIFFERENCE_KINDS);
+
+/** A person resolved the exception of a difference between a bill and an order: it is over until one of them says something else. */
+export async function endDifference(
+  tx: Tx,
+  { kind, orderNo, dedupe: key }: Pick<OrderExceptionRow, 'kind' | 'orderNo' | 'dedupe'>,
+  now: Date,
+): Promise<void> {
+  if (!KINDS.has(kind)) return;
+  const over = { state: 'ended' as const, nextCheckAt: null, leasedUntil: null, finishedAt: now };
+  const of = { orderNo, kind: kind as (typeof DIFFERENCE_KINDS)[number], key };
+  // One that is asked about once more is still an exception, and as much over.
+  const state = kind === 'dispute_unknown_to_us' ? (['listed', 'open'] as const) : 'listed';
+  await tx.billDifferences.update({ ...of, state }, over);
+}

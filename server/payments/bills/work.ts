@@ -1,0 +1,292 @@
+import type { BillRow } from '../../db/entities/bills.ts';
+import { countLines, forgetInLines, nameOrders, removeOldLines, removeReading } from '../../db/queries/bill-lines.ts';
+import { type Matched, matchBill } from '../../db/queries/bill-matching.ts';
+import { isIncomplete } from '../../db/queries/bills.ts';
+import { SAME_ACCOUNT } from '../../db/queries/payees.ts';
+import type { Tx } from '../../db/store.ts';
+import { TransportFailed } from '../channel.ts';
+import { resolveExceptions } from '../follow-ups.ts';
+import {
+  type BillAnswer,
+  type BillCalendar,
+  type BillDesk,
+  BillMalformed,
+  againAt,
+  boundsOf,
+  heldAgainAt,
+  retryAt,
+} from './bill.ts';
+import {
+  type BillAccount,
+  type BillPorts,
+  askersOf,
+  deskOf,
+  lockAccount,
+  prove,
+  ratesOf,
+  requirePayee,
+} from './payees.ts';
+import { ReadingTaken, type Spooled, beginReading, keptBytes, spooled, storeBill } from './store.ts';
+
+type Rates = Parameters<typeof matchBill>[1]['rates'];
+
+/** Why there is no bill that counts. */
+interface Fault {
+  state: BillRow['state'];
+  fault: string;
+  detail: string;
+  line?: number | undefined;
+  column?: number | undefined;
+  /** The channel's own word about the bill: other keys would hear the same. */
+  isSure?: boolean;
+}
+
+/** Does what is due for a bill: asks the channel for it, reads it, compares it. The caller has claimed its row. */
+export function workBill(ports: BillPorts) {
+  return async (billNo: string): Promise<void> => {
+    const bill = await ports.store.read((tx) => tx.bills.find({ billNo }));
+    if (!bill) return;
+    if (bill.state !== 'matching') await fetchBill(bill);
+    const read = await ports.store.read((tx) => tx.bills.find({ billNo }));
+    if (read?.state === 'matching') await compareBill(ports, billNo);
+  };
+
+  /** Asks with the keys of one identity after the other: where the keys of a project are wrong, the other projects still get the bill. */
+  async function fetchBill(bill: BillRow): Promise<void> {
+    const { billNo } = bill;
+    let first: Fault | undefined;
+    for (const asker of await askersOf(ports, bill)) {
+      const said = await askDesk(ports, deskOf(asker), bill.day);
+      ports.checkpoint('bill.asked');
+      const fault = said.kind === 'bill' || said.kind === 'empty' ? await take(bill, asker, said) : faultOf(said);
+      if (fault === undefined) return;
+      first ??= fault;
+      if (fault.isSure) {
+        first = fault;
+        break;
+      }
+    }
+    await noteFault(ports, billNo, first ?? NOT_CONFIGURED);
+  }
+
+  /** Reads what the channel gave; what is wrong with it, if anything is. */
+  async function take(
+    bill: BillRow,
+    asker: BillAccount,
+    said: Extract<BillAnswer, { kind: 'bill' | 'empty' }>,
+  ): Promise<Fault | undefined> {
+    const { billNo } = bill;
+    const of = await beginReading(ports, billNo);
+    if (!of) return undefined;
+    const store = async (spool: Spooled | null): Promise<void> => {
+      const payee = said.kind === 'empty' ? said.payee : await deskOf(asker).payeeIn(spool!.file);
+      if (payee !== undefined && (await isElsewhere(bill, asker, payee))) return;
+      const isWhole = said.kind === 'bill' && said.isWhole === true;
+      await storeBill(ports, of, { desk: deskOf(asker), spool, source: 'channel', isWhole });
+    };
+    try {
+      if (said.kind === 'bill') await spooled(keptBytes(ports, of, said.bytes), store);
+      else await store(null);
+      return undefined;
+    } catch (error) {
+      if (error instanceof ReadingTaken) return undefined;
+      // Lines that do not count are removed, also those of a process that died: forgetting a payer would not reach them.
+      await removeReading(ports.store, of);
+      await removeOldLines(ports.store, billNo);
+      if (error instanceof BillMalformed) {
+        const { fault, message: detail, line, column } = error;
+        // The lines of the earlier reading go on to count, and the bill is asked for again like one that came.
+        const isEmptied = fault === 'empty_bill';
+        return { state: isEmptied ? 'done' : 'refused', fault, detail, line, column, isSure: isEmptied };
+      }
+      if (error instanceof TransportFailed) return { state: 'waiting', fault: error.why, detail: error.message };
+      throw error;
+    }
+  }
+
+  /** An answer names the payee. One that a claim had no bill of before may have its bill of the day already; another than expected is refused. */
+  async function isElsewhere(bill: BillRow, asker: BillAccount, payee: string): Promise<boolean> {
+    if (!asker.isProven) {
+      const { other, aside } = await prove(ports, asker, { billNo: bill.billNo, payee, heal });
+      for (const { billNo } of aside) await removeOldLines(ports.store, billNo);
+      return other;
+    }
+    requirePayee(asker, payee);
+    return false;
+  }
+
+  /** A bill that was set aside has no lines and no orders any more, so its differences are gone. */
+  async function heal(tx: Tx, bill: BillRow): Promise<void> {
+    await runMatch(ports, tx, bill, new Map());
+  }
+}
+
+const NOT_CONFIGURED: Fault = {
+  state: 'waiting',
+  fault: 'not_configured',
+  detail: 'No configuration of this account can ask for bills.',
+};
+
+async function askDesk(ports: BillPorts, desk: BillDesk, day: string): Promise<BillAnswer> {
+  try {
+    return await desk.fetch(day);
+  } catch (error) {
+    ports.log('error', 'a channel could not be asked for a bill', { day, error });
+    return { kind: 'unknown', cause: 'misconfigured', detail: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function faultOf(said: Exclude<BillAnswer, { kind: 'bill' | 'empty' }>): Fault {
+  if (said.kind === 'unknown')
+    return { state: 'waiting', fault: said.cause, detail: said.detail ?? 'The channel gave no usable answer.' };
+  if (said.kind === 'refused') return { state: 'refused', fault: said.code, detail: said.reason };
+  if (said.kind === 'gone')
+    return {
+      state: 'missing',
+      fault: said.code,
+      detail: 'The channel keeps no bill of this day any more.',
+      isSure: true,
+    };
+  return { state: 'waiting', fault: said.code, detail: 'The channel has not made this bill yet.', isSure: true };
+}
+
+/** Writes down why there is no bill, and when it is asked for again; what was read before goes on to count. */
+export async function noteFault(
+  ports: BillPorts,
+  billNo: string,
+  { state, fault, detail, line, column }: Fault,
+): Promise<void> {
+  const now = ports.now();
+  await ports.store.transaction(async (tx) => {
+    const bill = await tx.bills.lock({ billNo });
+    // One that was set aside meanwhile is nothing to ask for any more.
+    if (!bill || bill.fault === SAME_ACCOUNT) return;
+    const calendar = ports.channels.kindOf(bill.payWay).bills;
+    const retry = state === 'missing' || !calendar ? null : nextOf(state)(bill.day, calendar, now);
+    const held = retry === null && bill.reading > 0 ? await againWhileHeld(tx, bill, calendar, now) : null;
+    // What still counts is compared once more: its account may have other orders by now. Lines that are not there (no hash) cannot be.
+    const isCompared = retry === null && bill.reading > 0 && bill.sha256 !== null;
+    const without = state === 'refused' ? 'refused' : 'missing';
+    const over = isCompared ? 'matching' : bill.reading > 0 ? 'done' : without;
+    await tx.bills.update(
+      { billNo },
+      {
+        state: retry === null ? over : state,
+        fault: fault.slice(0, 64),
+        faultDetail: detail.slice(0, 1000),
+        faultLine: line ?? null,
+        faultColumn: column ?? null,
+        askedAt: now,
+        checks: bill.checks + 1,
+        nextCheckAt: isCompared ? now : (retry ?? held),
+        leasedUntil: null,
+      },
+    );
+  });
+  ports.log(state === 'refused' ? 'error' : 'info', 'a bill is not there', { billNo, fault, detail, line, column });
+}
+
+/** A bill that still counts is asked for as one that came; one that is not there, every hour. */
+function nextOf(state: BillRow['state']): typeof retryAt {
+  return state === 'done' ? againAt : retryAt;
+}
+
+/** A bill is not complete while the channel holds a payment of its day, or has completed one that the bill still lacks. */
+async function againWhileHeld(
+  tx: Tx,
+  bill: BillRow,
+  calendar: BillCalendar | undefined,
+  now: Date,
+): Promise<Date | null> {
+  const next = calendar ? heldAgainAt(bill.day, calendar, now) : null;
+  return next && (await isIncomplete(tx, bill.billNo, boundsOf(bill.day, calendar!))) ? next : null;
+}
+
+function earlier(one: Date | null, other: Date | null): Date | null {
+  return one && other ? new Date(Math.min(one.getTime(), other.getTime())) : (one ?? other);
+}
+
+/** Lines that are not there would be differences that are none: nothing of the comparison counts, and the bill is asked for once more. */
+class LinesMissing extends Error {
+  constructor(found: number, read: number) {
+    super(`A bill has ${found} lines of the ${read} that were read.`);
+    this.name = 'LinesMissing';
+  }
+}
+
+/** Compares a bill that was read with the orders of its account. Whoever comes second finds that it is done. */
+export async function compareBill(ports: BillPorts, billNo: string): Promise<void> {
+  const patient = await ports.openPatient();
+  try {
+    const found = await ports.store.read((tx) => tx.bills.find({ billNo }));
+    if (!found || found.reading === 0) return;
+    // Before the comparison: a process that dies behind it would leave them, and nothing may compare this bill again.
+    await removeOldLines(ports.store, billNo);
+    await countLines(patient.store, found.day);
+    await nameOrders(patient.store, found);
+    await forgetInLines(patient.store, found);
+    const rates = ratesOf(await askersOf(ports, found));
+    ports.checkpoint('bill.matching');
+    await patient.store.transaction(async (tx) => {
+      await lockAccount(tx, found);
+      const bill = await tx.bills.lock({ billNo });
+      if (bill?.state !== 'matching' || bill.reading !== found.reading) return;
+      await settleMatch(ports, tx, bill, rates);
+    });
+    ports.checkpoint('bill.matched');
+  } catch (error) {
+    if (!(error instanceof LinesMissing)) throw error;
+    ports.log('error', error.message, { billNo });
+    const anew = { state: 'waiting' as const, sha256: null, leasedUntil: null };
+    await ports.store.transaction((tx) => tx.bills.update({ billNo, state: 'matching' }, anew));
+  } finally {
+    await patient.close();
+  }
+}
+
+async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates): Promise<void> {
+  const { billNo, payWay, day } = bill;
+  const calendar = ports.channels.kindOf(payWay).bills;
+  const matched = await runMatch(ports, tx, bill, rates);
+  const now = ports.now();
+  if (matched.lines !== bill.lines) throw new LinesMissing(matched.lines, bill.lines);
+  // Which disputes there are may be known by now, or be told now; nothing else would ask for those of long ago.
+  await tx.billDifferences.update(
+    { billNo, kind: 'dispute_unknown_to_us', state: 'listed' },
+    { state: 'open', checks: 0, nextCheckAt: now, leasedUntil: null },
+  );
+  await tx.bills.update(
+    { billNo },
+    {
+      state: 'done',
+      notOurs: matched.notOurs,
+      sums: matched.sums,
+      matchedAt: now,
+      askedAt: bill.readAt,
+      nextCheckAt: earlier(
+        (calendar && againAt(day, calendar, now)) ?? null,
+        await againWhileHeld(tx, bill, calendar, now),
+      ),
+      leasedUntil: null,
+    },
+  );
+}
+
+/** Compares a bill, or one of its orders, and ends the exceptions of differences that are gone. */
+export async function runMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates, only?: string): Promise<Matched> {
+  const calendar = ports.channels.kindOf(bill.payWay).bills ?? { utcOffsetMinutes: 0 };
+  const { utcOffsetMinutes } = calendar;
+  const matched = await matchBill(tx, {
+    bill,
+    ...boundsOf(bill.day, calendar),
+    utcOffsetMinutes,
+    rates,
+    now: ports.now(),
+    ...(only === undefined ? {} : { only }),
+  });
+  for (const { orderNo, kind, key: dedupe } of matched.relieved)
+    await resolveExceptions(ports, tx, { where: { orderNo, kind, dedupe }, resolution: 'agrees', by: 'service' });
+  for (const [kind, count] of Object.entries(matched.listed))
+    for (let left = count; left > 0; left -= 1) ports.count('order_exception', { kind });
+  return matched;
+}

@@ -1,0 +1,229 @@
+import type { ApprovalRow } from '../../db/entities/approvals.ts';
+import type { OrderRow } from '../../db/entities/orders.ts';
+import { type ApprovalFilter, dependenceOf, HANDLED_DAYS, listApprovals } from '../../db/queries/approvals.ts';
+import type { Position } from '../../db/queries/orders.ts';
+import type { Tx } from '../../db/store.ts';
+import { Conflict, Forbidden, NotFound } from '../../errors.ts';
+import { afterIntent, intend } from '../ask.ts';
+import { refundsRefused } from '../core/decide-refund.ts';
+import { unapprovedOf } from '../core/open-refund.ts';
+import { noteDeed } from '../follow-ups.ts';
+import { majorNumber } from '../money.ts';
+import type { Asker, Ports } from '../ports.ts';
+import type { PageOf } from '../read.ts';
+import { approvalAbove, givenBackOf, refuseBesideRefund, sendRefund } from '../refunds/refund.ts';
+import { refusalFor } from '../refusals.ts';
+import { loadRefundFacts, lockPair, type Pair, settleRefundLocked } from '../settle.ts';
+
+/** Money that goes back by another door than a refund: a dispute that is accepted, an exception whose money is given back. */
+export interface DeedAbove {
+  kind: 'dispute' | 'exception';
+  /** The number of the dispute, or the id of the exception. */
+  number: string;
+  order: OrderRow;
+  /** Minor units. */
+  amount: bigint;
+  currency: string;
+  reason: string;
+}
+
+/** A deed waits for another administrator. */
+export interface Waits {
+  waits: ApprovalRow;
+}
+
+/**
+ * Above `Approval.RefundAbove` a deed waits: gives the approval that it waits for, undefined when it may be done now, because it is
+ * below or because another administrator has approved it. With a dispute counts what went back of the order without approval; the money of an
+ * exception is not the order's. Throws 403 without a confirmation.
+ */
+export async function waitAbove(
+  ports: Pick<Ports, 'refundAbove' | 'audit' | 'now'>,
+  tx: Tx,
+  asker: Asker,
+  { kind, number: refundNo, order, amount, currency, reason }: DeedAbove,
+): Promise<ApprovalRow | undefined> {
+  const { orderNo, clientId, project, payWay } = order;
+  const above = approvalAbove(ports, { currency, payWay });
+  if (above === null) return undefined;
+  const before = kind === 'dispute' ? unapprovedOf(await givenBackOf(tx, orderNo, refundNo)) : 0n;
+  if (before + amount <= above) return undefined;
+  asker.confirmed?.();
+  const found = await tx.approvals.lock({ refundNo });
+  if (found?.state === 'approved' && amount <= found.amount) return undefined;
+  if (found?.state === 'waiting' && amount <= found.amount) return found;
+  const facts = { refundNo, kind, orderNo, clientId, project, payWay, amount, currency, reason };
+  const undecided = { state: 'waiting', decidedBy: null, decision: null, decidedAt: null } as const;
+  const row: ApprovalRow = { ...facts, ...undecided, askedBy: asker.actor, createdAt: ports.now() };
+  if (found) await tx.approvals.update({ refundNo }, row);
+  else await tx.approvals.insert(row);
+  const after = { orderNo, amountMinor: String(amount), currency, reason };
+  await noteDeed(ports, tx, asker, { action: `${kind}.ask-approval`, target: refundNo, after });
+  return row;
+}
+
+/** The deeds behind the other doors, once another administrator has approved them. */
+export type ApprovedDeeds = Record<
+  DeedAbove['kind'],
+  (asker: Asker, number: string, reason: string) => Promise<object | Waits>
+>;
+
+/** Decisions of a second administrator about money that waits for one. */
+export function refundApprovals(ports: Ports, deeds: ApprovedDeeds) {
+  const send = sendRefund(ports);
+  const { store, now } = ports;
+
+  return {
+    approvals: (filter: ApprovalFilter, after: Position | undefined, limit: number) =>
+      store.read(async (tx): Promise<PageOf<ApprovalView>> => {
+        const rows = await listApprovals(tx, filter, after, limit);
+        const page = rows.slice(0, limit);
+        const last = page.at(-1);
+        const next = rows.length > limit && last ? { createdAt: last.createdAt, id: last.refundNo } : null;
+        return { items: page.map(viewApproval), next };
+      }),
+    readApproval: (refundNo: string) =>
+      store.read(async (tx) => viewApproval(required(await tx.approvals.find({ refundNo })))),
+    /** Lets it go to the channel; the asker may not, and neither may an administrator in the asker's hands. */
+    async approve(asker: Asker, refundNo: string): Promise<ApprovalView> {
+      const asked = await store.read((tx) => tx.approvals.find({ refundNo }));
+      if (asked && asked.kind !== 'refund') return approveDeed(asker, asked.kind, refundNo);
+      const via = { cause: 'approve', actor: asker.actor };
+      const decide = async (tx: Tx) => {
+        const { pair, approval } = await lockWaiting(tx, refundNo);
+        await requireIndependent(ports, tx, asker, approval);
+        const { order } = pair;
+        if (pair.refund.state !== 'pending') throw new Conflict('approval_decided', 'The refund is over; reject it.');
+        const facts = await loadRefundFacts(ports, tx, order);
+        const refusal = refundsRefused(order, facts.blockedBy);
+        if (refusal) throw refusalFor(refusal, order);
+        const earlier = await tx.refunds.list({ orderNo: order.orderNo });
+        const after = await settleRefundLocked(ports, tx, pair, { wish: 'approve', facts: { ...facts, earlier } }, via);
+        return { ...after, approval: await end(tx, asker, approval, 'approved', null) };
+      };
+      const { refund, approval } = await intend(ports, decide, (made) => made.refund);
+      ports.checkpoint('approval.approved');
+      const { orderNo } = refund;
+      if (refund.sentAt! <= now()) await afterIntent({ orderNo, refundNo }, () => send(refundNo, via));
+      return viewApproval(approval);
+    },
+    /** Ends the refund; its amount is free again. */
+    reject: (asker: Asker, refundNo: string, reason: string): Promise<ApprovalView> =>
+      store.transaction(async (tx) => {
+        const asked = await tx.approvals.find({ refundNo });
+        if (asked && asked.kind !== 'refund')
+          return viewApproval(await end(tx, asker, await waitingDeed(tx, refundNo), 'rejected', reason));
+        const { pair, approval } = await lockWaiting(tx, refundNo);
+        const wish = { wish: 'reject', reason } as const;
+        await settleRefundLocked(ports, tx, pair, wish, { cause: 'reject', actor: asker.actor });
+        return viewApproval(await end(tx, asker, approval, 'rejected', reason));
+      }),
+  };
+
+  /**
+   * The approving administrator does the deed. The approval stays: a deed that the channel refused is repeated without another one.
+   * What is more money by now than was asked for waits anew, and this administrator has asked.
+   */
+  async function approveDeed(asker: Asker, kind: DeedAbove['kind'], number: string): Promise<ApprovalView> {
+    const approval = await store.transaction(async (tx) => {
+      const waiting = await waitingDeed(tx, number);
+      await requireIndependent(ports, tx, asker, waiting);
+      // The deed itself refuses, too, but then the approval would be given already.
+      if (kind === 'dispute') await refuseBesideRefund(tx, waiting.orderNo);
+      return end(tx, asker, waiting, 'approved', null);
+    });
+    ports.checkpoint('approval.approved');
+    const made = await deeds[kind](asker, number, approval.reason ?? '');
+    return viewApproval('waits' in made ? made.waits : approval);
+  }
+
+  async function end(
+    tx: Tx,
+    asker: Asker,
+    approval: ApprovalRow,
+    state: 'approved' | 'rejected',
+    decision: string | null,
+  ): Promise<ApprovalRow> {
+    const { refundNo, kind, orderNo, amount, currency, askedBy } = approval;
+    const decided = { state, decision, decidedBy: asker.actor, decidedAt: now() };
+    await tx.approvals.update({ refundNo }, decided);
+    const after = { orderNo, amountMinor: String(amount), currency, askedBy, ...(decision && { reason: decision }) };
+    const action = `${kind}.${state === 'approved' ? 'approve' : 'reject'}`;
+    await noteDeed(ports, tx, asker, { action, target: refundNo, after });
+    return { ...approval, ...decided };
+  }
+}
+
+/** Under the locks of order and refund only one decision finds it waiting. */
+async function lockWaiting(tx: Tx, refundNo: string): Promise<{ pair: Pair; approval: ApprovalRow }> {
+  required(await tx.approvals.find({ refundNo }));
+  const pair = await lockPair(tx, refundNo);
+  return { pair, approval: await waitingDeed(tx, refundNo) };
+}
+
+async function waitingDeed(tx: Tx, refundNo: string): Promise<ApprovalRow> {
+  const approval = required(await tx.approvals.lock({ refundNo }));
+  if (approval.state !== 'waiting')
+    throw new Conflict('approval_decided', `The ${approval.kind} was ${approval.state} already.`, {
+      extra: { refundNo },
+    });
+  return approval;
+}
+
+function required(approval: ApprovalRow | undefined): ApprovalRow {
+  if (!approval) throw new NotFound('approval');
+  return approval;
+}
+
+/** Throws 403 unless an administrator is a second person beside the asker: no administrator had both of them in hand. */
+async function requireIndependent(
+  { now }: Pick<Ports, 'now'>,
+  tx: Tx,
+  { actor, person }: Asker,
+  { kind, askedBy, createdAt }: ApprovalRow,
+): Promise<void> {
+  if (askedBy === actor)
+    throw new Forbidden('approval_by_asker', `The administrator that asked for the ${kind} cannot approve it.`, {
+      hint,
+    });
+  if (!person) return;
+  const { madeAt, madeByAsker, common } = await dependenceOf(tx, { username: person.name, askedBy, now: now() });
+  const why =
+    madeAt === null || madeAt >= createdAt
+      ? 'Your account is younger than the request.'
+      : madeByAsker || common.some((name) => askedBy === `admin:${name}`)
+        ? 'The administrator that asked made or changed your account, or that of an administrator that did.'
+        : common.includes(person.name)
+          ? `Within ${HANDLED_DAYS} days you made or changed what asked, or the account of an administrator that did.`
+          : common.length > 0
+            ? `Within ${HANDLED_DAYS} days ${common.join(', ')} made or changed both your account and what asked.`
+            : undefined;
+  if (why) throw new Forbidden('approval_not_independent', why, { hint });
+}
+
+const hint = 'Another administrator has to approve it.';
+
+/** An approval as it appears on the wire. */
+export type ApprovalView = ReturnType<typeof viewApproval>;
+
+/** The wire view of an approval; amounts in major and minor units. */
+export function viewApproval({ amount, currency, payWay, createdAt, decidedAt, ...approval }: ApprovalRow) {
+  const { refundNo, kind, orderNo, clientId, project, reason, askedBy, state, decidedBy, decision } = approval;
+  return {
+    refundNo,
+    kind,
+    orderNo,
+    clientId,
+    project,
+    refundAmount: majorNumber({ minor: amount, currency }, payWay),
+    refundAmountMinor: Number(amount),
+    currency,
+    reason,
+    askedBy,
+    state,
+    decidedBy,
+    decision,
+    createdAt: createdAt.toISOString(),
+    decidedAt: decidedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,299 @@
+import type { DisputeRow } from '../../db/entities/disputes.ts';
+import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
+import type { RefundRow } from '../../db/entities/refunds.ts';
+import type { Tx } from '../../db/store.ts';
+import { Conflict, NotFound } from '../../errors.ts';
+import { waitAbove, type Waits } from './approvals.ts';
+import { endDifference } from '../bills/store.ts';
+import { ask, foreignRef, intend, refundRef } from '../ask.ts';
+import { type Deed, noteDeed, resolveExceptions } from '../follow-ups.ts';
+import { checkOrder } from '../orders/check.ts';
+import { checkRefund } from '../refunds/lookups.ts';
+import type { Resolved } from '../core/change.ts';
+import { isOpen } from '../core/moves.ts';
+import { isForeign } from '../core/open-refund.ts';
+import { isSendable } from '../core/plan.ts';
+import type { OrderWish } from '../core/decide-order.ts';
+import { dueEffects, giveUpEffect, isEffectDue } from '../due-effects.ts';
+import { newNumber } from '../numbers.ts';
+import { giveUpQuestion } from '../refunds/open-lookups.ts';
+import type { Asker, Ports } from '../ports.ts';
+import { refreshOrder } from '../orders/query.ts';
+import { findOrder, findRefund } from '../read.ts';
+import { requireConfirmedAbove, retryRefund, sendRefund } from '../refunds/refund.ts';
+import { invalidAction } from '../refusals.ts';
+import { lockPair, ownerOf, type Pair, settleLocked, settleRefund, settleRefundLocked, settling } from '../settle.ts';
+
+/** What an administrator may do with an exception. */
+export type ExceptionAction = 'acknowledge' | 'refund' | 'accept' | 'close' | 'retry';
+/** What an administrator may do with a refund that is stuck. */
+export type RefundAction = 'paid_elsewhere' | 'release' | 'failed_at_channel';
+
+/** An exception that was resolved, and the refund that the channel is asked for now. */
+interface Resolution {
+  exception: OrderExceptionRow;
+  refundNo: string | undefined;
+}
+
+/** Repairs by people: nothing here edits money; every step is a fact, a question, or a refund. */
+export function operatorRepairs(ports: Ports) {
+  const refresh = refreshOrder(ports);
+  const check = checkOrder(ports);
+  const checkOne = checkRefund(ports);
+  const send = sendRefund(ports);
+  const effects = dueEffects(ports);
+
+  return { syncOrder, syncRefund, retryRefund: retryOne, resolveRefund, resolveException };
+
+  /** Asks the channel about the order and its open refunds now, whatever the schedule says. */
+  async function syncOrder(asker: Asker, orderNo: string): Promise<OrderRow> {
+    const order = await ports.store.transaction(async (tx) => {
+      const found = await findOrder(tx, orderNo, asker.owner);
+      await noteDeed(ports, tx, asker, { action: 'order.sync', target: orderNo });
+      return found;
+    });
+    if (isOpen(order.state)) await check(orderNo);
+    else await refresh(order, { cause: 'sync', actor: asker.actor });
+    const refunds = await ports.store.read((tx) => tx.refunds.list({ orderNo, state: ['pending', 'processing'] }));
+    for (const { refundNo } of refunds) await checkOne(refundNo, { cause: 'sync', actor: asker.actor });
+    return ports.store.read((tx) => findOrder(tx, orderNo, asker.owner));
+  }
+
+  /** Asks the channel about one refund now. */
+  async function syncRefund(asker: Asker, refundNo: string): Promise<RefundRow> {
+    await ports.store.transaction(async (tx) => {
+      await findRefund(tx, refundNo, asker.owner);
+      await noteDeed(ports, tx, asker, { action: 'refund.sync', target: refundNo });
+    });
+    await checkOne(refundNo, { cause: 'sync', actor: asker.actor });
+    return ports.store.read((tx) => findRefund(tx, refundNo, asker.owner));
+  }
+
+  /** A failed refund is made again, an overdue one sent again, an abnormal one asked about again; `core/decide-refund.ts` says under which number. */
+  async function retryOne(asker: Asker, refundNo: string): Promise<Pair> {
+    const via = { cause: 'retry', actor: asker.actor };
+    const again = async (tx: Tx) => {
+      const locked = await lockPair(tx, refundNo);
+      requireConfirmedAbove(ports, asker, locked.order, locked.refund.amount);
+      const isAbnormal = locked.refund.state === 'abnormal';
+      const after = isAbnormal
+        ? await settleRefundLocked(ports, tx, locked, { wish: 'reopen' }, via)
+        : await retryRefund(ports, tx, locked, asker.actor);
+      await noteDeed(ports, tx, asker, { action: 'refund.retry', target: refundNo });
+      return after;
+    };
+    const pair = await intend(ports, again, ({ refund }) => refund);
+    if (isSendable(pair.refund)) return send(refundNo, via);
+    const call = refundRef(pair.order, pair.refund, ports.publicUrl);
+    const outcome = await ask(ports, pair.order, (channel) =>
+      channel.retryAbnormalRefund ? channel.retryAbnormalRefund(call) : channel.queryRefund(call),
+    );
+    return settleRefund(ports, refundNo, { outcome, sent: true, attempt: pair.refund.attempt }, via);
+  }
+
+  /**
+   * Ends a refund that needs a person: `paid_elsewhere` (outside the channel, left out of the ledger comparison), `release`
+   * (the channel knows nothing of it) or `failed_at_channel` (the channel said so, for example in its portal).
+   */
+  async function resolveRefund(asker: Asker, refundNo: string, action: RefundAction, reason: string): Promise<Pair> {
+    const asked = action === 'paid_elsewhere' ? undefined : await checkReleased(refundNo, action);
+    const { actor } = asker;
+    return ports.store.transaction(async (tx) => {
+      const pair = await lockPair(tx, refundNo);
+      if (asked !== undefined && asked !== pair.order.sequence) throw changedMeanwhile();
+      const listed = (await tx.exceptions.count({ refundNo, state: 'open' })) > 0;
+      const via = { cause: `resolve:${action}`, actor };
+      const after = await settleRefundLocked(ports, tx, pair, { wish: action, reason, actor, listed }, via);
+      const { orderNo } = pair.order;
+      const deed = { action: 'refund.resolve', target: refundNo, after: { orderNo, action, reason } };
+      await noteDeed(ports, tx, asker, deed);
+      return after;
+    });
+  }
+
+  /**
+   * Nobody releases a reservation whose money may have left: the channel is asked in the same breath. Gives the order's sequence by
+   * then, because the answer counts only while nothing has moved.
+   */
+  async function checkReleased(refundNo: string, action: 'release' | 'failed_at_channel'): Promise<number> {
+    const { order, refund } = await ports.store.transaction((tx) => lockPair(tx, refundNo));
+    const dispute = await ports.store.read((tx) => tx.disputes.find({ refundNo }));
+    if (dispute) return refuseUnlessWon(dispute, order);
+    const call = refundRef(order, refund, ports.publicUrl);
+    const theirs = isForeign(refund.origin) ? refund.channelRefundNo : null;
+    const others = refund.paymentNo === null ? [] : [refund.paymentNo];
+    const { kind } = await ask(ports, order, (channel) =>
+      theirs === null ? channel.queryRefund(call) : channel.lookUpRefund(foreignRef(order), theirs, others),
+    );
+    const forbids = action === 'release' ? ['succeeded', 'pending', 'unknown'] : ['succeeded'];
+    if (forbids.includes(kind))
+      throw new Conflict('refund_not_released', `The refund is ${kind} at the channel; its amount cannot be released.`);
+    return order.sequence;
+  }
+
+  /**
+   * Ends an exception: `acknowledge` any; `refund` the money of an amount mismatch or of a second payment, `accept` that of a
+   * mismatch; `retry` does at once what is still due, and ends it only when that is done. To acknowledge what is still due, or still asked, gives it up.
+   */
+  async function resolveException(
+    asker: Asker,
+    id: string,
+    action: ExceptionAction,
+    reason: string,
+  ): Promise<OrderExceptionRow | Waits> {
+    if (action === 'retry') return (await retryConfirmation(asker, id, reason)) ?? retryEffect(asker, id, reason);
+    const made = await settling(ports, async (tx): Promise<Waits | Resolution> => {
+      const found = await tx.exceptions.find({ id });
+      if (!found) throw new NotFound('exception');
+      const order = await tx.orders.lock({ orderNo: found.orderNo });
+      await endDifference(tx, found, ports.now());
+      const row = await tx.exceptions.lock({ id });
+      if (!row || row.state === 'resolved') throw resolvedAlready();
+      await refuseWhileAbnormal(tx, row);
+      const isOfOrder = order !== undefined && !(action === 'acknowledge' && (await isAnothers(tx, order, row)));
+      const wish = isOfOrder ? wishFor(row, order, action, asker) : acknowledged(action);
+      if (wish) await refusePartlyBack(tx, row, wish);
+      if (order && wish) requireConfirmedWish(asker, order, wish);
+      // Refunds of an accepted dispute's order go on: the payer may get the money twice.
+      if (row.kind === 'dispute' && row.blocksRefunds) asker.confirmed?.();
+      const waits = order && wish?.wish === 'give_back' && (await waitsFor(tx, asker, order, { id, wish, reason }));
+      if (waits) return { waits };
+      if (order && wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
+      if (order && row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
+      if (row.kind === 'refund_unexplained') await giveUpQuestion(ports, tx, row.orderNo, row.dedupe);
+      const answer: Resolved = { where: { id }, resolution: action, by: asker.actor, reason };
+      await resolveExceptions(ports, tx, answer);
+      const exception = await tx.exceptions.find({ id });
+      await noteDeed(ports, tx, asker, resolved(row, action, reason));
+      return { exception: exception!, refundNo: wish?.wish === 'give_back' ? wish.refundNo : undefined };
+    });
+    if ('waits' in made) return made;
+    if (made.refundNo) await send(made.refundNo, { cause: 'resolve', actor: asker.actor });
+    return made.exception;
+  }
+
+  function waitsFor(
+    tx: Tx,
+    asker: Asker,
+    order: OrderRow,
+    { id: number, wish, reason }: { id: string; wish: Extract<OrderWish, { wish: 'give_back' }>; reason: string },
+  ) {
+    const { minor: amount, currency } = wish.received;
+    return waitAbove(ports, tx, asker, { kind: 'exception', number, order, amount, currency, reason });
+  }
+
+  /** Taking money of another amount for the order's gives the rest away, and so does giving money back. */
+  function requireConfirmedWish(asker: Asker, order: OrderRow, wish: OrderWish): void {
+    if (wish.wish !== 'accept' && wish.wish !== 'give_back') return;
+    const { currency, minor } = wish.received;
+    requireConfirmedAbove(ports, asker, { currency, payWay: order.payWay }, minor);
+    if (wish.wish === 'accept') requireConfirmedAbove(ports, asker, order, order.amount);
+  }
+
+  /** A confirmation that the channel never took is told once more; undefined when the exception is of another kind. */
+  async function retryConfirmation(asker: Asker, id: string, reason: string): Promise<OrderExceptionRow | undefined> {
+    return ports.store.transaction(async (tx) => {
+      const found = await tx.exceptions.lock({ id });
+      if (found?.kind !== 'delivery_unconfirmed') return undefined;
+      if (found.state === 'resolved') throw resolvedAlready();
+      const { orderNo } = found;
+      await tx.skillOrders.update({ orderNo }, { confirmAt: ports.now() });
+      await resolveExceptions(ports, tx, { where: { id }, resolution: 'retry', by: asker.actor, reason });
+      await noteDeed(ports, tx, asker, resolved(found, 'retry', reason));
+      return (await tx.exceptions.find({ id }))!;
+    });
+  }
+
+  /** The exception as it is afterwards: still open, with the newest message, when the effect failed again. */
+  async function retryEffect(asker: Asker, id: string, reason: string): Promise<OrderExceptionRow> {
+    const { orderNo } = await ports.store.transaction(async (tx) => {
+      const found = await tx.exceptions.find({ id });
+      if (!found) throw new NotFound('exception');
+      if (found.state === 'resolved') throw resolvedAlready();
+      if (found.kind !== 'effect_failed' || !(await isEffectDue(tx, found.orderNo, found.dedupe)))
+        throw invalidAction('Only a follow-up action that is still due can be retried.');
+      await noteDeed(ports, tx, asker, resolved(found, 'retry', reason));
+      return found;
+    });
+    await effects.work(orderNo, { actor: asker.actor, reason });
+    return (await ports.store.read((tx) => tx.exceptions.find({ id })))!;
+  }
+
+  /** What the action means for the money; only money that is not the order's can be taken or given back. */
+  function wishFor(
+    { kind, dedupe: paymentNo, receivedMinor, receivedCurrency }: OrderExceptionRow,
+    order: OrderRow,
+    action: ExceptionAction,
+    { actor }: Asker,
+  ): OrderWish | undefined {
+    if (kind === 'order_overdue' && isOpen(order.state)) {
+      if (action === 'close') return { wish: 'abandon' };
+      throw invalidAction('The order is not over. Query it again, or close it without the response of the channel.');
+    }
+    if (kind === 'capture_held' && isOpen(order.state) && action === 'close') return { wish: 'abandon' };
+    const isSecond = kind === 'double_paid';
+    const received = { minor: receivedMinor ?? 0n, currency: receivedCurrency ?? order.currency };
+    if (action === 'refund' && (isSecond || kind === 'amount_mismatch')) {
+      const reason = isSecond ? 'The order was paid twice.' : 'The received amount differs from the order amount.';
+      return { wish: 'give_back', received, paymentNo, reason, refundNo: newNumber('R', ports.now()), actor };
+    }
+    if (isSecond && action !== 'acknowledge') throw invalidAction('A second payment can be refunded or acknowledged.');
+    if (kind !== 'amount_mismatch') return acknowledged(action);
+    if (action === 'accept') return { wish: 'accept', received, paymentNo };
+    throw invalidAction('An amount mismatch must be resolved with refund or accept.');
+  }
+}
+
+/** What a dispute took comes back when it is won, and at no other time. */
+function refuseUnlessWon({ disputeNo, state }: DisputeRow, { sequence }: OrderRow): number {
+  if (state !== 'won')
+    throw new Conflict('refund_not_released', `The dispute ${disputeNo} is ${state}; its amount cannot be released.`);
+  return sequence;
+}
+
+/** Something was heard or done while the channel was asked, so nobody knows what its answer is about. */
+function changedMeanwhile(): Conflict {
+  return new Conflict('changed_meanwhile', 'The order changed while the channel was queried; read the refund again.');
+}
+
+/** Money of another amount that another order got since: it is neither taken here nor given back. */
+async function isAnothers(tx: Tx, order: OrderRow, { kind, dedupe }: OrderExceptionRow): Promise<boolean> {
+  return kind === 'amount_mismatch' && (await ownerOf(tx, order, dedupe)) !== null;
+}
+
+/** Of money that went back in part, in the portal of the channel, neither the whole can be given back nor the whole be taken. */
+async function refusePartlyBack(tx: Tx, { orderNo, dedupe: paymentNo }: OrderExceptionRow, { wish }: OrderWish) {
+  if (wish !== 'give_back' && wish !== 'accept') return;
+  if ((await tx.refunds.count({ orderNo, paymentNo, origin: 'channel', state: 'succeeded' })) === 0) return;
+  throw invalidAction(
+    'A part of the payment was refunded outside this service. Refund the rest there as well; that ends the exception.',
+  );
+}
+
+/** Nothing follows for the money. */
+function acknowledged(action: ExceptionAction): undefined {
+  if (action !== 'acknowledge') throw invalidAction('This exception can only be acknowledged.');
+}
+
+function resolved(
+  { id: target, orderNo, refundNo, kind, receivedMinor, receivedCurrency }: OrderExceptionRow,
+  action: ExceptionAction,
+  reason: string,
+): Deed {
+  const money = receivedMinor === null ? {} : { receivedMinor: String(receivedMinor), receivedCurrency };
+  return { action: 'exception.resolve', target, after: { orderNo, refundNo, kind, action, reason, ...money } };
+}
+
+function resolvedAlready(): Conflict {
+  return new Conflict('exception_resolved', 'The exception is already resolved.');
+}
+
+/** A refund that waits for a person stays listed until somebody ends or retries it. */
+async function refuseWhileAbnormal(tx: Tx, { refundNo, kind }: OrderExceptionRow): Promise<void> {
+  const refund = refundNo === null ? undefined : await tx.refunds.find({ refundNo });
+  const isOpen = refund?.state === 'pending' || refund?.state === 'processing';
+  if (refund?.state === 'abnormal' || (isOpen && kind === 'refund_overdue'))
+    throw invalidAction(
+      `The refund ${refund.refundNo} is not done. Retry or resolve the refund; that also resolves its exceptions.`,
+    );
+}

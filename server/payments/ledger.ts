@@ -1,0 +1,225 @@
+import type { MoveRow, OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
+import type { Tx } from '../db/store.ts';
+import type { OrderState, PayWay, RefundState } from '../domain.ts';
+import { traceParent } from '../tracing.ts';
+import { currentWork, noteOrder, noteWork } from '../work.ts';
+import type { Scene } from './channel.ts';
+import { type Change, type EffectRun, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
+import { type Move, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
+import { jsonable, raiseException, resolveExceptions, runEffect, tellOrder, tellRefund } from './follow-ups.ts';
+import { recountOrder } from './limits.ts';
+import type { Ports } from './ports.ts';
+import { MerchantNumberUsed } from './refusals.ts';
+
+/** What told of a payment first; `code`: a payer's code was read in a shop, which asks until it knows. */
+export const LEARNED_BY = ['notice', 'poll', 'payer', 'code', 'bill', 'person'] as const;
+
+/** An order that was just paid. */
+export interface Learned {
+  payWay: PayWay;
+  by: (typeof LEARNED_BY)[number];
+}
+
+/** The name by which a commit wakes whoever counts paid orders. */
+export const ORDER_PAID = 'order-paid';
+
+/** What told of a payment, by why its order moved. A capture that a notification set going was told by it. */
+export function learnedBy({ cause, actor }: { cause: string; actor: string }, scene: Scene): Learned['by'] {
+  if (cause === 'bill') return 'bill';
+  if (cause === 'resolve') return 'person';
+  if (actor.startsWith('channel:')) return 'notice';
+  if (actor === 'payer' || cause === 'agent') return 'payer';
+  return scene === 'code' ? 'code' : 'poll';
+}
+
+/** Why a row moves: which message or person, for the history. */
+export interface Via {
+  /** place, query, close, notice, capture, check, operator … */
+  readonly cause: string;
+  readonly actor: string;
+}
+
+/** The rows that a change was decided on, locked. */
+export interface Rows {
+  readonly order: OrderRow;
+  readonly refund?: RefundRow | undefined;
+}
+
+/** A decision asked for a move that no table has: a fault of ours, and nothing of the change is written. */
+export class ImpossibleMove extends Error {
+  constructor(rule: string | null, from: string | null, to: string | undefined) {
+    super(`no table has the move ${from ?? '–'} → ${to ?? '–'} by ${rule ?? 'no rule'}`);
+    this.name = 'ImpossibleMove';
+  }
+}
+
+/**
+ * The only code that writes orders, refunds and their history. Rows, sums, history, events, exceptions and effects of one
+ * change, in the caller's transaction and under the locks that it was decided under; the rows as they are then.
+ */
+export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, via: Via): Promise<Rows> {
+  refuseImpossible(ports, before, change);
+  const after = await writeBeside(ports, tx, await writeRows(ports, tx, before, change, via), change);
+  if (change.wake) await tx.wake(change.wake, { orderNo: after.order.orderNo });
+  const done = change.open ? await openRefund(ports, tx, after.order, change.open) : after;
+  const isPaidNow = before.order.state !== 'paid' && done.order.state === 'paid';
+  const { payWay, scene } = done.order;
+  if (isPaidNow) await tx.wake(ORDER_PAID, { payWay, by: learnedBy(via, scene) });
+  // The last that it locks (server/README.md, "Locks").
+  if (before.order.limited) await recountOrder(tx, before.order, done.order);
+  return done;
+}
+
+/**
+ * A new order with the first line of its history; says whether its numbers were free. `hold` runs when it is written, and
+ * gives what it is otherwise then.
+ */
+export async function insertOrder(
+  tx: Tx,
+  draft: OrderRow,
+  hold: () => Promise<Partial<OrderRow> | undefined>,
+): Promise<boolean> {
+  const { orderNo, sequence, state: toState, clientId: actor, createdAt: at } = draft;
+  const line = {
+    orderNo,
+    refundNo: null,
+    sequence,
+    fromState: null,
+    toState,
+    cause: 'place',
+    actor,
+    requestId: requestId(),
+    at,
+  };
+  const row: NewMove = { ...line, rule: 'O1', outcome: null };
+  if (!(await tx.orders.insertIfNew(draft, { table: 'moves', row }))) return false;
+  const otherwise = await hold();
+  if (otherwise) await tx.orders.update({ orderNo }, otherwise);
+  Object.assign(draft, otherwise);
+  noteOrder(draft);
+  return true;
+}
+
+async function writeRows(ports: Ports, tx: Tx, before: Rows, change: Change, via: Via): Promise<Rows> {
+  const { order, refund } = before;
+  const sequence = order.sequence + 1;
+  const patch = change.rule === null ? change.order : { ...change.order, sequence };
+  if (refund && change.refund) await tx.refunds.update({ refundNo: refund.refundNo }, change.refund);
+  const after = { order: { ...order, ...patch }, refund: refund && { ...refund, ...change.refund } };
+  if (change.rule === null) {
+    if (patch) await tx.orders.update({ orderNo: order.orderNo }, patch);
+    return after;
+  }
+  const [from, to] = change.refund ? [refund, after.refund] : [order, after.order];
+  const row: NewMove = {
+    orderNo: order.orderNo,
+    refundNo: change.refund ? (refund?.refundNo ?? null) : null,
+    sequence,
+    fromState: from?.state ?? null,
+    toState: to!.state,
+    rule: change.rule,
+    cause: via.cause,
+    outcome: change.outcome ? jsonable(change.outcome) : null,
+    actor: via.actor,
+    requestId: requestId(),
+    at: ports.now(),
+  };
+  // Every rule counts the order's sequence on, so there is always something to write beside it.
+  await tx.orders.update({ orderNo: order.orderNo }, { ...patch, sequence }, { table: 'moves', row });
+  return after;
+}
+
+/** Of the request that asks; jobs have none. */
+function requestId(): string | null {
+  return currentWork().requestId ?? null;
+}
+
+/** A line of the history; the database numbers it. */
+type NewMove = Omit<MoveRow, 'id'>;
+
+type Beside = Pick<Change, 'tell' | 'raise' | 'resolve' | 'effects'>;
+
+async function writeBeside(
+  ports: Ports,
+  tx: Tx,
+  after: Rows,
+  { tell, raise, resolve, effects }: Beside,
+): Promise<Rows> {
+  const { order, refund } = after;
+  for (const { type, each, dedupe = each ? String(order.sequence) : 'once' } of tell ?? []) {
+    if (type.startsWith('refund.') && refund) await tellRefund(ports, tx, type, order, refund, dedupe);
+    else await tellOrder(ports, tx, type, order, dedupe);
+  }
+  for (const raised of raise ?? []) await raiseException(ports, tx, order, raised);
+  for (const resolved of resolve ?? []) await resolveExceptions(ports, tx, resolved);
+  return runEffects(ports, tx, after, effects ?? []);
+}
+
+/** When one of them could not be done, those after it queue up behind it, now and in later commits. */
+async function runEffects(ports: Ports, tx: Tx, after: Rows, effects: readonly EffectRun[]): Promise<Rows> {
+  let { order } = after;
+  for (const [place, effect] of effects.entries()) {
+    const isDone = await runEffect(ports, tx, { ...after, order }, effect, place);
+    if (!isDone) order = await noteEffects(tx, order, true);
+  }
+  return { ...after, order };
+}
+
+/** Notes whether anything of the order is still due. */
+export async function noteEffects(tx: Tx, order: OrderRow, effectsDue: boolean): Promise<OrderRow> {
+  if (order.effectsDue === effectsDue) return order;
+  await tx.orders.update({ orderNo: order.orderNo }, { effectsDue });
+  return { ...order, effectsDue };
+}
+
+async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedRefund): Promise<Rows> {
+  const { rule, sums } = opened;
+  const refund = { ...opened.row, traceParent: traceParent() };
+  if (!isListed(REFUND_MOVES, rule, null, refund.state)) throw new ImpossibleMove(rule, null, refund.state);
+  // Only a merchantRefundNo that another order took in this very moment is in the way.
+  if (!(await tx.refunds.insertIfNew(refund)))
+    throw new MerchantNumberUsed('merchantRefundNo', refund.merchantRefundNo ?? refund.refundNo);
+  noteWork({ refundNo: refund.refundNo });
+  const patch = { ...sums, sequence: order.sequence + 1 };
+  await tx.orders.update({ orderNo: order.orderNo }, patch);
+  await tx.moves.insert({
+    orderNo: order.orderNo,
+    refundNo: refund.refundNo,
+    sequence: patch.sequence,
+    fromState: null,
+    toState: refund.state,
+    rule,
+    cause: opened.cause,
+    outcome: null,
+    actor: refund.actor,
+    requestId: requestId(),
+    at: ports.now(),
+  });
+  const after = await writeBeside(ports, tx, { order: { ...order, ...patch }, refund }, opened);
+  if (opened.wake) await tx.wake('refund-check', { refundNo: refund.refundNo });
+  return after;
+}
+
+/** Only a listed move may change a state or a sum. */
+function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change): void {
+  const row = change.refund ? refund : order;
+  const to = (change.refund ?? change.order) as { state?: OrderState | RefundState } | undefined;
+  const moves = change.refund ? REFUND_MOVES : ORDER_MOVES;
+  const isPossible =
+    change.rule === null
+      ? !has(change.order, MOVED_OF_ORDER) && !has(change.refund, MOVED_OF_REFUND)
+      : row !== undefined && to?.state !== undefined && isListed(moves, change.rule, row.state, to.state);
+  if (isPossible) return;
+  ports.log('error', 'a move that no table has was refused', { orderNo: order.orderNo, change: jsonable(change) });
+  throw new ImpossibleMove(change.rule, row?.state ?? null, to?.state);
+}
+
+/** Whether a table has the move. */
+export function isListed(moves: readonly Move<string>[], rule: string, from: string | null, to: string): boolean {
+  return moves.some((move) => move.rule === rule && move.from === from && move.to === to);
+}
+
+function has(patch: object | undefined, members: readonly string[]): boolean {
+  return patch !== undefined && members.some((member) => member in patch);
+}

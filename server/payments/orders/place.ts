@@ -1,0 +1,425 @@
+import type { AppLimits, LatePayment } from '../../db/entities/identity.ts';
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { Tx } from '../../db/store.ts';
+import type { ChannelOptions } from '../../domain.ts';
+import { AppError, InvalidRequest, NotFound } from '../../errors.ts';
+import { traceParent } from '../../tracing.ts';
+import { afterIntent, ask, intend, orderRef, placeOrder } from '../ask.ts';
+import type { Channel, Outcome, PayWay, PlaceOrder, Scene } from '../channel.ts';
+import { canCapture, canSendAgain, hasCredential } from '../core/decide-order.ts';
+import { later, nextOrderCheck } from '../core/plan.ts';
+import { type Deed, noteDeed } from '../follow-ups.ts';
+import { type AppTerms, type KeyClaim, claimKey, digest, givingUp } from '../idempotency.ts';
+import { insertOrder } from '../ledger.ts';
+import { countOrder } from '../limits.ts';
+import { readAmount } from '../money.ts';
+import { newNumber } from '../numbers.ts';
+import type { ActiveChannel, Asker, Ports } from '../ports.ts';
+import {
+  ChannelAnswerUnusable,
+  ChannelRefusalInconclusive,
+  ChannelRefused,
+  MerchantNumberUsed,
+  unknownOutcome,
+} from '../refusals.ts';
+import { settle, settleLocked } from '../settle.ts';
+import { capturePayment } from './capture.ts';
+
+/** The order that a request means, as it would be inserted; refuses what its channel cannot do (400). */
+export function draftOrder(
+  active: ActiveChannel,
+  payee: Payee,
+  request: PayRequest,
+  options: PlaceOptions,
+  now: Date,
+): OrderRow {
+  refuseFrozen(request);
+  const { kind } = active;
+  const scene = request.scene ?? kind.defaultScene;
+  const spec = kind.scenes[scene];
+  if (!spec) throw invalid('/scene', `${request.payWay} does not support the scene ${scene}.`);
+  for (const need of spec.needs)
+    if (!request[need]) throw invalid(`/${need}`, `${need} is required for ${request.payWay} in the scene ${scene}.`);
+  const currency = request.currency ?? kind.defaultCurrency;
+  if (!kind.currencies.includes(currency))
+    throw invalid('/currency', `${request.payWay} does not support ${currency}.`);
+  if (request.amount === undefined && !request.product) throw invalid('/amount', 'amount or product is required.');
+  const amount = request.amount === undefined ? 0n : readAmount(request.amount, currency, request.payWay).minor;
+  const seconds = Math.max(kind.limits.minExpirySeconds, Math.min(request.expireSeconds ?? 7200, spec.maxSeconds));
+  const appId = appOf(active, scene, request);
+  const order: OrderRow = {
+    orderNo: options.orderNo ?? newNumber(options.kind === 'skillpay' ? 'X' : 'P', now),
+    kind: options.kind ?? 'payment',
+    clientId: payee.clientId,
+    project: payee.project,
+    merchantOrderNo: request.merchantOrderNo ?? null,
+    mode: active.mode,
+    payWay: request.payWay,
+    account: active.account,
+    configVersion: active.configVersion,
+    scene,
+    subject: request.subject,
+    orderType: request.orderType ?? null,
+    userId: request.userId ?? null,
+    extra: request.extra ?? null,
+    amount,
+    currency,
+    factsHash: factsHash(request, scene, amount, currency),
+    product: null,
+    productCode: request.product ?? null,
+    stockHeld: false,
+    effectsDue: false,
+    latePayment: payee.latePayment,
+    state: 'created',
+    closeReason: null,
+    closeAsked: false,
+    closeAnswered: false,
+    failureCode: null,
+    failureMessage: null,
+    payer: null,
+    paid: 0n,
+    refunded: 0n,
+    refunding: 0n,
+    overrun: 0n,
+    channelOrderId: null,
+    channelTradeNo: null,
+    credential: null,
+    credentialUntil: null,
+    returnUrl: request.returnUrl ?? null,
+    notifyUrl: request.notifyUrl ?? null,
+    clientIp: request.clientIp ?? null,
+    openId: request.openId ?? null,
+    appId,
+    payCode: request.payCode ?? null,
+    channelOptions: ownOptions(request),
+    sequence: 1,
+    placeTries: 1,
+    absentCount: 0,
+    absentFirstAt: null,
+    captures: 0,
+    captureState: null,
+    captureLeasedUntil: null,
+    captureReason: null,
+    approvalsAsked: 0,
+    approvalAskedAt: null,
+    reverseDoubtAt: null,
+    settlement: null,
+    limited: payee.limits !== null,
+    traceParent: traceParent(),
+    checks: 0,
+    nextCheckAt: null,
+    leasedUntil: null,
+    checkedAt: null,
+    createdAt: now,
+    sentAt: now,
+    expiresAt: later(now, seconds),
+    paidAt: null,
+    closedAt: null,
+  };
+  order.nextCheckAt = nextOrderCheck(order, now);
+  return order;
+}
+
+/** The app in whose name it is placed: pinned, so that a later change of the configuration strands nothing. Null = there are none. */
+function appOf({ channel }: ActiveChannel, scene: Scene, { payWay, appId }: PayRequest): string | null {
+  const known = channel.appIds?.(scene) ?? [];
+  if (appId === undefined) return known[0] ?? null;
+  if (known.includes(appId)) return appId;
+  throw invalid('/appId', known.length > 0 ? `appId must be one of ${known.join(', ')}.` : `${payWay} takes no appId.`);
+}
+
+/** The facts that make two requests with one merchantOrderNo the same request. */
+function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: string): string {
+  const { subject, payWay, orderType, userId, extra, openId, appId, payCode, product } = request;
+  return digest({
+    subject,
+    payWay,
+    orderType,
+    userId,
+    extra,
+    openId,
+    appId,
+    payCode,
+    product,
+    scene,
+    amount: String(amount),
+    currency,
+    channelOptions: ownOptions(request) ?? undefined,
+  });
+}
+
+/** Of what was asked of several channels only the order's own counts. */
+function ownOptions({ payWay, channelOptions }: PayRequest): ChannelOptions | null {
+  const own = channelOptions?.[payWay];
+  return (own && { [payWay]: own }) || null;
+}
+
+/**
+ * WeChat Pay keeps the money of such an order frozen until it is shared (分账) or released (解冻剩余资金), and no call of this service does
+ * either. Throws InvalidRequest, whichever channel is asked: the payer may choose another one.
+ */
+function refuseFrozen({ channelOptions }: PayRequest): void {
+  if (channelOptions?.wechat?.profitSharing !== true) return;
+  const detail = 'would freeze the money: this service neither shares it nor releases it';
+  const pointer = '/channelOptions/wechat/profitSharing';
+  const code = 'profit_sharing_unsupported';
+  throw new InvalidRequest(`profitSharing ${detail}.`, [{ pointer, code, detail }], code);
+}
+
+function invalid(pointer: string, detail: string): InvalidRequest {
+  return new InvalidRequest(detail, [{ pointer, code: 'invalid', detail }]);
+}
+
+/** Places an order: intent, channel, settle. A retry with the same key or merchantOrderNo gets the same order. */
+export type PlacePayment = (payee: Payee, request: PayRequest, options?: PlaceOptions) => Promise<OrderRow>;
+
+/** The operation over its ports. */
+export function placePayment(ports: Ports): PlacePayment {
+  const capture = capturePayment(ports);
+  return async (payee, request, options = {}) => {
+    requireUrl(ports, request);
+    const active = options.active ?? (await ports.channels.forNew(payee.project, request.payWay));
+    const draft = draftOrder(active, payee, request, options, ports.now());
+    const claim = async (tx: Tx) => {
+      const claimed = await claimOrder(ports, tx, draft, request, options);
+      if (claimed.fresh && payee.limits)
+        await countOrder(tx, payee.limits, claimed.order).catch(givingUp(options.claim));
+      await noteDeed(ports, tx, payee, placed(claimed.order));
+      return claimed;
+    };
+    const { order, send, fresh } = await intend(ports, claim, (claimed) => claimed.order);
+    ports.checkpoint('place.intent');
+    if (!send) return refuseOrReturn(order);
+    return afterIntent({ orderNo: order.orderNo }, async () => {
+      const call = placeOrder(order, ports.publicUrl);
+      const create = (channel: Channel) => (fresh ? channel.place(call) : createAgain(channel, order, call));
+      const outcome = await ask(ports, order, create, fresh ? active.channel : undefined);
+      ports.checkpoint('place.asked');
+      const heard = { outcome, firstWord: fresh };
+      const via = { cause: 'place', actor: payee.actor };
+      const settled = await settle(ports, order.orderNo, heard, via);
+      ports.checkpoint('place.settled');
+      // Nothing is left for the payer to do (PayPal): the money is taken now.
+      if (outcome.kind === 'approved' && canCapture(settled, ports.now())) return capture(order.orderNo, via);
+      return answer(settled, outcome, ports.now());
+    });
+  };
+}
+
+/** The same create once more. A payer's code works once, so the channel is asked first what became of it. */
+async function createAgain(channel: Channel, order: OrderRow, call: PlaceOrder): Promise<Outcome> {
+  if (order.scene !== 'code') return channel.place(call);
+  const known = await channel.query(orderRef(order));
+  return known.kind === 'absent' ? channel.place(call) : known;
+}
+
+/** An address that is never called is refused, not kept in silence. */
+function requireUrl({ urlFault }: Ports, { notifyUrl }: PayRequest): void {
+  const fault = notifyUrl === undefined ? undefined : urlFault(notifyUrl);
+  if (fault) throw new InvalidRequest(`notifyUrl ${fault.detail}.`, [{ pointer: '/notifyUrl', ...fault }]);
+}
+
+function placed({ orderNo: target, project, payWay, subject, amount, currency }: OrderRow): Deed {
+  return { action: 'order.create', target, after: { project, payWay, subject, amountMinor: String(amount), currency } };
+}
+
+function refuseOrReturn(order: OrderRow): OrderRow {
+  if (order.state === 'failed') throw refusal(order);
+  return order;
+}
+
+function refusal(order: OrderRow, supportId?: string): ChannelRefused {
+  const { payWay, failureCode: code, failureMessage: message, orderNo } = order;
+  return new ChannelRefused({ payWay, code: code ?? 'refused', message: message ?? '', supportId }, { orderNo });
+}
+
+/** What the caller hears: the state of the row decides, the outcome only explains why there is nothing to pay with. */
+function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
+  const supportId = 'supportId' in outcome ? outcome.supportId : undefined;
+  if (order.state === 'failed') throw refusal(order, supportId);
+  if (order.state !== 'created' && (hasCredential(order, now) || order.state !== 'pending')) return order;
+  // The payer has agreed, and somebody else is taking the money, or the channel looks at it: there is nothing to pay with.
+  if (outcome.kind === 'approved' || (outcome.kind === 'pending' && outcome.capturePending)) return order;
+  // A refusal that ended nothing (not for certain, or of a re-send) is no answer to keep: the order lives, and a retry goes on.
+  if (outcome.kind === 'declined') {
+    const { code, reason: message, definite, doubt } = outcome;
+    const channel = { payWay: order.payWay, code, message, supportId };
+    const inconclusive = definite ? 'repeated' : doubt;
+    if (inconclusive) throw new ChannelRefusalInconclusive(order.orderNo, inconclusive, channel);
+    throw new ChannelAnswerUnusable(order.orderNo, 'rejected', channel);
+  }
+  throw unknownOutcome(
+    order,
+    outcome.kind === 'unknown' ? outcome : { cause: 'in_progress', ...(supportId !== undefined && { supportId }) },
+  );
+}
+
+/** The order that a request means. */
+export interface Claimed {
+  order: OrderRow;
+  /** Whether the channel must be called. */
+  send: boolean;
+  /** Whether this is the first call ever made about the order. */
+  fresh: boolean;
+}
+
+/** Key row and order in one insert transaction; the unique indexes decide who is first. */
+export async function claimOrder(
+  ports: Ports,
+  tx: Tx,
+  draft: OrderRow,
+  request: PayRequest,
+  options: PlaceOptions,
+): Promise<Claimed> {
+  const now = ports.now();
+  const { claim } = options;
+  if (claim?.resume) return resumed(ports, tx, claim.resume, draft.clientId, claim);
+  const refusal = await enter(ports, tx, draft, request);
+  if (refusal !== undefined) {
+    const sibling = await liveSibling(tx, draft);
+    if (!sibling) return refuse(tx, draft, refusal, claim, now);
+    return resumed(ports, tx, sibling.orderNo, draft.clientId, claim);
+  }
+  if (claim) await claimKey(tx, claim, draft.orderNo, now);
+  await options.also?.(tx, draft);
+  return { order: draft, send: true, fresh: true };
+}
+
+/** The merchantOrderNo has a live order. */
+class NumberTaken extends Error {}
+
+/**
+ * Admits and inserts the draft; gives the reason when it did not get in. Of an order with a product nothing remains then,
+ * neither its stock nor the lock on it: both happen in a savepoint.
+ */
+async function enter(
+  ports: Ports,
+  tx: Tx,
+  draft: OrderRow,
+  asked: PayRequest,
+): Promise<AppError | NumberTaken | undefined> {
+  const attempt = async (part: Tx) => {
+    await ports.effects.admit(part, draft, asked);
+    const hold = () => ports.effects.hold(part, draft, asked);
+    if (!(await insertOrder(part, draft, hold))) throw new NumberTaken();
+  };
+  try {
+    await (draft.productCode === null ? attempt(tx) : tx.savepoint(attempt));
+    return undefined;
+  } catch (error) {
+    if (error instanceof AppError || error instanceof NumberTaken) return error;
+    throw error;
+  }
+}
+
+/** A refused order keeps nothing; when its key is being worked on by another request, that one decides. */
+async function refuse(
+  tx: Tx,
+  { merchantOrderNo }: OrderRow,
+  refusal: Error,
+  claim: KeyClaim | undefined,
+  now: Date,
+): Promise<never> {
+  if (refusal instanceof NumberTaken && merchantOrderNo !== null)
+    throw new MerchantNumberUsed('merchantOrderNo', merchantOrderNo);
+  if (refusal instanceof NumberTaken) throw new Error('an order number was drawn twice');
+  if (claim) {
+    await claimKey(tx, claim, '', now);
+    claim.taken = false;
+  }
+  throw refusal;
+}
+
+/** The order that a retry means; its create is re-sent only while nothing payable came of it and it may still be paid. */
+async function resumed(
+  ports: Ports,
+  tx: Tx,
+  orderNo: string,
+  clientId: string,
+  claim: KeyClaim | undefined,
+): Promise<Claimed> {
+  const order = await tx.orders.lock({ orderNo });
+  if (!order) throw new Error('a claimed intent has no order');
+  if (claim) await claimKey(tx, claim, orderNo, ports.now());
+  const send = canSendAgain(order, ports.now());
+  const via = { cause: 'place', actor: `app:${clientId}` };
+  return { order: await settleLocked(ports, tx, order, { wish: 'send_again' }, via), send, fresh: false };
+}
+
+/** The live order with the same merchantOrderNo, if there is one: the same facts mean the same order, others are refused. */
+async function liveSibling(tx: Tx, draft: OrderRow): Promise<OrderRow | undefined> {
+  const { clientId, merchantOrderNo } = draft;
+  if (merchantOrderNo === null) return undefined;
+  const state = ['created', 'pending', 'paid'] as const;
+  const sibling = await tx.orders.find({ clientId, merchantOrderNo, state });
+  if (sibling && sibling.factsHash !== draft.factsHash)
+    throw new MerchantNumberUsed('merchantOrderNo', merchantOrderNo);
+  return sibling;
+}
+
+/** A pay request after its schema: amounts in major units, times in seconds. */
+export interface PayRequest {
+  subject: string;
+  /** Major units; may be left out when the product has the price. */
+  amount?: number | string | undefined;
+  payWay: PayWay;
+  currency?: string | undefined;
+  scene?: Scene | undefined;
+  orderType?: string | undefined;
+  userId?: string | undefined;
+  extra?: string | undefined;
+  merchantOrderNo?: string | undefined;
+  openId?: string | undefined;
+  appId?: string | undefined;
+  /** The code that the payer showed (scene `code`). */
+  payCode?: string | undefined;
+  channelOptions?: ChannelOptions | undefined;
+  clientIp?: string | undefined;
+  returnUrl?: string | undefined;
+  notifyUrl?: string | undefined;
+  expireSeconds?: number | undefined;
+  product?: string | undefined;
+}
+
+/** Who places, for which project, with which promises about late money. */
+export interface Payee {
+  clientId: string;
+  project: string;
+  latePayment: LatePayment;
+  /** Of the application; null = it has none. */
+  limits: AppLimits | null;
+  actor: string;
+  /** The administrator who places it from the console. */
+  person?: Asker['person'];
+}
+
+/** What an order is of beyond an ordinary payment. */
+export interface PlaceOptions {
+  claim?: KeyClaim | undefined;
+  kind?: OrderRow['kind'];
+  /** The channel as the caller has just found it; left out = it is looked up. */
+  active?: ActiveChannel;
+  orderNo?: string;
+  /** Written in the same transaction as the order. */
+  also?: (tx: Tx, order: OrderRow) => Promise<void>;
+}
+
+/** An application that places an order; what was read of it with its token is not read again. */
+export interface PayingApp extends Pick<Asker, 'person'> {
+  clientId: string;
+  /** Of what was read with its token. */
+  project?: string;
+  terms?: AppTerms | undefined;
+}
+
+/** Whose order it becomes, for which project and with which promises; throws NotFound for an application that is gone. */
+export async function payeeOf(
+  { store }: Pick<Ports, 'store'>,
+  { clientId, person, project, terms }: PayingApp,
+): Promise<Payee> {
+  const by = { clientId, actor: `app:${clientId}`, ...(person && { person }) };
+  if (project !== undefined && terms) return { ...by, project, ...terms };
+  const app = await store.read((tx) => tx.apps.find({ clientId }));
+  if (!app) throw new NotFound('application');
+  return { ...by, project: app.project, latePayment: app.latePayment, limits: app.limits };
+}

@@ -1,1 +1,0 @@
-export type { OrderFilter, Position, RefundFilter } from '../db/queries/orders.ts';

@@ -1,0 +1,260 @@
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { RefundQuestionRow, RefundRow } from '../../db/entities/refunds.ts';
+import type { ReadTx, Tx } from '../../db/store.ts';
+import { inSpan } from '../../tracing.ts';
+import { ask, foreignRef, refundRef } from '../ask.ts';
+import { endDifference } from '../bills/store.ts';
+import type { RefundOutcome } from '../channel.ts';
+import { isAfterOpening } from '../core/decide-dispute.ts';
+import { type RefundSaid, decideQuestion } from '../core/decide-question.ts';
+import { type OtherPayment, decideForeignRefund, isForgotten, isOwnPayment } from '../core/decide-refund.ts';
+import { unexplainedRefunds } from '../core/hear-order.ts';
+import { isForeign } from '../core/open-refund.ts';
+import { type NextRefundStep, nextRefundStep } from '../core/plan.ts';
+import { type Via, apply } from '../ledger.ts';
+import { newNumber, readNumberAtChannel } from '../numbers.ts';
+import { checkOrder } from '../orders/check.ts';
+import type { Ports } from '../ports.ts';
+import { ownerOf, settleRefund, settleRefundLocked } from '../settle.ts';
+import { explainSums, openQuestion } from './open-lookups.ts';
+import { sendRefund } from './refund.ts';
+
+/**
+ * A refund that was made elsewhere (portal, dispute) becomes known: its own row, inside the sums, with an exception; of a payment
+ * that is not the order's own outside of them. Before its payment is known it is a question. `number` is what the channel is asked by.
+ */
+export async function settleForeignRefund(
+  ports: Ports,
+  tx: Tx,
+  order: OrderRow,
+  outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
+  number: string | null,
+  via: Via,
+): Promise<OrderRow> {
+  const now = ports.now();
+  const channelRefundNo = outcome.channelRefundNo ?? number;
+  const known = channelRefundNo && (await tx.refunds.find({ orderNo: order.orderNo, channelRefundNo }));
+  const asked = number ?? channelRefundNo;
+  const also = { ...via, refundNo: newNumber('R', now), channelRefundNo, number: asked };
+  const ofOther = known ? undefined : await otherPayment(tx, order, outcome);
+  const ofDispute = known || ofOther ? undefined : await lostMoney(tx, order, outcome);
+  const change = decideForeignRefund(order, { isKnown: Boolean(known), ofDispute, ofOther }, outcome, also, now);
+  const { order: after } = await apply(ports, tx, { order, refund: ofDispute }, change, via);
+  if (ofOther)
+    await endDifference(tx, { kind: 'duplicate_payment', orderNo: order.orderNo, dedupe: ofOther.channelNo }, now);
+  else if (after.paid === 0n && asked) await openQuestion(ports, tx, after, { number: asked });
+  else await explainSums(ports, tx, after);
+  return after;
+}
+
+/** The payment that a refund gives back, when it is not the one in the order's sums; of an unpaid order only one that is listed. */
+async function otherPayment(
+  tx: Tx,
+  order: OrderRow,
+  { payment }: Extract<RefundOutcome, { kind: 'succeeded' }>,
+): Promise<OtherPayment | undefined> {
+  if (payment === undefined || isOwnPayment(order, payment)) return undefined;
+  const { orderNo, paid } = order;
+  const { channelNo: paymentNo } = payment;
+  const isListed = (await listedPayments(tx, orderNo)).includes(paymentNo);
+  if (paid === 0n && !isListed) return undefined;
+  const before = await tx.refunds.list({ orderNo, paymentNo, surplus: true, state: 'succeeded' });
+  const back = before.reduce((sum, { amount }) => sum + amount, 0n);
+  return { ...payment, back, isListed, owner: await ownerOf(tx, order, paymentNo) };
+}
+
+/** The channel's numbers of payments that came for an order and are not in its sums, as far as they are listed, or were. */
+export async function listedPayments(tx: ReadTx, orderNo: string): Promise<string[]> {
+  const listed = await tx.exceptions.list({ orderNo, kind: ['double_paid', 'amount_mismatch'] });
+  return listed.map(({ dedupe }) => dedupe);
+}
+
+/**
+ * The refund of a lost dispute that took the same money, and for which the channel told no refund yet: the oldest. What went back
+ * before the dispute was there is another refund.
+ */
+async function lostMoney(
+  tx: Tx,
+  { orderNo }: OrderRow,
+  { amount: { minor: amount, currency }, at }: Extract<RefundOutcome, { kind: 'succeeded' }>,
+): Promise<RefundRow | undefined> {
+  const where = { orderNo, origin: 'dispute', state: 'succeeded', amount, currency, channelRefundNo: null } as const;
+  const lost = await tx.refunds.list(where, { orderBy: { createdAt: 'asc', refundNo: 'asc' } });
+  if (lost.length === 0) return undefined;
+  const disputes = await tx.disputes.list({ orderNo });
+  return lost.find(({ refundNo }) =>
+    disputes.some((dispute) => dispute.refundNo === refundNo && isAfterOpening(at, dispute.openedAt)),
+  );
+}
+
+/** Asks the channel what became of a refund that it named; the row says when it is due again. */
+export function refundQuestions(ports: Ports) {
+  const check = checkOrder(ports);
+
+  return async (id: string): Promise<void> => {
+    const question = await ports.store.read((tx) => tx.refundQuestions.find({ id }));
+    if (question?.state !== 'open') return;
+    const { orderNo, number } = question;
+    const before = await readOrder(orderNo);
+    // Only what was paid can have gone back: the payment first.
+    if (before.paid === 0n) await check(orderNo);
+    const order = before.paid === 0n ? await readOrder(orderNo) : before;
+    const [own, others] = await ports.store.read(async (tx) => [
+      await findOwn(tx, orderNo, number),
+      await listedPayments(tx, orderNo),
+    ]);
+    const said = await ask(ports, order, (channel) =>
+      own
+        ? channel.queryRefund(refundRef(order, own, ports.publicUrl))
+        : channel.lookUpRefund(foreignRef(order), number, others),
+    );
+    const outcome = ofSameAmount(order, said);
+    ports.checkpoint('refund-question.asked');
+    await ports.store.transaction((tx) => answer(tx, question, outcome));
+  };
+
+  async function readOrder(orderNo: string): Promise<OrderRow> {
+    const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
+    if (!order) throw new Error('a question has no order');
+    return order;
+  }
+
+  async function answer(tx: Tx, { id, orderNo, told }: RefundQuestionRow, outcome: RefundOutcome): Promise<void> {
+    const order = await tx.orders.lock({ orderNo });
+    const question = await tx.refundQuestions.lock({ id });
+    // What was heard meanwhile is not in this answer.
+    if (!order || question?.state !== 'open' || question.told !== told) return;
+    const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
+    const known = await findKnown(tx, orderNo, [question.number, refundNumberIn(outcome)]);
+    const isKnown = known !== undefined;
+    const ofWhich = outcome.kind === 'succeeded' ? outcome.payment?.channelNo : undefined;
+    const isOfListed = ofWhich !== undefined && (await listedPayments(tx, orderNo)).includes(ofWhich);
+    const questioned = { ...order, isKnown, isOfListed };
+    const { patch, raise, resolve, settle } = decideQuestion(questioned, question, outcome, ports.now());
+    await tx.refundQuestions.update({ id }, patch);
+    const { order: heard } = await apply(
+      ports,
+      tx,
+      { order },
+      { rule: null, raise: raise ?? [], resolve: resolve ?? [] },
+      via,
+    );
+    if (!settle) return;
+    const after = known
+      ? await settleKnown(tx, heard, known, settle)
+      : await settleForeign(tx, heard, question, settle);
+    await compareTold(tx, after);
+  }
+
+  async function settleKnown(tx: Tx, order: OrderRow, { refundNo }: RefundRow, outcome: RefundSaid): Promise<OrderRow> {
+    const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
+    const refund = await tx.refunds.lock({ refundNo });
+    const { order: after } = await settleRefundLocked(ports, tx, { order, refund: refund! }, { outcome }, via);
+    await explainSums(ports, tx, after);
+    return after;
+  }
+
+  async function settleForeign(
+    tx: Tx,
+    order: OrderRow,
+    { number }: RefundQuestionRow,
+    outcome: RefundSaid,
+  ): Promise<OrderRow> {
+    const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
+    return outcome.kind === 'succeeded' ? settleForeignRefund(ports, tx, order, outcome, number, via) : order;
+  }
+
+  /** When nothing is asked any more, what the channel counted in all must be what we know. */
+  async function compareTold(tx: Tx, order: OrderRow): Promise<void> {
+    const questions = await tx.refundQuestions.list({ orderNo: order.orderNo });
+    if (questions.some(({ state }) => state === 'open')) return;
+    const totals = questions.flatMap(({ total }) => (total === null ? [] : [total]));
+    const refundedTotal = totals.reduce((most, total) => (total > most ? total : most), 0n);
+    const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
+    await apply(ports, tx, { order }, { rule: null, raise: unexplainedRefunds(order, { refundedTotal }) }, via);
+  }
+}
+
+/** What is told of the order's own payment must be about its amount; a payment beside it had one of its own. */
+function ofSameAmount(order: OrderRow, said: RefundOutcome): RefundOutcome {
+  const payment = said.kind === 'succeeded' ? said.payment : undefined;
+  if (!payment || !isOwnPayment(order, payment)) return said;
+  const { minor, currency } = payment.amount;
+  if (minor === order.paid && currency === order.currency) return said;
+  return { kind: 'unknown', cause: 'mismatch', detail: `The payment was one of ${minor} ${currency}.` };
+}
+
+/** The refund of an order that bears one of these numbers, ours or the channel's own. */
+export async function findKnown(
+  tx: ReadTx,
+  orderNo: string,
+  numbers: readonly (string | null | undefined)[],
+): Promise<RefundRow | undefined> {
+  for (const number of numbers) {
+    if (!number) continue;
+    const own = await findByNumber(tx, number);
+    if (own?.orderNo === orderNo) return own;
+    const named = await tx.refunds.find({ orderNo, channelRefundNo: number });
+    if (named) return named;
+  }
+  return undefined;
+}
+
+/** The refund of ours that a number means, as the attempt that bore it. */
+async function findOwn(tx: ReadTx, orderNo: string, number: string): Promise<RefundRow | undefined> {
+  const known = await findKnown(tx, orderNo, [number]);
+  if (known) return isForeign(known.origin) ? undefined : known;
+  const { refundNo, attempt } = readNumberAtChannel(number);
+  const now = await tx.refunds.find({ orderNo, refundNo });
+  return now && { ...now, attempt, channelRefundNo: null };
+}
+
+/** The channel's own number of a refund, if it said it. */
+export function refundNumberIn(outcome: RefundOutcome): string | undefined {
+  return 'channelRefundNo' in outcome ? outcome.channelRefundNo : undefined;
+}
+
+/** The refund that the channel knows by this number now; the number of an earlier attempt is not it any more. */
+export async function findByNumber(tx: ReadTx, number: string): Promise<RefundRow | undefined> {
+  const { refundNo, attempt } = readNumberAtChannel(number);
+  const refund = await tx.refunds.find({ refundNo });
+  return refund?.attempt === attempt ? refund : undefined;
+}
+
+const CHECK = { cause: 'refund-check', actor: 'service' };
+
+/** The channel no longer knows a number that it once had: nothing that can be repeated, so a person must look. */
+const LOST = { kind: 'abnormal', code: 'refund_lost', reason: 'The channel no longer has this refund.' } as const;
+
+/** Does for one refund whatever is due: sends what was never sent, asks, and re-sends the same number when the channel knows nothing of it. */
+export function checkRefund(ports: Ports) {
+  const send = sendRefund(ports);
+
+  return async (refundNo: string, via: Via = CHECK): Promise<void> => {
+    const refund = await ports.store.read((tx) => tx.refunds.find({ refundNo }));
+    if (refund) await inSpan('check refund', { parent: refund.traceParent }, () => check(refund, via));
+  };
+
+  async function check(refund: RefundRow, via: Via): Promise<void> {
+    const { refundNo } = refund;
+    const step = nextRefundStep(refund, ports.now());
+    if (step === 'rest') await settleRefund(ports, refundNo, { wish: 'rest' }, via);
+    else if (step === 'send') await send(refundNo, via);
+    else if (step !== 'await_slot') await question(refund, via, step);
+  }
+
+  async function question(refund: RefundRow, via: Via, step: NextRefundStep): Promise<void> {
+    const { refundNo, orderNo, attempt } = refund;
+    const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
+    if (!order) throw new Error('a refund has no order');
+    const outcome = await ask(ports, order, (channel) =>
+      channel.queryRefund(refundRef(order, refund, ports.publicUrl)),
+    );
+    ports.checkpoint('refund-check.asked');
+    const isUnheardOf = step === 'ask_if_known' && outcome.kind === 'absent';
+    const tellsAgain = step !== 'ask_if_done' && outcome.kind === 'unknown' && 'repeat' in outcome;
+    const canRepeat = !isForgotten(refund, ports.channels.kindOf(order.payWay).limits, ports.now());
+    if ((isUnheardOf || tellsAgain) && canRepeat) await send(refundNo, via);
+    else await settleRefund(ports, refundNo, { outcome: isUnheardOf ? LOST : outcome, attempt }, via);
+  }
+}

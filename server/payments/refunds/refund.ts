@@ -1,0 +1,273 @@
+import type { ApprovalRow } from '../../db/entities/approvals.ts';
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { RefundRow } from '../../db/entities/refunds.ts';
+import type { ReadTx, Tx } from '../../db/store.ts';
+import type { RefundOrigin } from '../../domain.ts';
+import { Conflict } from '../../errors.ts';
+import { afterIntent, ask, intend, refundOrder } from '../ask.ts';
+import { decideNewRefund, refundableOf, refundsRefused } from '../core/decide-refund.ts';
+import { type GivenBack, type RefundIntent, isUnderWay, needsApproval, newRefund } from '../core/open-refund.ts';
+import { isSendable } from '../core/plan.ts';
+import { type Deed, noteDeed } from '../follow-ups.ts';
+import { type KeyClaim, claimKey, givingUp } from '../idempotency.ts';
+import { type Via, apply } from '../ledger.ts';
+import { countRefund } from '../limits.ts';
+import { exponentOf, readAmount } from '../money.ts';
+import { newNumber } from '../numbers.ts';
+import type { Asker, Ports } from '../ports.ts';
+import { MerchantNumberUsed, refusalFor } from '../refusals.ts';
+import {
+  type Pair,
+  loadRefundFacts,
+  lockOrder,
+  lockPair,
+  permitted,
+  settleRefund,
+  settleRefundLocked,
+} from '../settle.ts';
+
+/** Gives money back: reserves, asks the channel, settles. Once accepted it is never an error, also when the channel is silent. */
+export type RefundPayment = (asker: Asker, request: RefundRequest, options?: RefundOptions) => Promise<Pair>;
+
+/** The operation over its ports. */
+export function refundPayment(ports: Ports): RefundPayment {
+  const send = sendRefund(ports);
+  return async (asker, request, options = {}) => {
+    const claim = async (tx: Tx) => {
+      const claimed = await claimRefund(ports, tx, asker, request, options);
+      await noteDeed(ports, tx, asker, refunded(claimed.pair));
+      return claimed;
+    };
+    const { pair, due } = await intend(ports, claim, (claimed) => claimed.pair.refund);
+    ports.checkpoint('refund.intent');
+    if (!due) return pair;
+    const { orderNo, refundNo } = pair.refund;
+    return afterIntent({ orderNo, refundNo }, () => send(refundNo, { cause: 'refund', actor: asker.actor }));
+  };
+}
+
+function refunded({ refund }: Pair): Deed {
+  const { refundNo: target, orderNo, amount, currency, reason } = refund;
+  return { action: 'refund.create', target, after: { orderNo, amountMinor: String(amount), currency, reason } };
+}
+
+/** Sends (or re-sends) a refund that is reserved, and settles the answer. The same number every time. */
+export function sendRefund(ports: Ports) {
+  return async (refundNo: string, via: Via): Promise<Pair> => {
+    const { pair, mine } = await intendToSend(ports, refundNo, via);
+    if (!mine) return pair;
+    const call = refundOrder(pair.order, pair.refund, ports.publicUrl);
+    const outcome = await ask(ports, pair.order, (channel) => channel.refund(call));
+    ports.checkpoint('refund.asked');
+    const { attempt } = pair.refund;
+    const settled = await settleRefund(ports, refundNo, { outcome, sent: true, attempt }, via);
+    ports.checkpoint('refund.settled');
+    return settled;
+  };
+}
+
+/** What was settled since the caller looked is not sent: its reservation may be gone. */
+function intendToSend(ports: Ports, refundNo: string, via: Via): Promise<{ pair: Pair; mine: boolean }> {
+  return ports.store.transaction(async (tx) => {
+    const pair = await lockPair(tx, refundNo);
+    const mine = isSendable(pair.refund);
+    return { pair: await settleRefundLocked(ports, tx, pair, { wish: 'send' }, via), mine };
+  });
+}
+
+/** A refund request after its schema. */
+export interface RefundRequest {
+  orderNo: string;
+  /** Major units; left out = all that is left. */
+  refundAmount?: number | string | undefined;
+  merchantRefundNo?: string | undefined;
+  reason?: string | undefined;
+}
+
+/** What the caller may add: the key, and (for the service's own refunds) the fixed number and origin. */
+export interface RefundOptions {
+  claim?: KeyClaim | undefined;
+  origin?: RefundOrigin;
+  refundNo?: string;
+  /** Checked and written under the order's lock, before the reservation. */
+  guard?: (tx: Tx, order: OrderRow) => Promise<void>;
+}
+
+/** The refund that a request means. */
+export interface ClaimedRefund {
+  pair: Pair;
+  /** Whether the channel is called now. */
+  due: boolean;
+}
+
+/** The intent of a refund request: the refund that it repeats, or a new one with its reservation. */
+export async function claimRefund(
+  ports: Ports,
+  tx: Tx,
+  asker: Asker,
+  request: RefundRequest,
+  options: RefundOptions,
+): Promise<ClaimedRefund> {
+  const now = ports.now();
+  const { claim } = options;
+  const order = await lockOrder(tx, request.orderNo, asker.owner);
+  if (claim?.resume) {
+    await claimKey(tx, claim, claim.resume, now);
+    return resume(order, await tx.refunds.lock({ refundNo: claim.resume }), now);
+  }
+  const same = await sameRefund(tx, order, request);
+  if (same) {
+    const isAgain = same.state === 'failed' && same.approval !== 'rejected';
+    if (isAgain) requireConfirmedAbove(ports, asker, order, same.amount);
+    if (claim) await claimKey(tx, claim, same.refundNo, now);
+    if (!isAgain) return resume(order, same, now);
+    return { pair: await retryRefund(ports, tx, { order, refund: same }, asker.actor), due: true };
+  }
+  await options.guard?.(tx, order);
+  return openNew(ports, tx, order, asker, request, options);
+}
+
+async function openNew(
+  ports: Ports,
+  tx: Tx,
+  order: OrderRow,
+  asker: Asker,
+  request: RefundRequest,
+  { claim, refundNo, origin }: RefundOptions,
+): Promise<ClaimedRefund> {
+  const now = ports.now();
+  const facts = await loadRefundFacts(ports, tx, order);
+  // Whether the order can be refunded at all is told before what is wrong with the amount.
+  const refusal = refundsRefused(order, facts.blockedBy);
+  if (refusal) throw refusalFor(refusal, order);
+  const asked = {
+    refundNo: refundNo ?? newNumber('R', now),
+    amount: amountOf(order, request),
+    origin: origin ?? (asker.owner === 'any' ? ('admin' as const) : ('merchant' as const)),
+    reason: request.reason ?? null,
+    merchantRefundNo: request.merchantRefundNo ?? null,
+    actor: asker.actor,
+    cause: 'refund',
+    waits: false,
+    mayRepeat: !claim && !request.merchantRefundNo && !refundNo,
+  };
+  const earlier = await tx.refunds.list({ orderNo: order.orderNo });
+  const above = approvalAbove(ports, order);
+  asked.waits = above !== null && needsApproval(await givenBackOf(tx, order.orderNo), asked, above);
+  if (asked.waits) asker.confirmed?.();
+  const change = permitted(decideNewRefund(order, { ...facts, earlier }, asked, now), order);
+  if (claim) await claimKey(tx, claim, asked.refundNo, now);
+  const { order: after, refund } = await apply(ports, tx, { order }, change, asked);
+  if (asked.waits) await tx.approvals.insert(waiting(order, refund!));
+  const app = asked.origin === 'merchant' ? await tx.apps.find({ clientId: order.clientId }) : undefined;
+  if (app?.limits) await countRefund(tx, app.limits, order, asked.amount, now).catch(givingUp(claim));
+  return { pair: { order: after, refund: refund! }, due: refund!.sentAt! <= now };
+}
+
+/** The guard and the reservation again, in the caller's transaction; the number at the channel stays. */
+export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: string): Promise<Pair> {
+  await refuseUnapproved(ports, tx, pair);
+  const facts = await loadRefundFacts(ports, tx, pair.order);
+  return settleRefundLocked(ports, tx, pair, { wish: 'retry', facts }, { cause: 'retry', actor });
+}
+
+/** A refund that failed and was not approved reserves its amount anew, which may now be above what goes without approval. */
+async function refuseUnapproved(ports: Ports, tx: Tx, { order, refund }: Pair): Promise<void> {
+  if (refund.state !== 'failed' || refund.approval !== null) return;
+  const above = approvalAbove(ports, order);
+  if (above === null) return;
+  if (!needsApproval(await givenBackOf(tx, order.orderNo), refund, above)) return;
+  const message = 'Refunds of this order need approval by now. Make a new refund, which then waits for it.';
+  throw refusalFor({ refuse: { code: 'refund_not_retryable', message } }, order);
+}
+
+/** What went back of an order by refunds and by disputes that were accepted; read under its lock. `but`: the number of a dispute to leave out. */
+export async function givenBackOf(tx: Tx, orderNo: string, but?: string): Promise<GivenBack> {
+  const refunds = await tx.refunds.list({ orderNo });
+  const disputes = await tx.disputes.list({ orderNo });
+  const accepted = disputes.filter(({ disputeNo, acceptedAt }) => acceptedAt !== null && disputeNo !== but);
+  if (accepted.length === 0) return { refunds, accepted: [] };
+  const approvals = await tx.approvals.list({
+    refundNo: accepted.map(({ disputeNo }) => disputeNo),
+    state: 'approved',
+  });
+  const approved = new Set(approvals.map(({ refundNo }) => refundNo));
+  return { refunds, accepted: accepted.map((one) => ({ ...one, approved: approved.has(one.disputeNo) })) };
+}
+
+/**
+ * Throws 409 while a refund of the order is under way: a dispute is not accepted beside it, because the service would send it again after the
+ * dispute gave the payer the money. A refund that waits for an approval is none.
+ */
+export async function refuseBesideRefund(tx: ReadTx, orderNo: string): Promise<void> {
+  const underWay = (await tx.refunds.list({ orderNo, surplus: false })).find(isUnderWay);
+  if (!underWay) return;
+  const { refundNo } = underWay;
+  throw new Conflict(
+    'refund_in_progress',
+    'A refund of the order is in progress. Accept the dispute when it has ended.',
+    {
+      extra: { orderNo, refundNo },
+      retryable: true,
+      retryAfter: 60,
+    },
+  );
+}
+
+/** Throws 403 when a person gives more money away than goes without approval, and has not just given password and second factor. */
+export function requireConfirmedAbove(
+  ports: Pick<Ports, 'refundAbove'>,
+  { confirmed }: Asker,
+  of: Pick<OrderRow, 'currency' | 'payWay'>,
+  amount: bigint,
+): void {
+  const above = approvalAbove(ports, of);
+  if (above !== null && amount > above) confirmed?.();
+}
+
+/** From how much on a second administrator is needed, in minor units; null = never. */
+export function approvalAbove(
+  { refundAbove }: Pick<Ports, 'refundAbove'>,
+  { currency, payWay }: Pick<OrderRow, 'currency' | 'payWay'>,
+): bigint | null {
+  const exponent = exponentOf(currency, payWay) ?? 0;
+  return refundAbove === 0 ? null : BigInt(refundAbove) * 10n ** BigInt(exponent);
+}
+
+function waiting({ payWay }: OrderRow, refund: RefundRow): ApprovalRow {
+  const { refundNo, orderNo, clientId, project, amount, currency, reason, actor: askedBy, createdAt } = refund;
+  const facts = { refundNo, orderNo, clientId, project, payWay, amount, currency, reason, askedBy, createdAt };
+  return { ...facts, kind: 'refund', state: 'waiting', decidedBy: null, decision: null, decidedAt: null };
+}
+
+/** The refund that a repeated merchantRefundNo means; another amount is refused. */
+async function sameRefund(tx: Tx, order: OrderRow, request: RefundRequest): Promise<RefundRow | undefined> {
+  const { merchantRefundNo } = request;
+  if (!merchantRefundNo) return undefined;
+  const found = await tx.refunds.find({ clientId: order.clientId, merchantRefundNo });
+  if (!found) return undefined;
+  const sameAmount = request.refundAmount === undefined || found.amount === amountOf(order, request);
+  if (found.orderNo !== order.orderNo || !sameAmount)
+    throw new MerchantNumberUsed('merchantRefundNo', merchantRefundNo);
+  return tx.refunds.lock({ refundNo: found.refundNo });
+}
+
+/** A retry of an intent: what was never sent is sent, everything else is answered from its row. */
+function resume(order: OrderRow, refund: RefundRow | undefined, now: Date): ClaimedRefund {
+  if (!refund) throw new Error('a claimed intent has no refund');
+  const isFree = refund.leasedUntil === null || refund.leasedUntil <= now;
+  const isDue = refund.sentAt === null || refund.sentAt <= now;
+  return { pair: { order, refund }, due: refund.state === 'pending' && refund.tries === 0 && isFree && isDue };
+}
+
+function amountOf(order: OrderRow, { refundAmount }: RefundRequest): bigint {
+  if (refundAmount === undefined) return refundableOf(order) || 1n;
+  return readAmount(refundAmount, order.currency, order.payWay, '/refundAmount').minor;
+}
+
+/** Opens a refund that the service itself owes, in the caller's transaction and under the order's lock. */
+export async function openOwedRefund(ports: Ports, tx: Tx, order: OrderRow, intent: RefundIntent): Promise<void> {
+  const { cause, actor } = intent;
+  const open = newRefund(order, intent, ports.now());
+  await apply(ports, tx, { order }, { rule: null, open }, { cause, actor });
+}
