@@ -3,7 +3,7 @@ import { forgetting } from '../catalog/forget.ts';
 import type { CatalogPorts } from '../catalog/ports.ts';
 import { consoleAppRow } from '../identity/api-app-row.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
-import type { RouteGroup } from '../routes/index.ts';
+import type { RouteGroup } from '../http/router.ts';
 import { coinLedgerRoutes, ownCoinRoutes } from '../routes/coin-ledgers.ts';
 import { ownUserRoutes, userRoutes } from '../routes/users.ts';
 import { coinRoutes } from '../routes/v1/coins.ts';

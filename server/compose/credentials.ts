@@ -3,7 +3,7 @@ import { channelSerial } from '../channels/serials.ts';
 import { channelTime } from '../channels/transport.ts';
 import { createCredentials, type Credentials } from '../credentials/credentials.ts';
 import type { Audit } from '../identity/audit.ts';
-import type { RouteGroup } from '../routes/index.ts';
+import type { RouteGroup } from '../http/router.ts';
 import { paymentChannelRoutes } from '../routes/payment-channels.ts';
 import { certRoutes, ownCertRoutes } from '../routes/certs.ts';
 import { channelConfigRoutes, ownChannelConfigRoutes } from '../routes/channel-configs.ts';

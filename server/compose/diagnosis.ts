@@ -4,7 +4,7 @@ import { countDue, lookForDue } from '../db/queries/due.ts';
 import { listensElsewhere } from '../http/address.ts';
 import type { DueKind } from '../jobs/due-kind.ts';
 import { diagnosisRoutes } from '../routes/v1/diagnosis.ts';
-import type { RouteGroup } from '../routes/index.ts';
+import type { RouteGroup } from '../http/router.ts';
 import type { Base } from './base.ts';
 
 /** Assembles what `payctl doctor` asks the service about itself. */

@@ -10,7 +10,7 @@ import type { Identity } from '../identity/identity.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Ports } from '../payments/ports.ts';
-import type { RouteGroup } from '../routes/index.ts';
+import type { RouteGroup } from '../http/router.ts';
 import { eventRoutes } from '../routes/v1/events.ts';
 import { webhookRoutes } from '../routes/v1/webhooks.ts';
 import { ownEventRoutes } from '../routes/v2/events.ts';

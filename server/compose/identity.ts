@@ -7,7 +7,7 @@ import { createAuditKeys } from '../identity/audit-keys.ts';
 import { createIdentity, type Identity } from '../identity/identity.ts';
 import { scopes } from '../identity/scopes.ts';
 import { testAppRows } from '../identity/test-apps.ts';
-import type { RouteGroup } from '../routes/index.ts';
+import type { RouteGroup } from '../http/router.ts';
 import { loginRoutes } from '../routes/login.ts';
 import { oauthRoutes } from '../routes/oauth.ts';
 import { adminSessionRoutes } from '../routes/v1/admin-sessions.ts';

@@ -10,7 +10,7 @@ import { createReporter } from '../live/reporter.ts';
 import { liveStreams } from '../live/stream.ts';
 import { PAY_WAYS } from '../payments/channel.ts';
 import type { Ports } from '../payments/ports.ts';
-import type { RouteGroup } from '../routes/index.ts';
+import type { RouteGroup } from '../http/router.ts';
 import { liveRoutes } from '../routes/v1/live.ts';
 import type { Base } from './base.ts';
 import { createProcessGauge, describeProcess } from './process-figures.ts';

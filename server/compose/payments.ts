@@ -19,7 +19,7 @@ import { paymentOperations, type PaymentOperations } from '../payments/operation
 import { payerOrders, type PayerOrders } from '../payments/orders/payer.ts';
 import type { Effects, Ports } from '../payments/ports.ts';
 import { readLimits } from '../payments/limits.ts';
-import type { RouteGroup } from '../routes/index.ts';
+import type { RouteGroup } from '../http/router.ts';
 import { limitRoutes } from '../routes/limits.ts';
 import { notifyRoutes } from '../routes/notify.ts';
 import { consolePaymentRoutes, paymentRoutes } from '../routes/payment.ts';

@@ -6,7 +6,7 @@ import { placePayment } from '../payments/orders/place.ts';
 import { queryPayment, refreshOrder } from '../payments/orders/query.ts';
 import { settle } from '../payments/settle.ts';
 import { openOwedRefund } from '../payments/refunds/refund.ts';
-import type { RouteGroup } from '../routes/index.ts';
+import type { RouteGroup } from '../http/router.ts';
 import { keyRoutes } from '../routes/jwks.ts';
 import { payerRoutes } from '../routes/payer.ts';
 import { agentPayRoutes } from '../routes/v1/agent-pay.ts';

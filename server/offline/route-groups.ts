@@ -1,7 +1,8 @@
 import { glob } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { buildRouter, type Route, type RouteGroup } from '../routes/index.ts';
+import type { Route, RouteGroup } from '../http/router.ts';
+import { buildRouter } from '../routes/index.ts';
 
 const folder = join(import.meta.dirname, '../routes');
 

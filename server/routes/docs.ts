@@ -9,7 +9,7 @@ import { errorWords } from '../pages/error-words.ts';
 import { guidePage } from '../pages/guide-page.ts';
 import { type Guide, guidePath, GUIDES } from '../pages/guides.ts';
 import { type Language, LANGUAGES } from '../pages/language.ts';
-import { type RouteGroup, routeGroup } from './index.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { Code } from './wire/fields.ts';
 import { Lang, languageHeaders, pageLanguage } from './wire/language.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { UNCHANGED } from '../http/contract.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
-import { type RouteGroup, routeGroup } from './index.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
 
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) }).meta({ id: 'KeySet' });
 

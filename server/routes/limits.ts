@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../http/endpoint.ts';
 import type { LimitView } from '../payments/limits.ts';
-import { type RouteGroup, routeGroup } from './index.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { Id, Timestamp } from './wire/fields.ts';
 
 const Limit = z

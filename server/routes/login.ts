@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CSRF_COOKIE, sentSessions, SESSION_COOKIE } from '../http/cookies.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import type { NewSession as BegunSession, Sessions } from '../identity/sessions.ts';
-import { type RouteGroup, routeGroup } from './index.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { LOGIN_ERRORS } from './wire/errors.ts';
 import { actorOf, CodeText, FactorState, PasswordText, Role } from './wire/identity.ts';
 

@@ -3,7 +3,7 @@ import { NotFound } from '../errors.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import { PAY_WAYS } from '../payments/channel.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
-import { type RouteGroup, routeGroup } from './index.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { Code } from './wire/fields.ts';
 
 /** In the form of the channel: Alipay and PayPal read a word, WeChat Pay an object. */

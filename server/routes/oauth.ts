@@ -3,7 +3,7 @@ import { AppError, InvalidRequest } from '../errors.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import type { ClientCredentials } from '../identity/client-credentials.ts';
 import type { OAuth } from '../identity/oauth.ts';
-import { type RouteGroup, routeGroup } from './index.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { GRANT_TOKEN_ERRORS, REVOKE_TOKEN_ERRORS } from './wire/errors.ts';
 import { readClient } from './wire/identity-client.ts';
 

@@ -7,7 +7,7 @@ import { PAYER_SCRIPT, PAYER_SCRIPT_PATH } from '../pages/payer-script.ts';
 import { STYLE_PATH, STYLESHEET } from '../pages/stylesheet.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import type { PayerChoice, PayerOrder, PayerProgress } from '../payments/orders/payer.ts';
-import { type RouteGroup, routeGroup } from './index.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { Code } from './wire/fields.ts';
 import { Lang, type PageLanguage, payerLanguage } from './wire/language.ts';
 

@@ -1,5 +1,5 @@
 import { codesOf, GENERAL_CODES } from '../../server/http/openapi-codes.ts';
-import type { Route } from '../../server/routes/index.ts';
+import type { Route } from '../../server/http/router.ts';
 import { allRoutes, fitsPattern } from './routes.ts';
 
 const ANYWHERE: ReadonlySet<string> = new Set(GENERAL_CODES);

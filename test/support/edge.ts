@@ -8,7 +8,8 @@ import { createMemoryRateLimits } from '../../server/http/rate-limit.ts';
 import type { Belongings } from '../../server/http/reach.ts';
 import { listen, type ListenOptions } from '../../server/http/server.ts';
 import type { WithKey } from '../../server/payments/idempotency.ts';
-import { buildRouter, type RouteGroup } from '../../server/routes/index.ts';
+import type { RouteGroup } from '../../server/http/router.ts';
+import { buildRouter } from '../../server/routes/index.ts';
 
 const session = {
   kind: 'admin',

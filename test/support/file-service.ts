@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Route } from '../../server/routes/index.ts';
+import type { Route } from '../../server/http/router.ts';
 import { as, type Call, firstAdmin } from './admin.ts';
 import { routesByFile } from './routes.ts';
 import { type Merchant, request, type Service, type ServiceOptions, startService } from './service.ts';

@@ -15,7 +15,8 @@ import { createPasswords, type Passwords } from '../../server/identity/passwords
 import { scopes } from '../../server/identity/scopes.ts';
 import { testAppRows } from '../../server/identity/test-apps.ts';
 import { endpoint } from '../../server/http/endpoint.ts';
-import { buildRouter, type RouteGroup, routeGroup } from '../../server/routes/index.ts';
+import { type RouteGroup, routeGroup } from '../../server/http/router.ts';
+import { buildRouter } from '../../server/routes/index.ts';
 import { checkAnswersOf } from './documented.ts';
 import { loginRoutes } from '../../server/routes/login.ts';
 import { oauthRoutes } from '../../server/routes/oauth.ts';

@@ -1,7 +1,7 @@
 import type { ExecutionContext, TestFn } from 'ava';
 import { readFileSync } from 'node:fs';
 import { scopes } from '../../server/identity/scopes.ts';
-import type { Route } from '../../server/routes/index.ts';
+import type { Route } from '../../server/http/router.ts';
 import { lookBeforeDrop } from './database.ts';
 import type { FileService } from './file-service.ts';
 import { heard, type Heard } from './requests.ts';

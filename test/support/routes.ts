@@ -1,5 +1,6 @@
 import { groupsByFile } from '../../server/offline/route-groups.ts';
-import { buildRouter, type Route, type RouteGroup } from '../../server/routes/index.ts';
+import type { Route, RouteGroup } from '../../server/http/router.ts';
+import { buildRouter } from '../../server/routes/index.ts';
 
 export { allRoutes } from '../../server/offline/route-groups.ts';
 

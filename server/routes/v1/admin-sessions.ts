@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { AdminSessions } from '../../identity/admin-sessions.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { CONFIRMED } from '../wire/audience.ts';
 import { actorOf } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Admins } from '../../identity/admins.ts';
 import type { SecondFactors } from '../../identity/second-factors.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { CONFIRMED } from '../wire/audience.ts';
 import {
   CHANGE_ADMIN_ERRORS,

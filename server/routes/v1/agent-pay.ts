@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import type { AgentPaySettings } from '../../skillpay/agent-settings.ts';
 import { actingIn } from '../wire/audience.ts';
 import { ModeName } from '../wire/credentials.ts';

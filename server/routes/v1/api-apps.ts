@@ -3,7 +3,7 @@ import { requireConfirmed } from '../../http/admin-auth.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { WithSecret } from '../../identity/api-app-row.ts';
 import type { ApiApps } from '../../identity/api-apps.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { DELETE_APP_ERRORS, ROTATE_APP_ERRORS, WRITE_APP_ERRORS } from '../wire/errors.ts';
 import { Code, Flag, Id, Paging, SafeText } from '../wire/fields.ts';
 import {

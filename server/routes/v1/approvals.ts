@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { askerOf } from '../wire/audience.ts';
 import { APPROVE_ERRORS, REJECT_ERRORS } from '../wire/errors.ts';
 import { Code, Id, Paging, SafeText, Timestamp } from '../wire/fields.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { AUDIT_FORMATS, type ExportAudit } from '../../identity/audit-export.ts';
 import type { AuditFilter, AuditRow } from '../../identity/ports.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { Paging, SafeText, TimeRange } from '../wire/fields.ts';
 import { Bom, exportReply } from '../wire/export.ts';
 import { actorOf, AuditLine, presentAuditLine } from '../wire/identity.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { StreamedBody } from '../../http/body-stream.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { BillOperations } from '../../payments/bills/read.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { askerOf } from '../wire/audience.ts';
 import { exportReply } from '../wire/export.ts';
 import {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { BookPage, Books } from '../../payments/books.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { Timestamp } from '../wire/fields.ts';
 
 const BooksReport = z

@@ -1,6 +1,6 @@
 import type { Coins } from '../../catalog/coins.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { Coin, CoinChange, CoinsQuery, NewCoin, presentCoin } from '../wire/coins.ts';
 import { CREATE_COIN_ERRORS, DELETE_COIN_ERRORS } from '../wire/errors.ts';
 import { actorOf, Toggle } from '../wire/identity.ts';

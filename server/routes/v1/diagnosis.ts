@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { PAY_WAYS } from '../../payments/channel.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 
 /** What `GET /api/v1/diagnosis` tells. */
 export const Diagnosis = z

@@ -3,7 +3,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { UploadedFile } from '../../http/multipart.ts';
 import { COMPLAINT_RESULTS } from '../../payments/channel.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { orWaiting, WAITS } from './approvals.ts';
 import { askerOf } from '../wire/audience.ts';
 import { Dispute, DisputeParams, DisputesQuery } from '../wire/disputes.ts';

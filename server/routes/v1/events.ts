@@ -5,7 +5,7 @@ import type { WebhookOperations } from '../../events/webhooks.ts';
 import type { AdminCaller } from '../../http/callers.ts';
 import type { RequestFacts } from '../../http/contract.ts';
 import { endpoint, Reply } from '../../http/endpoint.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { SEND_EVENT_ERRORS } from '../wire/errors.ts';
 import { ConsoleEvent, Delivery, EventFilters, eventPage, EventsQuery, EventTypes, Sequence } from '../wire/events.ts';
 import { Id } from '../wire/fields.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { EXCEPTION_KINDS } from '../../domain.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { orWaiting, WAITS } from './approvals.ts';
 import { askerOf } from '../wire/audience.ts';
 import { RESOLVE_EXCEPTION_ERRORS } from '../wire/errors.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Explanation } from '../../payments/explain/explain.ts';
 import type { Asker } from '../../payments/ports.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { askerOf } from '../wire/audience.ts';
 import { presentRefused, RefusedNotices } from '../wire/credentials.ts';
 import { Id, Timestamp } from '../wire/fields.ts';

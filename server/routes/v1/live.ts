@@ -3,7 +3,7 @@ import type { AdminCaller } from '../../http/callers.ts';
 import type { RequestFacts } from '../../http/contract.ts';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import type { OpenLiveStream } from '../../live/stream.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { Sequence } from '../wire/events.ts';
 import { LiveMessage } from '../wire/live.ts';
 

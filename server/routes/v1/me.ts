@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import type { AdminSessions } from '../../identity/admin-sessions.ts';
 import type { Sessions } from '../../identity/sessions.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { noCookies, sessionCookies } from '../login.ts';
 import { CHANGE_PASSWORD_ERRORS, CONFIRM_ERRORS } from '../wire/errors.ts';
 import { Timestamp } from '../wire/fields.ts';

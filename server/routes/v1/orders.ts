@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { askerOf } from '../wire/audience.ts';
 import { CLOSE_ERRORS, FIND_ORDERS_ERRORS, REFUND_BY_ADMIN_ERRORS } from '../wire/errors.ts';
 import { Amount, Id, SafeText, Timestamp } from '../wire/fields.ts';

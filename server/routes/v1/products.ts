@@ -1,6 +1,6 @@
 import type { Products } from '../../catalog/products.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { CHANGE_PRODUCT_ERRORS, CREATE_PRODUCT_ERRORS, DELETE_PRODUCT_ERRORS } from '../wire/errors.ts';
 import { actorOf, Toggle } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';

@@ -1,7 +1,7 @@
 import type { Projects } from '../../catalog/projects.ts';
 import type { Stats } from '../../catalog/stats.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { CREATE_PROJECT_ERRORS, DELETE_PROJECT_ERRORS } from '../wire/errors.ts';
 import { actorOf, Toggle } from '../wire/identity.ts';
 import { page } from '../wire/page.ts';

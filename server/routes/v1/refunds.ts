@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { REFUND_STATUSES } from '../../domain.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { askerOf } from '../wire/audience.ts';
 import { RESOLVE_REFUND_ERRORS, RETRY_REFUND_ERRORS } from '../wire/errors.ts';
 import { Code, Id, Paging, SafeText, TimeRange } from '../wire/fields.ts';

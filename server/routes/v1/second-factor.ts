@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { SecondFactors } from '../../identity/second-factors.ts';
 import type { Sessions } from '../../identity/sessions.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import {
   CONFIRM_SECOND_FACTOR_ERRORS,
   REMOVE_SECOND_FACTOR_ERRORS,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import type { SkillOperations } from '../../skillpay/operations.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { Code, Id, Instant } from '../wire/fields.ts';
 import { SkillFigures } from '../wire/skillpay.ts';
 

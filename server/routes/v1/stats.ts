@@ -1,6 +1,6 @@
 import type { Stats } from '../../catalog/stats.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { Overview, StatsQuery } from '../wire/stats.ts';
 
 /** Statistics over all projects. */

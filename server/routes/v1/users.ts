@@ -3,7 +3,7 @@ import type { Coins } from '../../catalog/coins.ts';
 import type { Users } from '../../catalog/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { CoinAccount, presentAccount } from '../wire/coins.ts';
 import { Paging } from '../wire/fields.ts';
 import { actorOf, Toggle } from '../wire/identity.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { WebhookOperations } from '../../events/webhooks.ts';
 import { requireConfirmed } from '../../http/admin-auth.ts';
 import { endpoint, Reply } from '../../http/endpoint.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { ROTATE_WEBHOOK_ERRORS, SEND_EVENT_ERRORS, SET_WEBHOOK_ERRORS } from '../wire/errors.ts';
 import { Delivery, Webhook, WebhookInput } from '../wire/events.ts';
 import { Id, Paging } from '../wire/fields.ts';

@@ -1,6 +1,6 @@
 import { endpoint } from '../../http/endpoint.ts';
 import type { PaymentOperations } from '../../payments/operations.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { askerOf, forApplications } from '../wire/audience.ts';
 import { Dispute, DisputeParams, OwnDisputesQuery } from '../wire/disputes.ts';
 import { pageOf } from '../wire/order-page.ts';

@@ -1,6 +1,6 @@
 import type { EventReading } from '../../events/read.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { Event, eventPage, EventsQuery } from '../wire/events.ts';
 import { WEBHOOK_EVENTS } from '../wire/webhook-events.ts';
 

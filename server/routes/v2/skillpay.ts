@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint, Reply } from '../../http/endpoint.ts';
 import { readIdempotencyKey } from '../../http/input.ts';
 import type { SkillOperations } from '../../skillpay/operations.ts';
-import { type RouteGroup, routeGroup } from '../index.ts';
+import { type RouteGroup, routeGroup } from '../../http/router.ts';
 import { CALL_SKILL_ERRORS, REFUND_ERRORS } from '../wire/errors.ts';
 import {
   AgentContent,

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { scopes } from '../../../server/identity/scopes.ts';
 import { GUIDES } from '../../../server/pages/guides.ts';
-import type { Route } from '../../../server/routes/index.ts';
+import type { Route } from '../../../server/http/router.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import { allRoutes } from '../../support/routes.ts';
 import { request, startService, type Answer, type Service } from '../../support/service.ts';

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { errorCodes } from '../../../server/error-codes/error-codes.ts';
-import type { Route } from '../../../server/routes/index.ts';
+import type { Route } from '../../../server/http/router.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import {
   BAD_AMOUNTS,

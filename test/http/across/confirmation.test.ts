@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { Route } from '../../../server/routes/index.ts';
+import type { Route } from '../../../server/http/router.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import { refused } from '../../support/route-file.ts';
 import { allRoutes } from '../../support/routes.ts';

@@ -6,7 +6,7 @@ import { InvalidRequest } from '../../../server/errors.ts';
 import { StreamedBody } from '../../../server/http/body-stream.ts';
 import { createLogger } from '../../../server/http/logger.ts';
 import { createMetrics, listenForMetrics } from '../../../server/http/metrics.ts';
-import { routeGroup } from '../../../server/routes/index.ts';
+import { routeGroup } from '../../../server/http/router.ts';
 import { publicRoutes } from '../../../server/routes/public.ts';
 import { startEdge, type EdgeOptions } from '../../support/edge.ts';
 import { until } from '../../support/service.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { createLogger } from '../../../server/http/logger.ts';
 import { endpoint } from '../../../server/http/endpoint.ts';
-import { type RouteGroup, routeGroup } from '../../../server/routes/index.ts';
+import { type RouteGroup, routeGroup } from '../../../server/http/router.ts';
 import { Amount, Id, Paging, SafeText, UserId } from '../../../server/routes/wire/fields.ts';
 import { startEdge } from '../../support/edge.ts';
 

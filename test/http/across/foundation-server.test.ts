@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import test from 'ava';
 import { endpoint } from '../../../server/http/endpoint.ts';
 import { createMetrics, listenForMetrics } from '../../../server/http/metrics.ts';
-import { type RouteGroup, routeGroup } from '../../../server/routes/index.ts';
+import { type RouteGroup, routeGroup } from '../../../server/http/router.ts';
 import { guideRoutes } from '../../../server/routes/docs.ts';
 import { publicRoutes } from '../../../server/routes/public.ts';
 import { fakeAuthenticators, startEdge } from '../../support/edge.ts';

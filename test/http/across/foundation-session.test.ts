@@ -2,7 +2,7 @@ import test from 'ava';
 import { z } from 'zod';
 import { endpoint } from '../../../server/http/endpoint.ts';
 import type { Answer, KeyedRequest, WithKey } from '../../../server/payments/idempotency.ts';
-import { type RouteGroup, routeGroup } from '../../../server/routes/index.ts';
+import { type RouteGroup, routeGroup } from '../../../server/http/router.ts';
 import { type EdgeOptions, startEdge, withoutKeys } from '../../support/edge.ts';
 
 function groups(): RouteGroup[] {

@@ -3,7 +3,7 @@ import test from 'ava';
 import { z } from 'zod';
 import { AppError, Conflict } from '../../../server/errors.ts';
 import { endpoint, Reply } from '../../../server/http/endpoint.ts';
-import { type RouteGroup, routeGroup } from '../../../server/routes/index.ts';
+import { type RouteGroup, routeGroup } from '../../../server/http/router.ts';
 import { Amount, Id, Paging, SafeText } from '../../../server/routes/wire/fields.ts';
 import { type EdgeOptions, startEdge } from '../../support/edge.ts';
 

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { AdminAuth } from '../../../server/http/contract.ts';
 import { NAMED_BY } from '../../../server/http/reach.ts';
-import type { Route } from '../../../server/routes/index.ts';
+import type { Route } from '../../../server/http/router.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import { allRoutes } from '../../support/routes.ts';
 import { request, startService, type Service } from '../../support/service.ts';

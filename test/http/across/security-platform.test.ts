@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
 import { connectionLimits } from '../../../server/http/before-koa.ts';
 import { endpoint, Reply } from '../../../server/http/endpoint.ts';
-import { type RouteGroup, routeGroup } from '../../../server/routes/index.ts';
+import { type RouteGroup, routeGroup } from '../../../server/http/router.ts';
 import { startEdge } from '../../support/edge.ts';
 import { requestText, sendRaw } from '../../support/wire.ts';
 
