@@ -24,6 +24,38 @@ export interface Operations {
     answer: AuthorizationServerMetadata;
     code: GeneralProblem['code'];
   };
+  /** List own disputes */
+  listOwnDisputes: {
+    input: {
+      /** Entries per page, 1 to 200. */
+      limit?: string | number | undefined;
+      /** Opaque: `page.nextCursor` of the previous page. */
+      cursor?: string | number | undefined;
+      /** Number of the order. */
+      orderNo?: Id | undefined;
+      /** Only those in this state. */
+      status?: 'open' | 'needs_answer' | 'under_review' | 'won' | 'lost' | undefined;
+    };
+    answer: {
+      /** What was asked for. */
+      data: readonly (Dispute)[];
+      /** Where the next page begins. */
+      page: PageInfo;
+    };
+    code: GeneralProblem['code'];
+  };
+  /** Get a dispute */
+  getOwnDispute: {
+    input: {
+      /** Number of the dispute. */
+      disputeNo: Id;
+    };
+    answer: {
+      /** What was asked for. */
+      data: Dispute;
+    };
+    code: GeneralProblem['code'];
+  };
   /** Place a payment */
   placePayment: {
     input: {
@@ -129,38 +161,6 @@ export interface Operations {
     answer: {
       /** What was asked for. */
       data: Refund;
-    };
-    code: GeneralProblem['code'];
-  };
-  /** List own disputes */
-  listOwnDisputes: {
-    input: {
-      /** Entries per page, 1 to 200. */
-      limit?: string | number | undefined;
-      /** Opaque: `page.nextCursor` of the previous page. */
-      cursor?: string | number | undefined;
-      /** Number of the order. */
-      orderNo?: Id | undefined;
-      /** Only those in this state. */
-      status?: 'open' | 'needs_answer' | 'under_review' | 'won' | 'lost' | undefined;
-    };
-    answer: {
-      /** What was asked for. */
-      data: readonly (Dispute)[];
-      /** Where the next page begins. */
-      page: PageInfo;
-    };
-    code: GeneralProblem['code'];
-  };
-  /** Get a dispute */
-  getOwnDispute: {
-    input: {
-      /** Number of the dispute. */
-      disputeNo: Id;
-    };
-    answer: {
-      /** What was asked for. */
-      data: Dispute;
     };
     code: GeneralProblem['code'];
   };
@@ -744,6 +744,8 @@ export const OPERATIONS = {
   getToken: { method: 'POST', path: '/oauth/token', query: [], isOpen: true },
   revokeToken: { method: 'POST', path: '/oauth/revoke', query: [], isOpen: true },
   getOauthMetadata: { method: 'GET', path: '/.well-known/oauth-authorization-server', query: [], isOpen: true },
+  listOwnDisputes: { method: 'GET', path: '/api/v2/payment/disputes', query: ['limit', 'cursor', 'orderNo', 'status'] },
+  getOwnDispute: { method: 'GET', path: '/api/v2/payment/disputes/{disputeNo}', query: [] },
   placePayment: { method: 'POST', path: '/api/v2/payment/pay', query: [] },
   queryPayment: { method: 'GET', path: '/api/v2/payment/query/{orderNo}', query: [] },
   closePayment: { method: 'POST', path: '/api/v2/payment/close/{orderNo}', query: [] },
@@ -751,8 +753,6 @@ export const OPERATIONS = {
   refundPayment: { method: 'POST', path: '/api/v2/payment/refund', query: [] },
   listPayments: { method: 'GET', path: '/api/v2/payment/orders', query: ['limit', 'cursor', 'createdFrom', 'createdTo', 'merchantOrderNo', 'status', 'userId'] },
   getRefund: { method: 'GET', path: '/api/v2/payment/refunds/{refundNo}', query: [] },
-  listOwnDisputes: { method: 'GET', path: '/api/v2/payment/disputes', query: ['limit', 'cursor', 'orderNo', 'status'] },
-  getOwnDispute: { method: 'GET', path: '/api/v2/payment/disputes/{disputeNo}', query: [] },
   getPublicKeys: { method: 'GET', path: '/.well-known/jwks.json', query: [], isOpen: true },
   getDidDocument: { method: 'GET', path: '/.well-known/did.json', query: [], isOpen: true },
   callResource: { method: 'POST', path: '/api/v2/skillpay/resource', query: [] },

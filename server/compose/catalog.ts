@@ -4,13 +4,10 @@ import type { CatalogPorts } from '../catalog/ports.ts';
 import { consoleAppRow } from '../identity/api-app-row.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import type { RouteGroup } from '../http/router.ts';
-import { coinLedgerRoutes, ownCoinRoutes } from '../routes/coin-ledgers.ts';
-import { ownUserRoutes, userRoutes } from '../routes/users.ts';
-import { coinRoutes } from '../routes/v1/coins.ts';
-import { productRoutes } from '../routes/v1/products.ts';
-import { projectRoutes } from '../routes/v1/projects.ts';
-import { statsRoutes } from '../routes/v1/stats.ts';
-import { consoleUserRoutes } from '../routes/v1/users.ts';
+import { coinLedgerRoutes, coinRoutes, ownCoinRoutes } from '../routes/coins.ts';
+import { consoleUserRoutes, ownUserRoutes, userRoutes } from '../routes/users.ts';
+import { productRoutes } from '../routes/products.ts';
+import { projectRoutes, statsRoutes } from '../routes/projects.ts';
 import type { Base } from './base.ts';
 
 /** What the catalog needs of other parts. */

@@ -4,9 +4,8 @@ import { channelTime } from '../channels/transport.ts';
 import { createCredentials, type Credentials } from '../credentials/credentials.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { RouteGroup } from '../http/router.ts';
-import { paymentChannelRoutes } from '../routes/payment-channels.ts';
+import { channelConfigRoutes, ownChannelConfigRoutes, paymentChannelRoutes } from '../routes/channels.ts';
 import { certRoutes, ownCertRoutes } from '../routes/certs.ts';
-import { channelConfigRoutes, ownChannelConfigRoutes } from '../routes/channel-configs.ts';
 import type { Base } from './base.ts';
 import type { Messages } from './messages.ts';
 

@@ -3,7 +3,7 @@ import { clockAhead, failingWebhooks, secondFactors, silentNotices } from '../db
 import { countDue, lookForDue } from '../db/queries/due.ts';
 import { listensElsewhere } from '../http/address.ts';
 import type { DueKind } from '../jobs/due-kind.ts';
-import { diagnosisRoutes } from '../routes/v1/diagnosis.ts';
+import { diagnosisRoutes } from '../routes/diagnosis.ts';
 import type { RouteGroup } from '../http/router.ts';
 import type { Base } from './base.ts';
 

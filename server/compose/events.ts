@@ -11,9 +11,7 @@ import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { RouteGroup } from '../http/router.ts';
-import { eventRoutes } from '../routes/v1/events.ts';
-import { webhookRoutes } from '../routes/v1/webhooks.ts';
-import { ownEventRoutes } from '../routes/v2/events.ts';
+import { eventRoutes, ownEventRoutes, webhookRoutes } from '../routes/events.ts';
 import type { Base } from './base.ts';
 import { composeRecheck } from './recheck.ts';
 

@@ -5,11 +5,10 @@ import type { RefusalPage } from '../http/edge.ts';
 import { VERSION } from '../http/version.ts';
 import { createWithKey } from '../payments/idempotency.ts';
 import { refusalPage } from '../pages/refusal-page.ts';
-import { guideRoutes } from '../routes/docs.ts';
+import { buildRouter, guideRoutes } from '../routes/docs.ts';
 import type { RouteGroup } from '../http/router.ts';
-import { buildRouter } from '../routes/index.ts';
 import { publicRoutes } from '../routes/public.ts';
-import { payerLanguage } from '../routes/wire/language.ts';
+import { payerLanguage } from '../routes/schemas/language.ts';
 import type { Base } from './base.ts';
 
 /** What the API needs of other parts. */

@@ -10,13 +10,11 @@ import { testAppRows } from '../identity/test-apps.ts';
 import type { RouteGroup } from '../http/router.ts';
 import { loginRoutes } from '../routes/login.ts';
 import { oauthRoutes } from '../routes/oauth.ts';
-import { adminSessionRoutes } from '../routes/v1/admin-sessions.ts';
-import { adminRoutes } from '../routes/v1/admins.ts';
-import { apiAppRoutes } from '../routes/v1/api-apps.ts';
-import { auditLogRoutes } from '../routes/v1/audit-log.ts';
-import { meRoutes } from '../routes/v1/me.ts';
-import { secondFactorRoutes } from '../routes/v1/second-factor.ts';
-import { appMeRoutes } from '../routes/v2/me.ts';
+import { adminRoutes, adminSessionRoutes } from '../routes/admins.ts';
+import { apiAppRoutes } from '../routes/api-apps.ts';
+import { auditLogRoutes } from '../routes/audit-log.ts';
+import { appMeRoutes, meRoutes } from '../routes/me.ts';
+import { secondFactorRoutes } from '../routes/second-factor.ts';
 import type { Base } from './base.ts';
 
 /** Who somebody is and what they may do. */

@@ -11,7 +11,7 @@ import { liveStreams } from '../live/stream.ts';
 import { PAY_WAYS } from '../payments/channel.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { RouteGroup } from '../http/router.ts';
-import { liveRoutes } from '../routes/v1/live.ts';
+import { liveRoutes } from '../routes/live.ts';
 import type { Base } from './base.ts';
 import { createProcessGauge, describeProcess } from './process-figures.ts';
 import { composeRecheck } from './recheck.ts';

@@ -20,19 +20,16 @@ import { payerOrders, type PayerOrders } from '../payments/orders/payer.ts';
 import type { Effects, Ports } from '../payments/ports.ts';
 import { readLimits } from '../payments/limits.ts';
 import type { RouteGroup } from '../http/router.ts';
-import { limitRoutes } from '../routes/limits.ts';
+import { limitRoutes } from '../routes/api-apps.ts';
 import { notifyRoutes } from '../routes/notify.ts';
-import { consolePaymentRoutes, paymentRoutes } from '../routes/payment.ts';
-import { approvalRoutes } from '../routes/v1/approvals.ts';
-import { billRoutes } from '../routes/v1/bills.ts';
-import { bookRoutes } from '../routes/v1/books.ts';
-import { disputeRoutes } from '../routes/v1/disputes.ts';
-import { exceptionRoutes } from '../routes/v1/exceptions.ts';
-import { explainRoutes } from '../routes/v1/explain.ts';
-import { orderExportRoutes } from '../routes/v1/order-export.ts';
-import { orderRoutes } from '../routes/v1/orders.ts';
-import { refundRoutes } from '../routes/v1/refunds.ts';
-import { ownDisputeRoutes } from '../routes/v2/disputes.ts';
+import { consolePaymentRoutes, orderExportRoutes, orderRoutes, paymentRoutes } from '../routes/orders.ts';
+import { approvalRoutes } from '../routes/approvals.ts';
+import { billRoutes } from '../routes/bills.ts';
+import { bookRoutes } from '../routes/books.ts';
+import { disputeRoutes, ownDisputeRoutes } from '../routes/disputes.ts';
+import { exceptionRoutes } from '../routes/exceptions.ts';
+import { explainRoutes } from '../routes/explain.ts';
+import { refundRoutes } from '../routes/refunds.ts';
 import type { Base } from './base.ts';
 
 /** What payments need of other parts. */

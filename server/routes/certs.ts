@@ -8,7 +8,7 @@ import {
   forApplications,
   NoQuery,
   projectOf,
-} from './wire/audience.ts';
+} from './schemas/audience.ts';
 import {
   ByCertId,
   CertFilter,
@@ -19,14 +19,14 @@ import {
   presentCert,
   uploadOf,
   wholePage,
-} from './wire/credentials.ts';
+} from './schemas/credentials.ts';
 import {
   CHOOSE_CERT_ERRORS,
   DELETE_CERT_ERRORS,
   DISTRUST_CERT_ERRORS,
   TRUST_CERT_ERRORS,
   UPLOAD_CERT_ERRORS,
-} from './wire/errors.ts';
+} from './schemas/errors.ts';
 
 const PEM = { 'application/x-pem-file': 'text' } as const;
 

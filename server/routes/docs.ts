@@ -1,17 +1,19 @@
 import { z } from 'zod';
 import { isErrorCode } from '../error-codes/error-codes.ts';
 import { NotFound } from '../errors.ts';
-import { endpoint, Reply } from '../http/endpoint.ts';
+import { UNCHANGED } from '../http/contract.ts';
+import { Reply, endpoint } from '../http/endpoint.ts';
+import { type ExplorerFile, explorerFiles, explorerPolicy, readExplorerFile, swaggerAssets } from '../http/explorer.ts';
 import { readGuideFile } from '../http/guides.ts';
 import { once } from '../http/once.ts';
+import { type BuiltRouter, type RouteGroup, joinGroups, routeGroup } from '../http/router.ts';
 import { ERROR_INDEX_MARK, errorArticle, errorIndex } from '../pages/error-pages.ts';
 import { errorWords } from '../pages/error-words.ts';
 import { guidePage } from '../pages/guide-page.ts';
-import { type Guide, guidePath, GUIDES } from '../pages/guides.ts';
-import { type Language, LANGUAGES } from '../pages/language.ts';
-import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { Code } from './wire/fields.ts';
-import { Lang, languageHeaders, pageLanguage } from './wire/language.ts';
+import { GUIDES, type Guide, guidePath } from '../pages/guides.ts';
+import { LANGUAGES, type Language } from '../pages/language.ts';
+import { Code } from './schemas/fields.ts';
+import { Lang, languageHeaders, pageLanguage } from './schemas/language.ts';
 
 /** What the guides know of the service that serves them. */
 export interface GuideSettings {
@@ -69,4 +71,86 @@ function html(language: Language, body: string): Reply {
     'cache-control': 'no-cache',
   };
   return new Reply({ headers, body });
+}
+
+/** Where agents look for what can be paid here (draft-payment-discovery-01). */
+export function discoveryRoutes(): RouteGroup {
+  const router = routeGroup();
+  const read = once(() => readExplorerFile('doc.json'));
+  const headers = { 'content-type': explorerFiles['doc.json'], 'cache-control': 'max-age=300' };
+
+  /**
+   * @openapi
+   * /openapi.json:
+   *   get:
+   *     tags: [Service]
+   *     operationId: getOpenApiForAgents
+   *     summary: OpenAPI document for agents
+   *     description: >-
+   *       The same document as `/swagger/doc.json`, where agents look for it: `x-service-info` says what the service is,
+   *       `x-payment-info` which operations are paid for, and how. The 402 itself is authoritative.
+   */
+  router.get(
+    '/openapi.json',
+    endpoint({ auth: 'none', bare: true, answers: UNCHANGED }, async () => new Reply({ headers, ...(await read()) })),
+  );
+  return router;
+}
+
+/** The API explorer under `/swagger`. */
+export function explorerRoutes(): RouteGroup {
+  const router = routeGroup('/swagger');
+
+  /**
+   * @openapi
+   * /swagger/doc.json:
+   *   get:
+   *     operationId: getDocument
+   *     tags: [Service]
+   *     summary: OpenAPI document
+   *     description: The OpenAPI 3.1 definition of all operations.
+   */
+  router.get('/doc.json', endpoint({ auth: 'none', bare: true, answers: UNCHANGED }, serve('doc.json', 'no-cache')));
+
+  /**
+   * @openapi
+   * /swagger/index.html:
+   *   get:
+   *     operationId: openExplorer
+   *     tags: [Service]
+   *     summary: API explorer
+   *     description: >-
+   *       Interactive page for trying out every operation, the Merchant API first; `/swagger/console.html` has the Console API.
+   *       Loads no third-party resources.
+   */
+  router.get(
+    '/index.html',
+    endpoint({ auth: 'none', raw: 'html', answers: UNCHANGED }, serve('index.html', 'no-cache')),
+  );
+  router.get(
+    '',
+    endpoint(asset, () => new Reply({ status: 302, headers: { location: '/swagger/index.html' }, body: '' })),
+  );
+  router.get('/console.html', endpoint({ ...asset, raw: 'html' }, serve('console.html', 'no-cache')));
+  for (const name of ['merchant.js', 'merchant.json', 'console.js', 'console.json', 'explorer.css'] as const)
+    router.get(`/${name}`, endpoint(asset, serve(name, 'no-cache')));
+  for (const name of swaggerAssets) router.get(`/${name}`, endpoint(asset, serve(name, 'public, max-age=3600')));
+  return router;
+}
+
+const asset = { auth: 'none', raw: 'stream', hidden: true } as const;
+
+function serve(name: ExplorerFile, caching: string): () => Promise<Reply> {
+  const read = once(() => readExplorerFile(name));
+  const headers = {
+    'content-type': explorerFiles[name],
+    'content-security-policy': explorerPolicy,
+    'cache-control': caching,
+  };
+  return async () => new Reply({ headers, ...(await read()) });
+}
+
+/** Joins the groups of all routes, and the explorer that describes them if it is served, into one router. */
+export function buildRouter(groups: readonly RouteGroup[], explorer: { enabled: boolean }): BuiltRouter {
+  return joinGroups(explorer.enabled ? [...groups, explorerRoutes(), discoveryRoutes()] : groups);
 }

@@ -3,8 +3,8 @@ import { CSRF_COOKIE, sentSessions, SESSION_COOKIE } from '../http/cookies.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import type { NewSession as BegunSession, Sessions } from '../identity/sessions.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { LOGIN_ERRORS } from './wire/errors.ts';
-import { actorOf, CodeText, FactorState, PasswordText, Role } from './wire/identity.ts';
+import { LOGIN_ERRORS } from './schemas/errors.ts';
+import { actorOf, CodeText, FactorState, PasswordText, Role } from './schemas/identity.ts';
 
 const Credentials = z
   .object({

@@ -4,7 +4,7 @@ import { endpoint, Reply } from '../http/endpoint.ts';
 import { PAY_WAYS } from '../payments/channel.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { Code } from './wire/fields.ts';
+import { Code } from './schemas/fields.ts';
 
 /** In the form of the channel: Alipay and PayPal read a word, WeChat Pay an object. */
 const acknowledgement = {

@@ -1,11 +1,59 @@
 import { z } from 'zod';
 import { AppError, InvalidRequest } from '../errors.ts';
-import { endpoint, Reply } from '../http/endpoint.ts';
+import { UNCHANGED } from '../http/contract.ts';
+import { Reply, endpoint } from '../http/endpoint.ts';
+import { basicPair } from '../http/oauth-request.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { ClientCredentials } from '../identity/client-credentials.ts';
 import type { OAuth } from '../identity/oauth.ts';
-import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { GRANT_TOKEN_ERRORS, REVOKE_TOKEN_ERRORS } from './wire/errors.ts';
-import { readClient } from './wire/identity-client.ts';
+import { GRANT_TOKEN_ERRORS, REVOKE_TOKEN_ERRORS } from './schemas/errors.ts';
+
+/** What a request to a token endpoint says about its client. */
+export interface SentClient {
+  /** Set when a secret was sent. */
+  credentials?: ClientCredentials;
+  clientId?: string;
+}
+
+/**
+ * Reads the client of a token request from HTTP Basic or from the body (RFC 6749 §2.3.1); throws 400 for both at once
+ * and 401 for a header that is not Basic.
+ */
+export function readClient(
+  authorization: string | string[] | undefined,
+  body: { client_id?: string; client_secret?: string },
+): SentClient {
+  const { client_id: clientId, client_secret: clientSecret } = body;
+  if (authorization !== undefined) {
+    const credentials = readBasic(String(authorization));
+    if (clientSecret !== undefined || (clientId !== undefined && clientId !== credentials.clientId)) {
+      throw new InvalidRequest('Send the client credentials either with HTTP Basic or in the body, not both.');
+    }
+    return { credentials };
+  }
+  if (clientSecret === undefined) return { clientId };
+  if (clientId === undefined) throw new InvalidRequest('client_secret was sent without client_id.');
+  return { credentials: { clientId, clientSecret, basic: false } };
+}
+
+function readBasic(header: string): ClientCredentials {
+  const pair = basicPair(header);
+  if (!pair) {
+    throw new AppError('invalid_client', 401, 'The Authorization header contains no valid Basic credentials.', {
+      headers: { 'WWW-Authenticate': 'Basic realm="oauth", charset="UTF-8"' },
+    });
+  }
+  return { clientId: decode(pair.id), clientSecret: decode(pair.secret), basic: true };
+}
+
+/** Both parts are form-encoded by the book; many clients send them as they are. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return text;
+  }
+}
 
 /** What the token endpoints and their metadata need. */
 export interface OAuthOperations {
@@ -184,4 +232,57 @@ function requireNoCredentials(search: string): void {
   throw new InvalidRequest(`${name} belongs into the body, not into the address.`, [
     { pointer: `/query/${name}`, code: 'not_in_query', detail: 'must be sent in the body' },
   ]);
+}
+
+const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) }).meta({ id: 'KeySet' });
+
+const DidDocument = z
+  .object({ id: z.string(), verificationMethod: z.array(z.record(z.string(), z.unknown())) })
+  .loose()
+  .meta({ id: 'DidDocument' });
+
+/** Where the public keys come from. */
+interface PublishedKeys {
+  publicKeys: () => Promise<z.input<typeof KeySet>>;
+  didDocument: () => Promise<Record<string, unknown>>;
+}
+
+/** Public keys of payment codes and receipts. */
+export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGroup {
+  const router = routeGroup('/.well-known');
+
+  /**
+   * @openapi
+   * /.well-known/jwks.json:
+   *   get:
+   *     tags: [Pay-per-call]
+   *     operationId: getPublicKeys
+   *     summary: Public keys of payment codes and receipts (RFC 7517)
+   *     description: Every key that was ever used; those of the simulator's mode only where the simulator counts.
+   */
+  router.get(
+    '/jwks.json',
+    endpoint({ auth: 'none', returns: KeySet, bare: true, answers: UNCHANGED }, async () => {
+      const data = await publicKeys();
+      return new Reply({ data, headers: { 'Cache-Control': 'public, max-age=60' } });
+    }),
+  );
+
+  /**
+   * @openapi
+   * /.well-known/did.json:
+   *   get:
+   *     tags: [Pay-per-call]
+   *     operationId: getDidDocument
+   *     summary: The same keys as a DID document (did:web)
+   *     description: Whose keys sign the offers and receipts of x402's extension `offer-receipt`.
+   */
+  router.get(
+    '/did.json',
+    endpoint({ auth: 'none', returns: DidDocument, bare: true, answers: UNCHANGED }, async () => {
+      const data = (await didDocument()) as z.input<typeof DidDocument>;
+      return new Reply({ data, headers: { 'Cache-Control': 'public, max-age=60' } });
+    }),
+  );
+  return router;
 }

@@ -8,8 +8,8 @@ import { STYLE_PATH, STYLESHEET } from '../pages/stylesheet.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import type { PayerChoice, PayerOrder, PayerProgress } from '../payments/orders/payer.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { Code } from './wire/fields.ts';
-import { Lang, type PageLanguage, payerLanguage } from './wire/language.ts';
+import { Code } from './schemas/fields.ts';
+import { Lang, type PageLanguage, payerLanguage } from './schemas/language.ts';
 
 /** What the payer's pages ask of the service. */
 export interface PayerOperations {

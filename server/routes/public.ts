@@ -4,7 +4,7 @@ import { endpoint, Reply } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { STAGING_STYLE, STAGING_STYLE_PATH } from '../http/staging-mark.ts';
 import { within } from '../http/time-bound.ts';
-import { PING_DATABASE_ERRORS } from './wire/errors.ts';
+import { PING_DATABASE_ERRORS } from './schemas/errors.ts';
 
 const HealthStatus = z.object({ status: z.literal('ok') }).meta({ id: 'HealthStatus' });
 

@@ -1,14 +1,110 @@
 import { z } from 'zod';
+import type { Coins } from '../catalog/coins.ts';
+import type { PayerRow, UserTotal } from '../catalog/records.ts';
 import type { Users } from '../catalog/users.ts';
 import type { Caller } from '../http/callers.ts';
 import type { RequestFacts } from '../http/contract.ts';
-import { endpoint, Reply } from '../http/endpoint.ts';
+import { Reply, endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { forAdministrators, forApplications, projectOf } from './wire/audience.ts';
-import { actorOf } from './wire/identity.ts';
-import { page } from './wire/page.ts';
-import { InProject, placeOf } from './wire/projects.ts';
-import { ByUserId, presentUser, User, UserChange, UserInput, UsersQuery } from './wire/users.ts';
+import type { PayWay } from '../payments/channel.ts';
+import { majorNumber } from '../payments/money.ts';
+import type { PaymentOperations } from '../payments/operations.ts';
+import { CoinAccount, presentAccount } from './coins.ts';
+import { InProject, forAdministrators, forApplications, placeOf, projectOf } from './schemas/audience.ts';
+import { JsonValue, Paging, SafeText, Timestamp, UserId, UuidPaging, page, pageOf } from './schemas/fields.ts';
+import { Toggle, actorOf } from './schemas/identity.ts';
+import { OrderEntry } from './schemas/orders.ts';
+
+const Status = z.enum(['active', 'blocked']);
+const Email = z.email({ error: 'must be a valid e-mail address' }).max(254);
+const Phone = z.string().regex(/^\+?[0-9][0-9 ()-]{2,30}$/, 'must be a valid telephone number');
+const Metadata = z
+  .record(z.string().max(64), JsonValue)
+  .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 4096, 'must have at most 4096 bytes as JSON');
+
+const settings = {
+  nickname: SafeText(1, 128).nullable().optional(),
+  email: Email.nullable().optional(),
+  phone: Phone.nullable().optional(),
+  status: Status.optional(),
+  metadata: Metadata.nullable().optional(),
+};
+
+/** A payer to be created, or changed when it is there. */
+export const UserInput = z.object({ userId: UserId, ...settings }).meta({ id: 'UserInput' });
+
+/** A change of a payer; what is left out stays, `null` clears. */
+export const UserChange = z.object(settings).meta({ id: 'UserChange' });
+
+/** Filters of the payer list. */
+export const UsersQuery = z.object({
+  ...UuidPaging,
+  userId: UserId.optional(),
+  status: Status.optional(),
+  email: Email.optional(),
+  phone: Phone.optional(),
+});
+
+/** The path parameter of one payer. */
+export const ByUserId = z.object({ userId: UserId });
+
+const Total = z.object({
+  mode: z.string(),
+  payWay: z.string(),
+  currency: z.string(),
+  orders: z.int(),
+  paidOrders: z.int(),
+  paidAmount: z.number(),
+  paidAmountMinor: z.int(),
+  refundedAmount: z.number(),
+  refundedAmountMinor: z.int(),
+});
+
+/** A payer in an answer; `totals` only when one is read. */
+export const User = z
+  .object({
+    userId: UserId,
+    project: z.string(),
+    nickname: z.string().nullable(),
+    email: z.string().nullable(),
+    phone: z.string().nullable(),
+    status: Status,
+    metadata: z.record(z.string(), JsonValue).nullable(),
+    anonymisedAt: Timestamp.nullable(),
+    totals: z.array(Total).optional().describe('By mode, channel and currency.'),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: 'User' });
+
+/** How a payer is shown. */
+export function presentUser(row: PayerRow, totals?: readonly UserTotal[]): z.input<typeof User> {
+  const { userId, project, nickname, email, phone, status } = row;
+  return {
+    userId,
+    project,
+    nickname: nickname ?? null,
+    email: email ?? null,
+    phone: phone ?? null,
+    status,
+    metadata: (row.metadata as z.input<typeof User>['metadata']) ?? null,
+    anonymisedAt: row.anonymisedAt?.toISOString() ?? null,
+    ...(totals ? { totals: totals.map(presentTotal) } : {}),
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
+  };
+}
+
+function presentTotal({ paid, refunded, ...rest }: UserTotal): z.input<typeof Total> {
+  const major = (minor: bigint) => majorNumber({ minor, currency: rest.currency }, rest.payWay as PayWay);
+  return {
+    ...rest,
+    paidAmount: major(paid),
+    paidAmountMinor: Number(paid),
+    refundedAmount: major(refunded),
+    refundedAmountMinor: Number(refunded),
+  };
+}
 
 const anyProject = { ...forAdministrators('/api/v1/users'), filter: UsersQuery.extend(InProject.shape) };
 const ownProject = { ...forApplications('/api/v2/users', 'user:read', 'user:write'), filter: UsersQuery };
@@ -140,4 +236,104 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
 /** What a merchant says about its payers is not in the audit log. */
 function auditedActor({ caller, request }: { caller: Caller; request: RequestFacts }) {
   return caller.kind === 'admin' ? actorOf(caller, request) : undefined;
+}
+
+const OrdersOfUser = z.object({ ...Paging, ...InProject.shape });
+
+/** What the console's own routes of payers call. */
+export interface ConsoleUserPorts {
+  users: Users;
+  coins: Pick<Coins, 'accountsOf'>;
+  payments: Pick<PaymentOperations, 'orders'>;
+}
+
+/** What only the console does with payers: block, anonymise, and look at their orders and coins. */
+export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts): RouteGroup {
+  const router = routeGroup('/api/v1/users');
+
+  /**
+   * @openapi
+   * /api/v1/users/{userId}/toggle:
+   *   put:
+   *     tags: [Users]
+   *     operationId: toggleUser
+   *     summary: Block or unblock a user
+   *     description: Without a body the state is toggled. A blocked user cannot pay but can be refunded.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { enabled: false }
+   */
+  router.put(
+    '/:userId/toggle',
+    endpoint(
+      { auth: { admin: 'admin', reach: 'query' }, params: ByUserId, query: InProject, body: Toggle, returns: User },
+      async ({ params, query, body, caller, request }) =>
+        presentUser(await users.toggle(actorOf(caller, request), { ...query, ...params }, body?.enabled)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/users/{userId}:
+   *   delete:
+   *     tags: [Users]
+   *     operationId: anonymiseUser
+   *     summary: Anonymise a user
+   *     description: >
+   *       Erases what was said about the user everywhere: in the user, in orders and refunds (`subject`, `extra`, `payer`, IP address, reasons), their histories, events,
+   *       channel messages, the channel's own text of bill lines, coin ledgers and stored answers. The user ID itself, amounts, numbers and states remain, because
+   *       orders and coins refer to them. What is still in progress, and the rest of a user with very many orders, follows by itself; the audit log is never changed.
+   */
+  router.delete(
+    '/:userId',
+    endpoint(
+      { auth: { admin: 'admin', reach: 'query' }, params: ByUserId, query: InProject, status: 204 },
+      ({ params, query, caller, request }) => users.anonymise(actorOf(caller, request), { ...query, ...params }),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/users/{userId}/orders:
+   *   get:
+   *     tags: [Users]
+   *     operationId: listOrdersOfUser
+   *     summary: List the orders of a user
+   *     description: Newest first.
+   */
+  router.get(
+    '/:userId/orders',
+    endpoint(
+      {
+        auth: { admin: 'viewer', reach: 'query' },
+        params: ByUserId,
+        query: OrdersOfUser,
+        returns: OrderEntry,
+        list: true,
+      },
+      async ({ params, query: { project, cursor, limit } }) => {
+        const { userId } = await users.get({ project, ...params });
+        return pageOf(await payments.orders({ project, userId }, cursor, limit));
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/users/{userId}/coins:
+   *   get:
+   *     tags: [Users]
+   *     operationId: listCoinsOfUser
+   *     summary: List the coin accounts of a user
+   *     description: One account per coin.
+   */
+  router.get(
+    '/:userId/coins',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'query' }, params: ByUserId, query: InProject, returns: z.array(CoinAccount) },
+      async ({ params, query }) => (await coins.accountsOf(query.project, params.userId)).map(presentAccount),
+    ),
+  );
+  return router;
 }

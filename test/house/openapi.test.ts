@@ -11,7 +11,7 @@ import { mergeDocument } from '../../server/http/openapi.ts';
 import { codesOf, GENERAL_CODES } from '../../server/http/openapi-codes.ts';
 import { readWords } from '../../server/http/openapi-words.ts';
 import type { Route } from '../../server/http/router.ts';
-import * as lists from '../../server/routes/wire/errors.ts';
+import * as lists from '../../server/routes/schemas/errors.ts';
 import { requireDocumented } from '../support/documented.ts';
 import { allRoutes } from '../support/routes.ts';
 

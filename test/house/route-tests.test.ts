@@ -1,17 +1,17 @@
 import test from 'ava';
-import { routesByFile } from '../support/routes.ts';
+import { routesByTest } from '../support/routes.ts';
 import { sourcesIn } from './sources.ts';
 
 const folder = 'test/http/';
 const files = sourcesIn('test/http').filter(({ path }) => !path.startsWith(`${folder}across/`));
 const nameOf = (path: string) => path.slice(folder.length, -'.test.ts'.length);
 
-test('each file of routes that serves something has one test file of its name, and no test file is without one', async (t) => {
-  const routes = [...(await routesByFile()).keys()];
-  t.deepEqual(files.map(({ path }) => nameOf(path)).toSorted(), routes.toSorted());
+test('each builder of routes has one test file of its name for each audience, and no test file is without one', async (t) => {
+  const names = files.map(({ path }) => nameOf(path));
+  t.deepEqual(names.toSorted(), [...(await routesByTest(names)).keys()].toSorted());
 });
 
-test('each of these test files sees to it that every operation and refusal of its route file is asked for', (t) => {
+test('each of these test files sees to it that every operation and refusal of its routes is asked for', (t) => {
   const careless = files.filter(({ text }) => !/^coverRoutes\(test, /m.test(text));
   t.deepEqual(
     careless.map(({ path }) => path),
@@ -19,7 +19,7 @@ test('each of these test files sees to it that every operation and refusal of it
   );
 });
 
-test('no operation is served twice by two route files', async (t) => {
-  const all = [...(await routesByFile()).values()].flat().map(({ method, path }) => `${method} ${path}`);
+test('no operation is served twice', async (t) => {
+  const all = [...(await routesByTest([])).values()].flat().map(({ method, path }) => `${method} ${path}`);
   t.deepEqual([...new Set(all)].toSorted(), all.toSorted());
 });

@@ -8,14 +8,3 @@ test('no file is longer than 600 lines', (t) => {
   const long = sources.filter(({ lines }) => lines > 600).map(({ path, lines }) => `${path}: ${lines}`);
   t.deepEqual(long, []);
 });
-
-test('a route file has at most ten endpoints: more are two resources', (t) => {
-  const counted = sources
-    .filter(({ path }) => path.startsWith('server/routes/'))
-    .map(({ path, text }) => ({ path, endpoints: text.split(/^ *endpoint\(/m).length - 1 }));
-  t.true(counted.some(({ endpoints }) => endpoints > 5));
-  t.deepEqual(
-    counted.filter(({ endpoints }) => endpoints > 10),
-    [],
-  );
-});

@@ -9,7 +9,7 @@ import type { Belongings } from '../../server/http/reach.ts';
 import { listen, type ListenOptions } from '../../server/http/server.ts';
 import type { WithKey } from '../../server/payments/idempotency.ts';
 import type { RouteGroup } from '../../server/http/router.ts';
-import { buildRouter } from '../../server/routes/index.ts';
+import { buildRouter } from '../../server/routes/docs.ts';
 
 const session = {
   kind: 'admin',

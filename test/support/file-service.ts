@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { Route } from '../../server/http/router.ts';
 import { as, type Call, firstAdmin } from './admin.ts';
-import { routesByFile } from './routes.ts';
+import { routesByTest } from './routes.ts';
 import { type Merchant, request, type Service, type ServiceOptions, startService } from './service.ts';
 
 /** One running service for all tests of a file: whatever must not be seen by another test lies in a project or an application of its own. */
 export interface FileService {
   /** Ends something else that the tests of the file share: `file` may stand where a test would. */
   teardown(end: () => void): void;
-  /** The path of the test file, and the routes of the route file that it is named after. */
+  /** The path of the test file, and the routes of the builder that it is named after. */
   file: string;
   routes: readonly Route[];
   service: Service;
@@ -53,11 +53,11 @@ export async function serviceOfFile(file: string, options: ServiceOptions = {}):
   };
 }
 
-/** The routes of the route file that a test file is named after. */
+/** The routes of the builder that a test file is named after. */
 async function routesOf(file: string): Promise<readonly Route[]> {
   const [, name = ''] = /\/test\/http\/(.*)\.test\.ts$/.exec(file.split('\\').join('/')) ?? [];
-  const routes = (await routesByFile()).get(name);
-  if (!routes) throw new Error(`there is no server/routes/${name}.ts that serves anything`);
+  const routes = (await routesByTest([name])).get(name);
+  if (!routes) throw new Error(`no builder of routes is named like ${name}`);
   return routes;
 }
 

@@ -11,7 +11,7 @@ import { fitsPattern } from './routes.ts';
 export type Unprovoked = Readonly<Record<string, string>>;
 
 /**
- * Ties a test file to the route file that it is named after. Declares a test for everybody who may not call an operation, and
+ * Ties a test file to the builder of routes that it is named after. Declares a test for everybody who may not call an operation, and
  * sees to it that each operation was answered with success and with every general refusal when all tests have run: the codes
  * in `errors` are those of the operation, wherever it is served, and each file tests the ones that it can provoke.
  */
@@ -21,7 +21,7 @@ export function coverRoutes(test: TestFn, of: FileService, unprovoked: Unprovoke
   for (const route of routes) declared += refuseStrangers(test, route, of);
   let ran = 0;
   test.beforeEach(() => void ran++);
-  test.after('every operation of the route file succeeded and gave every general refusal', (t) => {
+  test.after('every operation of the builder succeeded and gave every general refusal', (t) => {
     // Otherwise somebody runs a choice of the tests.
     if (ran >= declared) t.deepEqual(findMissing(routes, unprovoked), []);
   });

@@ -1,6 +1,6 @@
-import { groupsByFile } from '../../server/offline/route-groups.ts';
+import { groupsByBuilder } from '../../server/offline/route-groups.ts';
 import type { Route, RouteGroup } from '../../server/http/router.ts';
-import { buildRouter } from '../../server/routes/index.ts';
+import { buildRouter } from '../../server/routes/docs.ts';
 
 export { allRoutes } from '../../server/offline/route-groups.ts';
 
@@ -15,24 +15,33 @@ export function fitsPattern(pattern: string, path: string): boolean {
   return shape.test(path);
 }
 
-/** Builders that serve both audiences, by the name that what they serve has beside the audience's own files. */
-const SHARED: Readonly<Record<string, { v1: string; v2: string }>> = {
-  certs: { v1: 'v1/certs', v2: 'v2/certs' },
-  'channel-configs': { v1: 'v1/channel-configs', v2: 'v2/channel-configs' },
-  'coin-ledgers': { v1: 'v1/coins', v2: 'v2/coins' },
-  payment: { v1: 'v1/console-payment', v2: 'v2/payment' },
-  users: { v1: 'v1/users', v2: 'v2/users' },
+/** Builders whose test file has another name than they. What one of them serves to both audiences is tested apart. */
+const NAMES: Readonly<Record<string, string>> = {
+  appMeRoutes: 'v2/me',
+  auditLogRoutes: 'v1/audit-log',
+  channelConfigRoutes: '*/channel-configs',
+  coinLedgerRoutes: '*/coins',
+  consolePaymentRoutes: 'v1/console-payment',
+  consoleUserRoutes: 'v1/users',
+  guideRoutes: 'docs',
+  keyRoutes: 'jwks',
 };
 
-/**
- * The routes of each route file by its path in `server/routes` without `.ts`; files that serve nothing are left out. What
- * a builder serves to both audiences stands with the routes of each.
- */
-export async function routesByFile(): Promise<Map<string, readonly Route[]>> {
+/** `ownCoinRoutes` → `coins`: builders are named in the singular where what they serve is a list of things. */
+function plainNames(builder: string): string[] {
+  const words = builder.replace(/^own(?=[A-Z])/, '').replace(/Routes$/, '');
+  const name = words.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replace(/^-/, '');
+  return [name, `${name}s`];
+}
+
+/** The routes of each test file in `test/http` by its path without `.test.ts`, from the builder that it is named after. */
+export async function routesByTest(tests: readonly string[]): Promise<Map<string, readonly Route[]>> {
   const found = new Map<string, Route[]>();
-  for (const [file, groups] of await groupsByFile())
+  for (const [builder, groups] of await groupsByBuilder())
     for (const route of routesOf(groups)) {
-      const name = SHARED[file]?.[route.path.startsWith('/api/v1/') ? 'v1' : 'v2'] ?? file;
+      const audience = /^\/api\/(v[12])\//.exec(route.path)?.[1] ?? 'v2';
+      const names = [NAMES[builder] ?? plainNames(builder).flatMap((name) => [`*/${name}`, name])].flat();
+      const name = names.map((each) => each.replace('*', audience)).find((each) => tests.includes(each)) ?? builder;
       found.set(name, [...(found.get(name) ?? []), route]);
     }
   return found;

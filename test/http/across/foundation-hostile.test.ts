@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { createLogger } from '../../../server/http/logger.ts';
 import { endpoint } from '../../../server/http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../../../server/http/router.ts';
-import { Amount, Id, Paging, SafeText, UserId } from '../../../server/routes/wire/fields.ts';
+import { Amount, Id, Paging, SafeText, UserId } from '../../../server/routes/schemas/fields.ts';
 import { startEdge } from '../../support/edge.ts';
 
 const Body = z.object({ name: SafeText(1, 20), amount: Amount, extra: z.string().max(100).optional() });

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { AppError, Conflict } from '../../../server/errors.ts';
 import { endpoint, Reply } from '../../../server/http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../../../server/http/router.ts';
-import { Amount, Id, Paging, SafeText } from '../../../server/routes/wire/fields.ts';
+import { Amount, Id, Paging, SafeText } from '../../../server/routes/schemas/fields.ts';
 import { type EdgeOptions, startEdge } from '../../support/edge.ts';
 
 const Thing = z.object({ id: z.string(), note: z.string().optional() });

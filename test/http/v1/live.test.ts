@@ -1,5 +1,5 @@
 import test from 'ava';
-import { LiveMessage } from '../../../server/routes/wire/live.ts';
+import { LiveMessage } from '../../../server/routes/live.ts';
 import { openConsole } from '../../support/console.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { payOrder, placeOrder } from '../../support/orders.ts';

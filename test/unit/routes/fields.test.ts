@@ -5,13 +5,13 @@ import {
   Id,
   Instant,
   Limit,
-  readCursor,
   SafeText,
   TimeZone,
   UserId,
+  page,
+  readCursor,
   writeCursor,
-} from '../../../server/routes/wire/fields.ts';
-import { page } from '../../../server/routes/wire/page.ts';
+} from '../../../server/routes/schemas/fields.ts';
 
 const passes = (schema: z.ZodType, value: unknown): boolean => schema.safeParse(value).success;
 

@@ -1,0 +1,155 @@
+import { z } from 'zod';
+import { Reply, endpoint } from '../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import type { PaymentOperations } from '../payments/operations.ts';
+import { askerOf } from './schemas/audience.ts';
+import { APPROVE_ERRORS, REJECT_ERRORS } from './schemas/errors.ts';
+import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.ts';
+
+const State = z.enum(['waiting', 'approved', 'rejected']);
+
+/** An approval on the wire. */
+export const Approval = z
+  .object({
+    refundNo: z
+      .string()
+      .describe(
+        'Number of the refund, of the dispute that is to be accepted, or of the exception whose money is to be given back.',
+      ),
+    kind: z.enum(['refund', 'dispute', 'exception']).describe('What gives the money back.'),
+    orderNo: z.string(),
+    clientId: z.string(),
+    project: z.string(),
+    refundAmount: z.number(),
+    refundAmountMinor: z.int(),
+    currency: z.string(),
+    reason: z.string().nullable().describe('Why it was asked for.'),
+    askedBy: z
+      .string()
+      .describe(
+        '`admin:NAME` or `app:CLIENT_ID`; neither this administrator can approve it, nor one that shares a hand with what asked.',
+      ),
+    state: State,
+    decidedBy: z.string().nullable(),
+    decision: z.string().nullable().describe('Why it was rejected.'),
+    createdAt: Timestamp,
+    decidedAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'Approval' });
+
+/** The answer of a deed that waits for another administrator: nothing was done yet. */
+export const WAITS = { 202: { 'application/json': z.object({ data: Approval }) } } as const;
+
+/** Answers with what was done, or with 202 and the approval that it waits for. */
+export function orWaiting<View>(made: { done: View } | { waits: z.input<typeof Approval> }): Reply<View> {
+  return 'waits' in made
+    ? new Reply({
+        status: 202,
+        body: JSON.stringify({ data: made.waits }),
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+      })
+    : new Reply({ data: made.done });
+}
+
+const ApprovalsQuery = z.object({
+  ...Paging,
+  state: State.optional(),
+  orderNo: Id.optional(),
+  project: Code.optional(),
+});
+const ApprovalParams = z.object({ refundNo: Id });
+const Rejection = z.object({ reason: SafeText(1, 500) }).meta({ id: 'RejectApprovalRequest' });
+
+/** Money above `Approval.RefundAbove` that waits for a second administrator before it goes back. */
+export function approvalRoutes(operations: PaymentOperations): RouteGroup {
+  const router = routeGroup('/api/v1/approvals');
+
+  /**
+   * @openapi
+   * /api/v1/approvals:
+   *   get:
+   *     tags: [Refunds]
+   *     operationId: listApprovals
+   *     summary: List what waits, or waited, for approval
+   *     description: Newest first.
+   */
+  router.get(
+    '/',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: ApprovalsQuery, returns: Approval, list: true },
+      async ({ query }) => {
+        const { limit, cursor, ...filter } = query;
+        return pageOf(await operations.approvals(filter, cursor, limit));
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/approvals/{refundNo}:
+   *   get:
+   *     tags: [Refunds]
+   *     operationId: getApproval
+   *     summary: Get an approval
+   */
+  router.get(
+    '/:refundNo',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'approval' }, params: ApprovalParams, returns: Approval },
+      ({ params }) => operations.readApproval(params.refundNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/approvals/{refundNo}/approve:
+   *   post:
+   *     tags: [Refunds]
+   *     operationId: approveRefund
+   *     summary: Approve a refund, a dispute or an exception
+   *     description: >-
+   *       It is done at once; a dispute about more money than when it was asked for waits anew. An administrator cannot approve its own request, one that is older than its account, one of an
+   *       administrator that made its account, and none if one administrator, which may be either of them, made or changed both the account that
+   *       approves and the account or application that asked within 30 days.
+   */
+  router.post(
+    '/:refundNo/approve',
+    endpoint(
+      {
+        auth: { admin: 'operator', reach: 'approval', confirmed: 'where-live' },
+        params: ApprovalParams,
+        returns: Approval,
+        errors: APPROVE_ERRORS,
+      },
+      ({ params, caller, request }) => operations.approve(askerOf(caller, request), params.refundNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/approvals/{refundNo}/reject:
+   *   post:
+   *     tags: [Refunds]
+   *     operationId: rejectRefund
+   *     summary: Reject a refund, a dispute or an exception
+   *     description: A refund fails with `approval_rejected`, and its amount can be refunded again; a dispute or an exception stays as it is.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { reason: Not agreed with the payer }
+   */
+  router.post(
+    '/:refundNo/reject',
+    endpoint(
+      {
+        auth: { admin: 'operator', reach: 'approval' },
+        params: ApprovalParams,
+        body: Rejection,
+        returns: Approval,
+        errors: REJECT_ERRORS,
+      },
+      ({ params, body, caller, request }) => operations.reject(askerOf(caller, request), params.refundNo, body.reason),
+    ),
+  );
+  return router;
+}

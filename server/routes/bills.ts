@@ -1,0 +1,517 @@
+import { z } from 'zod';
+import { BILL_SOURCES, BILL_STATES, DIFFERENCE_KINDS, DIFFERENCE_STATES, NOT_OURS } from '../domain.ts';
+import { StreamedBody } from '../http/body-stream.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import type { BillOperations } from '../payments/bills/read.ts';
+import { BILL_LINE_KINDS, MODES } from '../payments/channel.ts';
+import { askerOf } from './schemas/audience.ts';
+import { PayWayName } from './schemas/credentials.ts';
+import { FETCH_BILL_ERRORS, IMPORT_BILL_ERRORS, RERUN_BILL_ERRORS } from './schemas/errors.ts';
+import { Bom, Code, Id, Paging, SafeText, Timestamp, exportReply, pageOf } from './schemas/fields.ts';
+
+/** A day as the channel counts days. */
+export const Day = z.iso.date('must be a day such as 2026-11-20');
+const Account = z
+  .string()
+  .min(1)
+  .max(128)
+  .describe("A payee's number at the channel, or an app id, merchant number or client id that is configured for it.");
+
+/** Which bills are listed. */
+export const BillsQuery = z.object({
+  ...Paging,
+  payWay: PayWayName.optional(),
+  account: Account.optional(),
+  mode: z.enum(MODES).optional(),
+  state: z.enum(BILL_STATES).optional(),
+  project: Code.optional(),
+  from: Day.optional().describe('First day.'),
+  to: Day.optional().describe('Last day (inclusive).'),
+});
+
+const which = {
+  payWay: PayWayName,
+  day: Day.describe('As the channel counts days: in Beijing, at PayPal in UTC.'),
+  account: Account.optional().describe(
+    'One of several accounts of the project; by default the one that new orders use.',
+  ),
+  project: Code.optional().describe('By whose configuration the channel is asked; `default` if not given.'),
+};
+
+/** Whose bill of which day is asked for. */
+export const FetchBill = z.object(which).meta({ id: 'FetchBillRequest' });
+/** The same in a query, beside a file. */
+export const ImportQuery = z.object(which);
+/** Why an account becomes quiet. */
+export const QuietAccount = z
+  .object({ reason: SafeText(1, 500).describe('Recorded with your name.') })
+  .meta({ id: 'QuietAccountRequest' });
+
+const counted = {
+  currency: z.string(),
+  payments: z.int(),
+  paidMinor: z.int(),
+  refunds: z.int(),
+  refundedMinor: z.int(),
+  feesMinor: z.int().describe('What the channel kept.'),
+};
+const given = {
+  discountsMinor: z.int().describe('What the merchant gave up of payments, less what of it came back with refunds.'),
+  sharesMinor: z.int().describe('What went on to those with whom the merchant shares.'),
+};
+
+const Totals = z.object({
+  currency: z.string(),
+  payments: z.int().nullable(),
+  paidMinor: z.int().nullable(),
+  refunds: z.int().nullable(),
+  refundedMinor: z.int().nullable(),
+  feesMinor: z.int().nullable().describe('What the channel kept.'),
+  netMinor: z.int().nullable().describe('What the channel settles.'),
+  openingMinor: z.int().nullable().describe('Balance of the account before the day (PayPal).'),
+  closingMinor: z.int().nullable().describe('Balance of the account at the end of the day.'),
+});
+
+const Sums = z.object({
+  ...counted,
+  ...given,
+  project: z.string().nullable().describe('Null for what other systems did at the same account.'),
+  disputedMinor: z.int().describe('What disputes took.'),
+  otherMinor: z.int().describe('What else the account gained; negative when it lost.'),
+  pendingRefunds: z
+    .int()
+    .describe(
+      'Refunds that were under way when the bill was made: in none of these sums; the settlement follows them.',
+    ),
+});
+
+/** A bill on the wire. */
+export const Bill = z
+  .object({
+    billNo: z.string(),
+    payWay: PayWayName,
+    account: z
+      .string()
+      .describe(
+        'The payee as the channel names it: the merchant ID (PID) at Alipay, the merchant number at WeChat Pay (`PARTNER/MERCHANT` for a merchant of a partner), the account number at PayPal. Before the channel has answered it is `CONFIGURED@PROJECT/VERSION`, a claim of the project alone.',
+      ),
+    mode: z.enum(MODES),
+    project: z.string().describe('The project whose configuration is the first to ask.'),
+    day: z.iso.date(),
+    state: z
+      .enum(BILL_STATES)
+      .describe(
+        '`waiting`: the channel is to be asked. `reading`, `matching`: under way. `done`: compared. `refused`: the file was not that bill. `missing`: there will be none.',
+      ),
+    source: z.enum(BILL_SOURCES).nullable(),
+    lines: z.int(),
+    mostLines: z
+      .int()
+      .describe('The most lines that a reading had: with more than `lines` the newer bill of the day is shorter.'),
+    unreadable: z.int().describe('Lines that could not be read: each is `line_unreadable`, and counts in no sum.'),
+    shortfall: z
+      .string()
+      .nullable()
+      .describe('How these lines show in what the bill says of itself, in its own words; null where it says nothing.'),
+    notOurs: z.int().describe('Payments and refunds of other systems at the account.'),
+    bytes: z.int().nullable(),
+    sha256: z.string().nullable(),
+    totals: z.array(Totals).nullable().describe('What the bill says of itself; null where it does not.'),
+    sums: z.array(Sums).nullable().describe('What its lines come to.'),
+    fault: z
+      .object({ code: z.string(), detail: z.string(), line: z.int().nullable(), column: z.int().nullable() })
+      .nullable(),
+    checks: z.int().describe('How often the channel was asked in vain.'),
+    nextCheckAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+    askedAt: Timestamp.nullable(),
+    readAt: Timestamp.nullable(),
+    matchedAt: Timestamp.nullable(),
+    quiet: z
+      .object({
+        since: Timestamp.describe('When it was made so.'),
+        by: z.string().describe("The administrator's name."),
+        reason: z.string().describe('Why, in the words of the administrator.'),
+      })
+      .nullable()
+      .describe(
+        'Since when numbers of this service that no order here has are those of another installation at the account; null: they are `order_unknown_here`.',
+      ),
+    differences: z.array(
+      z.object({ kind: z.enum(DIFFERENCE_KINDS), state: z.enum(DIFFERENCE_STATES), count: z.int() }),
+    ),
+  })
+  .meta({ id: 'Bill' });
+
+const KINDS = [...DIFFERENCE_KINDS, NOT_OURS] as const;
+
+/** Which differences are listed. */
+export const DifferencesQuery = z.object({
+  ...Paging,
+  kind: z.enum(KINDS).optional().describe('`order_not_ours` lists the lines of other systems.'),
+  state: z.enum(DIFFERENCE_STATES).optional(),
+});
+
+const Side = z
+  .object({
+    state: z.string().optional(),
+    amountMinor: z.int().optional(),
+    currency: z.string().optional(),
+    feeMinor: z.int().optional(),
+    channelNo: z.string().optional(),
+    at: Timestamp.optional(),
+    line: z.int().optional(),
+    reason: z.string().optional(),
+  })
+  .nullable();
+
+/** A difference on the wire. */
+export const Difference = z
+  .object({
+    id: z.string().nullable(),
+    billNo: z.string(),
+    payWay: PayWayName,
+    project: z.string(),
+    day: z.iso.date(),
+    kind: z.enum(KINDS),
+    orderNo: z.string(),
+    refundNo: z.string().nullable(),
+    ours: Side.describe('What stands in our books.'),
+    theirs: Side.describe('What stands in the bill.'),
+    state: z
+      .enum([...DIFFERENCE_STATES, 'counted'])
+      .describe(
+        '`open`: the channel is being asked. `healed`: they agree. `listed`: a person should look. `ended`: somebody did. `counted`: of another system.',
+      ),
+    checks: z.int(),
+    exceptionId: z.string().nullable(),
+    fix: z.string().nullable().describe('The command that ends it.'),
+    nextCheckAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+    finishedAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'BillDifference' });
+
+/** Which lines of a bill, and how. */
+export const LinesQuery = z.object({
+  format: z.enum(['csv', 'ndjson']).default('csv'),
+  kind: z.enum(BILL_LINE_KINDS).optional(),
+  bom: Bom,
+});
+
+/** Of which days and accounts the settlement is asked. */
+export const SettlementQuery = z.object({
+  from: Day.optional().describe('First day; by default 29 days before `to`.'),
+  to: Day.optional().describe('Last day (inclusive); by default yesterday.'),
+  mode: z.enum(MODES).default('live').describe('One mode at a time.'),
+  payWay: PayWayName.optional(),
+  account: Account.optional(),
+  project: Code.optional(),
+});
+
+const settled = {
+  currency: z.string(),
+  payments: z.int(),
+  grossMinor: z.int(),
+  refunds: z.int(),
+  refundsMinor: z.int(),
+  feesMinor: z.int(),
+  ...given,
+  disputesMinor: z.int(),
+  otherMinor: z.int(),
+  netMinor: z.int().describe('Gross − refunds − discounts − fees − shares − disputes + other.'),
+};
+const ofBill = { day: z.iso.date(), payWay: PayWayName, account: z.string(), mode: z.enum(MODES) };
+
+/** What the channels settle, on the wire. */
+export const SettlementReport = z
+  .object({
+    days: z.array(z.object({ ...ofBill, billNo: z.string(), project: z.string().nullable(), ...settled })),
+    totals: z.array(z.object(settled)),
+    missing: z
+      .array(
+        z.object({
+          ...ofBill,
+          project: z.string(),
+          billNo: z.string().nullable(),
+          state: z.enum(BILL_STATES).nullable(),
+        }),
+      )
+      .describe('Days of which a bill should be there and none was read; `project` is one whose keys can ask for it.'),
+    shrunk: z
+      .array(z.object({ ...ofBill, billNo: z.string(), lines: z.int(), mostLines: z.int() }))
+      .describe('Bills that have fewer lines than an earlier reading of the same day had.'),
+    unreadable: z
+      .array(z.object({ ...ofBill, billNo: z.string(), lines: z.int(), shortfall: z.string().nullable() }))
+      .describe('Bills with lines that could not be read: their days are short of these.'),
+    pendingRefunds: z
+      .array(
+        z.object({
+          ...ofBill,
+          billNo: z.string(),
+          project: z.string().nullable(),
+          currency: z.string(),
+          end: z
+            .enum(['open', 'failed'])
+            .describe('`open`: counted, the end is not known. `failed`: not counted, though the bill counts it.'),
+          refunds: z.int(),
+          amountMinor: z.int(),
+        }),
+      )
+      .describe('Refunds that a bill says are under way, which no later bill tells of, unless they succeeded.'),
+    disagreements: z
+      .array(
+        z.object({
+          ...ofBill,
+          billNo: z.string(),
+          currency: z.string(),
+          what: z.enum(['payments', 'paid', 'refunds', 'refunded', 'fees', 'net']),
+          bill: z.int(),
+          lines: z.int(),
+        }),
+      )
+      .describe("Where the lines of a bill do not come to the bill's own summary; minor units."),
+    balances: z
+      .array(
+        z.object({
+          payWay: PayWayName,
+          account: z.string(),
+          mode: z.enum(MODES),
+          from: z.iso.date(),
+          to: z.iso.date(),
+          currency: z.string(),
+          balance: z.int().describe('By what the balance of the account moved.'),
+          lines: z.int().describe('Net of the lines of the bills.'),
+        }),
+      )
+      .describe(
+        'Where the balance of an account moved by something else than the lines of its bills over these days (PayPal); minor units.',
+      ),
+    unchecked: z
+      .array(z.object({ ...ofBill, billNo: z.string() }))
+      .describe(
+        'Bills whose lines are compared with no balance: it could not be had, rows could not be read, or the lines are still to be summed (PayPal).',
+      ),
+  })
+  .meta({ id: 'Settlement' });
+
+const BillParams = z.object({ billNo: Id });
+const FILES = { 'text/csv': 'text', 'application/x-ndjson': 'text' } as const;
+
+/** Bills of channels: have them asked for or bring them, see where they and the orders differ, and what they settle. */
+export function billRoutes(operations: BillOperations): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/bills:
+   *   get:
+   *     tags: [Bills]
+   *     operationId: listBills
+   *     summary: List the bills of the channels
+   *     description: One for each account and day; the newest day first.
+   */
+  router.get(
+    '/api/v1/bills',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: BillsQuery, returns: Bill, list: true },
+      async ({ query }) => {
+        const { limit, cursor, ...filter } = query;
+        return pageOf(await operations.bills(filter, cursor, limit));
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills:
+   *   post:
+   *     tags: [Bills]
+   *     operationId: fetchBill
+   *     summary: Ask a channel for the bill of a day
+   *     description: The answer comes before the bill does; get it until its state is `done`, `refused` or `missing`.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { payWay: wechat, day: 2026-11-20 }
+   */
+  router.post(
+    '/api/v1/bills',
+    endpoint(
+      { auth: { admin: 'operator', reach: 'account' }, body: FetchBill, returns: Bill, errors: FETCH_BILL_ERRORS },
+      ({ body, caller, request }) => operations.askForBill(askerOf(caller, request), named(body)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/import:
+   *   post:
+   *     tags: [Bills]
+   *     operationId: importBill
+   *     summary: Import a bill that was downloaded from a channel
+   *     description: >
+   *       The body is the file as it is: zip, gzip, CSV or JSON. A file that is not the bill of that account and day is refused whole, with line and
+   *       column; what was read before goes on to count. The same file again changes nothing.
+   */
+  router.post(
+    '/api/v1/bills/import',
+    endpoint(
+      {
+        auth: { admin: 'operator', reach: 'account' },
+        query: ImportQuery,
+        accepts: ['stream'],
+        body: StreamedBody,
+        returns: Bill,
+        errors: IMPORT_BILL_ERRORS,
+      },
+      ({ query, body, caller, request }) => operations.importBill(askerOf(caller, request), named(query), body),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/{billNo}:
+   *   get:
+   *     tags: [Bills]
+   *     operationId: getBill
+   *     summary: Get a bill
+   */
+  router.get(
+    '/api/v1/bills/:billNo',
+    endpoint({ auth: { admin: 'viewer', reach: 'bill' }, params: BillParams, returns: Bill }, ({ params }) =>
+      operations.bill(params.billNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/{billNo}/differences:
+   *   get:
+   *     tags: [Bills]
+   *     operationId: listBillDifferences
+   *     summary: List where a bill and the orders differ
+   *     description: With both sides, the newest first. Lines of other systems are listed with `kind=order_not_ours` only.
+   */
+  router.get(
+    '/api/v1/bills/:billNo/differences',
+    endpoint(
+      {
+        auth: { admin: 'viewer', reach: 'bill' },
+        params: BillParams,
+        query: DifferencesQuery,
+        returns: Difference,
+        list: true,
+      },
+      async ({ params, query }) => {
+        const { limit, cursor, ...filter } = query;
+        return pageOf(await operations.differences(params.billNo, filter, cursor, limit));
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/{billNo}/lines:
+   *   get:
+   *     tags: [Bills]
+   *     operationId: exportBillLines
+   *     summary: Export the lines of a bill as CSV or NDJSON
+   *     description: >
+   *       Streamed, so it may be long. In CSV, text that a spreadsheet would interpret as a formula is prefixed with an apostrophe. An interrupted
+   *       export is incomplete. Lines are removed after `Retention.BillLineDays`; `raw` is empty once the payer was deleted.
+   */
+  router.get(
+    '/api/v1/bills/:billNo/lines',
+    endpoint(
+      {
+        auth: { admin: 'viewer', reach: 'bill' },
+        params: BillParams,
+        query: LinesQuery,
+        raw: 'stream',
+        answers: { 200: FILES },
+      },
+      async ({ params: { billNo }, query: { bom, ...query }, caller, request }) => {
+        const body = await operations.exportLines(askerOf(caller, request), billNo, query);
+        return exportReply(billNo, { ...query, bom }, body);
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/{billNo}/rerun:
+   *   post:
+   *     tags: [Bills]
+   *     operationId: compareBillAgain
+   *     summary: Compare a bill with the orders once more
+   */
+  router.post(
+    '/api/v1/bills/:billNo/rerun',
+    endpoint(
+      { auth: { admin: 'operator', reach: 'bill' }, params: BillParams, returns: Bill, errors: RERUN_BILL_ERRORS },
+      ({ params, caller, request }) => operations.rerunBill(askerOf(caller, request), params.billNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/bills/{billNo}/quiet:
+   *   post:
+   *     tags: [Bills]
+   *     operationId: quietAccount
+   *     summary: Treat unknown numbers at the account of a bill as another installation's
+   *     description: >
+   *       For an account that another installation of this service uses, too. What is listed as `order_unknown_here` in bills of the account ends, and lines
+   *       with such numbers are `order_not_ours` from then on: an order that was lost with the database is not found by them any more.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { reason: The staging system takes payments at this account }
+   *   delete:
+   *     tags: [Bills]
+   *     operationId: unquietAccount
+   *     summary: Report unknown numbers at the account of a bill again
+   *     description: The bills of the last five weeks are compared again.
+   */
+  router.post(
+    '/api/v1/bills/:billNo/quiet',
+    endpoint(
+      { auth: { admin: 'admin', reach: 'bill' }, params: BillParams, body: QuietAccount, returns: Bill },
+      ({ params, body, caller, request }) =>
+        operations.quietAccount(askerOf(caller, request), params.billNo, body.reason),
+    ),
+  );
+  router.delete(
+    '/api/v1/bills/:billNo/quiet',
+    endpoint(
+      { auth: { admin: 'admin', reach: 'bill' }, params: BillParams, returns: Bill },
+      ({ params, caller, request }) => operations.unquietAccount(askerOf(caller, request), params.billNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/stats/settlement:
+   *   get:
+   *     tags: [Bills]
+   *     operationId: getSettlement
+   *     summary: Get what the channels settle, by their bills
+   *     description: >
+   *       Gross, refunds, discounts, fees, shares, disputes and net of each day, account, project and currency. All projects of a bill together come to the bill's own
+   *       summary; where they do not, the difference is named, and so are days without a bill.
+   */
+  router.get(
+    '/api/v1/stats/settlement',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: SettlementQuery, returns: SettlementReport },
+      ({ query }) => operations.settlement(query),
+    ),
+  );
+  return router;
+}
+
+function named<Of extends { project?: string | undefined }>(of: Of): Of & { project: string } {
+  return { ...of, project: of.project ?? 'default' };
+}

@@ -1,0 +1,338 @@
+import { z } from 'zod';
+import type { Credentials } from '../credentials/credentials.ts';
+import type { PublicChannel } from '../credentials/status.ts';
+import { requireScope } from '../http/authenticate.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import { CONFIRMED_WHERE_LIVE, actingIn, forAdministrators, forApplications, projectOf } from './schemas/audience.ts';
+import {
+  ByPayWay,
+  ChannelConfig,
+  ConfigBody,
+  ConfigSchema,
+  DownloadAnswer,
+  OwnConfigBody,
+  ProbeAnswer,
+  PublicChannelEntry,
+  TestBody,
+  Verdict,
+  presentConfig,
+  presentDownload,
+  presentProbe,
+  presentPublicChannel,
+  presentSchema,
+  presentVerdict,
+  wholePage,
+} from './schemas/credentials.ts';
+import {
+  REGISTER_NOTICES_ERRORS,
+  TEST_CONFIG_ERRORS,
+  TOGGLE_CONFIG_ERRORS,
+  WRITE_CONFIG_ERRORS,
+} from './schemas/errors.ts';
+import { Toggle } from './schemas/identity.ts';
+
+/** What the routes of channel configurations call. */
+export interface ConfigPorts {
+  configs: Credentials['configs'];
+  now: () => Date;
+}
+
+const anyProject = {
+  ...forAdministrators('/api/v1/payment/config'),
+  probe: { admin: 'admin', reach: 'query' } as const,
+  write: CONFIRMED_WHERE_LIVE,
+  change: ConfigBody,
+};
+const ownProject = {
+  ...forApplications('/api/v2/payment/config', 'config:read', 'config:write'),
+  probe: { scope: 'config:write' } as const,
+  change: OwnConfigBody,
+};
+
+/** Channel configurations of every project. */
+export function channelConfigRoutes(ports: ConfigPorts): RouteGroup {
+  return buildRoutes(ports, anyProject);
+}
+
+/** Channel configurations of the token's own project. */
+export function ownChannelConfigRoutes(ports: ConfigPorts): RouteGroup {
+  return buildRoutes(ports, ownProject);
+}
+
+function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject | typeof ownProject): RouteGroup {
+  const { prefix, read, probe, write, query, change } = audience;
+  const router = routeGroup(prefix);
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/list:
+   *   get:
+   *     tags: [Channel configuration]
+   *     operationId: listChannelConfigsOfProject
+   *     summary: List channel configurations
+   *     description: One entry per channel, configured or not; secrets are `***` with a fingerprint.
+   * /api/v2/payment/config/list:
+   *   get:
+   *     tags: [Own channel configuration]
+   *     operationId: listChannelConfigs
+   *     summary: List channel configurations
+   *     description: One entry per channel, configured or not; secrets are `***` with a fingerprint. Applies to the project of the token.
+   */
+  router.get(
+    '/list',
+    endpoint({ auth: read, query, returns: ChannelConfig, list: true }, async (input) => {
+      const views = await configs.list(projectOf(input));
+      return wholePage(views.map((view) => presentConfig(view, now(), input.caller)));
+    }),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}:
+   *   get:
+   *     tags: [Channel configuration]
+   *     operationId: getChannelConfigOfProject
+   *     summary: Get a channel configuration
+   *     description: Secrets are `***` with a fingerprint; `missing` lists what is still required.
+   * /api/v2/payment/config/{payWay}:
+   *   get:
+   *     tags: [Own channel configuration]
+   *     operationId: getChannelConfig
+   *     summary: Get a channel configuration
+   *     description: Secrets are `***` with a fingerprint; `missing` lists what is still required. Applies to the project of the token.
+   */
+  router.get(
+    '/:payWay',
+    endpoint({ auth: read, params: ByPayWay, query, returns: ChannelConfig }, async (input) =>
+      presentConfig(await configs.read(projectOf(input), input.params.payWay), now(), input.caller),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}/schema:
+   *   get:
+   *     tags: [Channel configuration]
+   *     operationId: getChannelSchemaOfProject
+   *     summary: Get the configuration schema of a channel
+   *     description: Its fields and certificate kinds, and which of them each mode requires.
+   * /api/v2/payment/config/{payWay}/schema:
+   *   get:
+   *     tags: [Own channel configuration]
+   *     operationId: getChannelSchema
+   *     summary: Get the configuration schema of a channel
+   *     description: Its fields and certificate kinds, and which of them each mode requires.
+   */
+  router.get(
+    '/:payWay/schema',
+    endpoint({ auth: read, params: ByPayWay, query, returns: ConfigSchema }, ({ params }) =>
+      presentSchema(configs.schema(params.payWay)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}:
+   *   post:
+   *     tags: [Channel configuration]
+   *     operationId: writeChannelConfigOfProject
+   *     summary: Write a channel configuration
+   *     description: >
+   *       Creates a new version, effective immediately on every instance. A field that is omitted or `***` keeps its value, null clears it; a PEM text
+   *       under the name of a certificate kind becomes the default certificate of that kind.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { mode: sandbox, clientId: AeA1QIZXiflr1_-r0U2UbWTziOWX1GRQer5jkUq4, clientSecret: '***', webhookId: 8PT597110X687430L }
+   * /api/v2/payment/config/{payWay}:
+   *   post:
+   *     tags: [Own channel configuration]
+   *     operationId: writeChannelConfig
+   *     summary: Write a channel configuration
+   *     description: >
+   *       Creates a new version, effective immediately on every instance. A field that is omitted or `***` keeps its value, null clears it; a PEM text
+   *       under the name of a certificate kind becomes the default certificate of that kind. Applies to the project of the token. PEM texts, and null
+   *       for them, also require the scope cert:manage; one that verifies is not used, and takes no default's place, until an administrator trusts it.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { mode: sandbox, clientId: AeA1QIZXiflr1_-r0U2UbWTziOWX1GRQer5jkUq4, clientSecret: '***', webhookId: 8PT597110X687430L }
+   */
+  router.post(
+    '/:payWay',
+    endpoint(
+      { auth: write, params: ByPayWay, query, body: change, returns: ChannelConfig, errors: WRITE_CONFIG_ERRORS },
+      async (input) => {
+        const { caller, params, body } = input;
+        if (caller.kind === 'app' && configs.bringsCerts(params.payWay, body)) requireScope(caller, 'cert:manage');
+        return presentConfig(await configs.write(actingIn(input), params.payWay, body), now(), input.caller);
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}/test:
+   *   post:
+   *     tags: [Channel configuration]
+   *     operationId: testChannelOfProject
+   *     summary: Test a channel configuration
+   *     description: >
+   *       Sends signed requests that move nothing to the channel and lists each credential and webhook that they prove; `field` names the first that is wrong.
+   *       With `products` orders of a small amount are made that nobody can pay, because nobody is given what a payer needs, and closed at once; PayPal's
+   *       cannot be closed and end by themselves.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { products: all }
+   * /api/v2/payment/config/{payWay}/test:
+   *   post:
+   *     tags: [Own channel configuration]
+   *     operationId: testChannel
+   *     summary: Test a channel configuration
+   *     description: >
+   *       Sends signed requests that move nothing to the channel and lists each credential and webhook that they prove; `field` names the first that is wrong.
+   *       With `products` orders of a small amount are made that nobody can pay, because nobody is given what a payer needs, and closed at once; PayPal's
+   *       cannot be closed and end by themselves. Applies to the project of the token.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { products: all }
+   */
+  router.post(
+    '/:payWay/test',
+    endpoint(
+      { auth: probe, params: ByPayWay, query, body: TestBody, returns: ProbeAnswer, errors: TEST_CONFIG_ERRORS },
+      async (input) => {
+        const [project, { payWay }] = [projectOf(input), input.params];
+        const result = await configs.probe(project, payWay, input.body?.products);
+        return presentProbe(result, await configs.read(project, payWay));
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}/notices:
+   *   post:
+   *     tags: [Channel configuration]
+   *     operationId: registerChannelNoticesOfProject
+   *     summary: Register for the notifications of a channel
+   *     description: >
+   *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service needs,
+   *       and keeps its id as `webhookId`. WeChat Pay: registers the URL for complaints, unless another system's is there. Calling it again changes nothing.
+   *       Alipay learns the URL with each order and refuses with 400.
+   * /api/v2/payment/config/{payWay}/notices:
+   *   post:
+   *     tags: [Own channel configuration]
+   *     operationId: registerChannelNotices
+   *     summary: Register for the notifications of a channel
+   *     description: >
+   *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service needs,
+   *       and keeps its id as `webhookId`. WeChat Pay: registers the URL for complaints. Calling it again changes nothing. Applies to the project of the token.
+   */
+  router.post(
+    '/:payWay/notices',
+    endpoint(
+      { auth: write, params: ByPayWay, query, returns: Verdict, errors: REGISTER_NOTICES_ERRORS },
+      async (input) => presentVerdict(await configs.registerNotices(actingIn(input), input.params.payWay)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}/certificates:
+   *   post:
+   *     tags: [Channel configuration]
+   *     operationId: fetchChannelCertificatesOfProject
+   *     summary: Download the certificates of a channel
+   *     description: >
+   *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public certificate that follows one
+   *       that is trusted, by its serial. What is new is trusted by the administrator who asks, as by an upload; what was here before stays as it was. PayPal refuses with 400.
+   * /api/v2/payment/config/{payWay}/certificates:
+   *   post:
+   *     tags: [Own channel configuration]
+   *     operationId: fetchChannelCertificates
+   *     summary: Download the certificates of a channel
+   *     description: >
+   *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public certificate that follows one
+   *       that is trusted, by its serial. What is new waits for the trust of an administrator. PayPal refuses with 400. Requires the scope cert:manage, too.
+   */
+  router.post(
+    '/:payWay/certificates',
+    endpoint(
+      { auth: write, params: ByPayWay, query, returns: DownloadAnswer, errors: REGISTER_NOTICES_ERRORS },
+      async (input) => {
+        if (input.caller.kind === 'app') requireScope(input.caller, 'cert:manage');
+        return presentDownload(await configs.downloadCerts(actingIn(input), input.params.payWay), now());
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/payment/config/{payWay}/toggle:
+   *   put:
+   *     tags: [Channel configuration]
+   *     operationId: toggleChannelOfProject
+   *     summary: Enable or disable a channel
+   *     description: A disabled channel only refuses new orders; queries, closes, refunds and notifications continue. Without `enabled` the state is toggled.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { enabled: false }
+   * /api/v2/payment/config/{payWay}/toggle:
+   *   put:
+   *     tags: [Own channel configuration]
+   *     operationId: toggleChannel
+   *     summary: Enable or disable a channel
+   *     description: A disabled channel only refuses new orders; queries, closes, refunds and notifications continue. Without `enabled` the state is toggled. Applies to the project of the token.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { enabled: false }
+   */
+  router.put(
+    '/:payWay/toggle',
+    endpoint(
+      { auth: write, params: ByPayWay, query, body: Toggle, returns: ChannelConfig, errors: TOGGLE_CONFIG_ERRORS },
+      async (input) =>
+        presentConfig(
+          await configs.toggle(actingIn(input), input.params.payWay, input.body?.enabled),
+          now(),
+          input.caller,
+        ),
+    ),
+  );
+  return router;
+}
+
+/** Which channels there are, for everybody. */
+export function paymentChannelRoutes({ publicChannels }: { publicChannels(): Promise<PublicChannel[]> }): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/payment/channels:
+   *   get:
+   *     tags: [Service]
+   *     operationId: listChannels
+   *     summary: List available channels
+   *     description: The channels of the project `default`; always three entries, without account ids or error details.
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example:
+   *               data:
+   *                 - { payWay: alipay, name: Alipay, enabled: true, configured: true, mode: sandbox, status: up, lastSuccessAt: '2030-01-31T08:00:00.000Z' }
+   */
+  router.get(
+    '/api/v1/payment/channels',
+    endpoint({ auth: 'none', returns: z.array(PublicChannelEntry) }, async () =>
+      (await publicChannels()).map(presentPublicChannel),
+    ),
+  );
+  return router;
+}

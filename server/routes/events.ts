@@ -1,0 +1,445 @@
+import { z } from 'zod';
+import type { EventPage, EventReading } from '../events/read.ts';
+import type { OpenEventStream } from '../events/stream.ts';
+import { EVENT_TYPES } from '../events/types.ts';
+import type { WebhookOperations } from '../events/webhooks.ts';
+import { requireConfirmed } from '../http/admin-auth.ts';
+import type { AdminCaller } from '../http/callers.ts';
+import type { Page, RequestFacts, WebhookContract } from '../http/contract.ts';
+import { Reply, endpoint } from '../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import { CoinEntry } from './coins.ts';
+import { Dispute } from './disputes.ts';
+import { ROTATE_WEBHOOK_ERRORS, SEND_EVENT_ERRORS, SET_WEBHOOK_ERRORS } from './schemas/errors.ts';
+import { Code, HttpUrl, Id, Instant, Limit, Paging, Timestamp, pageOf } from './schemas/fields.ts';
+import { PreparedSecret, actorOf } from './schemas/identity.ts';
+import { OrderEntry, PayWayName, Refund } from './schemas/orders.ts';
+import { SkillCoinOrder } from './skillpay.ts';
+
+const knownTypes: ReadonlySet<string> = new Set(EVENT_TYPES);
+
+/** A number of the log as text. */
+export const Sequence = z
+  .string()
+  .regex(/^\d{1,18}$/, 'must be a sequence number')
+  .transform((text) => BigInt(text));
+
+/** Types of events, comma-separated. */
+export const EventTypes = z
+  .string()
+  .max(512)
+  .transform((text) => [...new Set(text.split(','))])
+  .refine((types) => types.every((type) => knownTypes.has(type)), `must be among ${EVENT_TYPES.join(', ')}`)
+  .meta({ description: 'Types, comma-separated.', examples: ['order.paid,refund.succeeded'] });
+
+/** How the log is read: everything after a number. */
+export const EventsQuery = z.object({
+  after: Sequence.optional().describe('Sequence of the last received event; returns the events after it.'),
+  cursor: Sequence.optional().describe('Same as `after`: `page.nextCursor` of the previous page.'),
+  types: EventTypes.optional(),
+  limit: Limit,
+});
+
+/** The console's filters of events. */
+export const EventFilters = {
+  clientId: Id.optional(),
+  project: Code.optional(),
+  objectNo: Id.optional().describe('Number of the order or refund.'),
+  since: Instant.optional().describe('Only events at or after this time.'),
+};
+
+/** An event: the payload of the log and of webhooks. */
+export const Event = z
+  .object({
+    id: z.string(),
+    type: z.string(),
+    createdAt: Timestamp,
+    sequence: z.int().describe('Increasing; gaps are normal.'),
+    data: z.object({ object: z.record(z.string(), z.unknown()) }),
+  })
+  .meta({ id: 'Event' });
+
+/** An event as the console sees it. */
+export const ConsoleEvent = Event.extend({ clientId: z.string(), project: z.string(), objectNo: z.string() }).meta({
+  id: 'ConsoleEvent',
+});
+
+/** One delivery of an event, with everything that was tried. */
+export const Delivery = z
+  .object({
+    id: z.string(),
+    eventId: z.string(),
+    type: z.string(),
+    target: z
+      .enum(['webhook', 'order', 'test'])
+      .describe('The webhook of the application, the notifyUrl of the order, or a test.'),
+    url: z.string(),
+    state: z.enum(['pending', 'delivered', 'failed', 'cancelled']),
+    attempts: z.int(),
+    nextAttemptAt: Timestamp.nullable(),
+    lastStatus: z.int().nullable(),
+    lastError: z.string().nullable(),
+    createdAt: Timestamp,
+    finishedAt: Timestamp.nullable(),
+    tries: z.array(
+      z.object({ at: Timestamp, status: z.int().nullable(), error: z.string().nullable(), durationMs: z.int() }),
+    ),
+  })
+  .meta({ id: 'Delivery' });
+
+/** Settings of a webhook. */
+export const Webhook = z
+  .object({
+    clientId: z.string(),
+    url: z.string().nullable().describe('Null if only a secret exists, for the notifyUrl of orders.'),
+    types: z.array(z.string()).describe('Empty means all.'),
+    enabled: z.boolean(),
+    disabledReason: z.string().nullable(),
+    previousSecretExpiresAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    secret: z.string().optional().describe('`whsec_…`; shown only once, when it is created.'),
+  })
+  .meta({ id: 'Webhook' });
+
+/** A change of a webhook; what is left out stays. */
+export const WebhookInput = z
+  .object({
+    url: HttpUrl.optional(),
+    types: z.array(z.enum(EVENT_TYPES)).max(EVENT_TYPES.length).optional(),
+    enabled: z.boolean().optional(),
+  })
+  .meta({ id: 'WebhookInput' });
+
+/** A page of the log as the list that the wire shows. */
+export function eventPage<Item>({ items, next }: EventPage<Item>): Page<Item> {
+  return { data: items, page: { nextCursor: next === null ? null : String(next), hasMore: next !== null } };
+}
+
+const StreamQuery = z.object({ ...EventFilters, types: EventTypes.optional(), after: Sequence.optional() });
+
+/** What the console's event routes call. */
+export interface EventConsole {
+  events: EventReading;
+  openStream: OpenEventStream;
+  resend: WebhookOperations['resend'];
+  /** Throws when the administrator of a request is no longer let in, or has another role than then. */
+  recheck(request: Pick<RequestFacts, 'headers'>, caller: Pick<AdminCaller, 'role'>): Promise<unknown>;
+}
+
+/** The event log of all apps: by number, as a stream, and sending again. */
+export function eventRoutes({ events, openStream, resend, recheck }: EventConsole): RouteGroup {
+  const router = routeGroup('/api/v1/events');
+
+  /**
+   * @openapi
+   * /api/v1/events:
+   *   get:
+   *     tags: [Events]
+   *     operationId: listEvents
+   *     summary: List events after a sequence number
+   *     description: Oldest first; gaps in the sequence are normal. A cursor never misses an event that is committed late.
+   */
+  router.get(
+    '/',
+    endpoint(
+      {
+        auth: { admin: 'viewer', reach: 'filter' },
+        query: EventsQuery.extend(EventFilters),
+        returns: ConsoleEvent,
+        list: true,
+      },
+      async ({ query: { after, cursor, limit, ...filter } }) =>
+        eventPage(await events.all(filter, cursor ?? after ?? 0n, limit)),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/events/stream:
+   *   get:
+   *     tags: [Events]
+   *     operationId: streamEvents
+   *     summary: Stream events
+   *     description: >
+   *       Server-sent events. The first message is `ready`, with the sequence number after which the stream starts; then each event with its
+   *       sequence as id. `Last-Event-ID` (or `after`) resumes an interrupted stream; `since` starts in the past;
+   *       by default the stream starts now. The credential is rechecked before events are sent and every second; when it is no longer good the stream ends with the message `error`.
+   */
+  router.get(
+    '/stream',
+    endpoint(
+      {
+        auth: { admin: 'viewer', reach: 'filter' },
+        query: StreamQuery,
+        headers: z.object({ 'last-event-id': Sequence.optional() }),
+        raw: 'stream',
+        answers: { 200: { 'text/event-stream': 'text' } },
+      },
+      ({ query: { after, ...filter }, headers, request, caller }) =>
+        new Reply({
+          headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' },
+          body: openStream({
+            filter,
+            after: headers['last-event-id'] ?? after,
+            stillAllowed: () => recheck(request, caller),
+          }),
+        }),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/events/{id}/resend:
+   *   post:
+   *     tags: [Events]
+   *     operationId: resendEvent
+   *     summary: Redeliver an event
+   *     description: >
+   *       To the notifyUrl of the order or the webhook of the application, with the same id. A pending delivery is sent immediately.
+   */
+  router.post(
+    '/:id/resend',
+    endpoint(
+      {
+        auth: { admin: 'operator', reach: 'event' },
+        params: z.object({ id: Id }),
+        returns: Delivery,
+        status: 201,
+        errors: SEND_EVENT_ERRORS,
+      },
+      ({ params, caller, request }) => resend(actorOf(caller, request), params.id),
+    ),
+  );
+  return router;
+}
+
+const Offered = z
+  .object({
+    outTradeNo: z.string(),
+    orderNo: z.string(),
+    resource: z.string(),
+    amountMinor: z.int(),
+    currency: z.string(),
+    payWay: PayWayName,
+    expiresAt: Timestamp,
+  })
+  .meta({ id: 'SkillOffered' });
+const Fulfilled = z
+  .object({
+    ...Offered.pick({ outTradeNo: true, orderNo: true, resource: true }).shape,
+    ...Offered.pick({ amountMinor: true, currency: true, payWay: true }).partial().shape,
+    userId: z.string().optional().describe('Whose coins paid, if coins did.'),
+    coin: SkillCoinOrder.shape.coin.optional().describe('What coins paid, if coins did.'),
+    fulfilledAt: Timestamp,
+  })
+  .meta({ id: 'SkillFulfilled' });
+const CredentialChange = z
+  .object({
+    clientId: z.string(),
+    change: z
+      .enum(['created', 'widened', 'enabled', 'secret', 'webhook', 'webhook_secret'])
+      .describe(
+        'The application was created, got more scopes, addresses, money or trust, was enabled or got a new secret; its webhook got another address or a new secret.',
+      ),
+    by: z.string().describe('Name of the administrator.'),
+  })
+  .meta({ id: 'CredentialChange' });
+const CoinPosting = CoinEntry.extend({ available: z.int() }).meta({ id: 'CoinPosting' });
+
+/** What merchants are told, when, and the shape of the object of each event. */
+export const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContract>> = {
+  'order.paid': { when: 'An order was paid.', object: OrderEntry },
+  'order.paid_late': { when: 'Money came for an order that had ended; it goes back.', object: OrderEntry },
+  'order.closed': { when: 'An order was closed.', object: OrderEntry },
+  'order.failed': { when: 'An order failed.', object: OrderEntry },
+  'order.payer_action_required': { when: 'The payer has to do something before the money comes.', object: OrderEntry },
+  'order.exception': { when: 'A person should look at an order.', object: OrderEntry },
+  'refund.approval_requested': { when: 'A refund waits for a second administrator.', object: Refund },
+  'refund.succeeded': { when: 'A refund reached the payer.', object: Refund },
+  'refund.failed': { when: 'A refund failed; its amount can be refunded again.', object: Refund },
+  'refund.abnormal': { when: 'A refund cannot reach the payer; a person has to look.', object: Refund },
+  'dispute.opened': { when: 'A payer disputes a payment.', object: Dispute },
+  'dispute.updated': { when: 'A dispute changed.', object: Dispute },
+  'dispute.closed': { when: 'A dispute was decided.', object: Dispute },
+  'skillpay.offered': { when: 'A pay-per-call resource was offered for payment.', object: Offered },
+  'skillpay.fulfilled': { when: 'A pay-per-call resource was delivered.', object: Fulfilled },
+  'coin.credited': { when: 'Coins came into an account.', object: CoinPosting },
+  'coin.debited': { when: 'Coins left an account.', object: CoinPosting },
+  'app.credentials_changed': {
+    when: 'A credential of an application was given out or widened. Administrators alone are told, in the event log.',
+    object: CredentialChange,
+  },
+};
+
+/** The calling app's own events. */
+export function ownEventRoutes(events: EventReading): RouteGroup {
+  const router = routeGroup('/api/v2/events');
+
+  /**
+   * @openapi
+   * /api/v2/events:
+   *   get:
+   *     tags: [Event log]
+   *     operationId: listOwnEvents
+   *     summary: List own events after a sequence number
+   *     description: >
+   *       Oldest first. Keep the `sequence` of the last event and request the events after it: a cursor never misses an event that is
+   *       committed late, and returns none twice. Gaps in the sequence are normal.
+   */
+  router.get(
+    '/',
+    endpoint(
+      {
+        auth: { scope: 'payment:read' },
+        query: EventsQuery,
+        returns: Event,
+        list: true,
+        webhooks: WEBHOOK_EVENTS,
+      },
+      async ({ query: { types, after, cursor, limit }, caller }) =>
+        eventPage(await events.own({ clientId: caller.clientId, types }, cursor ?? after ?? 0n, limit)),
+    ),
+  );
+  return router;
+}
+
+const ByClientId = z.object({ client_id: Id });
+const Rotation = z
+  .object({ graceSeconds: z.int().min(0).max(604_800).default(0), ...PreparedSecret })
+  .optional()
+  .meta({ id: 'WebhookSecretRotation' });
+const DeliveriesQuery = z.object({
+  ...Paging,
+  state: z.enum(['pending', 'delivered', 'failed', 'cancelled']).optional(),
+  eventId: Id.optional(),
+});
+
+/** Where an application is told what happened. */
+export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/webhook:
+   *   get:
+   *     tags: [Webhooks]
+   *     operationId: getWebhook
+   *     summary: Get the webhook of an application
+   */
+  router.get(
+    '/api/v1/api-apps/:client_id/webhook',
+    endpoint({ auth: { admin: 'viewer', reach: 'app' }, params: ByClientId, returns: Webhook }, ({ params }) =>
+      webhooks.get(params.client_id),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/webhook:
+   *   put:
+   *     tags: [Webhooks]
+   *     operationId: setWebhook
+   *     summary: Set the webhook of an application
+   *     description: >
+   *       Omitted fields keep their values; without `types`, all types are sent. The response that creates it (201) contains the `whsec_` secret, shown only once.
+   *       Messages are signed according to Standard Webhooks and retried for 72 hours; a receiver that returns 410 is disabled.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { url: 'https://shop.example/hooks', types: [order.paid, refund.succeeded], enabled: true }
+   */
+  router.put(
+    '/api/v1/api-apps/:client_id/webhook',
+    endpoint(
+      {
+        auth: { admin: 'admin', reach: 'app' },
+        params: ByClientId,
+        body: WebhookInput,
+        returns: Webhook,
+        answers: { 201: { 'application/json': z.object({ data: Webhook }) } },
+        errors: SET_WEBHOOK_ERRORS,
+      },
+      async ({ params, body, caller, request }) => {
+        const mayRedirect = () => requireConfirmed(caller, 'where-live');
+        const actor = actorOf(caller, request);
+        const { created, webhook } = await webhooks.put(actor, params.client_id, body, mayRedirect);
+        return new Reply({ status: created ? 201 : 200, data: webhook });
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/webhook/rotate-secret:
+   *   post:
+   *     tags: [Webhooks]
+   *     operationId: rotateWebhookSecret
+   *     summary: Rotate the signing secret
+   *     description: >-
+   *       The response contains the new secret, shown only once. During the grace period every message is signed with both secrets.
+   *       With `prepare` nothing ends yet: for 15 minutes messages are signed with both (and no more with one from an earlier
+   *       rotation), and the new secret takes effect when the same request comes with it as `secret`.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { graceSeconds: 86400 }
+   */
+  router.post(
+    '/api/v1/api-apps/:client_id/webhook/rotate-secret',
+    endpoint(
+      {
+        auth: { admin: 'admin', reach: 'app', confirmed: 'where-live' },
+        params: ByClientId,
+        body: Rotation,
+        returns: Webhook,
+        errors: ROTATE_WEBHOOK_ERRORS,
+      },
+      ({ params, body, caller, request }) => {
+        return webhooks.rotateSecret(actorOf(caller, request), params.client_id, body ?? { graceSeconds: 0 });
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/webhook/test:
+   *   post:
+   *     tags: [Webhooks]
+   *     operationId: testWebhook
+   *     summary: Send a test message
+   *     description: Sends one signed `webhook.test` without retries; the response has the result.
+   */
+  router.post(
+    '/api/v1/api-apps/:client_id/webhook/test',
+    endpoint(
+      { auth: { admin: 'operator', reach: 'app' }, params: ByClientId, returns: Delivery, errors: SEND_EVENT_ERRORS },
+      ({ params, caller, request }) => webhooks.test(actorOf(caller, request), params.client_id),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/webhook/deliveries:
+   *   get:
+   *     tags: [Webhooks]
+   *     operationId: listDeliveries
+   *     summary: List webhook deliveries
+   *     description: Newest first, with all attempts.
+   */
+  router.get(
+    '/api/v1/api-apps/:client_id/webhook/deliveries',
+    endpoint(
+      {
+        auth: { admin: 'viewer', reach: 'app' },
+        params: ByClientId,
+        query: DeliveriesQuery,
+        returns: Delivery,
+        list: true,
+      },
+      async ({ params, query: { cursor, limit, ...filter } }) =>
+        pageOf(await webhooks.deliveries({ clientId: params.client_id, ...filter }, cursor, limit)),
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { EXCEPTION_KINDS } from '../domain.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import type { PaymentOperations } from '../payments/operations.ts';
+import { WAITS, orWaiting } from './approvals.ts';
+import { askerOf } from './schemas/audience.ts';
+import { RESOLVE_EXCEPTION_ERRORS } from './schemas/errors.ts';
+import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.ts';
+
+const OrderException = z
+  .object({
+    id: z.string(),
+    orderNo: z.string().nullable().describe('Null when notifications about orders of another system arrive.'),
+    refundNo: z.string().nullable(),
+    clientId: z.string().nullable().describe('Null when no order is known.'),
+    project: z.string(),
+    kind: z.string(),
+    state: z.enum(['open', 'resolved']),
+    receivedMinor: z.int().nullable(),
+    receivedCurrency: z.string().nullable(),
+    blocksRefunds: z.boolean(),
+    detail: z.record(z.string(), z.unknown()).nullable(),
+    resolution: z.string().nullable(),
+    reason: z.string().nullable(),
+    resolvedBy: z.string().nullable(),
+    createdAt: Timestamp,
+    resolvedAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'OrderException' });
+
+const ExceptionsQuery = z.object({
+  ...Paging,
+  state: z.enum(['open', 'resolved']).optional(),
+  kind: z.enum(EXCEPTION_KINDS).optional(),
+  orderNo: Id.optional(),
+  project: Code.optional(),
+});
+
+const ByExceptionId = z.object({ id: z.uuid() });
+
+const ResolveRequest = z
+  .object({
+    action: z
+      .enum(['acknowledge', 'refund', 'accept', 'close', 'retry'])
+      .describe(
+        '`refund` applies to an amount mismatch and to a second payment, `accept` to an amount mismatch, `close` to an overdue order, `retry` to an `effect_failed` whose action is still due; any other exception is acknowledged. To acknowledge an `effect_failed` gives the action up.',
+      ),
+    reason: SafeText(1, 500),
+  })
+  .meta({ id: 'ResolveExceptionRequest' });
+
+/** What a person should look at. */
+export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
+  const router = routeGroup('/api/v1/exceptions');
+
+  /**
+   * @openapi
+   * /api/v1/exceptions:
+   *   get:
+   *     tags: [Exceptions]
+   *     operationId: listExceptions
+   *     summary: List exceptions
+   *     description: Newest first; `state=open` lists those that need manual review.
+   */
+  router.get(
+    '/',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: ExceptionsQuery, returns: OrderException, list: true },
+      async ({ query }) => {
+        const { limit, cursor, ...filter } = query;
+        return pageOf(await operations.exceptions(filter, cursor, limit));
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/exceptions/{id}:
+   *   get:
+   *     tags: [Exceptions]
+   *     operationId: getException
+   *     summary: Get an exception
+   */
+  router.get(
+    '/:id',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'exception' }, params: ByExceptionId, returns: OrderException },
+      ({ params }) => operations.readException(params.id),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/exceptions/{id}/resolve:
+   *   post:
+   *     tags: [Exceptions]
+   *     operationId: resolveException
+   *     summary: Resolve an exception
+   *     description: >-
+   *       After a `retry` that failed again the exception is still open, with the newest message in `detail`. A `refund` above
+   *       `Approval.RefundAbove` is not done yet: 202 with the approval that another administrator has to give. To `acknowledge` a dispute that was
+   *       accepted lets refunds of its order go on, and asks for the password.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { action: acknowledge, reason: Agreed with the customer }
+   */
+  router.post(
+    '/:id/resolve',
+    endpoint(
+      {
+        auth: { admin: 'operator', reach: 'exception' },
+        params: ByExceptionId,
+        body: ResolveRequest,
+        returns: OrderException,
+        answers: WAITS,
+        errors: RESOLVE_EXCEPTION_ERRORS,
+      },
+      async ({ params, body, caller, request }) =>
+        orWaiting(await operations.resolveException(askerOf(caller, request), params.id, body.action, body.reason)),
+    ),
+  );
+  return router;
+}

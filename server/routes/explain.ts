@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { endpoint } from '../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import type { Explanation } from '../payments/explain/explain.ts';
+import type { Asker } from '../payments/ports.ts';
+import { askerOf } from './schemas/audience.ts';
+import { RefusedNotices, presentRefused } from './schemas/credentials.ts';
+import { Id, Timestamp } from './schemas/fields.ts';
+
+const NextStep = z
+  .object({ action: z.string(), at: Timestamp.nullable().describe('null if it is being done right now.') })
+  .nullable();
+
+const OrderExplanation = z
+  .object({
+    orderNo: z.string(),
+    status: z.string(),
+    situation: z.string().describe('A stable code for the reason.'),
+    reason: z.string(),
+    next: NextStep,
+    fix: z.string().nullable().describe('Command that resolves the situation, if manual action is possible.'),
+    askedBy: z.string(),
+    expiresAt: Timestamp,
+    equation: z.object({
+      currency: z.string(),
+      paid: z.int(),
+      refunded: z.int(),
+      refunding: z.int(),
+      kept: z.int(),
+      refundable: z.int(),
+    }),
+    refunds: z.array(
+      z.object({
+        refundNo: z.string(),
+        amountMinor: z.int(),
+        status: z.string(),
+        situation: z.string(),
+        reason: z.string(),
+        next: NextStep,
+        fix: z.string().nullable(),
+      }),
+    ),
+    exceptions: z.array(z.object({ id: z.string(), kind: z.string(), fix: z.string() })),
+    bills: z
+      .array(
+        z.object({
+          billNo: z.string(),
+          day: z.iso.date(),
+          line: z.int(),
+          kind: z.string(),
+          event: z.string().describe("The channel's word."),
+          amountMinor: z.int(),
+          feeMinor: z.int().describe('What the channel kept; negative when it gave a fee back.'),
+          currency: z.string(),
+          channelNo: z.string().nullable(),
+        }),
+      )
+      .describe('What the bills of the channel say about the order.'),
+    differences: z
+      .array(z.object({ kind: z.string(), state: z.string(), billNo: z.string(), day: z.iso.date() }))
+      .describe('Where a bill and the order do not agree yet.'),
+    refusedNotices: RefusedNotices.nullable().describe(
+      'Notifications of its channel that were refused since the order was placed.',
+    ),
+  })
+  .meta({ id: 'OrderExplanation' });
+
+/** Why an order is as it is, for `payctl explain`. */
+export function explainRoutes({
+  explain,
+}: {
+  explain: (asker: Asker, orderNo: string) => Promise<Explanation>;
+}): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/orders/{orderNo}/explain:
+   *   get:
+   *     tags: [Orders]
+   *     operationId: explainOrder
+   *     summary: Explain the state of an order
+   *     description: Why the order is in its state, what happens next and when. Based on stored data only; the channel is not queried. Amounts are in minor units.
+   */
+  router.get(
+    '/api/v1/orders/:orderNo/explain',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'order' }, params: z.object({ orderNo: Id }), returns: OrderExplanation },
+      async ({ params, caller, request }) => {
+        const { refusedNotices, ...explained } = await explain(askerOf(caller, request), params.orderNo);
+        return { ...explained, refusedNotices: presentRefused(refusedNotices) };
+      },
+    ),
+  );
+  return router;
+}

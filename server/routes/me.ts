@@ -1,0 +1,244 @@
+import { z } from 'zod';
+import { Reply, endpoint } from '../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import type { AdminSessions } from '../identity/admin-sessions.ts';
+import type { Sessions } from '../identity/sessions.ts';
+import { noCookies, sessionCookies } from './login.ts';
+import { CHANGE_PASSWORD_ERRORS, CONFIRM_ERRORS } from './schemas/errors.ts';
+import { Timestamp, UuidPaging, page } from './schemas/fields.ts';
+import {
+  BySessionId,
+  CodeText,
+  FactorState,
+  OnlyProjects,
+  PasswordText,
+  Role,
+  SessionEntry,
+  actorOf,
+  placeOfSession,
+  presentSession,
+} from './schemas/identity.ts';
+
+const Me = z
+  .object({ id: z.uuid(), username: z.string(), role: Role, projects: OnlyProjects, secondFactor: FactorState })
+  .meta({ id: 'AdminMe' });
+
+const code = CodeText.optional().describe('Needed where the account has a second factor.');
+
+const PasswordChange = z
+  .object({ currentPassword: PasswordText, code, newPassword: PasswordText })
+  .meta({ id: 'PasswordChange' });
+
+const PasswordConfirmation = z.object({ password: PasswordText, code }).meta({ id: 'PasswordConfirmation' });
+
+const Confirmed = z
+  .object({
+    confirmedUntil: Timestamp,
+    token: z.string().describe('Of the session that begins; the token of the request is over.'),
+    tokenType: z.literal('Bearer'),
+    /** Seconds. */
+    expiresIn: z.int(),
+  })
+  .meta({ id: 'PasswordConfirmed' });
+
+const Changed = z.object({ sessionsEnded: z.literal(true) }).meta({ id: 'PasswordChanged' });
+
+/** What the routes of the own account call. */
+export interface MeOperations {
+  sessions: Sessions;
+  adminSessions: AdminSessions;
+}
+
+/** The administrator's own account. */
+export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v1/me:
+   *   get:
+   *     tags: [Session]
+   *     operationId: getMe
+   *     summary: Get the own account
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example:
+   *               data:
+   *                 { id: 5f0c8f4e-6f0f-4d7c-9d8e-2b1f0c6a7e11, username: alice, role: admin, projects: null, secondFactor: used }
+   */
+  router.get(
+    '/api/v1/me',
+    endpoint({ auth: { admin: 'viewer', reach: 'own', enrolling: true }, returns: Me }, ({ caller }) => ({
+      ...caller,
+      projects: caller.projects && [...caller.projects],
+    })),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/me/password:
+   *   post:
+   *     tags: [Session]
+   *     operationId: changePassword
+   *     summary: Change the own password
+   *     description: Ends all sessions of the account, including this one. At least 12 characters; no common password, sequence or repetition.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { currentPassword: correct-battery-7-staple, newPassword: seven-more-quiet-otters }
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example: { data: { sessionsEnded: true } }
+   */
+  router.post(
+    '/api/v1/me/password',
+    endpoint(
+      {
+        auth: { admin: 'viewer', reach: 'own' },
+        body: PasswordChange,
+        returns: Changed,
+        errors: CHANGE_PASSWORD_ERRORS,
+      },
+      async ({ body, caller, request }) => {
+        const change = { password: body.currentPassword, code: body.code, next: body.newPassword };
+        await sessions.changePassword(caller, actorOf(caller, request), change);
+        return new Reply({ cookies: noCookies, data: { sessionsEnded: true } });
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/me/confirm:
+   *   post:
+   *     tags: [Session]
+   *     operationId: confirmPassword
+   *     summary: Confirm the own password and second factor
+   *     description: >-
+   *       Changing administrators and second factors, and outside Debug channel configurations, certificates, trusted applications,
+   *       credentials of applications that are given out or widened, coins above `Approval.CoinsAbove`, approvals, and refunds and accepted amounts above `Approval.RefundAbove`, requires a password, and a code where the account has a
+   *       second factor, that were given in this session within the last five minutes, by login or here; otherwise they return
+   *       403 `password_confirmation_required`. A confirmation begins a new session, with a new token and new cookies, and ends the
+   *       one that asks: safe methods work with the old token for 30 more seconds. Wrong passwords and codes count as failed logins.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { password: correct-battery-7-staple }
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example:
+   *               data: { confirmedUntil: '2026-01-31T12:05:00.000Z', token: eyJhbGciOi…, tokenType: Bearer, expiresIn: 86400 }
+   */
+  router.post(
+    '/api/v1/me/confirm',
+    endpoint(
+      {
+        auth: { admin: 'viewer', reach: 'own', enrolling: true },
+        body: PasswordConfirmation,
+        returns: Confirmed,
+        errors: CONFIRM_ERRORS,
+      },
+      async ({ body, caller, request }) => {
+        const userAgent = request.headers['user-agent']?.toString();
+        const session = await sessions.confirm(caller, actorOf(caller, request), body, userAgent);
+        const { token, expiresIn } = session;
+        const confirmedUntil = session.confirmedUntil.toISOString();
+        return new Reply({
+          cookies: sessionCookies(session),
+          data: { confirmedUntil, token, tokenType: 'Bearer', expiresIn },
+        });
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/me/sessions:
+   *   get:
+   *     tags: [Session]
+   *     operationId: listSessions
+   *     summary: List the own sessions
+   */
+  router.get(
+    '/api/v1/me/sessions',
+    endpoint(
+      {
+        auth: { admin: 'viewer', reach: 'own' },
+        query: z.object(UuidPaging),
+        returns: SessionEntry,
+        list: true,
+      },
+      async ({ query, caller }) =>
+        page(await adminSessions.list(caller.id, query), query.limit, placeOfSession, (row) =>
+          presentSession(row, caller.jti),
+        ),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/me/sessions/{id}:
+   *   delete:
+   *     tags: [Session]
+   *     operationId: endSession
+   *     summary: End one of the own sessions
+   *     description: Every replica rejects its token as soon as this returns. The current session may end itself.
+   */
+  router.delete(
+    '/api/v1/me/sessions/:id',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'own' }, params: BySessionId, status: 204 },
+      ({ params, caller, request }) => adminSessions.end(actorOf(caller, request), caller.id, params.id),
+    ),
+  );
+  return router;
+}
+
+const AppMe = z
+  .object({
+    client_id: z.string(),
+    name: z.string(),
+    project: z.string(),
+    /** What the token may do now. */
+    scopes: z.array(z.string()),
+    mode: z.enum(['live', 'test']),
+  })
+  .meta({ id: 'AppMe' });
+
+/** The application behind a token. */
+export function appMeRoutes(): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v2/me:
+   *   get:
+   *     tags: [Application]
+   *     operationId: getOwnApp
+   *     summary: Get the application of the token
+   *     description: Allowed for any token. `mode` is `test` while Debug is on and in staging, when no order moves real money.
+   *     responses:
+   *       200:
+   *         content:
+   *           application/json:
+   *             example:
+   *               data: { client_id: app_0a1b2c3d4e5f6g7h8i9j, name: shop, project: default, scopes: ['payment:read'], mode: live }
+   */
+  router.get(
+    '/api/v2/me',
+    endpoint({ auth: 'any-token', returns: AppMe }, ({ caller }) => ({
+      client_id: caller.clientId,
+      name: caller.name,
+      project: caller.project,
+      scopes: [...caller.scopes],
+      mode: caller.mode === 'test' ? 'test' : 'live',
+    })),
+  );
+  return router;
+}

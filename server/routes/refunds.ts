@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import { REFUND_STATUSES } from '../domain.ts';
+import { endpoint } from '../http/endpoint.ts';
+import { type RouteGroup, routeGroup } from '../http/router.ts';
+import type { PaymentOperations } from '../payments/operations.ts';
+import { askerOf } from './schemas/audience.ts';
+import { RESOLVE_REFUND_ERRORS, RETRY_REFUND_ERRORS } from './schemas/errors.ts';
+import { Code, Id, Paging, SafeText, TimeRange, pageOf } from './schemas/fields.ts';
+import { Refund, RefundPlaced } from './schemas/orders.ts';
+
+const RefundParams = z.object({ refundNo: Id });
+
+const RefundsQuery = z.object({
+  ...Paging,
+  ...TimeRange,
+  refundNo: Id.optional(),
+  orderNo: Id.optional(),
+  merchantRefundNo: Id.optional(),
+  clientId: Id.optional(),
+  project: Code.optional(),
+  status: z.enum(REFUND_STATUSES).optional(),
+  origin: z.enum(['merchant', 'admin', 'late', 'surplus', 'skillpay', 'channel', 'dispute']).optional(),
+});
+
+const ResolveRefundRequest = z
+  .object({
+    action: z
+      .enum(['paid_elsewhere', 'release', 'failed_at_channel'])
+      .describe(
+        '`release`: the channel is queried first and must not know the refund; refused for refunds that were made outside this service. `failed_at_channel`: the channel confirmed outside this service that it will not refund.',
+      ),
+    reason: SafeText(1, 500),
+  })
+  .meta({ id: 'ResolveRefundRequest' });
+
+/** Refunds of all orders: find, read, and help those that are stuck. */
+export function refundRoutes(operations: PaymentOperations): RouteGroup {
+  const router = routeGroup('/api/v1/refunds');
+
+  /**
+   * @openapi
+   * /api/v1/refunds:
+   *   get:
+   *     tags: [Refunds]
+   *     operationId: listRefunds
+   *     summary: List refunds
+   */
+  router.get(
+    '/',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'filter' }, query: RefundsQuery, returns: Refund, list: true },
+      async ({ query }) => {
+        const { limit, cursor, ...filter } = query;
+        return pageOf(await operations.refunds(filter, cursor, limit));
+      },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/refunds/{refundNo}:
+   *   get:
+   *     tags: [Refunds]
+   *     operationId: getAnyRefund
+   *     summary: Get a refund
+   */
+  router.get(
+    '/:refundNo',
+    endpoint(
+      { auth: { admin: 'viewer', reach: 'refund' }, params: RefundParams, returns: Refund },
+      ({ params, caller, request }) => operations.readRefund(askerOf(caller, request), params.refundNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/refunds/{refundNo}/retry:
+   *   post:
+   *     tags: [Refunds]
+   *     operationId: retryRefund
+   *     summary: Retry a failed, abnormal or overdue refund
+   *     description: >-
+   *       Uses the same refund number at the channel while the channel may still have it, so the money is never refunded
+   *       twice, and another number once the channel has ended the refund.
+   */
+  router.post(
+    '/:refundNo/retry',
+    endpoint(
+      {
+        auth: { admin: 'operator', reach: 'refund' },
+        params: RefundParams,
+        returns: RefundPlaced,
+        errors: RETRY_REFUND_ERRORS,
+      },
+      ({ params, caller, request }) => operations.retryRefund(askerOf(caller, request), params.refundNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/refunds/{refundNo}/sync:
+   *   post:
+   *     tags: [Refunds]
+   *     operationId: syncRefund
+   *     summary: Query the channel about a refund
+   */
+  router.post(
+    '/:refundNo/sync',
+    endpoint(
+      { auth: { admin: 'operator', reach: 'refund' }, params: RefundParams, returns: Refund },
+      ({ params, caller, request }) => operations.syncRefund(askerOf(caller, request), params.refundNo),
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/refunds/{refundNo}/resolve:
+   *   post:
+   *     tags: [Refunds]
+   *     operationId: resolveRefund
+   *     summary: Resolve an abnormal or overdue refund manually
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { action: paid_elsewhere, reason: Paid back by bank transfer }
+   */
+  router.post(
+    '/:refundNo/resolve',
+    endpoint(
+      {
+        auth: { admin: 'operator', reach: 'refund' },
+        params: RefundParams,
+        body: ResolveRefundRequest,
+        returns: RefundPlaced,
+        errors: RESOLVE_REFUND_ERRORS,
+      },
+      ({ params, body, caller, request }) =>
+        operations.resolveRefund(askerOf(caller, request), params.refundNo, body.action, body.reason),
+    ),
+  );
+  return router;
+}

@@ -1,0 +1,432 @@
+import { z } from 'zod';
+import type { CertUpload, CertView } from '../../credentials/certs.ts';
+import type { ConfigView, ShownCert } from '../../credentials/config-view.ts';
+import type { Download } from '../../credentials/download-certs.ts';
+import type { PublicChannel } from '../../credentials/status.ts';
+import { InvalidRequest } from '../../errors.ts';
+import type { Caller } from '../../http/callers.ts';
+import type { Page } from '../../http/contract.ts';
+import { UploadedFile } from '../../http/multipart.ts';
+import { Reply } from '../../http/reply.ts';
+import { type ChannelKind, MODES, PAY_WAYS, type ProbeResult, SCENES } from '../../payments/channel.ts';
+import { type ShownRefusal, refusedOf } from '../../payments/notifications/refusal.ts';
+import { Code, Id, SafeText, Timestamp } from './fields.ts';
+
+const DAY = 86_400_000;
+
+/** A channel by its wire name. */
+export const PayWayName = z.enum(PAY_WAYS).meta({ id: 'PayWay' });
+
+/** Where a configuration sends its traffic. */
+export const ModeName = z.enum(MODES).meta({ id: 'Mode' });
+
+/** How a channel is, in one word. */
+export const StatusWord = z.enum(['up', 'degraded', 'down', 'disabled', 'unconfigured']).meta({ id: 'ChannelStatus' });
+
+/** The path of a configuration. */
+export const ByPayWay = z.object({ payWay: PayWayName });
+
+/** The path of a certificate. */
+export const ByCertId = z.object({ id: z.uuid() });
+
+/** The project of an administrator's request about something that has an id of its own. */
+export const MaybeInProject = z.object({ project: Code.optional() });
+
+/** A channel as the public may know it. */
+export const PublicChannelEntry = z
+  .object({
+    payWay: PayWayName,
+    name: z.string(),
+    enabled: z.boolean(),
+    configured: z.boolean(),
+    mode: ModeName.nullable(),
+    status: StatusWord,
+    lastSuccessAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'PublicChannel' });
+
+/** A new version of a configuration: `mode`, and fields and certificate kinds by their names. */
+export const ConfigBody = z.looseObject({ mode: ModeName.optional() }).meta({
+  id: 'ChannelConfigChange',
+  description:
+    'The fields are those of the schema of the channel. Omitted or `***` keeps the value, null clears it; a PEM text under the name of a certificate kind becomes the default certificate of that kind.',
+});
+
+/** The same from an application, whose project is its own. */
+export const OwnConfigBody = ConfigBody.refine(hasNoProject, {
+  path: ['project'],
+  message: 'is determined by the token',
+});
+
+const UsedCertificate = z
+  .object({
+    id: Id,
+    kind: z.string(),
+    name: z.string(),
+    serialNumber: z.string().nullable(),
+    fingerprint: z.string(),
+    notAfter: Timestamp.nullable(),
+    daysLeft: z.int().nullable(),
+  })
+  .meta({ id: 'UsedCertificate' });
+
+const ToRegister = z
+  .object({
+    name: z.string(),
+    where: z.string().describe('The page of the channel, in words.'),
+    values: z
+      .array(z.string())
+      .describe('What exactly is registered; empty when it is no address of this service, and the note says whose.'),
+    scenes: z.array(z.enum(SCENES)),
+    by: z.enum(['hand', 'payctl']).describe('Who registers it: a person, or `payctl channel set`.'),
+    note: z.string().nullable(),
+  })
+  .meta({ id: 'ChannelRegistration' });
+
+/** Refused notifications of a channel in one project. */
+export const RefusedNotices = z
+  .object({
+    why: z.string().describe('A stable word, as `channel_notices_refused_total` has it.'),
+    detail: z.string().describe('The fault of the last one.'),
+    change: z.string().describe('The change with which the service takes the next one.'),
+    count: z
+      .int()
+      .describe(
+        'How many at least were refused for this reason, each within a day of the one before; counted every five seconds.',
+      ),
+    since: Timestamp.describe('When the first of them came.'),
+    at: Timestamp.describe('When the last of them came.'),
+    isOpen: z
+      .boolean()
+      .describe(
+        'False when the last one is more than a day old, or a genuine notification came after one that anybody could have posted.',
+      ),
+  })
+  .meta({ id: 'RefusedNotices' });
+
+/** A channel configuration in an answer. */
+export const ChannelConfig = z
+  .object({
+    project: Code,
+    payWay: PayWayName,
+    name: z.string(),
+    configured: z.boolean(),
+    enabled: z.boolean(),
+    mode: ModeName.nullable(),
+    account: z.string().nullable(),
+    version: z.int().nullable(),
+    fields: z.record(z.string(), z.string()).describe('Secret values are `***`.'),
+    fingerprints: z
+      .record(z.string(), z.string())
+      .describe('For secret fields: part of the hash and the last characters.'),
+    certificates: z
+      .array(UsedCertificate)
+      .describe('The certificates of this version, the default of each kind first.'),
+    untrusted: z
+      .array(UsedCertificate)
+      .describe('Uploaded to verify, and not used: an administrator has to trust them first.'),
+    missing: z.array(z.string()),
+    ofOtherAccounts: z
+      .array(UsedCertificate.extend({ mode: ModeName.nullable(), account: z.string().nullable() }))
+      .describe(
+        'Certificates and keys of the missing kinds that belong to another mode or account, and are used for no other.',
+      ),
+    registrations: z.array(ToRegister).describe('What must be registered at the channel for the scenes in use.'),
+    status: StatusWord,
+    fault: z
+      .string()
+      .nullable()
+      .describe('Why the stored secrets cannot be decrypted, for administrators only; until they can, it is `down`.'),
+    lastSuccessAt: Timestamp.nullable(),
+    lastFailureAt: Timestamp.nullable(),
+    lastFailure: z.string().nullable(),
+    lastNoticeAt: Timestamp.nullable().describe('When a genuine notification last came, to the minute.'),
+    refusedNotices: RefusedNotices.nullable().describe(
+      'Why notifications were refused since the configuration was made, the last reason.',
+    ),
+    updatedAt: Timestamp.nullable(),
+    updatedBy: z.string().nullable(),
+  })
+  .meta({ id: 'ChannelConfig' });
+
+/** What a channel wants to know, and in which mode. */
+export const ConfigSchema = z
+  .object({
+    payWay: PayWayName,
+    name: z.string(),
+    modes: z.array(ModeName),
+    fields: z.array(
+      z.object({
+        name: z.string(),
+        label: z.string(),
+        secret: z.boolean(),
+        requiredIn: z.array(ModeName),
+        pattern: z.string().nullable(),
+        help: z.string(),
+      }),
+    ),
+    certKinds: z.array(
+      z.object({
+        kind: z.string(),
+        label: z.string(),
+        form: z.string(),
+        verifies: z.boolean().describe('Used only while an administrator trusts it.'),
+        help: z.string(),
+      }),
+    ),
+    needed: z.partialRecord(ModeName, z.array(z.string())).describe('Fields and certificates that each mode requires.'),
+  })
+  .meta({ id: 'ChannelConfigSchema' });
+
+/** What is to be tested beyond the credentials. */
+export const TestBody = z
+  .object({
+    products: z
+      .union([z.literal('all'), z.array(z.enum(SCENES)).min(1).max(SCENES.length)])
+      .optional()
+      .describe(
+        'Scenes whose products are tried with orders of a small amount that nobody can pay; `all` = every scene of the channel.',
+      ),
+  })
+  .optional()
+  .meta({ id: 'ChannelTestWish' });
+
+const ChannelCheck = z
+  .object({
+    about: z.enum(['credential', 'product', 'notifications']),
+    name: z.string(),
+    status: z
+      .enum(['ok', 'failed', 'lacking', 'unproven'])
+      .describe(
+        '`lacking`: not everybody needs it. `unproven`: nothing harmless proves it, or what comes first is wrong.',
+      ),
+    field: z.string().nullable().describe('The field or certificate kind to change.'),
+    code: z.string().nullable().describe("The channel's own code, or a word of the service."),
+    message: z.string().nullable(),
+    supportId: z.string().nullable().describe('What the support of the channel asks for.'),
+  })
+  .meta({ id: 'ChannelCheck' });
+
+/** What a registration or a download said. */
+export const Verdict = z
+  .object({
+    ok: z.boolean(),
+    field: z.string().nullable(),
+    code: z.string().nullable(),
+    message: z.string().nullable(),
+  })
+  .meta({ id: 'ChannelVerdict' });
+
+/** What a download of certificates brought. */
+export const DownloadAnswer = z
+  .object({
+    ...Verdict.shape,
+    certificates: z.array(
+      z.object({
+        id: Id,
+        kind: z.string(),
+        serialNumber: z.string().nullable(),
+        notAfter: Timestamp.nullable(),
+        daysLeft: z.int().nullable(),
+        isNew: z.boolean().describe('False: it was here before, and stays as it was.'),
+        trust: z.enum(['trusted', 'waiting', 'distrusted', 'deleted']).nullable(),
+      }),
+    ),
+    byHand: z.string().nullable().describe('What the channel does not hand out.'),
+  })
+  .meta({ id: 'DownloadedCertificates' });
+
+/** What the test found. */
+export const ProbeAnswer = z
+  .object({
+    ok: z.boolean(),
+    field: z.string().nullable(),
+    code: z.string().nullable(),
+    message: z
+      .string()
+      .nullable()
+      .describe('What is wrong; with `ok`, what not every merchant needs and this one lacks, such as a product.'),
+    checks: z.array(ChannelCheck).describe('Each credential, product and webhook that was looked at.'),
+    registrations: z.array(ToRegister).describe('What must be registered at the channel, which no call can see.'),
+  })
+  .meta({ id: 'ChannelTest' });
+
+/** A certificate or key in an answer; its private part is in none. */
+export const Certificate = z
+  .object({
+    id: Id,
+    project: Code,
+    payWay: PayWayName,
+    kind: z.string(),
+    name: z.string(),
+    subject: z.string().nullable(),
+    issuer: z.string().nullable(),
+    serialNumber: z.string().nullable(),
+    fingerprint: z.string().describe('SHA-256 of the public key, or of the certificates of the file.'),
+    notBefore: Timestamp.nullable(),
+    notAfter: Timestamp.nullable(),
+    daysLeft: z.int().nullable(),
+    isDefault: z.boolean(),
+    mode: ModeName.nullable().describe(
+      'It is used in this mode and for this account only; null until a first configuration takes it.',
+    ),
+    account: z.string().nullable(),
+    trust: z
+      .enum(['trusted', 'waiting', 'distrusted'])
+      .nullable()
+      .describe('Whether it is used to verify; null if its kind verifies nothing.'),
+    trustedAt: Timestamp.nullable(),
+    trustedBy: z.string().nullable().describe('Who trusted it; when distrusted, who took the trust away.'),
+    createdBy: z.string(),
+    createdAt: Timestamp,
+  })
+  .meta({ id: 'Certificate' });
+
+/** A certificate or key that is sent, as a file or as text. */
+export const CertUploadBody = z
+  .object({
+    payWay: PayWayName,
+    kind: z.string().regex(/^[a-z0-9_]{1,64}$/),
+    name: SafeText(1, 128).optional(),
+    passphrase: z.string().max(1024).optional(),
+    mode: ModeName.optional().describe(
+      'Mode of the account that it is for; with `account`. Left out: those of the present configuration.',
+    ),
+    account: SafeText(1, 128).optional().describe('The account that it is for: app id, merchant number or client id.'),
+    file: UploadedFile.optional(),
+    content: z.string().optional(),
+  })
+  .meta({ id: 'CertificateUpload' });
+
+/** Which certificates a list shows. */
+export const CertFilter = z
+  .object({ payWay: PayWayName.optional(), kind: z.string().max(64).optional() })
+  .optional()
+  .meta({ id: 'CertificateFilter' });
+
+/** How the public sees a channel. */
+export function presentPublicChannel(channel: PublicChannel): z.input<typeof PublicChannelEntry> {
+  return { ...channel, lastSuccessAt: iso(channel.lastSuccessAt) };
+}
+
+/** How a configuration is shown. */
+export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.input<typeof ChannelConfig> {
+  const used = ({ id, kind, name, serialNumber, fingerprint, notAfter }: ShownCert) => {
+    return { id, kind, name, serialNumber, fingerprint, notAfter: iso(notAfter), daysLeft: daysLeft(notAfter, now) };
+  };
+  return {
+    ...view,
+    fault: reader.kind === 'admin' ? view.fault : null,
+    certificates: view.certificates.map(used),
+    untrusted: view.untrusted.map(used),
+    ofOtherAccounts: view.ofOtherAccounts.map(({ mode, account, ...cert }) => ({ ...used(cert), mode, account })),
+    registrations: presentRegistrations(view),
+    lastSuccessAt: iso(view.lastSuccessAt),
+    lastFailureAt: iso(view.lastFailureAt),
+    lastNoticeAt: iso(view.lastNoticeAt),
+    refusedNotices: presentRefused(refusedOf(view, now)),
+    updatedAt: iso(view.updatedAt),
+  };
+}
+
+/** How refused notifications are shown. */
+export function presentRefused(refused: ShownRefusal | null): z.input<typeof RefusedNotices> | null {
+  return refused && { ...refused, since: refused.since.toISOString(), at: refused.at.toISOString() };
+}
+
+/** How the schema of a channel is shown. */
+export function presentSchema(kind: ChannelKind): z.input<typeof ConfigSchema> {
+  const { payWay, name, modes, fields, certKinds } = kind;
+  return {
+    payWay,
+    name,
+    modes: [...modes],
+    fields: fields.map(({ pattern, requiredIn, ...field }) => {
+      return { ...field, requiredIn: [...requiredIn], pattern: pattern?.source ?? null };
+    }),
+    certKinds: [...certKinds],
+    needed: Object.fromEntries(modes.map((mode) => [mode, kind.missing(mode, {}, new Set())])),
+  };
+}
+
+/** How a download is shown. */
+export function presentDownload(download: Download, now: Date): z.input<typeof DownloadAnswer> {
+  if (!download.ok) return { ...download, certificates: [], byHand: null };
+  const certificates = download.certs.map(({ notAfter, ...cert }) => {
+    return { ...cert, notAfter: iso(notAfter), daysLeft: daysLeft(notAfter, now) };
+  });
+  return { ok: true, field: null, code: null, message: null, certificates, byHand: download.byHand };
+}
+
+/** What must be registered, as it is shown. */
+export function presentRegistrations({
+  registrations,
+}: Pick<ConfigView, 'registrations'>): z.input<typeof ToRegister>[] {
+  return registrations.map(({ values, scenes, ...rest }) => ({ ...rest, values: [...values], scenes: [...scenes] }));
+}
+
+/** How what a registration said is shown. */
+export function presentVerdict(result: ProbeResult): z.input<typeof Verdict> {
+  if (result.ok) return { ok: true, ...(result.note ?? { field: null, code: null, message: null }) };
+  const { field, code, message } = result;
+  return { ok: false, field, code, message };
+}
+
+/** How the result of a test is shown. */
+export function presentProbe(
+  result: ProbeResult,
+  config: Pick<ConfigView, 'registrations'>,
+): z.input<typeof ProbeAnswer> {
+  const checks = [...(result.checks ?? [])];
+  return { ...presentVerdict(result), checks, registrations: presentRegistrations(config) };
+}
+
+/** How a certificate is shown. */
+export function presentCert(row: CertView, now: Date): z.input<typeof Certificate> {
+  const { notBefore, notAfter, trustedAt, createdAt } = row;
+  const times = { notBefore: iso(notBefore), notAfter: iso(notAfter), trustedAt: iso(trustedAt) };
+  return { ...row, ...times, createdAt: createdAt.toISOString(), daysLeft: daysLeft(notAfter, now) };
+}
+
+/** The file of an upload, from whichever of both members it came in; throws 400. */
+export function uploadOf({ file, content, ...about }: z.output<typeof CertUploadBody>): CertUpload {
+  if ((file === undefined) === (content === undefined))
+    throw new InvalidRequest('Either file or content is required.', [
+      { pointer: file ? '/content' : '/file', code: 'one_of', detail: 'either file or content is required' },
+    ]);
+  const { payWay, kind, name, passphrase, mode, account } = about;
+  if ((mode === undefined) !== (account === undefined)) {
+    const [pointer, detail] = mode ? ['/account', 'is required with mode'] : ['/mode', 'is required with account'];
+    throw new InvalidRequest(`${pointer.slice(1)} ${detail}.`, [{ pointer, code: 'required', detail }]);
+  }
+  const bytes = file?.bytes ?? Buffer.from(content ?? '', 'utf8');
+  const of = mode && account ? { mode, account } : undefined;
+  return { payWay, kind, name, passphrase, of, bytes, pointer: file ? '/file' : '/content' };
+}
+
+/** The public part as a file; its name is made of our own words only. */
+export function downloadOf({ kind, id, publicPem }: CertView): Reply<unknown> {
+  const name = `${kind.replaceAll(/[^a-z0-9_]/g, '')}-${id.slice(0, 8)}.pem`;
+  const headers = {
+    'content-type': 'application/x-pem-file',
+    'content-disposition': `attachment; filename="${name}"`,
+  };
+  return new Reply({ body: publicPem ?? '', headers });
+}
+
+/** A list that is always whole. */
+export function wholePage<T>(data: readonly T[]): Page<T> {
+  return { data, page: { nextCursor: null, hasMore: false } };
+}
+
+function hasNoProject(body: object): boolean {
+  return !('project' in body) || body.project === undefined;
+}
+
+function daysLeft(notAfter: Date | null, now: Date): number | null {
+  return notAfter && Math.floor((notAfter.getTime() - now.getTime()) / DAY);
+}
+
+function iso(at: Date | null): string | null {
+  return at?.toISOString() ?? null;
+}

@@ -1,0 +1,207 @@
+import type { Readable } from 'node:stream';
+import { z } from 'zod';
+import type { Page } from '../../http/contract.ts';
+import { Reply } from '../../http/endpoint.ts';
+import type { PageOf } from '../../payments/read.ts';
+import { UUID } from '../../uuid.ts';
+
+const idPattern = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** An identifier or code, `^[A-Za-z0-9_-]{1,64}$`; as a path parameter a bad one is 404. */
+export const Id = z.string().regex(idPattern, 'must be 1 to 64 letters, digits, "_" or "-"').meta({ id: 'Id' });
+
+/** A code that an administrator chooses (project, product, coin); same alphabet as `Id`. */
+export const Code = z
+  .string()
+  .regex(idPattern, 'must be 1 to 64 letters, digits, "_" or "-"')
+  .meta({ id: 'Code', examples: ['summer-sale'] });
+
+const controls = /[\p{Cc}--[\t\n\r]]/v;
+
+/** Text of `min` to `max` characters (code points, not bytes or UTF-16 units) without control characters. */
+export function SafeText(min: number, max: number): z.ZodString {
+  return z
+    .string()
+    .max(max * 2, `must have at most ${max} characters`)
+    .refine((text) => within(text, min, max), `must have ${min} to ${max} characters`)
+    .refine((text) => !controls.test(text), 'must not contain control characters')
+    .meta({ minLength: min, maxLength: max });
+}
+
+function within(text: string, min: number, max: number): boolean {
+  if (text.length > max) return [...text].length <= max;
+  return text.length >= min && (text.length >= 2 * min || [...text].length >= min);
+}
+
+/** A payer's id in a path: percent-decoded, 1 to 64 characters, no controls. */
+export const UserId = z
+  .string()
+  .min(1)
+  .max(128)
+  .refine(
+    (text) => [...text].length <= 64 && !/\p{Cc}/u.test(text),
+    'must be 1 to 64 characters without control characters',
+  )
+  .meta({ id: 'UserId', minLength: 1, maxLength: 64, examples: ['user-1001'] });
+
+/** How many entries a page has: 1 to 200, default 50. */
+export const Limit = z
+  .string()
+  .regex(/^\d{1,3}$/, 'must be a number from 1 to 200')
+  .transform(Number)
+  .pipe(z.int().min(1).max(200))
+  .default(50)
+  .meta({ description: 'Entries per page, 1 to 200.' });
+
+/** A place in a list ordered by `(createdAt, id)` descending. */
+export interface CursorPosition {
+  createdAt: Date;
+  id: string;
+}
+
+/** Writes the opaque cursor of a position. */
+export function writeCursor({ createdAt, id }: CursorPosition): string {
+  return Buffer.from(`${createdAt.toISOString()}|${id}`).toString('base64url');
+}
+
+/** Reads a cursor; undefined when it was not written by `writeCursor`. */
+export function readCursor(cursor: string): CursorPosition | undefined {
+  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\|([A-Za-z0-9_.:-]{1,64})$/.exec(
+    Buffer.from(cursor, 'base64url').toString('utf8'),
+  );
+  const createdAt = new Date(match?.[1] ?? Number.NaN);
+  if (!match?.[2] || Number.isNaN(createdAt.getTime())) return undefined;
+  return { createdAt, id: match[2] };
+}
+
+/** The `cursor` parameter: opaque, from `page.nextCursor`; a malformed one is 400. */
+export const Cursor = z
+  .string()
+  .max(256)
+  .transform((text, context) => {
+    const position = readCursor(text);
+    if (position) return position;
+    context.addIssue('is not a valid cursor');
+    return z.NEVER;
+  })
+  .optional()
+  .meta({ description: 'Opaque: `page.nextCursor` of the previous page.' });
+
+/** An address that somebody gives us. What stands before an `@` is a secret that would be stored, audited and sent on. */
+export const HttpUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+  .max(512)
+  .refine((text) => !hasUserinfo(text), 'must not contain a user name or password');
+
+function hasUserinfo(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && (url.username !== '' || url.password !== '');
+}
+
+/** An instant, RFC 3339 with a zone, read into a `Date`. */
+export const Instant = z.iso
+  .datetime({ offset: true, error: 'must be an RFC 3339 time such as 2030-01-31T08:00:00Z' })
+  .transform((text) => new Date(text));
+
+/** An instant in an answer: RFC 3339 UTC. */
+export const Timestamp = z.iso.datetime().meta({ id: 'Timestamp', examples: ['2030-01-31T08:00:00.000Z'] });
+
+/** The time zone of day buckets and of `from`/`to` given as days. */
+export const TimeZone = z
+  .string()
+  .max(64)
+  .refine(isTimeZone, 'must be an IANA time zone such as Asia/Shanghai')
+  .default('Asia/Shanghai');
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The query members `createdFrom` and `createdTo`; spread into the shape of a list's query. */
+export const TimeRange = { createdFrom: Instant.optional(), createdTo: Instant.optional() };
+
+/** The query members that every list has; spread into the shape of a list's query. */
+export const Paging = { limit: Limit, cursor: Cursor };
+
+/** An amount in major units as sent, a JSON number or a decimal string; only its shape (the currency decides the rest). */
+export const Amount = z
+  .union([z.number(), z.string().max(32)])
+  .meta({ id: 'Amount', description: 'Major units; a number or a decimal string.', examples: [12.5, '12.50'] });
+
+/** A switch in a query, `true` or `false`. */
+export const Flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
+/** Any JSON value; what came in a body is one. */
+export const JsonValue = z.custom<z.core.util.JSONType>((value) => value !== undefined, 'is required');
+
+/**
+ * Cuts a list that was read with one entry more than `limit` into a page;
+ * the cursor is the position of the last entry that is shown.
+ */
+export function page<R, T>(
+  rows: readonly R[],
+  limit: number,
+  position: (row: R) => CursorPosition,
+  present: (row: R) => T,
+): Page<T> {
+  const shown = rows.slice(0, limit);
+  const hasMore = rows.length > limit;
+  const last = shown.at(-1);
+  return {
+    data: shown.map(present),
+    page: { nextCursor: hasMore && last ? writeCursor(position(last)) : null, hasMore },
+  };
+}
+
+const number = /^\d{1,18}$/;
+
+/** Paging of a list whose ids are UUIDs; a cursor of another list is 400. */
+export const UuidPaging = { limit: Limit, cursor: cursorOf(UUID) };
+
+/** Paging of a list whose ids are numbers. */
+export const NumberPaging = { limit: Limit, cursor: cursorOf(number) };
+
+function cursorOf(id: RegExp) {
+  return z
+    .string()
+    .max(256)
+    .transform((text, context): CursorPosition => {
+      const position = readCursor(text);
+      if (position && id.test(position.id)) return position;
+      context.addIssue('is not a valid cursor of this list');
+      return z.NEVER;
+    })
+    .optional()
+    .meta({ description: 'Opaque: `page.nextCursor` of the previous page.' });
+}
+
+/** A page of the inside as the list that the wire shows. */
+export function pageOf<Item>({ items, next }: PageOf<Item>): Page<Item> {
+  return { data: items, page: { nextCursor: next ? writeCursor(next) : null, hasMore: next !== null } };
+}
+
+/** Whether CSV begins with the UTF-8 mark. */
+export const Bom = Flag.optional().describe(
+  '`true` = the CSV begins with the UTF-8 mark (BOM), without which Excel on a Chinese Windows takes it for GBK. NDJSON never has one.',
+);
+
+const BOM = Buffer.from('\uFEFF');
+
+/** An export as a file that is streamed; `body` was not read from yet. */
+export function exportReply(
+  name: string,
+  { format, bom }: { format: 'csv' | 'ndjson'; bom?: boolean | undefined },
+  body: Readable,
+): Reply {
+  const type = format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/x-ndjson; charset=utf-8';
+  if (bom && format === 'csv') body.unshift(BOM);
+  return new Reply({
+    headers: { 'content-type': type, 'content-disposition': `attachment; filename="${name}.${format}"` },
+    body,
+  });
+}

@@ -1,0 +1,305 @@
+import { z } from 'zod';
+import type { Caller } from '../../http/callers.ts';
+import type { RequestFacts } from '../../http/contract.ts';
+import type { KnownAdmin } from '../../identity/admins.ts';
+import type { Actor, ApiAppRow, AuditRow, SessionRow } from '../../identity/ports.ts';
+import { ROLES } from '../../identity/roles.ts';
+import type { Scope } from '../../identity/scopes.ts';
+import { majorNumber } from '../../payments/money.ts';
+import { Amount, Code, Id, SafeText, Timestamp } from './fields.ts';
+
+const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code');
+const AmountLimit = Amount.nullable().optional();
+
+/** Limits of an application by currency as they are sent; null clears a limit, a currency, or all. */
+export const LimitsInput = z
+  .record(
+    CurrencyCode,
+    z
+      .object({
+        perOrder: AmountLimit,
+        perDay: AmountLimit,
+        perMonth: AmountLimit,
+        refundPerDay: AmountLimit,
+        ordersPerHour: z.int().min(0).max(1_000_000).nullable().optional(),
+      })
+      .nullable(),
+  )
+  .meta({
+    id: 'AppLimitsChange',
+    description:
+      'By currency, amounts in major units. What is left out stays, null clears; 0 allows nothing. An application with limits may use only the currencies that are named.',
+    examples: [{ CNY: { perOrder: 50, perDay: 1000, ordersPerHour: 100 } }],
+  });
+
+const ShownLimit = z.number().nullable();
+
+/** Limits of an application by currency in an answer; null = not limited. */
+export const ShownLimits = z
+  .record(
+    z.string(),
+    z.object({
+      perOrder: ShownLimit,
+      perDay: ShownLimit,
+      perMonth: ShownLimit,
+      refundPerDay: ShownLimit,
+      ordersPerHour: z.int().nullable(),
+    }),
+  )
+  .meta({ id: 'AppLimits' });
+
+const AMOUNTS = ['perOrder', 'perDay', 'perMonth', 'refundPerDay'] as const;
+
+/** The limits of an application in major units. */
+export function presentLimits(limits: ApiAppRow['limits']): z.input<typeof ShownLimits> | null {
+  if (limits === null) return null;
+  const presented = Object.entries(limits).map(([currency, known]) => {
+    // Only PayPal sells in other currencies than CNY.
+    const payWay = currency === 'CNY' ? 'wechat' : 'paypal';
+    const major = (name: (typeof AMOUNTS)[number]) =>
+      known[name] === undefined ? null : majorNumber({ minor: BigInt(known[name]), currency }, payWay);
+    const [perOrder, perDay, perMonth, refundPerDay] = AMOUNTS.map(major) as [
+      ShownAmount,
+      ShownAmount,
+      ShownAmount,
+      ShownAmount,
+    ];
+    return [
+      currency,
+      { perOrder, perDay, perMonth, refundPerDay, ordersPerHour: known.ordersPerHour ?? null },
+    ] as const;
+  });
+  return Object.fromEntries(presented);
+}
+
+type ShownAmount = number | null;
+
+const scopeNames = [
+  'payment:write',
+  'payment:read',
+  'skillpay:call',
+  'user:read',
+  'user:write',
+  'coin:read',
+  'coin:write',
+  'config:read',
+  'config:write',
+  'cert:manage',
+  'admin',
+] as const satisfies readonly Scope[];
+
+/** A scope of an API application. */
+export const ScopeName = z.enum(scopeNames).meta({ id: 'Scope' });
+
+/** What an administrator may do. */
+export const Role = z.enum(ROLES).meta({
+  id: 'Role',
+  description:
+    'A viewer reads; an operator moves money (orders, refunds, exceptions, disputes, bills), too; an admin may do everything.',
+});
+
+/** The projects that an administrator is limited to. */
+export const OnlyProjects = z.array(Code).min(1).max(200).nullable().meta({
+  id: 'OnlyProjects',
+  description: 'Codes of the only projects that the account reaches; null = all projects. An empty list is refused.',
+});
+
+/** A name to log in with; letters count the same in both cases. */
+export const Username = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/, 'must be 1 to 64 letters, digits, ".", "_", "@" or "-"')
+  .meta({ id: 'Username', examples: ['alice'] });
+
+/** A password as it is typed; whether it is good enough is decided where one is set. */
+export const PasswordText = z.string().min(1).max(1024).meta({ id: 'Password', format: 'password' });
+
+/** A code of the second factor as it is typed. */
+export const CodeText = z
+  .string()
+  .min(6)
+  .max(64)
+  .meta({
+    id: 'SecondFactorCode',
+    description: 'Six digits of the authenticator, each usable once, or a recovery code.',
+    examples: ['492039'],
+  });
+
+/** How a session stands to the second factor. */
+export const FactorState = z.enum(['used', 'none', 'missing']).meta({
+  id: 'SecondFactorState',
+  description:
+    '`used`: a code was given. `none`: the account has none. `missing`: it has none and must enrol one first.',
+});
+
+/** The `enabled` of a toggle; without a body it flips. */
+export const Toggle = z.object({ enabled: z.boolean().optional() }).optional().meta({ id: 'Toggle' });
+
+/** An administrator in an answer. */
+export const Admin = z
+  .object({
+    id: z.uuid(),
+    username: z.string(),
+    role: Role,
+    projects: OnlyProjects,
+    secondFactor: z.boolean().describe('Whether the account has a second factor.'),
+    enabled: z.boolean(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    lastLoginAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'Admin' });
+
+const LatePolicy = z.enum(['accept', 'refund']);
+
+/** What happens to money that arrives after an order ended. */
+export const LatePaymentPolicy = z
+  .object({ afterExpiry: LatePolicy, afterClose: LatePolicy, afterFailed: LatePolicy })
+  .meta({ id: 'LatePayment' });
+
+/** The settings of an application as they are sent. */
+export const AppSettingsInput = z.object({
+  name: SafeText(1, 128),
+  scopes: z.array(ScopeName).min(1).max(20),
+  trusted: z.boolean().optional(),
+  allowedIps: z.array(z.string().max(64)).max(100).optional(),
+  rateLimit: z.int().min(0).max(1_000_000).nullable().optional(),
+  latePayment: LatePaymentPolicy.partial().nullable().optional(),
+  limits: LimitsInput.nullable().optional(),
+  remark: SafeText(0, 1000).nullable().optional(),
+});
+
+/** An application in an answer; its secret only as prefix and last four characters. */
+export const ApiApp = z
+  .object({
+    client_id: Id,
+    name: z.string(),
+    project: Code,
+    scopes: z.array(z.string()),
+    enabled: z.boolean(),
+    trusted: z.boolean(),
+    allowedIps: z.array(z.string()),
+    rateLimit: z.int().nullable(),
+    latePayment: LatePaymentPolicy,
+    limits: ShownLimits.nullable(),
+    remark: z.string().nullable(),
+    secretHint: z.string(),
+    secretCreatedAt: Timestamp,
+    previousSecretExpiresAt: Timestamp.nullable(),
+    lastUsedAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: 'ApiApp' });
+
+/** The two steps of a rotation that ends nothing before the new secret has been stored. */
+export const PreparedSecret = {
+  prepare: z.boolean().optional().describe('Only makes the new secret; nothing ends before it comes back as `secret`.'),
+  secret: z.string().min(1).max(128).optional().describe('The prepared secret, which takes effect with this request.'),
+};
+
+/** An application with the secret that it just got; shown once. */
+export const ApiAppWithSecret = ApiApp.extend({ client_secret: z.string() }).meta({ id: 'ApiAppWithSecret' });
+
+/** One line of the audit log. */
+export const AuditLine = z
+  .object({
+    id: z.string(),
+    at: Timestamp,
+    actorKind: z.string(),
+    actor: z.string(),
+    action: z.string(),
+    target: z.string(),
+    before: z.record(z.string(), z.unknown()).nullable(),
+    after: z.record(z.string(), z.unknown()).nullable(),
+    ip: z.string().nullable(),
+    requestId: z.string().nullable(),
+    previousHash: z.string(),
+    hash: z.string(),
+  })
+  .meta({ id: 'AuditLine' });
+
+/** Who acts, for the audit log. */
+export function actorOf(caller: Caller, { ip, id }: RequestFacts): Actor {
+  const name = caller.kind === 'app' ? caller.clientId : caller.username;
+  return { kind: caller.kind, name, ip, requestId: id };
+}
+
+/** How an administrator is shown. */
+export function presentAdmin(row: KnownAdmin): z.input<typeof Admin> {
+  const { id, username, role, projects, secondFactor, enabled } = row;
+  const facts = { id, username, role, projects, secondFactor, enabled };
+  return { ...facts, ...times(row), lastLoginAt: iso(row.lastLoginAt) };
+}
+
+/** How an application is shown. */
+export function presentApp(row: ApiAppRow): z.input<typeof ApiApp> {
+  const { clientId, name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark } = row;
+  const settings = { name, project, scopes, enabled, trusted, allowedIps, latePayment };
+  return {
+    client_id: clientId,
+    ...settings,
+    limits: presentLimits(row.limits),
+    rateLimit: rateLimit ?? null,
+    remark: remark ?? null,
+    secretHint: row.secretHint,
+    secretCreatedAt: row.secretCreatedAt.toISOString(),
+    previousSecretExpiresAt: iso(row.previousSecretExpiresAt),
+    lastUsedAt: iso(row.lastUsedAt),
+    ...times(row),
+  };
+}
+
+/** How a line of the audit log is shown. */
+export function presentAuditLine(row: AuditRow): z.input<typeof AuditLine> {
+  const { actorKind, actor, action, target, previousHash, hash } = row;
+  const { before = null, after = null, ip = null, requestId = null } = row;
+  const facts = { actorKind, actor, action, target, before, after, ip, requestId };
+  return { id: String(row.id), at: row.at.toISOString(), ...facts, previousHash, hash };
+}
+
+function times({ createdAt, updatedAt }: { createdAt: Date; updatedAt: Date }) {
+  return { createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
+}
+
+function iso(at: Date | null | undefined): string | null {
+  return at?.toISOString() ?? null;
+}
+
+/** The path parameter of one session of the own account. */
+export const BySessionId = z.object({ id: z.uuid() });
+
+/** A session in an answer. */
+export const SessionEntry = z
+  .object({
+    id: z.uuid(),
+    /** The session of this very request. */
+    current: z.boolean(),
+    secondFactor: z.boolean().describe('Whether a code of the second factor was given in it.'),
+    ip: z.string().nullable(),
+    userAgent: z.string().nullable(),
+    createdAt: Timestamp,
+    /** To the minute. */
+    lastUsedAt: Timestamp,
+    expiresAt: Timestamp,
+  })
+  .meta({ id: 'AdminSessionEntry' });
+
+/** How a session is shown in the session `current`. */
+export function presentSession(row: SessionRow, current: string): z.input<typeof SessionEntry> {
+  const { jti, ip, userAgent, secondFactor } = row;
+  return {
+    id: jti,
+    current: jti === current,
+    secondFactor: secondFactor ?? false,
+    ip: ip ?? null,
+    userAgent: userAgent ?? null,
+    createdAt: row.createdAt.toISOString(),
+    lastUsedAt: row.seenAt.toISOString(),
+    expiresAt: row.expiresAt.toISOString(),
+  };
+}
+
+/** The place of a session in its list. */
+export function placeOfSession({ createdAt, jti }: SessionRow): { createdAt: Date; id: string } {
+  return { createdAt, id: jti };
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import type { RequestFacts } from '../../http/contract.ts';
+import { readCookies } from '../../http/cookies.ts';
+import type { ReplyCookie } from '../../http/reply.ts';
+import { LANGUAGE_TAGS, type Language, chooseLanguage, named } from '../../pages/language.ts';
+
+/** The parameter `lang` of every page. */
+export const Lang = z
+  .string()
+  .optional()
+  .describe('Language of the page: `en` or `zh`. Without it the header Accept-Language decides.');
+
+/** Remembers a language that was asked for while the payer is at the channel, whose way back is an address without it. */
+const LANGUAGE_COOKIE = 'pay_lang';
+const KEPT_SECONDS = 30 * 86_400;
+
+/** The language of a page, and what its answer says about that. */
+export interface PageLanguage {
+  language: Language;
+  headers: Record<string, string>;
+  /** Only for a payer who wants another language than the browser. */
+  cookies: ReplyCookie[];
+}
+
+/** The language of a payer's page: the parameter `lang`, what was kept of an earlier one, Accept-Language. */
+export function payerLanguage(asked: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): PageLanguage {
+  const [kept] = readCookies(textOf(headers['cookie']), LANGUAGE_COOKIE);
+  const accepted = textOf(headers['accept-language']);
+  const language = chooseLanguage({ asked, kept, accepted });
+  return {
+    language,
+    headers: { ...languageHeaders(language), vary: 'Accept-Language, Cookie' },
+    cookies: named(asked) === undefined ? [] : keep(language, { kept, own: chooseLanguage({ accepted }) }),
+  };
+}
+
+/** The language of a page whose links all name it. */
+export function pageLanguage(asked: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): Language {
+  return chooseLanguage({ asked, accepted: textOf(headers['accept-language']) });
+}
+
+/** The headers of a page in a language. */
+export function languageHeaders(language: Language): Record<string, string> {
+  return { 'content-language': LANGUAGE_TAGS[language], vary: 'Accept-Language' };
+}
+
+function keep(language: Language, { kept, own }: { kept: string | undefined; own: Language }): ReplyCookie[] {
+  const cookie = { name: LANGUAGE_COOKIE, sameSite: 'lax', maxAgeSeconds: KEPT_SECONDS } as const;
+  if (language !== own) return kept === language ? [] : [{ ...cookie, value: language }];
+  return kept === undefined ? [] : [{ ...cookie, value: null }];
+}
+
+function textOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join(',') : header;
+}
