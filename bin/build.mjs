@@ -46,10 +46,14 @@ function copyAssets() {
 /** The files of the API explorer, so that a service makes none. */
 const makeExplorer = () => make('server/offline/explorer-files', 'writeExplorerFiles', 'server/explorer');
 
-/** The client, of the document that the service serves, with its types; compiled more strictly than what only runs here. */
+/**
+ * The client, of the document that the service serves, with its types; compiled more strictly than what only runs here. The checkout gets
+ * its operations, too: they are not committed.
+ */
 function makeClient(compiler) {
   const source = join(draft, 'client.src');
   if (!make('server/offline/client-source', 'writeClientSource', 'client.src')) return false;
+  cpSync(join(source, 'operations.ts'), join(root, 'server/client/operations.ts'));
   for (const name of ['client.ts', 'index.ts']) cpSync(join(root, 'server/client', name), join(source, name));
   const compilerOptions = { noEmit: false, declaration: true, rootDir: '.', outDir: '../client' };
   const project = {

@@ -32,7 +32,7 @@ interface Document {
   'x-tagGroups': { name: string; tags: string[] }[];
 }
 
-const HEAD = '// Made of the OpenAPI document by `node server/offline/write-client.ts`; do not edit.';
+const HEAD = '// Made of the OpenAPI document by the build (`npm run build`); do not edit.';
 
 /** Writes `operations.ts` of the client into a folder. */
 export async function writeClientSource(folder: string): Promise<void> {
