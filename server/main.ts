@@ -10,7 +10,7 @@ import { createLogger, logsText } from './http/logger.ts';
 import { listenAs } from './http/listen-fault.ts';
 import { listen } from './http/server.ts';
 import { VERSION } from './http/version.ts';
-import { readyFacts, startWarnings } from './compose/ready.ts';
+import { readyFacts, startWarnings } from './compose/http.ts';
 import type { Ending, Life, ReadyFacts } from './workers/life.ts';
 
 /** Where the configuration comes from. */

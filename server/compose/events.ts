@@ -1,3 +1,7 @@
+import type { DueRows } from '../db/queries/due-rows.ts';
+import { lookForDue } from '../db/queries/due.ts';
+import { FOLLOWED } from '../db/queries/live.ts';
+import { Forbidden } from '../errors.ts';
 import { deliverEvent } from '../events/deliver.ts';
 import { createEventFeed } from '../events/feed.ts';
 import type { EventPorts, SecretSealing } from '../events/ports.ts';
@@ -5,15 +9,36 @@ import { readEvents } from '../events/read.ts';
 import { recordEvents, tellCredentialChange } from '../events/record.ts';
 import { eventStreams } from '../events/stream.ts';
 import { webhookOperations } from '../events/webhooks.ts';
+import { readAdminCredential } from '../http/admin-auth.ts';
+import type { AdminCaller } from '../http/callers.ts';
+import type { RequestFacts } from '../http/contract.ts';
+import type { RouteGroup } from '../http/router.ts';
 import { consoleAppRow } from '../identity/api-app-row.ts';
 import type { Identity } from '../identity/identity.ts';
+import type { Scheduler, SchedulerParts } from '../jobs/scheduler.ts';
+import { createBoard } from '../live/board.ts';
+import { createCallMeter } from '../live/calls.ts';
+import type { LivePorts } from '../live/ports.ts';
+import { createReporter } from '../live/reporter.ts';
+import { liveStreams } from '../live/stream.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
+import { PAY_WAYS } from '../payments/channel.ts';
 import type { Ports } from '../payments/ports.ts';
-import type { RouteGroup } from '../http/router.ts';
 import { eventRoutes, ownEventRoutes, webhookRoutes } from '../routes/events.ts';
+import { liveRoutes } from '../routes/live.ts';
 import type { Base } from './base.ts';
-import { composeRecheck } from './recheck.ts';
+import { createProcessGauge, describeProcess } from './service-figures.ts';
+
+/** Makes what a stream asks while it is open: throws when its administrator is no longer let in, or has another role than then. */
+export function composeRecheck({ config }: Pick<Base, 'config'>, { authenticators }: Pick<Identity, 'authenticators'>) {
+  const isSecure = config.server.publicUrl.startsWith('https:');
+  return async ({ headers }: Pick<RequestFacts, 'headers'>, { role }: Pick<AdminCaller, 'role'>): Promise<void> => {
+    const credential = readAdminCredential(headers, isSecure, true) ?? { token: '', via: 'bearer', safe: true };
+    if ((await authenticators.admin(credential)).role !== role)
+      throw new Forbidden('role_insufficient', 'Your role was changed.');
+  };
+}
 
 /** What events need of other parts. */
 interface Needs {
@@ -73,3 +98,79 @@ export function composeEvents(base: Base, { identity, sealing, send, urlFault, i
     close: () => feed.stop(),
   };
 }
+
+/** What the live feed needs of other parts. */
+interface LiveNeeds {
+  identity: Pick<Identity, 'authenticators'>;
+  isDraining: () => boolean;
+}
+
+/** What other parts tell the live feed. */
+export interface ComposedLive {
+  groups: RouteGroup[];
+  asked: NonNullable<Ports['asked']>;
+  /** Hears what is counted of money, and passes it on. */
+  counting(count: Ports['count']): Ports['count'];
+  /** Looks for due rows, and in the same statement whether somebody follows at another process. */
+  lookForDue: SchedulerParts['lookForDue'];
+  looked(lags: Record<string, number>): void;
+  observe(scheduler: Pick<Scheduler, 'kinds' | 'busy'>): void;
+  close(): Promise<void>;
+}
+
+/** Notices that came from the channel, whatever became of them. */
+const NOT_FROM_CHANNEL: ReadonlySet<string> = new Set(['not_genuine', 'not_configured']);
+
+/** Assembles the live feed. */
+export function composeLive(base: Base, { identity, isDraining }: LiveNeeds): ComposedLive {
+  const { config, store, now, log, worker, liveTimes } = base;
+  const meter = createCallMeter(now);
+  const gauge = createProcessGauge();
+  let scheduler: Pick<Scheduler, 'kinds' | 'busy'> = { kinds: [], busy: () => ({}) };
+  let lags: { at: Date; seconds: Record<string, number> } = { at: now(), seconds: {} };
+  const ports: LivePorts = {
+    store,
+    now,
+    log,
+    process: describeProcess(worker),
+    measure: () => ({ ...gauge(), ...meter.read(), underWay: scheduler.busy() }),
+    due: () => ({
+      tables: scheduler.kinds.map(({ name, rows: { dueCount } }) => ({ name, dueCount })),
+      lags: () => lags,
+    }),
+    simulated: config.simulated,
+  };
+  const reporter = createReporter(ports, liveTimes.figuresMs);
+  const board = createBoard(ports, reporter, liveTimes);
+  const openLive = liveStreams(board, now, { isDraining });
+  let lookedAt = now();
+  return {
+    groups: [liveRoutes({ openLive, recheck: composeRecheck(base, identity) })],
+    asked: meter.asked,
+    counting:
+      (count) =>
+      (name, labels = {}) => {
+        count(name, labels);
+        const payWay = PAY_WAYS.find((one) => one === labels['payWay']);
+        if (name === 'notice' && payWay && !NOT_FROM_CHANNEL.has(labels['result'] ?? '')) meter.noticed(payWay);
+      },
+    async lookForDue(tx, rows, at) {
+      const [followed, ...due] = await lookForDue(tx, [followedRows, ...rows], at);
+      lookedAt = at;
+      if (followed !== undefined) void reporter.report();
+      return due;
+    },
+    looked(seconds) {
+      lags = { at: lookedAt, seconds };
+    },
+    observe(one) {
+      scheduler = one;
+    },
+    async close() {
+      board.feed.stop();
+      await reporter.leave();
+    },
+  };
+}
+
+const followedRows: Pick<DueRows, 'oldestLag'> = { oldestLag: FOLLOWED };

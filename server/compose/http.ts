@@ -1,14 +1,25 @@
 import type Koa from 'koa';
-import { buildKoa, type KoaParts } from '../http/build-koa.ts';
+import type { Config } from '../../config/config.ts';
+import { approvers } from '../db/queries/approvals.ts';
+import { clockAhead, failingWebhooks, secondFactors, silentNotices } from '../db/queries/diagnosis.ts';
+import { currentChannels } from '../db/queries/doctor.ts';
+import { countDue, lookForDue } from '../db/queries/due.ts';
 import { projectsOf, sharersOf } from '../db/queries/reach.ts';
+import type { Store } from '../db/store.ts';
+import { hostAndPort, listensElsewhere, metricsUrl } from '../http/address.ts';
+import { type KoaParts, buildKoa } from '../http/build-koa.ts';
 import type { RefusalPage } from '../http/edge.ts';
-import { VERSION } from '../http/version.ts';
-import { createWithKey } from '../payments/idempotency.ts';
-import { refusalPage } from '../pages/refusal-page.ts';
-import { buildRouter, guideRoutes } from '../routes/docs.ts';
 import type { RouteGroup } from '../http/router.ts';
+import { VERSION } from '../http/version.ts';
+import { countAdmins } from '../identity/offline.ts';
+import type { DueKind } from '../jobs/due-kind.ts';
+import { refusalPage } from '../pages/refusal-page.ts';
+import { createWithKey } from '../payments/idempotency.ts';
+import { diagnosisRoutes } from '../routes/diagnosis.ts';
+import { buildRouter, guideRoutes } from '../routes/docs.ts';
 import { publicRoutes } from '../routes/public.ts';
 import { payerLanguage } from '../routes/schemas/language.ts';
+import type { ReadyFacts } from '../workers/life.ts';
 import type { Base } from './base.ts';
 
 /** What the API needs of other parts. */
@@ -67,4 +78,96 @@ function describe({ config, database, schema, isFull }: Base) {
     schemaVersion: schema.version ?? '',
     uptimeSeconds: Math.floor(process.uptime()),
   };
+}
+
+/** Assembles what `payctl doctor` asks the service about itself. */
+export function composeDiagnosis({ config, store, now }: Base, kinds: readonly DueKind[]): RouteGroup {
+  const tables = kinds.map(({ rows }) => rows);
+  return diagnosisRoutes({
+    diagnose: () =>
+      store.read(async (tx) => {
+        const rows = await countDue(
+          tx,
+          tables.map(({ waiting }) => waiting),
+          now(),
+        );
+        const lags = await lookForDue(tx, tables, now());
+        return {
+          production: config.production,
+          consoleOpen: config.server.adminNetworks.length === 0,
+          explorer: config.explorer.enabled,
+          listensElsewhere: listensElsewhere(config.server, config.server.listen),
+          secondFactors: { required: config.admin.requireSecondFactor, ...(await secondFactors(tx)) },
+          clockAheadSeconds: await clockAhead(tx),
+          due: kinds.flatMap(({ name: kind }, at) =>
+            rows[at] ? [{ kind, rows: rows[at], lagSeconds: Math.max(0, lags[at] ?? 0) }] : [],
+          ),
+          approvers: config.approval.refundAbove === 0 ? null : await approvers(tx, now()),
+          failingWebhooks: await failingWebhooks(tx, now()),
+          silentNotices: await silentNotices(tx, { now: now(), simulated: config.simulated }),
+        };
+      }),
+  });
+}
+
+/** What a service listens on; port 0 became another one. */
+interface Opened {
+  listens: { host: string; port: number };
+  metricsPort: number | undefined;
+  simulatorUrl: string | undefined;
+}
+
+/** What a service that has begun to listen says of itself. */
+export async function readyFacts(
+  { schema, store }: Pick<Base, 'schema' | 'store'>,
+  config: Config,
+  { listens, metricsPort, simulatorUrl }: Opened,
+): Promise<ReadyFacts> {
+  const { database, debug, explorer, metrics, server, simulated, simulator } = config;
+  return {
+    version: VERSION,
+    address: `http://${hostAndPort(listens)}`,
+    publicUrl: server.publicUrl,
+    explorer: explorer.enabled ? `${server.publicUrl}/swagger/index.html` : null,
+    metrics: metricsUrl(metrics.listen, metricsPort),
+    simulator: simulated ? (simulator.url ?? simulatorUrl ?? null) : null,
+    database: database.kind === 'pglite' ? database.folder : new URL(database.url).host,
+    schema: schema.version,
+    debug,
+    // Only advice hangs on it.
+    lacks: await lackOf(store, simulated).catch(() => null),
+    pid: process.pid,
+  };
+}
+
+/** What a service that has begun to listen warns of; `payctl doctor` says the same. */
+export function startWarnings(
+  {
+    production,
+    server,
+    admin,
+  }: Pick<Config, 'production' | 'admin'> & { server: Pick<Config['server'], 'publicUrl' | 'trustedProxies'> },
+  listens: Opened['listens'],
+): { message: string; facts: Record<string, unknown> }[] {
+  const elsewhere = listensElsewhere(server, listens);
+  const facts = { publicUrl: server.publicUrl, listens: elsewhere, hint: 'Server.PublicUrl' };
+  return [
+    ...(elsewhere === null
+      ? []
+      : [{ message: 'the links of payers lead to a port where this service does not listen', facts }]),
+    ...(production && !admin.requireSecondFactor
+      ? [{ message: 'administrators need no second factor', facts: { hint: 'Admin.RequireSecondFactor' } }]
+      : []),
+  ];
+}
+
+/** Without an administrator nobody can set a channel, and without a channel nothing can be paid; where the simulator counts they come by themselves. */
+async function lackOf(store: Store, simulated: boolean): Promise<ReadyFacts['lacks']> {
+  if ((await countAdmins(store)) === 0) return 'administrator';
+  if (simulated) return null;
+  const channels = await store.read(currentChannels);
+  const usable = channels.filter(
+    ({ mode, enabled, missing }) => enabled && missing.length === 0 && mode !== 'simulator',
+  );
+  return usable.length === 0 ? 'channel' : null;
 }

@@ -1,3 +1,10 @@
+import { Counter } from 'prom-client';
+import { DATABASE_TIME } from '../db/clock.ts';
+import { countParts } from '../db/months/ahead.ts';
+import { keepMonths } from '../db/months/keep-months.ts';
+import { type MonthlyRemoval, removeMonthly } from '../db/months/remove.ts';
+import { removeBillLines } from '../db/queries/bill-retention.ts';
+import { bookCalls } from '../db/queries/call-rate.ts';
 import {
   dueBills,
   dueCoinCalls,
@@ -11,25 +18,110 @@ import {
   dueQuestions,
   dueRefunds,
 } from '../db/queries/due.ts';
-import { DATABASE_TIME } from '../db/clock.ts';
-import { bookCalls } from '../db/queries/call-rate.ts';
 import { deleteOldKeys } from '../db/queries/idempotency.ts';
+import {
+  type Removal,
+  removeDeliveries,
+  removeEffects,
+  removeEvents,
+  removeLimitUses,
+  removeMessages,
+  removeMoves,
+  removeNotices,
+  removeRefundQuestions,
+} from '../db/queries/retention.ts';
 import { planTask, takeTask } from '../db/queries/timetable.ts';
+import { removeUnpaidOrders } from '../db/queries/unpaid-orders.ts';
 import { createJobMetrics } from '../jobs/metrics.ts';
 import { createPace } from '../jobs/pace.ts';
-import { createScheduler, type Scheduler } from '../jobs/scheduler.ts';
+import { type Scheduler, createScheduler } from '../jobs/scheduler.ts';
+import type { Task } from '../jobs/timetable.ts';
 import { placesOfAccounts, placesOfReceivers } from '../jobs/widths.ts';
 import type { Base } from './base.ts';
 import type { ComposedCatalog } from './catalog.ts';
 import type { ComposedCredentials } from './credentials.ts';
-import type { ComposedEvents } from './events.ts';
+import { composeBillFigures, composeDatabaseFigures, composeDueFigures } from './database-figures.ts';
+import type { ComposedEvents, ComposedLive } from './events.ts';
 import type { ComposedIdentity } from './identity.ts';
 import type { ComposedPayments } from './payments.ts';
-import { composeBillFigures } from './bill-figures.ts';
-import type { ComposedLive } from './live.ts';
-import { composeDatabaseFigures, composeDueFigures } from './database-figures.ts';
-import { composeRetention } from './retention.ts';
 import type { ComposedSkillpay } from './skillpay.ts';
+
+const HOUR = 3600;
+const MONTHS_HOURS = 6;
+const DAY_MS = 86_400_000;
+/** Two months: an order that ends later gives nothing back that would still count. */
+const LIMIT_USE_DAYS = 62;
+/** A delivery is tried for three days: what is dropped of its attempts is older than anything of it that is shown. */
+const ATTEMPT_DAYS = 7;
+
+/** Assembles the clean-ups of what has had its time: a task of its own for each kind, so that none stops another. */
+export function composeRetention({
+  config,
+  database,
+  store,
+  now,
+  log,
+  metrics,
+}: Pick<Base, 'config' | 'database' | 'store' | 'now' | 'log' | 'metrics'>): Task[] {
+  const removed = new Counter({
+    name: 'retention_rows_removed_total',
+    help: 'Rows that were removed because their time was over (Retention.*), by kind.',
+    labelNames: ['kind'],
+    registers: [metrics.registry],
+  });
+  const dropped = new Counter({
+    name: 'retention_parts_dropped_total',
+    help: 'Months of a table that were dropped as a whole because their time was over (Retention.*), by table.',
+    labelNames: ['table'],
+    registers: [metrics.registry],
+  });
+  const { retention } = config;
+  const task = (kind: string, days: number, remove: Removal): Task => ({
+    name: `retention-${kind}`,
+    everySeconds: HOUR,
+    run: async (goesOn) => {
+      const before = new Date(now().getTime() - days * DAY_MS);
+      removed.inc({ kind }, await remove(store, before, goesOn));
+    },
+  });
+  const monthly = (kind: string, removal: Omit<MonthlyRemoval, 'dropped'>): Task =>
+    task(kind, removal.days, removeMonthly({ ...removal, dropped: (table) => dropped.inc({ table }) }));
+  // They go with their deliveries where those go one by one.
+  const none = (): Removal => async () => 0;
+  return [
+    { name: 'months', everySeconds: MONTHS_HOURS * HOUR, run: tellMonths },
+    { name: 'count-parts', everySeconds: 24 * HOUR, run: () => countParts(database) },
+    monthly('channel-messages', {
+      table: 'channel_messages',
+      days: retention.channelMessageDays,
+      rows: removeMessages,
+    }),
+    monthly('notices', { table: 'notices', days: retention.noticeDays, rows: removeNotices }),
+    monthly('deliveries', { table: 'deliveries', days: retention.deliveryDays, rows: removeDeliveries }),
+    monthly('attempts', { table: 'delivery_attempts', days: retention.deliveryDays + ATTEMPT_DAYS, rows: none }),
+    monthly('events', { table: 'events', days: retention.eventDays, rows: removeEvents }),
+    monthly('history', { table: 'moves', days: retention.historyDays, rows: removeMoves }),
+    task('effects', retention.effectDays, removeEffects),
+    task('refund-questions', retention.refundQuestionDays, removeRefundQuestions),
+    task('bill-lines', retention.billLineDays, removeBillLines),
+    task('limit-uses', LIMIT_USE_DAYS, removeLimitUses),
+    task('unpaid-orders', retention.unpaidOrderDays, removeUnpaidOrders),
+  ];
+
+  /** Tables of months are made ahead; what cannot be done is told, and nothing else suffers from it. */
+  async function tellMonths(): Promise<void> {
+    const { months, refused } = await keepMonths(database, now());
+    for (const { name, result } of months)
+      if (result === 'made') log('info', 'the table of a month was made', { table: name });
+      else if (result === 'busy') log('warn', 'the table of a month could not be made yet', { table: name });
+      else log('warn', 'rows of a month stand in the rest and stay there', { table: name });
+    if (refused)
+      log('warn', 'this database role may not make tables of months', {
+        hint: 'Run payctl server migrate once a month, as the owner of the tables.',
+        error: refused,
+      });
+  }
+}
 
 /** The parts that do something in the background. */
 interface Needs {

@@ -1,34 +1,36 @@
-import { outsideRequestTime } from '../db/pool.ts';
+import { Counter } from 'prom-client';
 import type { RaiseException } from '../catalog/ports.ts';
 import { projectName } from '../catalog/project-name.ts';
+import { outsideRequestTime } from '../db/pool.ts';
 import { createStore } from '../db/store.ts';
+import type { RouteGroup } from '../http/router.ts';
 import { consoleClientId } from '../identity/api-app-row.ts';
-import { billOperations } from '../payments/bills/read.ts';
 import { healDifference } from '../payments/bills/differences.ts';
 import { type BillPorts, planBills } from '../payments/bills/payees.ts';
+import { billOperations } from '../payments/bills/read.ts';
 import { workBill } from '../payments/bills/work.ts';
 import { type AuditChain, checkBooks } from '../payments/books.ts';
-import { checkOrder } from '../payments/orders/check.ts';
-import { checkRefund, refundQuestions } from '../payments/refunds/lookups.ts';
+import { PAY_WAYS } from '../payments/channel.ts';
+import { checkDispute, findDisputes } from '../payments/disputes/hear.ts';
 import { dueEffects } from '../payments/due-effects.ts';
 import { explainOrder } from '../payments/explain/explain.ts';
-import { checkDispute, findDisputes } from '../payments/disputes/hear.ts';
 import { exportOrders } from '../payments/export.ts';
 import { composeEffects, raiseException } from '../payments/follow-ups.ts';
-import { paymentOperations, type PaymentOperations } from '../payments/operations.ts';
-import { payerOrders, type PayerOrders } from '../payments/orders/payer.ts';
-import type { Effects, Ports } from '../payments/ports.ts';
 import { readLimits } from '../payments/limits.ts';
-import type { RouteGroup } from '../http/router.ts';
+import { type PaymentOperations, paymentOperations } from '../payments/operations.ts';
+import { checkOrder } from '../payments/orders/check.ts';
+import { type PayerOrders, payerOrders } from '../payments/orders/payer.ts';
+import type { Effects, Ports } from '../payments/ports.ts';
+import { checkRefund, refundQuestions } from '../payments/refunds/lookups.ts';
 import { limitRoutes } from '../routes/api-apps.ts';
-import { notifyRoutes } from '../routes/notify.ts';
-import { consolePaymentRoutes, orderExportRoutes, orderRoutes, paymentRoutes } from '../routes/orders.ts';
 import { approvalRoutes } from '../routes/approvals.ts';
 import { billRoutes } from '../routes/bills.ts';
 import { bookRoutes } from '../routes/books.ts';
 import { disputeRoutes, ownDisputeRoutes } from '../routes/disputes.ts';
 import { exceptionRoutes } from '../routes/exceptions.ts';
 import { explainRoutes } from '../routes/explain.ts';
+import { notifyRoutes } from '../routes/notify.ts';
+import { consolePaymentRoutes, orderExportRoutes, orderRoutes, paymentRoutes } from '../routes/orders.ts';
 import { refundRoutes } from '../routes/refunds.ts';
 import type { Base } from './base.ts';
 
@@ -133,4 +135,25 @@ export async function reopened({
   const own = await database.reopen?.();
   if (!own) return { store, close: async () => {} };
   return { store: createStore(own, () => {}), close: () => own.close() };
+}
+
+/** Assembles the figures about money beside those of HTTP. */
+export function composeCounters({ metrics: { registry } }: Base): Ports['count'] {
+  const counter = (name: string, help: string, ...labelNames: string[]) =>
+    new Counter({ name, help, labelNames, registers: [registry] });
+  const counters: Record<string, Counter> = {
+    notice: counter('channel_notices_total', 'Channel notifications by channel and result.', 'pay_way', 'result'),
+    notice_refused: counter(
+      'channel_notices_refused_total',
+      'Channel notifications that failed verification, by reason.',
+      'pay_way',
+      'why',
+    ),
+    order_exception: counter('order_exceptions_total', 'Exceptions by kind.', 'kind'),
+  };
+  // An increase is only seen from a number that was there before.
+  for (const payWay of PAY_WAYS)
+    for (const result of ['settled', 'duplicate', 'hint']) counters['notice']?.inc({ pay_way: payWay, result }, 0);
+  return (name, { payWay, ...labels } = {}) =>
+    counters[name]?.inc(payWay === undefined ? labels : { pay_way: payWay, ...labels });
 }

@@ -1,32 +1,42 @@
+import { Counter } from 'prom-client';
 import { coinCharges } from '../catalog/charge.ts';
+import { channelTime } from '../channels/transport.ts';
+import { AGENT_PAY_LIVE, readPaymentCode, signPreorder } from '../channels/wechat/agent-pay.ts';
+import { PREORDER_PATH } from '../channels/wechat/signature.ts';
+import { refuseMode } from '../credentials/live-guard.ts';
+import { readPrivateKey } from '../credentials/pem.ts';
 import type { Sealing } from '../credentials/sealing.ts';
+import type { RouteGroup } from '../http/router.ts';
+import type { Audit } from '../identity/audit.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
+import { type Mode, type Transport, TransportFailed } from '../payments/channel.ts';
 import { closePayment } from '../payments/orders/close.ts';
 import { placePayment } from '../payments/orders/place.ts';
 import { queryPayment, refreshOrder } from '../payments/orders/query.ts';
-import { settle } from '../payments/settle.ts';
 import { openOwedRefund } from '../payments/refunds/refund.ts';
-import type { RouteGroup } from '../http/router.ts';
+import { settle } from '../payments/settle.ts';
 import { keyRoutes } from '../routes/oauth.ts';
 import { payerRoutes } from '../routes/payer.ts';
 import { agentPayRoutes, skillpayRoutes, skillpayStatsRoutes } from '../routes/skillpay.ts';
-import { seedDemo } from '../skillpay/demo.ts';
+import { type AskCode, type WithAgentCode, withAgentCode } from '../skillpay/agent-code.ts';
+import { type AgentPaySettings, agentPaySettings } from '../skillpay/agent-settings.ts';
 import { alipayAgents } from '../skillpay/alipay-agents.ts';
+import { seedDemo } from '../skillpay/demo.ts';
 import { alipayAgentDialect } from '../skillpay/dialects/alipay-agent.ts';
 import { codeDialect } from '../skillpay/dialects/code.ts';
 import type { Dialect } from '../skillpay/dialects/dialect.ts';
-import { mppDialect } from '../skillpay/dialects/mpp.ts';
 import { challengeKeys } from '../skillpay/dialects/mpp-challenge.ts';
+import { mppDialect } from '../skillpay/dialects/mpp.ts';
 import { didDocument, signedTerms } from '../skillpay/dialects/offer-receipt.ts';
 import { weixinAgentDialect } from '../skillpay/dialects/weixin-agent.ts';
 import { x402Dialect } from '../skillpay/dialects/x402.ts';
-import { skillOperations, type SkillOperations } from '../skillpay/operations.ts';
+import { type SkillOperations, skillOperations } from '../skillpay/operations.ts';
 import { signedCodes } from '../skillpay/payment-code.ts';
 import type { SkillPayments } from '../skillpay/ports.ts';
 import { createSigningKeys } from '../skillpay/signing-keys.ts';
-import type { ComposedAgentPay } from './agent-pay.ts';
 import type { Base } from './base.ts';
 import type { ComposedPayments } from './payments.ts';
+import type { ServiceFigures } from './service-figures.ts';
 
 /** What pay-per-call needs of other parts. */
 interface Needs {
@@ -131,5 +141,76 @@ function payer(simulatorUrl: string): (orderNo: string) => Promise<void> {
     });
     await answer.arrayBuffer();
     if (!answer.ok) throw new Error(`the simulator answered ${answer.status}`);
+  };
+}
+
+interface AgentPayNeeds {
+  sealing: Sealing;
+  audit: Audit;
+  /** Sends to WeChat. */
+  send: Transport;
+}
+
+/** WeChat agent pay: who asks for codes, and the asking. */
+export interface ComposedAgentPay {
+  settings: AgentPaySettings;
+  withAgentCode: WithAgentCode;
+}
+
+/** Assembles agent pay; where the simulator counts codes come from the simulator, otherwise from WeChat. */
+export function composeAgentPay(base: Base, { sealing, audit, send }: AgentPayNeeds): ComposedAgentPay {
+  const { config, store, now, log, metrics, simulatorUrl, figures } = base;
+  const answers = new Counter({
+    name: 'skillpay_agent_codes_total',
+    help: 'Requests for payment codes of WeChat agents, by result.',
+    labelNames: ['result'],
+    registers: [metrics.registry],
+  });
+  const ask = counted(askWechat(send, simulatorUrl), figures);
+  const modes = { simulated: config.simulated, requireMode: (mode: Mode) => refuseMode(config, mode) };
+  const readKey = (pem: string) => readPrivateKey(pem, undefined);
+  return {
+    settings: agentPaySettings({ store, now, ...modes, sealing, audit, readKey, ask }),
+    withAgentCode: withAgentCode({
+      store,
+      now,
+      log,
+      open: sealing.open,
+      readKey,
+      ask,
+      count: (result) => answers.inc({ result }),
+      patience: base.patience,
+    }),
+  };
+}
+
+/** The same, among the calls of channels. */
+function counted(ask: AskCode, { channelCalled }: Pick<ServiceFigures, 'channelCalled'>): AskCode {
+  return async (...asked) => {
+    const began = performance.now();
+    const said = await ask(...asked);
+    const outcome = 'code' in said ? 'done' : 'refused';
+    const seconds = (performance.now() - began) / 1000;
+    channelCalled({ payWay: 'wechat', call: 'agent_preorder', outcome, seconds });
+    return said;
+  };
+}
+
+function askWechat(send: Transport, simulatorUrl: string | null): AskCode {
+  return async (asker, { orderNo, mode, ...wish }) => {
+    const host = mode === 'simulator' ? simulatorUrl && `${simulatorUrl}/wechat` : AGENT_PAY_LIVE;
+    if (!host) return { fault: 'There is no simulator.' };
+    const body = JSON.stringify(await signPreorder(asker, wish, channelTime()));
+    const headers = { accept: 'application/json', 'content-type': 'application/json' };
+    const about = { call: 'agent-preorder', ...(orderNo && { orderNo }) };
+    try {
+      const answer = await send({ method: 'POST', url: host + PREORDER_PATH, headers, body, about });
+      const code = answer.status === 200 ? readPaymentCode(answer.body) : undefined;
+      if (code !== undefined) return { code };
+      return { fault: `${answer.status} ${answer.body.toString('utf8').slice(0, 200)}` };
+    } catch (error) {
+      if (error instanceof TransportFailed) return { fault: `${error.why}: ${error.message}` };
+      throw error;
+    }
   };
 }

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
-import { readyFacts } from '../../server/compose/ready.ts';
+import { readyFacts } from '../../server/compose/http.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance } from '../support/books.ts';
 import { messagesIn, reading } from '../support/reading.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Registry } from 'prom-client';
-import { composeBillFigures } from '../../../server/compose/bill-figures.ts';
+import { composeBillFigures } from '../../../server/compose/database-figures.ts';
 import type { Base } from '../../../server/compose/base.ts';
 import type { Store } from '../../../server/db/store.ts';
 import { billRow } from '../../support/bill-rows.ts';

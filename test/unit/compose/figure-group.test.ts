@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Registry } from 'prom-client';
-import { type FigurePorts, figureGroup } from '../../../server/compose/figure-group.ts';
+import { type FigurePorts, figureGroup } from '../../../server/compose/database-figures.ts';
 import type { Store } from '../../../server/db/store.ts';
 
 /** A group of two figures over a database that answers as it is told. */

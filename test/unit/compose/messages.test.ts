@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Base } from '../../../server/compose/base.ts';
-import { composeMessages } from '../../../server/compose/messages.ts';
+import { composeMessages } from '../../../server/compose/credentials.ts';
 import { createMetrics } from '../../../server/http/metrics.ts';
 import { readTexts } from '../../../server/db/message-texts.ts';
 import type { Waiting } from '../../../server/db/queries/messages.ts';

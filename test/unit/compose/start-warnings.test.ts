@@ -1,5 +1,5 @@
 import test from 'ava';
-import { startWarnings } from '../../../server/compose/ready.ts';
+import { startWarnings } from '../../../server/compose/http.ts';
 
 const listens = { host: '127.0.0.1', port: 9090 };
 const server = { publicUrl: 'http://127.0.0.1:9090', trustedProxies: 0 };
