@@ -1,5 +1,5 @@
 import { noteNotice, noteRefusedNotices } from '../db/queries/credentials.ts';
-import { SIGNED, type NoticeRefusal } from '../payments/notifications/refusal.ts';
+import { SIGNED, type NoticeRefusal } from '../payments/notice-refusal.ts';
 import type { PayWay } from '../payments/channel.ts';
 import type { HealthPorts } from './channels.ts';
 

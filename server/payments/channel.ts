@@ -1,5 +1,5 @@
 import type { ChannelOptions, PayWay } from '../domain.ts';
-import type { BillCalendar, BillDesk } from './bills/bill.ts';
+import type { BillCalendar, BillDesk } from './channel-bills.ts';
 import type { Money } from './money.ts';
 import type {
   CloseOutcome,
@@ -11,7 +11,7 @@ import type {
   UnknownOutcome,
 } from './outcomes.ts';
 
-export * from './bills/bill.ts';
+export * from './channel-bills.ts';
 export { PAY_WAYS, type PayWay } from '../domain.ts';
 export * from './outcomes.ts';
 export type * from './outcomes.ts';

@@ -10,7 +10,7 @@ import type { Heard, OrderFacts, RefundFacts } from './core/facts.ts';
 import { isReversal, mayBeOldNews, type RefundHeard } from './core/hear-refund.ts';
 import { raiseException } from './follow-ups.ts';
 import { numberAtChannel } from './numbers.ts';
-import { openQuestion } from './refunds/open-lookups.ts';
+import { openQuestion } from './refund-lookups.ts';
 import type { Owner, Ports } from './ports.ts';
 import { refusalFor } from './refusals.ts';
 import { noteOrder, noteWork } from '../work.ts';

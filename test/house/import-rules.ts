@@ -22,7 +22,7 @@ const errorCodes = /^server\/error-codes\//;
 const errors =
   /^(server\/((errors|domain|folder-lock|addresses|csv|uuid|issue-words|work|tracing)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
 /** The words of payments that every room speaks: what a channel is, amounts, why a notification was refused. */
-const money = /^server\/payments\/(channel|money|notifications\/refusal)\.ts$/;
+const money = /^server\/payments\/(channel|money|notice-refusal)\.ts$/;
 /** How numbers of refunds are made and read. */
 const numbers = /^server\/payments\/numbers\.ts$/;
 /** What a room stands on: what skillpay and catalog sell is paid as orders, and live shows the event log. */

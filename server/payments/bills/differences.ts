@@ -12,9 +12,9 @@ import { numberAtChannel } from '../numbers.ts';
 import { refreshOrder } from '../orders/query.ts';
 import type { Asker } from '../ports.ts';
 import { refundQuestions } from '../refunds/lookups.ts';
-import { openQuestion } from '../refunds/open-lookups.ts';
+import { openQuestion } from '../refund-lookups.ts';
 import { settleRefund } from '../settle.ts';
-import { dayOf } from './bill.ts';
+import { dayOf } from '../channel-bills.ts';
 import { type BillPorts, askersOf, lockAccount, ratesOf } from './payees.ts';
 import { runMatch } from './work.ts';
 

@@ -13,7 +13,7 @@ import type { EXPORT_FORMATS } from '../export.ts';
 import { noteDeed } from '../follow-ups.ts';
 import type { Asker, Ports } from '../ports.ts';
 import type { PageOf } from '../read.ts';
-import type { BillLineKind } from './bill.ts';
+import type { BillLineKind } from '../channel-bills.ts';
 import { createQuietAccounts } from './differences.ts';
 import type { BillPorts } from './payees.ts';
 import { settlement } from './settlement.ts';

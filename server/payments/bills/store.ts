@@ -5,17 +5,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { BillRow, PayeeRow, StoredTotals } from '../../db/entities/bills.ts';
-import type { OrderExceptionRow } from '../../db/entities/orders.ts';
 import { type Reading, makeMonth, removeReading, statementsOf, writeLines } from '../../db/queries/bill-lines.ts';
 import { versionsOf } from '../../db/queries/payees.ts';
 import type { Tx } from '../../db/store.ts';
-import { type BillSource, DIFFERENCE_KINDS } from '../../domain.ts';
+import type { BillSource } from '../../domain.ts';
 import { Conflict, InvalidRequest, NotAllowed, NotFound } from '../../errors.ts';
 import type { PayWay } from '../channel.ts';
 import { later } from '../core/plan.ts';
 import { noteDeed } from '../follow-ups.ts';
 import type { Asker } from '../ports.ts';
-import { type BillDesk, BillMalformed, type BillTotals, type ReadHow, dayAfter, dayOf, isDay } from './bill.ts';
+import {
+  type BillDesk,
+  BillMalformed,
+  type BillTotals,
+  type ReadHow,
+  dayAfter,
+  dayOf,
+  isDay,
+} from '../channel-bills.ts';
 import { type BillAccount, type BillPorts, accountsOf, addBill, deskOf, newBill, requirePayee } from './payees.ts';
 
 const LEAN = ['--semi-space-growth-factor=1', '--heap-growing-percent=40'];
@@ -414,20 +421,4 @@ function translated(error: unknown): unknown {
   if (error instanceof BillMalformed) return new BillRefused(error);
   if (error instanceof ReadingTaken) return new Conflict('bill_being_read', 'Another reading of this bill has begun.');
   return error;
-}
-
-const KINDS: ReadonlySet<string> = new Set(DIFFERENCE_KINDS);
-
-/** A person resolved the exception of a difference between a bill and an order: it is over until one of them says something else. */
-export async function endDifference(
-  tx: Tx,
-  { kind, orderNo, dedupe: key }: Pick<OrderExceptionRow, 'kind' | 'orderNo' | 'dedupe'>,
-  now: Date,
-): Promise<void> {
-  if (!KINDS.has(kind)) return;
-  const over = { state: 'ended' as const, nextCheckAt: null, leasedUntil: null, finishedAt: now };
-  const of = { orderNo, kind: kind as (typeof DIFFERENCE_KINDS)[number], key };
-  // One that is asked about once more is still an exception, and as much over.
-  const state = kind === 'dispute_unknown_to_us' ? (['listed', 'open'] as const) : 'listed';
-  await tx.billDifferences.update({ ...of, state }, over);
 }

@@ -15,7 +15,7 @@ import {
   boundsOf,
   heldAgainAt,
   retryAt,
-} from './bill.ts';
+} from '../channel-bills.ts';
 import {
   type BillAccount,
   type BillPorts,

@@ -14,12 +14,11 @@ import {
 import { type DisputeFacts, decideDispute, listedDispute } from '../core/decide-dispute.ts';
 import { DISPUTE_MOVES } from '../core/moves.ts';
 import { later, nextDisputeCheck } from '../core/plan.ts';
-import { jsonable, tellDispute } from '../follow-ups.ts';
+import { jsonable, listUnmatched, tellDispute } from '../follow-ups.ts';
 import { ImpossibleMove, type Via, apply, isListed } from '../ledger.ts';
-import { listUnmatched, speaksFor } from '../notifications/confirm.ts';
+import { type NoticeChannel, type Owner, type Ports, speaksFor } from '../ports.ts';
 import { madeAt, newNumber } from '../numbers.ts';
-import type { NoticeChannel, Owner, Ports } from '../ports.ts';
-import { explainSums } from '../refunds/open-lookups.ts';
+import { explainSums } from '../refund-lookups.ts';
 import { settling } from '../settle.ts';
 
 /** A dispute and its order, both locked. */

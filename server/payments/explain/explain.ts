@@ -4,7 +4,7 @@ import type { RefundRow } from '../../db/entities/refunds.ts';
 import { type BilledLine, linesOfOrder } from '../../db/queries/bills.ts';
 import { decideRefund, refundableOf } from '../core/decide-refund.ts';
 import type { RefundFacts } from '../core/facts.ts';
-import { refusedOf, type ShownRefusal } from '../notifications/refusal.ts';
+import { refusedOf, type ShownRefusal } from '../notice-refusal.ts';
 import type { Asker, Ports } from '../ports.ts';
 import { findOrder } from '../read.ts';
 import { hasSibling, loadRefundFacts } from '../settle.ts';

@@ -20,16 +20,16 @@ import { isOwnPayment } from '../core/decide-refund.ts';
 import { isReversal, mayBeOldNews } from '../core/hear-refund.ts';
 import { later } from '../core/plan.ts';
 import { hearDispute } from '../disputes/hear.ts';
-import { raiseException } from '../follow-ups.ts';
+import { listUnmatched, raiseException } from '../follow-ups.ts';
 import { madeAt, numberAtChannel } from '../numbers.ts';
 import { checkOrder } from '../orders/check.ts';
 import { refreshOrder } from '../orders/query.ts';
-import type { NoticeChannel, Ports } from '../ports.ts';
+import { type NoticeChannel, type Ports, speaksFor } from '../ports.ts';
 import { checkRefund, findByNumber, findKnown, refundNumberIn, refundQuestions } from '../refunds/lookups.ts';
-import { type Named, askAnew, isAsked, openQuestion } from '../refunds/open-lookups.ts';
+import { type Named, askAnew, isAsked, openQuestion } from '../refund-lookups.ts';
 import { settleLocked, settleRefundLocked, settling } from '../settle.ts';
-import { confirmNotice, listUnmatched, speaksFor } from './confirm.ts';
-import { type NoticeRefusal, changeFor, nearestRefusal } from './refusal.ts';
+import { confirmNotice } from './confirm.ts';
+import { type NoticeRefusal, changeFor, nearestRefusal } from '../notice-refusal.ts';
 
 /** Each process counts by itself; what is fetched with success is not counted. */
 const MOST_IN_A_MINUTE = 5;

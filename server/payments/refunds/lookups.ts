@@ -3,7 +3,7 @@ import type { RefundQuestionRow, RefundRow } from '../../db/entities/refunds.ts'
 import type { ReadTx, Tx } from '../../db/store.ts';
 import { inSpan } from '../../tracing.ts';
 import { ask, foreignRef, refundRef } from '../ask.ts';
-import { endDifference } from '../bills/store.ts';
+import { endDifference } from '../follow-ups.ts';
 import type { RefundOutcome } from '../channel.ts';
 import { isAfterOpening } from '../core/decide-dispute.ts';
 import { type RefundSaid, decideQuestion } from '../core/decide-question.ts';
@@ -16,7 +16,7 @@ import { newNumber, readNumberAtChannel } from '../numbers.ts';
 import { checkOrder } from '../orders/check.ts';
 import type { Ports } from '../ports.ts';
 import { ownerOf, settleRefund, settleRefundLocked } from '../settle.ts';
-import { explainSums, openQuestion } from './open-lookups.ts';
+import { explainSums, openQuestion } from '../refund-lookups.ts';
 import { sendRefund } from './refund.ts';
 
 /**

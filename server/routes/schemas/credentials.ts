@@ -9,7 +9,7 @@ import type { Page } from '../../http/contract.ts';
 import { UploadedFile } from '../../http/multipart.ts';
 import { Reply } from '../../http/reply.ts';
 import { type ChannelKind, MODES, PAY_WAYS, type ProbeResult, SCENES } from '../../payments/channel.ts';
-import { type ShownRefusal, refusedOf } from '../../payments/notifications/refusal.ts';
+import { type ShownRefusal, refusedOf } from '../../payments/notice-refusal.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';
 
 const DAY = 86_400_000;

@@ -2,7 +2,7 @@ import test from 'ava';
 import { randomUUID } from 'node:crypto';
 import { createNoticed } from '../../../server/credentials/noticed.ts';
 import { createStore } from '../../../server/db/store.ts';
-import { changeFor, nearestRefusal, refusedOf } from '../../../server/payments/notifications/refusal.ts';
+import { changeFor, nearestRefusal, refusedOf } from '../../../server/payments/notice-refusal.ts';
 import { postgresDatabase } from '../../support/database.ts';
 import { createClock } from '../../support/service.ts';
 

@@ -1,7 +1,7 @@
-import type { ChannelStateRow } from '../../db/entities/credentials.ts';
-import type { NoticeNotGenuine } from '../channel.ts';
-import { later } from '../core/plan.ts';
-import type { PayWay } from '../../domain.ts';
+import type { ChannelStateRow } from '../db/entities/credentials.ts';
+import type { PayWay } from '../domain.ts';
+import type { NoticeNotGenuine } from './channel.ts';
+import { later } from './core/plan.ts';
 
 /** Why a notification was not taken: a stable word, and what was seen. */
 export interface NoticeRefusal {

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { OrderRow } from '../../db/entities/orders.ts';
-import type { RefundRow } from '../../db/entities/refunds.ts';
-import type { Tx } from '../../db/store.ts';
-import { unanswered } from '../core/decide-question.ts';
-import { explainedBy } from '../core/hear-order.ts';
-import { laneOf, later } from '../core/plan.ts';
-import { raiseException, resolveExceptions } from '../follow-ups.ts';
-import { numberAtChannel } from '../numbers.ts';
-import type { Ports } from '../ports.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
+import type { Tx } from '../db/store.ts';
+import { unanswered } from './core/decide-question.ts';
+import { explainedBy } from './core/hear-order.ts';
+import { laneOf, later } from './core/plan.ts';
+import { raiseException, resolveExceptions } from './follow-ups.ts';
+import { numberAtChannel } from './numbers.ts';
+import type { Ports } from './ports.ts';
 
 /** No channel allows more refunds of one order; what names more is listed instead of asked about. */
 const MOST_OPEN = 50;

@@ -1,4 +1,4 @@
-import type { Traced, UnknownOutcome } from '../outcomes.ts';
+import type { Traced, UnknownOutcome } from './outcomes.ts';
 
 /**
  * What a line of a bill is about. `pending`: a refund that was under way when the bill was made, and whose line stays so whatever becomes
