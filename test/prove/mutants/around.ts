@@ -134,7 +134,7 @@ export const AROUND: readonly Mutant[] = [
   {
     name: 'a notice is settled whatever configuration it was verified with',
     from: 'plain',
-    file: 'server/payments/notifications/confirm.ts',
+    file: 'server/payments/ports.ts',
     find: 'return isHere && order.account === notice.account && order.mode === from.mode && isIts;',
     put: 'return isHere && order.account === notice.account && order.mode === from.mode;',
     killedBy: witnessed('test/races/changed-identity.test.ts', 'wechat: a notice of one*'),
