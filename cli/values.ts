@@ -1,3 +1,4 @@
+import { exponentOf } from '../server/domain.ts';
 import { shown } from './escapes.ts';
 import { displayWidth } from './width.ts';
 import type { Look } from './style.ts';
@@ -80,9 +81,8 @@ export function minorDigits(minor: number, currency: string): string {
   return (minor / 10 ** decimals).toFixed(decimals);
 }
 
-/** As the channels count: PayPal takes these three without decimals. */
 function decimalsOf(currency: string): number {
-  return currency === 'JPY' || currency === 'TWD' || currency === 'HUF' ? 0 : 2;
+  return exponentOf(currency) ?? 2;
 }
 
 const STEPS: readonly [limit: number, seconds: number, unit: string][] = [

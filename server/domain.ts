@@ -36,6 +36,46 @@ export interface ProductSnapshot {
 export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 export type PayWay = (typeof PAY_WAYS)[number];
 
+/**
+ * Decimals of the currencies that the channels take. A currency has the same minor unit in all amounts of the service: a channel that
+ * writes one with other decimals converts at its border. HUF and TWD have none, because the only channel that takes them (PayPal)
+ * takes whole units; that is also how their rows are stored.
+ */
+const EXPONENTS: Readonly<Record<string, number>> = {
+  AUD: 2,
+  BRL: 2,
+  CAD: 2,
+  CHF: 2,
+  CNY: 2,
+  CZK: 2,
+  DKK: 2,
+  EUR: 2,
+  GBP: 2,
+  HKD: 2,
+  HUF: 0,
+  ILS: 2,
+  JPY: 0,
+  MXN: 2,
+  MYR: 2,
+  NOK: 2,
+  NZD: 2,
+  PHP: 2,
+  PLN: 2,
+  SEK: 2,
+  SGD: 2,
+  THB: 2,
+  TWD: 0,
+  USD: 2,
+};
+
+/** Decimals of a currency; undefined when no channel takes it. */
+export function exponentOf(currency: string): number | undefined {
+  return Object.hasOwn(EXPONENTS, currency) ? EXPONENTS[currency] : undefined;
+}
+
+/** The currencies whose amounts have no decimals; those of all others have two. */
+export const WITHOUT_DECIMALS: readonly string[] = Object.keys(EXPONENTS).filter((code) => EXPONENTS[code] === 0);
+
 /** An item of the order as Alipay and WeChat Pay show it; `price` in minor units (fen) of one piece. */
 export interface Goods {
   id: string;

@@ -31,7 +31,7 @@ async function admitProduct(now: Date, tx: Tx, draft: OrderRow, code: string, as
   const product = await findProduct(tx, draft.project, code);
   await requireSale(now, tx, product, draft);
   await requireLimit(tx, product, draft);
-  requirePrice(product, draft, asked);
+  requirePrice(product, asked);
   Object.assign(draft, boughtAs(product, draft));
 }
 
@@ -46,7 +46,7 @@ export async function hold(now: Date, tx: Tx, order: OrderRow, asked: Asked): Pr
   const fresh = await tx.products.lock(key);
   if (!fresh || fresh.stock === 0) throw new OutOfStock();
   await requireSale(now, tx, fresh, order);
-  requirePrice(fresh, order, asked);
+  requirePrice(fresh, asked);
   if (fresh.stock !== null && !(await takeStock(tx, fresh))) throw new OutOfStock();
   return boughtAs(fresh, order);
 }
@@ -87,10 +87,10 @@ async function requireLimit(tx: Tx, { project, code, perUserLimit }: ProductRow,
   if ((await countPurchases(tx, project, code, userId)) >= perUserLimit) throw new UserLimitReached(perUserLimit);
 }
 
-function requirePrice({ priceMinor, currency }: ProductRow, { payWay }: OrderRow, asked: Asked): void {
-  const mismatch = () => new PriceMismatch(majorNumber({ minor: priceMinor, currency }, payWay), currency);
+function requirePrice({ priceMinor, currency }: ProductRow, asked: Asked): void {
+  const mismatch = () => new PriceMismatch(majorNumber({ minor: priceMinor, currency }), currency);
   if (asked.currency !== undefined && asked.currency !== currency) throw mismatch();
-  if (asked.amount !== undefined && readAmount(asked.amount, currency, payWay).minor !== priceMinor) throw mismatch();
+  if (asked.amount !== undefined && readAmount(asked.amount, currency).minor !== priceMinor) throw mismatch();
 }
 
 function snapshot({ code, name, kind, version, priceMinor, currency, coin }: ProductRow): ProductSnapshot {

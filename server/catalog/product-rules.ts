@@ -36,8 +36,8 @@ export function checkProduct(kind: ProductRow['kind'], product: Checked, kindOf:
   return priceOf(product).minor;
 }
 
-function priceOf({ price = '', currency, payWays }: Checked): Money {
-  return readAmount(price, currency, payWays[0] as PayWay, '/price');
+function priceOf({ price = '', currency }: Checked): Money {
+  return readAmount(price, currency, '/price');
 }
 
 function saleFaults({ payWays, currency, saleFrom, saleTo }: Checked, kindOf: Channels['kindOf']): FieldError[] {

@@ -1,7 +1,7 @@
 import { type Counted, countCreated, type Summed, sumPaid, sumRefunded } from '../db/queries/stats.ts';
 import type { Projects } from '../db/queries/reach.ts';
 import { NotFound } from '../errors.ts';
-import type { Mode, PayWay } from '../payments/channel.ts';
+import type { Mode } from '../payments/channel.ts';
 import { majorNumber } from '../payments/money.ts';
 import { dateIn, daysBetween } from './days.ts';
 import type { CatalogPorts } from './ports.ts';
@@ -89,7 +89,7 @@ function amounts(paid: readonly Summed[], refunded: readonly Summed[]): Sums[] {
       const mine = rows.filter((row) => row.payWay === payWay && row.currency === currency);
       const minor = mine.reduce((sum, row) => sum + row.minor, 0n);
       const count = mine.reduce((sum, row) => sum + row.count, 0);
-      return { count, minor: Number(minor), major: majorNumber({ minor, currency }, payWay as PayWay) };
+      return { count, minor: Number(minor), major: majorNumber({ minor, currency }) };
     };
     const [into, back] = [total(paid), total(refunded)];
     return {

@@ -1,4 +1,4 @@
-import { ChannelMisconfigured, type FeeRate, type FieldSpec, type PayWay } from '../payments/channel.ts';
+import { ChannelMisconfigured, type FeeRate, type FieldSpec } from '../payments/channel.ts';
 import { exponentOf } from '../payments/money.ts';
 
 const NAME = 'feeRate';
@@ -26,7 +26,6 @@ const AMOUNT = /^(\d{1,6})(?:\.(\d{1,2}))?\s*([A-Za-z]{3})$/;
  */
 export function readFeeRate(
   fields: Readonly<Record<string, string>>,
-  payWay: PayWay,
   { withAmount }: { withAmount: boolean },
 ): FeeRate | undefined {
   const text = fields[NAME]?.trim();
@@ -34,7 +33,7 @@ export function readFeeRate(
   const [percent = '', amount, ...more] = text.split('+').map((part) => part.trim());
   if (amount !== undefined && !withAmount) throw wrong(text, 'this channel charges no amount for each payment');
   if (more.length > 0) throw wrong(text, 'there is more than one amount');
-  return { share: readShare(percent, text), ...(amount === undefined ? NOTHING : readFixed(amount, text, payWay)) };
+  return { share: readShare(percent, text), ...(amount === undefined ? NOTHING : readFixed(amount, text)) };
 }
 
 const NOTHING = { fixed: 0n, fixedCurrency: null } as const;
@@ -47,11 +46,11 @@ function readShare(percent: string, text: string): string {
   return `0.${whole.padStart(2, '0')}${behind}`;
 }
 
-function readFixed(amount: string, text: string, payWay: PayWay): Pick<FeeRate, 'fixed' | 'fixedCurrency'> {
+function readFixed(amount: string, text: string): Pick<FeeRate, 'fixed' | 'fixedCurrency'> {
   const [, whole = '', behind = '', code] = AMOUNT.exec(amount) ?? [];
   if (code === undefined) throw wrong(text, 'the amount must be like 0.49 USD');
   const currency = code.toUpperCase();
-  const exponent = exponentOf(currency, payWay);
+  const exponent = exponentOf(currency);
   if (exponent === undefined) throw wrong(text, `${currency} is not supported`);
   if (behind.length > exponent) throw wrong(text, `${currency} has ${exponent} decimals`);
   return { fixed: BigInt(whole + behind.padEnd(exponent, '0')), fixedCurrency: currency };

@@ -20,7 +20,7 @@ export function changedLimits(before: AppLimits | null, change: LimitsChange | u
   const errors: FieldError[] = [];
   const after: Record<string, CurrencyLimits> = { ...before };
   for (const [currency, given] of Object.entries(change)) {
-    if (exponentOf(currency, payWayOf(currency)) === undefined)
+    if (exponentOf(currency) === undefined)
       errors.push({
         pointer: `/limits/${currency}`,
         code: 'currency_unknown',
@@ -59,7 +59,7 @@ function changedIn(
 
 /** A limit in minor units; unlike an amount it may be zero, which allows nothing. */
 function limitOf(sent: number | string, currency: string, pointer: string): bigint {
-  return /^0{1,9}(\.0{1,3})?$/.test(String(sent)) ? 0n : readAmount(sent, currency, payWayOf(currency), pointer).minor;
+  return /^0{1,9}(\.0{1,3})?$/.test(String(sent)) ? 0n : readAmount(sent, currency, pointer).minor;
 }
 
 /** Whether an application may move more afterwards than before; that asks for the password again. */
@@ -72,9 +72,4 @@ export function loosens(before: AppLimits | null, after: AppLimits | null): bool
     const names = Object.keys(was) as (keyof CurrencyLimits)[];
     return names.some((name) => now[name] === undefined || BigInt(now[name]) > BigInt(was[name]!));
   });
-}
-
-/** Only PayPal sells in other currencies than CNY. */
-function payWayOf(currency: string): 'wechat' | 'paypal' {
-  return currency === 'CNY' ? 'wechat' : 'paypal';
 }

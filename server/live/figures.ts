@@ -74,7 +74,7 @@ export function viewTally({ status, count, minor }: Tally, more = false) {
     amounts: amounts.map(([currency, sum]) => ({
       currency,
       // Of the channels PayPal alone has other decimals than ISO 4217, and alone takes those currencies.
-      amount: majorNumber({ minor: sum, currency }, 'paypal'),
+      amount: majorNumber({ minor: sum, currency }),
       amountMinor: Number(sum),
     })),
   };

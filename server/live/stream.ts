@@ -70,7 +70,7 @@ function viewLiveEvent(event: LiveEvent) {
     clientId,
     project,
     payWay,
-    amount: hasMoney ? majorNumber({ minor: BigInt(minor), currency }, 'paypal') : null,
+    amount: hasMoney ? majorNumber({ minor: BigInt(minor), currency }) : null,
     currency: hasMoney ? currency : null,
     subject,
   };

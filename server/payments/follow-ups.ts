@@ -50,7 +50,7 @@ export async function tellRefund(
     objectNo: refund.refundNo,
     dedupe,
     since: order.createdAt,
-    object: jsonable(viewRefund(refund, order.payWay)),
+    object: jsonable(viewRefund(refund)),
     notifyUrl: order.notifyUrl,
   });
 }

@@ -3,7 +3,6 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import { type Use, type UseSpan, countUses, shiftUses } from '../db/queries/limits.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
-import type { PayWay } from './channel.ts';
 import { majorNumber } from './money.ts';
 import type { Ports } from './ports.ts';
 import { LimitExceeded, type LimitReached } from './refusals.ts';
@@ -107,10 +106,9 @@ export function leftOf(allowed: bigint, used: bigint): bigint {
 
 function exceeded(
   { limit, allowed, left, resetsAt = null }: Reached,
-  { currency, payWay }: { currency: string; payWay: PayWay },
+  { currency }: { currency: string },
 ): LimitExceeded {
-  const shown = (minor: bigint) =>
-    limit === 'ordersPerHour' ? Number(minor) : majorNumber({ minor, currency }, payWay);
+  const shown = (minor: bigint) => (limit === 'ordersPerHour' ? Number(minor) : majorNumber({ minor, currency }));
   return new LimitExceeded({ limit, currency, allowed: shown(allowed), left: shown(left), resetsAt });
 }
 
@@ -155,10 +153,7 @@ async function view(tx: ReadTx, clientId: string, limits: AppLimits, at: Date): 
       const allowed = BigInt(known[limit]);
       const used = limit === 'perOrder' ? null : usedIn(currency, limit);
       const resetsAt = limit === 'perOrder' ? null : spanAt(COUNTED[limit], at).endsAt.toISOString();
-      const shown = (minor: bigint) =>
-        limit === 'ordersPerHour'
-          ? Number(minor)
-          : majorNumber({ minor, currency }, currency === 'CNY' ? 'wechat' : 'paypal');
+      const shown = (minor: bigint) => (limit === 'ordersPerHour' ? Number(minor) : majorNumber({ minor, currency }));
       const left = shown(leftOf(allowed, used ?? 0n));
       return [{ currency, limit, allowed: shown(allowed), used: used === null ? null : shown(used), left, resetsAt }];
     }),

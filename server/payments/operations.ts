@@ -21,15 +21,15 @@ import { type OrderView, viewDispute, viewException, viewRefund, viewRefundable 
 
 /** A refund as its maker sees it: with the sums of its order, and with what forbids more of them. */
 async function placed({ store }: Pick<Ports, 'store'>, { order, refund }: Pair) {
-  const { orderNo, payWay, currency } = order;
+  const { orderNo, currency } = order;
   const { refundNo } = refund;
   const blocking = { orderNo, state: 'open', blocksRefunds: true } as const;
   const exceptions = await afterIntent({ orderNo, refundNo }, () =>
     store.read((tx) => tx.exceptions.list(blocking, { orderBy: { createdAt: 'asc' } })),
   );
   return {
-    ...viewRefund(refund, payWay),
-    refundedAmount: majorNumber({ minor: order.refunded, currency }, payWay),
+    ...viewRefund(refund),
+    refundedAmount: majorNumber({ minor: order.refunded, currency }),
     ...viewRefundable(order, exceptions),
   };
 }

@@ -69,18 +69,15 @@ export function readPayments({
         const refund = await findRefund(tx, refundNo, asker.owner);
         const order = await findOrder(tx, refund.orderNo, 'any');
         const fees = await feesOf(tx, [order], now());
-        return viewRefund(refund, order.payWay, fees.get(order.orderNo)?.get(refundNo));
+        return viewRefund(refund, fees.get(order.orderNo)?.get(refundNo));
       }),
     refunds: (filter: RefundFilter, after: Position | undefined, limit: number) =>
       reports.read(async (tx): Promise<PageOf<RefundView>> => {
         const rows = await listRefunds(tx, filter, after, limit);
         const page = rows.slice(0, limit);
         const orders = page.length === 0 ? [] : await tx.orders.list({ orderNo: page.map(({ orderNo }) => orderNo) });
-        const payWays = new Map(orders.map(({ orderNo, payWay }) => [orderNo, payWay]));
         const fees = await feesOf(tx, orders, now());
-        const items = page.map((refund) =>
-          viewRefund(refund, payWays.get(refund.orderNo) ?? 'alipay', fees.get(refund.orderNo)?.get(refund.refundNo)),
-        );
+        const items = page.map((refund) => viewRefund(refund, fees.get(refund.orderNo)?.get(refund.refundNo)));
         return { items, next: nextOf(rows.length > limit, page.at(-1), (row) => row.refundNo) };
       }),
     dispute: (asker: Asker, disputeNo: string) =>
@@ -119,7 +116,7 @@ export function readPayments({
   function show({ order, around, stale = false }: Shown): OrderView {
     return {
       ...viewOrder(order, { ...around, stale }),
-      refunds: viewRefunds(order, around?.refunds ?? [], around?.fees),
+      refunds: viewRefunds(around?.refunds ?? [], around?.fees),
       ...viewCredential(order, publicUrl, now()),
     };
   }

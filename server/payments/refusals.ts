@@ -166,12 +166,12 @@ export class MerchantNumberUsed extends Conflict {
 
 /** The answer to a wish that the rows do not allow. */
 export function refusalFor({ refuse }: Refusal, order: OrderRow): AppError {
-  const { orderNo, currency, payWay } = order;
+  const { orderNo, currency } = order;
   switch (refuse.code) {
     case 'order_not_paid':
       return new OrderNotPaid(orderNo);
     case 'refund_exceeds_refundable':
-      return new RefundExceedsRefundable(orderNo, majorNumber({ minor: refundableOf(order), currency }, payWay));
+      return new RefundExceedsRefundable(orderNo, majorNumber({ minor: refundableOf(order), currency }));
     case 'refunds_blocked':
       return new RefundsBlocked(orderNo, refuse.kind);
     case 'refund_in_progress':

@@ -22,13 +22,13 @@ export function refundStatusOf({ state, approval }: Pick<RefundRow, 'state' | 'a
 }
 
 /** A refund as it appears on the wire; `fee` is what its bill says, once there is one: of a refund that was made. */
-export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay'], fee?: OrderFeeRow) {
+export function viewRefund(refund: RefundRow, fee?: OrderFeeRow) {
   return {
     refundNo: refund.refundNo,
     orderNo: refund.orderNo,
     merchantRefundNo: refund.merchantRefundNo,
     origin: refund.origin,
-    refundAmount: majorNumber({ minor: refund.amount, currency: refund.currency }, payWay),
+    refundAmount: majorNumber({ minor: refund.amount, currency: refund.currency }),
     refundAmountMinor: Number(refund.amount),
     currency: refund.currency,
     reason: refund.reason,
@@ -36,7 +36,7 @@ export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay'], fee?: 
     elsewhere: refund.elsewhere,
     failure: refund.failureCode ? { code: refund.failureCode, message: refund.failureMessage ?? '' } : null,
     channelRefundNo: refund.channelRefundNo,
-    fee: fee && refund.state === 'succeeded' ? viewMoney({ minor: fee.fee, currency: fee.currency }, payWay) : null,
+    fee: fee && refund.state === 'succeeded' ? viewMoney({ minor: fee.fee, currency: fee.currency }) : null,
     nextCheckAt: refund.approval === 'waiting' ? null : iso(refund.nextCheckAt),
     createdAt: refund.createdAt.toISOString(),
     finishedAt: iso(refund.finishedAt),
@@ -46,7 +46,7 @@ export function viewRefund(refund: RefundRow, payWay: OrderRow['payWay'], fee?: 
 /** A dispute as it appears on the wire. */
 export function viewDispute(dispute: DisputeRow) {
   const { payWay, currency } = dispute;
-  const major = (minor: bigint) => majorNumber({ minor, currency }, payWay);
+  const major = (minor: bigint) => majorNumber({ minor, currency });
   return {
     disputeNo: dispute.disputeNo,
     orderNo: dispute.orderNo,
@@ -83,7 +83,7 @@ export function viewOrder(
   } = {},
 ) {
   const { payWay, currency } = order;
-  const major = (minor: bigint) => majorNumber({ minor, currency }, payWay);
+  const major = (minor: bigint) => majorNumber({ minor, currency });
   const { exceptions = [] } = also;
   return {
     orderNo: order.orderNo,
@@ -123,13 +123,13 @@ export function viewOrder(
 
 /** What a refund could give back now, in major units: nothing while an open exception forbids refunds, and which one that is. */
 export function viewRefundable(
-  order: Pick<OrderRow, 'paid' | 'refunded' | 'refunding' | 'currency' | 'payWay'>,
+  order: Pick<OrderRow, 'paid' | 'refunded' | 'refunding' | 'currency'>,
   exceptions: readonly OrderExceptionRow[],
 ) {
   const blocking = exceptions.find(({ blocksRefunds }) => blocksRefunds);
-  const { currency, payWay } = order;
+  const { currency } = order;
   return {
-    refundableAmount: majorNumber({ minor: blocking ? 0n : refundableOf(order), currency }, payWay),
+    refundableAmount: majorNumber({ minor: blocking ? 0n : refundableOf(order), currency }),
     refundsBlockedBy: kindOf(blocking),
   };
 }
@@ -140,25 +140,24 @@ function kindOf(exception: OrderExceptionRow | undefined): ExceptionKind | null 
 
 /** The refunds of an order, each with its fee. */
 export function viewRefunds(
-  { payWay }: OrderRow,
   refunds: readonly RefundRow[],
   fees: ReadonlyMap<string, OrderFeeRow> | undefined,
 ): RefundView[] {
-  return refunds.map((refund) => viewRefund(refund, payWay, fees?.get(refund.refundNo)));
+  return refunds.map((refund) => viewRefund(refund, fees?.get(refund.refundNo)));
 }
 
 /** What is left of the payment, in major units: as the channel said it with the payment, else by its bill; null before either. */
-function viewSettlement({ settlement, payWay, paid, currency }: OrderRow, billed: OrderFeeRow | undefined) {
+function viewSettlement({ settlement, paid, currency }: OrderRow, billed: OrderFeeRow | undefined) {
   if (settlement === null && !billed) return null;
   const { fee = billed && { minor: billed.fee, currency: billed.currency }, net, received } = settlement ?? {};
   const left = !settlement && fee?.currency === currency ? { minor: paid - BigInt(fee.minor), currency } : net;
-  return { fee: viewMoney(fee, payWay), net: viewMoney(left, payWay), received: viewMoney(received, payWay) };
+  return { fee: viewMoney(fee), net: viewMoney(left), received: viewMoney(received) };
 }
 
-function viewMoney(kept: StoredMoney | Money | undefined, payWay: OrderRow['payWay']) {
+function viewMoney(kept: StoredMoney | Money | undefined) {
   if (kept === undefined) return null;
   const money = { minor: BigInt(kept.minor), currency: kept.currency };
-  return { amount: majorNumber(money, payWay), amountMinor: Number(money.minor), currency: money.currency };
+  return { amount: majorNumber(money), amountMinor: Number(money.minor), currency: money.currency };
 }
 
 /** Where the payer goes, and what the channel handed out for it. */

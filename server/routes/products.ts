@@ -124,7 +124,7 @@ export const Product = z
 export function presentProduct(row: ShownProduct): z.input<typeof Product> {
   const { code, project, version, name, kind, enabled, currency, priceMinor, refundAfterFulfilment } = row;
   const payWays = row.payWays as PayWay[];
-  const price = majorNumber({ minor: priceMinor, currency }, payWays[0] ?? 'alipay');
+  const price = majorNumber({ minor: priceMinor, currency });
   return {
     code,
     project,

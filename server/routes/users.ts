@@ -6,7 +6,6 @@ import type { Caller } from '../http/callers.ts';
 import type { RequestFacts } from '../http/contract.ts';
 import { Reply, endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import type { PayWay } from '../payments/channel.ts';
 import { majorNumber } from '../payments/money.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import { CoinAccount, presentAccount } from './coins.ts';
@@ -96,7 +95,7 @@ export function presentUser(row: PayerRow, totals?: readonly UserTotal[]): z.inp
 }
 
 function presentTotal({ paid, refunded, ...rest }: UserTotal): z.input<typeof Total> {
-  const major = (minor: bigint) => majorNumber({ minor, currency: rest.currency }, rest.payWay as PayWay);
+  const major = (minor: bigint) => majorNumber({ minor, currency: rest.currency });
   return {
     ...rest,
     paidAmount: major(paid),

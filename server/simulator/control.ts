@@ -250,7 +250,7 @@ function addWeather(router: Router, core: Core): void {
 }
 
 function minorIn(trade: Trade, amount: z.infer<typeof Amount>): number {
-  const money = readMajorText(String(amount), trade.currency, trade.payWay);
+  const money = readMajorText(String(amount), trade.currency);
   if (money === undefined || money.minor < 0n) throw amountInvalid();
   return Number(money.minor);
 }

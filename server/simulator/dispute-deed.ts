@@ -21,7 +21,7 @@ export type DisputeDeed = z.infer<typeof DisputeDeed>;
 /** The amount of a deed in minor units, the whole payment when it names none. */
 export function disputedMinor(trade: Trade, { amount }: DisputeDeed): number {
   if (amount === undefined) return trade.minor;
-  const money = readMajorText(String(amount), trade.currency, trade.payWay);
+  const money = readMajorText(String(amount), trade.currency);
   if (money === undefined || money.minor <= 0n || money.minor > BigInt(trade.minor))
     throw new SimulatorRefusal(400, 'amount_invalid', 'amount must be in major units, at most the payment.');
   return Number(money.minor);

@@ -1,4 +1,3 @@
-import type { PayWay } from '../payments/channel.ts';
 import { majorText } from '../payments/money.ts';
 import type { FixedOutcome } from './trade.ts';
 
@@ -12,7 +11,7 @@ const OUTCOMES: Readonly<Record<string, FixedOutcome>> = {
 };
 
 /** Which outcome the exact amount of a create call asks for; null = the order waits for its payer. */
-export function fixedOutcome(minor: number, currency: string, payWay: PayWay): FixedOutcome | null {
-  const text = majorText({ minor: BigInt(minor), currency }, payWay);
+export function fixedOutcome(minor: number, currency: string): FixedOutcome | null {
+  const text = majorText({ minor: BigInt(minor), currency });
   return Object.hasOwn(OUTCOMES, text) ? OUTCOMES[text]! : null;
 }

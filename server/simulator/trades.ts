@@ -174,7 +174,7 @@ function newTrade(draft: TradeDraft, now: number): Trade {
     details: {},
     ...draft,
     declined: false,
-    fixed: fixedOutcome(draft.minor, draft.currency, draft.payWay),
+    fixed: fixedOutcome(draft.minor, draft.currency),
     createdAt: now,
     closedAt: null,
     payments: [],

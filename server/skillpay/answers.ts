@@ -50,7 +50,7 @@ export async function paymentRequired(
     orderNo: order.orderNo,
     resource: skill.resource,
     subject: order.subject,
-    amount: majorNumber({ minor: order.amount, currency: order.currency }, order.payWay),
+    amount: majorNumber({ minor: order.amount, currency: order.currency }),
     amountMinor: Number(order.amount),
     currency: order.currency,
     payWay: order.payWay,

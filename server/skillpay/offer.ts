@@ -60,7 +60,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       payee,
       {
         subject: skill.name.slice(0, 127),
-        amount: majorNumber({ minor: skill.priceMinor, currency: skill.currency }, payWay),
+        amount: majorNumber({ minor: skill.priceMinor, currency: skill.currency }),
         currency: skill.currency,
         payWay,
         expireSeconds: skill.offerTtlSeconds ?? ports.offerTtlSeconds,

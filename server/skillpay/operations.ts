@@ -111,9 +111,9 @@ export function skillOperations(ports: SkillPorts) {
     /** Figures by app and resource. */
     async stats(filter: SkillStatsFilter) {
       const rows = await ports.reports.read((tx) => skillStats(tx, filter));
-      return rows.map(({ revenueMinor, payWay, ...row }) => ({
+      return rows.map(({ revenueMinor, ...row }) => ({
         ...row,
-        revenue: majorNumber({ minor: BigInt(revenueMinor), currency: row.currency }, payWay),
+        revenue: majorNumber({ minor: BigInt(revenueMinor), currency: row.currency }),
         revenueMinor: Number(revenueMinor),
       }));
     },
@@ -151,5 +151,5 @@ export type SkillOperations = ReturnType<typeof skillOperations>;
 
 /** Only PayPal sells in other currencies than CNY. */
 function priceOf(minor: bigint, currency: string): number {
-  return majorNumber({ minor, currency }, currency === 'CNY' ? 'wechat' : 'paypal');
+  return majorNumber({ minor, currency });
 }

@@ -5,7 +5,7 @@ import type { SkillPair } from './ports.ts';
 
 /** A pay-per-call order as it appears on the wire. */
 export function viewSkillOrder({ order, skill }: SkillPair, refunds: readonly RefundRow[], stale: boolean) {
-  const major = (minor: bigint) => majorNumber({ minor, currency: order.currency }, order.payWay);
+  const major = (minor: bigint) => majorNumber({ minor, currency: order.currency });
   return {
     outTradeNo: order.orderNo,
     orderNo: order.orderNo,
@@ -20,7 +20,7 @@ export function viewSkillOrder({ order, skill }: SkillPair, refunds: readonly Re
     amountMinor: Number(order.amount),
     currency: order.currency,
     refundedAmount: major(order.refunded),
-    refunds: refunds.map((refund) => viewRefund(refund, order.payWay)),
+    refunds: refunds.map((refund) => viewRefund(refund)),
     createdAt: order.createdAt.toISOString(),
     paidAt: order.paidAt?.toISOString() ?? null,
     fulfilledAt: skill.fulfilledAt?.toISOString() ?? null,

@@ -233,8 +233,8 @@ test('amounts and faults of the simulator are those that it knows', (t) => {
   const { markdown } = guideText('simulator', 'en');
   const amounts = [...markdown.matchAll(/^\| (0\.\d\d) \|/gm)].map(([, amount = '']) => amount);
   t.deepEqual(amounts, ['0.01', '0.02', '0.03', '0.04', '0.05', '0.06']);
-  for (const amount of amounts) t.truthy(fixedOutcome(Number(amount) * 100, 'CNY', 'alipay'), amount);
-  t.is(fixedOutcome(7, 'CNY', 'alipay'), null);
+  for (const amount of amounts) t.truthy(fixedOutcome(Number(amount) * 100, 'CNY'), amount);
+  t.is(fixedOutcome(7, 'CNY'), null);
   const table = markdown.slice(markdown.indexOf('| fault |'), markdown.indexOf('Calls are'));
   for (const [, names = ''] of table.matchAll(/^\| (`[^|]+) \|/gm))
     for (const [, name = ''] of names.matchAll(/`([^`]+)`/g))

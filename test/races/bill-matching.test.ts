@@ -323,7 +323,7 @@ onBoth('a refund that the bill says is under way is ours, or a question; it stan
   );
   const shown = fees.map((fee) => {
     const refund = [done, under, closed, wrong].find(({ refundNo }) => refundNo === fee.refundNo)!;
-    return viewRefund(refund, 'wechat', fee).fee === null;
+    return viewRefund(refund, fee).fee === null;
   });
   t.is(shown.filter(Boolean).length, 2, 'of a refund that was not made no fee is shown');
   const ends = await store.read((tx) => pendingRefunds(tx, [bill]));

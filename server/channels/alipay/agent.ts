@@ -56,7 +56,7 @@ async function billText(
   key: KeyObject,
   { orderNo, amount, resourceId, goodsName, expiresAt }: AgentBill,
 ): Promise<string> {
-  const yuan = majorText(amount, 'alipay');
+  const yuan = majorText(amount);
   const payBefore = expiresAt.toISOString().replace(/\.\d{3}Z$/, 'Z');
   const facts = {
     amount: yuan,
@@ -92,7 +92,7 @@ function readVerified(said: Said, proof: AgentProof, receivedAt: Date): AgentVer
   const { active, amount: yuan, out_trade_no: orderNo, trade_no: tradeNo, resource_id: resourceId } = content;
   if (active !== true && active !== 'true')
     return { kind: 'refused', code: 'not_active', reason: 'The proof is not active.' };
-  const amount = readMajorText(yuan, 'CNY', 'alipay');
+  const amount = readMajorText(yuan, 'CNY');
   if (!amount || typeof orderNo !== 'string' || typeof resourceId !== 'string')
     return unknown('unparsable', 'The response has no amount, out_trade_no or resource_id.');
   if (tradeNo !== proof.tradeNo) return unknown('mismatch', `The response is about trade ${String(tradeNo)}.`);

@@ -31,7 +31,7 @@ export function readQueried(said: Said, order: OrderRef, receivedAt: Date, selle
 export function readTrade(content: Content, paidAt: unknown, receivedAt: Date, expected?: Money): Outcome {
   const { trade_status: word } = content;
   if (typeof word !== 'string') return unknown('unparsable', 'The response has no trade_status.');
-  const amount = readMajorText(content.total_amount, 'CNY', 'alipay');
+  const amount = readMajorText(content.total_amount, 'CNY');
   if (!amount) return unknown('mismatch', `total_amount "${String(content.total_amount)}" is not an amount.`);
   const meaning = TRADE_STATUS.get(word) ?? 'pending';
   const refundedInFull = meaning === 'closed' && hasText(paidAt);
@@ -93,7 +93,7 @@ export function readRefunded(said: Said, refund: RefundFacts, receivedAt: Date):
   }
   if (content.out_trade_no !== refund.orderNo) return otherThing(content);
   if (content.fund_change !== 'Y') return unknown('in_progress', 'This call moved no money (fund_change is not Y).');
-  const sum = readMajorText(content.refund_fee, 'CNY', 'alipay');
+  const sum = readMajorText(content.refund_fee, 'CNY');
   if (!sum || sum.minor < refund.refundAmount.minor || sum.minor > refund.amount.minor) {
     return unknown('mismatch', `refund_fee is ${String(content.refund_fee)}.`);
   }
@@ -122,9 +122,9 @@ export function readRefundQueried(
   if (status === undefined) return { kind: 'absent' };
   if (content.out_trade_no === undefined || content.out_request_no === undefined) return otherThing(content);
   if (status !== 'REFUND_SUCCESS') return { kind: 'pending' };
-  const amount = readMajorText(written, 'CNY', 'alipay');
+  const amount = readMajorText(written, 'CNY');
   if (!amount) return unknown('mismatch', `refund_amount "${String(written)}" is not an amount.`);
-  const total = readMajorText(content.total_amount, 'CNY', 'alipay');
+  const total = readMajorText(content.total_amount, 'CNY');
   if (content.total_amount !== undefined && (!total || !sameMoney(total, refund.amount))) {
     return unknown('mismatch', `total_amount is ${String(content.total_amount)}.`);
   }
@@ -141,7 +141,7 @@ export function readRefundLookedUp(
   receivedAt: Date,
 ): RefundOutcome {
   const { trade_no: channelNo } = said.content;
-  const amount = readMajorText(said.content.total_amount, 'CNY', 'alipay');
+  const amount = readMajorText(said.content.total_amount, 'CNY');
   if (!hasText(channelNo) || !amount) return readRefundQueried(said, refund, receivedAt);
   const outcome = readRefundQueried(said, { ...refund, amount }, receivedAt);
   return outcome.kind === 'succeeded' ? { ...outcome, payment: { channelNo, amount } } : outcome;

@@ -71,7 +71,7 @@ export function createAlipay(input: ChannelInput): Channel {
   const { caller, keys, seller } = context;
   const { now, mode, download: downloadFile } = input;
   const agentSeller = agentSellerOf(input, caller);
-  const rate = readFeeRate(input.fields, 'alipay', { withAmount: false });
+  const rate = readFeeRate(input.fields, { withAmount: false });
   return {
     payWay: 'alipay',
     account: caller.appId,

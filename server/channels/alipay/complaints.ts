@@ -158,7 +158,7 @@ const STATES: Readonly<Record<string, DisputeState>> = {
 
 function disputeOf(found: Complaint): ChannelDispute | string {
   const trades = found.complaint_trade_info_list ?? [];
-  const amount = readMajorText(found.complain_amount ?? trades[0]?.amount, 'CNY', 'alipay');
+  const amount = readMajorText(found.complain_amount ?? trades[0]?.amount, 'CNY');
   if (!amount) return 'The amount of the complaint cannot be read.';
   const tradeNos = [...trades.map(({ trade_no }) => trade_no), found.trade_no].filter((no) => no !== undefined);
   return {

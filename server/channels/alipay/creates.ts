@@ -45,7 +45,7 @@ export function placeCall(order: PlaceOrder, scene: AlipayScene, seller: Seller)
   const isPage = scene === 'page' || scene === 'wap';
   const content = compact<unknown>({
     out_trade_no: order.orderNo,
-    total_amount: majorText(order.amount, 'alipay'),
+    total_amount: majorText(order.amount),
     // Nothing but control characters would leave no subject at all, which Alipay refuses.
     subject: subjectText(order.subject) || order.orderNo,
     product_code: productCode,
@@ -86,7 +86,7 @@ function optionsOf(options: AlipayOptions, isOpenedByPayer: boolean): Record<str
 }
 
 function goodsDetail({ id, name, quantity, price }: Goods): Record<string, unknown> {
-  const yuan = majorText({ minor: BigInt(price), currency: 'CNY' }, 'alipay');
+  const yuan = majorText({ minor: BigInt(price), currency: 'CNY' });
   return { goods_id: id, goods_name: name, quantity, price: yuan };
 }
 

@@ -80,7 +80,7 @@ function readContent(text: string): unknown {
 /** A refund shows only its cumulative sum, so it is named (`refundNo`) and left to a query. */
 function noticeOf(params: Readonly<Record<string, string>>, receivedAt: Date): Notice {
   if (!params.notify_id) throw new NoticeNotGenuine('malformed', 'The notification has no notify_id.');
-  const sum = readMajorText(params.refund_fee, 'CNY', 'alipay');
+  const sum = readMajorText(params.refund_fee, 'CNY');
   const refunded = Boolean(params.gmt_refund) || (sum !== undefined && sum.minor > 0n);
   const notice = {
     noticeId: params.notify_id,

@@ -39,7 +39,7 @@ export function readPaidByCode(said: Said, order: PlaceOrder, receivedAt: Date):
   if (code === CODE.waiting) return content.out_trade_no === order.orderNo ? { kind: 'pending' } : otherThing(content);
   const refused = refusalOf(said, order);
   if (refused) return refused;
-  const amount = readMajorText(content.total_amount, 'CNY', 'alipay');
+  const amount = readMajorText(content.total_amount, 'CNY');
   if (!amount) return unknown('mismatch', `total_amount "${String(content.total_amount)}" is not an amount.`);
   const { trade_no: channelNo, gmt_payment: paidAt } = content;
   if (!hasText(channelNo)) return unknown('unparsable', 'The response has no trade_no.');

@@ -54,7 +54,7 @@ export function refundCall(refund: RefundOrder): AlipayCall {
   const content = compact({
     ...paymentOf(refund),
     out_request_no: refund.refundNo,
-    refund_amount: majorText(refund.refundAmount, 'alipay'),
+    refund_amount: majorText(refund.refundAmount),
     refund_reason: plainText(refund.reason, 256),
     query_options: ['deposit_back_info'],
   });

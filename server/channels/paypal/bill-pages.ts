@@ -194,7 +194,7 @@ export async function readBalances(
   if (said.last_refresh_time !== undefined && !(readInstant(said.last_refresh_time) >= at)) return undefined;
   const found = new Map<string, bigint>();
   for (const { currency, total_balance: total } of said.balances) {
-    const exponent = exponentOf(currency, 'paypal');
+    const exponent = exponentOf(currency);
     // No line can be in it.
     if (exponent === undefined) continue;
     const minor = total.currency_code === currency ? readSum(total.value, exponent) : undefined;

@@ -189,7 +189,7 @@ function referenceIn(info: Members): string | null {
 function moneyIn(value: unknown): { minor: number; currency: string } | undefined {
   const { currency_code: currency, value: text } = (value ?? {}) as Members;
   if (typeof currency !== 'string' || typeof text !== 'string') return undefined;
-  const exponent = exponentOf(currency, 'paypal');
+  const exponent = exponentOf(currency);
   const minor = exponent === undefined ? NaN : readDecimal(text, exponent);
   return Number.isNaN(minor) ? undefined : { minor, currency };
 }

@@ -147,5 +147,5 @@ function bookedLoss({ money_movements: movements, create_time }: PaypalDispute):
 }
 
 function readAmount({ value, currency_code }: z.infer<typeof Amount>): Money | undefined {
-  return readMajorText(value, currency_code, 'paypal');
+  return readMajorText(value, currency_code);
 }

@@ -226,7 +226,7 @@ function pendingReason({ status, status_details }: PaypalCapture): string {
 }
 
 function readAmount({ value, currency_code }: PaypalAmount): Money | undefined {
-  return readMajorText(value, currency_code, 'paypal');
+  return readMajorText(value, currency_code);
 }
 
 function words(amount: PaypalAmount | undefined): string {

@@ -157,7 +157,7 @@ function aboutWebhooks({ apiUrl }: PaypalSettings, method: 'POST' | 'PATCH', pat
 
 /** An amount in PayPal's form: major units with the decimals that PayPal takes (HUF, JPY, TWD: none). */
 export function paypalAmount(money: Money): { currency_code: string; value: string } {
-  return { currency_code: money.currency, value: majorText(money, 'paypal') };
+  return { currency_code: money.currency, value: majorText(money) };
 }
 
 function aboutRefund(call: string, { orderNo, refundNo }: RefundRef | RefundOrder): WireRequest['about'] {

@@ -42,7 +42,7 @@ export function readSettings(input: ChannelInput): PaypalSettings {
     clientSecret: required(input, 'clientSecret'),
     webhookId: required(input, 'webhookId'),
     merchantId: input.fields['merchantId'] || null,
-    rate: readFeeRate(input.fields, 'paypal', { withAmount: true }),
+    rate: readFeeRate(input.fields, { withAmount: true }),
     simulatorRoots: input.mode === 'simulator' ? certificates(input, SIMULATOR_CA) : [],
     intermediates: certificates(input, WEBHOOK_INTERMEDIATE),
   };

@@ -42,7 +42,7 @@ import { appIdsOf, readSettings } from './settings.ts';
  */
 export function createWechatChannel(input: ChannelInput): Channel {
   const settings = readSettings(input);
-  const rate = readFeeRate(input.fields, 'wechat', { withAmount: false });
+  const rate = readFeeRate(input.fields, { withAmount: false });
   const { now } = input;
   const send = createSender(settings, input.send, now);
   const judge = createJudge(settings, now, async () =>

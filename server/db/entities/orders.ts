@@ -1,5 +1,11 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import type { ChannelOptions, CloseReason, OrderState, ProductSnapshot } from '../../domain.ts';
+import {
+  type ChannelOptions,
+  type CloseReason,
+  type OrderState,
+  type ProductSnapshot,
+  WITHOUT_DECIMALS,
+} from '../../domain.ts';
 import type { Mode, PayHint, PayWay, Scene } from '../../payments/channel.ts';
 import { bytes, code, instant, json, minor, text, type RowOf } from './columns.ts';
 import type { LatePayment } from './identity.ts';
@@ -18,8 +24,8 @@ export interface StoredSettlement {
   completedAt?: string | undefined;
 }
 
-/** Amounts without decimals (`WITHOUT_DECIMALS` of payments/money.ts): one major unit is one minor unit. */
-export const IN_WHOLE_UNITS = `currency in ('HUF', 'JPY', 'TWD')`;
+/** Amounts without decimals: one major unit is one minor unit. */
+export const IN_WHOLE_UNITS = `currency in (${WITHOUT_DECIMALS.map((code) => `'${code}'`).join(', ')})`;
 
 /** The wire's word for an order (payments/view.ts) as SQL; the index and the list must have the same text. */
 export const ORDER_STATUS = `case when paid > 0 and refunded >= paid then 'refunded' when state = 'paid' and refunded > 0 then 'partially_refunded' else state::text end`;

@@ -1,4 +1,4 @@
-import type { Mode, PayWay } from '../../payments/channel.ts';
+import type { Mode } from '../../payments/channel.ts';
 import type { OrderRow } from '../entities/orders.ts';
 import type { SkillOrderRow } from '../entities/skillpay.ts';
 import type { ReadTx } from '../store.ts';
@@ -43,7 +43,6 @@ export interface SkillStatsRow {
   clientId: string;
   resource: string;
   mode: Mode;
-  payWay: PayWay;
   currency: string;
   offered: number;
   paid: number;
@@ -73,11 +72,11 @@ export async function skillStats(tx: ReadTx, filter: SkillStatsFilter): Promise<
   const conditions = (of: Parameters<(typeof parts)[number]>[0]) =>
     ['true', ...parts.map((part) => part(of))].join(' and ');
   return tx.sql<SkillStatsRow>(
-    `select project, client_id as "clientId", resource, mode, min(pay_way) as "payWay", currency,
+    `select project, client_id as "clientId", resource, mode, currency,
             sum(offered)::int as offered, sum(paid)::int as paid, sum(fulfilled)::int as fulfilled, sum(failed)::int as failed,
             sum(refunded)::int as refunded, sum(revenue)::text as "revenueMinor"
        from (
-         select s.project, s.client_id, s.resource, o.mode, min(o.pay_way) as pay_way, o.currency, count(*) as offered,
+         select s.project, s.client_id, s.resource, o.mode, o.currency, count(*) as offered,
                 count(*) filter (where o.paid > 0) as paid,
                 count(*) filter (where s.fulfilment = 'done') as fulfilled,
                 count(*) filter (where s.fulfilment = 'failed') as failed,
@@ -87,7 +86,7 @@ export async function skillStats(tx: ReadTx, filter: SkillStatsFilter): Promise<
           where ${conditions({ at: 's.offered_at', offer: 's', order: 'o' })}
           group by s.project, s.client_id, s.resource, o.mode, o.currency
          union all
-         select g.project, g.client_id, g.resource, g.mode, min(g.pay_way), g.currency, sum(g.count), 0, 0, 0, 0, 0
+         select g.project, g.client_id, g.resource, g.mode, g.currency, sum(g.count), 0, 0, 0, 0, 0
            from removed_orders g
           where g.resource <> '' and ${conditions({ at: 'g.period_at', offer: 'g', order: 'g' })}
           group by g.project, g.client_id, g.resource, g.mode, g.currency) offers

@@ -44,7 +44,7 @@ export async function waitAbove(
   { kind, number: refundNo, order, amount, currency, reason }: DeedAbove,
 ): Promise<ApprovalRow | undefined> {
   const { orderNo, clientId, project, payWay } = order;
-  const above = approvalAbove(ports, { currency, payWay });
+  const above = approvalAbove(ports, { currency });
   if (above === null) return undefined;
   const before = kind === 'dispute' ? unapprovedOf(await givenBackOf(tx, orderNo, refundNo)) : 0n;
   if (before + amount <= above) return undefined;
@@ -207,7 +207,7 @@ const hint = 'Another administrator has to approve it.';
 export type ApprovalView = ReturnType<typeof viewApproval>;
 
 /** The wire view of an approval; amounts in major and minor units. */
-export function viewApproval({ amount, currency, payWay, createdAt, decidedAt, ...approval }: ApprovalRow) {
+export function viewApproval({ amount, currency, createdAt, decidedAt, ...approval }: ApprovalRow) {
   const { refundNo, kind, orderNo, clientId, project, reason, askedBy, state, decidedBy, decision } = approval;
   return {
     refundNo,
@@ -215,7 +215,7 @@ export function viewApproval({ amount, currency, payWay, createdAt, decidedAt, .
     orderNo,
     clientId,
     project,
-    refundAmount: majorNumber({ minor: amount, currency }, payWay),
+    refundAmount: majorNumber({ minor: amount, currency }),
     refundAmountMinor: Number(amount),
     currency,
     reason,

@@ -57,7 +57,7 @@ function blocked(scene: Scene): Situation | undefined {
   if (mismatch)
     return {
       code: 'amount_mismatch',
-      reason: `The channel received ${received(mismatch, order)}, but the order amount is ${money(order.amount, order.currency, order)}. A payment of a different amount never settles an order.`,
+      reason: `The channel received ${received(mismatch, order)}, but the order amount is ${money(order.amount, order.currency)}. A payment of a different amount never settles an order.`,
       fix: `payctl exception resolve ${mismatch.id} --action refund --reason …`,
     };
   const anothers = order.paid === 0n ? openOf(scene, 'payment_of_another_order') : undefined;
@@ -269,12 +269,12 @@ function openOf({ exceptions }: Scene, kind: string): OrderExceptionRow | undefi
   return exceptions.find((one) => one.kind === kind && one.state === 'open');
 }
 
-function money(minor: bigint, currency: string, { payWay }: OrderRow): string {
-  return `${majorText({ minor, currency }, payWay)} ${currency}`;
+function money(minor: bigint, currency: string): string {
+  return `${majorText({ minor, currency })} ${currency}`;
 }
 
 function received({ receivedMinor, receivedCurrency }: OrderExceptionRow, order: OrderRow): string {
-  return money(receivedMinor ?? 0n, receivedCurrency ?? order.currency, order);
+  return money(receivedMinor ?? 0n, receivedCurrency ?? order.currency);
 }
 
 /** Why a refund is in its state, what happens next, and what a person can do. */

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import { ask, orderRef } from '../ask.ts';
-import type { Notice, Outcome, PayWay } from '../channel.ts';
+import type { Notice, Outcome } from '../channel.ts';
 import { later } from '../core/plan.ts';
 import { type Money, exponentOf } from '../money.ts';
 import { type Arrived, type Ports, speaksFor } from '../ports.ts';
@@ -20,9 +20,9 @@ export type ConfirmNotice = (arrived: Arrived) => Promise<boolean>;
  */
 export function confirmNotice(ports: Ports): ConfirmNotice {
   return async (arrived) => {
-    const { payWay, notice } = arrived;
+    const { notice } = arrived;
     const { outcome } = notice;
-    if (outcome?.kind !== 'paid' || !needsConfirmation(ports, payWay, notice, outcome.amount)) return true;
+    if (outcome?.kind !== 'paid' || !needsConfirmation(ports, notice, outcome.amount)) return true;
     const order = await pinnedOrder(ports, arrived);
     // The same success changes nothing for a paid order; another payment, or the payment of another order, is only listed.
     if (!order || order.paid > 0n || (await isAnothers(ports, order, outcome))) return true;
@@ -42,11 +42,10 @@ export function confirmNotice(ports: Ports): ConfirmNotice {
 /** Whether a payment is of more than the limit, or vouched for by a key that is trusted since less than a day. */
 export function needsConfirmation(
   { confirmAbove, now }: Pick<Ports, 'confirmAbove' | 'now'>,
-  payWay: PayWay,
   { verifiedBy }: Pick<Notice, 'verifiedBy'>,
   { minor, currency }: Money,
 ): boolean {
-  const exponent = exponentOf(currency, payWay);
+  const exponent = exponentOf(currency);
   if (exponent === undefined || minor > BigInt(confirmAbove) * 10n ** BigInt(exponent)) return true;
   const since = verifiedBy?.since ?? null;
   return since !== null && now() < later(since, YOUNG_SECONDS);

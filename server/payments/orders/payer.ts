@@ -154,7 +154,7 @@ function hasApproved({ payWay, channelOrderId }: OrderRow, token: string | undef
 /** Reduces a row to what its payer may see. */
 export function viewForPayer(order: OrderRow, now: Date): Omit<PayerOrder, 'merchant'> {
   const { orderNo, payWay, mode, subject, currency, expiresAt, returnUrl } = order;
-  const text = (minor: bigint) => majorText({ minor, currency }, payWay);
+  const text = (minor: bigint) => majorText({ minor, currency });
   const state = payerState(order, now);
   return {
     orderNo,

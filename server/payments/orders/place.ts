@@ -44,7 +44,7 @@ export function draftOrder(
   if (!kind.currencies.includes(currency))
     throw invalid('/currency', `${request.payWay} does not support ${currency}.`);
   if (request.amount === undefined && !request.product) throw invalid('/amount', 'amount or product is required.');
-  const amount = request.amount === undefined ? 0n : readAmount(request.amount, currency, request.payWay).minor;
+  const amount = request.amount === undefined ? 0n : readAmount(request.amount, currency).minor;
   const seconds = Math.max(kind.limits.minExpirySeconds, Math.min(request.expireSeconds ?? 7200, spec.maxSeconds));
   const appId = appOf(active, scene, request);
   const order: OrderRow = {

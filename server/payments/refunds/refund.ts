@@ -228,9 +228,9 @@ export function requireConfirmedAbove(
 /** From how much on a second administrator is needed, in minor units; null = never. */
 export function approvalAbove(
   { refundAbove }: Pick<Ports, 'refundAbove'>,
-  { currency, payWay }: Pick<OrderRow, 'currency' | 'payWay'>,
+  { currency }: Pick<OrderRow, 'currency'>,
 ): bigint | null {
-  const exponent = exponentOf(currency, payWay) ?? 0;
+  const exponent = exponentOf(currency) ?? 0;
   return refundAbove === 0 ? null : BigInt(refundAbove) * 10n ** BigInt(exponent);
 }
 
@@ -262,7 +262,7 @@ function resume(order: OrderRow, refund: RefundRow | undefined, now: Date): Clai
 
 function amountOf(order: OrderRow, { refundAmount }: RefundRequest): bigint {
   if (refundAmount === undefined) return refundableOf(order) || 1n;
-  return readAmount(refundAmount, order.currency, order.payWay, '/refundAmount').minor;
+  return readAmount(refundAmount, order.currency, '/refundAmount').minor;
 }
 
 /** Opens a refund that the service itself owes, in the caller's transaction and under the order's lock. */

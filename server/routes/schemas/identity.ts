@@ -54,10 +54,8 @@ const AMOUNTS = ['perOrder', 'perDay', 'perMonth', 'refundPerDay'] as const;
 export function presentLimits(limits: ApiAppRow['limits']): z.input<typeof ShownLimits> | null {
   if (limits === null) return null;
   const presented = Object.entries(limits).map(([currency, known]) => {
-    // Only PayPal sells in other currencies than CNY.
-    const payWay = currency === 'CNY' ? 'wechat' : 'paypal';
     const major = (name: (typeof AMOUNTS)[number]) =>
-      known[name] === undefined ? null : majorNumber({ minor: BigInt(known[name]), currency }, payWay);
+      known[name] === undefined ? null : majorNumber({ minor: BigInt(known[name]), currency });
     const [perOrder, perDay, perMonth, refundPerDay] = AMOUNTS.map(major) as [
       ShownAmount,
       ShownAmount,

@@ -71,8 +71,7 @@ export function createTrade(
   // A code that nobody scanned leaves no trade behind, so its number is free again.
   if (known !== undefined && (known.state === 'offered' || exists(known)))
     return { trade: sameTrade(known, draft), isNew: false };
-  if (fixedOutcome(draft.minor, 'CNY', 'alipay') === 'declined')
-    throw refused('ACCESS_FORBIDDEN', 'Declined, as 0.02 asks for.');
+  if (fixedOutcome(draft.minor, 'CNY') === 'declined') throw refused('ACCESS_FORBIDDEN', 'Declined, as 0.02 asks for.');
   const expiresAt = readExpiry(request.content['time_expire'], core.clock.now(), scene);
   // Where the payer is known there is a trade at once; elsewhere the scan or the login makes it.
   const state = details['scanned'] === true ? 'open' : 'offered';

@@ -45,8 +45,7 @@ export function tradeStatus(trade: Trade, now: number): string {
 /** Reads an amount in yuan (0.01–100000000, two places) into fen; throws the refusal for anything else. */
 export function readYuan(value: unknown, name: string): number {
   const text = typeof value === 'number' ? String(value) : value;
-  const money =
-    typeof text === 'string' && /^\d+(\.\d{1,2})?$/.test(text) ? readMajorText(text, 'CNY', 'alipay') : undefined;
+  const money = typeof text === 'string' && /^\d+(\.\d{1,2})?$/.test(text) ? readMajorText(text, 'CNY') : undefined;
   if (money === undefined || money.minor < 1n || money.minor > 10_000_000_000n)
     throw refused('INVALID_PARAMETER', `${name} is invalid.`);
   return Number(money.minor);

@@ -126,7 +126,7 @@ export function readAmount(
   { currency_code, value }: z.infer<typeof Amount>,
   field: string,
 ): { minor: number; currency: string } {
-  const exponent = exponentOf(currency_code, 'paypal');
+  const exponent = exponentOf(currency_code);
   if (exponent === undefined)
     throw refuse(
       422,

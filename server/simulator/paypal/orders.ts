@@ -64,7 +64,7 @@ function draftOf(
   const { minor, currency } = readAmount(unit.amount, '/purchase_units/@reference_id==default/amount');
   const { invoice_id: invoiceId, custom_id: customId } = unit;
   if (invoiceId !== undefined && books.invoiceUsed(account, invoiceId)) throw duplicateInvoice();
-  if (fixedOutcome(minor, currency, 'paypal') === 'declined') {
+  if (fixedOutcome(minor, currency) === 'declined') {
     throw refuse(422, 'PAYEE_ACCOUNT_RESTRICTED', 'The merchant account is restricted.');
   }
   const id = core.trades.newNumber(newPaypalId);

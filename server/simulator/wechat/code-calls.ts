@@ -35,7 +35,7 @@ function pay(asked: Asked, body: CodepayBody): Answer {
   if (known) return refuseRepeat(known);
   if (isUsed(asked, body.payer.auth_code))
     return refuse(400, 'AUTH_CODE_INVALID', '每个二维码仅限使用一次，请刷新再试');
-  if (fixedOutcome(body.amount.total, 'CNY', 'wechat') === 'declined') return refuse(403, 'NOT_ENOUGH', '余额不足');
+  if (fixedOutcome(body.amount.total, 'CNY') === 'declined') return refuse(403, 'NOT_ENOUGH', '余额不足');
   const trade = core.trades.create({
     payWay: 'wechat',
     account: account.name,

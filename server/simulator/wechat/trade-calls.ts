@@ -41,7 +41,7 @@ function create(asked: Asked, product: string, body: CreateBody): Answer {
   if (known) return repeatCreate(asked, known, request);
   const tooEarly = refuseExpiry(asked, body);
   if (tooEarly) return tooEarly;
-  if (fixedOutcome(body.amount.total, 'CNY', 'wechat') === 'declined') {
+  if (fixedOutcome(body.amount.total, 'CNY') === 'declined') {
     return refuse(403, 'RULE_LIMIT', '业务规则限制');
   }
   const trade = core.trades.create({

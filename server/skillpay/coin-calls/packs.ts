@@ -35,7 +35,7 @@ export async function coinsWanted(
       .map(({ code: product, name, priceMinor, currency, payWays, coin }) => ({
         product,
         name,
-        price: majorNumber({ minor: priceMinor, currency }, currency === 'CNY' ? 'wechat' : 'paypal'),
+        price: majorNumber({ minor: priceMinor, currency }),
         currency,
         payWays,
         coins: (coin?.amount ?? 0) + (coin?.bonus ?? 0),

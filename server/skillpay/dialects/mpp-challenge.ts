@@ -58,7 +58,7 @@ function bind(secret: Buffer, challenge: Omit<Challenge, 'id'>, clientId: string
 /** What a payer is asked for, as the `request` of a challenge; of the same order always the same. Amounts are minor units. */
 export function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): string {
   const { order } = pair;
-  const decimals = exponentOf(order.currency, entry.payWay) ?? 2;
+  const decimals = exponentOf(order.currency) ?? 2;
   const request = {
     amount: String(order.amount),
     currency: order.currency.toLowerCase(),

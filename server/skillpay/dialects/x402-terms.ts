@@ -45,7 +45,7 @@ function termsOfEntry(pair: SkillPair, entry: OfferEntry, publicUrl: string): Te
       outTradeNo: order.orderNo,
       payUrl: payUrlOf(publicUrl, pair, entry),
       expiresAt: order.expiresAt.toISOString(),
-      decimals: exponentOf(order.currency, entry.payWay) ?? 2,
+      decimals: exponentOf(order.currency) ?? 2,
       mode: entry.mode,
     },
   };

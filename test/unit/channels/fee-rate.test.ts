@@ -10,7 +10,7 @@ import * as paypal from './paypal/scripted.ts';
 import { platformInput } from './wechat/fake.ts';
 
 const read = (feeRate: string | undefined, withAmount = true) =>
-  readFeeRate(feeRate === undefined ? {} : { feeRate }, 'paypal', { withAmount });
+  readFeeRate(feeRate === undefined ? {} : { feeRate }, { withAmount });
 
 test('a percentage is a share, digit by digit', (t) => {
   for (const [text, share] of [

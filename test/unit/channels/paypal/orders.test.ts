@@ -157,7 +157,7 @@ test('a link that is not a page of PayPal is not handed to a payer', async (t) =
 
 test('every currency is written with the decimals that PayPal takes', async (t) => {
   for (const currency of paypalKind.currencies) {
-    const exponent = exponentOf(currency, 'paypal');
+    const exponent = exponentOf(currency);
     t.is(exponent, ['HUF', 'JPY', 'TWD'].includes(currency) ? 0 : 2, currency);
     const value = exponent === 0 ? '12345' : '123.45';
     const amount = { minor: 12345n, currency };

@@ -11,7 +11,7 @@ function needs(
   verifiedBy: { certId: string; since: Date | null } = OLD,
   above = 1000,
 ) {
-  return needsConfirmation({ confirmAbove: above, now: () => NOW }, 'paypal', { verifiedBy }, { minor, currency });
+  return needsConfirmation({ confirmAbove: above, now: () => NOW }, { verifiedBy }, { minor, currency });
 }
 
 test('a payment above the limit is confirmed, in major units of its own currency', (t) => {

@@ -112,7 +112,7 @@ export function placeOrder(orderNo: string, amount = '12.30', currency = 'USD'):
   return {
     orderNo,
     subject: 'Blue kettle',
-    amount: readAmount(amount, currency, 'paypal'),
+    amount: readAmount(amount, currency),
     scene: 'redirect',
     expiresAt: new Date(now.getTime() + 3_600_000),
     sentAt: now,
