@@ -19,7 +19,7 @@ import { createSender } from './outgoing/sender.ts';
 import { createUrlRule } from './outgoing/url-rule.ts';
 import type { PaymentOperations } from './payments/operations.ts';
 import type { Ports } from './payments/ports.ts';
-import { readAuditPlace } from './identity/audit-place.ts';
+import { readAuditPlace } from './identity/audit-proof.ts';
 import { skillEffects } from './skillpay/effects.ts';
 import type { SkillOperations } from './skillpay/operations.ts';
 

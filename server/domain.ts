@@ -250,3 +250,41 @@ export const EXCEPTION_KINDS = [
   ...DIFFERENCE_KINDS,
 ] as const;
 export type ExceptionKind = (typeof EXCEPTION_KINDS)[number];
+
+/** Scopes that any application may have. */
+export const merchantScopes = [
+  'payment:write',
+  'payment:read',
+  'skillpay:call',
+  'user:read',
+  'user:write',
+  'coin:read',
+  'coin:write',
+] as const;
+
+/** Scopes that reach into configuration; only applications marked as trusted may have them. */
+export const trustedScopes = ['config:read', 'config:write', 'cert:manage', 'admin'] as const;
+
+/** Every scope there is; `admin` stands for all of `/api/v2` and for nothing of `/api/v1`. */
+export const scopes = [...merchantScopes, ...trustedScopes] as const;
+
+/** A scope of an API application. */
+export type Scope = (typeof scopes)[number];
+
+const needsTrust: ReadonlySet<string> = new Set(trustedScopes);
+
+/** Whether an application with these scopes must be trusted. */
+export function needTrust(wanted: readonly string[]): boolean {
+  return wanted.some((scope) => needsTrust.has(scope));
+}
+
+/** What administrators may be, from the least to the most. */
+export const ROLES = ['viewer', 'operator', 'admin'] as const;
+
+/** A viewer reads; an operator moves money (orders, refunds, exceptions, disputes, bills); an admin may do everything. */
+export type Role = (typeof ROLES)[number];
+
+/** The projects of an account as they are stored; null = all of them. */
+export function storedProjects(projects: readonly string[] | null): string[] | null {
+  return projects && [...new Set(projects)].toSorted();
+}

@@ -1,8 +1,7 @@
-import { coins } from './coins.ts';
+import { coins, spend } from './coins.ts';
 import type { CatalogPorts } from './ports.ts';
 import { products } from './products.ts';
 import { projects } from './projects.ts';
-import { spend } from './spend.ts';
 import { stats } from './stats.ts';
 import { users } from './users.ts';
 

@@ -1,13 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import type { CoinEntryRow, CoinRow } from '../db/entities/catalog.ts';
-import { listCoins, type CoinFilter } from '../db/queries/catalog-lists.ts';
-import { productOfCoin } from '../db/queries/catalog.ts';
-import { type AccountPart, type EntryPart, listAccounts, listEntries } from '../db/queries/coins.ts';
+import type { CoinAccountRow, CoinEntryRow, CoinRow } from '../db/entities/catalog.ts';
+import {
+  type AccountPart,
+  type CoinFilter,
+  type EntryPart,
+  appendEntry,
+  listAccounts,
+  listCoins,
+  listEntries,
+  productOfCoin,
+} from '../db/queries/catalog.ts';
+import type { Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
-import type { CatalogPorts } from './ports.ts';
-import { given, note, requireProject } from './records.ts';
-import { CodeTaken, InUse } from './refusals.ts';
+import { type KeyClaim, claimKey } from '../payments/idempotency.ts';
+import type { Ports } from '../payments/ports.ts';
+import { type CatalogPorts, given, note, requireProject } from './ports.ts';
+import { BizNoUsed, CodeTaken, CoinDisabled, CoinsInsufficient, InUse } from './refusals.ts';
 
 /** What may be said about a coin. */
 export interface CoinSettings {
@@ -103,4 +112,270 @@ async function required(found: Promise<CoinRow | undefined>): Promise<CoinRow> {
   const coin = await found;
   if (!coin) throw new NotFound('coin');
   return coin;
+}
+
+/** Whose coins of which kind. */
+export interface Holder {
+  project: string;
+  coin: string;
+  userId: string;
+}
+
+/** One movement of coins. `source` happens once per coin; `clientId` hears about it. */
+export interface Posting {
+  delta: bigint;
+  kind: CoinEntryRow['kind'];
+  source: string;
+  actor: string;
+  clientId: string;
+  orderNo?: string | null;
+  bizNo?: string | null;
+  memo?: string | null;
+}
+
+/** What may be spent: what is there and not held for a refund. */
+export function available({ balance, held }: Pick<CoinAccountRow, 'balance' | 'held'>): bigint {
+  return balance - held;
+}
+
+/** The account, locked until the transaction ends; made when there is none. */
+export async function lockAccount(tx: Tx, holder: Holder, now: Date): Promise<CoinAccountRow> {
+  const { project, coin, userId } = holder;
+  const found = await tx.coinAccounts.lock({ project, coin, userId });
+  if (found) return found;
+  const zero = { balance: 0n, held: 0n, debt: 0n, createdAt: now, updatedAt: now };
+  await tx.coinAccounts.insertIfNew({ id: randomUUID(), project, coin, userId, ...zero });
+  const made = await tx.coinAccounts.lock({ project, coin, userId });
+  if (!made) throw new Error('a coin account was not kept');
+  return made;
+}
+
+/** Writes the account's new sums; the caller holds its lock. */
+export async function changeAccount(
+  tx: Tx,
+  account: CoinAccountRow,
+  patch: Partial<Pick<CoinAccountRow, 'balance' | 'held' | 'debt'>>,
+  now: Date,
+): Promise<CoinAccountRow> {
+  await tx.coinAccounts.update({ id: account.id }, { ...patch, updatedAt: now });
+  return { ...account, ...patch, updatedAt: now };
+}
+
+/** Makes the writer of ledgers: balance, line and event in one commit; the account is locked by the caller. */
+export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>) {
+  return { post, credit };
+
+  /** One line. The balance after it must not be negative and not below what is held. */
+  async function post(
+    tx: Tx,
+    account: CoinAccountRow,
+    posting: Posting,
+  ): Promise<{ account: CoinAccountRow; entry: CoinEntryRow }> {
+    const { clientId, orderNo = null, bizNo = null, memo = null, ...line } = posting;
+    const { project, coin, userId } = account;
+    const at = now();
+    const balance = account.balance + line.delta;
+    const changed = await changeAccount(tx, account, { balance }, at);
+    const row = { project, coin, userId, ...line, balanceAfter: balance, orderNo, bizNo, memo, createdAt: at };
+    const id = await appendEntry(tx, row);
+    const entry: CoinEntryRow = { ...row, id };
+    await recordEvent(tx, {
+      type: line.delta > 0n ? 'coin.credited' : 'coin.debited',
+      clientId,
+      project,
+      objectNo: `coin_${id}`,
+      dedupe: 'once',
+      since: at,
+      object: { ...viewEntry(entry), available: Number(available(changed)) },
+    });
+    return { account: changed, entry };
+  }
+
+  /** Coins that come in pay an account's debt first: the credit in full, then what is owed of it. */
+  async function credit(tx: Tx, account: CoinAccountRow, posting: Posting) {
+    const credited = await post(tx, account, posting);
+    const owed = account.debt < posting.delta ? account.debt : posting.delta;
+    if (owed === 0n) return credited;
+    const settled = await post(tx, credited.account, {
+      ...posting,
+      delta: -owed,
+      kind: 'clawback',
+      source: `debt:${posting.source}`.slice(0, 200),
+      memo: 'owed from an earlier refund',
+    });
+    return {
+      account: await changeAccount(tx, settled.account, { debt: account.debt - owed }, now()),
+      entry: credited.entry,
+    };
+  }
+}
+
+/** A line of a ledger as it leaves: coins are integers. */
+export function viewEntry(entry: CoinEntryRow) {
+  return {
+    id: String(entry.id),
+    userId: entry.userId,
+    coin: entry.coin,
+    amount: Number(entry.delta),
+    balanceAfter: Number(entry.balanceAfter),
+    kind: entry.kind,
+    orderNo: entry.orderNo,
+    bizNo: entry.bizNo,
+    memo: entry.memo,
+    actor: entry.actor,
+    createdAt: entry.createdAt.toISOString(),
+  };
+}
+
+/** A merchant takes coins of a payer for something of its own, `bizNo`. */
+export interface Debit {
+  userId: string;
+  /** Coins, a positive integer. */
+  amount: number;
+  bizNo: string;
+  memo: string | null;
+}
+
+/** An administrator corrects a balance. */
+export interface Adjustment {
+  userId: string;
+  /** Coins, negative to take. */
+  amount: number;
+  reason: string;
+}
+
+/** Debits and adjustments: one transaction under the account's lock, never below what is available. */
+export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }: CatalogPorts) {
+  const { post, credit } = ledger({ now, recordEvent });
+  const log = note(audit);
+  return {
+    /** The same bizNo and amount of one application again is the same debit; another amount is refused. */
+    debit: (clientId: string, key: CoinKey, debit: Debit, claim?: KeyClaim) =>
+      store.transaction(async (tx) => {
+        const earlier = await resumed(tx, claim);
+        if (earlier) return earlier;
+        const coin = await tx.coins.find(key);
+        if (!coin) throw new NotFound('coin');
+        const { userId, bizNo } = debit;
+        const account = await tx.coinAccounts.lock({ project: key.project, coin: key.code, userId });
+        const actor = `app:${clientId}`;
+        const same = await tx.coinEntries.find({
+          project: key.project,
+          coin: key.code,
+          kind: 'debit',
+          actor,
+          userId,
+          bizNo,
+        });
+        if (same && same.delta !== -BigInt(debit.amount)) throw new BizNoUsed(bizNo);
+        if (!same && !coin.enabled) throw new CoinDisabled();
+        const entry =
+          same ??
+          (await take(tx, account, {
+            delta: -BigInt(debit.amount),
+            kind: 'debit',
+            // Neither number has a colon, so that no payer's name can make two of them alike.
+            source: `spend:${clientId}:${userId}:${bizNo}`,
+            actor,
+            clientId,
+            bizNo,
+            memo: debit.memo,
+          }));
+        if (claim) await claimKey(tx, claim, String(entry.id), now());
+        return entry;
+      }),
+
+    /** `mayAdd` may refuse to add more coins than an administrator may without a confirmation. */
+    adjust: (
+      actor: Actor,
+      key: CoinKey,
+      { userId, amount, reason }: Adjustment,
+      claim?: KeyClaim,
+      mayAdd?: () => void,
+    ) =>
+      store.transaction(async (tx) => {
+        const earlier = await resumed(tx, claim);
+        if (earlier) return earlier;
+        if (amount > coinsAbove) mayAdd?.();
+        // The lock keeps the coin from being deleted while its first entry is written.
+        if (!(await tx.coins.lock(key))) throw new NotFound('coin');
+        const account = await lockAccount(tx, { project: key.project, coin: key.code, userId }, now());
+        const posting: Posting = {
+          delta: BigInt(amount),
+          kind: 'adjustment',
+          source: `adjustment:${randomUUID()}`,
+          actor: `admin:${actor.name}`,
+          clientId: consoleApp(key.project, now()).clientId,
+          memo: reason,
+        };
+        const entry = amount > 0 ? (await credit(tx, account, posting)).entry : await take(tx, account, posting);
+        if (claim) await claimKey(tx, claim, String(entry.id), now());
+        await log(tx, actor, 'coin.adjust', `${key.project}/${key.code}`, null, { userId, amount, reason });
+        return entry;
+      }),
+  };
+
+  async function take(tx: Tx, account: CoinAccountRow | undefined, posting: Posting): Promise<CoinEntryRow> {
+    const left = account ? available(account) : 0n;
+    if (!account || left + posting.delta < 0n) throw new CoinsInsufficient(left);
+    return (await post(tx, account, posting)).entry;
+  }
+
+  /** What an earlier try under the same key wrote before its answer was lost. */
+  async function resumed(tx: Tx, claim: KeyClaim | undefined): Promise<CoinEntryRow | undefined> {
+    if (!claim?.resume) return undefined;
+    await claimKey(tx, claim, claim.resume, now());
+    const entry = await tx.coinEntries.find({ id: BigInt(claim.resume) });
+    if (!entry) throw new Error('a claimed intent has no entry');
+    return entry;
+  }
+}
+
+/** What routes may do to balances. */
+export type Spend = ReturnType<typeof spend>;
+
+/** What a call costs, and the number of the order that it pays. */
+export interface Charge extends Holder {
+  amount: bigint;
+  orderNo: string;
+  clientId: string;
+  memo: string;
+}
+
+/** Charges for calls and their refunds, in the caller's transaction. */
+export function coinCharges(ports: Pick<Ports, 'now' | 'recordEvent'>) {
+  const { post, credit } = ledger(ports);
+  return { take, giveBack };
+
+  /** False, and nothing is written, when the coins are not there or the coin is off. */
+  async function take(tx: Tx, { project, coin, userId, amount, orderNo, clientId, memo }: Charge): Promise<boolean> {
+    const kind = await tx.coins.find({ project, code: coin });
+    if (!kind?.enabled) return false;
+    const account = await tx.coinAccounts.lock({ project, coin, userId });
+    if (!account || available(account) < amount) return false;
+    await post(tx, account, {
+      delta: -amount,
+      kind: 'debit',
+      source: `skillpay:${orderNo}`,
+      actor: `app:${clientId}`,
+      clientId,
+      orderNo,
+      memo,
+    });
+    return true;
+  }
+
+  /** The coins of an order come back, once: the caller holds its order's lock, and the source of the entry happens once. */
+  async function giveBack(tx: Tx, { project, coin, userId, amount, orderNo, clientId, memo }: Charge): Promise<void> {
+    const account = await lockAccount(tx, { project, coin, userId }, ports.now());
+    await credit(tx, account, {
+      delta: amount,
+      kind: 'credit',
+      source: `skillpay-refund:${orderNo}`,
+      actor: `app:${clientId}`,
+      clientId,
+      orderNo,
+      memo,
+    });
+  }
 }

@@ -1,10 +1,12 @@
-import type { OrderRow } from '../db/entities/orders.ts';
 import type { ApiAppRow } from '../db/entities/identity.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import type { Audit } from '../identity/audit.ts';
-import type { Raised } from '../payments/core/change.ts';
+import type { Actor } from '../identity/ports.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
+import type { Raised } from '../payments/core/change.ts';
 import type { Channels, Ports } from '../payments/ports.ts';
+import { invalid } from './refusals.ts';
 
 /** Opens an exception of an order once per (kind, dedupe). */
 export type RaiseException = (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
@@ -17,7 +19,7 @@ export interface EffectPorts extends Pick<Ports, 'now' | 'recordEvent'> {
 /** What the operations of the console and of merchants need. */
 export interface CatalogPorts extends Pick<Ports, 'store' | 'reports' | 'now' | 'recordEvent' | 'log'> {
   audit: Audit;
-  /** The row of a project's console application (identity/api-app-row.ts). */
+  /** The row of a project's console application (identity/api-app-rows.ts). */
   consoleApp: (project: string, at: Date) => ApiAppRow;
   /** What the channels take. */
   kindOf: Channels['kindOf'];
@@ -25,4 +27,33 @@ export interface CatalogPorts extends Pick<Ports, 'store' | 'reports' | 'now' | 
   coinsAbove: number;
   /** Why the handler of a skill could never be called. */
   urlFault: UrlRule;
+}
+
+export type {
+  CoinAccountRow,
+  CoinEntryRow,
+  CoinRow,
+  PayerRow,
+  ProductRow,
+  ProjectRow,
+} from '../db/entities/catalog.ts';
+export type { UserTotal } from '../db/queries/catalog.ts';
+
+/** A change that an administrator made, for the audit log; call it last in a transaction. */
+export function note(audit: Audit) {
+  return (tx: Tx, actor: Actor, action: string, target: string, before: object | null, after: object | null) => {
+    const { kind: actorKind, name, ip, requestId } = actor;
+    return audit(tx, { actorKind, actor: name, ip, requestId, action, target, before, after });
+  };
+}
+
+/** The members of a patch that were sent; `null` stays, it clears. */
+export function given<T extends object>(patch: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as never;
+}
+
+/** Throws a 400 unless the project exists; it cannot go away before the transaction ends. */
+export async function requireProject(tx: Tx, project: string): Promise<void> {
+  if (await tx.projects.lock({ code: project })) return;
+  throw invalid('/project', 'project_unknown', 'does not exist');
 }

@@ -1,11 +1,9 @@
 import type { ProjectRow } from '../db/entities/catalog.ts';
-import { contentsOfProject } from '../db/queries/catalog.ts';
-import { listProjects, type ProjectFilter } from '../db/queries/catalog-lists.ts';
-import type { Tx } from '../db/store.ts';
+import { type ProjectFilter, contentsOfProject, listProjects } from '../db/queries/catalog.ts';
+import type { Store, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
-import type { CatalogPorts } from './ports.ts';
-import { given, note } from './records.ts';
+import { type CatalogPorts, given, note } from './ports.ts';
 import { CodeTaken, InUse } from './refusals.ts';
 
 /** What may be said about a project. */
@@ -66,4 +64,16 @@ async function required(found: Promise<ProjectRow | undefined>): Promise<Project
   const project = await found;
   if (!project) throw new NotFound('project');
   return project;
+}
+
+/** The project that every service begins with, and the name that it has until somebody gives it another (`db/migrate.ts`). */
+const NAMELESS = { code: 'default', name: 'Default' } as const;
+
+/** The name that payers are shown as the merchant's; null for a project that is not there, or that nobody has named yet. */
+export function projectName(store: Pick<Store, 'read'>): (code: string) => Promise<string | null> {
+  return async (code) => {
+    const project = await store.read((tx) => tx.projects.find({ code }));
+    if (!project || (code === NAMELESS.code && project.name === NAMELESS.name)) return null;
+    return project.name;
+  };
 }

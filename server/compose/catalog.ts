@@ -1,7 +1,7 @@
 import { createCatalog } from '../catalog/catalog.ts';
-import { forgetting } from '../catalog/forget.ts';
+import { forgetting } from '../catalog/users.ts';
 import type { CatalogPorts } from '../catalog/ports.ts';
-import { consoleAppRow } from '../identity/api-app-row.ts';
+import { consoleAppRow } from '../identity/api-app-rows.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import type { RouteGroup } from '../http/router.ts';
 import { coinLedgerRoutes, coinRoutes, ownCoinRoutes } from '../routes/coins.ts';

@@ -4,7 +4,7 @@ import { countDue } from '../db/queries/due.ts';
 import { MOST_COUNTED, firstEnds, waitingFigures } from '../db/queries/figures.ts';
 import type { ReadTx, Store } from '../db/store.ts';
 import { DIFFERENCE_KINDS, EXCEPTION_KINDS } from '../domain.ts';
-import type { DueKind } from '../jobs/due-kind.ts';
+import type { DueKind } from '../jobs/lanes.ts';
 import type { Base } from './base.ts';
 
 /** Figures that are read from the database together, in one statement. */

@@ -1,12 +1,11 @@
 import { createSealing } from '../credentials/sealing.ts';
 import { identityQueries } from '../db/queries/identity.ts';
-import { seed } from '../db/seed.ts';
+import { seed } from '../db/migrate.ts';
 import { tellCredentialChange } from '../events/record.ts';
-import { consoleAppRow } from '../identity/api-app-row.ts';
-import { createAuditKeys } from '../identity/audit-keys.ts';
+import { consoleAppRow, testAppRows } from '../identity/api-app-rows.ts';
+import { createAuditKeys } from '../identity/audit.ts';
 import { createIdentity, type Identity } from '../identity/identity.ts';
-import { scopes } from '../identity/scopes.ts';
-import { testAppRows } from '../identity/test-apps.ts';
+import { scopes } from '../domain.ts';
 import type { RouteGroup } from '../http/router.ts';
 import { loginRoutes } from '../routes/login.ts';
 import { oauthRoutes } from '../routes/oauth.ts';

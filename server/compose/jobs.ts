@@ -1,11 +1,9 @@
 import { Counter } from 'prom-client';
 import { DATABASE_TIME } from '../db/clock.ts';
-import { countParts } from '../db/months/ahead.ts';
-import { keepMonths } from '../db/months/keep-months.ts';
-import { type MonthlyRemoval, removeMonthly } from '../db/months/remove.ts';
-import { removeBillLines } from '../db/queries/bill-retention.ts';
-import { bookCalls } from '../db/queries/call-rate.ts';
+import { type MonthlyRemoval, countParts, keepMonths, removeMonthly } from '../db/months.ts';
+import { removeBillLines } from '../db/queries/bill-lines.ts';
 import {
+  bookCalls,
   dueBills,
   dueCoinCalls,
   dueConfirmations,
@@ -17,10 +15,12 @@ import {
   dueOrders,
   dueQuestions,
   dueRefunds,
+  planTask,
+  takeTask,
 } from '../db/queries/due.ts';
-import { deleteOldKeys } from '../db/queries/idempotency.ts';
 import {
   type Removal,
+  deleteOldKeys,
   removeDeliveries,
   removeEffects,
   removeEvents,
@@ -29,14 +29,12 @@ import {
   removeMoves,
   removeNotices,
   removeRefundQuestions,
+  removeUnpaidOrders,
 } from '../db/queries/retention.ts';
-import { planTask, takeTask } from '../db/queries/timetable.ts';
-import { removeUnpaidOrders } from '../db/queries/unpaid-orders.ts';
-import { createJobMetrics } from '../jobs/metrics.ts';
+import { type Scheduler, createJobMetrics, createScheduler } from '../jobs/scheduler.ts';
 import { createPace } from '../jobs/pace.ts';
-import { type Scheduler, createScheduler } from '../jobs/scheduler.ts';
 import type { Task } from '../jobs/timetable.ts';
-import { placesOfAccounts, placesOfReceivers } from '../jobs/widths.ts';
+import { placesOfAccounts, placesOfReceivers } from '../jobs/lanes.ts';
 import type { Base } from './base.ts';
 import type { ComposedCatalog } from './catalog.ts';
 import type { ComposedCredentials } from './credentials.ts';

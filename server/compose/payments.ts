@@ -1,10 +1,10 @@
 import { Counter } from 'prom-client';
 import type { RaiseException } from '../catalog/ports.ts';
-import { projectName } from '../catalog/project-name.ts';
+import { projectName } from '../catalog/projects.ts';
 import { outsideRequestTime } from '../db/pool.ts';
 import { createStore } from '../db/store.ts';
 import type { RouteGroup } from '../http/router.ts';
-import { consoleClientId } from '../identity/api-app-row.ts';
+import { consoleClientId } from '../identity/api-app-rows.ts';
 import { healDifference } from '../payments/bills/differences.ts';
 import { type BillPorts, planBills } from '../payments/bills/payees.ts';
 import { billOperations } from '../payments/bills/read.ts';

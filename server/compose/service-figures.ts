@@ -6,7 +6,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Called } from '../credentials/watched.ts';
 import { VERSION } from '../http/version.ts';
 import type { ThisProcess } from '../live/ports.ts';
-import type { ProcessFigures } from '../live/process-figures.ts';
+import type { ProcessFigures } from '../db/entities/service.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import { LEARNED_BY, type Learned } from '../payments/ledger.ts';
 

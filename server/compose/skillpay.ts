@@ -1,5 +1,5 @@
 import { Counter } from 'prom-client';
-import { coinCharges } from '../catalog/charge.ts';
+import { coinCharges } from '../catalog/coins.ts';
 import { channelTime } from '../channels/transport.ts';
 import { AGENT_PAY_LIVE, readPaymentCode, signPreorder } from '../channels/wechat/agent-pay.ts';
 import { PREORDER_PATH } from '../channels/wechat/signature.ts';

@@ -1,4 +1,4 @@
-import { holdSealedTexts, replaceSealedText, type SealedText } from '../db/queries/credentials-sealed.ts';
+import { holdSealedTexts, replaceSealedText, type SealedText } from '../db/queries/credentials.ts';
 import type { Store } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
 import { createSealing, keyIdOf, SealBroken, type MasterKey } from './sealing.ts';

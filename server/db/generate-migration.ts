@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { MONTHLY, REST } from './months/tables.ts';
+import { MONTHLY, REST } from './months.ts';
 import { openDatabase } from './orm.ts';
 
 /**

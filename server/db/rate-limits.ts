@@ -1,5 +1,5 @@
 import type { OpenDatabase } from './orm.ts';
-import { inParts, type Part, PART_ROWS } from './queries/parts.ts';
+import { inParts, type PartDone, PART_ROWS } from './queries/retention.ts';
 import { run } from './store.ts';
 import { arrayText } from './table.ts';
 
@@ -77,7 +77,7 @@ export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => n
   };
 }
 
-async function deletePart(own: OpenDatabase['em'], before: Date, from = ''): Promise<Part<string>> {
+async function deletePart(own: OpenDatabase['em'], before: Date, from = ''): Promise<PartDone<string>> {
   const { rows } = await run(own, DELETE_PART, [before.getTime(), from, PART_ROWS]);
   const { removed, lookedAt, last } = rows[0] ?? {};
   return { removed: Number(removed), next: Number(lookedAt) < PART_ROWS ? undefined : String(last) };

@@ -5,21 +5,18 @@ import { AppError, CommitUnknown } from '../errors.ts';
 import { inSpan, type SpanAbout } from '../tracing.ts';
 import type { OpenDatabase } from './orm.ts';
 import { layoutOf, type Ran, ReadTable, type Statements, Table } from './table.ts';
-import { ApprovalEntity } from './entities/approvals.ts';
+import { ApprovalEntity, DisputeEntity, RefundEntity, RefundQuestionEntity } from './entities/refunds.ts';
 import * as bills from './entities/bills.ts';
 import * as catalog from './entities/catalog.ts';
 import type { RowOf } from './entities/columns.ts';
-import { DisputeEntity } from './entities/disputes.ts';
 import { DueEffectEntity } from './entities/effects.ts';
 import * as credentials from './entities/credentials.ts';
 import * as events from './entities/events.ts';
 import * as identity from './entities/identity.ts';
 import * as orders from './entities/orders.ts';
-import { RefundEntity, RefundQuestionEntity } from './entities/refunds.ts';
-import { ReplicaEntity } from './entities/replicas.ts';
-import { RemovedOrdersEntity } from './entities/removed-orders.ts';
-import { CoinCallEntity } from './entities/coin-calls.ts';
-import { AgentPayEntity, SkillOrderEntity } from './entities/skillpay.ts';
+import { RemovedOrdersEntity } from './entities/orders.ts';
+import { ReplicaEntity } from './entities/service.ts';
+import { AgentPayEntity, CoinCallEntity, SkillOrderEntity } from './entities/skillpay.ts';
 
 /** The only door to the data. Inside `transaction` only `tx` is in reach; never await a network call there. */
 export interface Store {

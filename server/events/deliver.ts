@@ -1,12 +1,135 @@
-import type { DeliveryRow, EventRow } from '../db/entities/events.ts';
-import { cancelDeliveries } from '../db/queries/deliveries.ts';
+import { createHmac, randomBytes } from 'node:crypto';
+import type { DeliveryRow, EventRow, WebhookRow } from '../db/entities/events.ts';
+import { cancelDeliveries } from '../db/queries/events.ts';
 import type { Tx } from '../db/store.ts';
-import { type Attempt, attempt, isSuccess } from './attempt.ts';
-import type { EventPorts } from './ports.ts';
-import { nextAttempt } from './schedule.ts';
-import { signingSecrets, webhookOf } from './secrets.ts';
-import { inSpan } from '../tracing.ts';
-import { noteWork, type Work } from '../work.ts';
+import { inSpan, traceParent } from '../tracing.ts';
+import { type Work, noteWork } from '../work.ts';
+import type { EventPorts, SecretSealing } from './ports.ts';
+import { viewEvent } from './view.ts';
+
+/** A new signing secret: `whsec_` and 32 random bytes in base64 (Standard Webhooks 1.0, "Signature scheme"). */
+export function newWebhookSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}
+
+/** The headers of a signed message (Standard Webhooks 1.0); one `v1` signature for each secret, the newest first. */
+export function signedHeaders(
+  secrets: readonly string[],
+  { id, at, body }: { id: string; at: Date; body: string },
+): Record<string, string> {
+  const timestamp = String(Math.floor(at.getTime() / 1000));
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+  });
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
+}
+
+/** How one attempt ended. */
+export interface Attempt {
+  at: Date;
+  /** The receiver's status; null when there was no complete answer. */
+  status: number | null;
+  error: string | null;
+  durationMs: number;
+}
+
+/** What is sent. */
+export type Message = Omit<EventRow, 'notifyUrl' | 'dedupe'>;
+
+/** Sends an event once, signed with every secret; never throws: what went wrong is in the attempt. */
+export async function attempt(
+  { send, now }: Pick<EventPorts, 'send' | 'now'>,
+  url: string,
+  event: Message,
+  secrets: readonly string[],
+): Promise<Attempt> {
+  const at = now();
+  const body = JSON.stringify(viewEvent(event));
+  const parent = traceParent();
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'unified-payment-service',
+    ...(parent !== null && { traceparent: parent }),
+    ...signedHeaders(secrets, { id: event.id, at, body }),
+  };
+  const started = performance.now();
+  const result = await send({ url, headers, body, statusOnly: true }).then(
+    ({ status }) => ({ status, error: isSuccess(status) ? null : `status ${status}` }),
+    (error: unknown) => ({ status: null, error: wordsOf(error) }),
+  );
+  return { at, ...result, durationMs: Math.round(performance.now() - started) };
+}
+
+/** Whether the receiver took it. */
+export function isSuccess(status: number | null): boolean {
+  return status !== null && status >= 200 && status < 300;
+}
+
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'failed';
+  const why = 'why' in error && typeof error.why === 'string' ? `${error.why}: ` : '';
+  return `${why}${error.message}`.slice(0, 500);
+}
+
+const MINUTE = 60;
+const HOUR = 3600;
+
+/** Seconds from one failed attempt to the next; afterwards every 6 hours until 72 hours after the beginning. */
+const PAUSES = [10, 30, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR] as const;
+const LAST_PAUSE = 6 * HOUR;
+const GIVE_UP_AFTER = 72 * HOUR;
+
+/** When a delivery that failed `attempts` times is tried again; null when 72 hours are over. */
+export function nextAttempt(attempts: number, began: Date, now: Date): Date | null {
+  const next = now.getTime() + (PAUSES[attempts - 1] ?? LAST_PAUSE) * 1000;
+  return next > began.getTime() + GIVE_UP_AFTER * 1000 ? null : new Date(next);
+}
+
+const place = (clientId: string) => ({ table: 'webhooks', id: clientId, column: 'secret', version: 1 });
+
+/** Seals a secret for the row of an app; a secret that moves to the column of the previous one need not be sealed again. */
+export function sealSecret(sealing: SecretSealing, clientId: string, secret: string): string {
+  return sealing.seal(place(clientId), secret);
+}
+
+/** A secret of the row of an app; throws SealBroken. */
+export function openSecret(sealing: SecretSealing, clientId: string, sealed: string): string {
+  return sealing.open(place(clientId), sealed);
+}
+
+/** The secrets that sign now, the newest first: two while the previous one is in its grace; throws SealBroken. */
+export function signingSecrets(sealing: SecretSealing, row: WebhookRow, now: Date): string[] {
+  const sealed = [row.sealedSecret];
+  if (row.previousSealedSecret !== null && row.previousExpiresAt !== null && row.previousExpiresAt > now)
+    sealed.push(row.previousSealedSecret);
+  return sealed.map((one) => openSecret(sealing, row.clientId, one));
+}
+
+/** A webhook row that has nothing but a secret. */
+export function bareWebhook(sealing: SecretSealing, clientId: string, secret: string, at: Date): WebhookRow {
+  return {
+    clientId,
+    url: null,
+    types: [],
+    enabled: false,
+    sealedSecret: sealSecret(sealing, clientId, secret),
+    previousSealedSecret: null,
+    previousExpiresAt: null,
+    disabledReason: null,
+    createdAt: at,
+    updatedAt: at,
+  };
+}
+
+/** The app's row; one with a fresh secret is made when there is none, so that an order's own notifyUrl is signed too. */
+export async function webhookOf(tx: Tx, { sealing, now }: Pick<EventPorts, 'sealing' | 'now'>, clientId: string) {
+  const found = await tx.webhooks.find({ clientId });
+  if (found) return found;
+  const made = bareWebhook(sealing, clientId, newWebhookSecret(), now());
+  if (await tx.webhooks.insertIfNew(made)) return made;
+  return (await tx.webhooks.find({ clientId })) ?? made;
+}
 
 /** The receiver says that it wants no more (RFC 9110 §15.5.11; Standard Webhooks asks senders to stop). */
 const GONE = 410;

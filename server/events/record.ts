@@ -64,3 +64,25 @@ export function recordEvents(now: () => Date) {
     if (deliveryId) await tx.wake('deliver-event', { deliveryId });
   };
 }
+
+/** What merchants are told about. */
+export const EVENT_TYPES = [
+  'order.paid',
+  'order.paid_late',
+  'order.closed',
+  'order.failed',
+  'order.payer_action_required',
+  'order.exception',
+  'refund.approval_requested',
+  'refund.succeeded',
+  'refund.failed',
+  'refund.abnormal',
+  'dispute.opened',
+  'dispute.updated',
+  'dispute.closed',
+  'skillpay.offered',
+  'skillpay.fulfilled',
+  'coin.credited',
+  'coin.debited',
+  'app.credentials_changed',
+] as const;

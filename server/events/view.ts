@@ -1,5 +1,6 @@
-import type { DeliveryStory } from '../db/queries/deliveries.ts';
 import type { EventRow, WebhookRow } from '../db/entities/events.ts';
+import { type DeliveryStory, type EventFilter, listEvents } from '../db/queries/events.ts';
+import type { EventPorts } from './ports.ts';
 
 /** The payload of an event, on the wire and in a webhook alike. */
 export function viewEvent({ id, type, createdAt, sequence, payload }: Omit<EventRow, 'notifyUrl' | 'dedupe'>) {
@@ -54,3 +55,33 @@ export function viewDelivery({ delivery, type, tries }: DeliveryStory) {
     tries: tries.map(({ at, status, error, durationMs }) => ({ at: at.toISOString(), status, error, durationMs })),
   };
 }
+
+/** A page of the log; `next` is the number after which the following page begins. */
+export interface EventPage<Item> {
+  items: Item[];
+  next: bigint | null;
+}
+
+/** Reading the durable log by number: nothing is missed, nothing comes twice. */
+export function readEvents({ store }: Pick<EventPorts, 'store'>) {
+  const page = async <Item>(
+    filter: EventFilter,
+    after: bigint,
+    limit: number,
+    view: (row: Awaited<ReturnType<typeof listEvents>>[number]) => Item,
+  ): Promise<EventPage<Item>> => {
+    const rows = await store.read((tx) => listEvents(tx, filter, after, limit + 1));
+    const shown = rows.slice(0, limit);
+    return { items: shown.map(view), next: rows.length > limit ? (shown.at(-1)?.sequence ?? null) : null };
+  };
+  return {
+    /** The events of one app. */
+    own: (filter: EventFilter & { clientId: string }, after: bigint, limit: number) =>
+      page(filter, after, limit, viewEvent),
+    /** The events of all apps. */
+    all: (filter: EventFilter, after: bigint, limit: number) => page(filter, after, limit, viewConsoleEvent),
+  };
+}
+
+/** What routes may call. */
+export type EventReading = ReturnType<typeof readEvents>;

@@ -1,15 +1,22 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { WebhookRow } from '../db/entities/events.ts';
-import { type DeliveryFilter, listDeliveries, withTries } from '../db/queries/deliveries.ts';
+import { type DeliveryFilter, listDeliveries, withTries } from '../db/queries/events.ts';
 import type { Position } from '../db/queries/orders.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import type { Actor, ApiAppRow } from '../identity/ports.ts';
-import { attempt, isSuccess, type Message } from './attempt.ts';
+import {
+  type Message,
+  attempt,
+  bareWebhook,
+  isSuccess,
+  newWebhookSecret,
+  openSecret,
+  sealSecret,
+  signingSecrets,
+} from './deliver.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { EventPorts } from './ports.ts';
-import { bareWebhook, openSecret, sealSecret, signingSecrets } from './secrets.ts';
-import { newWebhookSecret } from './sign.ts';
 import { viewDelivery, viewWebhook } from './view.ts';
 
 /** What may be changed about a webhook; what is left out stays. */

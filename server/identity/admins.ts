@@ -6,7 +6,7 @@ import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import { type Audit, by } from './audit.ts';
 import { type Passwords, requireGoodPassword } from './passwords.ts';
 import type { Actor, IdentityQueries, Part } from './ports.ts';
-import { type Role, storedProjects } from './roles.ts';
+import { type Role, storedProjects } from '../domain.ts';
 import { removeSecondFactor } from './second-factors.ts';
 import { canonicalUsername } from './sessions.ts';
 
@@ -84,7 +84,7 @@ export function createAdmins(ports: AdminPorts): Admins {
         await tx.sessions.delete({ adminId: id });
         await tx.knownAddresses.delete({ adminId: id });
         await requireOneLeft(tx);
-        await audit(tx, { ...by(actor), action: 'admin.delete', target: admin.username, before: facts(admin) });
+        await audit(tx, { ...by(actor), action: 'admin.delete', target: admin.username, before: adminFacts(admin) });
       }),
   };
 }
@@ -117,7 +117,7 @@ export function newAdminRow(admin: Omit<NewAdmin, 'password'>, passwordHash: str
 }
 
 /** What the audit log says about an account. */
-export function facts(admin: AdminRow): object {
+export function adminFacts(admin: AdminRow): object {
   const { username, role, projects, enabled } = admin;
   return { username, role, projects, enabled };
 }
@@ -129,7 +129,7 @@ function create({ store, passwords, audit, now }: AdminPorts): Admins['create'] 
     await store.transaction(async (tx) => {
       await requireProjects(tx, row.projects);
       if (!(await tx.admins.insertIfNew(row))) throw new UsernameTaken();
-      await audit(tx, { ...by(actor), action: 'admin.create', target: row.username, after: facts(row) });
+      await audit(tx, { ...by(actor), action: 'admin.create', target: row.username, after: adminFacts(row) });
     });
     return { ...row, secondFactor: false };
   };
@@ -168,8 +168,8 @@ function change(
     await tx.admins.update({ id }, { passwordHash, role, projects, enabled, generation, updatedAt });
     await requireOneLeft(tx);
     const passwordChanged = changed.passwordHash !== admin.passwordHash;
-    const after = { ...facts(changed), passwordChanged };
-    await audit(tx, { ...by(actor), action, target: admin.username, before: facts(admin), after });
+    const after = { ...adminFacts(changed), passwordChanged };
+    await audit(tx, { ...by(actor), action, target: admin.username, before: adminFacts(admin), after });
     return withFactor(tx, changed);
   });
 }

@@ -2,14 +2,23 @@ import type { ApiAppRow } from '../db/entities/identity.ts';
 import type { Store, Tx } from '../db/store.ts';
 import { Conflict, NotFound } from '../errors.ts';
 import type { CredentialChange, TellCredentialChange } from '../events/record.ts';
-import { type WithSecret, newAppRow, secretColumns } from './api-app-row.ts';
-import { type AppSettings, requireProject, toColumns } from './api-app-rules.ts';
-import { changedLimits, loosens } from './app-limits.ts';
+import {
+  type AppSettings,
+  type WithSecret,
+  changedLimits,
+  hashSecret,
+  loosens,
+  newAppRow,
+  newClientSecret,
+  requireProject,
+  secretColumns,
+  secretMatches,
+  toColumns,
+} from './api-app-rows.ts';
 import { type Audit, by } from './audit.ts';
 import { areWithin } from '../addresses.ts';
 import { covers, exists } from './authenticators.ts';
 import type { Actor, AppFilter, IdentityQueries } from './ports.ts';
-import { hashSecret, newClientSecret, secretMatches } from './secrets.ts';
 
 /** What the operations on applications need. */
 export interface ApiAppPorts {
@@ -57,7 +66,7 @@ export function createApiApps(ports: ApiAppPorts): ApiApps {
     list: (filter) => store.read((tx) => queries.apps(tx, { ...filter, kinds })),
     get: (clientId) => store.read((tx) => required(tx.apps.find({ clientId }), debug)),
     create: (actor, settings) =>
-      store.transaction((tx) => createApp(tx, { audit, tellCredentialChange, now }, actor, settings)),
+      store.transaction((tx) => writeApp(tx, { audit, tellCredentialChange, now }, actor, settings)),
     update: (actor, clientId, patch, mayWiden) =>
       change(actor, clientId, 'app.update', (app) => {
         const columns = { ...toColumns(merge(app, patch)), limits: changedLimits(app.limits, patch.limits) };
@@ -92,13 +101,13 @@ export function createApiApps(ports: ApiAppPorts): ApiApps {
         await requireUnused(tx, clientId);
         await tx.webhooks.delete({ clientId });
         await tx.apps.delete({ clientId });
-        await audit(tx, { ...by(actor), action: 'app.delete', target: clientId, before: facts(app) });
+        await audit(tx, { ...by(actor), action: 'app.delete', target: clientId, before: appFacts(app) });
       }),
   };
 }
 
 /** Writes a new application in the caller's transaction; without `tellCredentialChange`, as offline, no event says so. */
-export async function createApp(
+export async function writeApp(
   tx: Tx,
   {
     audit,
@@ -115,12 +124,12 @@ export async function createApp(
   await tx.apps.insert(made.app);
   const { clientId } = made.app;
   await tellCredentialChange?.(tx, { clientId, project, change: 'created', by: actor.name });
-  await audit(tx, { ...by(actor), action: 'app.create', target: made.app.clientId, after: facts(made.app) });
+  await audit(tx, { ...by(actor), action: 'app.create', target: made.app.clientId, after: appFacts(made.app) });
   return made;
 }
 
 /** What the audit log says about an application. */
-export function facts(app: ApiAppRow): object {
+export function appFacts(app: ApiAppRow): object {
   const { name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark } = app;
   const { limits, secretHint, previousSecretExpiresAt, generation } = app;
   const settings = { name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark };
@@ -151,7 +160,7 @@ function changer({ store, audit, tellCredentialChange, debug, now }: ApiAppPorts
       await tx.apps.update({ clientId }, patch);
       if (given) await tellCredentialChange(tx, { clientId, project: app.project, change: given, by: actor.name });
       const changed: ApiAppRow = { ...app, ...patch };
-      await audit(tx, { ...by(actor), action, target: clientId, before: facts(app), after: facts(changed) });
+      await audit(tx, { ...by(actor), action, target: clientId, before: appFacts(app), after: appFacts(changed) });
       return changed;
     });
 }

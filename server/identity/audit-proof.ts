@@ -1,10 +1,16 @@
+import { z } from 'zod';
 import type { AuditRow } from '../db/entities/identity.ts';
 import type { Store } from '../db/store.ts';
-import { FIRST_ADMIN, LINES_LOST } from './audit.ts';
-import { chainHash, firstHash } from './audit-chain.ts';
-import type { AuditKey, AuditKeys } from './audit-keys.ts';
-import type { AuditFault, AuditPlace } from './audit-place.ts';
-import type { AuditTip, KnownTip } from './audit-tip.ts';
+import {
+  type AuditKey,
+  type AuditKeys,
+  type AuditTip,
+  FIRST_ADMIN,
+  type KnownTip,
+  LINES_LOST,
+  chainHash,
+  firstHash,
+} from './audit.ts';
 import type { IdentityQueries } from './ports.ts';
 
 /** What somebody knows from elsewhere about the log. */
@@ -154,5 +160,45 @@ function createProof(
   function lacks(lost: AuditTip | undefined): Broken | undefined {
     const id = lost && BigInt(lost.after) + 1n;
     return id && id > acceptUntil ? { id: String(id), reason: 'lines_lost' } : undefined;
+  }
+}
+
+const AuditFault = z.enum([
+  'line_changed',
+  'line_missing',
+  'key_former',
+  'key_unknown',
+  'tip_missing',
+  'first_missing',
+  'lines_lost',
+]);
+/** Why the log is not what was written. */
+export type AuditFault = z.infer<typeof AuditFault>;
+
+const Count = z.int().min(0);
+const Id = z.string().regex(/^[\w-]{1,64}$/);
+
+const AuditPlace = z
+  .object({
+    lines: Count,
+    tip: z.string().regex(/^[0-9a-f]{64}$/),
+    last: z.string().regex(/^\d{1,18}$/),
+    isTipFound: z.boolean(),
+    isBegun: z.boolean(),
+    seen: z.array(Id).readonly(),
+    current: z.object({ id: Id, since: z.iso.datetime() }).optional(),
+    open: z.object({ id: Id, reason: AuditFault, until: z.number() }).optional(),
+  })
+  .readonly();
+
+/** What a proof of the audit log knows between two parts; whoever makes one up deceives nobody else. */
+export type AuditPlace = z.infer<typeof AuditPlace>;
+
+/** Reads a place that was JSON; undefined when it is none. */
+export function readAuditPlace(text: string): AuditPlace | undefined {
+  try {
+    return AuditPlace.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
   }
 }

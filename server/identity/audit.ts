@@ -1,10 +1,99 @@
+import { createHmac, hash, hkdfSync } from 'node:crypto';
+import type { MasterKey, Place, Sealing } from '../credentials/sealing.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
-import type { Tx } from '../db/store.ts';
-import { chainHash, firstHash } from './audit-chain.ts';
-import type { AuditKey } from './audit-keys.ts';
-import { type AuditTip, createKnownTip, type KnownTip } from './audit-tip.ts';
-import { mask } from './mask.ts';
+import { auditHashAfter } from '../db/queries/identity.ts';
+import type { ReadTx, Store, Tx } from '../db/store.ts';
 import type { Actor } from './ports.ts';
+
+/** What the first line of the log follows. */
+export const firstHash = '0'.repeat(64);
+
+type Line = Omit<AuditRow, 'id' | 'hash'>;
+
+/** The hash of a line, over the hash before it and every column: HMAC-SHA-256 under the key that the line names. */
+export function chainHash(line: Line, { id, key }: AuditKey): string {
+  const { previousHash, at, actorKind, actor, action, target, before, after, ip, requestId } = line;
+  const facts = [id, previousHash, at.toISOString(), actorKind, actor, action, target, before, after, ip, requestId];
+  const text = JSON.stringify(facts.map((fact) => ordered(fact ?? null)));
+  return createHmac('sha256', key).update(text).digest('hex');
+}
+
+/** The database keeps JSON members in an order of its own. */
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, member]) => [key, ordered(member)]),
+  );
+}
+
+/** A line of the audit log: its hash, and the id behind which it is the first one. */
+export interface AuditTip {
+  readonly after: string;
+  readonly hash: string;
+}
+
+/** The newest line of the audit log that this process saw committed; what writes to the database cannot change it. */
+export interface KnownTip {
+  /** Takes a line that was committed. */
+  note(tip: AuditTip): void;
+  /** Takes the last line of the log while nothing is known yet. */
+  learn(tx: ReadTx): Promise<void>;
+  /** The known line, when the log does not have it any more. `last` is the log's last line, if somebody read it anyway. */
+  lost(tx: ReadTx, last?: { hash: string }): Promise<AuditTip | undefined>;
+}
+
+/** Knows nothing until a line is noted or learned. */
+export function createKnownTip(): KnownTip {
+  let known: AuditTip | undefined;
+  return {
+    note: ({ after, hash }) => void (known = { after, hash }),
+    async learn(tx) {
+      const [last] = await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 });
+      if (last) known ??= { after: String(BigInt(last.id) - 1n), hash: last.hash };
+    },
+    async lost(tx, last) {
+      const tip = known;
+      if (!tip || last?.hash === tip.hash) return undefined;
+      return (await auditHashAfter(tx, tip.after)) === tip.hash ? undefined : tip;
+    },
+  };
+}
+
+const secretName = /pass(word|phrase)?|secret|token|hash|private|credential|authorization|cookie|^key$|apiv3key|pem$/i;
+const shownNames = /^(passwordChanged|secretHint|secretCreatedAt|tokensRevoked|previousSecretExpiresAt)$/;
+const secretText =
+  /-----BEGIN [A-Z ]+-----[\s\S]*?(-----END [A-Z ]+-----|$)|\b(pays|whsec)_[\w+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+/g;
+const masked = '***';
+const maxText = 2000;
+
+/** A copy that may be kept for ever: plain JSON, secrets replaced by their name and by their looks, long text cut. */
+export function mask(value: unknown): Record<string, unknown> | null {
+  if (typeof value !== 'object' || value === null) return null;
+  return maskMember('', value, 0) as Record<string, unknown>;
+}
+
+function maskMember(name: string, value: unknown, depth: number): unknown {
+  if (value === null || value === undefined || typeof value === 'boolean') return value ?? null;
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
+  if (value instanceof Date) return value.toISOString();
+  if (isSecret(name)) return masked;
+  if (typeof value === 'string') return value.replaceAll(secretText, masked).replaceAll('\0', '').slice(0, maxText);
+  if (typeof value !== 'object') return String(value);
+  if (depth >= 8) return masked;
+  if (Array.isArray(value)) return value.map((member) => maskMember('', member, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== undefined)
+      .map(([key, member]) => [key, maskMember(key, member, depth + 1)]),
+  );
+}
+
+function isSecret(name: string): boolean {
+  return secretName.test(name) && !shownNames.test(name);
+}
 
 /** One thing that somebody did; secrets in `before` and `after` are masked when it is written. */
 export interface AuditEntry {
@@ -87,4 +176,94 @@ function toLine(entry: AuditEntry): Omit<AuditRow, 'id' | 'at' | 'previousHash' 
     ip: entry.ip?.slice(0, 64) ?? null,
     requestId: entry.requestId?.slice(0, 64) ?? null,
   } as Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash' | 'keyId'>;
+}
+
+/** What lines of the audit log are authenticated with; the id stands in each line and says nothing about the key. */
+export interface AuditKey {
+  readonly id: string;
+  readonly key: Uint8Array;
+}
+
+/** The keys of the audit log: one writes, all of them verify. */
+export interface AuditKeys {
+  readonly newest: AuditKey;
+  /** Those of the configured master keys, and those of master keys that were rotated away. */
+  all(): Promise<{ configured: readonly AuditKey[]; former: readonly AuditKey[] }>;
+}
+
+/** The audit log's key of a master key (HKDF-SHA-256): who reads the database cannot make it. */
+export function deriveAuditKey({ key: master }: Pick<MasterKey, 'key'>): AuditKey {
+  const key = new Uint8Array(hkdfSync('sha256', master, 'unified-payment-service', 'audit-log', 32));
+  return { id: hash('sha256', key).slice(0, 16), key };
+}
+
+/** What the keys are made of. */
+export interface AuditKeyParts {
+  store: Store;
+  masterKeys: readonly MasterKey[];
+  sealing: Pick<Sealing, 'open'>;
+}
+
+/** The keys of the audit log of this configuration. */
+export function createAuditKeys({ store, masterKeys, sealing }: AuditKeyParts): AuditKeys {
+  const configured = masterKeys.map(deriveAuditKey);
+  const [newest] = configured;
+  if (!newest) throw new TypeError('There is no master key.');
+  return {
+    newest,
+    async all() {
+      const rows = await store.read((tx) => tx.auditKeys.list({}));
+      const former = rows.filter(({ keyId }) => keyId !== newest.id);
+      return {
+        configured,
+        former: former.map(({ keyId, sealed }) => ({
+          id: keyId,
+          key: Buffer.from(sealing.open(placeOf(keyId), sealed), 'base64'),
+        })),
+      };
+    },
+  };
+}
+
+/** Keeps the keys of master keys that will be dropped: lines written under them must verify for ever. */
+export async function keepFormerAuditKeys(
+  tx: Tx,
+  [, ...older]: readonly MasterKey[],
+  { seal }: Pick<Sealing, 'seal'>,
+  createdAt: Date,
+): Promise<void> {
+  for (const { id, key } of older.map(deriveAuditKey)) {
+    if (await tx.auditKeys.find({ keyId: id })) continue;
+    const sealed = seal(placeOf(id), Buffer.from(key).toString('base64'));
+    await tx.auditKeys.insert({ keyId: id, sealed, createdAt });
+  }
+}
+
+function placeOf(id: string): Place {
+  return { table: 'audit_keys', id, column: 'sealed', version: 1 };
+}
+
+/**
+ * Has a line of the newest key stand behind those that replicas with the former key still wrote: from then on a change of
+ * them is found; and behind a loss of lines that this process knows of. Resolves with the tip.
+ */
+export async function anchorAudit({
+  store,
+  audit,
+  auditKeys,
+  known,
+}: {
+  store: Store;
+  audit: Audit;
+  auditKeys: AuditKeys;
+  known: KnownTip;
+}): Promise<string | undefined> {
+  return store.transaction(async (tx) => {
+    const [last] = await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 });
+    const isLost = (await known.lost(tx, last)) !== undefined;
+    if (!isLost && (!last || last.keyId === auditKeys.newest.id)) return last?.hash;
+    await audit(tx, { ...by(SERVICE), action: 'audit.anchor', target: String(last?.id ?? 0) });
+    const [anchor] = await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 });
+    return anchor?.hash;
+  });
 }

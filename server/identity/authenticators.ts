@@ -1,17 +1,14 @@
 import type { Store } from '../db/store.ts';
 import { Forbidden, Unauthenticated } from '../errors.ts';
-import { csrfMatches } from './csrf.ts';
+import { type TokenMint, csrfMatches } from './tokens.ts';
 import { isWithin } from '../addresses.ts';
 import { type Audit, by } from './audit.ts';
 import type { LoginLimits } from './login-limits.ts';
 import type { Actor, AdminState, AppState, IdentityQueries } from './ports.ts';
 import type { AskedKey } from '../db/entities/orders.ts';
-import { scopes as allScopes } from './scopes.ts';
+import { type Role, scopes as allScopes } from '../domain.ts';
 import { isConfirmed } from './confirm.ts';
-import type { Role } from './roles.ts';
-import { createSessionUse, usedSince } from './session-use.ts';
-import { factorState, type FactorState } from './sessions.ts';
-import type { TokenMint } from './tokens.ts';
+import { type FactorState, createSessionUse, factorState, usedSince } from './sessions.ts';
 
 /** What checking a credential needs. */
 export interface AuthenticatorPorts {

@@ -1,15 +1,168 @@
-import type { Tx } from '../db/store.ts';
-import { InvalidRequest, Unauthenticated } from '../errors.ts';
-import { by } from './audit.ts';
-import { type CheckPorts, lookAtPassword, recordFailure } from './check-password.ts';
-import { type CodePorts, withCode } from './check-code.ts';
-import type { KnownAddresses } from './known-addresses.ts';
-import type { Attempt } from './login-limits.ts';
+import { randomUUID } from 'node:crypto';
+import type { Sealing } from '../credentials/sealing.ts';
+import type { SessionRow } from '../db/entities/identity.ts';
+import type { Store, Tx } from '../db/store.ts';
+import { type AppError, InvalidRequest, TooManyRequests, Unauthenticated } from '../errors.ts';
+import { type Audit, by } from './audit.ts';
+import { CodeRefused, type TakenCode, readRecoveryCode, takeCode } from './codes.ts';
+import type { Attempt, KnownAddresses, LoginLimits } from './login-limits.ts';
+import type { GateLine, Passwords } from './passwords.ts';
 import type { Actor, AdminState, IdentityQueries, LoginState, Session } from './ports.ts';
-import { newCsrfToken } from './csrf.ts';
-import { sessionRow } from './session-row.ts';
-import type { CodeRefused, TakenCode } from './take-code.ts';
-import type { TokenMint } from './tokens.ts';
+import { type TokenMint, newCsrfToken } from './tokens.ts';
+
+/** What checking a password needs. */
+export interface CheckPorts {
+  store: Store;
+  passwords: Passwords;
+  limits: LoginLimits;
+  audit: Audit;
+}
+
+/** Whether a password is right, and the refusal that holds nevertheless unless a right code came with it. */
+export interface Looked {
+  right: boolean;
+  refusal: TooManyRequests | undefined;
+}
+
+/**
+ * Whether the password is that of the hash. The limits are checked once more when its turn has come, so that many guesses at
+ * once are not all let through; who is known there does not wait behind strangers.
+ */
+export async function lookAtPassword(
+  { passwords, limits }: Pick<CheckPorts, 'passwords' | 'limits'>,
+  attempt: Attempt,
+  password: string,
+  hash: string | undefined,
+  line: GateLine = attempt.known ? 'reserved' : 'open',
+): Promise<Looked> {
+  let refusal: TooManyRequests | undefined;
+  // Asked for in any case, so that making it once does not tell an unknown name from a known one.
+  const decoy = await passwords.decoy();
+  const admit = async () => void (refusal = await limits.admit(attempt));
+  const right = await passwords.verify(hash ?? decoy, password, admit, line);
+  return { right: right && hash !== undefined, refusal };
+}
+
+/** What the line of a failure says otherwise. */
+export interface FailureLine {
+  target?: string;
+  after?: object | null;
+}
+
+/** Counts a wrong password or code; the account is the target of its line, of which an address may have a few only. */
+export async function recordFailure(
+  { store, limits, audit }: Pick<CheckPorts, 'store' | 'limits' | 'audit'>,
+  actor: Actor,
+  attempt: Attempt,
+  { target = attempt.username, after = null }: FailureLine = {},
+): Promise<void> {
+  const line = { ...by(actor), action: 'admin.login_failed', target, after };
+  if (await limits.mayRecord(attempt.ip)) await store.transaction((tx) => audit(tx, line));
+  await limits.failed(attempt);
+}
+
+/** What checking a code needs. */
+export interface CodePorts extends Pick<CheckPorts, 'store' | 'limits' | 'audit'> {
+  sealing: Pick<Sealing, 'open'>;
+  now: () => Date;
+}
+
+/** Whose code it is, where it came from, and what becomes of one that does not count. */
+export interface CodeCheck {
+  attempt: Attempt;
+  actor: Actor;
+  account: { id: string; hasFactor: boolean };
+  code: string | undefined;
+  refusalOf: (refused: CodeRefused) => AppError;
+  /** Where wrong codes are counted, if not with the attempt. */
+  counted?: Attempt;
+  /** What the line of a failure says, if it is not about the code. */
+  failure?: FailureLine;
+  /**
+   * It is the turn of somebody else: only a right code gets in. Everything else is a failed login and takes the same steps, a code that may
+   * not be looked at, too.
+   */
+  isOutOfTurn?: boolean;
+}
+
+/** An account that does not exist, and an attempt by which its wrong codes are counted: a login takes the same steps with it, and no code is right. */
+export function standIn(attempt: Attempt): Pick<CodeCheck, 'account' | 'counted'> {
+  const id = randomUUID();
+  return { account: { id, hasFactor: true }, counted: { ...attempt, username: id, known: false, isStandIn: true } };
+}
+
+/**
+ * Runs `work` in the transaction that uses the code up, so that it is used only if all else is done. A code that is missing or
+ * wrong counts as a failed login, and wrong ones are counted by themselves: they are few enough to be tried one by one.
+ */
+export async function withCode<T>(
+  ports: CodePorts,
+  { attempt, actor, account, code, refusalOf, counted = attempt, failure, isOutOfTurn = false }: CodeCheck,
+  work: (tx: Tx, used: TakenCode | undefined) => Promise<T>,
+): Promise<T> {
+  const { store, limits, sealing, now } = ports;
+  // Recovery codes are too long to be guessed: a way in for an account that has to wait because of others.
+  const isShort = code !== undefined && readRecoveryCode(code) === undefined;
+  let looked = { account, counted };
+  if (account.hasFactor && isShort)
+    try {
+      await limits.admitCode(counted);
+    } catch (error) {
+      if (!isOutOfTurn || !(error instanceof TooManyRequests)) throw error;
+      looked = { counted, ...standIn(attempt) };
+      await limits.admitCode(looked.counted);
+    }
+  const { id: adminId } = looked.account;
+  try {
+    return await store.transaction(async (tx) => {
+      // The row of the account comes before that of its second factor, as wherever both are locked.
+      await tx.admins.lock({ id: adminId });
+      const used = await takeCode(tx, sealing, { adminId, code, at: now() });
+      if (isOutOfTurn && used === undefined) throw new CodeRefused('wrong');
+      return work(tx, used);
+    });
+  } catch (error) {
+    if (!(error instanceof CodeRefused)) throw error;
+    // First, because a failed login that is one too many is told otherwise.
+    if (error.why === 'wrong' && isShort) await limits.codeFailed(looked.counted);
+    await recordFailure(ports, actor, attempt, failure ?? { after: { secondFactor: error.why } });
+    throw refusalOf(error);
+  }
+}
+
+/** A session that begins now. */
+export interface NewSession {
+  jti: string;
+  adminId: string;
+  generation: number;
+  ip?: string | undefined;
+  userAgent?: string | undefined;
+  /** When the password was given, if it was. */
+  confirmedAt?: Date;
+  /** Whether a code of the second factor was given, and when. */
+  secondFactor?: boolean;
+  codeAt?: Date | undefined;
+  ttlSeconds: number;
+}
+
+/** The row of a session that begins at this instant. */
+export function sessionRow({ ttlSeconds, ...session }: NewSession, at: Date): SessionRow {
+  const { ip, userAgent, confirmedAt, codeAt, secondFactor = false } = session;
+  return {
+    jti: session.jti,
+    adminId: session.adminId,
+    generation: session.generation,
+    ip: ip ?? null,
+    userAgent: userAgent?.slice(0, 256) ?? null,
+    createdAt: at,
+    seenAt: at,
+    confirmedAt: confirmedAt ?? null,
+    secondFactor,
+    codeAt: codeAt ?? null,
+    replacedAt: null,
+    expiresAt: new Date(at.getTime() + ttlSeconds * 1000),
+  };
+}
 
 const CONFIRMED_MS = 300_000;
 

@@ -2,7 +2,7 @@ import type { AdminRow, ApiAppRow, AuditRow, SessionRow } from '../db/entities/i
 import type { AskedKey, KeptKey } from '../db/entities/orders.ts';
 import type { Projects } from '../db/queries/reach.ts';
 import type { ReadTx, Store, Tx } from '../db/store.ts';
-import type { Role } from './roles.ts';
+import type { Role } from '../domain.ts';
 
 export type { AdminRow, ApiAppRow, AuditRow, SessionRow };
 
@@ -108,7 +108,7 @@ export interface IdentityQueries extends SessionQueries {
   touchApp(tx: Tx, clientId: string, at: Date): Promise<void>;
 }
 
-/** Statements about sessions (server/db/queries/sessions.ts). */
+/** Statements about sessions (server/db/queries/identity.ts). */
 export interface SessionQueries {
   /** The sessions of an account that are alive at an instant and were used since another. */
   sessions(tx: ReadTx, adminId: string, filter: Part & { at: Date; seenSince: Date }): Promise<SessionRow[]>;

@@ -4,9 +4,15 @@ import { Conflict, NotFound, Unauthenticated } from '../errors.ts';
 import { by } from './audit.ts';
 import { type OwnCodePorts, ownAccount, withOwnCode, wrongCode } from './confirm.ts';
 import type { Actor, IdentityQueries, Session } from './ports.ts';
-import { replaceRecoveryCodes } from './recovery-codes.ts';
-import { openSecret, placeOfSecret, withoutBlanks } from './take-code.ts';
-import { newTotpSecret, stepOfCode, totpUri } from './totp.ts';
+import {
+  newTotpSecret,
+  openSecret,
+  placeOfSecret,
+  replaceRecoveryCodes,
+  stepOfCode,
+  totpUri,
+  withoutBlanks,
+} from './codes.ts';
 
 /** How long a new secret waits for its first code. */
 const PENDING_MS = 600_000;

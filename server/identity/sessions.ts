@@ -1,25 +1,31 @@
 import { randomUUID } from 'node:crypto';
-import { Conflict, TooManyRequests, Unauthenticated, Unavailable } from '../errors.ts';
-import { by } from './audit.ts';
-import { type CodeCheck, standIn, withCode } from './check-code.ts';
-import { type FailureLine, lookAtPassword, recordFailure } from './check-password.ts';
+import type { SessionRow } from '../db/entities/identity.ts';
+import type { Store } from '../db/store.ts';
+import type { Role } from '../domain.ts';
+import { Conflict, NotFound, TooManyRequests, Unauthenticated, Unavailable } from '../errors.ts';
+import { type Audit, by } from './audit.ts';
+import type { CodeRefused } from './codes.ts';
 import {
-  type ConfirmedSession,
+  type CodeCheck,
   type ConfirmPorts,
-  createConfirm,
+  type ConfirmedSession,
+  type FailureLine,
+  type NewSession as NewSessionRow,
   type Proof,
+  createConfirm,
+  lookAtPassword,
+  recordFailure,
   requirePassword,
+  sessionRow,
+  standIn,
+  withCode,
   withOwnCode,
 } from './confirm.ts';
-import { newCsrfToken } from './csrf.ts';
+import type { Hide } from './login-limits.ts';
 import { requireGoodPassword } from './passwords.ts';
-import type { Hide } from './hidden.ts';
-import type { Actor, LoginState, Session } from './ports.ts';
-import type { Role } from './roles.ts';
+import type { Actor, AdminRow, AdminState, LoginState, Part, Session, SessionQueries } from './ports.ts';
 import { notEnabled, removeSecondFactor } from './second-factors.ts';
-import { type NewSession as NewSessionRow, sessionRow } from './session-row.ts';
-import type { CodeRefused } from './take-code.ts';
-import type { GenuineToken } from './tokens.ts';
+import { type GenuineToken, newCsrfToken } from './tokens.ts';
 
 const MOST_REPLACED = 4;
 
@@ -256,4 +262,84 @@ function removeOwn(ports: SessionPorts): Sessions['removeSecondFactor'] {
       await ports.audit(tx, { ...by(actor), ...line });
     });
   };
+}
+
+const NOTED_MS = 60_000;
+
+/** From when on a session must have been used to be alive; always, where there is no idle time. */
+export function usedSince(now: Date, idleMinutes: number): Date {
+  return new Date(idleMinutes === 0 ? 0 : now.getTime() - idleMinutes * 60_000);
+}
+
+/** What noting the use of sessions needs. */
+export interface SessionUsePorts {
+  store: Store;
+  queries: Pick<SessionQueries, 'touchSession'>;
+  now: () => Date;
+}
+
+/** Notes the use of a session beside the request, at most once a minute; losing one is no harm. */
+export function createSessionUse({ store, queries, now }: SessionUsePorts) {
+  const underway = new Set<string>();
+  return ({ seenAt }: AdminState, { jti }: GenuineToken): void => {
+    const at = now();
+    if (underway.has(jti) || at.getTime() - seenAt.getTime() < NOTED_MS) return;
+    underway.add(jti);
+    store
+      .autocommit((tx) => queries.touchSession(tx, jti, at))
+      .catch(() => {})
+      .finally(() => underway.delete(jti));
+  };
+}
+
+/** What looking at sessions needs. */
+export interface AdminSessionPorts {
+  store: Store;
+  queries: Pick<SessionQueries, 'sessions'>;
+  audit: Audit;
+  idleMinutes: number;
+  now: () => Date;
+}
+
+/** The sessions of an account: of the own one, or of another. */
+export interface AdminSessions {
+  /** Those that are alive, newest first, one more than `limit`; throws NotFound when there is no such account. */
+  list(adminId: string, part: Part): Promise<SessionRow[]>;
+  /** Ends one for every replica; throws NotFound when it is over already, or is another account's. */
+  end(actor: Actor, adminId: string, id: string): Promise<void>;
+  /** Ends all of an account for every replica. */
+  endAll(actor: Actor, adminId: string): Promise<void>;
+}
+
+/** Makes them. */
+export function createAdminSessions({ store, queries, audit, idleMinutes, now }: AdminSessionPorts): AdminSessions {
+  return {
+    list: (adminId, part) =>
+      store.read(async (tx) => {
+        found(await tx.admins.find({ id: adminId }));
+        const at = now();
+        return queries.sessions(tx, adminId, { ...part, at, seenSince: usedSince(at, idleMinutes) });
+      }),
+    end: (actor, adminId, jti) =>
+      store.transaction(async (tx) => {
+        const at = now();
+        const { username } = found(await tx.admins.find({ id: adminId }));
+        const row = await tx.sessions.lock({ jti, adminId, replacedAt: null });
+        const { expiresAt } = row ?? {};
+        if (!expiresAt || expiresAt <= at) throw new NotFound('session');
+        await tx.sessions.delete({ jti });
+        await audit(tx, { ...by(actor), action: 'admin.end-session', target: username, after: { session: jti } });
+      }),
+    endAll: (actor, id) =>
+      store.transaction(async (tx) => {
+        const { username, generation } = found(await tx.admins.lock({ id }));
+        await tx.admins.update({ id }, { generation: generation + 1, updatedAt: now() });
+        await audit(tx, { ...by(actor), action: 'admin.end-sessions', target: username });
+      }),
+  };
+}
+
+function found(admin: AdminRow | undefined): AdminRow {
+  if (!admin) throw new NotFound('administrator');
+  return admin;
 }

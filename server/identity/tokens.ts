@@ -1,5 +1,5 @@
-import { errors, jwtVerify, SignJWT } from 'jose';
-import { hash, randomUUID } from 'node:crypto';
+import { SignJWT, errors, jwtVerify } from 'jose';
+import { createHmac, hash, hkdfSync, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Unauthenticated } from '../errors.ts';
 
 /** One kind of token: who makes it, for whom, and the key that only this kind uses. */
@@ -109,4 +109,45 @@ function readClaims({ sub, jti, exp, gen, scope }: Record<string, unknown>, owne
 function refuse(error: unknown): never {
   if (error instanceof errors.JOSEError || error instanceof TypeError) throw new Unauthenticated();
   throw error;
+}
+
+/** Makes the csrf value of a session: `random.HMAC(key, jti ‖ random)`. */
+export function newCsrfToken(key: Uint8Array, jti: string): string {
+  const random = randomBytes(16).toString('base64url');
+  return `${random}.${seal(key, jti, random)}`;
+}
+
+/** Whether the value was made for this session. */
+export function csrfMatches(key: Uint8Array, value: string, jti: string): boolean {
+  const [random = '', mac = '', ...rest] = value.split('.');
+  if (rest.length > 0) return false;
+  const sent = Buffer.from(mac);
+  const right = Buffer.from(seal(key, jti, random));
+  return sent.length === right.length && timingSafeEqual(sent, right);
+}
+
+function seal(key: Uint8Array, jti: string, random: string): string {
+  // The length of the jti keeps (jti, random) pairs apart.
+  return createHmac('sha256', key).update(`${jti.length}:${jti}${random}`).digest('base64url');
+}
+
+/** Keys of 32 bytes, each for one purpose, so that nothing signed for one is ever valid for another. */
+export interface IdentityKeys {
+  readonly adminTokens: Uint8Array;
+  readonly accessTokens: Uint8Array;
+  readonly csrf: Uint8Array;
+  /** Names in counters: somebody may type a password where the name belongs. */
+  readonly counters: Uint8Array;
+}
+
+/** Derives all keys from `JWT.SecretKey` (HKDF-SHA-256, RFC 5869); another secret gives other keys, so every token ends. */
+export function deriveKeys(secretKey: string): IdentityKeys {
+  const derive = (purpose: string): Uint8Array =>
+    new Uint8Array(hkdfSync('sha256', secretKey, 'unified-payment-service', purpose, 32));
+  return {
+    adminTokens: derive('administrator-jwt'),
+    accessTokens: derive('oauth-access-token'),
+    csrf: derive('csrf'),
+    counters: derive('counters'),
+  };
 }

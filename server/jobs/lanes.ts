@@ -1,6 +1,99 @@
-import type { Widths } from './due-kind.ts';
-import { HELD_MS, type Lane, type Place, standingOf } from './lane.ts';
-import { ALL, andHalf, Uses } from './uses.ts';
+import type { DueRows } from '../db/queries/due.ts';
+
+/** A row under way, in its lane. */
+export interface Place {
+  readonly lane: Lane;
+  /** When it began (ms). */
+  readonly since: number;
+}
+
+/** Who is waited for. */
+export interface Lane {
+  readonly name: string;
+  readonly groups: readonly string[];
+  /** Under way, the oldest first. */
+  readonly places: Set<Place>;
+  /** Whether the last row that ended took long; undefined = none has ended lately. */
+  wasSlow: boolean | undefined;
+  endedAt: number;
+}
+
+/** What is known of whoever a lane waits for. */
+export type Standing = 'quick' | 'untried' | 'held';
+
+/** A row that is under way for longer than this holds its lane: whoever it waits for may be silent. */
+export const HELD_MS = 3_000;
+
+/** `held` from the moment at which a row takes long until one ends sooner; `untried` when none has ended lately. */
+export function standingOf({ places, wasSlow }: Lane, now: number): Standing {
+  const [oldest] = places;
+  if (wasSlow === true || (oldest !== undefined && now - oldest.since > HELD_MS)) return 'held';
+  return wasSlow === undefined ? 'untried' : 'quick';
+}
+
+/** The group that all lanes belong to; no name of a group has a blank. */
+export const ALL = ' ';
+
+/** The places that are taken in each group, by the standing of their lanes. */
+export class Uses {
+  readonly #widths: Widths;
+  readonly #now: number;
+  readonly #taken = new Map<string, Record<Standing, number>>();
+
+  constructor(widths: Widths, now: number) {
+    this.#widths = widths;
+    this.#now = now;
+  }
+
+  /** The groups that have rows under way. */
+  groups(): string[] {
+    return [...this.#taken.keys()].filter((group) => group !== ALL);
+  }
+
+  /** One more row of a lane. */
+  add(lane: Lane): void {
+    const standing = standingOf(lane, this.#now);
+    for (const group of [ALL, ...lane.groups]) this.#of(group)[standing] += 1;
+  }
+
+  /** Whether one more may begin in a lane that has so many. */
+  hasRoom(lane: Lane, own: number): boolean {
+    const standing = standingOf(lane, this.#now);
+    return [ALL, ...lane.groups].every((group) => {
+      const { quick, untried, held } = this.#of(group);
+      const width = this.#widthOf(group);
+      const half = Math.max(1, Math.floor(width / 2));
+      if (this.#widths.isOneParty?.(group)) return quick + untried + held < width;
+      // Those who answer leave the others one half at most; whoever is held counts for no more than that.
+      if (standing === 'quick') return quick + Math.min(untried + held, half) < width;
+      if (standing === 'untried') return quick + untried + Math.min(held, half) < width;
+      // A lane that has nothing under way is tried again although others fill the half.
+      return quick + untried + held < width && (own === 0 || held < half);
+    });
+  }
+
+  /** What is left for rows that a commit has just made due. */
+  reserved(group: string): number {
+    const { quick, untried, held } = this.#of(group);
+    return andHalf(this.#widthOf(group)) - quick - untried - held;
+  }
+
+  #widthOf(group: string): number {
+    const { width = Number.POSITIVE_INFINITY, groupWidth = width } = this.#widths;
+    return group === ALL ? width : groupWidth;
+  }
+
+  #of(group: string): Record<Standing, number> {
+    const known = this.#taken.get(group) ?? { quick: 0, untried: 0, held: 0 };
+    this.#taken.set(group, known);
+    return known;
+  }
+}
+
+/** Half as many again: for rows that a commit has just made due. */
+export function andHalf(places: number): number {
+  return places + Math.ceil(places / 2);
+}
 
 /** How many lanes of a group (none for kinds without) have all the rows that they may have, or are held. */
 export interface LaneTally {
@@ -158,3 +251,53 @@ export class Lanes {
     return uses;
   }
 }
+
+/** Places of the rows that ask a channel: a lane is an account, a group its channel, and no channel takes another's places. */
+export function placesOfAccounts({ perAccount, perChannel }: { perAccount: number; perChannel: number }) {
+  return {
+    laneWidth: perAccount,
+    groupWidth: perChannel,
+    groupsOf: (lane) => [lane.split(' ', 1)[0]!],
+    asksChannel: true,
+  } satisfies Widths & { asksChannel: true };
+}
+
+/** Places of deliveries: a lane is an application and a receiver, and each of these is a group across the other. */
+export function placesOfReceivers(perReceiver: number) {
+  return {
+    width: 12 * perReceiver,
+    laneWidth: perReceiver,
+    groupWidth: perReceiver,
+    groupsOf: (lane) => lane.split(' '),
+    isOneParty: (group) => group.startsWith('//'),
+  } satisfies Widths;
+}
+
+/** How many rows of one kind a replica works at the same time: of one lane, of one group of lanes, and in all. */
+export interface Widths {
+  laneWidth: number;
+  groupWidth?: number;
+  /** Absent = as many as all groups have. */
+  width?: number;
+  /** The groups that a lane belongs to, such as the channel of an account. */
+  groupsOf?: (lane: string) => readonly string[];
+  /** Whether all lanes of a group wait for one party, so that none of them may be expected to answer sooner than the others. */
+  isOneParty?: (group: string) => boolean;
+}
+
+/** One kind of row that can be due, and how much of it one replica works at the same time. */
+export interface DueKind extends Widths {
+  name: string;
+  rows: DueRows;
+  /** What its id is the number of, for the log. */
+  about?: 'orderNo' | 'refundNo';
+  /** Does what is due for one claimed row; a row that is still due afterwards is taken again. */
+  run: (id: string) => Promise<unknown>;
+  /** What `tx.wake` calls the commit that makes a row of this kind due at once; it may find half as many places more. */
+  wokenBy?: string;
+  /** Its rows ask a channel: the figures tell its groups apart, and its lanes keep to the rate of calls. */
+  asksChannel?: boolean;
+}
+
+/** Where jobs write what went wrong. */
+export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;

@@ -1,6 +1,6 @@
 import type { Store } from '../db/store.ts';
 import type { Ports } from '../payments/ports.ts';
-import type { ProcessFigures } from './process-figures.ts';
+import type { ProcessFigures } from '../db/entities/service.ts';
 
 /** Which process this is. */
 export interface ThisProcess {

@@ -3,17 +3,20 @@ import type { Config } from '../../config/config.ts';
 import { CHANNEL_KINDS } from '../channels/registry.ts';
 import { createSealing, keyIdOf, SealBroken } from '../credentials/sealing.ts';
 import { verifyingKinds } from '../credentials/trust.ts';
-import { listSealedTexts, type SealedText } from '../db/queries/credentials-sealed.ts';
-import { approvers } from '../db/queries/approvals.ts';
-import { clockAhead, failingWebhooks, secondFactors, silentNotices } from '../db/queries/diagnosis.ts';
+import { listSealedTexts, type SealedText } from '../db/queries/credentials.ts';
+import { approvers } from '../db/queries/exceptions.ts';
 import {
+  type HandlerFact,
+  clockAhead,
   countWaiting,
   currentChannels,
   endingCerts,
-  type HandlerFact,
+  failingWebhooks,
   keysOfOtherModes,
+  secondFactors,
+  silentNotices,
   skillHandlers,
-} from '../db/queries/doctor.ts';
+} from '../db/queries/diagnosis.ts';
 import type { Store } from '../db/store.ts';
 import { listensElsewhere } from '../http/address.ts';
 import { createUrlRule } from '../outgoing/url-rule.ts';

@@ -17,29 +17,26 @@ import type { CredentialPorts } from '../credentials/ports.ts';
 import { createSealing } from '../credentials/sealing.ts';
 import type { AdminRow } from '../db/entities/identity.ts';
 import { DatabaseClock } from '../db/clock.ts';
-import { migrate, schemaStatus } from '../db/migrate.ts';
+import { migrate, schemaStatus, seed } from '../db/migrate.ts';
 import { MIGRATIONS } from '../db/migrations/index.ts';
 import { openDatabase, type OpenDatabase } from '../db/orm.ts';
 import { migrationsRun } from '../db/queries/restored.ts';
-import { seed } from '../db/seed.ts';
 import { createStore, type Store } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
-import { consoleAppRow, type WithSecret } from '../identity/api-app-row.ts';
-import { createAudit } from '../identity/audit.ts';
-import { deriveAuditKey } from '../identity/audit-keys.ts';
-import { applyBootstrap } from '../identity/bootstrap.ts';
+import { type WithSecret, consoleAppRow, testAppRows } from '../identity/api-app-rows.ts';
+import { createAudit, deriveAuditKey } from '../identity/audit.ts';
 import {
+  type OfflinePorts,
   appExists,
+  applyBootstrap,
   countAdmins,
   createApp,
   createFirstAdmin,
   offlineActor,
   resetPassword,
   resetSecondFactor,
-  type OfflinePorts,
 } from '../identity/offline.ts';
 import { createPasswords } from '../identity/passwords.ts';
-import { testAppRows } from '../identity/test-apps.ts';
 import { backup } from './backup.ts';
 import { openCopy, type OpenCopy, openLive } from './copy.ts';
 import { documentOf, resultOf } from './bootstrap.ts';

@@ -1,15 +1,13 @@
 import type { RestoredFacts } from '../../cli/offline-port.ts';
 import type { Config } from '../../config/config.ts';
 import { createSealing, SealBroken } from '../credentials/sealing.ts';
-import { listSealedTexts } from '../db/queries/credentials-sealed.ts';
+import { listSealedTexts } from '../db/queries/credentials.ts';
 import { listEvents } from '../db/queries/events.ts';
 import { identityQueries } from '../db/queries/identity.ts';
 import { gapsOf, momentsOf, sequencesOf } from '../db/queries/restored.ts';
 import type { Store } from '../db/store.ts';
-import { firstHash } from '../identity/audit-chain.ts';
-import { createAuditKeys } from '../identity/audit-keys.ts';
-import { readAuditPlace } from '../identity/audit-place.ts';
-import { type AuditKnowledge, verifyAuditChain } from '../identity/audit-proof.ts';
+import { createAuditKeys, firstHash } from '../identity/audit.ts';
+import { type AuditKnowledge, readAuditPlace, verifyAuditChain } from '../identity/audit-proof.ts';
 import { type AuditChain, type BookCheckResult, type Books, checkBooks } from '../payments/books.ts';
 import { tryKeys } from './examine.ts';
 

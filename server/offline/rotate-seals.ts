@@ -1,7 +1,6 @@
 import type { Config } from '../../config/config.ts';
 import type { Store } from '../db/store.ts';
-import { by } from '../identity/audit.ts';
-import { keepFormerAuditKeys } from '../identity/audit-keys.ts';
+import { by, keepFormerAuditKeys } from '../identity/audit.ts';
 import type { OfflinePorts } from '../identity/offline.ts';
 import type { Actor } from '../identity/ports.ts';
 

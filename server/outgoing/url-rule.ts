@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
-import { addressGuard } from './addresses.ts';
-import { OutgoingFailed, type OutgoingFault, readUrl, type SenderOptions } from './sender.ts';
+import { OutgoingFailed, type OutgoingFault, type SenderOptions, addressGuard, readUrl } from './sender.ts';
 
 /** Why a URL will never be called, in a stable word and as the rest of a sentence about it. */
 export interface UrlFault {

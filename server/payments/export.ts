@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
-import { feesOf } from '../db/queries/fees.ts';
-import { listOrders, openExceptions, type OrderFilter, type Position } from '../db/queries/orders.ts';
+import { type OrderFilter, type Position, feesOf, listOrders, openExceptions } from '../db/queries/orders.ts';
 import { noteDeed } from './follow-ups.ts';
 import { csvLine } from '../csv.ts';
 import type { Asker, Ports } from './ports.ts';

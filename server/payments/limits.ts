@@ -1,6 +1,6 @@
 import type { AppLimits, CurrencyLimits } from '../db/entities/identity.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
-import { type Use, type UseSpan, countUses, shiftUses } from '../db/queries/limits.ts';
+import { type Use, type UseSpan, countUses, shiftUses } from '../db/queries/identity.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import { majorNumber } from './money.ts';

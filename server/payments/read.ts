@@ -1,18 +1,18 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
-import { type DisputeFilter, listDisputes } from '../db/queries/disputes.ts';
-import { type ExceptionFilter, listExceptions } from '../db/queries/exceptions.ts';
-import { feesOf } from '../db/queries/fees.ts';
-import { MISSING, type ReadMessage, listMessages } from '../db/queries/messages.ts';
-import { type Around, orderShown } from '../db/queries/order-shown.ts';
+import { type DisputeFilter, type ExceptionFilter, listDisputes, listExceptions } from '../db/queries/exceptions.ts';
 import {
+  type Around,
   type OrderFilter,
   type Position,
   type RefundFilter,
+  feesOf,
   listOrders,
   listRefunds,
   openExceptions,
+  orderShown,
 } from '../db/queries/orders.ts';
+import { MISSING, type ReadMessage, listMessages } from '../db/queries/messages.ts';
 import type { ReadTx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import { noteOrder, noteWork } from '../work.ts';

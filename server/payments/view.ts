@@ -1,7 +1,6 @@
 import type { OrderFeeRow } from '../db/entities/bills.ts';
-import type { DisputeRow } from '../db/entities/disputes.ts';
+import type { DisputeRow, RefundRow } from '../db/entities/refunds.ts';
 import type { OrderExceptionRow, OrderRow, StoredMoney } from '../db/entities/orders.ts';
-import type { RefundRow } from '../db/entities/refunds.ts';
 import type { PayHint } from './channel.ts';
 import { refundableOf } from './core/decide-refund.ts';
 import { hasCredential } from './core/decide-order.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import type { AdminSessions } from '../identity/admin-sessions.ts';
+import type { AdminSessions } from '../identity/sessions.ts';
 import type { Admins } from '../identity/admins.ts';
 import type { SecondFactors } from '../identity/second-factors.ts';
 import { CONFIRMED } from './schemas/audience.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { requireConfirmed } from '../http/admin-auth.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import type { WithSecret } from '../identity/api-app-row.ts';
+import type { WithSecret } from '../identity/api-app-rows.ts';
 import type { ApiApps } from '../identity/api-apps.ts';
 import type { LimitView } from '../payments/limits.ts';
 import { DELETE_APP_ERRORS, ROTATE_APP_ERRORS, WRITE_APP_ERRORS } from './schemas/errors.ts';

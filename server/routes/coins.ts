@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Coins } from '../catalog/coins.ts';
-import type { CoinAccountRow, CoinEntryRow, CoinRow } from '../catalog/records.ts';
-import type { Spend } from '../catalog/spend.ts';
+import type { Coins, Spend } from '../catalog/coins.ts';
+import type { CoinAccountRow, CoinEntryRow, CoinRow } from '../catalog/ports.ts';
 import { requireConfirmed } from '../http/admin-auth.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';

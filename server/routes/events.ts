@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { EventPage, EventReading } from '../events/read.ts';
+import type { EventPage, EventReading } from '../events/view.ts';
 import type { OpenEventStream } from '../events/stream.ts';
-import { EVENT_TYPES } from '../events/types.ts';
+import { EVENT_TYPES } from '../events/record.ts';
 import type { WebhookOperations } from '../events/webhooks.ts';
 import { requireConfirmed } from '../http/admin-auth.ts';
 import type { AdminCaller } from '../http/callers.ts';

@@ -3,7 +3,7 @@ import type { AdminCaller } from '../http/callers.ts';
 import type { RequestFacts } from '../http/contract.ts';
 import { Reply, endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import type { OpenLiveStream } from '../live/stream.ts';
+import type { OpenLiveStream } from '../live/board.ts';
 import { PAY_WAYS } from '../payments/channel.ts';
 import { Sequence } from './events.ts';
 import { Timestamp } from './schemas/fields.ts';

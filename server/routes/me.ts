@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { Reply, endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import type { AdminSessions } from '../identity/admin-sessions.ts';
-import type { Sessions } from '../identity/sessions.ts';
+import type { AdminSessions, Sessions } from '../identity/sessions.ts';
 import { noCookies, sessionCookies } from './login.ts';
 import { CHANGE_PASSWORD_ERRORS, CONFIRM_ERRORS } from './schemas/errors.ts';
 import { Timestamp, UuidPaging, page } from './schemas/fields.ts';

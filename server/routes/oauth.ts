@@ -4,8 +4,7 @@ import { UNCHANGED } from '../http/contract.ts';
 import { Reply, endpoint } from '../http/endpoint.ts';
 import { basicPair } from '../http/oauth-request.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import type { ClientCredentials } from '../identity/client-credentials.ts';
-import type { OAuth } from '../identity/oauth.ts';
+import type { ClientCredentials, OAuth } from '../identity/oauth.ts';
 import { GRANT_TOKEN_ERRORS, REVOKE_TOKEN_ERRORS } from './schemas/errors.ts';
 
 /** What a request to a token endpoint says about its client. */

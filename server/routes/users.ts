@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Coins } from '../catalog/coins.ts';
-import type { PayerRow, UserTotal } from '../catalog/records.ts';
+import type { PayerRow, UserTotal } from '../catalog/ports.ts';
 import type { Users } from '../catalog/users.ts';
 import type { Caller } from '../http/callers.ts';
 import type { RequestFacts } from '../http/contract.ts';

@@ -1,4 +1,4 @@
-import type { CoinCallRow } from '../db/entities/coin-calls.ts';
+import type { CoinCallRow } from '../db/entities/skillpay.ts';
 import { majorNumber } from '../payments/money.ts';
 import { statusOf } from '../payments/view.ts';
 import { askAll } from './dialects/ask-all.ts';

@@ -1,7 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { CoinCallRow } from '../db/entities/coin-calls.ts';
+import type { CoinCallRow, SkillOrderRow } from '../db/entities/skillpay.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
-import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import type { Mode } from '../payments/channel.ts';
 import type { SigningKeys } from './signing-keys.ts';
 

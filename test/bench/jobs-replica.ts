@@ -1,12 +1,11 @@
 // One replica as far as jobs go: the scheduler over orders whose work is one update. Its orders come as JSON in
 // BENCH_JOBS; a line on standard input is the number of an order that it commits as due. It prints what it does, and when.
 import { createInterface } from 'node:readline';
-import { dueOrders, lookForDue } from '../../server/db/queries/due.ts';
-import { planTask, takeTask } from '../../server/db/queries/timetable.ts';
+import { dueOrders, lookForDue, planTask, takeTask } from '../../server/db/queries/due.ts';
 import { openDatabase } from '../../server/db/orm.ts';
 import { createStore } from '../../server/db/store.ts';
 import { createScheduler } from '../../server/jobs/scheduler.ts';
-import { placesOfAccounts } from '../../server/jobs/widths.ts';
+import { placesOfAccounts } from '../../server/jobs/lanes.ts';
 
 const { url, works } = JSON.parse(process.env['BENCH_JOBS'] ?? '{}') as { url: string; works: boolean };
 const database = await openDatabase({ kind: 'postgres', url });

@@ -18,11 +18,11 @@ test('statements beside it set nothing but a lease (and with it the lane of a ro
   );
   t.deepEqual(found.toSorted(), [
     // Of lines of bills.
-    'server/db/queries/bill-retention.ts: delete from (',
+    'server/db/queries/bill-lines.ts: delete from (',
     'server/db/queries/catalog.ts: update set stock_held',
     'server/db/queries/catalog.ts: update set stock_held',
-    'server/db/queries/due-rows.ts: update set ${lease}',
-    'server/db/queries/due-rows.ts: update set ${lease}',
+    'server/db/queries/due.ts: update set ${lease}',
+    'server/db/queries/due.ts: update set ${lease}',
     'server/db/queries/forget.ts: update set outcome',
     'server/db/queries/forget.ts: update set reason',
     'server/db/queries/forget.ts: update set subject',
@@ -31,9 +31,9 @@ test('statements beside it set nothing but a lease (and with it the lane of a ro
     // Of messages, and of histories whose time is over (Retention.HistoryDays).
     'server/db/queries/retention.ts: delete from where id',
     // Of sessions and revocations.
-    'server/db/queries/sessions.ts: delete from where ctid',
-    'server/db/queries/unpaid-orders.ts: delete from where order_no',
-    'server/db/queries/unpaid-orders.ts: delete from where order_no',
+    'server/db/queries/identity.ts: delete from where ctid',
+    'server/db/queries/retention.ts: delete from where order_no',
+    'server/db/queries/retention.ts: delete from where order_no',
   ]);
 });
 

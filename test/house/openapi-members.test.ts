@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import test from 'ava';
 import { z } from 'zod';
-import { EVENT_TYPES } from '../../server/events/types.ts';
+import { EVENT_TYPES } from '../../server/events/record.ts';
 import { entries } from '../../server/http/glossary/index.ts';
 import { codesOf, GENERAL_CODES } from '../../server/http/openapi-codes.ts';
 import { partsOf } from '../../server/http/openapi-members.ts';

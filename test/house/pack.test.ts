@@ -2,7 +2,7 @@ import test from 'ava';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { testSecrets } from '../../server/identity/test-apps.ts';
+import { testSecrets } from '../../server/identity/api-app-rows.ts';
 import { builtFolder } from '../support/built.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { root } from './sources.ts';

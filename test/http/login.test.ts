@@ -1,7 +1,7 @@
 import test from 'ava';
 import { SignJWT } from 'jose';
 import { createSecretKey } from 'node:crypto';
-import { deriveKeys } from '../../server/identity/keys.ts';
+import { deriveKeys } from '../../server/identity/tokens.ts';
 import { alice, identityApp } from '../support/identity-app.ts';
 import { serviceOfFile } from '../support/file-service.ts';
 import { coverRoutes, refused } from '../support/route-file.ts';

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { loadConfig } from '../../config/load.ts';
-import { testSecrets } from '../../server/identity/test-apps.ts';
+import { testSecrets } from '../../server/identity/api-app-rows.ts';
 import { migratedFile } from '../support/database.ts';
 import { isReady, openWithPayctl, runSamples } from './tour/samples.ts';
 import { openStage, type Stage } from './tour/stage.ts';

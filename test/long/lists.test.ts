@@ -1,5 +1,5 @@
 import test from 'ava';
-import { userListStatement } from '../../server/db/queries/catalog-lists.ts';
+import { userListStatement } from '../../server/db/queries/catalog.ts';
 import { eventListStatement, type EventFilter } from '../../server/db/queries/events.ts';
 import {
   orderListStatement,

@@ -9,7 +9,7 @@ import type { Asker, Ports } from '../../server/payments/ports.ts';
 import { refundPayment } from '../../server/payments/refunds/refund.ts';
 import { settleRefund } from '../../server/payments/settle.ts';
 import { catalogWorld, type CatalogWorld, operator } from '../support/catalog-world.ts';
-import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
+import { defaultLatePayment } from '../../server/identity/api-app-rows.ts';
 
 const asker: Asker = { owner: 'any', actor: 'admin:tester', person: operator };
 const payee = {

@@ -1,5 +1,5 @@
-import { pendingRefunds } from '../../server/db/queries/bill-lists.ts';
-import { removeBillLines } from '../../server/db/queries/bill-retention.ts';
+import { pendingRefunds } from '../../server/db/queries/bills.ts';
+import { removeBillLines } from '../../server/db/queries/bill-lines.ts';
 import { settlement } from '../../server/payments/bills/settlement.ts';
 import { viewRefund } from '../../server/payments/view.ts';
 import { billPorts, jsonDesk } from '../support/bill-desk.ts';

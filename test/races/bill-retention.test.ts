@@ -1,6 +1,5 @@
 import test from 'ava';
-import { makeMonth } from '../../server/db/queries/bill-lines.ts';
-import { removeBillLines } from '../../server/db/queries/bill-retention.ts';
+import { makeMonth, removeBillLines } from '../../server/db/queries/bill-lines.ts';
 import type { Store } from '../../server/db/store.ts';
 import { account } from '../support/bill-rows.ts';
 import { type TestDatabase, postgresDatabase } from '../support/database.ts';

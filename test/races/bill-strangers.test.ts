@@ -1,6 +1,6 @@
 import type { Matched } from '../../server/db/queries/bill-matching.ts';
-import { compareAgain, quieten } from '../../server/db/queries/bill-strangers.ts';
-import { noteRemoved } from '../../server/db/queries/removed-history.ts';
+import { compareAgain, quieten } from '../../server/db/queries/payees.ts';
+import { noteRemoved } from '../../server/db/queries/retention.ts';
 import type { Store } from '../../server/db/store.ts';
 import { endDifference, resolveExceptions } from '../../server/payments/follow-ups.ts';
 import { billPorts, jsonDesk } from '../support/bill-desk.ts';

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
-import { type Statement, userListStatement } from '../../server/db/queries/catalog-lists.ts';
+import { type Statement, userListStatement } from '../../server/db/queries/catalog.ts';
 import { createdStatement, paidStatement, refundedStatement, type StatsRange } from '../../server/db/queries/stats.ts';
-import { daysBetween } from '../../server/catalog/days.ts';
+import { daysBetween } from '../../server/catalog/stats.ts';
 import { count } from '../support/counts.ts';
 import { postgresDatabase, type TestDatabase } from '../support/database.ts';
 

@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
-import { defaultLatePayment } from '../../server/identity/api-app-rules.ts';
+import { defaultLatePayment } from '../../server/identity/api-app-rows.ts';
 import { placePayment } from '../../server/payments/orders/place.ts';
 import { settle, settleRefund } from '../../server/payments/settle.ts';
-import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
+import { unbalancedAccounts } from '../../server/db/queries/catalog.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct, tally } from '../support/catalog-world.ts';
 
 const tea = { project: 'default', code: 'tea' };

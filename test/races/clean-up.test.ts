@@ -1,7 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
-import { deleteOldKeys } from '../../server/db/queries/idempotency.ts';
+import { PART_ROWS, deleteOldKeys } from '../../server/db/queries/retention.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
-import { PART_ROWS } from '../../server/db/queries/parts.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { count } from '../support/counts.ts';
 import { orderRow } from '../support/core-rows.ts';

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
+import { unbalancedAccounts } from '../../server/db/queries/catalog.ts';
 import { dueEffectRows } from '../../server/db/queries/due.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import { dueEffects } from '../../server/payments/due-effects.ts';

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { postgresDatabase } from '../support/database.ts';
-import { readTexts } from '../../server/db/message-texts.ts';
+import { readTexts } from '../../server/db/queries/messages.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { runUntilQuiet } from '../support/books.ts';
 import { orderRow } from '../support/core-rows.ts';

@@ -1,13 +1,11 @@
 import test from 'ava';
-import { consoleAppRow } from '../../server/identity/api-app-row.ts';
+import { consoleAppRow, testAppRows } from '../../server/identity/api-app-rows.ts';
 import { createAudit } from '../../server/identity/audit.ts';
 import { auditKey } from '../support/audit-keys.ts';
-import { applyBootstrap } from '../../server/identity/bootstrap.ts';
-import { AlreadyBootstrapped, createFirstAdmin, offlineActor } from '../../server/identity/offline.ts';
+import { AlreadyBootstrapped, applyBootstrap, createFirstAdmin, offlineActor } from '../../server/identity/offline.ts';
 import { createPasswords } from '../../server/identity/passwords.ts';
-import { testAppRows } from '../../server/identity/test-apps.ts';
 import { openDatabase } from '../../server/db/orm.ts';
-import { seed } from '../../server/db/seed.ts';
+import { seed } from '../../server/db/migrate.ts';
 import { createStore } from '../../server/db/store.ts';
 import { PATIENT, postgresDatabase } from '../support/database.ts';
 

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { dueDeliveries } from '../../server/db/queries/due.ts';
 import { openDatabase } from '../../server/db/orm.ts';
 import { createStore } from '../../server/db/store.ts';
-import { placesOfReceivers } from '../../server/jobs/widths.ts';
+import { placesOfReceivers } from '../../server/jobs/lanes.ts';
 import { count } from '../support/counts.ts';
 import { createDatabase, PATIENT, postgresDatabase } from '../support/database.ts';
 import { deliveryScheduler, finishDelivery, insertDeliveries } from '../support/due-deliveries.ts';

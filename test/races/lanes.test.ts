@@ -1,10 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
-import { bookCalls } from '../../server/db/queries/call-rate.ts';
-import { lookForDue } from '../../server/db/queries/due.ts';
+import { bookCalls, lookForDue } from '../../server/db/queries/due.ts';
 import type { Store } from '../../server/db/store.ts';
-import type { DueKind } from '../../server/jobs/due-kind.ts';
+import { type DueKind, placesOfAccounts } from '../../server/jobs/lanes.ts';
 import { createScheduler, type SchedulerParts } from '../../server/jobs/scheduler.ts';
-import { placesOfAccounts } from '../../server/jobs/widths.ts';
 import { postgresDatabase } from '../support/database.ts';
 import { insertDueOrders, ORDERS, replicaStore, SAMPLES } from '../support/due-work.ts';
 import { placeOrder } from '../support/orders.ts';

@@ -1,28 +1,28 @@
 import test from 'ava';
 import {
+  MOST_DUE,
   dueBills,
+  dueCoinCalls,
   dueConfirmations,
   dueDeliveries,
   dueDifferences,
   dueDisputes,
   dueEffectRows,
   dueFulfilments,
-  dueCoinCalls,
   dueOrders,
   dueQuestions,
   dueRefunds,
 } from '../../server/db/queries/due.ts';
-import { MOST_DUE } from '../../server/db/queries/due-rows.ts';
-import { MOST_COUNTED } from '../../server/db/queries/figures.ts';
 import {
-  heardChannelsStatement,
+  MOST_COUNTED,
   MOST_WAITING,
+  heardChannelsStatement,
   newestExceptionsStatement,
   openExceptionsStatement,
   openOrdersStatement,
   pastEventsStatement,
   waitingDeliveriesStatement,
-} from '../../server/db/queries/live.ts';
+} from '../../server/db/queries/figures.ts';
 import type { Statement } from '../../server/db/queries/orders.ts';
 import { readFigures } from '../../server/live/figures.ts';
 import { count } from '../support/counts.ts';

@@ -1,10 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
-import { unbalancedAccounts } from '../../server/db/queries/coins.ts';
+import { unbalancedAccounts } from '../../server/db/queries/catalog.ts';
 import { openDatabase } from '../../server/db/orm.ts';
-import { deliverEvent } from '../../server/events/deliver.ts';
+import { bareWebhook, deliverEvent } from '../../server/events/deliver.ts';
 import type { EventPorts } from '../../server/events/ports.ts';
 import { recordEvents } from '../../server/events/record.ts';
-import { bareWebhook } from '../../server/events/secrets.ts';
 import type { Notice } from '../../server/payments/channel.ts';
 import { closePayment } from '../../server/payments/orders/close.ts';
 import { receiveNotice } from '../../server/payments/notifications/notice.ts';

@@ -1,10 +1,15 @@
 import test from 'ava';
 import { recordEvents } from '../../server/events/record.ts';
-import { makeMonthsAhead } from '../../server/db/months/ahead.ts';
-import { dropOldParts } from '../../server/db/months/drop.ts';
-import { keepMonths } from '../../server/db/months/keep-months.ts';
-import { removeMonthly } from '../../server/db/months/remove.ts';
-import { MONTHLY, monthFrom, monthlyTable, partsOf } from '../../server/db/months/tables.ts';
+import {
+  MONTHLY,
+  dropOldParts,
+  keepMonths,
+  makeMonthsAhead,
+  monthFrom,
+  monthlyTable,
+  partsOf,
+  removeMonthly,
+} from '../../server/db/months.ts';
 import { openDatabase } from '../../server/db/orm.ts';
 import { removeEvents, type Removal } from '../../server/db/queries/retention.ts';
 import { createStore, type Store } from '../../server/db/store.ts';

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import pg from 'pg';
 import { openDatabase } from '../../server/db/orm.ts';
-import { carriesNames } from '../../server/db/pooler.ts';
+import { carriesNames } from '../../server/db/connections.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { createStore } from '../../server/db/store.ts';
 import { inParallel } from '../support/counts.ts';

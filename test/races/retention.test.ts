@@ -1,14 +1,14 @@
 import test, { type ExecutionContext } from 'ava';
-import { PART_ROWS } from '../../server/db/queries/parts.ts';
 import {
+  PART_ROWS,
   type Removal,
   removeDeliveries,
   removeEffects,
   removeMessages,
   removeNotices,
   removeRefundQuestions,
+  removeUnpaidOrders,
 } from '../../server/db/queries/retention.ts';
-import { removeUnpaidOrders } from '../../server/db/queries/unpaid-orders.ts';
 import { orderRow } from '../support/core-rows.ts';
 import { type Watched, watched } from '../support/watched.ts';
 

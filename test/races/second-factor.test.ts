@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { randomUUID } from 'node:crypto';
-import { replaceRecoveryCodes } from '../../server/identity/recovery-codes.ts';
+import { replaceRecoveryCodes } from '../../server/identity/codes.ts';
 import { postgresDatabase } from '../support/database.ts';
 import {
   alice,

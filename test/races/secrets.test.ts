@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Writable } from 'node:stream';
 import { createLogger } from '../../server/http/logger.ts';
-import { testSecrets } from '../../server/identity/test-apps.ts';
+import { testSecrets } from '../../server/identity/api-app-rows.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { runUntilQuiet } from '../support/books.ts';
 import { certTexts } from '../support/cert-files.ts';

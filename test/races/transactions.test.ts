@@ -12,7 +12,7 @@ const END = /^(?:commit|rollback)\b(?! to)/i;
 
 /**
  * Counts the transactions of this process: a statement alone is one, and so is everything from begin to commit. What goes with the next
- * statement in one message (db/held-statements.ts) is no statement of its own.
+ * statement in one message (db/pool.ts) is no statement of its own.
  */
 function watchTransactions(t: ExecutionContext) {
   const { query } = pg.Client.prototype;
@@ -90,7 +90,7 @@ test('what merchants do all day, and jobs all night, takes few transactions', as
   for (const [what, ask, most] of scenes) {
     const tries: { transactions: number; statements: number }[] = [];
     // The turn with the least counts: what is noted now and then beside the requests (a channel's health, the last use of an application)
-    // and what a connection learns when it is new (db/held-statements.ts) are no part of any.
+    // and what a connection learns when it is new (db/pool.ts) are no part of any.
     for (let turn = 0; turn < 5; turn += 1) {
       forget();
       t.true((await ask(turn)).status < 403, what);

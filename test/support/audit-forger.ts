@@ -1,7 +1,6 @@
 import type { AuditRow } from '../../server/db/entities/identity.ts';
 import type { Store } from '../../server/db/store.ts';
-import { chainHash, firstHash } from '../../server/identity/audit-chain.ts';
-import type { AuditKey } from '../../server/identity/audit-keys.ts';
+import { type AuditKey, chainHash, firstHash } from '../../server/identity/audit.ts';
 
 /** All lines of the audit log in their order. */
 export function auditRows(store: Store): Promise<AuditRow[]> {

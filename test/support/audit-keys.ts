@@ -1,6 +1,6 @@
 import { createSealing, type MasterKey } from '../../server/credentials/sealing.ts';
 import type { Store } from '../../server/db/store.ts';
-import { type AuditKeys, createAuditKeys, deriveAuditKey } from '../../server/identity/audit-keys.ts';
+import { type AuditKeys, createAuditKeys, deriveAuditKey } from '../../server/identity/audit.ts';
 
 /** The master key of tests that need one for the audit log alone. */
 export const auditMaster: MasterKey = { id: '00000000', key: Buffer.alloc(32, 9) };

@@ -1,7 +1,6 @@
 import type { BillRow, PayeeRow } from '../../server/db/entities/bills.ts';
-import type { DisputeRow } from '../../server/db/entities/disputes.ts';
+import type { DisputeRow, RefundRow } from '../../server/db/entities/refunds.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
-import type { RefundRow } from '../../server/db/entities/refunds.ts';
 import { nameOrders, statementsOf, writeLines } from '../../server/db/queries/bill-lines.ts';
 import { matchBill } from '../../server/db/queries/bill-matching.ts';
 import type { Store } from '../../server/db/store.ts';

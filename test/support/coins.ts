@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ledger, lockAccount } from '../../server/catalog/ledger.ts';
+import { ledger, lockAccount } from '../../server/catalog/coins.ts';
 import type { Service } from './service.ts';
 
 /** Gives coins to a payer; the coin is made when there is none. */

@@ -1,6 +1,5 @@
-import type { DisputeRow } from '../../server/db/entities/disputes.ts';
+import type { DisputeRow, RefundRow } from '../../server/db/entities/refunds.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
-import type { RefundRow } from '../../server/db/entities/refunds.ts';
 
 /** The moment of every decision in these tests. */
 export const NOW = new Date('2026-11-22T08:00:00.000Z');

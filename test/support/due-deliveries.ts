@@ -1,6 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import { dueDeliveries, lookForDue } from '../../server/db/queries/due.ts';
-import { planTask, takeTask } from '../../server/db/queries/timetable.ts';
+import { dueDeliveries, lookForDue, planTask, takeTask } from '../../server/db/queries/due.ts';
 import type { Store } from '../../server/db/store.ts';
 import { createScheduler, type Scheduler, type SchedulerParts } from '../../server/jobs/scheduler.ts';
 

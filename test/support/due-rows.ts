@@ -1,4 +1,4 @@
-import type { DueRow, DueRows } from '../../server/db/queries/due-rows.ts';
+import type { DueRow, DueRows } from '../../server/db/queries/due.ts';
 import type { Store, Tx } from '../../server/db/store.ts';
 
 /** A due row of a test; who claims it has it until the end of time. */

@@ -1,7 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { openDatabase } from '../../server/db/orm.ts';
-import { dueCoinCalls, dueDeliveries, dueOrders } from '../../server/db/queries/due.ts';
-import type { DueRows } from '../../server/db/queries/due-rows.ts';
+import { type DueRows, dueCoinCalls, dueDeliveries, dueOrders } from '../../server/db/queries/due.ts';
 import { createStore, type Store } from '../../server/db/store.ts';
 import { orderRow } from './core-rows.ts';
 import { PATIENT } from './database.ts';

@@ -1,15 +1,13 @@
 import { tellCredentialChange } from '../../server/events/record.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
-import { seed } from '../../server/db/seed.ts';
+import { seed } from '../../server/db/migrate.ts';
 import { createStore } from '../../server/db/store.ts';
-import { consoleAppRow } from '../../server/identity/api-app-row.ts';
-import { NEW_TIP, type NewTip } from '../../server/identity/audit.ts';
-import { createKnownTip } from '../../server/identity/audit-tip.ts';
+import { consoleAppRow, testAppRows } from '../../server/identity/api-app-rows.ts';
+import { NEW_TIP, type NewTip, createKnownTip } from '../../server/identity/audit.ts';
 import { createIdentity } from '../../server/identity/identity.ts';
 import * as offline from '../../server/identity/offline.ts';
 import { createPasswords } from '../../server/identity/passwords.ts';
-import { testAppRows } from '../../server/identity/test-apps.ts';
 import { createSealing, type MasterKey } from '../../server/credentials/sealing.ts';
 import { auditKeysOf, auditMaster } from './audit-keys.ts';
 import type { TestDatabase } from './database.ts';

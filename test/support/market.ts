@@ -1,4 +1,4 @@
-import { scopes } from '../../server/identity/scopes.ts';
+import { scopes } from '../../server/domain.ts';
 import { type Call } from './admin.ts';
 import { type FileService } from './file-service.ts';
 import { payOrder } from './orders.ts';

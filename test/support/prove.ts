@@ -1,6 +1,5 @@
 import { identityQueries } from '../../server/db/queries/identity.ts';
-import { readAuditPlace } from '../../server/identity/audit-place.ts';
-import { verifyAuditChain } from '../../server/identity/audit-proof.ts';
+import { readAuditPlace, verifyAuditChain } from '../../server/identity/audit-proof.ts';
 import type { Identity } from '../../server/identity/identity.ts';
 import { type BookCheckResult, checkBooks } from '../../server/payments/books.ts';
 import { auditKeysOf } from './audit-keys.ts';

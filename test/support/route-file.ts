@@ -1,6 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava';
 import { readFileSync } from 'node:fs';
-import { scopes } from '../../server/identity/scopes.ts';
+import { scopes } from '../../server/domain.ts';
 import type { Route } from '../../server/http/router.ts';
 import { lookBeforeDrop } from './database.ts';
 import type { FileService } from './file-service.ts';

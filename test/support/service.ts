@@ -6,7 +6,7 @@ import { loadConfig } from '../../config/load.ts';
 import { buildApp, type App, type Overrides } from '../../server/app.ts';
 import { listen } from '../../server/http/server.ts';
 import { createFirstAdmin } from '../../server/identity/offline.ts';
-import type { AppSettings } from '../../server/identity/api-app-rules.ts';
+import type { AppSettings } from '../../server/identity/api-app-rows.ts';
 import type { Asker } from '../../server/payments/ports.ts';
 import { createDatabase, PATIENT } from './database.ts';
 import { PATIENT_CALLERS } from './patient-callers.ts';

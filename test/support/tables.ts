@@ -6,7 +6,7 @@ const BESIDE = new Set(['rate_limits', 'sessions', 'channel_messages', 'channel_
 async function tablesOf({ app }: Service): Promise<string[]> {
   const rows = await app.store.read((tx) =>
     tx.sql<{ name: string }>(
-      // Parts of a table are read as the table; old ones that were set aside are dropped at any time (db/months/drop.ts).
+      // Parts of a table are read as the table; old ones that were set aside are dropped at any time (db/months.ts).
       `select c.relname as name from pg_class c
         where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
           and c.relname !~ '_gone$'`,

@@ -7,7 +7,7 @@ import {
   ProductEntity,
   ProjectEntity,
 } from './catalog.ts';
-import { ApprovalEntity } from './approvals.ts';
+import { ApprovalEntity, DisputeEntity, RefundEntity, RefundQuestionEntity } from './refunds.ts';
 import {
   BillDifferenceEntity,
   BillEntity,
@@ -16,7 +16,6 @@ import {
   PayeeEntity,
   QuietAccountEntity,
 } from './bills.ts';
-import { DisputeEntity } from './disputes.ts';
 import { DueEffectEntity } from './effects.ts';
 import { CertEntity, ChannelConfigEntity, ChannelStateEntity, SigningKeyEntity } from './credentials.ts';
 import { DeliveryAttemptEntity, DeliveryEntity, EventEntity, WebhookEntity } from './events.ts';
@@ -40,13 +39,10 @@ import {
   NoticeEntity,
   OrderEntity,
   OrderExceptionEntity,
+  RemovedOrdersEntity,
 } from './orders.ts';
-import { RefundEntity, RefundQuestionEntity } from './refunds.ts';
-import { RemovedHistoryEntity } from './removed-history.ts';
-import { ReplicaEntity } from './replicas.ts';
-import { RemovedOrdersEntity } from './removed-orders.ts';
-import { CoinCallEntity } from './coin-calls.ts';
-import { AgentPayEntity, SkillOrderEntity } from './skillpay.ts';
+import { RemovedHistoryEntity, ReplicaEntity } from './service.ts';
+import { AgentPayEntity, CoinCallEntity, SkillOrderEntity } from './skillpay.ts';
 
 /** Every table of the service; migrations are generated from this list. */
 export const ENTITIES = [

@@ -7,7 +7,7 @@ import {
   WITHOUT_DECIMALS,
 } from '../../domain.ts';
 import type { Mode, PayHint, PayWay, Scene } from '../../payments/channel.ts';
-import { bytes, code, instant, json, minor, text, type RowOf } from './columns.ts';
+import { type RowOf, bytes, code, instant, json, minor, text } from './columns.ts';
 import type { LatePayment } from './identity.ts';
 
 /** Money as JSON keeps it: minor units as text. */
@@ -247,7 +247,7 @@ export const ChannelMessageEntity = defineEntity({
     durationMs: p.integer().nullable(),
     /** How the channel's support finds the request again; of messages that are counted, the last one's. */
     supportId: p.string().length(128).nullable(),
-    /** Request and answer, packed (db/message-texts.ts). */
+    /** Request and answer, packed (db/queries/messages.ts). */
     texts: bytes().nullable(),
     /** Of a question: by which two answers that say the same are found (digestOf). */
     digest: p.bigint().nullable(),
@@ -310,3 +310,26 @@ export type AskedKey = Pick<IdempotencyKeyRow, 'route' | 'key'>;
 
 /** What a repeated request under a key is answered by. */
 export type KeptKey = Pick<IdempotencyKeyRow, 'fingerprint' | 'intentNo' | 'state' | 'leasedUntil' | 'status' | 'body'>;
+
+/**
+ * How many unpaid orders were removed, for the statistics: by the quarter of an hour in which they began, because a day
+ * begins on a quarter in every time zone. Payments count for the project alone, pay-per-call for its resource.
+ */
+export const RemovedOrdersEntity = defineEntity({
+  name: 'RemovedOrders',
+  tableName: 'removed_orders',
+  properties: {
+    periodAt: instant().primary(),
+    mode: p.string().length(16).$type<Mode>().primary(),
+    project: code().primary(),
+    state: p.string().length(16).$type<OrderState>().primary(),
+    /** Empty for a payment, like `resource`. */
+    clientId: code().primary(),
+    resource: code().primary(),
+    payWay: p.string().length(16).$type<PayWay>().primary(),
+    currency: p.string().length(3).primary(),
+    count: p.integer(),
+  },
+});
+
+export type RemovedOrdersRow = RowOf<typeof RemovedOrdersEntity>;

@@ -1,6 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import type { RefundOrigin, RefundState } from '../../domain.ts';
-import { code, instant, lane, minor, text, type RowOf } from './columns.ts';
+import type { DisputeState, Mode, PayWay } from '../../payments/channel.ts';
+import { type RowOf, code, instant, lane, minor, text } from './columns.ts';
 
 /** A refund; `accepted` says whether the channel has it for sure (server/README.md, "Refunds"). */
 export const RefundEntity = defineEntity({
@@ -119,3 +120,96 @@ export const RefundQuestionEntity = defineEntity({
 
 export type RefundQuestionRow = RowOf<typeof RefundQuestionEntity>;
 export type RefundRow = RowOf<typeof RefundEntity>;
+
+/**
+ * Money that waits, or waited, for a second administrator before it goes back. Its number is that of the refund, or of the dispute that
+ * is to be accepted, or of the exception whose money is to be given back.
+ */
+export const ApprovalEntity = defineEntity({
+  name: 'Approval',
+  tableName: 'approvals',
+  properties: {
+    refundNo: code().primary(),
+    kind: p.string().length(16).$type<'refund' | 'dispute' | 'exception'>(),
+    orderNo: code(),
+    clientId: code(),
+    project: code(),
+    payWay: p.string().length(16).$type<PayWay>(),
+    amount: minor(),
+    currency: p.string().length(3),
+    reason: text().nullable(),
+    /** Who may not approve it: `admin:alice`, or `app:…`. */
+    askedBy: p.string().length(128),
+    state: p.string().length(16).$type<'waiting' | 'approved' | 'rejected'>(),
+    decidedBy: p.string().length(128).nullable(),
+    /** Why it was decided so. */
+    decision: text().nullable(),
+    createdAt: instant(),
+    decidedAt: instant().nullable(),
+  },
+  indexes: [
+    { name: 'approvals_created', properties: ['createdAt', 'refundNo'] },
+    {
+      name: 'approvals_waiting',
+      expression: `create index "approvals_waiting" on "approvals" ("created_at", "refund_no") where state = 'waiting'`,
+    },
+  ],
+});
+
+export type ApprovalRow = RowOf<typeof ApprovalEntity>;
+
+/** A dispute of a payer about a payment (server/README.md, "Disputes"). */
+export const DisputeEntity = defineEntity({
+  name: 'Dispute',
+  tableName: 'disputes',
+  properties: {
+    disputeNo: code().primary(),
+    orderNo: code().index(),
+    clientId: code(),
+    project: code(),
+    payWay: p.string().length(16).$type<PayWay>(),
+    account: p.string().length(128),
+    mode: p.string().length(16).$type<Mode>(),
+    channelDisputeNo: p.string().length(128),
+    /** The channel's word. */
+    reason: p.string().length(128),
+    amount: minor(),
+    currency: p.string().length(3),
+    state: p.string().length(16).$type<DisputeState>(),
+    dueAt: instant().nullable(),
+    /** What the dispute took, inside the refunded amount of the order. */
+    amountLost: minor(),
+    /** The refund by which the order counts it. */
+    refundNo: code().nullable(),
+    answeredAt: instant().nullable(),
+    acceptedAt: instant().nullable(),
+    /** How often it changed, which numbers its events. */
+    changes: p.integer(),
+    checks: p.integer(),
+    nextCheckAt: instant().nullable(),
+    leasedUntil: instant().nullable(),
+    openedAt: instant(),
+    createdAt: instant(),
+    updatedAt: instant(),
+    closedAt: instant().nullable(),
+  },
+  uniques: [{ properties: ['payWay', 'account', 'channelDisputeNo'] }],
+  indexes: [
+    {
+      name: 'disputes_due',
+      expression: `create index "disputes_due" on "disputes" ("next_check_at") where next_check_at is not null`,
+    },
+    {
+      name: 'disputes_due_lanes',
+      expression: `create index "disputes_due_lanes" on "disputes" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
+    },
+    {
+      name: 'disputes_refund',
+      expression: `create index "disputes_refund" on "disputes" ("refund_no") where refund_no is not null`,
+    },
+    { name: 'disputes_created', properties: ['createdAt', 'disputeNo'] },
+    { name: 'disputes_client_created', properties: ['clientId', 'createdAt', 'disputeNo'] },
+  ],
+});
+
+export type DisputeRow = RowOf<typeof DisputeEntity>;

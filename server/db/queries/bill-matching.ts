@@ -2,7 +2,7 @@ import type { FeeRate } from '../../payments/channel.ts';
 import type { BillSum, DifferenceKind } from '../../domain.ts';
 import type { BillRow } from '../entities/bills.ts';
 import type { Tx } from '../store.ts';
-import { isKnownOrRemoved, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './bill-strangers.ts';
+import { isKnownOrRemoved, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './payees.ts';
 
 /** A bill and how it is to be compared. */
 export interface Match {

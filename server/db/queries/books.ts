@@ -1,9 +1,8 @@
 import { UUID } from '../../uuid.ts';
 import type { InvariantName } from '../../payments/core/invariants.ts';
 import type { ReadTx } from '../store.ts';
-import { isQuiet } from './bill-strangers.ts';
-import { SAME_ACCOUNT } from './payees.ts';
-import { keptSince } from './removed-history.ts';
+import { SAME_ACCOUNT, isQuiet } from './payees.ts';
+import { keptSince } from './retention.ts';
 
 /** Whose rows a check goes through, by their keys. */
 export type WalkName = 'orders' | 'accounts' | 'entries' | 'bills';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { ProductRow } from '../entities/catalog.ts';
+import type { CoinAccountRow, CoinEntryRow, CoinRow, PayerRow, ProductRow, ProjectRow } from '../entities/catalog.ts';
 import type { ReadTx, Tx } from '../store.ts';
+import { type Projects, ofProjects } from './reach.ts';
 
 /** Whether a project sells, and how a payer stands in it. */
 export interface Admission {
@@ -117,4 +118,228 @@ export async function contentsOfProject(tx: ReadTx, project: string): Promise<st
     Array.from({ length: 8 }, () => project),
   );
   return Object.entries(row ?? {}).flatMap(([what, there]) => (there ? [what] : []));
+}
+
+/** A part of a list, newest first: one row more than `limit` is read. */
+export interface Part {
+  limit: number;
+  cursor?: { createdAt: Date; id: string } | undefined;
+}
+
+/** Which projects a list shows. */
+export interface ProjectFilter extends Part {
+  enabled?: boolean | undefined;
+  project?: Projects | undefined;
+}
+
+/** Which payers a list shows; every filter is an equality that an index answers. */
+export interface UserFilter extends Part {
+  project: string;
+  userId?: string | undefined;
+  status?: string | undefined;
+  email?: string | undefined;
+  phone?: string | undefined;
+}
+
+/** Which products a list shows. */
+export interface ProductFilter extends Part {
+  project: string;
+  kind?: string | undefined;
+  enabled?: boolean | undefined;
+}
+
+/** Which coins a list shows. */
+export interface CoinFilter extends Part {
+  project: string;
+  enabled?: boolean | undefined;
+}
+
+/** Projects, newest first. */
+export async function listProjects(
+  tx: ReadTx,
+  { cursor, limit, enabled, project }: ProjectFilter,
+): Promise<ProjectRow[]> {
+  const within = project === undefined ? undefined : ofProjects('code', project);
+  const { sql, parameters } = statement('projects', 'code', { enabled }, { cursor, limit }, within);
+  const ids = await tx.sql<{ id: string }>(sql, parameters);
+  if (ids.length === 0) return [];
+  return tx.projects.list({ code: ids.map(({ id }) => id) }, { orderBy: { createdAt: 'desc', code: 'desc' } });
+}
+
+/** Payers of a project, newest first. */
+export async function listUsers(tx: ReadTx, filter: UserFilter): Promise<PayerRow[]> {
+  const { sql, parameters } = userListStatement(filter);
+  const ids = await tx.sql<{ id: string }>(sql, parameters);
+  if (ids.length === 0) return [];
+  return tx.users.list({ id: ids.map(({ id }) => id) }, { orderBy: { createdAt: 'desc', id: 'desc' } });
+}
+
+/** The statement of the payer list, for the list and its EXPLAIN test. */
+export function userListStatement({ project, userId, status, email, phone, ...part }: UserFilter): Statement {
+  return statement('users', 'id', { project, user_id: userId, status, email, phone }, part);
+}
+
+/** Products of a project, newest first. */
+export async function listProducts(
+  tx: ReadTx,
+  { project, kind, enabled, ...part }: ProductFilter,
+): Promise<ProductRow[]> {
+  const { sql, parameters } = statement('products', 'id', { project, kind, enabled }, part);
+  const ids = await tx.sql<{ id: string }>(sql, parameters);
+  if (ids.length === 0) return [];
+  return tx.products.list({ id: ids.map(({ id }) => id) }, { orderBy: { createdAt: 'desc', id: 'desc' } });
+}
+
+/** Coins of a project, newest first. */
+export async function listCoins(tx: ReadTx, { project, enabled, ...part }: CoinFilter): Promise<CoinRow[]> {
+  const { sql, parameters } = statement('coins', 'id', { project, enabled }, part);
+  const ids = await tx.sql<{ id: string }>(sql, parameters);
+  if (ids.length === 0) return [];
+  return tx.coins.list({ id: ids.map(({ id }) => id) }, { orderBy: { createdAt: 'desc', id: 'desc' } });
+}
+
+/** A statement and its parameters. */
+export interface Statement {
+  sql: string;
+  parameters: unknown[];
+}
+
+/** Tables and columns come from this file only; values are parameters. */
+function statement(
+  table: string,
+  id: string,
+  where: Record<string, unknown>,
+  { cursor, limit }: Part,
+  within?: [part: string, value: unknown],
+): Statement {
+  const sent = Object.entries(where).filter(([, value]) => value !== undefined);
+  const parts = ['true', ...sent.map(([column]) => `${column} = ?`)];
+  const parameters = sent.map(([, value]) => value);
+  if (within) {
+    parts.push(within[0]);
+    parameters.push(within[1]);
+  }
+  if (cursor) {
+    parts.push(`(created_at, ${id}) < (?::timestamptz, ?${id === 'id' ? '::uuid' : ''})`);
+    parameters.push(cursor.createdAt, cursor.id);
+  }
+  const sql = `select ${id} as id from ${table} where ${parts.join(' and ')} order by created_at desc, ${id} desc limit ${limit + 1}`;
+  return { sql, parameters };
+}
+
+/** What a payer has paid and got back in one mode, channel and currency; minor units. */
+export interface UserTotal {
+  mode: string;
+  payWay: string;
+  currency: string;
+  orders: number;
+  paidOrders: number;
+  paid: bigint;
+  refunded: bigint;
+}
+
+/** The sums of a payer's orders. */
+export async function userTotals(
+  tx: ReadTx,
+  { project, userId }: { project: string; userId: string },
+): Promise<UserTotal[]> {
+  const rows = await tx.sql<{ mode: string; pay_way: string; currency: string } & Record<string, string>>(
+    `select mode, pay_way, currency, count(*) as orders, count(*) filter (where paid > 0) as paid_orders,
+            sum(paid)::text as paid, sum(refunded)::text as refunded
+       from orders where project = ? and user_id = ? group by 1, 2, 3 order by 1, 2, 3`,
+    [project, userId],
+  );
+  return rows.map((row) => ({
+    mode: row.mode,
+    payWay: row.pay_way,
+    currency: row.currency,
+    orders: Number(row['orders']),
+    paidOrders: Number(row['paid_orders']),
+    paid: BigInt(row['paid'] ?? 0),
+    refunded: BigInt(row['refunded'] ?? 0),
+  }));
+}
+
+/** A line of a coin ledger before it has its number. */
+export type NewEntry = Omit<CoinEntryRow, 'id'>;
+
+/** Appends a line and gives its number; a source that happened before breaks the transaction. */
+export async function appendEntry(tx: Tx, entry: NewEntry): Promise<bigint> {
+  const [row] = await tx.sql<{ id: string | number }>(
+    `insert into coin_entries
+       (project, coin, user_id, delta, balance_after, kind, source, order_no, biz_no, memo, actor, created_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id`,
+    [
+      entry.project,
+      entry.coin,
+      entry.userId,
+      entry.delta,
+      entry.balanceAfter,
+      entry.kind,
+      entry.source,
+      entry.orderNo,
+      entry.bizNo,
+      entry.memo,
+      entry.actor,
+      entry.createdAt,
+    ],
+  );
+  if (!row) throw new Error('an entry was not written');
+  return BigInt(row.id);
+}
+
+/** Which lines of a ledger are wanted, the newest first; one more than `limit` is read. */
+export interface EntryPart {
+  project: string;
+  coin: string;
+  userId?: string | undefined;
+  before?: string | undefined;
+  limit: number;
+}
+
+/** Lines of a coin's ledger, the newest first. */
+export async function listEntries(tx: ReadTx, part: EntryPart): Promise<CoinEntryRow[]> {
+  const { project, coin, userId, before, limit } = part;
+  const more = `${userId === undefined ? '' : 'and user_id = ? '}${before === undefined ? '' : 'and id < ?::bigint '}`;
+  const given = [userId, before].filter((value) => value !== undefined);
+  const ids = await tx.sql<{ id: string | number }>(
+    `select id from coin_entries where project = ? and coin = ? ${more}order by id desc limit ${limit + 1}`,
+    [project, coin, ...given],
+  );
+  if (ids.length === 0) return [];
+  return tx.coinEntries.list({ id: ids.map(({ id }) => BigInt(id)) }, { orderBy: { id: 'desc' } });
+}
+
+/** Which accounts of a coin are wanted, the newest first; one more than `limit` is read. */
+export interface AccountPart {
+  project: string;
+  coin: string;
+  after?: { createdAt: Date; id: string } | undefined;
+  limit: number;
+}
+
+/** Accounts of a coin, the newest first. */
+export async function listAccounts(
+  tx: ReadTx,
+  { project, coin, after, limit }: AccountPart,
+): Promise<CoinAccountRow[]> {
+  const behind = after ? 'and (created_at, id) < (?::timestamptz, ?::uuid) ' : '';
+  const ids = await tx.sql<{ id: string }>(
+    `select id from coin_accounts where project = ? and coin = ? ${behind}order by created_at desc, id desc limit ${limit + 1}`,
+    [project, coin, ...(after ? [after.createdAt, after.id] : [])],
+  );
+  if (ids.length === 0) return [];
+  return tx.coinAccounts.list({ id: ids.map(({ id }) => id) }, { orderBy: { createdAt: 'desc', id: 'desc' } });
+}
+
+/** Accounts whose balance is not the sum of their entries; empty when the books are right. */
+export function unbalancedAccounts(tx: ReadTx): Promise<{ project: string; coin: string; userId: string }[]> {
+  return tx.sql(
+    `select coalesce(a.project, e.project) as project, coalesce(a.coin, e.coin) as coin,
+            coalesce(a.user_id, e.user_id) as "userId"
+       from coin_accounts a
+       full join (select project, coin, user_id, sum(delta) as total from coin_entries group by 1, 2, 3) e
+         on e.project = a.project and e.coin = a.coin and e.user_id = a.user_id
+      where coalesce(a.balance, 0) <> coalesce(e.total, 0)`,
+  );
 }

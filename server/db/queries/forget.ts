@@ -1,5 +1,5 @@
 import type { ReadTx, Store, Tx } from '../store.ts';
-import { inParts } from './parts.ts';
+import { inParts } from './retention.ts';
 
 /** A payer who is to be forgotten in everything that began up to `since`. */
 export interface Forgotten {

@@ -1,9 +1,155 @@
-import type { AdminState, AppState, IdentityQueries, LoginState } from '../../identity/ports.ts';
+import type {
+  AdminState,
+  AppFilter,
+  AppState,
+  AuditFilter,
+  IdentityQueries,
+  LoginState,
+  Part,
+  SessionQueries,
+} from '../../identity/ports.ts';
+import type { AdminRow, ApiAppRow, AuditRow, LimitUseRow } from '../entities/identity.ts';
 import type { AskedKey, KeptKey } from '../entities/orders.ts';
-import type { ReadTx, Tx } from '../store.ts';
-import { auditAfter, auditLines } from './audit.ts';
-import { admins, apps } from './identity-lists.ts';
-import { sessionQueries } from './sessions.ts';
+import type { ReadTx, Store, Tx } from '../store.ts';
+import { ofProjects } from './reach.ts';
+import { PART_ROWS, type PartDone, inParts } from './retention.ts';
+
+/** Applications, newest first, one more than `limit`. */
+export async function apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]> {
+  const { kinds, project, enabled = null, name = null } = filter;
+  const [inProject, ...ofProject] = project === undefined ? ['true'] : ofProjects('project', project);
+  const ids = await tx.sql<{ id: string }>(
+    `select client_id as id from api_apps
+      where kind in (${kinds.map(() => '?').join(', ')})
+        and ${inProject} and (?::boolean is null or enabled = ?) and (?::text is null or name = ?)
+        and ${behind('client_id')}
+      order by created_at desc, client_id desc limit ?`,
+    [...kinds, ...ofProject, enabled, enabled, name, name, ...place(filter)],
+  );
+  const rows = await tx.apps.list({ clientId: ids.map(({ id }) => id) });
+  return inOrder(ids, rows, ({ clientId }) => clientId);
+}
+
+/** Administrators, newest first, one more than `limit`. */
+export async function admins(tx: ReadTx, part: Part & { username?: string }): Promise<AdminRow[]> {
+  const { username = null } = part;
+  const ids = await tx.sql<{ id: string }>(
+    `select id::text as id from admins where (?::text is null or username = ?) and ${behind('id::text')}
+      order by created_at desc, id::text desc limit ?`,
+    [username, username, ...place(part)],
+  );
+  const rows = await tx.admins.list({ id: ids.map(({ id }) => id) });
+  return inOrder(ids, rows, ({ id }) => id);
+}
+
+/** The rows after a cursor; `place` has its parameters. */
+export function behind(id: string, createdAt = 'created_at'): string {
+  return `(?::timestamptz is null or (${createdAt}, ${id}) < (?::timestamptz, ?))`;
+}
+
+/** The parameters of `behind` and of `limit`, which reads one row more to see whether there are more. */
+export function place({ cursor, limit }: Part): unknown[] {
+  const at = cursor?.createdAt ?? null;
+  return [at, at, cursor?.id ?? '', limit + 1];
+}
+
+/** Rows in the order of their ids; a row that went in between is left out. */
+export function inOrder<Row>(ids: readonly { id: string }[], rows: readonly Row[], idOf: (row: Row) => string): Row[] {
+  const byId = new Map(rows.map((row) => [idOf(row), row]));
+  return ids.map(({ id }) => byId.get(id)).filter((row) => row !== undefined);
+}
+
+/** Lines of the audit log, newest first, one more than `limit`. Their ids are in the order of their commits. */
+export async function auditLines(tx: ReadTx, filter: AuditFilter): Promise<AuditRow[]> {
+  const { actor = null, action = null, target = null, from = null, to = null, cursor } = filter;
+  const before = cursor && /^\d{1,18}$/.test(cursor.id) ? cursor.id : null;
+  const ids = await tx.sql<{ id: string }>(
+    `select id::text as id from audit_log
+      where (?::text is null or actor = ?) and (?::text is null or action = ?) and (?::text is null or target = ?)
+        and (?::timestamptz is null or at >= ?) and (?::timestamptz is null or at < ?)
+        and (?::bigint is null or id < ?::bigint)
+      order by audit_log.id desc limit ?`,
+    [actor, actor, action, action, target, target, from, from, to, to, before, before, filter.limit + 1],
+  );
+  return read(tx, ids);
+}
+
+/** Lines of the audit log in their own order, behind `after`. */
+export async function auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]> {
+  const ids = await tx.sql<{ id: string }>(
+    `select id::text as id from audit_log where id > ?::bigint order by audit_log.id limit ?`,
+    [String(after), limit],
+  );
+  return read(tx, ids);
+}
+
+/** The hash of the first line behind `after`, if there is one. */
+export async function auditHashAfter(tx: ReadTx, after: string): Promise<string | undefined> {
+  const text = `select hash from audit_log where id > ?::bigint order by audit_log.id limit 1`;
+  return (await tx.prepared<{ hash: string }>(text, [after]))[0]?.hash;
+}
+
+async function read(tx: ReadTx, ids: readonly { id: string }[]): Promise<AuditRow[]> {
+  const rows = await tx.audit.list({ id: ids.map(({ id }) => BigInt(id)) });
+  return inOrder(ids, rows, ({ id }) => String(id));
+}
+
+/** The statements about sessions that need SQL of their own. */
+export const sessionQueries: SessionQueries = {
+  sessions,
+  touchSession,
+  endOtherSessions,
+  deleteExpiredRevocations: (store, goesOn) => deleteExpired(store, 'revoked_tokens', goesOn),
+  deleteExpiredSessions: (store, goesOn) => deleteExpired(store, 'sessions', goesOn),
+};
+
+/** The sessions of an account that are alive, newest first, one more than `limit`. */
+async function sessions(tx: ReadTx, adminId: string, filter: Parameters<SessionQueries['sessions']>[2]) {
+  const ids = await tx.sql<{ id: string }>(
+    `select s.jti as id from sessions s join admins a on a.id = s.admin_id and a.generation = s.generation
+      where s.admin_id = ?::uuid and s.replaced_at is null and s.expires_at > ? and s.seen_at >= ?
+        and ${behind('s.jti', 's.created_at')}
+      order by s.created_at desc, s.jti desc limit ?`,
+    [adminId, filter.at, filter.seenSince, ...place(filter)],
+  );
+  const rows = await tx.sessions.list({ jti: ids.map(({ id }) => id) });
+  return inOrder(ids, rows, ({ jti }) => jti);
+}
+
+/** Notes the use of a session. */
+async function touchSession(tx: Tx, jti: string, at: Date): Promise<void> {
+  await tx.prepared('update sessions set seen_at = greatest(seen_at, ?) where jti = ?', [at, jti]);
+}
+
+/** Ends every session of an account but one; one that was replaced is no session any more, and does not count. */
+async function endOtherSessions(tx: Tx, { adminId, jti, at }: { adminId: string; jti: string; at: Date }) {
+  const rows = await tx.sql<{ counts: boolean }>(
+    `delete from sessions where admin_id = ?::uuid and (jti <> ? or replaced_at is not null)
+     returning replaced_at is null and expires_at > ?::timestamptz as counts`,
+    [adminId, jti, at],
+  );
+  return rows.filter(({ counts }) => counts).length;
+}
+
+/**
+ * By the clock of the database and a day late: a replica whose clock is ahead must not forget what others still need, and for
+ * one whose clock is behind a token that has expired is still alive.
+ */
+function deleteExpired(store: Store, table: 'revoked_tokens' | 'sessions', goesOn?: () => boolean): Promise<number> {
+  const over = `expires_at < now() - interval '1 day'`;
+  const clean = async (): Promise<PartDone<true>> => {
+    const rows = await store.transaction((tx) =>
+      tx.prepared(
+        `delete from ${table} where ctid = any (array(
+           select ctid from ${table} where ${over} order by expires_at limit $1 for update skip locked))
+         returning 1`,
+        [PART_ROWS],
+      ),
+    );
+    return { removed: rows.length, next: rows.length < PART_ROWS ? undefined : true };
+  };
+  return inParts(clean, goesOn);
+}
 
 /** The reads of identity that need SQL of their own. */
 export const identityQueries: IdentityQueries = {
@@ -97,5 +243,52 @@ async function touchApp(tx: Tx, clientId: string, at: Date): Promise<void> {
   await tx.prepared(
     `update api_apps set last_used_at = ? where client_id = ? and (last_used_at is null or last_used_at < ?)`,
     [at, clientId, new Date(at.getTime() - 60_000)],
+  );
+}
+
+/** What limits are counted by: orders of an hour, their amounts of a day and of a month, refunds of a day. */
+export type UseSpan = LimitUseRow['span'];
+
+/** What is used in a span. */
+export type Use = Pick<LimitUseRow, 'span' | 'beginsAt' | 'used'>;
+
+type Whose = Pick<LimitUseRow, 'clientId' | 'currency'>;
+
+/**
+ * Adds to what is used and gives what it is then; the rows stay locked until the transaction ends, so nobody counts past
+ * another. Every caller names the spans in the order of their names.
+ */
+export async function countUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<Use[]> {
+  const rows = await tx.prepared<{ span: UseSpan; used: string | number | bigint }>(
+    `insert into limit_uses as held (client_id, currency, span, begins_at, used)
+     values ${uses.map(() => '(?, ?, ?, ?::timestamptz, ?::bigint)').join(', ')}
+     on conflict (client_id, currency, span, begins_at) do update set used = held.used + excluded.used
+     returning span, used`,
+    uses.flatMap(({ span, beginsAt, used }) => [clientId, currency, span, beginsAt, String(used)]),
+  );
+  return uses.map(({ span, beginsAt }) => ({
+    span,
+    beginsAt,
+    used: BigInt(rows.find((row) => row.span === span)?.used ?? 0),
+  }));
+}
+
+/** Changes what was used by spans that are still kept; locks in the same order as `countUses`. */
+export async function shiftUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<void> {
+  const spans = uses.map(() => '(?::varchar, ?::timestamptz, ?::bigint)').join(', ');
+  await tx.prepared(
+    `with part as materialized (
+       select u.span, u.begins_at, v.by
+         from limit_uses u join (values ${spans}) v (span, begins_at, by) on v.span = u.span and v.begins_at = u.begins_at
+        where u.client_id = ? and u.currency = ? order by u.span for update of u)
+     update limit_uses u set used = u.used + part.by from part
+      where u.client_id = ? and u.currency = ? and u.span = part.span and u.begins_at = part.begins_at`,
+    [
+      ...uses.flatMap(({ span, beginsAt, used }) => [span, beginsAt, String(used)]),
+      clientId,
+      currency,
+      clientId,
+      currency,
+    ],
   );
 }

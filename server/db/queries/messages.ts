@@ -1,6 +1,100 @@
+import { hash } from 'node:crypto';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { ChannelMessageRow } from '../entities/orders.ts';
-import { digestOf, type MessageTexts, packTexts, readTexts } from '../message-texts.ts';
 import type { ReadTx, Tx } from '../store.ts';
+
+/**
+ * Words that messages of the channels are made of, for their compression (RFC 1951 with a preset dictionary): names of members as the
+ * channels document them, in the order of their messages. A dictionary that was ever used never changes, or what was packed with it
+ * could not be read again; a better one gets the next number.
+ */
+const FIRST = [
+  // What the channels refuse, and what else they answer now and then.
+  `{"code":"PARAM_ERROR","message":"","detail":{"location":"body","value":""}}{"code":"ORDER_NOT_EXIST","message":"订单不存在"}`,
+  `"code":"40004","msg":"Business Failed","sub_code":"ACQ.TRADE_NOT_EXIST","sub_msg":"交易不存在"`,
+  `{"name":"RESOURCE_NOT_FOUND","details":[{"issue":"INVALID_RESOURCE_ID","description":"Specified resource ID does not exist. Please check the resource ID and try again."}],"message":"The specified resource does not exist.","debug_id":""}`,
+  `{"name":"UNPROCESSABLE_ENTITY","details":[{"issue":"","description":""}],"message":"The requested action could not be performed, semantically incorrect, or failed business validation."`,
+  // Refunds.
+  `{"refund_id":"5030","out_refund_no":"R2026","transaction_id":"4200","out_trade_no":"P2026","channel":"ORIGINAL","user_received_account":"支付用户零钱","success_time":"2026-","create_time":"2026-","status":"PROCESSING","funds_account":"UNSETTLED","amount":{"total":,"refund":,"from":[],"payer_total":,"payer_refund":,"settlement_refund":,"settlement_total":,"discount_refund":0,"currency":"CNY","refund_fee":0},"promotion_detail":[]}`,
+  `{"alipay_trade_refund_response":{"code":"10000","msg":"Success","buyer_logon_id":"***","buyer_user_id":"2088","fund_change":"Y","out_trade_no":"P2026","refund_fee":"","send_back_fee":"","trade_no":"2026"},"sign":"***"}`,
+  `{"alipay_trade_fastpay_refund_query_response":{"code":"10000","msg":"Success","out_request_no":"R2026","out_trade_no":"P2026","refund_amount":"","refund_status":"REFUND_SUCCESS","total_amount":"","trade_no":"2026"},"sign":"***"}`,
+  `{"id":"","status":"COMPLETED","amount":{"currency_code":"USD","value":""},"note_to_payer":"","seller_payable_breakdown":{"gross_amount":{"currency_code":"USD","value":""},"paypal_fee":{"currency_code":"USD","value":"0.00"},"net_amount":{"currency_code":"USD","value":""},"total_refunded_amount":{"currency_code":"USD","value":""}},"custom_id":"P2026","invoice_id":"R2026","links":[{"href":"https://api-m.paypal.com/v2/payments/refunds/","rel":"self","method":"GET"}`,
+  // Closes and queries.
+  `{"alipay_trade_close_response":{"code":"10000","msg":"Success","out_trade_no":"P2026","trade_no":"2026"},"sign":"***"}`,
+  `{"alipay_trade_query_response":{"code":"10000","msg":"Success","buyer_logon_id":"***","buyer_open_id":"","buyer_user_id":"2088","buyer_user_type":"PRIVATE","buyer_pay_amount":"0.00","invoice_amount":"0.00","out_trade_no":"P2026","point_amount":"0.00","receipt_amount":"0.00","send_pay_date":"2026-","total_amount":"","trade_no":"2026","trade_status":"WAIT_BUYER_PAY"},"sign":"***"}`,
+  `{"amount":{"currency":"CNY","payer_currency":"CNY","payer_total":,"total":},"appid":"wx","attach":"","bank_type":"OTHERS","mchid":"1","out_trade_no":"P2026","payer":{"openid":"o"},"promotion_detail":[],"success_time":"2026-","trade_state":"NOTPAY","trade_state_desc":"订单未支付","trade_type":"NATIVE","transaction_id":"4200"}`,
+  // Notifications.
+  `gmt_create=2026-&charset=utf-8&seller_email=&notify_time=2026-&subject=&sign=***&buyer_open_id=&buyer_id=2088&invoice_amount=&version=1.0&notify_id=&fund_bill_list=%5B%7B%22amount%22%3A%22%22%2C%22fundChannel%22%3A%22PCREDIT%22%7D%5D&notify_type=trade_status_sync&out_trade_no=P2026&total_amount=0.01&trade_status=TRADE_SUCCESS&trade_no=2026&auth_app_id=2021&receipt_amount=&point_amount=0.00&app_id=2021&buyer_pay_amount=&sign_type=RSA2&seller_id=2088&gmt_payment=2026-&notify_time=2026-&buyer_logon_id=***`,
+  `{"id":"","create_time":"2026-","resource_type":"encrypt-resource","event_type":"TRANSACTION.SUCCESS","summary":"支付成功","resource":{"mchid":"1","appid":"wx","out_trade_no":"P2026","transaction_id":"4200","trade_type":"NATIVE","trade_state":"SUCCESS","trade_state_desc":"支付成功","bank_type":"OTHERS","attach":"","success_time":"2026-","payer":{"openid":"o"},"amount":{"total":1,"payer_total":1,"currency":"CNY","payer_currency":"CNY"}}}{"code":"SUCCESS","message":"OK"}`,
+  `{"id":"WH-","event_version":"1.0","create_time":"2026-","resource_type":"checkout-order","resource_version":"2.0","event_type":"CHECKOUT.ORDER.APPROVED","summary":"An order has been approved by buyer","resource":{`,
+  `{"id":"WH-","event_version":"1.0","create_time":"2026-","resource_type":"capture","resource_version":"2.0","event_type":"PAYMENT.CAPTURE.COMPLETED","summary":"Payment completed for USD ","resource":{"id":"","status":"COMPLETED","amount":{"currency_code":"USD","value":""},"final_capture":true,"seller_protection":{"status":"ELIGIBLE","dispute_categories":["ITEM_NOT_RECEIVED","UNAUTHORIZED_TRANSACTION"]},"seller_receivable_breakdown":{"gross_amount":{"currency_code":"USD","value":""},"paypal_fee":{"currency_code":"USD","value":""},"net_amount":{"currency_code":"USD","value":""}},"custom_id":"P2026","invoice_id":"P2026","payee":{"email_address":"","merchant_id":""},"supplementary_data":{"related_ids":{"order_id":""}},"create_time":"2026-","update_time":"2026-","links":[{"href":"https://api.paypal.com/v2/payments/captures/","rel":"self","method":"GET"},{"href":"https://api.paypal.com/v2/payments/captures//refund","rel":"refund","method":"POST"},{"href":"https://api.paypal.com/v2/checkout/orders/","rel":"up","method":"GET"}]}}`,
+  // What is placed and captured, the most frequent of all.
+  `{"id":"","intent":"CAPTURE","status":"COMPLETED","payment_source":{"paypal":{"email_address":"","account_id":"","account_status":"VERIFIED","name":{"given_name":"","surname":""},"address":{"country_code":"US"}}},"purchase_units":[{"reference_id":"default","amount":{"currency_code":"USD","value":""},"payee":{"email_address":"","merchant_id":""},"description":"","custom_id":"P2026","invoice_id":"P2026","payments":{"captures":[{"id":"","status":"COMPLETED","amount":{"currency_code":"USD","value":""},"final_capture":true,"seller_receivable_breakdown":{"gross_amount":{"currency_code":"USD","value":""},"paypal_fee":{"currency_code":"USD","value":"0.00"},"net_amount":{"currency_code":"USD","value":""}},"seller_protection":{"status":"ELIGIBLE","dispute_categories":["ITEM_NOT_RECEIVED","UNAUTHORIZED_TRANSACTION"]},"custom_id":"P2026","invoice_id":"P2026","create_time":"2026-","update_time":"2026-","links":[]}]}}],"payer":{"name":{"given_name":"","surname":""},"email_address":"","payer_id":"","address":{"country_code":"US"}},"create_time":"2026-","update_time":"2026-"}`,
+  `{"intent":"CAPTURE","purchase_units":[{"reference_id":"default","amount":{"currency_code":"USD","value":""},"description":"","custom_id":"P2026","invoice_id":"P2026"}],"payment_source":{"paypal":{"experience_context":{"return_url":"https:///return/paypal/P2026","cancel_url":"https:///return/paypal/P2026?cancelled=1","user_action":"PAY_NOW","shipping_preference":"NO_SHIPPING"}}}}{"id":"","status":"PAYER_ACTION_REQUIRED","payment_source":{"paypal":{}},"links":[{"href":"https://api-m.paypal.com/v2/checkout/orders/","rel":"self","method":"GET"},{"href":"https://www.paypal.com/checkoutnow?token=","rel":"payer-action","method":"GET"}]}{"href":"http://127.0.0.1:/paypal/v2/checkout/orders//capture","rel":"capture","method":"POST"}]}`,
+  `{"appid":"wx","mchid":"1","description":"","out_trade_no":"P2026","time_expire":"2026-T+08:00","notify_url":"https:///notify/wechat/default","amount":{"total":1,"currency":"CNY"}}{"code_url":"weixin://wxpay/bizpayurl?pr="}{"code_url":"http://127.0.0.1:/pay/wechat/`,
+  `app_id=2021&method=alipay.trade.precreate&format=JSON&sign_type=RSA2&timestamp=2026-%20%3A&version=1.0&notify_url=https%3A%2F%2F%2Fnotify%2Falipay%2Fdefault&biz_content=%7B%22out_trade_no%22%3A%22P2026%22%2C%22total_amount%22%3A%220.01%22%2C%22subject%22%3A%22%22%2C%22time_expire%22%3A%222026-%20%3A%22%2C%22seller_id%22%3A%222088%22%7D&sign=***`,
+  `{"alipay_trade_precreate_response":{"code":"10000","msg":"Success","out_trade_no":"P2026","qr_code":"https:\\/\\/qr.alipay.com\\/bax"},"sign":"***"}"qr_code":"http:\\/\\/127.0.0.1:\\/pay\\/alipay\\/`,
+].join('\n');
+
+/** The dictionary that new messages are packed with. */
+export const NEWEST = 1;
+
+/** Every dictionary by the number that stands before what was packed with it. */
+export const DICTIONARIES: Readonly<Record<number, Buffer>> = { 1: Buffer.from(FIRST) };
+
+/** What was said, as the timeline shows it. */
+export interface MessageTexts {
+  request: string | null;
+  answer: string | null;
+}
+
+/** Messages are short: a small window costs a fraction of the memory and loses nothing. */
+const WINDOW_BITS = 14;
+const MEM_LEVEL = 6;
+
+/**
+ * Both texts in a quarter of their bytes: deflated (RFC 1951) behind one byte that names the dictionary. Channels say the same
+ * words again and again, so most of a message is in the dictionary. Null when there is no text.
+ */
+export function packTexts({ request, answer }: MessageTexts): Buffer | null {
+  if (request === null && answer === null) return null;
+  const text = [request, answer].map(marked).join(BETWEEN);
+  const dictionary = DICTIONARIES[NEWEST];
+  return Buffer.concat([
+    Buffer.of(NEWEST),
+    deflateRawSync(text, { dictionary, windowBits: WINDOW_BITS, memLevel: MEM_LEVEL }),
+  ]);
+}
+
+/** The texts of a row (its column `texts`); none when a later release packed them with a dictionary of its own. */
+export function readTexts(texts: Uint8Array | null): MessageTexts {
+  const dictionary = texts && DICTIONARIES[texts[0]!];
+  if (!dictionary) return { request: null, answer: null };
+  const [asked = '', answered = ''] = inflateRawSync(texts.subarray(1), { dictionary }).toString().split(BETWEEN);
+  return { request: unmarked(asked), answer: unmarked(answered) };
+}
+
+/** No text of a message has it. */
+const BETWEEN = '\0';
+
+function marked(text: string | null): string {
+  return text === null ? '' : `+${text}`;
+}
+
+function unmarked(text: string): string | null {
+  return text === '' ? null : text.slice(1);
+}
+
+/** What of an answer is another one each time, though it says the same. */
+const VOLATILE = /"(?:debug_id|trace_id)"\s*:\s*"[^"]*"/g;
+
+/** The same for answers that say the same: the first 64 bits of SHA-256, as PostgreSQL writes a bigint. */
+export function digestOf(answer: string | null): string | null {
+  if (answer === null) return null;
+  return Buffer.from(hash('sha256', answer.replaceAll(VOLATILE, ''), 'buffer'))
+    .readBigInt64BE()
+    .toString();
+}
 
 /** A message to or from a channel, before it has a number. */
 export type NewMessage = Omit<ChannelMessageRow, 'id' | 'times' | 'lastAt' | 'supportId' | 'texts' | 'digest'> &

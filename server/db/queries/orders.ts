@@ -1,8 +1,9 @@
 import type { AmountBound } from '../../payments/money.ts';
-import { IN_WHOLE_UNITS, type OrderExceptionRow, ORDER_STATUS, type OrderRow } from '../entities/orders.ts';
+import type { OrderFeeRow } from '../entities/bills.ts';
+import { IN_WHOLE_UNITS, ORDER_STATUS, type OrderExceptionRow, type OrderRow } from '../entities/orders.ts';
 import type { RefundRow } from '../entities/refunds.ts';
 import type { ReadTx } from '../store.ts';
-import { ofProjects, type Projects } from './reach.ts';
+import { type Projects, ofProjects } from './reach.ts';
 
 /** Where a page begins: strictly after this row, newest first. */
 export interface Position {
@@ -182,4 +183,61 @@ export async function openExceptions(
   if (orderNos.length === 0) return new Map();
   const rows = await tx.exceptions.list({ orderNo: orderNos, state: 'open' }, { orderBy: { createdAt: 'asc' } });
   return Map.groupBy(rows, ({ orderNo }) => orderNo);
+}
+
+/** What is shown with an order beside its own row. */
+export interface Around {
+  /** The oldest first. */
+  refunds: readonly RefundRow[];
+  /** Those that are open, the oldest first. */
+  exceptions: readonly OrderExceptionRow[];
+  /** What bills say that it cost, by the number of a refund; the payment's own without one. */
+  fees: ReadonlyMap<string, OrderFeeRow>;
+}
+
+/** An order with all that is shown with it, as everything is at one moment: one statement. */
+export async function orderShown(
+  tx: ReadTx,
+  where: { orderNo: string; clientId?: string },
+): Promise<{ order: OrderRow; around: Around } | undefined> {
+  const found = await tx.orders.findWith<{
+    refunds: RefundRow;
+    exceptions: OrderExceptionRow;
+    fees: OrderFeeRow;
+  }>(where, {
+    refunds: { table: 'refunds', by: 'orderNo', orderBy: { createdAt: 'asc', refundNo: 'asc' } },
+    exceptions: {
+      table: 'exceptions',
+      by: 'orderNo',
+      where: { state: 'open' },
+      orderBy: { createdAt: 'asc' },
+    },
+    fees: { table: 'orderFees', by: 'orderNo' },
+  });
+  if (!found) return undefined;
+  const { refunds, exceptions, fees, ...order } = found;
+  const byRefund = new Map(fees.map((fee) => [fee.refundNo, fee]));
+  return { order: order as OrderRow, around: { refunds, exceptions, fees: byRefund } };
+}
+
+/** What bills say that orders cost: of each order by the number of a refund, the payment's own without one. */
+export type Fees = ReadonlyMap<string, ReadonlyMap<string, OrderFeeRow>>;
+
+/** No bill is there before its day is over: of a payment that is younger there is nothing to read. */
+const BILLED_AFTER_MS = 3_600_000;
+
+/** The fees of those orders that are old enough to stand in a bill. */
+export async function feesOf(
+  tx: ReadTx,
+  orders: readonly Pick<OrderRow, 'orderNo' | 'paidAt'>[],
+  now: Date,
+): Promise<Fees> {
+  const billed = orders.filter(({ paidAt }) => paidAt !== null && now.getTime() - paidAt.getTime() > BILLED_AFTER_MS);
+  const fees = new Map<string, Map<string, OrderFeeRow>>();
+  if (billed.length === 0) return fees;
+  for (const row of await tx.orderFees.list({ orderNo: billed.map(({ orderNo }) => orderNo) })) {
+    const of = fees.get(row.orderNo) ?? new Map<string, OrderFeeRow>();
+    fees.set(row.orderNo, of.set(row.refundNo, row));
+  }
+  return fees;
 }

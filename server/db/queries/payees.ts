@@ -1,5 +1,6 @@
-import type { BillRow, PayeeRow } from '../entities/bills.ts';
+import type { BillRow, PayeeRow, QuietAccountRow } from '../entities/bills.ts';
 import type { ReadTx, Tx } from '../store.ts';
+import { keptSince } from './retention.ts';
 
 /** The account of a bill: a payee at a channel, or the claim of a project. */
 export type Account = Pick<BillRow, 'payWay' | 'account' | 'mode'>;
@@ -59,4 +60,75 @@ export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account):
 /** Removes the bills of a claim that never came; one that is being worked on goes the next time. */
 export async function forgetClaim(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.bills.delete({ payWay, account, mode, reading: 0, leasedUntil: null });
+}
+
+/** The kind of a difference about a number of ours that no order here has. */
+export const UNKNOWN_HERE = 'order_unknown_here';
+
+/** The time and the random characters of a number (payments/numbers.ts); a number without a valid time is another system's. */
+const STAMPED =
+  '20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9A-HJKMNP-TV-Z]{10}';
+
+/** Whether a column has the form of the numbers of our orders. */
+export const isOurOrder = (column: string): string => `${column} ~ '^[PX]${STAMPED}$'`;
+
+/** Whether a column has the form of our refunds' numbers: of their own, or made of the order's; behind it the attempt. */
+export const isOurRefund = (column: string): string =>
+  `${column} ~ '^R(${STAMPED}|[PX]${STAMPED}[CFL])(_[1-9][0-9]{0,3}){0,1}$'`;
+
+/** A bill of five weeks is compared as if nothing were ever removed, however short Retention.UnpaidOrderDays is. */
+const TOLD_DAYS = 35;
+
+/** Whether an order or refund of a number is here, or may have been removed because its time was over: the number tells when it was made. */
+export const isKnownOrRemoved = (number: string, now: string): string => `(
+    exists (select 1 from orders known where known.order_no = ${number})
+    or exists (select 1 from refunds known where known.refund_no = split_part(${number}, '_', 1))
+    or substring(${number} from '[0-9]{14}') < to_char(
+         least(greatest(${keptSince('orders')}, timestamptz '2000-01-01'), ${now} - interval '${TOLD_DAYS} days') at time zone 'UTC', 'YYYYMMDDHH24MISS'))`;
+
+/** Whether an account is quiet; its columns as SQL. */
+export const isQuiet = (payWay: string, account: string, mode: string): string =>
+  `exists (select 1 from quiet_accounts q where q.pay_way = ${payWay} and q.account = ${account} and q.mode = ${mode})`;
+
+/** The accounts that are quiet; they are few. */
+export function quietAccounts(tx: ReadTx): Promise<QuietAccountRow[]> {
+  return tx.quietAccounts.list({}, { orderBy: { payWay: 'asc', account: 'asc', mode: 'asc' } });
+}
+
+/**
+ * Makes an account quiet: its listed differences about unknown numbers are gone, and so are their exceptions, unless another account's bill
+ * has the same. Differences that a person ended stay. Returns how many there were.
+ */
+export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
+  const { payWay, account, mode, since, by, reason } = row;
+  await tx.quietAccounts.insert(row);
+  const [gone] = await tx.prepared<{ n: string }>(
+    `with gone as (
+       delete from bill_differences d using bills b
+        where b.bill_no = d.bill_no and b.pay_way = $1 and b.account = $2 and b.mode = $3
+          and d.kind = '${UNKNOWN_HERE}' and d.state <> 'ended'
+       returning d.id, d.order_no, d.kind, d.key, d.state),
+     resolved as (
+       update order_exceptions e set state = 'resolved', resolution = 'quiet', reason = $4, resolved_by = $5, resolved_at = $6
+         from gone g
+        where e.order_no = g.order_no and e.kind = g.kind and e.dedupe = g.key and e.state = 'open'
+          and not exists (select 1 from bill_differences o
+                           where o.order_no = g.order_no and o.kind = g.kind and o.key = g.key and o.state = 'listed'
+                             and o.id not in (select id from gone)))
+     select count(*) as n from gone where state = 'listed'`,
+    [payWay, account, mode, reason, by, since],
+  );
+  return Number(gone?.n ?? 0);
+}
+
+/** Has the bills of an account of the last weeks compared again; their numbers. A bill that the service is asking for is compared once it is read, or can no longer be had. */
+export async function compareAgain(tx: Tx, { payWay, account, mode }: Account, now: Date): Promise<string[]> {
+  const rows = await tx.prepared<{ bill_no: string }>(
+    `update bills set state = 'matching', next_check_at = $4
+      where pay_way = $1 and account = $2 and mode = $3 and state = 'done' and reading > 0
+        and day >= cast($4 as timestamptz)::date - ${TOLD_DAYS}
+     returning bill_no`,
+    [payWay, account, mode, now],
+  );
+  return rows.map(({ bill_no: billNo }) => billNo);
 }

@@ -1,5 +1,33 @@
+import { ORDER_STATUS } from '../entities/orders.ts';
 import type { Store, Tx } from '../store.ts';
-import { inParts, type Part, PART_ROWS } from './parts.ts';
+
+/** What one bounded part of a clean-up did. */
+export interface PartDone<Place> {
+  removed: number;
+  /** Where the next part begins; undefined after the last. */
+  next: Place | undefined;
+}
+
+/** Rows that one part looks at: well below what a statement has time for, also on a slow disk. */
+export const PART_ROWS = 2_000;
+
+/**
+ * Cleans up part by part, each in a commit of its own, so that a table of any size gets done and what was done stays.
+ * Returns how many rows went; `goesOn` says before each part whether there is still time.
+ */
+export async function inParts<Place>(
+  clean: (from: Place | undefined) => Promise<PartDone<Place>>,
+  goesOn: () => boolean = () => true,
+): Promise<number> {
+  let sum = 0;
+  let from: Place | undefined;
+  do {
+    const { removed, next } = await clean(from);
+    sum += removed;
+    from = next;
+  } while (from !== undefined && goesOn());
+  return sum;
+}
 
 /** Removes what is older than a time, part by part; returns how many rows. `goesOn` is asked before each part. */
 export type Removal = (store: Store, before: Date, goesOn?: () => boolean) => Promise<number>;
@@ -78,7 +106,7 @@ function byNumber(table: string, time: string): Removal {
     inParts<string>((from) => store.transaction((tx) => removeNumbers(tx, text, before, from)), goesOn);
 }
 
-async function removeNumbers(tx: Tx, text: string, before: Date, from = '0'): Promise<Part<string>> {
+async function removeNumbers(tx: Tx, text: string, before: Date, from = '0'): Promise<PartDone<string>> {
   const [row] = await tx.prepared<{ removed: string; looked_at: string; old: string; last: string }>(text, [
     before,
     from,
@@ -87,4 +115,157 @@ async function removeNumbers(tx: Tx, text: string, before: Date, from = '0'): Pr
   if (!row || Number(row.looked_at) === 0) return { removed: 0, next: undefined };
   const isLast = Number(row.looked_at) < PART_ROWS || Number(row.old) === 0;
   return { removed: Number(row.removed), next: isLast ? undefined : String(row.last) };
+}
+
+/** Says that rows of a table from before an instant may be missing from now on; it never goes back. */
+export async function noteRemoved(store: Store, kind: string, before: Date): Promise<void> {
+  await store.autocommit((tx) =>
+    tx.prepared(
+      `insert into removed_history (kind, before) values ($1, $2)
+         on conflict (kind) do update set before = excluded.before where removed_history.before < excluded.before`,
+      [kind, before],
+    ),
+  );
+}
+
+/** The SQL value of the instant from which all rows of a table are there. */
+export function keptSince(kind: string): string {
+  return `coalesce((select h.before from removed_history h where h.kind = '${kind}'), timestamptz '-infinity')`;
+}
+
+/** The last key that a part looked at. */
+interface KeyPlace {
+  at: string;
+  scope: string;
+  route: string;
+  key: string;
+}
+
+const BEFORE_ALL_KEYS: KeyPlace = { at: '-infinity', scope: '', route: '', key: '' };
+
+/** Forgets idempotency keys of more than seven days whose intent is final; returns how many. */
+export function deleteOldKeys(store: Store, now: Date, goesOn?: () => boolean): Promise<number> {
+  const before = new Date(now.getTime() - 7 * 86_400_000);
+  return inParts<KeyPlace>((from) => store.transaction((tx) => deletePart(tx, before, from)), goesOn);
+}
+
+/** Each part begins behind the last one, so keys that have to stay are looked at once. */
+async function deletePart(tx: Tx, before: Date, from: KeyPlace = BEFORE_ALL_KEYS): Promise<PartDone<KeyPlace>> {
+  const [row] = await tx.prepared<{ removed: string; looked_at: string } & KeyPlace>(
+    `with part as materialized (
+       select scope, route, key, intent_no, created_at from idempotency_keys
+        where created_at < $1 and created_at >= cast($2 as timestamptz)
+          and (created_at, scope, route, key) > (cast($2 as timestamptz), $3, $4, $5)
+        order by created_at, scope, route, key limit $6),
+     final as materialized (
+       select k.ctid as place from idempotency_keys k
+         join part p on p.scope = k.scope and p.route = k.route and p.key = k.key
+        where not exists (select 1 from orders o where o.order_no = p.intent_no and o.state in ('created', 'pending', 'closing'))
+          and not exists (select 1 from refunds r where r.refund_no = p.intent_no and r.state in ('pending', 'processing', 'abnormal'))
+        for update of k skip locked),
+     gone as (delete from idempotency_keys where ctid = any (array(select place from final)) returning 1)
+     select (select count(*) from gone) as removed, (select count(*) from part) as looked_at,
+            cast(created_at as text) as at, scope, route, key
+       from part order by created_at desc, scope desc, route desc, key desc limit 1`,
+    [before, from.at, from.scope, from.route, from.key, PART_ROWS],
+  );
+  if (!row) return { removed: 0, next: undefined };
+  const { at, scope, route, key } = row;
+  return {
+    removed: Number(row.removed),
+    next: Number(row.looked_at) < PART_ROWS ? undefined : { at, scope, route, key },
+  };
+}
+
+/** The last order that a part looked at. */
+interface OrderPlace {
+  status: (typeof ENDS)[number];
+  at: string;
+  orderNo: string;
+}
+
+const ENDS = ['closed', 'failed'] as const;
+const BEFORE_ALL_ORDERS: OrderPlace = { status: 'closed', at: '-infinity', orderNo: '' };
+/** With each of them go some rows of ten tables. */
+const PART_ORDERS = 100;
+
+/**
+ * Removes orders that ended unpaid before a time, each with everything that hangs on it, and keeps their number for the
+ * statistics. An order that ever saw money, or that somebody has still something to do about, stays.
+ */
+export async function removeUnpaidOrders(store: Store, before: Date, goesOn?: () => boolean): Promise<number> {
+  // A bill that names one of them later is about an order that was here.
+  await noteRemoved(store, 'orders', before);
+  return inParts<OrderPlace>((from) => store.transaction((tx) => removePart(tx, before, from)), goesOn);
+}
+
+async function removePart(tx: Tx, before: Date, from: OrderPlace = BEFORE_ALL_ORDERS): Promise<PartDone<OrderPlace>> {
+  const part = await tx.prepared<{ order_no: string; at: string }>(
+    `select order_no, cast(created_at as text) as at from orders
+      where ${ORDER_STATUS} = $1 and created_at < $2 and created_at >= cast($3 as timestamptz)
+        and (created_at, order_no) > (cast($3 as timestamptz), $4)
+      order by created_at, order_no limit $5`,
+    [from.status, before, from.at, from.orderNo, PART_ORDERS],
+  );
+  const removed =
+    part.length === 0
+      ? 0
+      : await removeOrders(
+          tx,
+          before,
+          part.map((row) => row.order_no),
+        );
+  const last = part.at(-1);
+  if (last && part.length === PART_ORDERS)
+    return { removed, next: { status: from.status, at: last.at, orderNo: last.order_no } };
+  const status = ENDS[ENDS.indexOf(from.status) + 1];
+  return { removed, next: status && { ...BEFORE_ALL_ORDERS, status } };
+}
+
+async function removeOrders(tx: Tx, before: Date, orderNos: readonly string[]): Promise<number> {
+  // The locks come first: what is read after them can no longer change.
+  const locked = await tx.prepared<{ order_no: string }>(
+    `select order_no from orders where order_no = any ($1) order by order_no for update skip locked`,
+    [orderNos],
+  );
+  const ended = await tx.prepared<{ order_no: string }>(
+    `select order_no from orders o
+      where order_no = any ($1) and state in ('closed', 'failed') and coalesce(closed_at, created_at) < $2
+        and paid = 0 and refunded = 0 and refunding = 0 and channel_trade_no is null
+        and next_check_at is null and not effects_due and not stock_held
+        and not exists (select 1 from refunds r where r.order_no = o.order_no)
+        and not exists (select 1 from coin_entries c where c.order_no = o.order_no)
+        and not exists (select 1 from refund_questions q where q.order_no = o.order_no and q.state = 'open')
+        and not exists (select 1 from skill_orders s where s.order_no = o.order_no and s.fulfilment <> 'none')
+        and not exists (select 1 from order_exceptions e
+                         where e.order_no = o.order_no and (e.state = 'open' or e.received_minor is not null))
+        and not exists (select 1 from events e join deliveries d on d.event_id = e.id
+                         where e.object_no = o.order_no and d.state = 'pending')`,
+    [locked.map((row) => row.order_no), before],
+  );
+  if (ended.length === 0) return 0;
+  const [gone] = await tx.prepared<{ n: string }>(
+    `with told as (delete from events where object_no = any ($1) returning id),
+          sent as (delete from deliveries where event_id in (select id from told) returning id),
+          tried as (delete from delivery_attempts where delivery_id in (select id from sent)),
+          moved as (delete from moves where order_no = any ($1)),
+          heard as (delete from channel_messages where order_no = any ($1)),
+          listed as (delete from order_exceptions where order_no = any ($1)),
+          done as (delete from due_effects where order_no = any ($1)),
+          asked as (delete from refund_questions where order_no = any ($1)),
+          offered as (delete from skill_orders where order_no = any ($1)),
+          counted as (
+            insert into removed_orders as r (period_at, mode, project, state, client_id, resource, pay_way, currency, count)
+            select date_bin('15 minutes', o.created_at, timestamptz '2000-01-01 00:00:00Z'), o.mode, o.project, o.state,
+                   case when s.order_no is null then '' else s.client_id end, coalesce(s.resource, ''), o.pay_way, o.currency, count(*)
+              from orders o left join skill_orders s on s.order_no = o.order_no
+             where o.order_no = any ($1)
+             group by 1, 2, 3, 4, 5, 6, 7, 8 order by 1, 2, 3, 4, 5, 6, 7, 8
+            on conflict (period_at, mode, project, state, client_id, resource, pay_way, currency)
+              do update set count = r.count + excluded.count),
+          gone as (delete from orders where order_no = any ($1) returning 1)
+     select count(*) as n from gone`,
+    [ended.map((row) => row.order_no)],
+  );
+  return Number(gone?.n ?? 0);
 }

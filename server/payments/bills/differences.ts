@@ -1,7 +1,7 @@
 import type { BillDifferenceRow, BillRow } from '../../db/entities/bills.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
-import { compareAgain, quieten } from '../../db/queries/bill-strangers.ts';
+import { compareAgain, quieten } from '../../db/queries/payees.ts';
 import type { ReadTx, Tx } from '../../db/store.ts';
 import { NotFound } from '../../errors.ts';
 import { ask, refundRef } from '../ask.ts';

@@ -1,9 +1,9 @@
 import type { BillRow, PayeeRow } from '../../db/entities/bills.ts';
-import { compareAgain } from '../../db/queries/bill-strangers.ts';
 import {
   type Account,
   SAME_ACCOUNT,
   accountSince,
+  compareAgain,
   forgetClaim,
   hasOrders,
   versionsOf,

@@ -1,9 +1,16 @@
 import { Readable } from 'node:stream';
 import { csvLine } from '../../csv.ts';
 import type { BillDifferenceRow, BillLineRow, BillRow, QuietAccountRow } from '../../db/entities/bills.ts';
-import { linesAfter, linesNotOurs, listDifferences } from '../../db/queries/bill-lists.ts';
-import { quietAccounts } from '../../db/queries/bill-strangers.ts';
-import { type BillFilter, type DifferenceCount, countDifferences, listBills } from '../../db/queries/bills.ts';
+import {
+  type BillFilter,
+  type DifferenceCount,
+  countDifferences,
+  linesAfter,
+  linesNotOurs,
+  listBills,
+  listDifferences,
+} from '../../db/queries/bills.ts';
+import { quietAccounts } from '../../db/queries/payees.ts';
 import type { Position } from '../../db/queries/orders.ts';
 import type { ReadTx } from '../../db/store.ts';
 import { type DifferenceSide, NOT_OURS } from '../../domain.ts';

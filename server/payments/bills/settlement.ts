@@ -1,5 +1,5 @@
 import type { BillRow, StoredTotals } from '../../db/entities/bills.ts';
-import { billedAccounts, billsBetween, pendingRefunds, type SettlementFilter } from '../../db/queries/bill-lists.ts';
+import { billedAccounts, billsBetween, pendingRefunds, type SettlementFilter } from '../../db/queries/bills.ts';
 import type { Projects } from '../../db/queries/reach.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { Ports } from '../ports.ts';

@@ -1,6 +1,5 @@
-import type { DisputeRow } from '../../db/entities/disputes.ts';
+import type { DisputeRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
-import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { ChannelDispute, DisputeState, LostMoney } from '../channel.ts';
 import { type Change, type Raised, type Resolved, STAY } from './change.ts';
 import { hearRefund } from './hear-refund.ts';

@@ -1,7 +1,6 @@
-import type { DisputeRow } from '../../db/entities/disputes.ts';
+import type { DisputeRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { EventRow } from '../../db/entities/events.ts';
 import type { MoveRow, OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
-import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { OrderState, RefundState } from '../../domain.ts';
 
 /** An order with everything that was written down about it, as one commit left it. */

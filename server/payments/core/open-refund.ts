@@ -1,6 +1,5 @@
-import type { DisputeRow } from '../../db/entities/disputes.ts';
+import type { DisputeRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
-import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { RefundOrigin } from '../../domain.ts';
 import type { LostMoney, RefundOutcome } from '../channel.ts';
 import type { EffectRun, OpenedRefund } from './change.ts';

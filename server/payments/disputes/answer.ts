@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
-import type { DisputeRow } from '../../db/entities/disputes.ts';
+import type { ApprovalRow, DisputeRow } from '../../db/entities/refunds.ts';
 import type { Tx } from '../../db/store.ts';
 import { Conflict } from '../../errors.ts';
-import type { ApprovalRow } from '../../db/entities/approvals.ts';
 import { waitAbove, type Waits } from '../exceptions/approvals.ts';
 import { afterIntent, ask, intend } from '../ask.ts';
 import type { ComplaintResult, DisputeDeed, DisputeDesk, EvidenceFile } from '../channel.ts';

@@ -1,4 +1,4 @@
-import type { DisputeRow } from '../../db/entities/disputes.ts';
+import type { DisputeRow } from '../../db/entities/refunds.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { ReadTx, Tx } from '../../db/store.ts';
 import { NotFound } from '../../errors.ts';

@@ -1,6 +1,6 @@
-import type { ApprovalRow } from '../../db/entities/approvals.ts';
+import type { ApprovalRow } from '../../db/entities/refunds.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
-import { type ApprovalFilter, dependenceOf, HANDLED_DAYS, listApprovals } from '../../db/queries/approvals.ts';
+import { type ApprovalFilter, dependenceOf, HANDLED_DAYS, listApprovals } from '../../db/queries/exceptions.ts';
 import type { Position } from '../../db/queries/orders.ts';
 import type { Tx } from '../../db/store.ts';
 import { Conflict, Forbidden, NotFound } from '../../errors.ts';

@@ -1,6 +1,5 @@
-import type { DisputeRow } from '../../db/entities/disputes.ts';
+import type { DisputeRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
-import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { Tx } from '../../db/store.ts';
 import { Conflict, NotFound } from '../../errors.ts';
 import { waitAbove, type Waits } from './approvals.ts';

@@ -1,5 +1,5 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
-import type { Around } from '../../db/queries/order-shown.ts';
+import type { Around } from '../../db/queries/orders.ts';
 import { ask, orderRef, placeOrder } from '../ask.ts';
 import type { Outcome } from '../channel.ts';
 import { canRenew } from '../core/decide-order.ts';

@@ -1,6 +1,5 @@
-import type { ApprovalRow } from '../../db/entities/approvals.ts';
+import type { ApprovalRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
-import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { ReadTx, Tx } from '../../db/store.ts';
 import type { RefundOrigin } from '../../domain.ts';
 import { Conflict } from '../../errors.ts';

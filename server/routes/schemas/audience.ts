@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { ProjectRow } from '../../catalog/records.ts';
+import type { ProjectRow } from '../../catalog/ports.ts';
 import { requireConfirmed } from '../../http/admin-auth.ts';
 import type { Caller } from '../../http/callers.ts';
 import type { RequestFacts } from '../../http/contract.ts';
 import type { Actor } from '../../identity/ports.ts';
-import type { Scope } from '../../identity/scopes.ts';
+import type { Scope } from '../../domain.ts';
 import type { Asker } from '../../payments/ports.ts';
 import { Code, Flag, Paging, SafeText, Timestamp } from './fields.ts';
 import { actorOf } from './identity.ts';

@@ -3,8 +3,7 @@ import type { Caller } from '../../http/callers.ts';
 import type { RequestFacts } from '../../http/contract.ts';
 import type { KnownAdmin } from '../../identity/admins.ts';
 import type { Actor, ApiAppRow, AuditRow, SessionRow } from '../../identity/ports.ts';
-import { ROLES } from '../../identity/roles.ts';
-import type { Scope } from '../../identity/scopes.ts';
+import { ROLES, type Scope } from '../../domain.ts';
 import { majorNumber } from '../../payments/money.ts';
 import { Amount, Code, Id, SafeText, Timestamp } from './fields.ts';
 

@@ -1,4 +1,4 @@
-import type { CoinCallRow } from '../../db/entities/coin-calls.ts';
+import type { CoinCallRow } from '../../db/entities/skillpay.ts';
 import type { Tx } from '../../db/store.ts';
 import { claimKey, digest, type KeyClaim } from '../../payments/idempotency.ts';
 import { newNumber } from '../../payments/numbers.ts';

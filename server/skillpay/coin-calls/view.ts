@@ -1,4 +1,4 @@
-import type { CoinCallRow } from '../../db/entities/coin-calls.ts';
+import type { CoinCallRow } from '../../db/entities/skillpay.ts';
 
 /** A call that coins paid, as it appears on the wire. */
 export function viewCoinCall(row: CoinCallRow) {

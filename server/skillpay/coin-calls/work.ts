@@ -1,4 +1,4 @@
-import type { CoinCallRow } from '../../db/entities/coin-calls.ts';
+import type { CoinCallRow } from '../../db/entities/skillpay.ts';
 import type { Tx } from '../../db/store.ts';
 import { NotFound } from '../../errors.ts';
 import { claimPatch, type Obstacle, obstacleTo, MAX_ATTEMPTS, nextAttempt } from '../claim.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { scopes } from '../../../server/identity/scopes.ts';
+import { scopes } from '../../../server/domain.ts';
 import { GUIDES } from '../../../server/pages/guides.ts';
 import type { Route } from '../../../server/http/router.ts';
 import { firstAdmin } from '../../support/admin.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { scopes } from '../../../server/identity/scopes.ts';
+import { scopes } from '../../../server/domain.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import { describedService, type Operation } from '../../support/documented.ts';
 import { request, startService, type Answer } from '../../support/service.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { scopes } from '../../../server/identity/scopes.ts';
+import { scopes } from '../../../server/domain.ts';
 import { as, type Call, firstAdmin, madeBy, madeOffline } from '../../support/admin.ts';
 import { disputed } from '../../support/disputes.ts';
 import { openMarket } from '../../support/market.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { scopes } from '../../../server/identity/scopes.ts';
+import { scopes } from '../../../server/domain.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import { disputed } from '../../support/disputes.ts';
 import { payOrder } from '../../support/orders.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { newBill } from '../../../server/payments/bills/payees.ts';
 import type { AdminAuth } from '../../../server/http/contract.ts';
 import { NAMED_BY, type Thing } from '../../../server/http/reach.ts';
-import { scopes } from '../../../server/identity/scopes.ts';
+import { scopes } from '../../../server/domain.ts';
 import { as, type Call, firstAdmin } from '../../support/admin.ts';
 import { disputed } from '../../support/disputes.ts';
 import { payee } from '../../support/bill-rows.ts';

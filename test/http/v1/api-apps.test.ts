@@ -1,5 +1,5 @@
 import test from 'ava';
-import { loosens } from '../../../server/identity/app-limits.ts';
+import { loosens } from '../../../server/identity/api-app-rows.ts';
 import { appWithToken, identityApp, tokenOf } from '../../support/identity-app.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';

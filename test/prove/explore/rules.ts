@@ -1,7 +1,6 @@
 import type { EventRow } from '../../../server/db/entities/events.ts';
 import type { MoveRow, OrderExceptionRow, OrderRow } from '../../../server/db/entities/orders.ts';
-import type { DisputeRow } from '../../../server/db/entities/disputes.ts';
-import type { RefundRow } from '../../../server/db/entities/refunds.ts';
+import type { DisputeRow, RefundRow } from '../../../server/db/entities/refunds.ts';
 import { AppError } from '../../../server/errors.ts';
 import {
   ANSWER_INVARIANTS,

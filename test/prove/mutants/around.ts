@@ -23,7 +23,7 @@ export const AROUND: readonly Mutant[] = [
   {
     name: 'coins are taken without the lock of the account',
     from: 'plain',
-    file: 'server/catalog/spend.ts',
+    file: 'server/catalog/coins.ts',
     find: 'const account = await tx.coinAccounts.lock({ project: key.project, coin: key.code, userId });',
     put: 'const account = await tx.coinAccounts.find({ project: key.project, coin: key.code, userId });',
     killedBy: witnessed('test/races/catalog.test.ts', '100 concurrent debits of 1*'),
@@ -31,7 +31,7 @@ export const AROUND: readonly Mutant[] = [
   {
     name: 'purchases of one payer are counted without waiting for each other',
     from: 'plain',
-    file: 'server/catalog/admit.ts',
+    file: 'server/catalog/effects.ts',
     find: 'await tx.advisoryLock(`limit:${project}:${code}:${userId}`);',
     put: '',
     killedBy: witnessed('test/races/catalog.test.ts', 'perUserLimit 3 holds*'),
@@ -47,7 +47,7 @@ export const AROUND: readonly Mutant[] = [
   {
     name: 'a row that somebody has is taken by another replica',
     from: 'plain',
-    file: 'server/db/queries/due-rows.ts',
+    file: 'server/db/queries/due.ts',
     find: "const free = hasOwnLease ? `(d.${lease} is null or d.${lease} <= ${NOW})` : 'true';",
     put: "const free = hasOwnLease ? `(d.${lease} is null or true)` : 'true';",
     killedBy: witnessed('test/races/jobs.test.ts', 'rows of a replica that died in the middle*'),
@@ -55,7 +55,7 @@ export const AROUND: readonly Mutant[] = [
   {
     name: 'a lease is not renewed while its row is being worked',
     from: 'plain',
-    file: 'server/jobs/leases.ts',
+    file: 'server/jobs/workers.ts',
     find: 'if (!mine.some(({ renewAt }) => renewAt <= at.getTime())) return;',
     put: 'if (mine.length < 1_000) return;',
     killedBy: witnessed('test/races/lanes.test.ts', 'delivery: a row that is under way for several leases*'),
@@ -63,7 +63,7 @@ export const AROUND: readonly Mutant[] = [
   {
     name: 'a renewal moves what the work has planned meanwhile',
     from: 'plain',
-    file: 'server/db/queries/due-rows.ts',
+    file: 'server/db/queries/due.ts',
     find: 'from held h where t.${key} = h.id and h.lease = h.mine returning h.place)',
     put: 'from held h where t.${key} = h.id returning h.place)',
     killedBy: witnessed('test/unit/db/due.test.ts', 'where a claim puts the attempt off*'),
@@ -71,7 +71,7 @@ export const AROUND: readonly Mutant[] = [
   {
     name: 'accounts that are silent take all places of their channel',
     from: 'plain',
-    file: 'server/jobs/uses.ts',
+    file: 'server/jobs/lanes.ts',
     find: "if (standing === 'quick') return quick + Math.min(untried + held, half) < width;",
     put: "if (standing === 'quick') return quick + untried + held < width;",
     killedBy: witnessed('test/unit/jobs/lanes.test.ts', 'an account that has answered lately never waits*'),

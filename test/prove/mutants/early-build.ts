@@ -110,12 +110,12 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'the same bizNo of another application is the same debit',
     from: 'early build',
-    file: 'server/catalog/spend.ts',
+    file: 'server/catalog/coins.ts',
     find: "kind: 'debit',\n          actor,",
     put: "kind: 'debit',",
     also: [
       {
-        file: 'server/catalog/spend.ts',
+        file: 'server/catalog/coins.ts',
         find: 'source: `spend:${clientId}:${userId}:${bizNo}`,',
         put: 'source: `spend:${userId}:${bizNo}`,',
       },
@@ -125,7 +125,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'a pay locks the product before the order of the same number',
     from: 'early build',
-    file: 'server/catalog/admit.ts',
+    file: 'server/catalog/effects.ts',
     find: 'const product = await tx.products.find({ project, code });',
     put: 'const product = await tx.products.lock({ project, code });',
     killedBy: witnessed('test/races/lock-order.test.ts', 'a second pay waits for the end of the first order*'),
@@ -157,7 +157,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'expired idempotency keys are deleted in one statement, however many there are',
     from: 'early build',
-    file: 'server/db/queries/idempotency.ts',
+    file: 'server/db/queries/retention.ts',
     find: 'order by created_at, scope, route, key limit $6)',
     put: 'order by created_at, scope, route, key limit $6 * 1000)',
     killedBy: witnessed('test/races/clean-up.test.ts', 'expired idempotency keys go in bounded parts*'),

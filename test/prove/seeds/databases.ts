@@ -1,5 +1,4 @@
-import { dueEffectRows, dueOrders, dueQuestions, dueRefunds } from '../../../server/db/queries/due.ts';
-import type { DueRows } from '../../../server/db/queries/due-rows.ts';
+import { type DueRows, dueEffectRows, dueOrders, dueQuestions, dueRefunds } from '../../../server/db/queries/due.ts';
 import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
 import { indexedStore, type IndexedStore, type Written } from '../memory/indexed-store.ts';
 import {
@@ -77,7 +76,7 @@ function thingOf({ kind, key, at }: (typeof KINDS)[number], row: AnyRow): DueThi
   return { kind, id: String(row[key]), orderNo: String(row['orderNo']), at: moment };
 }
 
-/** As `db/queries/due-rows.ts` leases what is claimed. */
+/** As `db/queries/due.ts` leases what is claimed. */
 const LEASE_MS = 60_000;
 
 interface Claimable {

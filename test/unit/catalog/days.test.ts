@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { dateIn, daysBetween, startOf } from '../../../server/catalog/days.ts';
+import { dateIn, daysBetween, startOf } from '../../../server/catalog/stats.ts';
 
 test('a day of Shanghai begins at 16:00 UTC of the day before', (t) => {
   t.is(startOf('2030-01-02', 'Asia/Shanghai').toISOString(), '2030-01-01T16:00:00.000Z');

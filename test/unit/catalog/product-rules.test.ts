@@ -1,5 +1,5 @@
 import test from 'ava';
-import { checkProduct } from '../../../server/catalog/product-rules.ts';
+import { checkProduct } from '../../../server/catalog/products.ts';
 import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
 import type { ChannelKind, PayWay } from '../../../server/payments/channel.ts';
 import { plainProduct } from '../../support/catalog-world.ts';

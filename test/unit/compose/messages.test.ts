@@ -5,8 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Base } from '../../../server/compose/base.ts';
 import { composeMessages } from '../../../server/compose/credentials.ts';
 import { createMetrics } from '../../../server/http/metrics.ts';
-import { readTexts } from '../../../server/db/message-texts.ts';
-import type { Waiting } from '../../../server/db/queries/messages.ts';
+import { type Waiting, readTexts } from '../../../server/db/queries/messages.ts';
 
 const at = new Date('2030-01-01T00:00:00Z');
 

@@ -1,5 +1,6 @@
 import test from 'ava';
 import {
+  bookCalls,
   dueBills,
   dueCoinCalls,
   dueConfirmations,
@@ -12,9 +13,9 @@ import {
   dueQuestions,
   dueRefunds,
   lookForDue,
+  planTask,
+  takeTask,
 } from '../../../server/db/queries/due.ts';
-import { bookCalls } from '../../../server/db/queries/call-rate.ts';
-import { planTask, takeTask } from '../../../server/db/queries/timetable.ts';
 import type { Store } from '../../../server/db/store.ts';
 import { laneOf } from '../../../server/payments/core/plan.ts';
 import { orderRow, refundRow } from '../../support/core-rows.ts';

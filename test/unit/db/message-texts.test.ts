@@ -1,8 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
-import { DICTIONARIES } from '../../../server/db/message-dictionary.ts';
-import { digestOf, packTexts, readTexts } from '../../../server/db/message-texts.ts';
+import { DICTIONARIES, digestOf, packTexts, readTexts } from '../../../server/db/queries/messages.ts';
 
 /** As the log keeps texts: without NUL and without halves of characters. */
 const text = fc.option(

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { DatabaseMissing } from '../../../server/db/connect-faults.ts';
+import { DatabaseMissing } from '../../../server/db/connections.ts';
 import { openDatabase } from '../../../server/db/orm.ts';
 import { testPostgresUrl } from '../../support/postgres.ts';
 

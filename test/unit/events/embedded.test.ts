@@ -2,9 +2,9 @@ import test from 'ava';
 import { listEvents, settledHead } from '../../../server/db/queries/events.ts';
 import { recordEvents } from '../../../server/events/record.ts';
 import { dueEffectRows, lookForDue } from '../../../server/db/queries/due.ts';
-import { FOLLOWED } from '../../../server/db/queries/live.ts';
+import { FOLLOWED } from '../../../server/db/queries/figures.ts';
 import { createBoard } from '../../../server/live/board.ts';
-import { createReporter } from '../../../server/live/reporter.ts';
+import { createReporter } from '../../../server/live/process.ts';
 import { embeddedDatabase } from '../../support/database.ts';
 
 test('the embedded database reads its log, and what the live feed shows, the same way', async (t) => {

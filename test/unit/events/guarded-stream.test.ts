@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Forbidden, Unauthenticated } from '../../../server/errors.ts';
-import { guardedStreams } from '../../../server/events/guarded-stream.ts';
+import { guardedStreams } from '../../../server/events/stream.ts';
 
 async function read(looks: readonly string[], check: (time: number) => unknown, options = {}): Promise<string> {
   let time = 0;

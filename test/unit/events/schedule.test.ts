@@ -1,5 +1,5 @@
 import test from 'ava';
-import { nextAttempt } from '../../../server/events/schedule.ts';
+import { nextAttempt } from '../../../server/events/deliver.ts';
 
 test('a delivery is tried after 10 s, 30 s, 2 m, 5 m, 10 m, 30 m, 1 h, 2 h, 4 h, then every 6 h for 72 h', (t) => {
   const began = new Date('2030-01-01T00:00:00Z');

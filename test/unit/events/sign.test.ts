@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
-import { newWebhookSecret, signedHeaders } from '../../../server/events/sign.ts';
+import { newWebhookSecret, signedHeaders } from '../../../server/events/deliver.ts';
 
 const body = JSON.stringify({ id: 'evt_1', type: 'order.paid', data: { object: { subject: '红茶 "x"' } } });
 

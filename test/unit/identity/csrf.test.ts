@@ -1,5 +1,5 @@
 import test from 'ava';
-import { csrfMatches, newCsrfToken } from '../../../server/identity/csrf.ts';
+import { csrfMatches, newCsrfToken } from '../../../server/identity/tokens.ts';
 
 const key = new Uint8Array(32).fill(7);
 

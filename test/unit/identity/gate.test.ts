@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createGate } from '../../../server/identity/gate.ts';
+import { createGate } from '../../../server/identity/passwords.ts';
 
 test('it runs a few at a time, lets a few wait and sends the others away with 503', async (t) => {
   const gate = createGate({ slots: 2, queue: 3 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { mask } from '../../../server/identity/mask.ts';
+import { mask } from '../../../server/identity/audit.ts';
 
 test('secrets are masked by name and by looks, at every depth', (t) => {
   const masked = mask({

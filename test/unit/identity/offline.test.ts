@@ -2,9 +2,9 @@ import test from 'ava';
 import { argon2id, hash } from 'argon2';
 import { randomUUID } from 'node:crypto';
 import { createRateLimits } from '../../../server/db/rate-limits.ts';
-import { applyBootstrap } from '../../../server/identity/bootstrap.ts';
 import * as offline from '../../../server/identity/offline.ts';
-import { sessionRow } from '../../../server/identity/session-row.ts';
+import { applyBootstrap } from '../../../server/identity/offline.ts';
+import { sessionRow } from '../../../server/identity/confirm.ts';
 import { postgresDatabase } from '../../support/database.ts';
 import { account, actor, from, world } from '../../support/identity-world.ts';
 

@@ -1,7 +1,6 @@
 import { argon2id, hash } from 'argon2';
 import test from 'ava';
-import { commonPasswords } from '../../../server/identity/common-passwords.ts';
-import { leakedCount } from '../../../server/identity/common-digests.ts';
+import { commonPasswords, leakedCount } from '../../../server/identity/common-passwords.ts';
 import { createPasswords, requireGoodPassword } from '../../../server/identity/passwords.ts';
 
 const passwords = createPasswords();

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { covers, effectiveScopes } from '../../../server/identity/authenticators.ts';
-import { needTrust, scopes, trustedScopes } from '../../../server/identity/scopes.ts';
+import { needTrust, scopes, trustedScopes } from '../../../server/domain.ts';
 
 test('only configuration, certificates and admin need trust', (t) => {
   for (const scope of scopes) t.is(needTrust([scope]), (trustedScopes as readonly string[]).includes(scope), scope);

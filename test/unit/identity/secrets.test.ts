@@ -5,7 +5,7 @@ import {
   newClientSecret,
   secretHint,
   secretMatches,
-} from '../../../server/identity/secrets.ts';
+} from '../../../server/identity/api-app-rows.ts';
 
 test('secrets have 32 random bytes, ids twenty characters, none comes twice', (t) => {
   const secrets = new Set(Array.from({ length: 100 }, newClientSecret));

@@ -1,7 +1,6 @@
 import test from 'ava';
 import { Unauthenticated } from '../../../server/errors.ts';
-import { deriveKeys } from '../../../server/identity/keys.ts';
-import { createMint, PRINTABLE_NAME } from '../../../server/identity/tokens.ts';
+import { PRINTABLE_NAME, createMint, deriveKeys } from '../../../server/identity/tokens.ts';
 
 const keys = deriveKeys('a-test-secret-of-more-than-32-bytes!');
 const kind = {

@@ -1,6 +1,5 @@
 import test from 'ava';
-import { Lanes } from '../../../server/jobs/lanes.ts';
-import { placesOfAccounts, placesOfReceivers } from '../../../server/jobs/widths.ts';
+import { Lanes, placesOfAccounts, placesOfReceivers } from '../../../server/jobs/lanes.ts';
 
 const SECOND = 1000;
 /** Channels of several accounts each, as the service has them: a lane is named by both. */

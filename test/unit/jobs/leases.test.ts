@@ -1,6 +1,6 @@
 import test from 'ava';
-import type { Renewal, Renewed } from '../../../server/db/queries/due-rows.ts';
-import { createLeases } from '../../../server/jobs/leases.ts';
+import type { Renewal, Renewed } from '../../../server/db/queries/due.ts';
+import { createLeases } from '../../../server/jobs/workers.ts';
 import { createScheduler } from '../../../server/jobs/scheduler.ts';
 import { fakeRows, rowsOf } from '../../support/due-rows.ts';
 import { createClock, until } from '../../support/service.ts';

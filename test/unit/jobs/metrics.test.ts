@@ -1,8 +1,7 @@
 import test from 'ava';
 import { Registry } from 'prom-client';
-import { createJobMetrics } from '../../../server/jobs/metrics.ts';
-import { createScheduler } from '../../../server/jobs/scheduler.ts';
-import { placesOfAccounts } from '../../../server/jobs/widths.ts';
+import { createJobMetrics, createScheduler } from '../../../server/jobs/scheduler.ts';
+import { placesOfAccounts } from '../../../server/jobs/lanes.ts';
 import { fakeRows, rowsOf } from '../../support/due-rows.ts';
 import { createClock, until } from '../../support/service.ts';
 

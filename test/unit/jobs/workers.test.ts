@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type { DueKind } from '../../../server/jobs/due-kind.ts';
+import type { DueKind } from '../../../server/jobs/lanes.ts';
 import { createWorkers } from '../../../server/jobs/workers.ts';
 import { type FakeRows, fakeRows, rowsOf } from '../../support/due-rows.ts';
 import { until } from '../../support/service.ts';

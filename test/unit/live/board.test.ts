@@ -1,9 +1,8 @@
 import test from 'ava';
 import { mock } from 'node:test';
 import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
-import { createBoard } from '../../../server/live/board.ts';
-import { createReporter } from '../../../server/live/reporter.ts';
-import { liveStreams } from '../../../server/live/stream.ts';
+import { createBoard, liveStreams } from '../../../server/live/board.ts';
+import { createReporter } from '../../../server/live/process.ts';
 
 interface Log {
   head: number;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { boundOf, createCallMeter, quantileOf } from '../../../server/live/calls.ts';
+import { boundOf, createCallMeter, quantileOf } from '../../../server/live/process.ts';
 
 function meterAt(at: Date) {
   let elapsed = 0;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createPastHour } from '../../../server/live/past-hour.ts';
+import { createPastHour } from '../../../server/live/figures.ts';
 
 const NOW = new Date('2030-01-31T08:00:30Z');
 const ago = (minutes: number) => new Date(NOW.getTime() - minutes * 60_000);

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Store, Tx } from '../../../server/db/store.ts';
-import { createReporter } from '../../../server/live/reporter.ts';
+import { createReporter } from '../../../server/live/process.ts';
 
 function reporterOver(fails = false) {
   const written: { followed: unknown }[] = [];

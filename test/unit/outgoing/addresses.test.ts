@@ -1,5 +1,5 @@
 import test from 'ava';
-import { addressGuard } from '../../../server/outgoing/addresses.ts';
+import { addressGuard } from '../../../server/outgoing/sender.ts';
 
 const mayReach = addressGuard([]);
 

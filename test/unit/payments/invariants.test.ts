@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { DisputeRow } from '../../../server/db/entities/disputes.ts';
+import type { DisputeRow } from '../../../server/db/entities/refunds.ts';
 import type { EventRow } from '../../../server/db/entities/events.ts';
 import type { MoveRow, OrderExceptionRow, OrderRow } from '../../../server/db/entities/orders.ts';
 import { BOOK_CHECKS, findViolations, WALKS } from '../../../server/db/queries/books.ts';

@@ -1,0 +1,257 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BUSY } from '../errors.ts';
+import type { OpenDatabase } from './orm.ts';
+import { type Removal, noteRemoved } from './queries/retention.ts';
+import { type ReadTx, type Store, type Tx, createStore } from './store.ts';
+
+/** A table that grows with every order, of which each month is a table of its own. */
+export interface MonthlyTable {
+  name: 'channel_messages' | 'moves' | 'notices' | 'events' | 'deliveries' | 'delivery_attempts';
+  /** When a row was written; it never changes. */
+  at: 'at' | 'created_at' | 'received_at';
+  /** Of a month that is old enough: which rows keep it, with `$1` for the instant before which rows are old. */
+  keeps?: string;
+}
+
+/** All of them. Orders, refunds and what a person must look at are never divided: they stay. */
+export const MONTHLY: readonly MonthlyTable[] = [
+  // What was counted again lately stays as long as a new message.
+  { name: 'channel_messages', at: 'at', keeps: 'last_at >= $1' },
+  { name: 'moves', at: 'at' },
+  { name: 'notices', at: 'received_at' },
+  { name: 'events', at: 'created_at' },
+  { name: 'deliveries', at: 'created_at', keeps: `state = 'pending' or finished_at >= $1` },
+  { name: 'delivery_attempts', at: 'at' },
+];
+
+/** The table of that name. */
+export function monthlyTable(name: MonthlyTable['name']): MonthlyTable {
+  return MONTHLY.find((table) => table.name === name)!;
+}
+
+/** A part of a divided table: rows from `from` until before `to`; the rest has neither. */
+export interface Part {
+  name: string;
+  from: Date | null;
+  to: Date | null;
+  isRest: boolean;
+}
+
+/** The part for rows for which there is no month. */
+export const REST = 'rest';
+
+/** The parts of a table, oldest first and the rest last. */
+export async function partsOf(tx: ReadTx, { name }: Pick<MonthlyTable, 'name'>): Promise<Part[]> {
+  const rows = await tx.sql<{ name: string; from: unknown; to: unknown; rest: boolean }>(
+    `select c.relname as name, cast(substring(b.bound from 'FROM \\(''([^'']+)''\\)') as timestamptz) as from,
+            cast(substring(b.bound from 'TO \\(''([^'']+)''\\)') as timestamptz) as to, b.bound = 'DEFAULT' as rest
+       from pg_inherits i join pg_class c on c.oid = i.inhrelid
+      cross join lateral (select pg_get_expr(c.relpartbound, c.oid) as bound) b
+      where i.inhparent = cast(? as regclass) order by b.bound = 'DEFAULT', 2`,
+    [name],
+  );
+  const instant = (value: unknown) => (value === null ? null : new Date(String(value)));
+  return rows.map((row) => ({ name: row.name, from: instant(row.from), to: instant(row.to), isRest: row.rest }));
+}
+
+/** The first instant of the month (UTC) that is so many months after that of an instant. */
+export function monthFrom(at: Date, months = 0): Date {
+  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + months, 1));
+}
+
+/** The name of a month's table: `events_2026_11`. */
+export function monthName({ name }: Pick<MonthlyTable, 'name'>, month: Date): string {
+  return `${name}_${month.toISOString().slice(0, 7).replace('-', '_')}`;
+}
+
+/** Who waits for a whole table has everybody else wait behind it, so nobody does for longer than this. */
+const WAIT_MS = 150;
+const TRIES = 40;
+const PAUSE_MS = 250;
+
+/**
+ * Runs a transaction that needs a table for itself for a moment. It gives way at once to whoever uses the table, and tries
+ * again for some seconds; false when the table was never free.
+ */
+export async function whenFree(store: Store, work: (tx: Tx) => Promise<void>, tries = TRIES): Promise<boolean> {
+  for (let left = tries; left > 0; left -= 1) {
+    try {
+      await store.transaction(async (tx) => {
+        await tx.sql(`set local lock_timeout = ${WAIT_MS}`);
+        await work(tx);
+      });
+      return true;
+    } catch (error) {
+      if (!BUSY.test(String((error as { code?: unknown }).code))) throw error;
+      if (left > 1) await sleep(PAUSE_MS);
+    }
+  }
+  return false;
+}
+
+/** So long before a month begins its table is there. */
+const AHEAD_MS = 35 * 86_400_000;
+
+/** What became of the months of a table; `rest`: there are rows of that month in the rest, and they stay there. */
+export interface MonthMade {
+  name: string;
+  result: 'made' | 'busy' | 'rest';
+}
+
+/** Makes the tables of this month and of those that begin within five weeks, where there are none. */
+export async function makeMonthsAhead(store: Store, now: Date): Promise<MonthMade[]> {
+  const made: MonthMade[] = [];
+  for (const table of MONTHLY) {
+    const parts = await store.read((tx) => partsOf(tx, table));
+    for (let month = monthFrom(now); month.getTime() < now.getTime() + AHEAD_MS; month = monthFrom(month, 1))
+      if (!isCovered(parts, month))
+        made.push({ name: monthName(table, month), result: await makeMonth(store, table, month) });
+  }
+  return made;
+}
+
+function isCovered(parts: readonly Part[], month: Date): boolean {
+  return parts.some(({ from, to, isRest }) => !isRest && from !== null && from <= month && to !== null && month < to);
+}
+
+const CHECK_VIOLATION = '23514';
+const DUPLICATE_TABLE = '42P07';
+
+async function makeMonth(store: Store, table: MonthlyTable, month: Date): Promise<MonthMade['result']> {
+  const name = monthName(table, month);
+  const bounds = [month, monthFrom(month, 1)].map((at) => `'${at.toISOString()}'`);
+  try {
+    const isMade = await whenFree(store, async (tx) => {
+      await tx.sql(`create table "${name}" (like "${table.name}_${REST}" including all)`);
+      await tx.sql(
+        `alter table "${table.name}" attach partition "${name}" for values from (${bounds[0]}) to (${bounds[1]})`,
+      );
+    });
+    return isMade ? 'made' : 'busy';
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code === CHECK_VIOLATION) return 'rest';
+    // Another replica was faster.
+    if (code === DUPLICATE_TABLE) return 'made';
+    throw error;
+  }
+}
+
+/** Has PostgreSQL count the rows of divided tables: it does so by itself for each part, but not for the whole. */
+export async function countParts(database: OpenDatabase): Promise<void> {
+  const own = (await database.reopen?.()) ?? database;
+  try {
+    const store = createStore(own, () => {});
+    for (const { name } of MONTHLY) await store.autocommit((tx) => tx.sql(`analyze "${name}"`));
+  } finally {
+    if (own !== database) await own.close();
+  }
+}
+
+/** What was done about the tables of months; `refused`: this role does not own the tables, so somebody else has to. */
+export interface MonthsKept {
+  months: MonthMade[];
+  refused?: Error;
+}
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+/** Makes the tables of the months that come. Without it everything goes on: rows stand in the rest of their table. */
+export async function keepMonths(database: OpenDatabase, now: Date): Promise<MonthsKept> {
+  try {
+    return {
+      months: await makeMonthsAhead(
+        createStore(database, () => {}),
+        now,
+      ),
+    };
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
+    return { months: [], refused: error as Error };
+  }
+}
+
+/** A part that nobody sees any more; what is left of a drop that was cut short is dropped the next time. */
+const GONE = '_gone';
+
+/**
+ * Drops the parts of a table that are older than an instant as a whole: each is detached in one short transaction and
+ * dropped in another, so whoever writes waits for an instant only. Returns how many there were. A part with rows that are kept,
+ * or that is in use all the time, stays until the next time.
+ */
+export async function dropOldParts(store: Store, table: MonthlyTable, before: Date): Promise<number> {
+  const parts = await store.read((tx) => partsOf(tx, table));
+  let dropped = 0;
+  for (const { name, to, isRest } of parts) {
+    if (isRest || to === null || to > before || (await hasKept(store, table, name, before))) continue;
+    const isDetached = await whenFree(store, async (tx) => {
+      await tx.sql(`alter table "${table.name}" detach partition "${name}"`);
+      await tx.sql(`alter table "${name}" rename to "${name}${GONE}"`);
+    });
+    if (isDetached) dropped += 1;
+  }
+  await dropGone(store, table);
+  return dropped;
+}
+
+async function hasKept(store: Store, { keeps }: MonthlyTable, part: string, before: Date): Promise<boolean> {
+  if (keeps === undefined) return false;
+  const rows = await store.read((tx) =>
+    tx.prepared(`select 1 from "${part}" where ${keeps} limit 1`, keeps.includes('$1') ? [before] : []),
+  );
+  return rows.length > 0;
+}
+
+async function dropGone(store: Store, { name }: MonthlyTable): Promise<void> {
+  const gone = await store.read((tx) =>
+    tx.sql<{ name: string }>(
+      `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = current_schema() and c.relkind = 'r' and c.relname ~ ? and not c.relispartition`,
+      [`^${name}_[0-9]{4}_[0-9]{2}${GONE}$`],
+    ),
+  );
+  for (const { name: table } of gone) await store.autocommit((tx) => tx.sql(`drop table if exists "${table}"`));
+}
+
+/** The parts from which old rows go one by one: the rest; every one when months are too long. */
+export function partsByRow(parts: readonly Part[], everyPart: boolean): string[] {
+  return parts.filter(({ isRest }) => everyPart || isRest).map(({ name }) => name);
+}
+
+/** Below this, a month more would be too long: rows go one by one from every part. */
+const DAYS_OF_A_MONTH = 31;
+
+/** How one of the tables of months loses what is old. */
+export interface MonthlyRemoval {
+  table: MonthlyTable['name'];
+  days: number;
+  /** Removes rows of one part. */
+  rows: (part: string) => Removal;
+  /** Hears of each part that was dropped as a whole. */
+  dropped: (table: string) => void;
+}
+
+/**
+ * Removes what is older: months as a whole once they are over, rows one by one from the rest, or where months would keep them
+ * for much longer than asked for.
+ */
+export function removeMonthly({ table: name, days, rows, dropped }: MonthlyRemoval): Removal {
+  const table = monthlyTable(name);
+  return async (store, before, goesOn = () => true) => {
+    await noteRemoved(store, name, before);
+    const whole = await dropOldParts(store, table, before).catch(asNotAllowed);
+    for (let left = whole ?? 0; left > 0; left -= 1) dropped(name);
+    let removed = 0;
+    const now = await store.read((tx) => partsOf(tx, table));
+    for (const part of partsByRow(now, whole === undefined || days < DAYS_OF_A_MONTH))
+      if (goesOn()) removed += await rows(part)(store, before, goesOn);
+    return removed;
+  };
+}
+
+const NOT_PERMITTED = '42501';
+
+/** A role that does not own the tables removes their rows. */
+function asNotAllowed(error: unknown): undefined {
+  if ((error as { code?: unknown }).code !== NOT_PERMITTED) throw error;
+}

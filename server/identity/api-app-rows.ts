@@ -1,0 +1,269 @@
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { readNetwork } from '../addresses.ts';
+import type { ApiAppRow, AppLimits, CurrencyLimits, LatePayment } from '../db/entities/identity.ts';
+import type { Tx } from '../db/store.ts';
+import { merchantScopes, needTrust, scopes as knownScopes } from '../domain.ts';
+import { type FieldError, InvalidRequest } from '../errors.ts';
+import { exponentOf, readAmount } from '../payments/money.ts';
+
+/** What a caller may decide about an application. */
+export interface AppSettings {
+  name: string;
+  scopes: readonly string[];
+  trusted: boolean;
+  allowedIps: readonly string[];
+  rateLimit: number | null;
+  latePayment: Partial<LatePayment> | null;
+  remark: string | null;
+  limits?: LimitsChange | undefined;
+}
+
+/** What happens to late money unless an application says otherwise (O9 in server/README.md, "Orders"). */
+export const defaultLatePayment: LatePayment = { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' };
+
+/** The columns of settings. */
+export type SettingColumns = Pick<
+  ApiAppRow,
+  'name' | 'scopes' | 'trusted' | 'allowedIps' | 'rateLimit' | 'latePayment' | 'remark'
+>;
+
+/** Checks settings and writes them as columns; throws a 400 that names every fault. */
+export function toColumns(settings: AppSettings): SettingColumns {
+  const { name, trusted, rateLimit, latePayment, remark } = settings;
+  const scopes = [...new Set(settings.scopes)];
+  const networks = settings.allowedIps.map(readNetwork);
+  const errors = [...scopeFaults(scopes, trusted), ...networkFaults(networks)];
+  if (errors.length > 0) throw new InvalidRequest('Invalid application settings.', errors);
+  return {
+    name,
+    trusted,
+    rateLimit,
+    remark,
+    scopes: knownScopes.filter((scope) => scopes.includes(scope)),
+    allowedIps: [...new Set(networks.filter((network) => network !== undefined))],
+    latePayment: { ...defaultLatePayment, ...latePayment },
+  };
+}
+
+/** Throws a 400 unless the project exists; it cannot go away before the transaction ends. */
+export async function requireProject(tx: Tx, project: string): Promise<void> {
+  if (await tx.projects.lock({ code: project })) return;
+  throw new InvalidRequest('The project does not exist.', [
+    { pointer: '/project', code: 'project_unknown', detail: 'does not exist' },
+  ]);
+}
+
+function scopeFaults(scopes: readonly string[], trusted: boolean): FieldError[] {
+  const unknown = scopes.filter((scope) => !(knownScopes as readonly string[]).includes(scope));
+  const pointer = '/scopes';
+  if (scopes.length === 0) return [{ pointer, code: 'too_small', detail: 'must contain at least one scope' }];
+  if (unknown.length > 0)
+    return [{ pointer, code: 'scope_unknown', detail: `must contain only known scopes: ${knownScopes.join(' ')}` }];
+  if (!needTrust(scopes) || trusted) return [];
+  const detail = 'admin, config:* and cert:manage require trusted: true';
+  return [{ pointer, code: 'trust_required', detail }];
+}
+
+function networkFaults(networks: readonly (string | undefined)[]): FieldError[] {
+  return networks.flatMap((network, at) =>
+    network === undefined
+      ? [
+          {
+            pointer: `/allowedIps/${at}`,
+            code: 'network_invalid',
+            detail: 'must be an IP address or CIDR range such as 10.0.0.0/8',
+          },
+        ]
+      : [],
+  );
+}
+
+/** A client secret: `pays_` and 32 random bytes; shown once, never stored. */
+export function newClientSecret(): string {
+  return `pays_${randomBytes(32).toString('base64url')}`;
+}
+
+/** A client id: `app_` and 20 random letters and digits. */
+export function newClientId(): string {
+  const alphabet = '0123456789abcdefghijklmnopqrstuv';
+  return `app_${Array.from(randomBytes(20), (byte) => alphabet[byte & 31]).join('')}`;
+}
+
+/** What is stored of a client secret; 256 random bits need no slow hash (ASVS 6.5.2). */
+export function hashSecret(secret: string): string {
+  return hash('sha256', secret);
+}
+
+/** What may be shown of a secret later: its prefix and its last four characters. */
+export function secretHint(secret: string): string {
+  return `${secret.slice(0, 5)}…${secret.slice(-4)}`;
+}
+
+/** Whether a secret has this hash, in constant time. */
+export function secretMatches(secret: string, hash: string): boolean {
+  const sent = Buffer.from(hashSecret(secret));
+  const right = Buffer.from(hash);
+  return sent.length === right.length && timingSafeEqual(sent, right);
+}
+
+/** An application that just got a secret, which nobody can read again. */
+export interface WithSecret {
+  app: ApiAppRow;
+  secret: string;
+}
+
+/** What decides about a new row besides its settings. */
+export interface NewApp {
+  project: string;
+  at: Date;
+  kind?: ApiAppRow['kind'];
+  clientId?: string;
+  secret?: string;
+  limits?: AppLimits | null;
+}
+
+/** A new row and its secret. */
+export function newAppRow(columns: SettingColumns, { project, at, ...given }: NewApp): WithSecret {
+  const secret = given.secret ?? newClientSecret();
+  const app = {
+    clientId: given.clientId ?? newClientId(),
+    project,
+    kind: given.kind ?? 'merchant',
+    ...columns,
+    limits: given.limits ?? null,
+    enabled: true,
+    ...secretColumns(secret, at),
+    generation: 1,
+    lastUsedAt: null,
+    createdAt: at,
+    updatedAt: at,
+  } as ApiAppRow;
+  return { app, secret };
+}
+
+/** The columns of a new secret; the one before it is forgotten. */
+export function secretColumns(secret: string, at: Date) {
+  return {
+    secretHash: hashSecret(secret),
+    secretHint: secretHint(secret),
+    secretCreatedAt: at,
+    previousSecretHash: null as string | null,
+    previousSecretExpiresAt: null as Date | null,
+  };
+}
+
+/** The client id of a project's console application, which owns what administrators pay in it. */
+export function consoleClientId(project: string): string {
+  if (project === 'default') return 'console';
+  return `console_${hash('sha256', project).slice(0, 24)}`;
+}
+
+/** The row of a project's console application; it has no secret that anybody knows and never gets a token. */
+export function consoleAppRow(project: string, at: Date): ApiAppRow {
+  const columns: SettingColumns = {
+    name: 'console',
+    scopes: [],
+    trusted: false,
+    allowedIps: [],
+    rateLimit: null,
+    latePayment: defaultLatePayment,
+    remark: null,
+  };
+  return newAppRow(columns, { project, at, kind: 'console', clientId: consoleClientId(project) }).app;
+}
+
+/** The limits that are amounts; `ordersPerHour` is a number. */
+const AMOUNTS = ['perOrder', 'perDay', 'perMonth', 'refundPerDay'] as const;
+
+/** Limits of a currency as they are sent: amounts in major units, null clears one. */
+export type CurrencyLimitsChange = {
+  [Name in (typeof AMOUNTS)[number]]?: number | string | null | undefined;
+} & { ordersPerHour?: number | null | undefined };
+
+/** A change of limits: what is not named stays, a currency that is null goes, and null clears all. */
+export type LimitsChange = Readonly<Record<string, CurrencyLimitsChange | null>> | null;
+
+/** The limits after a change; throws a 400 that names every fault. */
+export function changedLimits(before: AppLimits | null, change: LimitsChange | undefined): AppLimits | null {
+  if (change === undefined) return before;
+  if (change === null) return null;
+  const errors: FieldError[] = [];
+  const after: Record<string, CurrencyLimits> = { ...before };
+  for (const [currency, given] of Object.entries(change)) {
+    if (exponentOf(currency) === undefined)
+      errors.push({
+        pointer: `/limits/${currency}`,
+        code: 'currency_unknown',
+        detail: `${currency} is not supported.`,
+      });
+    else if (given === null) delete after[currency];
+    else after[currency] = changedIn(currency, after[currency] ?? {}, given, errors);
+  }
+  if (errors.length > 0) throw new InvalidRequest('Invalid limits.', errors);
+  return Object.keys(after).length > 0 ? after : null;
+}
+
+function changedIn(
+  currency: string,
+  before: CurrencyLimits,
+  { ordersPerHour, ...given }: CurrencyLimitsChange,
+  errors: FieldError[],
+): CurrencyLimits {
+  const after: CurrencyLimits = { ...before };
+  for (const name of AMOUNTS) {
+    const sent = given[name];
+    if (sent === undefined) continue;
+    delete after[name];
+    if (sent === null) continue;
+    try {
+      after[name] = String(limitOf(sent, currency, `/limits/${currency}/${name}`));
+    } catch (error) {
+      if (!(error instanceof InvalidRequest)) throw error;
+      errors.push(...(error.options.errors ?? []));
+    }
+  }
+  if (ordersPerHour === null) delete after.ordersPerHour;
+  else if (ordersPerHour !== undefined) after.ordersPerHour = ordersPerHour;
+  return after;
+}
+
+/** A limit in minor units; unlike an amount it may be zero, which allows nothing. */
+function limitOf(sent: number | string, currency: string, pointer: string): bigint {
+  return /^0{1,9}(\.0{1,3})?$/.test(String(sent)) ? 0n : readAmount(sent, currency, pointer).minor;
+}
+
+/** Whether an application may move more afterwards than before; that asks for the password again. */
+export function loosens(before: AppLimits | null, after: AppLimits | null): boolean {
+  if (before === null) return false;
+  if (after === null) return true;
+  return Object.entries(after).some(([currency, now]) => {
+    const was = before[currency];
+    if (!was) return true;
+    const names = Object.keys(was) as (keyof CurrencyLimits)[];
+    return names.some((name) => now[name] === undefined || BigInt(now[name]) > BigInt(was[name]!));
+  });
+}
+
+/** The secrets of the applications that exist only while Debug is on; they are no secrets at all. */
+export const testSecrets = {
+  'test-app': 'pays_test-app-secret-for-debug-only',
+  'test-admin': 'pays_test-admin-secret-for-debug-only',
+} as const;
+
+/** The rows of the test applications: `test-app` with every merchant scope, `test-admin` with `admin`. */
+export function testAppRows(at: Date): ApiAppRow[] {
+  return [row('test-app', merchantScopes, false, at), row('test-admin', ['admin'], true, at)];
+}
+
+function row(clientId: keyof typeof testSecrets, scopes: readonly string[], trusted: boolean, at: Date): ApiAppRow {
+  const columns = {
+    name: clientId,
+    scopes: [...scopes],
+    trusted,
+    allowedIps: [],
+    rateLimit: null,
+    latePayment: defaultLatePayment,
+    remark: 'Exists only while Debug is on.',
+  };
+  return newAppRow(columns, { project: 'default', at, kind: 'test', clientId, secret: testSecrets[clientId] }).app;
+}
