@@ -1,3 +1,5 @@
+// The words of the wire and of stored rows that every room speaks. This file imports nothing.
+
 /** Stored states of an order. */
 export const ORDER_STATES = ['created', 'pending', 'closing', 'closed', 'failed', 'paid'] as const;
 export type OrderState = (typeof ORDER_STATES)[number];
@@ -76,6 +78,26 @@ export function exponentOf(currency: string): number | undefined {
 /** The currencies whose amounts have no decimals; those of all others have two. */
 export const WITHOUT_DECIMALS: readonly string[] = Object.keys(EXPONENTS).filter((code) => EXPONENTS[code] === 0);
 
+/** Where a configuration sends its traffic. */
+export const MODES = ['simulator', 'sandbox', 'live'] as const;
+export type Mode = (typeof MODES)[number];
+
+/** How the payer is asked for the money. `code`: the payer shows a code in a shop, and the shop has read it. */
+export const SCENES = ['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'mini', 'code', 'redirect'] as const;
+export type Scene = (typeof SCENES)[number];
+
+/** What a payer is handed; `code`: nothing, the payer confirms in the app whose code was read. */
+export const PAY_HINTS = ['qr', 'redirect', 'app', 'jsapi', 'code'] as const;
+
+/** What a payer needs to pay: exactly what the channel handed out for the scene. */
+export interface PayHint {
+  type: (typeof PAY_HINTS)[number];
+  /** Text of the QR code. */
+  qrCode?: string;
+  url?: string;
+  params?: Record<string, string>;
+}
+
 /** An item of the order as Alipay and WeChat Pay show it; `price` in minor units (fen) of one piece. */
 export interface Goods {
   id: string;
@@ -133,6 +155,26 @@ export interface ChannelOptions {
 }
 
 /**
+ * What other rooms do when an order or refund moves: stock, coins, pay-per-call. It runs in a savepoint, so that a fact commits even
+ * when it fails; `mayRefuse` = a refusal stops the whole change (a person asked for it).
+ */
+export interface EffectRun {
+  readonly name: string;
+  readonly run: readonly ('paid' | 'ended' | 'refundReserved' | 'refundSucceeded' | 'refundFailed')[];
+  readonly mayRefuse?: true;
+}
+
+/** Where a dispute stands: `needs_answer` waits for the merchant, `lost` and `won` are its ends. */
+export const DISPUTE_STATES = ['open', 'needs_answer', 'under_review', 'won', 'lost'] as const;
+export type DisputeState = (typeof DISPUTE_STATES)[number];
+
+/** A bound of amounts of every currency, in minor units of those that have no decimals and of those that have two. */
+export interface AmountBound {
+  whole: bigint;
+  decimal: bigint;
+}
+
+/**
  * Where a bill stands. `waiting`: the channel is to be asked for it. `reading`: its file is read into lines. `matching`: its lines are
  * to be compared with the orders. `done`: compared. `refused`: the file was not the bill that it should be, or the channel gives none
  * to this account. `missing`: the channel gives none any more.
@@ -143,6 +185,54 @@ export type BillState = (typeof BILL_STATES)[number];
 /** Where a bill came from. */
 export const BILL_SOURCES = ['channel', 'import'] as const;
 export type BillSource = (typeof BILL_SOURCES)[number];
+
+/**
+ * What a line of a bill is about. `pending`: a refund that was under way when the bill was made, and whose line stays so whatever becomes
+ * of it. `dispute`: what a chargeback took or gave back. `other`: any other line (a transfer, a refund that failed). `unreadable`: a row
+ * that could not be read; its amounts are 0, and `event` says where and why.
+ */
+export const BILL_LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other', 'unreadable'] as const;
+export type BillLineKind = (typeof BILL_LINE_KINDS)[number];
+
+/** One line of a bill. Amounts are minor units of `currency`. */
+export interface BillLine {
+  /** Its place in the bill, from 1, without gaps: a bill is read alike each time. */
+  line: number;
+  kind: BillLineKind;
+  /** The channel's own word for what happened. */
+  event: string;
+  /** The number of the order that the channel repeats, ours or another system's. */
+  orderNo: string | null;
+  /** The number of the refund that the channel repeats, ours or another system's. */
+  refundNo: string | null;
+  /** The channel's number of the payment. */
+  channelTradeNo: string | null;
+  /** The channel's number of the refund, or of what a dispute moved. */
+  channelRefundNo: string | null;
+  currency: string;
+  /**
+   * Of a payment what the order is over, of a refund what of it goes back, both never negative; of others what the account gained or lost.
+   */
+  amount: bigint;
+  /** What the merchant gave up of the amount, so that it is never settled; negative when that comes back with a refund. */
+  discount: bigint;
+  /** What the channel kept of it; negative when it gave a fee back. Of a line that is a fee this is the fee, and `amount` is 0. */
+  fee: bigint;
+  /** What went on to those with whom the merchant shares; negative when they gave it back. */
+  share: bigint;
+  at: Date;
+  /** The line as the channel wrote it, decoded. */
+  raw: string;
+}
+
+/** What a channel should keep of a payment: a share of it, and an amount for each in minor units of a currency. */
+export interface FeeRate {
+  /** As a decimal: `0.006`. */
+  share: string;
+  fixed: bigint;
+  /** Whose minor units `fixed` are; payments in others are not compared. null = nothing is fixed. */
+  fixedCurrency: string | null;
+}
 
 /** How a bill and the orders of its account may differ. A line without a number of our form is counted and is no difference. */
 export const DIFFERENCE_KINDS = [
@@ -271,20 +361,8 @@ export const scopes = [...merchantScopes, ...trustedScopes] as const;
 /** A scope of an API application. */
 export type Scope = (typeof scopes)[number];
 
-const needsTrust: ReadonlySet<string> = new Set(trustedScopes);
-
-/** Whether an application with these scopes must be trusted. */
-export function needTrust(wanted: readonly string[]): boolean {
-  return wanted.some((scope) => needsTrust.has(scope));
-}
-
 /** What administrators may be, from the least to the most. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const;
 
 /** A viewer reads; an operator moves money (orders, refunds, exceptions, disputes, bills); an admin may do everything. */
 export type Role = (typeof ROLES)[number];
-
-/** The projects of an account as they are stored; null = all of them. */
-export function storedProjects(projects: readonly string[] | null): string[] | null {
-  return projects && [...new Set(projects)].toSorted();
-}

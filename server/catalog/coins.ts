@@ -30,7 +30,7 @@ export interface CoinKey {
   code: string;
 }
 
-/** The operations on coins themselves and the reads of their ledgers; what moves coins is in spend.ts. */
+/** The operations on coins themselves and the reads of their ledgers; `spend` and `coinCharges` move coins. */
 export function coins({ store, reports, now, audit }: CatalogPorts) {
   const log = note(audit);
   return {
@@ -310,7 +310,7 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
         };
         const entry = amount > 0 ? (await credit(tx, account, posting)).entry : await take(tx, account, posting);
         if (claim) await claimKey(tx, claim, String(entry.id), now());
-        await log(tx, actor, 'coin.adjust', `${key.project}/${key.code}`, null, { userId, amount, reason });
+        await log(tx, actor, 'coin.adjust', target(key), null, { userId, amount, reason });
         return entry;
       }),
   };

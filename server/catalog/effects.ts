@@ -19,12 +19,61 @@ import {
   invalid,
 } from './refusals.ts';
 
+/** What else happens when orders and refunds move: stock, limits and coins. Every effect may run again and happens once. */
+export function createEffects(ports: EffectPorts): Effects {
+  const { credit } = ledger(ports);
+  const { reserve, take, giveBack } = clawback(ports);
+  return {
+    admit: (tx, draft, asked) => admit(ports.now(), tx, draft, asked),
+    hold: (tx, order, asked) => hold(ports.now(), tx, order, asked),
+    readmit: (tx, order) => readmit(tx, order),
+    paid: (tx, order) => creditPackage(tx, order),
+    ended: async (tx, order) => {
+      if (order.productCode !== null) await releaseStock(tx, order.orderNo);
+    },
+    refundReserved: reserve,
+    refundSucceeded: take,
+    refundFailed: giveBack,
+  };
+
+  /** Late money: the piece that was given back is taken again, or the money goes back. */
+  async function readmit(tx: Tx, order: OrderRow): Promise<boolean> {
+    const { orderNo, productCode } = order;
+    if (productCode === null) return true;
+    const now = await tx.orders.find({ orderNo });
+    if (now?.stockHeld) return true;
+    const got = await retakeStock(tx, orderNo);
+    if (got === 'gone')
+      await ports.raise(tx, order, { kind: 'out_of_stock', dedupe: 'late', detail: { product: productCode } });
+    return got !== 'gone';
+  }
+
+  /** The package's coins, once per order: the account's lock and the source of the entry see to it. */
+  async function creditPackage(tx: Tx, order: OrderRow): Promise<void> {
+    const { orderNo, project, userId, product, clientId } = order;
+    if (!product?.coin || userId === null) return;
+    const { code: coin, amount, bonus } = product.coin;
+    const account = await lockAccount(tx, { project, coin, userId }, ports.now());
+    const source = creditSource(orderNo);
+    if (await tx.coinEntries.find({ project, coin, source })) return;
+    await credit(tx, account, {
+      delta: BigInt(amount) + BigInt(bonus),
+      kind: 'credit',
+      source,
+      actor: 'service',
+      clientId,
+      orderNo,
+      memo: product.name,
+    });
+  }
+}
+
 /**
  * Lets an order in or refuses it: project, payer, and of a product its sale, price (minor units) and limit.
  * Writes what the product decides into the draft; one statement when there is no product. The product is not locked:
  * orders come before products (server/README.md, "Locks"), and its piece is taken by `hold`.
  */
-export async function admit(now: Date, tx: Tx, draft: OrderRow, asked: Asked): Promise<void> {
+async function admit(now: Date, tx: Tx, draft: OrderRow, asked: Asked): Promise<void> {
   const standing = await admission(tx, draft.project, draft.userId, now);
   if (!standing?.enabled) throw new ProjectDisabled();
   if (standing.status === 'blocked') throw new UserBlocked();
@@ -43,7 +92,7 @@ async function admitProduct(now: Date, tx: Tx, draft: OrderRow, code: string, as
  * Takes the piece of an order that is written already, and holds the product's row from here to the commit. A product that
  * changed under our eyes is looked at once more; gives what the order is then, if it is anything else.
  */
-export async function hold(now: Date, tx: Tx, order: OrderRow, asked: Asked): Promise<Partial<OrderRow> | undefined> {
+async function hold(now: Date, tx: Tx, order: OrderRow, asked: Asked): Promise<Partial<OrderRow> | undefined> {
   if (order.productCode === null || !order.stockHeld || order.product === null) return undefined;
   const key = { project: order.project, code: order.productCode };
   if (await takeStock(tx, { ...key, version: order.product.version })) return undefined;
@@ -107,12 +156,12 @@ interface Granted extends Holder {
 }
 
 /** The source of the one credit that an order makes. */
-export function creditSource(orderNo: string): string {
+function creditSource(orderNo: string): string {
   return `order:${orderNo}`;
 }
 
 /** Takes back the coins of refunded orders: held when the refund is accepted, taken when it succeeded, returned when it failed. The caller holds the order's lock. */
-export function clawback(ports: EffectPorts) {
+function clawback(ports: EffectPorts) {
   const { now } = ports;
   const { post } = ledger(ports);
   return { reserve, take, giveBack };
@@ -234,53 +283,4 @@ function posting(order: OrderRow, refund: RefundRow, row: CoinClawbackRow, delta
 
 function min(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
-}
-
-/** What else happens when orders and refunds move: stock, limits and coins. Every effect may run again and happens once. */
-export function createEffects(ports: EffectPorts): Effects {
-  const { credit } = ledger(ports);
-  const { reserve, take, giveBack } = clawback(ports);
-  return {
-    admit: (tx, draft, asked) => admit(ports.now(), tx, draft, asked),
-    hold: (tx, order, asked) => hold(ports.now(), tx, order, asked),
-    readmit: (tx, order) => readmit(tx, order),
-    paid: (tx, order) => creditPackage(tx, order),
-    ended: async (tx, order) => {
-      if (order.productCode !== null) await releaseStock(tx, order.orderNo);
-    },
-    refundReserved: reserve,
-    refundSucceeded: take,
-    refundFailed: giveBack,
-  };
-
-  /** Late money: the piece that was given back is taken again, or the money goes back. */
-  async function readmit(tx: Tx, order: OrderRow): Promise<boolean> {
-    const { orderNo, productCode } = order;
-    if (productCode === null) return true;
-    const now = await tx.orders.find({ orderNo });
-    if (now?.stockHeld) return true;
-    const got = await retakeStock(tx, orderNo);
-    if (got === 'gone')
-      await ports.raise(tx, order, { kind: 'out_of_stock', dedupe: 'late', detail: { product: productCode } });
-    return got !== 'gone';
-  }
-
-  /** The package's coins, once per order: the account's lock and the source of the entry see to it. */
-  async function creditPackage(tx: Tx, order: OrderRow): Promise<void> {
-    const { orderNo, project, userId, product, clientId } = order;
-    if (!product?.coin || userId === null) return;
-    const { code: coin, amount, bonus } = product.coin;
-    const account = await lockAccount(tx, { project, coin, userId }, ports.now());
-    const source = creditSource(orderNo);
-    if (await tx.coinEntries.find({ project, coin, source })) return;
-    await credit(tx, account, {
-      delta: BigInt(amount) + BigInt(bonus),
-      kind: 'credit',
-      source,
-      actor: 'service',
-      clientId,
-      orderNo,
-      memo: product.name,
-    });
-  }
 }

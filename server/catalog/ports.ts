@@ -8,6 +8,16 @@ import type { Raised } from '../payments/core/change.ts';
 import type { Channels, Ports } from '../payments/ports.ts';
 import { invalid } from './refusals.ts';
 
+export type {
+  CoinAccountRow,
+  CoinEntryRow,
+  CoinRow,
+  PayerRow,
+  ProductRow,
+  ProjectRow,
+} from '../db/entities/catalog.ts';
+export type { UserTotal } from '../db/queries/catalog.ts';
+
 /** Opens an exception of an order once per (kind, dedupe). */
 export type RaiseException = (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 
@@ -28,16 +38,6 @@ export interface CatalogPorts extends Pick<Ports, 'store' | 'reports' | 'now' | 
   /** Why the handler of a skill could never be called. */
   urlFault: UrlRule;
 }
-
-export type {
-  CoinAccountRow,
-  CoinEntryRow,
-  CoinRow,
-  PayerRow,
-  ProductRow,
-  ProjectRow,
-} from '../db/entities/catalog.ts';
-export type { UserTotal } from '../db/queries/catalog.ts';
 
 /** A change that an administrator made, for the audit log; call it last in a transaction. */
 export function note(audit: Audit) {

@@ -1,3 +1,5 @@
+// Connections to PostgreSQL: faults when connecting, what a pooler in between allows, and connections that are given up.
+
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';

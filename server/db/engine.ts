@@ -1,3 +1,5 @@
+// What the database must be able to do, and whether its disk has room.
+
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import { Gauge, type Registry } from 'prom-client';
 import { LocalError, NO_ROOM } from '../errors.ts';

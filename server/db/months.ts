@@ -60,7 +60,7 @@ export function monthFrom(at: Date, months = 0): Date {
 }
 
 /** The name of a month's table: `events_2026_11`. */
-export function monthName({ name }: Pick<MonthlyTable, 'name'>, month: Date): string {
+function monthName({ name }: Pick<MonthlyTable, 'name'>, month: Date): string {
   return `${name}_${month.toISOString().slice(0, 7).replace('-', '_')}`;
 }
 
@@ -73,7 +73,7 @@ const PAUSE_MS = 250;
  * Runs a transaction that needs a table for itself for a moment. It gives way at once to whoever uses the table, and tries
  * again for some seconds; false when the table was never free.
  */
-export async function whenFree(store: Store, work: (tx: Tx) => Promise<void>, tries = TRIES): Promise<boolean> {
+async function whenFree(store: Store, work: (tx: Tx) => Promise<void>, tries = TRIES): Promise<boolean> {
   for (let left = tries; left > 0; left -= 1) {
     try {
       await store.transaction(async (tx) => {
@@ -214,7 +214,7 @@ async function dropGone(store: Store, { name }: MonthlyTable): Promise<void> {
 }
 
 /** The parts from which old rows go one by one: the rest; every one when months are too long. */
-export function partsByRow(parts: readonly Part[], everyPart: boolean): string[] {
+function partsByRow(parts: readonly Part[], everyPart: boolean): string[] {
   return parts.filter(({ isRest }) => everyPart || isRest).map(({ name }) => name);
 }
 
@@ -249,9 +249,7 @@ export function removeMonthly({ table: name, days, rows, dropped }: MonthlyRemov
   };
 }
 
-const NOT_PERMITTED = '42501';
-
 /** A role that does not own the tables removes their rows. */
 function asNotAllowed(error: unknown): undefined {
-  if ((error as { code?: unknown }).code !== NOT_PERMITTED) throw error;
+  if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
 }

@@ -9,12 +9,11 @@ import { ApprovalEntity, DisputeEntity, RefundEntity, RefundQuestionEntity } fro
 import * as bills from './entities/bills.ts';
 import * as catalog from './entities/catalog.ts';
 import type { RowOf } from './entities/columns.ts';
-import { DueEffectEntity } from './entities/effects.ts';
+import * as orders from './entities/orders.ts';
+import { DueEffectEntity, RemovedOrdersEntity } from './entities/orders.ts';
 import * as credentials from './entities/credentials.ts';
 import * as events from './entities/events.ts';
 import * as identity from './entities/identity.ts';
-import * as orders from './entities/orders.ts';
-import { RemovedOrdersEntity } from './entities/orders.ts';
 import { ReplicaEntity } from './entities/service.ts';
 import { AgentPayEntity, CoinCallEntity, SkillOrderEntity } from './entities/skillpay.ts';
 

@@ -1,3 +1,5 @@
+// One delivery of an event: secrets, signature, attempt, and when it is tried again.
+
 import { createHmac, randomBytes } from 'node:crypto';
 import type { DeliveryRow, EventRow, WebhookRow } from '../db/entities/events.ts';
 import { cancelDeliveries } from '../db/queries/events.ts';
@@ -123,7 +125,7 @@ export function bareWebhook(sealing: SecretSealing, clientId: string, secret: st
 }
 
 /** The app's row; one with a fresh secret is made when there is none, so that an order's own notifyUrl is signed too. */
-export async function webhookOf(tx: Tx, { sealing, now }: Pick<EventPorts, 'sealing' | 'now'>, clientId: string) {
+async function webhookOf(tx: Tx, { sealing, now }: Pick<EventPorts, 'sealing' | 'now'>, clientId: string) {
   const found = await tx.webhooks.find({ clientId });
   if (found) return found;
   const made = bareWebhook(sealing, clientId, newWebhookSecret(), now());

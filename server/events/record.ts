@@ -5,6 +5,28 @@ import type { Tx } from '../db/store.ts';
 import type { NewEvent } from '../payments/ports.ts';
 import { traceParent } from '../tracing.ts';
 
+/** What merchants are told about. */
+export const EVENT_TYPES = [
+  'order.paid',
+  'order.paid_late',
+  'order.closed',
+  'order.failed',
+  'order.payer_action_required',
+  'order.exception',
+  'refund.approval_requested',
+  'refund.succeeded',
+  'refund.failed',
+  'refund.abnormal',
+  'dispute.opened',
+  'dispute.updated',
+  'dispute.closed',
+  'skillpay.offered',
+  'skillpay.fulfilled',
+  'coin.credited',
+  'coin.debited',
+  'app.credentials_changed',
+] as const;
+
 /** A change by which a credential of an application was given out, or can do more than before. */
 export interface CredentialChange {
   clientId: string;
@@ -64,25 +86,3 @@ export function recordEvents(now: () => Date) {
     if (deliveryId) await tx.wake('deliver-event', { deliveryId });
   };
 }
-
-/** What merchants are told about. */
-export const EVENT_TYPES = [
-  'order.paid',
-  'order.paid_late',
-  'order.closed',
-  'order.failed',
-  'order.payer_action_required',
-  'order.exception',
-  'refund.approval_requested',
-  'refund.succeeded',
-  'refund.failed',
-  'refund.abnormal',
-  'dispute.opened',
-  'dispute.updated',
-  'dispute.closed',
-  'skillpay.offered',
-  'skillpay.fulfilled',
-  'coin.credited',
-  'coin.debited',
-  'app.credentials_changed',
-] as const;

@@ -6,7 +6,7 @@ import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import { type Audit, by } from './audit.ts';
 import { type Passwords, requireGoodPassword } from './passwords.ts';
 import type { Actor, IdentityQueries, Part } from './ports.ts';
-import { type Role, storedProjects } from '../domain.ts';
+import type { Role } from '../domain.ts';
 import { removeSecondFactor } from './second-factors.ts';
 import { canonicalUsername } from './sessions.ts';
 
@@ -201,4 +201,9 @@ async function found(row: Promise<AdminRow | undefined>): Promise<AdminRow> {
   const admin = await row;
   if (!admin) throw new NotFound('administrator');
   return admin;
+}
+
+/** The projects of an account as they are stored; null = all of them. */
+function storedProjects(projects: readonly string[] | null): string[] | null {
+  return projects && [...new Set(projects)].toSorted();
 }

@@ -1,10 +1,19 @@
+// What the row of an application is made of: settings, secret and limits.
+
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readNetwork } from '../addresses.ts';
 import type { ApiAppRow, AppLimits, CurrencyLimits, LatePayment } from '../db/entities/identity.ts';
 import type { Tx } from '../db/store.ts';
-import { merchantScopes, needTrust, scopes as knownScopes } from '../domain.ts';
+import { merchantScopes, scopes as knownScopes, trustedScopes } from '../domain.ts';
 import { type FieldError, InvalidRequest } from '../errors.ts';
 import { exponentOf, readAmount } from '../payments/money.ts';
+
+const needsTrust: ReadonlySet<string> = new Set(trustedScopes);
+
+/** Whether an application with these scopes must be trusted. */
+export function needTrust(wanted: readonly string[]): boolean {
+  return wanted.some((scope) => needsTrust.has(scope));
+}
 
 /** What a caller may decide about an application. */
 export interface AppSettings {

@@ -1,9 +1,94 @@
 import { createHmac, hash, hkdfSync } from 'node:crypto';
+import { Readable } from 'node:stream';
 import type { MasterKey, Place, Sealing } from '../credentials/sealing.ts';
+import { csvLine } from '../csv.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
 import { auditHashAfter } from '../db/queries/identity.ts';
 import type { ReadTx, Store, Tx } from '../db/store.ts';
-import type { Actor } from './ports.ts';
+import type { Actor, AuditFilter, IdentityQueries } from './ports.ts';
+
+/** One thing that somebody did; secrets in `before` and `after` are masked when it is written. */
+export interface AuditEntry {
+  readonly actorKind: Actor['kind'];
+  readonly actor: string;
+  /** What was done, `noun.verb`, such as `app.rotate-secret`. */
+  readonly action: string;
+  /** To what, such as a client id. */
+  readonly target: string;
+  readonly before?: object | null;
+  readonly after?: object | null;
+  readonly ip?: string | null;
+  readonly requestId?: string | null;
+}
+
+/**
+ * Appends a line to the audit log in the transaction of the action itself: both commit or neither does.
+ * Call it last in a transaction: it holds the log's lock until the commit.
+ */
+export type Audit = (tx: Tx, entry: AuditEntry) => Promise<void>;
+
+/** What hears of a new tip of the audit log, after its commit (`Wake`). */
+export const NEW_TIP = 'audit-tip';
+/** What `NEW_TIP` tells. */
+export type NewTip = AuditTip & Pick<AuditEntry, 'action'>;
+
+/** The action of the line that every log has where there is an administrator. */
+export const FIRST_ADMIN = 'bootstrap.admin';
+/** The action of a line by which a writer says that a line which it saw committed is not in the log any more. */
+export const LINES_LOST = 'audit.lines-lost';
+/** The actor of a line that the service writes by itself. */
+const SERVICE: Actor = { kind: 'system', name: 'service' };
+
+/** Makes the writer of the audit log. A loss that it finds becomes a line before its own: what is written on does not hide it. */
+export function createAudit({
+  now,
+  key,
+  known = createKnownTip(),
+}: {
+  now: () => Date;
+  key: AuditKey;
+  known?: KnownTip;
+}): Audit {
+  return async (tx, entry) => {
+    await tx.advisoryLock('audit');
+    const last = await lastLine(tx);
+    const lost = await known.lost(tx, last);
+    if (!lost) return append(tx, last, entry);
+    const { after, hash: tip } = lost;
+    await append(tx, last, { ...by(SERVICE), action: LINES_LOST, target: `behind ${after}`, before: { tip } });
+    await append(tx, await lastLine(tx), entry);
+  };
+
+  async function append(tx: Tx, last: AuditRow | undefined, entry: AuditEntry): Promise<void> {
+    const line = { at: now(), ...toLine(entry), previousHash: last?.hash ?? firstHash, keyId: key.id };
+    const hash = chainHash(line, key);
+    await tx.audit.insert({ ...line, hash });
+    const tip: NewTip = { after: String(last?.id ?? 0), hash, action: line.action };
+    await tx.wake(NEW_TIP, tip);
+  }
+}
+
+async function lastLine(tx: Tx): Promise<AuditRow | undefined> {
+  return (await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 }))[0];
+}
+
+/** The part of an audit entry that names the actor: spread it, `audit(tx, { ...by(actor), action, target })`. */
+export function by({ kind, name, ip, requestId }: Actor): Pick<AuditEntry, 'actorKind' | 'actor' | 'ip' | 'requestId'> {
+  return { actorKind: kind, actor: name, ip, requestId };
+}
+
+function toLine(entry: AuditEntry): Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash' | 'keyId'> {
+  return {
+    actorKind: entry.actorKind,
+    actor: entry.actor.slice(0, 128),
+    action: entry.action.slice(0, 64),
+    target: entry.target.slice(0, 256),
+    before: mask(entry.before),
+    after: mask(entry.after),
+    ip: entry.ip?.slice(0, 64) ?? null,
+    requestId: entry.requestId?.slice(0, 64) ?? null,
+  } as Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash' | 'keyId'>;
+}
 
 /** What the first line of the log follows. */
 export const firstHash = '0'.repeat(64);
@@ -95,89 +180,6 @@ function isSecret(name: string): boolean {
   return secretName.test(name) && !shownNames.test(name);
 }
 
-/** One thing that somebody did; secrets in `before` and `after` are masked when it is written. */
-export interface AuditEntry {
-  readonly actorKind: Actor['kind'];
-  readonly actor: string;
-  /** What was done, `noun.verb`, such as `app.rotate-secret`. */
-  readonly action: string;
-  /** To what, such as a client id. */
-  readonly target: string;
-  readonly before?: object | null;
-  readonly after?: object | null;
-  readonly ip?: string | null;
-  readonly requestId?: string | null;
-}
-
-/**
- * Appends a line to the audit log in the transaction of the action itself: both commit or neither does.
- * Call it last in a transaction: it holds the log's lock until the commit.
- */
-export type Audit = (tx: Tx, entry: AuditEntry) => Promise<void>;
-
-/** What hears of a new tip of the audit log, after its commit (`Wake`). */
-export const NEW_TIP = 'audit-tip';
-/** What `NEW_TIP` tells. */
-export type NewTip = AuditTip & Pick<AuditEntry, 'action'>;
-
-/** The action of the line that every log has where there is an administrator. */
-export const FIRST_ADMIN = 'bootstrap.admin';
-/** The action of a line by which a writer says that a line which it saw committed is not in the log any more. */
-export const LINES_LOST = 'audit.lines-lost';
-/** The actor of a line that the service writes by itself. */
-export const SERVICE: Actor = { kind: 'system', name: 'service' };
-
-/** Makes the writer of the audit log. A loss that it finds becomes a line before its own: what is written on does not hide it. */
-export function createAudit({
-  now,
-  key,
-  known = createKnownTip(),
-}: {
-  now: () => Date;
-  key: AuditKey;
-  known?: KnownTip;
-}): Audit {
-  return async (tx, entry) => {
-    await tx.advisoryLock('audit');
-    const last = await lastLine(tx);
-    const lost = await known.lost(tx, last);
-    if (!lost) return append(tx, last, entry);
-    const { after, hash: tip } = lost;
-    await append(tx, last, { ...by(SERVICE), action: LINES_LOST, target: `behind ${after}`, before: { tip } });
-    await append(tx, await lastLine(tx), entry);
-  };
-
-  async function append(tx: Tx, last: AuditRow | undefined, entry: AuditEntry): Promise<void> {
-    const line = { at: now(), ...toLine(entry), previousHash: last?.hash ?? firstHash, keyId: key.id };
-    const hash = chainHash(line, key);
-    await tx.audit.insert({ ...line, hash });
-    const tip: NewTip = { after: String(last?.id ?? 0), hash, action: line.action };
-    await tx.wake(NEW_TIP, tip);
-  }
-}
-
-async function lastLine(tx: Tx): Promise<AuditRow | undefined> {
-  return (await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 }))[0];
-}
-
-/** The part of an audit entry that names the actor: spread it, `audit(tx, { ...by(actor), action, target })`. */
-export function by({ kind, name, ip, requestId }: Actor): Pick<AuditEntry, 'actorKind' | 'actor' | 'ip' | 'requestId'> {
-  return { actorKind: kind, actor: name, ip, requestId };
-}
-
-function toLine(entry: AuditEntry): Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash' | 'keyId'> {
-  return {
-    actorKind: entry.actorKind,
-    actor: entry.actor.slice(0, 128),
-    action: entry.action.slice(0, 64),
-    target: entry.target.slice(0, 256),
-    before: mask(entry.before),
-    after: mask(entry.after),
-    ip: entry.ip?.slice(0, 64) ?? null,
-    requestId: entry.requestId?.slice(0, 64) ?? null,
-  } as Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash' | 'keyId'>;
-}
-
 /** What lines of the audit log are authenticated with; the id stands in each line and says nothing about the key. */
 export interface AuditKey {
   readonly id: string;
@@ -266,4 +268,82 @@ export async function anchorAudit({
     const [anchor] = await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 });
     return anchor?.hash;
   });
+}
+
+/** Shapes of the export. */
+export const AUDIT_FORMATS = ['csv', 'ndjson'] as const;
+/** One of them. */
+export type AuditFormat = (typeof AUDIT_FORMATS)[number];
+
+/** A line of the audit log as it leaves. */
+export type ShownLine = Record<string, unknown>;
+
+/** What an export of the audit log needs. */
+export interface AuditExportPorts {
+  store: Store;
+  queries: Pick<IdentityQueries, 'auditLines'>;
+  audit: Audit;
+}
+
+/** Which lines are exported. */
+export type ExportedLines = Omit<AuditFilter, 'limit' | 'cursor'>;
+
+const COLUMNS = [
+  'id',
+  'at',
+  'actorKind',
+  'actor',
+  'action',
+  'target',
+  'before',
+  'after',
+  'ip',
+  'requestId',
+  'previousHash',
+  'hash',
+] as const;
+
+const BATCH = 500;
+
+/**
+ * All lines that match, newest first, as CSV or one JSON document a line, read in batches while the reader takes them. That
+ * somebody asked for it is in the log before the first line leaves, and so the first line of an export without a filter.
+ */
+export function exportAudit({ store, queries, audit }: AuditExportPorts) {
+  return async (
+    actor: Actor,
+    { show, ...filter }: ExportedLines & { show: (row: AuditRow) => ShownLine },
+    format: AuditFormat,
+  ): Promise<Readable> => {
+    const deed = { action: 'audit-log.exported', target: '*', after: { format, filter } };
+    await store.transaction((tx) => audit(tx, { ...by(actor), ...deed }));
+    const line = format === 'csv' ? toCsv : (shown: ShownLine) => `${JSON.stringify(shown)}\n`;
+    return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
+
+    async function* parts(): AsyncGenerator<Buffer> {
+      if (format === 'csv') yield Buffer.from(csvLine(COLUMNS));
+      let cursor: AuditFilter['cursor'];
+      for (;;) {
+        const place = cursor && { cursor };
+        const rows = await store.read((tx) => queries.auditLines(tx, { ...filter, ...place, limit: BATCH }));
+        const batch = rows.slice(0, BATCH);
+        if (batch.length > 0) yield Buffer.from(batch.map((row) => line(show(row))).join(''));
+        const last = batch.at(-1);
+        if (!last || rows.length <= BATCH) return;
+        cursor = { createdAt: last.at, id: String(last.id) };
+      }
+    }
+  };
+}
+
+/** What routes may call. */
+export type ExportAudit = ReturnType<typeof exportAudit>;
+
+function toCsv(shown: ShownLine): string {
+  return csvLine(
+    COLUMNS.map((name) => {
+      const value = shown[name];
+      return typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as string | null);
+    }),
+  );
 }

@@ -1,3 +1,5 @@
+// Codes of a second factor: of an authenticator (TOTP), and for recovery.
+
 import { hash, randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import type { Place, Sealing } from '../credentials/sealing.ts';
@@ -35,7 +37,7 @@ export async function replaceRecoveryCodes(tx: Tx, adminId: string, at: Date): P
 }
 
 /** Uses a code up; says whether it was one of the account's that is left. Of two uses at once one counts. */
-export async function takeRecoveryCode(tx: Tx, adminId: string, letters: string, at: Date): Promise<boolean> {
+async function takeRecoveryCode(tx: Tx, adminId: string, letters: string, at: Date): Promise<boolean> {
   return (await tx.recoveryCodes.update({ adminId, codeHash: hashOf(letters), usedAt: null }, { usedAt: at })) === 1;
 }
 

@@ -1,3 +1,5 @@
+// Checks of passwords and codes, at a login and for the confirmation of a session.
+
 import { randomUUID } from 'node:crypto';
 import type { Sealing } from '../credentials/sealing.ts';
 import type { SessionRow } from '../db/entities/identity.ts';

@@ -3,8 +3,15 @@ import type { Store } from '../db/store.ts';
 import type { TellCredentialChange } from '../events/record.ts';
 import { type Admins, createAdmins } from './admins.ts';
 import { type ApiApps, createApiApps } from './api-apps.ts';
-import { type Audit, type AuditKeys, type KnownTip, anchorAudit, createAudit } from './audit.ts';
-import { type ExportAudit, exportAudit } from './audit-export.ts';
+import {
+  type Audit,
+  type AuditKeys,
+  type ExportAudit,
+  type KnownTip,
+  anchorAudit,
+  createAudit,
+  exportAudit,
+} from './audit.ts';
 import { type AuditKnowledge, type AuditPart, type AuditProof, verifyAuditChain } from './audit-proof.ts';
 import { createAuthenticators, type IdentityAuthenticators } from './authenticators.ts';
 import { createHide, createKnownAddresses, createLoginLimits } from './login-limits.ts';

@@ -1,3 +1,5 @@
+// Guards against guessing: limits of failed logins, and the addresses where an account is known.
+
 import { createHmac } from 'node:crypto';
 import { addressBlock, addressNetwork } from '../addresses.ts';
 import type { Tx } from '../db/store.ts';

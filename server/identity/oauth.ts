@@ -35,7 +35,7 @@ export class InvalidClient extends AppError {
 const nobody = '0'.repeat(64);
 
 /** Finds the application of these credentials; throws 401 `invalid_client`, 403 for a strange address, 429. */
-export async function authenticateClient(
+async function authenticateClient(
   { store, limits, debug, now }: ClientPorts,
   { clientId, clientSecret, basic }: ClientCredentials,
   ip: string,

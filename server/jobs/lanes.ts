@@ -1,14 +1,64 @@
 import type { DueRows } from '../db/queries/due.ts';
 
+/** How many rows of one kind a replica works at the same time: of one lane, of one group of lanes, and in all. */
+export interface Widths {
+  laneWidth: number;
+  groupWidth?: number;
+  /** Absent = as many as all groups have. */
+  width?: number;
+  /** The groups that a lane belongs to, such as the channel of an account. */
+  groupsOf?: (lane: string) => readonly string[];
+  /** Whether all lanes of a group wait for one party, so that none of them may be expected to answer sooner than the others. */
+  isOneParty?: (group: string) => boolean;
+}
+
+/** One kind of row that can be due, and how much of it one replica works at the same time. */
+export interface DueKind extends Widths {
+  name: string;
+  rows: DueRows;
+  /** What its id is the number of, for the log. */
+  about?: 'orderNo' | 'refundNo';
+  /** Does what is due for one claimed row; a row that is still due afterwards is taken again. */
+  run: (id: string) => Promise<unknown>;
+  /** What `tx.wake` calls the commit that makes a row of this kind due at once; it may find half as many places more. */
+  wokenBy?: string;
+  /** Its rows ask a channel: the figures tell its groups apart, and its lanes keep to the rate of calls. */
+  asksChannel?: boolean;
+}
+
+/** Where jobs write what went wrong. */
+export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
+
+/** Places of the rows that ask a channel: a lane is an account, a group its channel, and no channel takes another's places. */
+export function placesOfAccounts({ perAccount, perChannel }: { perAccount: number; perChannel: number }) {
+  return {
+    laneWidth: perAccount,
+    groupWidth: perChannel,
+    groupsOf: (lane) => [lane.split(' ', 1)[0]!],
+    asksChannel: true,
+  } satisfies Widths & { asksChannel: true };
+}
+
+/** Places of deliveries: a lane is an application and a receiver, and each of these is a group across the other. */
+export function placesOfReceivers(perReceiver: number) {
+  return {
+    width: 12 * perReceiver,
+    laneWidth: perReceiver,
+    groupWidth: perReceiver,
+    groupsOf: (lane) => lane.split(' '),
+    isOneParty: (group) => group.startsWith('//'),
+  } satisfies Widths;
+}
+
 /** A row under way, in its lane. */
-export interface Place {
+interface Place {
   readonly lane: Lane;
   /** When it began (ms). */
   readonly since: number;
 }
 
 /** Who is waited for. */
-export interface Lane {
+interface Lane {
   readonly name: string;
   readonly groups: readonly string[];
   /** Under way, the oldest first. */
@@ -19,23 +69,23 @@ export interface Lane {
 }
 
 /** What is known of whoever a lane waits for. */
-export type Standing = 'quick' | 'untried' | 'held';
+type Standing = 'quick' | 'untried' | 'held';
 
 /** A row that is under way for longer than this holds its lane: whoever it waits for may be silent. */
-export const HELD_MS = 3_000;
+const HELD_MS = 3_000;
 
 /** `held` from the moment at which a row takes long until one ends sooner; `untried` when none has ended lately. */
-export function standingOf({ places, wasSlow }: Lane, now: number): Standing {
+function standingOf({ places, wasSlow }: Lane, now: number): Standing {
   const [oldest] = places;
   if (wasSlow === true || (oldest !== undefined && now - oldest.since > HELD_MS)) return 'held';
   return wasSlow === undefined ? 'untried' : 'quick';
 }
 
 /** The group that all lanes belong to; no name of a group has a blank. */
-export const ALL = ' ';
+const ALL = ' ';
 
 /** The places that are taken in each group, by the standing of their lanes. */
-export class Uses {
+class Uses {
   readonly #widths: Widths;
   readonly #now: number;
   readonly #taken = new Map<string, Record<Standing, number>>();
@@ -91,7 +141,7 @@ export class Uses {
 }
 
 /** Half as many again: for rows that a commit has just made due. */
-export function andHalf(places: number): number {
+function andHalf(places: number): number {
   return places + Math.ceil(places / 2);
 }
 
@@ -251,53 +301,3 @@ export class Lanes {
     return uses;
   }
 }
-
-/** Places of the rows that ask a channel: a lane is an account, a group its channel, and no channel takes another's places. */
-export function placesOfAccounts({ perAccount, perChannel }: { perAccount: number; perChannel: number }) {
-  return {
-    laneWidth: perAccount,
-    groupWidth: perChannel,
-    groupsOf: (lane) => [lane.split(' ', 1)[0]!],
-    asksChannel: true,
-  } satisfies Widths & { asksChannel: true };
-}
-
-/** Places of deliveries: a lane is an application and a receiver, and each of these is a group across the other. */
-export function placesOfReceivers(perReceiver: number) {
-  return {
-    width: 12 * perReceiver,
-    laneWidth: perReceiver,
-    groupWidth: perReceiver,
-    groupsOf: (lane) => lane.split(' '),
-    isOneParty: (group) => group.startsWith('//'),
-  } satisfies Widths;
-}
-
-/** How many rows of one kind a replica works at the same time: of one lane, of one group of lanes, and in all. */
-export interface Widths {
-  laneWidth: number;
-  groupWidth?: number;
-  /** Absent = as many as all groups have. */
-  width?: number;
-  /** The groups that a lane belongs to, such as the channel of an account. */
-  groupsOf?: (lane: string) => readonly string[];
-  /** Whether all lanes of a group wait for one party, so that none of them may be expected to answer sooner than the others. */
-  isOneParty?: (group: string) => boolean;
-}
-
-/** One kind of row that can be due, and how much of it one replica works at the same time. */
-export interface DueKind extends Widths {
-  name: string;
-  rows: DueRows;
-  /** What its id is the number of, for the log. */
-  about?: 'orderNo' | 'refundNo';
-  /** Does what is due for one claimed row; a row that is still due afterwards is taken again. */
-  run: (id: string) => Promise<unknown>;
-  /** What `tx.wake` calls the commit that makes a row of this kind due at once; it may find half as many places more. */
-  wokenBy?: string;
-  /** Its rows ask a channel: the figures tell its groups apart, and its lanes keep to the rate of calls. */
-  asksChannel?: boolean;
-}
-
-/** Where jobs write what went wrong. */
-export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;

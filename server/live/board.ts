@@ -45,7 +45,7 @@ const HOUR_MS = 3_600_000;
 /** Events that are kept in memory, for followers who come back soon; a read brings half of them at most. */
 const KEPT = 4_000;
 /** Events that whoever begins to look sees of the past. */
-export const SHOWN_EVENTS = 100;
+const SHOWN_EVENTS = 100;
 
 /** What was read since the first follower came; it ends with the last one, and a later one begins anew. */
 interface Showing {

@@ -1,3 +1,5 @@
+// What a process knows of itself for the live feed: its calls of channels, and its report to the others.
+
 import type { ChannelCalls } from '../db/entities/service.ts';
 import { reportReplica } from '../db/queries/figures.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';

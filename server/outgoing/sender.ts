@@ -3,105 +3,6 @@ import http from 'node:http';
 import https from 'node:https';
 import { BlockList, type LookupFunction, isIP } from 'node:net';
 
-/** Ranges that an address given by somebody else must not lead to: this machine, private, shared, test and multicast ones. */
-const REFUSED = [
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.88.99.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-  '::/128',
-  '::1/128',
-  '64:ff9b::/96',
-  '::ffff:0:0:0/96',
-  '64:ff9b:1::/48',
-  '100::/64',
-  '2001::/32',
-  '2002::/16',
-  'fc00::/7',
-  'fe80::/10',
-  'fec0::/10',
-  'ff00::/8',
-] as const;
-
-const refused = listOf(REFUSED);
-
-/** Says whether an address may be reached; `allowed` are ranges that are open all the same (Webhook.AllowedNetworks). */
-export function addressGuard(allowed: readonly string[]): (address: string) => boolean {
-  const open = listOf(allowed);
-  return (address) => {
-    const plain = unmapped(address);
-    const family = isIP(plain);
-    if (family === 0 || plain.includes('%')) return false;
-    const kind = family === 6 ? 'ipv6' : 'ipv4';
-    return open.check(plain, kind) || !refused.check(plain, kind);
-  };
-}
-
-function listOf(ranges: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = '', bits] = range.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family);
-  }
-  return list;
-}
-
-/** The IPv4 address within `::ffff:a.b.c.d` (or the deprecated `::a.b.c.d`), however it is written. */
-function unmapped(address: string): string {
-  if (isIP(address) !== 6 || address.includes('%')) return address;
-  const [, high = '', low = ''] = /^\[::(?:ffff:)?([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(canonical(address)) ?? [];
-  if (high === '') return address;
-  const [a, b] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
-  return `${a >> 8}.${a & 255}.${b >> 8}.${b & 255}`;
-}
-
-function canonical(address: string): string {
-  return new URL(`http://[${address}]/`).hostname;
-}
-
-type Through = Pick<https.RequestOptions, 'agent' | 'hostname' | 'servername'> & { headers: { host: string } };
-
-/**
- * How a request goes through the proxy of the environment (NODE_USE_ENV_PROXY=1); undefined without one, and for what NO_PROXY names.
- * The proxy is asked for the address that was checked, never for the name: it would look the name up itself, and be led elsewhere.
- * Plain http has no tunnel: its request names the host, and a path of two slashes another one, so it goes without the proxy.
- */
-export function throughProxy(url: URL, { address }: { address: string }): Through | undefined {
-  if (url.protocol !== 'https:') return undefined;
-  const { Agent, globalAgent } = https;
-  const proxyEnv = (globalAgent as { options?: http.AgentOptions }).options?.proxyEnv;
-  if (proxyEnv === undefined || isDirect(url, proxyEnv['no_proxy'] ?? proxyEnv['NO_PROXY'])) return undefined;
-  const name = url.hostname.replace(/^\[|\]$/g, '');
-  return {
-    agent: new Agent({ proxyEnv }),
-    hostname: address,
-    ...(name === address ? {} : { servername: name }),
-    headers: { host: url.host },
-  };
-}
-
-/** Whether NO_PROXY names a host, in the forms that Node.js takes: `*`, a host with or without its port, and `.suffix` or `*.suffix`. */
-function isDirect({ hostname, host }: URL, noProxy: string | undefined): boolean {
-  return (noProxy ?? '')
-    .toLowerCase()
-    .split(/[\s,]+/)
-    .some((entry) => {
-      if (entry === '*' || entry === hostname || entry === host) return true;
-      return entry.startsWith('*.')
-        ? hostname.endsWith(entry.slice(1))
-        : entry.startsWith('.') && hostname.endsWith(entry);
-    });
-}
-
 /** One message to an address that somebody else gave us. */
 export interface OutgoingRequest {
   url: string;
@@ -296,4 +197,103 @@ function failureOf(error: unknown, signal: AbortSignal): OutgoingFailed {
 
 function timedOut(): OutgoingFailed {
   return new OutgoingFailed('timeout', 'No complete response in time.');
+}
+
+/** Ranges that an address given by somebody else must not lead to: this machine, private, shared, test and multicast ones. */
+const REFUSED = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '::/128',
+  '::1/128',
+  '64:ff9b::/96',
+  '::ffff:0:0:0/96',
+  '64:ff9b:1::/48',
+  '100::/64',
+  '2001::/32',
+  '2002::/16',
+  'fc00::/7',
+  'fe80::/10',
+  'fec0::/10',
+  'ff00::/8',
+] as const;
+
+const refused = listOf(REFUSED);
+
+/** Says whether an address may be reached; `allowed` are ranges that are open all the same (Webhook.AllowedNetworks). */
+export function addressGuard(allowed: readonly string[]): (address: string) => boolean {
+  const open = listOf(allowed);
+  return (address) => {
+    const plain = unmapped(address);
+    const family = isIP(plain);
+    if (family === 0 || plain.includes('%')) return false;
+    const kind = family === 6 ? 'ipv6' : 'ipv4';
+    return open.check(plain, kind) || !refused.check(plain, kind);
+  };
+}
+
+function listOf(ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = '', bits] = range.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family);
+  }
+  return list;
+}
+
+/** The IPv4 address within `::ffff:a.b.c.d` (or the deprecated `::a.b.c.d`), however it is written. */
+function unmapped(address: string): string {
+  if (isIP(address) !== 6 || address.includes('%')) return address;
+  const [, high = '', low = ''] = /^\[::(?:ffff:)?([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(canonical(address)) ?? [];
+  if (high === '') return address;
+  const [a, b] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+  return `${a >> 8}.${a & 255}.${b >> 8}.${b & 255}`;
+}
+
+function canonical(address: string): string {
+  return new URL(`http://[${address}]/`).hostname;
+}
+
+type Through = Pick<https.RequestOptions, 'agent' | 'hostname' | 'servername'> & { headers: { host: string } };
+
+/**
+ * How a request goes through the proxy of the environment (NODE_USE_ENV_PROXY=1); undefined without one, and for what NO_PROXY names.
+ * The proxy is asked for the address that was checked, never for the name: it would look the name up itself, and be led elsewhere.
+ * Plain http has no tunnel: its request names the host, and a path of two slashes another one, so it goes without the proxy.
+ */
+function throughProxy(url: URL, { address }: { address: string }): Through | undefined {
+  if (url.protocol !== 'https:') return undefined;
+  const { Agent, globalAgent } = https;
+  const proxyEnv = (globalAgent as { options?: http.AgentOptions }).options?.proxyEnv;
+  if (proxyEnv === undefined || isDirect(url, proxyEnv['no_proxy'] ?? proxyEnv['NO_PROXY'])) return undefined;
+  const name = url.hostname.replace(/^\[|\]$/g, '');
+  return {
+    agent: new Agent({ proxyEnv }),
+    hostname: address,
+    ...(name === address ? {} : { servername: name }),
+    headers: { host: url.host },
+  };
+}
+
+/** Whether NO_PROXY names a host, in the forms that Node.js takes: `*`, a host with or without its port, and `.suffix` or `*.suffix`. */
+function isDirect({ hostname, host }: URL, noProxy: string | undefined): boolean {
+  return (noProxy ?? '')
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .some((entry) => {
+      if (entry === '*' || entry === hostname || entry === host) return true;
+      return entry.startsWith('*.')
+        ? hostname.endsWith(entry.slice(1))
+        : entry.startsWith('.') && hostname.endsWith(entry);
+    });
 }

@@ -1,43 +1,5 @@
+import type { BillLine, FeeRate } from '../domain.ts';
 import type { Traced, UnknownOutcome } from './outcomes.ts';
-
-/**
- * What a line of a bill is about. `pending`: a refund that was under way when the bill was made, and whose line stays so whatever becomes
- * of it. `dispute`: what a chargeback took or gave back. `other`: any other line (a transfer, a refund that failed). `unreadable`: a row
- * that could not be read; its amounts are 0, and `event` says where and why.
- */
-export const BILL_LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other', 'unreadable'] as const;
-export type BillLineKind = (typeof BILL_LINE_KINDS)[number];
-
-/** One line of a bill. Amounts are minor units of `currency`. */
-export interface BillLine {
-  /** Its place in the bill, from 1, without gaps: a bill is read alike each time. */
-  line: number;
-  kind: BillLineKind;
-  /** The channel's own word for what happened. */
-  event: string;
-  /** The number of the order that the channel repeats, ours or another system's. */
-  orderNo: string | null;
-  /** The number of the refund that the channel repeats, ours or another system's. */
-  refundNo: string | null;
-  /** The channel's number of the payment. */
-  channelTradeNo: string | null;
-  /** The channel's number of the refund, or of what a dispute moved. */
-  channelRefundNo: string | null;
-  currency: string;
-  /**
-   * Of a payment what the order is over, of a refund what of it goes back, both never negative; of others what the account gained or lost.
-   */
-  amount: bigint;
-  /** What the merchant gave up of the amount, so that it is never settled; negative when that comes back with a refund. */
-  discount: bigint;
-  /** What the channel kept of it; negative when it gave a fee back. Of a line that is a fee this is the fee, and `amount` is 0. */
-  fee: bigint;
-  /** What went on to those with whom the merchant shares; negative when they gave it back. */
-  share: bigint;
-  at: Date;
-  /** The line as the channel wrote it, decoded. */
-  raw: string;
-}
 
 /** The figures of a bill about itself, to be compared with the sum of its lines. Minor units of one currency; null = the bill has none. */
 export interface BillTotals {
@@ -110,15 +72,6 @@ export type BillAnswer =
   | { kind: 'not_ready' | 'gone'; code: string }
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
   | UnknownOutcome;
-
-/** What a channel should keep of a payment: a share of it, and an amount for each in minor units of a currency. */
-export interface FeeRate {
-  /** As a decimal: `0.006`. */
-  share: string;
-  fixed: bigint;
-  /** Whose minor units `fixed` are; payments in others are not compared. null = nothing is fixed. */
-  fixedCurrency: string | null;
-}
 
 /** How a file is read. */
 export interface ReadHow {

@@ -1,28 +1,27 @@
-import type { ChannelOptions, PayWay } from '../domain.ts';
+import type { ChannelOptions, DisputeState, Mode, PayHint, PayWay, Scene } from '../domain.ts';
 import type { BillCalendar, BillDesk } from './channel-bills.ts';
 import type { Money } from './money.ts';
-import type {
-  CloseOutcome,
-  Outcome,
-  PayHint,
-  RefundOutcome,
-  Traced,
-  UnknownCause,
-  UnknownOutcome,
-} from './outcomes.ts';
+import type { CloseOutcome, Outcome, RefundOutcome, Traced, UnknownCause, UnknownOutcome } from './outcomes.ts';
 
 export * from './channel-bills.ts';
-export { PAY_WAYS, type PayWay } from '../domain.ts';
+export {
+  BILL_LINE_KINDS,
+  type BillLine,
+  type BillLineKind,
+  DISPUTE_STATES,
+  type DisputeState,
+  type FeeRate,
+  MODES,
+  type Mode,
+  PAY_HINTS,
+  PAY_WAYS,
+  type PayHint,
+  type PayWay,
+  SCENES,
+  type Scene,
+} from '../domain.ts';
 export * from './outcomes.ts';
 export type * from './outcomes.ts';
-
-/** Where a configuration sends its traffic. */
-export const MODES = ['simulator', 'sandbox', 'live'] as const;
-export type Mode = (typeof MODES)[number];
-
-/** How the payer is asked for the money. `code`: the payer shows a code in a shop, and the shop has read it. */
-export const SCENES = ['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'mini', 'code', 'redirect'] as const;
-export type Scene = (typeof SCENES)[number];
 
 /** Everything a channel must know to create an order; byte-identical on every re-send. */
 export interface PlaceOrder {
@@ -479,10 +478,6 @@ export class TransportFailed extends Error {
     this.why = why;
   }
 }
-
-/** Where a dispute stands: `needs_answer` waits for the merchant, `lost` and `won` are its ends. */
-export const DISPUTE_STATES = ['open', 'needs_answer', 'under_review', 'won', 'lost'] as const;
-export type DisputeState = (typeof DISPUTE_STATES)[number];
 
 /** A dispute as its channel tells it. */
 export interface ChannelDispute {

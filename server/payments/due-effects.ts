@@ -1,5 +1,4 @@
-import type { DueEffectRow } from '../db/entities/effects.ts';
-import type { OrderRow } from '../db/entities/orders.ts';
+import type { DueEffectRow, OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import { noteEffects } from './ledger.ts';
 import { attemptEffect, failed, listFailed, resolveExceptions } from './follow-ups.ts';

@@ -5,10 +5,10 @@ import type { Tx } from '../db/store.ts';
 import type { Notice, PayWay } from './channel.ts';
 import { isOurNumber } from './numbers.ts';
 import type { Asker, Effects, Ports } from './ports.ts';
-import { DIFFERENCE_KINDS } from '../domain.ts';
 import type { DisputeRow, RefundRow } from '../db/entities/refunds.ts';
-import type { DueEffectRow } from '../db/entities/effects.ts';
-import type { EffectRun, Raised, Resolved } from './core/change.ts';
+import type { DueEffectRow } from '../db/entities/orders.ts';
+import { DIFFERENCE_KINDS, type EffectRun } from '../domain.ts';
+import type { Raised, Resolved } from './core/change.ts';
 import { later } from './core/plan.ts';
 import { viewDispute, viewOrder, viewRefund } from './view.ts';
 

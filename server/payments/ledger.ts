@@ -1,11 +1,11 @@
 import type { MoveRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
-import type { OrderState, PayWay, RefundState } from '../domain.ts';
+import type { EffectRun, OrderState, PayWay, RefundState } from '../domain.ts';
 import { traceParent } from '../tracing.ts';
 import { currentWork, noteOrder, noteWork } from '../work.ts';
 import type { Scene } from './channel.ts';
-import { type Change, type EffectRun, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
+import { type Change, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
 import { type Move, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
 import { jsonable, raiseException, resolveExceptions, runEffect, tellOrder, tellRefund } from './follow-ups.ts';
 import { recountOrder } from './limits.ts';

@@ -1,7 +1,7 @@
 import { InvalidRequest } from '../errors.ts';
-import { exponentOf } from '../domain.ts';
+import { type AmountBound, exponentOf } from '../domain.ts';
 
-export { exponentOf, WITHOUT_DECIMALS } from '../domain.ts';
+export { type AmountBound, exponentOf, WITHOUT_DECIMALS } from '../domain.ts';
 
 /** An amount in minor units (fen, cents) of an ISO 4217 currency. */
 export interface Money {
@@ -11,12 +11,6 @@ export interface Money {
 
 /** Largest amount in major units that any order may have (channel limit of Alipay). */
 export const MAX_MAJOR = 100_000_000n;
-
-/** A bound of amounts of every currency, in minor units of those that have no decimals and of those that have two. */
-export interface AmountBound {
-  whole: bigint;
-  decimal: bigint;
-}
 
 /**
  * Reads a bound of a list (major units, zero or more, at most two decimals); undefined when it is not one. `up`: rounds up where a

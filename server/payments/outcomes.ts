@@ -1,16 +1,5 @@
+import type { PayHint } from '../domain.ts';
 import type { Money } from './money.ts';
-
-/** What a payer is handed; `code`: nothing, the payer confirms in the app whose code was read. */
-export const PAY_HINTS = ['qr', 'redirect', 'app', 'jsapi', 'code'] as const;
-
-/** What a payer needs to pay: exactly what the channel handed out for the scene. */
-export interface PayHint {
-  type: (typeof PAY_HINTS)[number];
-  /** Text of the QR code. */
-  qrCode?: string;
-  url?: string;
-  params?: Record<string, string>;
-}
 
 /** What is left of a payment for the merchant, as the channel says it. */
 export interface Settlement {

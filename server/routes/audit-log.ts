@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { AUDIT_FORMATS, type ExportAudit } from '../identity/audit-export.ts';
+import { AUDIT_FORMATS, type ExportAudit } from '../identity/audit.ts';
 import type { AuditFilter, AuditRow } from '../identity/ports.ts';
 import { Bom, Paging, SafeText, TimeRange, exportReply, page } from './schemas/fields.ts';
 import { AuditLine, actorOf, presentAuditLine } from './schemas/identity.ts';

@@ -72,7 +72,6 @@ const rules: readonly Rule[] = [
   {
     files: /^server\/db\//,
     ours: [errors, /^server\/db\//],
-    types: [anInside, configTypes],
     never: [koa],
   },
   {

@@ -157,5 +157,7 @@ test('the rules themselves refuse and accept', (t) => {
   t.true(judge('cli/commands/bootstrap/admin.ts', "const server = await import('../../../server/app.ts');"));
   t.false(judge('server/http/input.ts', "const db = await import('../db/orm.ts');"));
   t.false(judge('server/db/store.ts', "import { x } from '../payments/place.ts';"));
+  t.false(judge('server/db/entities/orders.ts', "import type { Scene } from '../../payments/channel.ts';"));
+  t.true(judge('server/db/entities/orders.ts', "import type { Scene } from '../../domain.ts';"));
   t.false(judge('server/lounge/sofa.ts', "import { x } from '../errors.ts';"));
 });

@@ -26,12 +26,13 @@ test('statements beside it set nothing but a lease (and with it the lane of a ro
     'server/db/queries/forget.ts: update set outcome',
     'server/db/queries/forget.ts: update set reason',
     'server/db/queries/forget.ts: update set subject',
+    // Of sessions and revocations.
+    'server/db/queries/identity.ts: delete from where ctid',
     // Of notices, effects and questions.
     'server/db/queries/retention.ts: delete from where ctid',
     // Of messages, and of histories whose time is over (Retention.HistoryDays).
     'server/db/queries/retention.ts: delete from where id',
-    // Of sessions and revocations.
-    'server/db/queries/identity.ts: delete from where ctid',
+    // Of unpaid orders, with their histories.
     'server/db/queries/retention.ts: delete from where order_no',
     'server/db/queries/retention.ts: delete from where order_no',
   ]);

@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
-import { type Statement, userListStatement } from '../../server/db/queries/catalog.ts';
+import { userListStatement } from '../../server/db/queries/catalog.ts';
+import type { Statement } from '../../server/db/queries/orders.ts';
 import { createdStatement, paidStatement, refundedStatement, type StatsRange } from '../../server/db/queries/stats.ts';
 import { daysBetween } from '../../server/catalog/stats.ts';
 import { count } from '../support/counts.ts';

@@ -1,14 +1,16 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import type {
+  BillLineKind,
   BillSource,
   BillState,
   BillSum,
   DifferenceKind,
   DifferenceSide,
   DifferenceState,
+  Mode,
+  PayWay,
   PendingRefunds,
 } from '../../domain.ts';
-import type { BillLineKind, Mode, PayWay } from '../../payments/channel.ts';
 import { code, instant, json, lane, minor, text, type RowOf } from './columns.ts';
 
 /** What a bill says of itself; minor units as text. */

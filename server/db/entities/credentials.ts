@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import type { Mode, PayWay } from '../../payments/channel.ts';
+import type { Mode, PayWay } from '../../domain.ts';
 import { code, instant, json, text, words, type RowOf } from './columns.ts';
 
 /** One immutable version of a channel configuration; `certIds` are the certificates it was made with. */

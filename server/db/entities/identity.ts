@@ -192,17 +192,6 @@ export const AuditKeyEntity = defineEntity({
   },
 });
 
-/** Uses of a key within a window, counted by all replicas; `expire` is its end in ms. Also when a task of the timetable is due (queries/timetable.ts). */
-export const RateLimitEntity = defineEntity({
-  name: 'RateLimit',
-  tableName: 'rate_limits',
-  properties: {
-    key: p.string().length(255).primary(),
-    points: p.integer().default(0),
-    expire: p.bigint().nullable(),
-  },
-});
-
 export type AdminRow = RowOf<typeof AdminEntity>;
 export type SessionRow = RowOf<typeof SessionEntity>;
 export type SecondFactorRow = RowOf<typeof SecondFactorEntity>;

@@ -16,7 +16,16 @@ import {
   PayeeEntity,
   QuietAccountEntity,
 } from './bills.ts';
-import { DueEffectEntity } from './effects.ts';
+import {
+  ChannelMessageEntity,
+  DueEffectEntity,
+  IdempotencyKeyEntity,
+  MoveEntity,
+  NoticeEntity,
+  OrderEntity,
+  OrderExceptionEntity,
+  RemovedOrdersEntity,
+} from './orders.ts';
 import { CertEntity, ChannelConfigEntity, ChannelStateEntity, SigningKeyEntity } from './credentials.ts';
 import { DeliveryAttemptEntity, DeliveryEntity, EventEntity, WebhookEntity } from './events.ts';
 import {
@@ -26,22 +35,12 @@ import {
   AuditKeyEntity,
   KnownAddressEntity,
   LimitUseEntity,
-  RateLimitEntity,
   RecoveryCodeEntity,
   RevokedTokenEntity,
   SecondFactorEntity,
   SessionEntity,
 } from './identity.ts';
-import {
-  ChannelMessageEntity,
-  IdempotencyKeyEntity,
-  MoveEntity,
-  NoticeEntity,
-  OrderEntity,
-  OrderExceptionEntity,
-  RemovedOrdersEntity,
-} from './orders.ts';
-import { RemovedHistoryEntity, ReplicaEntity } from './service.ts';
+import { RateLimitEntity, RemovedHistoryEntity, ReplicaEntity } from './service.ts';
 import { AgentPayEntity, CoinCallEntity, SkillOrderEntity } from './skillpay.ts';
 
 /** Every table of the service; migrations are generated from this list. */

@@ -1,6 +1,7 @@
+// Money that goes back: refunds, approvals and disputes.
+
 import { defineEntity, p } from '@mikro-orm/core';
-import type { RefundOrigin, RefundState } from '../../domain.ts';
-import type { DisputeState, Mode, PayWay } from '../../payments/channel.ts';
+import type { DisputeState, Mode, PayWay, RefundOrigin, RefundState } from '../../domain.ts';
 import { type RowOf, code, instant, lane, minor, text } from './columns.ts';
 
 /** A refund; `accepted` says whether the channel has it for sure (server/README.md, "Refunds"). */

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import type { Mode, PayWay } from '../../payments/channel.ts';
+import type { Mode, PayWay } from '../../domain.ts';
 import type { SkillResource } from './catalog.ts';
 import { type RowOf, code, instant, json, lane, minor, text } from './columns.ts';
 

@@ -1,5 +1,5 @@
+import type { BillLine } from '../../domain.ts';
 import { BUSY } from '../../errors.ts';
-import type { BillLine } from '../../payments/channel.ts';
 import type { Store } from '../store.ts';
 import { arrayText } from '../table.ts';
 import { pendingRefunds } from './bills.ts';

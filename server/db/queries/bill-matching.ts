@@ -1,5 +1,4 @@
-import type { FeeRate } from '../../payments/channel.ts';
-import type { BillSum, DifferenceKind } from '../../domain.ts';
+import type { BillSum, DifferenceKind, FeeRate } from '../../domain.ts';
 import type { BillRow } from '../entities/bills.ts';
 import type { Tx } from '../store.ts';
 import { isKnownOrRemoved, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './payees.ts';

@@ -1,5 +1,4 @@
 import { UUID } from '../../uuid.ts';
-import type { InvariantName } from '../../payments/core/invariants.ts';
 import type { ReadTx } from '../store.ts';
 import { SAME_ACCOUNT, isQuiet } from './payees.ts';
 import { keptSince } from './retention.ts';
@@ -34,7 +33,8 @@ type Within = (column: string) => string;
 
 /** One check of ledger consistency: the statements that find where an invariant does not hold. */
 export interface BookCheck {
-  check: InvariantName;
+  /** The name of the invariant (payments/core/invariants.ts). */
+  check: string;
   /** Selects `id` and `detail` of every violation in a range of a walk. */
   in: Partial<Record<WalkName, (within: Within) => string>>;
 }
@@ -56,7 +56,7 @@ const whole = (row: string, history: 'moves' | 'events') => `${row}.created_at >
 const BILL_DAYS = 35;
 
 /** The checks, from the money outwards. What belongs to an order is found by the order's number, so that no row is left out. */
-export const BOOK_CHECKS: readonly BookCheck[] = [
+export const BOOK_CHECKS = [
   {
     check: 'refunded',
     in: {
@@ -225,7 +225,7 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
           and not exists (select 1 from order_exceptions e where e.order_no = r.order_no and e.state = 'open')`,
     },
   },
-];
+] as const satisfies readonly BookCheck[];
 
 /** One row that violates a check. */
 export interface Violation {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CoinAccountRow, CoinEntryRow, CoinRow, PayerRow, ProductRow, ProjectRow } from '../entities/catalog.ts';
 import type { ReadTx, Tx } from '../store.ts';
+import type { Statement } from './orders.ts';
 import { type Projects, ofProjects } from './reach.ts';
 
 /** Whether a project sells, and how a payer stands in it. */
@@ -196,12 +197,6 @@ export async function listCoins(tx: ReadTx, { project, enabled, ...part }: CoinF
   const ids = await tx.sql<{ id: string }>(sql, parameters);
   if (ids.length === 0) return [];
   return tx.coins.list({ id: ids.map(({ id }) => id) }, { orderBy: { createdAt: 'desc', id: 'desc' } });
-}
-
-/** A statement and its parameters. */
-export interface Statement {
-  sql: string;
-  parameters: unknown[];
 }
 
 /** Tables and columns come from this file only; values are parameters. */

@@ -1,4 +1,4 @@
-import type { Mode, PayWay } from '../../payments/channel.ts';
+import type { Mode, PayWay } from '../../domain.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { arrayText } from '../table.ts';
 

@@ -1,4 +1,6 @@
-import type { PayWay } from '../../payments/channel.ts';
+// What `payctl doctor` asks of the database, through the API and offline.
+
+import type { PayWay } from '../../domain.ts';
 import type { ReadTx } from '../store.ts';
 import { arrayText } from '../table.ts';
 import { MOST_COUNTED } from './figures.ts';

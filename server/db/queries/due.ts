@@ -1,3 +1,5 @@
+// What jobs ask of the database: due rows and their leases, the rate of calls, and the tasks of the timetable.
+
 import type { ReadTx, Tx } from '../store.ts';
 import { arrayText } from '../table.ts';
 import { MOST_COUNTED } from './figures.ts';
@@ -85,7 +87,7 @@ export interface DueTable {
 }
 
 /** The statements over one table. */
-export function dueRows(table: DueTable): DueRows {
+function dueRows(table: DueTable): DueRows {
   const texts = statementsOf(table);
   return {
     oldestLag: texts.oldestLag,

@@ -1,3 +1,5 @@
+// What waits for a person: exceptions, approvals and disputes.
+
 import type { OrderExceptionRow } from '../entities/orders.ts';
 import type { ApprovalRow, DisputeRow } from '../entities/refunds.ts';
 import type { ReadTx, Tx } from '../store.ts';

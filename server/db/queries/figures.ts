@@ -1,4 +1,6 @@
-import type { PayWay } from '../../payments/channel.ts';
+// Figures of the metrics and of the live feed; each is bounded, whatever the database holds.
+
+import type { PayWay } from '../../domain.ts';
 import { ORDER_STATUS } from '../entities/orders.ts';
 import type { ReplicaRow } from '../entities/service.ts';
 import type { ReadTx, Tx } from '../store.ts';

@@ -37,7 +37,7 @@ const FIRST = [
 ].join('\n');
 
 /** The dictionary that new messages are packed with. */
-export const NEWEST = 1;
+const NEWEST = 1;
 
 /** Every dictionary by the number that stands before what was packed with it. */
 export const DICTIONARIES: Readonly<Record<number, Buffer>> = { 1: Buffer.from(FIRST) };

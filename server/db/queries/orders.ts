@@ -1,4 +1,4 @@
-import type { AmountBound } from '../../payments/money.ts';
+import type { AmountBound } from '../../domain.ts';
 import type { OrderFeeRow } from '../entities/bills.ts';
 import { IN_WHOLE_UNITS, ORDER_STATUS, type OrderExceptionRow, type OrderRow } from '../entities/orders.ts';
 import type { RefundRow } from '../entities/refunds.ts';

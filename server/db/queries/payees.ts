@@ -1,3 +1,5 @@
+// The accounts that bills are about: payees, claims, and accounts that are quiet about unknown numbers.
+
 import type { BillRow, PayeeRow, QuietAccountRow } from '../entities/bills.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { keptSince } from './retention.ts';

@@ -1,3 +1,5 @@
+// Removal of what is old, part by part, and since when each table is complete.
+
 import { ORDER_STATUS } from '../entities/orders.ts';
 import type { Store, Tx } from '../store.ts';
 
@@ -146,11 +148,11 @@ const BEFORE_ALL_KEYS: KeyPlace = { at: '-infinity', scope: '', route: '', key: 
 /** Forgets idempotency keys of more than seven days whose intent is final; returns how many. */
 export function deleteOldKeys(store: Store, now: Date, goesOn?: () => boolean): Promise<number> {
   const before = new Date(now.getTime() - 7 * 86_400_000);
-  return inParts<KeyPlace>((from) => store.transaction((tx) => deletePart(tx, before, from)), goesOn);
+  return inParts<KeyPlace>((from) => store.transaction((tx) => deleteKeys(tx, before, from)), goesOn);
 }
 
 /** Each part begins behind the last one, so keys that have to stay are looked at once. */
-async function deletePart(tx: Tx, before: Date, from: KeyPlace = BEFORE_ALL_KEYS): Promise<PartDone<KeyPlace>> {
+async function deleteKeys(tx: Tx, before: Date, from: KeyPlace = BEFORE_ALL_KEYS): Promise<PartDone<KeyPlace>> {
   const [row] = await tx.prepared<{ removed: string; looked_at: string } & KeyPlace>(
     `with part as materialized (
        select scope, route, key, intent_no, created_at from idempotency_keys
@@ -196,10 +198,10 @@ const PART_ORDERS = 100;
 export async function removeUnpaidOrders(store: Store, before: Date, goesOn?: () => boolean): Promise<number> {
   // A bill that names one of them later is about an order that was here.
   await noteRemoved(store, 'orders', before);
-  return inParts<OrderPlace>((from) => store.transaction((tx) => removePart(tx, before, from)), goesOn);
+  return inParts<OrderPlace>((from) => store.transaction((tx) => removeUnpaid(tx, before, from)), goesOn);
 }
 
-async function removePart(tx: Tx, before: Date, from: OrderPlace = BEFORE_ALL_ORDERS): Promise<PartDone<OrderPlace>> {
+async function removeUnpaid(tx: Tx, before: Date, from: OrderPlace = BEFORE_ALL_ORDERS): Promise<PartDone<OrderPlace>> {
   const part = await tx.prepared<{ order_no: string; at: string }>(
     `select order_no, cast(created_at as text) as at from orders
       where ${ORDER_STATUS} = $1 and created_at < $2 and created_at >= cast($3 as timestamptz)

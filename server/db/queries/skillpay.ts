@@ -1,4 +1,4 @@
-import type { Mode } from '../../payments/channel.ts';
+import type { Mode } from '../../domain.ts';
 import type { OrderRow } from '../entities/orders.ts';
 import type { SkillOrderRow } from '../entities/skillpay.ts';
 import type { ReadTx } from '../store.ts';

@@ -1,5 +1,5 @@
 import type { ReadTx } from '../store.ts';
-import type { Statement } from './catalog.ts';
+import type { Statement } from './orders.ts';
 import { ofProjects, type Projects } from './reach.ts';
 
 /** A period, the beginnings of its days, and whose orders. */

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
-import type { ExceptionKind } from '../../domain.ts';
+import type { EffectRun, ExceptionKind } from '../../domain.ts';
 import type { Money } from '../money.ts';
 import type { OrderRule, RefundRule } from './moves.ts';
 
@@ -81,16 +81,6 @@ export interface Resolved {
   readonly resolution: string;
   readonly by: string;
   readonly reason?: string;
-}
-
-/**
- * What others do when it happens: stock, coins, pay-per-call. In a savepoint, so that a fact commits even when they fail;
- * `mayRefuse` = a refusal stops the whole change (a person asked for it).
- */
-export interface EffectRun {
-  readonly name: string;
-  readonly run: readonly ('paid' | 'ended' | 'refundReserved' | 'refundSucceeded' | 'refundFailed')[];
-  readonly mayRefuse?: true;
 }
 
 /** A refund that begins to exist, with its sums and its own line of history. */

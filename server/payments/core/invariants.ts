@@ -163,9 +163,6 @@ export const BILL_INVARIANTS = {
 /** What `payctl audit` shows of the rows of a database. */
 export const INVARIANTS = { ...ORDER_INVARIANTS, ...COIN_INVARIANTS, ...BILL_INVARIANTS } as const;
 
-/** The name of one of them. */
-export type InvariantName = keyof typeof INVARIANTS;
-
 /** What one commit may not do to an order that was there before it. */
 export const STEP_INVARIANTS = {
   kept: {

@@ -2,7 +2,7 @@ import test from 'ava';
 import { ADVICE } from '../../../cli/commands/bill/faults.ts';
 import { DIFFERENCE_STATES, KINDS, LINE_KINDS, STATES } from '../../../cli/commands/bill/view.ts';
 import { progressBar } from '../../../cli/spinner.ts';
-import { BILL_FAULTS, BILL_LINE_KINDS } from '../../../server/payments/channel-bills.ts';
+import { BILL_FAULTS, BILL_LINE_KINDS } from '../../../server/payments/channel.ts';
 import * as server from '../../../server/domain.ts';
 import { runPayctl } from '../../support/cli.ts';
 

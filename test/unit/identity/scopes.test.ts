@@ -1,6 +1,7 @@
 import test from 'ava';
 import { covers, effectiveScopes } from '../../../server/identity/authenticators.ts';
-import { needTrust, scopes, trustedScopes } from '../../../server/domain.ts';
+import { scopes, trustedScopes } from '../../../server/domain.ts';
+import { needTrust } from '../../../server/identity/api-app-rows.ts';
 
 test('only configuration, certificates and admin need trust', (t) => {
   for (const scope of scopes) t.is(needTrust([scope]), (trustedScopes as readonly string[]).includes(scope), scope);
