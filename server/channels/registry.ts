@@ -1,5 +1,7 @@
+import type { X509Certificate } from 'node:crypto';
 import type { ChannelKind, PayWay } from '../payments/channel.ts';
 import { alipayKind } from './alipay/kind.ts';
+import { certSerial, rootCertSerial } from './alipay/signature.ts';
 import { paypalKind } from './paypal/kind.ts';
 import { wechatKind } from './wechat/kind.ts';
 
@@ -7,3 +9,10 @@ import { wechatKind } from './wechat/kind.ts';
 export const CHANNEL_KINDS: ReadonlyMap<PayWay, ChannelKind> = new Map(
   [alipayKind, wechatKind, paypalKind].map((kind) => [kind.payWay, kind]),
 );
+
+/** The serial of a certificate file as its channel counts it: Alipay makes its own, the others take the certificate's. */
+export function channelSerial(kind: string, certificates: readonly [X509Certificate, ...X509Certificate[]]): string {
+  const [leaf] = certificates;
+  if (!kind.startsWith('alipay_')) return leaf.serialNumber;
+  return kind === 'alipay_root_cert' ? rootCertSerial(certificates) : certSerial(leaf);
+}

@@ -1,14 +1,16 @@
-import { isUtf8 } from 'node:buffer';
 import type { Span } from '@opentelemetry/api';
+import { isUtf8 } from 'node:buffer';
 import {
-  TransportFailed,
+  type Download,
   type PayWay,
   type Transport,
+  TransportFailed,
   type WireAnswer,
+  type WireFile,
   type WireRequest,
 } from '../payments/channel.ts';
 import { noteSupportId, readNumberAtChannel } from '../payments/numbers.ts';
-import { inSpan, type SpanAbout } from '../tracing.ts';
+import { type SpanAbout, inSpan } from '../tracing.ts';
 
 /** Largest answer that is read; more is `too_large`. */
 const MAX_BYTES = 1024 * 1024;
@@ -238,4 +240,64 @@ export function plainText(text: string, most: number, unit: LengthUnit = 'charac
     cut += character;
   }
   return cut.trimEnd();
+}
+
+/** What a download is made from. */
+export interface DownloadOptions {
+  /** How long a channel may take to begin, and between two pieces; the whole may take as long as its size needs. */
+  stallMs: number;
+}
+
+/** Downloads on `fetch`: one try, no redirects, and a file that ends early fails; throws TransportFailed. */
+export function createDownload({ stallMs }: DownloadOptions): Download {
+  return async ({ method, url, headers, body }) => {
+    const control = new AbortController();
+    const timed = async <T>(work: Promise<T>): Promise<T> => {
+      const timer = setTimeout(() => control.abort(new DOMException('stalled', 'TimeoutError')), stallMs);
+      try {
+        return await work;
+      } catch (error) {
+        throw failureOf(error, stallMs);
+      } finally {
+        clearTimeout(timer);
+      }
+    };
+    const asked = { method, headers, body, redirect: 'manual', signal: control.signal } as const;
+    const response = await timed(fetch(url, asked));
+    const { status } = response;
+    return { status, headers: Object.fromEntries(response.headers), bytes: piecesOf(response, timed) };
+  };
+}
+
+function piecesOf(
+  response: Response,
+  timed: <T>(work: Promise<T>) => Promise<T>,
+): WireFile['bytes'] & { [Symbol.asyncIterator](): AsyncIterator<Uint8Array> } {
+  const reader = response.body?.getReader();
+  const expected = lengthOf(response.headers);
+  let size = 0;
+  const iterator: AsyncIterator<Uint8Array> = {
+    async next() {
+      const { done, value } = reader ? await timed(reader.read()) : { done: true, value: undefined };
+      if (!done && value) {
+        size += value.byteLength;
+        return { done: false, value };
+      }
+      if (expected !== undefined && size !== expected)
+        throw new TransportFailed('network', `The file ended after ${size} of ${expected} bytes.`);
+      return { done: true, value: undefined };
+    },
+    // Also of an iteration that never began: whoever needs no bytes leaves so.
+    async return() {
+      await reader?.cancel().catch(() => undefined);
+      return { done: true, value: undefined };
+    },
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
+}
+
+/** Of a body that `fetch` unpacked the length says nothing. */
+function lengthOf(headers: Headers): number | undefined {
+  const length = headers.get('content-length') ?? '';
+  return headers.get('content-encoding') === null && /^\d{1,15}$/.test(length) ? Number(length) : undefined;
 }

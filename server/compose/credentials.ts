@@ -1,8 +1,6 @@
 import { Counter } from 'prom-client';
-import { createDownload } from '../channels/download.ts';
-import { CHANNEL_KINDS } from '../channels/registry.ts';
-import { channelSerial } from '../channels/serials.ts';
-import { channelTime, createTransport, redactText } from '../channels/transport.ts';
+import { channelTime, createDownload, createTransport, redactText } from '../channels/transport.ts';
+import { CHANNEL_KINDS, channelSerial } from '../channels/registry.ts';
 import { type Credentials, createCredentials } from '../credentials/credentials.ts';
 import { type MessageLog, createMessageLog } from '../db/message-log.ts';
 import { writeMessages } from '../db/queries/messages.ts';

@@ -10,8 +10,7 @@ import type {
   OfflineApp,
   OfflineInput,
 } from '../../cli/offline-port.ts';
-import { CHANNEL_KINDS } from '../channels/registry.ts';
-import { channelSerial } from '../channels/serials.ts';
+import { CHANNEL_KINDS, channelSerial } from '../channels/registry.ts';
 import { leaveAllModes } from '../credentials/other-modes.ts';
 import type { CredentialPorts } from '../credentials/ports.ts';
 import { createSealing } from '../credentials/sealing.ts';

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PayWay } from '../payments/channel.ts';
-import { writePrivately } from './files.ts';
-import { SimulatorRefusal } from './refusal.ts';
+import { writePrivately } from './folder.ts';
+import { SimulatorRefusal } from './requests.ts';
 
 /** A merchant's account at one channel. `secrets` (ids, PEMs) is what its half made; the names in it are the half's own. */
 export interface Account {

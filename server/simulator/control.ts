@@ -3,21 +3,51 @@ import type { Context, Next } from 'koa';
 import { z } from 'zod';
 import type { PayWay } from '../payments/channel.ts';
 import { readMajorText } from '../payments/money.ts';
-import { addAgents } from './agents.ts';
-import { addBills } from './bills/routes.ts';
-import { refuseForeignHost } from './callers.ts';
-import { bodyOf, queryText } from './control-request.ts';
+import { payAsAgent } from './alipay/half.ts';
+import { addBills } from './bills/planting.ts';
 import { ensureAccount } from './core.ts';
-import { DisputeDeed } from './dispute-deed.ts';
-import { actOnDispute } from './disputes.ts';
 import { FAULTS } from './faults.ts';
 import type { Core, HalfConfig } from './half.ts';
 import { sumOrders } from './ledger.ts';
-import { anotherOf, decline, payAgain, payOnce } from './payer-deeds.ts';
-import { offer } from './offers.ts';
+import { anotherOf, decline, payAgain, payOnce } from './payer.ts';
 import { moveRefund, refundElsewhere } from './refunds.ts';
-import { SimulatorRefusal } from './refusal.ts';
-import type { Offers, Refund, Trade } from './trade.ts';
+import { SimulatorRefusal, bodyOf, queryText, refuseForeignHost } from './requests.ts';
+import { DisputeDeed, type Offers, type Refund, type Trade } from './trade.ts';
+import { offer } from './trades.ts';
+import { giveDeveloper, tradeOfCode } from './wechat/agents.ts';
+
+const NewDeveloper = z.object({
+  account: z.string().default('default'),
+  skills: z.array(z.string().min(1)).min(1).optional(),
+});
+const PayByBill = z.object({ paymentNeeded: z.string().max(8192), clientSession: z.string().max(4096).optional() });
+const PayByCode = z.object({ paymentCode: z.string().max(1024) });
+
+/** Adds the part of the control API that is about agents: a developer of SkillHub, and agents that pay by a code or a bill. */
+export function addAgents(router: Router, core: Core): void {
+  router.post('/agent/developer', async (ctx) => {
+    const { account, skills } = bodyOf(ctx, NewDeveloper);
+    ctx.body = await giveDeveloper(core, account, skills);
+    ctx.status = 201;
+  });
+  router.post('/agent/pay-bill', (ctx) => {
+    const { paymentNeeded, clientSession } = bodyOf(ctx, PayByBill);
+    ctx.body = payAsAgent(core, paymentNeeded, clientSession);
+  });
+  router.post('/agent/pay', (ctx) => {
+    const trade = tradeOfCode(core, bodyOf(ctx, PayByCode).paymentCode);
+    // A second payment of a paid order changes nothing.
+    if (trade.state !== 'paid') core.half('wechat').pay(core, trade);
+    ctx.body = trade;
+  });
+}
+
+/** Does it at the channel of the trade. */
+export function actOnDispute(core: Core, trade: Trade, deed: DisputeDeed): object {
+  const { dispute } = core.half(trade.payWay);
+  if (!dispute) throw new SimulatorRefusal(400, 'no_disputes', 'This channel has no disputes here.');
+  return dispute(core, trade, deed);
+}
 
 const PayWays = z.enum(['alipay', 'wechat', 'paypal'] as const satisfies readonly PayWay[]);
 const Amount = z.union([z.string(), z.number()]);

@@ -2,8 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { Clock } from './clock.ts';
-import { SILENCE_MS, stageOf, type FaultName, type Faults, type Strike, type Target } from './faults.ts';
-import { GATEWAY_PAGE, tamper } from './spoil.ts';
+import {
+  type FaultName,
+  type Faults,
+  GATEWAY_PAGE,
+  SILENCE_MS,
+  type Strike,
+  type Target,
+  stageOf,
+  tamper,
+} from './faults.ts';
 
 /** What a call has to say, before it is signed. `silent` = it happened, but the caller is never told (0.06). */
 export interface Answer {

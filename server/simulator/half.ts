@@ -1,17 +1,17 @@
-import type { KeyObject } from 'node:crypto';
 import type Router from '@koa/router';
-import type { Context } from 'koa';
+import type { Context, Next } from 'koa';
+import type { KeyObject } from 'node:crypto';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type { PayWay } from '../payments/channel.ts';
 import type { Account, Accounts } from './accounts.ts';
-import type { Authority } from './authority.ts';
 import type { Bills } from './bills/book.ts';
+import type { Authority } from './certificates.ts';
 import type { Clock } from './clock.ts';
-import type { DisputeDeed } from './dispute-deed.ts';
 import type { Exchange } from './exchange.ts';
 import type { FaultName, Faults } from './faults.ts';
 import type { Ledger } from './ledger.ts';
 import type { NoticeRecord, Notices, SignedNotice } from './notice.ts';
-import type { Refund, RefundDraft, Trade, TradeDraft } from './trade.ts';
+import type { DisputeDeed, Refund, RefundDraft, Trade, TradeDraft } from './trade.ts';
 import type { Trades } from './trades.ts';
 
 /** What the halves share: see `halves.ts`. */
@@ -100,4 +100,39 @@ export interface Half {
    * sets by hand. Throws SimulatorRefusal for an unknown `what`.
    */
   rotate(core: Core, account: Account, what: string, to?: string): Promise<void>;
+}
+
+/** Requests that came to the own address of a channel. */
+const owned = new WeakMap<IncomingMessage, PayWay>();
+
+/** Listens for one channel alone, which is at the root here. */
+export function listenFor(payWay: PayWay, listener: RequestListener): RequestListener {
+  return (request, response) => {
+    owned.set(request, payWay);
+    listener(request, response);
+  };
+}
+
+/**
+ * Where the channel was asked, without a slash at the end: what it tells of its own addresses begins so. A client with a fixed host
+ * takes that host off an address of a bill, and asks for what is left.
+ */
+export function baseOf(ctx: Context, core: Core, payWay: PayWay): string {
+  if (owned.has(ctx.req)) return `http://${ctx.host}`;
+  const host = ctx.hostname.toLowerCase();
+  return core.half(payWay).hosts.includes(host) ? `https://${host}` : `${core.url}/${payWay}`;
+}
+
+/**
+ * Leads to its channel what was asked for at a root: at the channel's own address, and under the names of its hosts. Clients with a
+ * fixed host ask for the paths of that host, and those of WeChat Pay sign them, so they could be led elsewhere only by signing anew.
+ */
+export function leadToChannel(halves: readonly Half[]): (ctx: Context, next: Next) => Promise<void> {
+  const byHost = new Map(halves.flatMap(({ payWay, hosts }) => hosts.map((host) => [host, payWay] as const)));
+  return async (ctx, next) => {
+    const payWay = owned.get(ctx.req) ?? byHost.get(ctx.hostname.toLowerCase());
+    // The address as it was asked for, which is what was signed, stays in ctx.originalUrl.
+    if (payWay !== undefined) ctx.path = `/${payWay}${ctx.path}`;
+    await next();
+  };
 }

@@ -1,5 +1,5 @@
 import type { PayWay } from '../payments/channel.ts';
-import type { OpenJournal } from './files.ts';
+import type { OpenJournal } from './folder.ts';
 import type { NoticeRecord } from './notice.ts';
 import type { EntryType, LedgerEntry, Refund, Trade, TradeState } from './trade.ts';
 

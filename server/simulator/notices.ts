@@ -1,11 +1,9 @@
 import type { PayWay } from '../payments/channel.ts';
 import type { Clock } from './clock.ts';
-import type { Deliver } from './deliver.ts';
-import type { FaultName, Faults } from './faults.ts';
+import type { Deliver, Delivery, NoticeRecord, Notices, SignedNotice } from './notice.ts';
+import { type FaultName, type Faults, tamper } from './faults.ts';
 import type { Core, Half } from './half.ts';
 import type { Ledger } from './ledger.ts';
-import type { Delivery, NoticeRecord, Notices, SignedNotice } from './notice.ts';
-import { tamper } from './spoil.ts';
 
 /** Deliveries kept for `GET /sim/deliveries`. */
 const KEPT_DELIVERIES = 5000;

@@ -1,17 +1,21 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import Router from '@koa/router';
 import Koa, { type Context, type Next } from 'koa';
+import { once } from 'node:events';
+import { type RequestListener, type Server, createServer } from 'node:http';
 import { makeFolder } from '../folder-lock.ts';
-import { readBody } from './body.ts';
+import type { PayWay } from '../payments/channel.ts';
+import { alipayHalf } from './alipay/half.ts';
 import { consoleRoutes } from './console.ts';
 import { controlRoutes } from './control.ts';
 import { openCore, resume } from './core.ts';
-import type { Core, Half } from './half.ts';
-import { HALVES } from './halves.ts';
-import Router from '@koa/router';
-import { payerRoutes } from './pages.ts';
-import { SimulatorRefusal } from './refusal.ts';
-import { leadToChannel, listenFor } from './roots.ts';
-import type { PayWay } from '../payments/channel.ts';
+import { type Core, type Half, leadToChannel, listenFor } from './half.ts';
+import { payerRoutes } from './payer.ts';
+import { paypalHalf } from './paypal/half.ts';
+import { SimulatorRefusal, readBody } from './requests.ts';
+import { wechatHalf } from './wechat/half.ts';
+
+/** Every channel that is simulated. */
+export const HALVES: readonly Half[] = [alipayHalf, wechatHalf, paypalHalf];
 
 /** Where something listens; port 0 = a free one. */
 export interface Address {
@@ -118,4 +122,12 @@ function closeServer(server: Server): Promise<void> {
     server.close(() => resolve());
     server.closeAllConnections();
   });
+}
+
+/** Runs the simulator as a process of its own: tells its address once it listens, ends at SIGTERM or SIGINT. */
+export async function runSimulator(options: SimulatorOptions, tellReady: (url: string) => void): Promise<void> {
+  const simulator = await startSimulator(options);
+  tellReady(simulator.url);
+  await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+  await simulator.close();
 }

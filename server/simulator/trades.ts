@@ -1,11 +1,66 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
-import { feeBackOf } from './bills/fees.ts';
-import { fixedOutcome } from './fixed.ts';
+import { majorText } from '../payments/money.ts';
+import { feeBackOf } from './bills/rows.ts';
 import type { Ledger } from './ledger.ts';
-import { offersBack } from './offers.ts';
-import { refundableMinor, type EntryType, type Payment, type Refund, type Trade, type TradeDraft } from './trade.ts';
-import { SimulatorRefusal } from './refusal.ts';
+import { SimulatorRefusal } from './requests.ts';
+import {
+  type EntryType,
+  type FixedOutcome,
+  NO_OFFERS,
+  type Offers,
+  type Payment,
+  type Refund,
+  type Trade,
+  type TradeDraft,
+  paymentOf,
+  refundableMinor,
+} from './trade.ts';
+
+const OUTCOMES: Readonly<Record<string, FixedOutcome>> = {
+  '0.01': 'pays',
+  '0.02': 'declined',
+  '0.03': 'pays-later',
+  '0.04': 'late-notice',
+  '0.05': 'refunds-fail',
+  '0.06': 'silent',
+};
+
+/** Which outcome the exact amount of a create call asks for; null = the order waits for its payer. */
+export function fixedOutcome(minor: number, currency: string): FixedOutcome | null {
+  const text = majorText({ minor: BigInt(minor), currency });
+  return Object.hasOwn(OUTCOMES, text) ? OUTCOMES[text]! : null;
+}
+
+const WHERE: Readonly<Record<keyof Offers, readonly PayWay[]>> = {
+  merchant: ['alipay', 'wechat'],
+  channel: ['alipay', 'wechat'],
+  share: ['alipay'],
+};
+
+/** Says who will bear what of an order that is not paid yet. Throws SimulatorRefusal. */
+export function offer(trade: Trade, offers: Offers): void {
+  if (trade.state === 'paid')
+    throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is paid already.`);
+  for (const [name, where] of Object.entries(WHERE))
+    if (offers[name as keyof Offers] > 0 && !where.includes(trade.payWay))
+      throw new SimulatorRefusal(400, 'offer_unknown_here', `The bills of ${trade.payWay} have no ${name}.`);
+  if (offers.merchant + offers.channel > trade.minor || offers.share > trade.minor - offers.merchant)
+    throw new SimulatorRefusal(400, 'offer_too_much', `Order ${trade.orderNo} is over less than that.`);
+  trade.offers = offers;
+}
+
+/** Who bears what of a refund: the same part of each as of the amount, and with the last one all that is left. */
+export function offersBack({ offers = NO_OFFERS, ...trade }: Trade, minor: number): Offers {
+  const paid = paymentOf(trade)?.minor ?? 0;
+  const before = trade.refunds.filter(({ state }) => state !== 'failed');
+  const isLast = minor + before.reduce((sum, refund) => sum + refund.minor, 0) >= paid;
+  const back = (name: keyof Offers): number => {
+    const left = before.reduce((rest, refund) => rest - (refund.offers?.[name] ?? 0), offers[name]);
+    return isLast ? left : Math.min(left, Math.floor((offers[name] * minor) / paid));
+  };
+  return { merchant: back('merchant'), channel: back('channel'), share: back('share') };
+}
 
 /** Narrows a search by order number. */
 export interface TradeFilter {

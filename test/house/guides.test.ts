@@ -14,7 +14,7 @@ import { type Language, LANGUAGES } from '../../server/pages/language.ts';
 import type { ChannelKind, PayWay } from '../../server/payments/channel.ts';
 import { EXCEPTION_KINDS } from '../../server/domain.ts';
 import { FAULTS } from '../../server/simulator/faults.ts';
-import { fixedOutcome } from '../../server/simulator/fixed.ts';
+import { fixedOutcome } from '../../server/simulator/trades.ts';
 import { program } from '../support/examples.ts';
 import { guides, guideText, payctlLines } from '../support/guide-text.ts';
 import { splitWords } from '../support/shell-words.ts';

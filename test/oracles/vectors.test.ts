@@ -3,17 +3,18 @@ import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { certSerial, noticeText, readCertificates, verifyRsa2 } from '../../server/channels/alipay/signature.ts';
 import { webhookText } from '../../server/channels/paypal/signature.ts';
-import { openText, sealText } from '../../server/channels/wechat/aead.ts';
 import {
   answerText,
+  openText,
   plainSerial,
   readAuthorization,
   requestText,
+  sealText,
   signRsa,
   verifyRsa,
   writeAuthorization,
 } from '../../server/channels/wechat/signature.ts';
-import { readForm, signedBytes } from '../../server/simulator/alipay/form.ts';
+import { readForm, signedBytes } from '../../server/simulator/alipay/requests.ts';
 
 /** What the vendors' own clients are tested with; each vector names its repository, commit and file. */
 type Vector = Record<string, string>;

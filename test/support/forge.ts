@@ -1,15 +1,15 @@
 import { createPrivateKey, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openText } from '../../server/channels/wechat/aead.ts';
+import { openText } from '../../server/channels/wechat/signature.ts';
 import type { PayWay } from '../../server/payments/channel.ts';
 import type { Account } from '../../server/simulator/accounts.ts';
-import { signNotice as signAlipay } from '../../server/simulator/alipay/notice.ts';
+import { signNotice as signAlipay } from '../../server/simulator/alipay/notices.ts';
 import type { Core } from '../../server/simulator/half.ts';
 import type { Delivery, NoticeRecord } from '../../server/simulator/notice.ts';
-import { signedHeaders } from '../../server/simulator/paypal/webhook-signature.ts';
+import { signedHeaders } from '../../server/simulator/paypal/notices.ts';
 import { readMerchant } from '../../server/simulator/wechat/account.ts';
-import { sealNotice } from '../../server/simulator/wechat/seal.ts';
+import { sealNotice } from '../../server/simulator/wechat/answers.ts';
 
 /** A notice as it is posted. */
 export interface Message {

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { pkcs8, spki } from '../../server/simulator/authority.ts';
-import { issueCertificate, newRsaKeys } from '../../server/simulator/certificates.ts';
+import { issueCertificate, newRsaKeys, pkcs8, spki } from '../../server/simulator/certificates.ts';
 import type { Envelope } from './forge.ts';
 
 /** A verify key that is not the channel's, and how a message is signed with its other half. */

@@ -1,7 +1,6 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import type { Mode } from '../../server/payments/channel.ts';
-import { pkcs8, spki } from '../../server/simulator/authority.ts';
-import { issueCertificate, type KeyPair, newRsaKeys } from '../../server/simulator/certificates.ts';
+import { type KeyPair, issueCertificate, newRsaKeys, pkcs8, spki } from '../../server/simulator/certificates.ts';
 import type { Facts } from './forge.ts';
 
 /** A key that verifies, and what signs with its other half. */

@@ -60,7 +60,7 @@ function address(text: string): Address {
 
 /** Starts the simulator; comes back when it has stopped. */
 export async function run({ terminal, runSimulator }: Context, flags: StartFlags): Promise<void> {
-  const start = runSimulator ?? (await import('../../../server/simulator/main.ts')).runSimulator;
+  const start = runSimulator ?? (await import('../../../server/simulator/simulator.ts')).runSimulator;
   const { env, cwd } = terminal;
   const { loadSimulator } = await import('../../../config/load.ts');
   try {

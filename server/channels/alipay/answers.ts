@@ -1,7 +1,30 @@
-import type { CloseOutcome, OrderRef, Outcome, RefundOutcome, RefundRef } from '../../payments/channel.ts';
-import { readMajorText, sameMoney, type Money } from '../../payments/money.ts';
-import { unknown, unknownRefusal, type Said, type Unknown } from './reply.ts';
-import { CODE, DISCORDANT, isBusinessRefusal, NO_REFUND_TRADE, NOT_EXIST, TRADE_STATUS } from './status.ts';
+import type { X509Certificate } from 'node:crypto';
+import type {
+  CloseOutcome,
+  OrderRef,
+  Outcome,
+  PlaceOrder,
+  RefundOutcome,
+  RefundRef,
+  RefusalDoubt,
+} from '../../payments/channel.ts';
+import { type Money, readMajorText, sameMoney } from '../../payments/money.ts';
+import {
+  CODE,
+  DISCORDANT,
+  NOT_EXIST,
+  NO_REFUND_TRADE,
+  type Said,
+  TRADE_STATUS,
+  type Unknown,
+  isBusinessRefusal,
+  readEnvelope,
+  saysNoProduct,
+  unknown,
+  unknownRefusal,
+} from './reply.ts';
+import { type CertificateFile, type Measure, isIssuedBy, leadsTo } from './settings.ts';
+import { certSerial, readCertificates } from './signature.ts';
 
 type Content = Said['content'];
 /** What both a refund to be made and a known one say. */
@@ -170,4 +193,176 @@ function isOther(named: unknown, ours: string): boolean {
 /** Whether a member is there and says something. */
 export function hasText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
+}
+
+/**
+ * sub_codes (without `ACQ.`) of a refused create, of a mini program's or of a payer's code after which no trade of this number
+ * can be paid: those of these three calls in Alipay's own Java SDK (API definition of 2026-09-23) but for `KNOWN_CODES`.
+ */
+const CODES = `
+  ACCESS_FORBIDDEN AGREEMENT_ERROR AGREEMENT_INVALID AGREEMENT_NOT_EXIST AGREEMENT_STATUS_NOT_NORMAL
+  AMOUNT_OR_CURRENCY_ERROR APPLY_PC_MERCHANT_CODE_ERROR AUTH_AMOUNT_NOT_ENOUGH AUTH_NO_ERROR
+  AUTH_ORDER_HAS_CLOSED AUTH_ORDER_HAS_FINISHED AUTH_ORDER_NOT_PAID AUTH_TOKEN_IS_NOT_EXIST
+  BEYOND_PAY_RESTRICTION BEYOND_PER_RECEIPT_DAY_RESTRICTION BEYOND_PER_RECEIPT_RESTRICTION
+  BEYOND_PER_RECEIPT_SINGLE_RESTRICTION BIZ_PRODUCT_NOT_ALLOWED BUYER_BALANCE_NOT_ENOUGH
+  BUYER_BANKCARD_BALANCE_NOT_ENOUGH BUYER_BANKCARD_DECLINED BUYER_BANKCARD_INVALID BUYER_ENABLE_STATUS_FORBID
+  BUYER_LIMIT_EXCEEDED BUYER_NOT_EXIST BUYER_NOT_MAINLAND_CERT BUYER_PAYMENT_AMOUNT_DAY_LIMIT_ERROR
+  BUYER_PAYMENT_AMOUNT_MONTH_LIMIT_ERROR BUYER_SELLER_EQUAL BUYER_UNSUPPORT_ADVANCE CARD_TYPE_ERROR
+  CARD_USER_NOT_MATCH CERT_EXPIRED CURRENCY_NOT_SUPPORT CUSTOMER_VALIDATE_ERROR CYCLE_PAY_DATE_NOT_MATCH
+  CYCLE_PAY_SINGLE_FEE_EXCEED CYCLE_PAY_TOTAL_FEE_EXCEED CYCLE_PAY_TOTAL_TIMES_EXCEED
+  DEFAULT_SETTLE_RULE_NOT_EXIST ERROR_BALANCE_PAYMENT_DISABLE ERROR_BUYER_CERTIFY_LEVEL_LIMIT
+  ERROR_SELLER_CERTIFY_LEVEL_LIMIT EXIST_FORBIDDEN_WORD ILLEGAL_ARGUMENT INVALID_PARAMETER
+  INVALID_RECEIVE_ACCOUNT INVALID_STORE_ID MERCHANT_AGREEMENT_INVALID MERCHANT_AGREEMENT_NOT_EXIST
+  MERCHANT_PERM_RECEIPT_DAY_LIMIT MERCHANT_PERM_RECEIPT_SINGLE_LIMIT MERCHANT_PERM_RECEIPT_SUSPEND_LIMIT
+  MERCHANT_STATUS_NOT_NORMAL MERCHANT_UNSUPPORT_ADVANCE MOBILE_PAYMENT_SWITCH_OFF NOT_CERTIFIED_USER
+  NOT_SUPPORT_PAYMENT_INST NOW_TIME_AFTER_EXPIRE_TIME_ERROR NO_PAYMENT_INSTRUMENTS_AVAILABLE
+  OPEN_ID_NOT_TINY_APP ORDER_UNSUPPORT_ADVANCE OVER_DEDUCT_PERIOD OVER_MAX_DEDUCT_COUNT
+  OVER_MAX_UNDER_WAY_DEDUCT_COUNT OVER_MERCHANT_DAILY_DEDUCT_AMOUNT PARTNER_ERROR PAYER_UNMATCHED
+  PAYMENT_AUTH_CODE_INVALID PAYMENT_FAIL PAYMENT_REQUEST_HAS_RISK
+  PLATFORM_BUSINESS_ACQUIRE_MODE_MUST_MERCHANT_ID PRE_AUTH_PROD_CODE_INCONSISTENT PRODUCT_AMOUNT_LIMIT_ERROR
+  PRODUCT_NOT_SUPPORT_IN_TINY_APP REQUEST_AMOUNT_EXCEED RESTRICTED_MERCHANT_INDUSTRY RISK_MERCHANT_IP_NOT_EXIST
+  ROYALTY_ACCOUNT_NOT_EXIST SECONDARY_MERCHANT_ALIPAY_ACCOUNT_INVALID SECONDARY_MERCHANT_CARD_ALIAS_NO_INVALID
+  SECONDARY_MERCHANT_ID_BLANK SECONDARY_MERCHANT_ID_INVALID SECONDARY_MERCHANT_ISV_PUNISH_INDIRECT
+  SECONDARY_MERCHANT_NOT_MATCH SECONDARY_MERCHANT_STATUS_ERROR SELLER_BEEN_BLOCKED SELLER_NOT_EXIST
+  SMILE_PAY_MERCHANT_NOT_MATCH STORE_INFO_INVALID SUB_GOODS_SIZE_MAX_COUNT SUB_MERCHANT_CREATE_FAIL
+  SUB_MERCHANT_TYPE_INVALID TOTAL_FEE_EXCEED UNBOUND_APPLICATION UN_SUPPORT_TRADE_SCENE
+  USER_FACE_PAYMENT_SWITCH_OFF USER_LOGONID_DUP ZM_AUTH_AMOUNT_EXCEED ZM_AUTH_RULE_LIMIT ZM_CREDIT_AUTH_FAIL
+`;
+
+/** Those that say that a trade exists, and in the second line that one may exist and still be paid. */
+const KNOWN_CODES = `
+  TRADE_HAS_SUCCESS TRADE_HAS_CLOSE CONTEXT_INCONSISTENT TRADE_BUYER_NOT_MATCH
+  TRADE_SETTLE_ERROR TRADE_STATUS_ERROR PULL_MOBILE_CASHIER_FAIL
+`;
+
+const subCodes = (codes: string): ReadonlySet<string> =>
+  new Set(
+    codes
+      .trim()
+      .split(/\s+/)
+      .map((code) => `ACQ.${code}`),
+  );
+const REFUSED = subCodes(CODES);
+const KNOWN = subCodes(KNOWN_CODES);
+
+/** Whether a create that is refused with this sub_code left nothing behind that could be paid. */
+export function isRefusedForGood(subCode: string): boolean {
+  return REFUSED.has(subCode);
+}
+
+/** Why a create that is refused with another sub_code decides nothing. */
+export function createDoubt(subCode: string): RefusalDoubt {
+  return KNOWN.has(subCode) ? 'trade_may_exist' : 'unlisted';
+}
+
+/** The answer to precreate: pending with the QR text. */
+export function readCode(said: Said, order: PlaceOrder): Outcome {
+  const { content } = said;
+  const refused = refusalOf(said, order);
+  if (refused) return refused;
+  if (typeof content.qr_code !== 'string' || content.qr_code === '')
+    return unknown('unparsable', 'The response has no qr_code.');
+  return { kind: 'pending', pay: { type: 'qr', qrCode: content.qr_code } };
+}
+
+/** Alipay's own words, which do not name the product that is missing. */
+function reasonOf(said: Said): string {
+  if (!saysNoProduct(said)) return said.message;
+  return `${said.message} The merchant has not signed for the product of this scene; the test of the configuration says which one.`;
+}
+
+/** The answer to the create of a mini program: pending with the number that the program hands to Alipay's own `tradePay`. */
+export function readCreated(said: Said, order: PlaceOrder): Outcome {
+  const refused = refusalOf(said, order);
+  if (refused) return refused;
+  const { trade_no: tradeNO } = said.content;
+  if (!hasText(tradeNO)) return unknown('unparsable', 'The response has no trade_no.');
+  return { kind: 'pending', pay: { type: 'jsapi', params: { tradeNO } } };
+}
+
+/**
+ * The answer to a payer's code: 10000 is the payment, 10003 a payer who still has to confirm it. Success carries the amount that
+ * Alipay names, also when it is not the order's (settling decides).
+ */
+export function readPaidByCode(said: Said, order: PlaceOrder, receivedAt: Date): Outcome {
+  const { content, code } = said;
+  if (code === CODE.waiting) return content.out_trade_no === order.orderNo ? { kind: 'pending' } : otherThing(content);
+  const refused = refusalOf(said, order);
+  if (refused) return refused;
+  const amount = readMajorText(content.total_amount, 'CNY');
+  if (!amount) return unknown('mismatch', `total_amount "${String(content.total_amount)}" is not an amount.`);
+  const { trade_no: channelNo, gmt_payment: paidAt } = content;
+  if (!hasText(channelNo)) return unknown('unparsable', 'The response has no trade_no.');
+  const payer = [content.buyer_user_id, content.buyer_open_id].find(hasText);
+  return { kind: 'paid', channelNo, amount, at: readChinaTime(paidAt) ?? receivedAt, payer };
+}
+
+/**
+ * Anything but the success of this very order. A refusal is definite only for a code that the list of its call has or for one of
+ * the gateway, which turns a request away before any trade can be made.
+ */
+function refusalOf(said: Said, order: PlaceOrder): Outcome | undefined {
+  const { content, code, subCode } = said;
+  if (code === '') return unknown('unparsable', 'The response has no code.');
+  if (code === CODE.ok) return content.out_trade_no === order.orderNo ? undefined : otherThing(content);
+  const nothing = unknownRefusal(said);
+  if (nothing && nothing.cause !== 'misconfigured') return nothing;
+  const definite = nothing ? subCode.startsWith('isv.') : code === CODE.business && isRefusedForGood(subCode);
+  const refused = { kind: 'declined', code: subCode || code, reason: reasonOf(said), definite } as const;
+  return definite ? refused : { ...refused, doubt: createDoubt(subCode) };
+}
+
+/**
+ * The authority that issues Alipay's certificates, and nobody else's: apps have theirs from "Class 1" below the same root.
+ * Names are those of the certificates in the test fixtures of Alipay's own Node SDK; the sandbox is said to add " test".
+ */
+const ISSUER = /^CN=Ant Financial Certification Authority Class 2\b/m;
+/** Alipay's company and the PID of the merchant that the app belongs to. */
+const HOLDER = /^CN=(支付宝\(中国\)网络技术有限公司-\d{1,32})$/m;
+
+/**
+ * Reads the answer to `alipay.open.app.alipaycert.download` into the PEM text that was asked for by its serial; throws for anything
+ * doubtful. The answer is signed with the key that is being asked for, if at all, so nothing but the certificate itself counts: it
+ * leads to a pinned root, was issued by Alipay's authority for its own certificates, is valid, and names the same holder as one that
+ * verifies now. So whoever may upload no certificate can bring none this way either.
+ */
+export function readDownloaded(body: Uint8Array, method: string, serial: string, measure: Measure): string {
+  const { text } = readEnvelope(body, method);
+  const { code, alipay_cert_content: base64 } = JSON.parse(text) as Record<string, unknown>;
+  if (code !== CODE.ok || typeof base64 !== 'string') throw new Error('The certificate was refused.');
+  const file = readCertificates(Buffer.from(base64, 'base64').toString('latin1'));
+  const certificate = file.find((one) => certSerial(one) === serial);
+  if (!certificate) throw new Error('The file does not hold the certificate of this serial.');
+  const others = file.filter((one) => one !== certificate);
+  const chain = chainOf({ certificate, others }, measure);
+  if (!chain) throw new Error('The certificate is not one of Alipay for this app.');
+  return [certificate, ...chain].map(String).join('');
+}
+
+/** What stands between the certificate and a root, if it is Alipay's: a file of it alone leads there, too. */
+function chainOf(
+  { certificate, others }: CertificateFile,
+  { anchors, trusted, now }: Measure,
+): readonly X509Certificate[] | undefined {
+  const known = [...others, ...trusted.flatMap((file) => file.others)];
+  const holder = holderOf(certificate);
+  const isSameHolder = trusted.some(
+    (file) => holderOf(file.certificate) === holder && issuersOf(file.certificate, known).length > 0,
+  );
+  if (holder === undefined || !isSameHolder || !isValid(certificate, now)) return undefined;
+  const issuer = issuersOf(certificate, known).find((one) => isValid(one, now) && leadsTo(anchors, one, known));
+  return issuer && [issuer, ...known.filter((one) => !one.raw.equals(issuer.raw))];
+}
+
+/** Alipay's own authorities among those given that issued the certificate. */
+function issuersOf(certificate: X509Certificate, among: readonly X509Certificate[]): X509Certificate[] {
+  return among.filter((one) => one.ca && ISSUER.test(one.subject) && isIssuedBy(certificate, one));
+}
+
+function holderOf({ subject }: X509Certificate): string | undefined {
+  return HOLDER.exec(subject)?.[1];
+}
+
+function isValid({ validFromDate, validToDate }: X509Certificate, now: Date): boolean {
+  return validFromDate <= now && now < validToDate;
 }

@@ -11,39 +11,42 @@ import type {
 } from '../../payments/channel.ts';
 import { multipartForm } from '../evidence.ts';
 import { readFeeRate } from '../fee-rate.ts';
-import { alipayAgents, type AgentSeller } from './agent.ts';
+import { alipayAgents, type AgentSeller } from './agent-pay.ts';
 import {
   readCancelled,
   readClosed,
+  readCode,
+  readCreated,
+  readDownloaded,
+  readPaidByCode,
   readQueried,
-  readRefunded,
   readRefundLookedUp,
   readRefundQueried,
+  readRefunded,
 } from './answers.ts';
-import { alipayBills } from './bill-desk.ts';
-import type { Measure } from './chain.ts';
-import { alipayComplaints } from './complaints.ts';
-import { isAlipayScene, placeCall, type Seller } from './creates.ts';
-import { readDownloaded } from './downloaded.ts';
-import { readKeys, type AlipayKeys } from './keys.ts';
-import { readNotice } from './notice.ts';
-import { readCode, readCreated, readPaidByCode } from './placed.ts';
-import { probe } from './probe.ts';
-import { readReply, unknown, unknownFrom, type Reply, type Said, type Unknown } from './reply.ts';
+import { alipayBills } from './bills.ts';
+import { type AlipayKeys, type Measure, readKeys } from './settings.ts';
+import { alipayComplaints } from './disputes.ts';
 import {
+  type AlipayCall,
+  type AlipayUpload,
+  type Caller,
+  type Seller,
   cancelCall,
   certificateCall,
   closeCall,
   createTime,
   encodeForm,
+  isAlipayScene,
   parametersOf,
+  placeCall,
   queryCall,
   refundCall,
   refundQueryCall,
-  type AlipayCall,
-  type AlipayUpload,
-  type Caller,
 } from './requests.ts';
+import { readNotice } from './notice.ts';
+import { probe } from './probe.ts';
+import { readReply, unknown, unknownFrom, type Reply, type Said, type Unknown } from './reply.ts';
 import { requestText, signRsa2 } from './signature.ts';
 
 /** Fixed by mode; never an address from the configuration. */

@@ -1,10 +1,72 @@
-import type { ChannelKind } from '../../payments/channel.ts';
+import type {
+  Addresses,
+  CertsDownloaded,
+  ChannelInput,
+  ChannelKind,
+  Registration,
+  Scene,
+} from '../../payments/channel.ts';
 import { PERCENT_FIELD } from '../fee-rate.ts';
-import { ALIPAY_BILLS } from './bill-desk.ts';
+import { ALIPAY_BILLS } from './bills.ts';
 import { createAlipay } from './channel.ts';
-import { downloadAlipayCerts } from './download.ts';
-import { KINDS } from './keys.ts';
-import { alipayRegistrations } from './registrations.ts';
+import { KINDS } from './settings.ts';
+
+const KEY_MODE = "Key mode has no certificates: copy Alipay's public key by hand from the console of the app.";
+const BY_HAND =
+  'The first public certificate, the root certificates and the app certificate are fetched by hand in the console of the app; only the public certificate that follows one that is trusted can be downloaded, by its serial.';
+
+/** Has Alipay sign an answer: the certificate whose serial it names is downloaded and proven, unless it is known. */
+export async function downloadAlipayCerts(input: ChannelInput): Promise<CertsDownloaded> {
+  if (!input.pems[KINDS.appCert]?.length) return { ok: true, certs: [], byHand: KEY_MODE };
+  const certs: { kind: string; pem: string }[] = [];
+  const channel = createAlipay({ ...input, keep: (kind, pem) => void certs.push({ kind, pem }) });
+  const tested = await channel.probe();
+  if (!tested.ok) return { ok: false, field: tested.field, code: tested.code, message: tested.message };
+  return { ok: true, certs, byHand: BY_HAND };
+}
+
+const CONSOLE = 'Open Platform (open.alipay.com), the app, Development settings (开发设置)';
+
+/**
+ * What a merchant has to register for this service. Source: Alipay's "开发设置" of an app: 服务器IP白名单 and 应用网关 are optional, 授权回调地址 is
+ * for authorisation only; payments by page, wap, app and code need neither, because each order names its own addresses.
+ */
+export function alipayRegistrations({ publicUrl, notifyUrl }: Addresses): Registration<Scene>[] {
+  return [
+    {
+      name: 'Website of the product',
+      where: 'Merchant centre (b.alipay.com), when the product is signed for (签约, 网址)',
+      values: [new URL(publicUrl).origin],
+      scenes: ['page', 'wap'],
+      by: 'hand',
+      note: 'Name the website that offers the payment; it is this one where payers use the payment page of this service.',
+    },
+    {
+      name: 'Server IP allowlist',
+      where: `${CONSOLE}, Server IP allowlist (服务器IP白名单)`,
+      values: [],
+      scenes: ['qr', 'page', 'wap', 'app', 'jsapi', 'mini', 'code'],
+      by: 'hand',
+      note: 'Optional. If the app has such a list, the address from which this service calls out must be in it.',
+    },
+    {
+      name: 'App gateway',
+      where: `${CONSOLE}, App gateway (应用网关)`,
+      values: [notifyUrl],
+      scenes: ['qr', 'page', 'wap', 'app', 'jsapi', 'mini', 'code'],
+      by: 'hand',
+      note: "Optional: only then does Alipay tell that the payer's bank did not take a refund (收单退款冲退完成通知, to be subscribed to there).",
+    },
+    {
+      name: 'Authorisation callback address',
+      where: `${CONSOLE}, Authorisation callback (授权回调地址)`,
+      values: [],
+      scenes: ['jsapi'],
+      by: 'hand',
+      note: 'Only for a page of your own that asks Alipay for the openId of the payer: the address of that page.',
+    },
+  ];
+}
 
 /** A payer may open a page, wap or app payment this long after it was made (Alipay: at most 15 days). */
 const FIFTEEN_DAYS = 15 * 86_400;

@@ -1,20 +1,159 @@
-import { verdictOf, type ProbeCheck, type ProbeResult, type ProbeWish } from '../../payments/channel.ts';
-import { credentialChecks, notReached, passed, traced, wanting, type Fault, type Subject } from '../checks.ts';
-import { QR_PRODUCTS } from './creates.ts';
-import { KINDS } from './keys.ts';
+import { randomBytes } from 'node:crypto';
+import { type ProbeCheck, type ProbeResult, type ProbeWish, type Scene, verdictOf } from '../../payments/channel.ts';
 import {
-  productChecks,
-  productName,
-  productRefusal,
-  qrProductOf,
-  sellerChecks,
-  unseenCodes,
-  type Prober,
-  type UnseenCodes,
-} from './products.ts';
-import type { Reply, Said } from './reply.ts';
-import { queryCall } from './requests.ts';
-import { blamedField, CODE, NOT_EXIST } from './status.ts';
+  type Fault,
+  type Subject,
+  askedOnce,
+  credentialChecks,
+  notReached,
+  passed,
+  traced,
+  wanting,
+} from '../checks.ts';
+import { CODE, NOT_EXIST, type Reply, type Said, blamedField, saysNoProduct } from './reply.ts';
+import { type AlipayCall, QR_PRODUCTS, type Seller, cancelCall, chinaTime, compact, queryCall } from './requests.ts';
+import { type AlipayKeys, KINDS } from './settings.ts';
+
+/** Five minutes: the shortest life of a code that Alipay recommends. */
+const CODE_MS = 5 * 60_000;
+
+/** No payer has such an id, so no order can be made for it. */
+const NOBODY = 'nobody@test';
+
+/** What a test needs: how to ask, with which keys, and what the configuration says of the seller. */
+export interface Prober extends Seller {
+  ask: (call: AlipayCall) => Promise<Reply>;
+  keys: Pick<AlipayKeys, 'certificateMode'>;
+  now: () => Date;
+}
+
+/** What Alipay answers to a code of a product that nobody ever sees. */
+export type UnseenCodes = (product: string) => Promise<Reply>;
+
+/** A code of each product is made once and cancelled, however many checks read the answer. */
+export function unseenCodes(prober: Prober): UnseenCodes {
+  const made = new Map<string, () => Promise<Reply>>();
+  return (product) => {
+    const code = made.get(product) ?? askedOnce(() => tryAndCancel(prober, unseenCode(prober, product)));
+    made.set(product, code);
+    return code();
+  };
+}
+
+/** Tries each scene without a payer: a code that nobody sees, or an order for somebody who does not exist. */
+export async function productChecks(
+  prober: Prober,
+  codes: UnseenCodes,
+  scenes: readonly Scene[],
+): Promise<ProbeCheck[]> {
+  const test = (scene: Scene) => traced(async () => [await testProduct(prober, codes, scene)]);
+  return (await Promise.all(scenes.map(test))).flat();
+}
+
+/** The product that QR codes are sold as. */
+export function qrProductOf({ qrProductCode }: Pick<Prober, 'qrProductCode'>): string {
+  return qrProductCode || QR_PRODUCTS[0];
+}
+
+/** How a product is called in a test. */
+export function productName(scene: Scene, qrProductCode: string): string {
+  const words: Readonly<Partial<Record<Scene, string>>> = {
+    qr: `QR codes, ${qrProductOf({ qrProductCode })}`,
+    code: `Payer's code, ${QR_PRODUCTS[0]}`,
+    jsapi: 'Pages in Alipay, JSAPI_PAY',
+    mini: 'Mini programs, JSAPI_PAY',
+    page: 'Web pages, FAST_INSTANT_TRADE_PAY',
+    wap: 'Mobile pages, QUICK_WAP_WAY',
+    app: 'Apps, QUICK_MSECURITY_PAY',
+  };
+  return `${words[scene] ?? 'Product'} (${scene})`;
+}
+
+/** The code by which an answer says that the merchant has not signed for the product. */
+export function productRefusal(reply: Reply): string | undefined {
+  return reply.kind === 'said' && saysNoProduct(reply.said) ? reply.said.subCode || reply.said.code : undefined;
+}
+
+/** A code that nobody ever sees: there is no trade before one is scanned. */
+function unseenCode({ sellerId, now }: Pick<Prober, 'sellerId' | 'now'>, product: string): AlipayCall {
+  return { method: 'alipay.trade.precreate', content: { ...unseenOrder(sellerId, now()), product_code: product } };
+}
+
+function unseenOrder(sellerId: string, now: Date): Record<string, unknown> {
+  return compact<unknown>({
+    out_trade_no: `probe_${now.getTime()}_${randomBytes(4).toString('hex')}`,
+    total_amount: '0.10',
+    subject: 'Test of the configuration',
+    seller_id: sellerId,
+    time_expire: chinaTime(new Date(now.getTime() + CODE_MS)),
+  });
+}
+
+/** Whose money it is, where the configuration says so: Alipay refuses an order for a merchant whom the app does not collect for. */
+export function sellerChecks(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
+  return traced(async () => (prober.sellerId ? [await testSeller(prober, codes)] : []));
+}
+
+async function testSeller(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck> {
+  const name = 'Seller ID';
+  const reply = await codes(qrProductOf(prober));
+  if (reply.kind === 'said' && reply.said.code === CODE.ok) return passed('credential', name);
+  if (reply.kind !== 'said')
+    return wanting('credential', name, 'unproven', { code: reply.cause, message: reply.detail });
+  const { subCode, code, message } = reply.said;
+  const isBlamed = blamedField(subCode) === 'sellerId';
+  const why = isBlamed ? message : `Cannot be tested without QR codes: ${message}`;
+  const note = { field: isBlamed ? 'sellerId' : null, code: subCode || code, message: why };
+  return wanting('credential', name, isBlamed ? 'failed' : 'unproven', note);
+}
+
+async function testProduct(prober: Prober, codes: UnseenCodes, scene: Scene): Promise<ProbeCheck> {
+  const name = productName(scene, prober.qrProductCode);
+  const reply = await tryScene(prober, codes, scene);
+  if (!reply) return wanting('product', name, 'unproven', { message: NOT_ASKED });
+  if (reply.kind !== 'said') return wanting('product', name, 'failed', { code: reply.cause, message: reply.detail });
+  const { code, subCode, message } = reply.said;
+  if (code === CODE.ok) return passed('product', name);
+  if (saysNoProduct(reply.said)) {
+    const remedy =
+      scene === 'qr'
+        ? `Sign for it at Alipay, or set qrProductCode to ${QR_PRODUCTS.join(' or ')}.`
+        : 'Sign for it at Alipay.';
+    return wanting('product', name, 'failed', {
+      field: scene === 'qr' ? 'qrProductCode' : null,
+      code: subCode || code,
+      message: `The merchant has not signed for this product. ${remedy} Alipay says: ${message}`,
+    });
+  }
+  const isForPayer = scene === 'jsapi' || scene === 'mini';
+  if (isForPayer && subCode === 'ACQ.INVALID_PARAMETER')
+    return wanting('product', name, 'unproven', { code: subCode, message: NO_HARMLESS_PAYER });
+  return wanting('product', name, 'failed', { field: blamedField(subCode), code: subCode || code, message });
+}
+
+const NOT_ASKED =
+  'Nothing harmless proves it: Alipay is first asked when a payer opens the payment. Open one of a small amount yourself.';
+const NO_HARMLESS_PAYER =
+  'Alipay refuses only the payer, whom the test invents: not the product. One small payment of your own proves it.';
+
+/** The answer to what can be asked for without a payer. A payer's code is sold as the same product as a QR code, so it needs no code of a payer. */
+async function tryScene(prober: Prober, codes: UnseenCodes, scene: Scene): Promise<Reply | undefined> {
+  if (scene === 'qr') return codes(qrProductOf(prober));
+  if (scene === 'code') return codes(QR_PRODUCTS[0]);
+  if (scene !== 'jsapi' && scene !== 'mini') return undefined;
+  const { sellerId, miniAppId, now } = prober;
+  const payer = { op_app_id: miniAppId, buyer_open_id: NOBODY, product_code: 'JSAPI_PAY' };
+  const content = { ...unseenOrder(sellerId, now()), ...payer };
+  return tryAndCancel(prober, { method: 'alipay.trade.create', content });
+}
+
+/** What was made, or may have been, is cancelled; there is nothing to cancel before a code is scanned, and then Alipay says so. */
+async function tryAndCancel({ ask }: Prober, call: AlipayCall): Promise<Reply> {
+  const reply = await ask(call);
+  const isRefused = reply.kind === 'said' && reply.said.code !== CODE.ok;
+  if (!isRefused) await ask(cancelCall({ orderNo: String(call.content['out_trade_no']) }));
+  return reply;
+}
 
 /** Our own numbers never begin like this. */
 const NOBODYS = 'probe0';

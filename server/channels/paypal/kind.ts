@@ -1,9 +1,41 @@
-import type { ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
+import type { Addresses, ChannelKind, FieldSpec, Mode, Registration, Scene } from '../../payments/channel.ts';
 import { PERCENT_AND_AMOUNT_FIELD } from '../fee-rate.ts';
-import { PAYPAL_BILLS } from './bill-desk.ts';
+import { PAYPAL_BILLS } from './bills.ts';
 import { createPaypalChannel, registerPaypalNotices } from './channel.ts';
+import { NEEDED_EVENTS, WELCOME_EVENTS } from './notice.ts';
 import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
-import { paypalRegistrations } from './registrations.ts';
+
+const DASHBOARD = 'Developer dashboard (developer.paypal.com), Apps & Credentials, the REST app';
+
+/** What the REST app needs for this service; payctl makes the webhook. Return addresses go with each order. */
+export function paypalRegistrations({ notifyUrl }: Pick<Addresses, 'notifyUrl'>): Registration<Scene>[] {
+  return [
+    {
+      name: 'Webhook address',
+      where: `${DASHBOARD}, Webhooks`,
+      values: [notifyUrl],
+      scenes: ['redirect'],
+      by: 'payctl',
+      note: 'payctl channel set paypal finds or creates it; PayPal calls https addresses only.',
+    },
+    {
+      name: 'Webhook events',
+      where: `${DASHBOARD}, Webhooks`,
+      values: [...NEEDED_EVENTS, ...WELCOME_EVENTS],
+      scenes: ['redirect'],
+      by: 'payctl',
+      note: 'payctl channel set paypal subscribes to them.',
+    },
+    {
+      name: 'Feature Disputes',
+      where: `${DASHBOARD}, Features`,
+      values: ['Disputes'],
+      scenes: ['redirect'],
+      by: 'hand',
+      note: 'Without it disputes can be neither read nor answered.',
+    },
+  ];
+}
 
 const MODES = ['simulator', 'sandbox', 'live'] as const satisfies readonly Mode[];
 

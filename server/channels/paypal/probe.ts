@@ -7,12 +7,10 @@ import {
   type ProbeWish,
 } from '../../payments/channel.ts';
 import { credentialChecks, notReached, passed, traced, wanting, type Fault } from '../checks.ts';
-import { readOrder } from './answers.ts';
-import type { Call } from './call.ts';
+import { type Call, type TokenSource, readOrder } from './reply.ts';
 import { createOrderRequest, getWebhookRequest } from './requests.ts';
 import type { PaypalSettings } from './settings.ts';
-import type { TokenSource } from './token.ts';
-import { webhookChecks, WEBHOOK_SUBJECTS } from './webhooks.ts';
+import { webhookChecks, WEBHOOK_SUBJECTS } from './notice.ts';
 
 /** What a test needs: the account, its token and the way to ask. */
 export interface Prober {

@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import { ChannelMisconfigured } from '../../payments/channel.ts';
 import type { ChannelInput, FeeRate, Mode } from '../../payments/channel.ts';
 import { readFeeRate } from '../fee-rate.ts';
-import { readPems } from './certificates.ts';
+import { readPems } from './signature.ts';
 
 /** The certificate kind that vouches for the simulator's webhook certificate; never read in the other modes. */
 export const SIMULATOR_CA = 'paypal_simulator_ca';

@@ -1,9 +1,36 @@
-import type { CloseOutcome, OrderRef, Outcome, RefundOrder, RefundOutcome, RefundRef } from '../../payments/channel.ts';
-import { sameMoney, type Money } from '../../payments/money.ts';
-import { objectIn, textIn, type Members } from './json.ts';
-import { unknown, unknownRefusal, type Refused, type Reply } from './reply.ts';
-import { type Account, merchantOf, namesOf } from './requests.ts';
-import { createDoubt, isDefinite, REFUND_STATES, SPENT_CODES, TRADE_STATES } from './status.ts';
+import { X509Certificate, randomBytes } from 'node:crypto';
+import type {
+  CloseOutcome,
+  OrderRef,
+  Outcome,
+  PayHint,
+  PlaceOrder,
+  RefundOrder,
+  RefundOutcome,
+  RefundRef,
+  WireAnswer,
+} from '../../payments/channel.ts';
+import { type Money, sameMoney } from '../../payments/money.ts';
+import type { VerifyKey } from '../key-ring.ts';
+import {
+  type Members,
+  REFUND_STATES,
+  type Refused,
+  type Reply,
+  SPENT_CODES,
+  TRADE_STATES,
+  createDoubt,
+  isDefinite,
+  objectIn,
+  readObject,
+  readSigned,
+  textIn,
+  unknown,
+  unknownRefusal,
+} from './reply.ts';
+import { type Account, appOf, merchantOf, namesOf } from './requests.ts';
+import type { Settings } from './settings.ts';
+import { answerText, appText, isFresh, jsapiText, openText, plainSerial, signRsa, verifyRsa } from './signature.ts';
 
 /** The answer to a payer's code: the trade itself, paid at once or while the payer types the password. */
 export function readCodePaid(reply: Reply, account: Account, order: OrderRef, receivedAt: Date): Outcome {
@@ -204,4 +231,158 @@ function isAbsent({ status, code }: Refused, expected: string): boolean {
 
 function rejected({ status, code, message }: Refused) {
   return unknown('rejected', `HTTP ${status} ${code} ${message}`.trim());
+}
+
+/** An h5_url dies after five minutes, and the same create gives another ("H5下单"); whoever gets one has a minute at least. */
+const H5_URL_SECONDS = 240;
+
+/** The answer to a create: pending with what the payer needs in this scene. */
+export async function readPlaced(reply: Reply, settings: Settings, order: PlaceOrder, now: Date): Promise<Outcome> {
+  if (reply.kind === 'unknown') return reply;
+  if (reply.kind === 'refused') return readPlaceRefusal(reply);
+  const pay = await payHint(reply.members, settings, order, now);
+  if (!pay) return unknown('unparsable', `The response has no payment data for the scene ${order.scene}.`);
+  return { kind: 'pending', pay, ...(order.scene === 'h5' ? { paySeconds: H5_URL_SECONDS } : {}) };
+}
+
+async function payHint(
+  members: Members,
+  settings: Settings,
+  order: PlaceOrder,
+  now: Date,
+): Promise<PayHint | undefined> {
+  const { scene, returnUrl } = order;
+  const [codeUrl, h5Url, prepayId] = ['code_url', 'h5_url', 'prepay_id'].map((name) => textIn(members, name));
+  if (scene === 'qr') return codeUrl ? { type: 'qr', qrCode: codeUrl } : undefined;
+  if (scene === 'h5') return h5Url ? { type: 'redirect', url: withReturn(h5Url, returnUrl) } : undefined;
+  if (!prepayId) return undefined;
+  const signed = {
+    appId: appOf(settings, order),
+    prepayId,
+    timestamp: String(Math.floor(now.getTime() / 1000)),
+    nonce: randomBytes(16).toString('hex'),
+  };
+  return scene === 'jsapi' || scene === 'mini'
+    ? { type: 'jsapi', params: await jsapiParams(settings, signed) }
+    : { type: 'app', params: await appParams(settings, signed) };
+}
+
+interface Signed {
+  appId: string;
+  prepayId: string;
+  timestamp: string;
+  nonce: string;
+}
+
+/** The parameters of `wx.requestPayment` and of `WeixinJSBridge.invoke('getBrandWCPayRequest', …)`. */
+async function jsapiParams({ merchantKey }: Settings, { appId, prepayId, timestamp, nonce }: Signed) {
+  const paySign = await signRsa(jsapiText(appId, timestamp, nonce, prepayId), merchantKey);
+  return { appId, timeStamp: timestamp, nonceStr: nonce, package: `prepay_id=${prepayId}`, signType: 'RSA', paySign };
+}
+
+/** The parameters of the open SDK's `PayReq`. A partner names itself there, too (wechatpay-java, partnerpayments `AppServiceExtension`). */
+async function appParams({ mchid, merchantKey }: Settings, { appId, prepayId, timestamp, nonce }: Signed) {
+  const sign = await signRsa(appText(appId, timestamp, nonce, prepayId), merchantKey);
+  return {
+    appid: appId,
+    partnerid: mchid,
+    prepayid: prepayId,
+    package: 'Sign=WXPay',
+    noncestr: nonce,
+    timestamp,
+    sign,
+  };
+}
+
+/** WeChat brings the payer back to `redirect_url` when the link carries one. */
+function withReturn(h5Url: string, returnUrl: string): string {
+  if (!returnUrl) return h5Url;
+  return `${h5Url}${h5Url.includes('?') ? '&' : '?'}redirect_url=${encodeURIComponent(returnUrl)}`;
+}
+
+/** The certificates do not open: the APIv3 key is another one. */
+export class SealNotOpened extends Error {
+  constructor() {
+    super('The platform certificates cannot be decrypted with the APIv3 key.');
+    this.name = 'SealNotOpened';
+  }
+}
+
+/** What `GET /v3/certificates` hands out and may be used now, as PEM texts, the one that is valid longest last; throws for anything doubtful. */
+export function readCertificatePems(
+  answer: WireAnswer,
+  settings: Pick<Settings, 'apiV3Key' | 'publicKeyIds' | 'publicKeys' | 'distrustedSerials'>,
+  now: Date,
+): string[] {
+  const keys = readCertificates(answer, settings, now);
+  const { data } = readObject(answer.body);
+  const opened = (Array.isArray(data) ? data : []).map((item) =>
+    openCertificate(objectIn({ item }, 'item'), settings.apiV3Key, now),
+  );
+  return opened
+    .filter(({ serial }) => keys.has(plainSerial(serial)) && !settings.distrustedSerials.has(plainSerial(serial)))
+    .toSorted((one, other) => one.until.getTime() - other.until.getTime())
+    .map(({ pem }) => pem);
+}
+
+/**
+ * Reads `GET /v3/certificates` into verify keys by serial; throws for anything doubtful. The APIv3 key vouches for the
+ * certificates, and one of them (or a WeChat Pay public key) for the answer, so the first fetch needs no key beforehand.
+ */
+export function readCertificates(
+  answer: WireAnswer,
+  { apiV3Key, publicKeyIds, publicKeys }: Pick<Settings, 'apiV3Key' | 'publicKeyIds' | 'publicKeys'>,
+  now: Date,
+): Map<string, VerifyKey> {
+  if (answer.status !== 200) throw new Error(`HTTP ${answer.status}`);
+  const keys = new Map<string, VerifyKey>();
+  const { data } = readObject(answer.body);
+  for (const item of Array.isArray(data) ? data : []) {
+    const { serial, key, since, valid } = openCertificate(objectIn({ item }, 'item'), apiV3Key, now);
+    if (valid) keys.set(plainSerial(serial), { key, certId: null, since });
+  }
+  const vouches = (serial: string): readonly VerifyKey[] => {
+    const key = keys.get(plainSerial(serial));
+    if (key) return [key];
+    return publicKeyIds.some((id) => plainSerial(id) === plainSerial(serial)) ? publicKeys : [];
+  };
+  if (!isSigned(answer, vouches, now)) throw new Error('The response is not signed by any of its certificates.');
+  return keys;
+}
+
+function openCertificate(item: Members, apiV3Key: Buffer, now: Date) {
+  const certificate = new X509Certificate(open(objectIn(item, 'encrypt_certificate'), apiV3Key));
+  const serial = certificate.serialNumber;
+  if (plainSerial(serial) !== plainSerial(textIn(item, 'serial_no')))
+    throw new Error('serial_no belongs to another certificate.');
+  const key = certificate.publicKey;
+  const strong = key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
+  const valid = strong && certificate.validFromDate <= now && now < certificate.validToDate;
+  const { validFromDate: since, validToDate: until } = certificate;
+  return { serial, key, since, until, valid, pem: certificate.toString() };
+}
+
+function open(sealed: Members, apiV3Key: Buffer): string {
+  const [ciphertext, nonce, associatedData] = ['ciphertext', 'nonce', 'associated_data'].map((name) =>
+    textIn(sealed, name),
+  );
+  try {
+    return openText(
+      { ciphertext: ciphertext ?? '', nonce: nonce ?? '', associatedData: associatedData ?? '' },
+      apiV3Key,
+    );
+  } catch {
+    throw new SealNotOpened();
+  }
+}
+
+function isSigned(
+  { headers, body }: WireAnswer,
+  vouches: (serial: string) => readonly VerifyKey[],
+  now: Date,
+): boolean {
+  const signed = readSigned(headers);
+  if (!signed || !isFresh(signed.timestamp, now)) return false;
+  const text = answerText(signed.timestamp, signed.nonce, body);
+  return vouches(signed.serial).some(({ key }) => verifyRsa(text, signed.signature, key));
 }

@@ -14,26 +14,24 @@ import type {
 import { NOTICE_STATUS } from '../../payments/channel.ts';
 import { readFeeRate } from '../fee-rate.ts';
 import {
+  readCertificates,
   readClosed,
   readCodePaid,
+  readPlaced,
   readQueried,
-  readRefunded,
-  readRefundMade,
   readRefundLookedUp,
+  readRefundMade,
   readRefundQueried,
+  readRefunded,
   readReversed,
 } from './answers.ts';
-import { readCertificates } from './certificates.ts';
-import { wechatBills } from './bill-desk.ts';
-import { createAsk, createDownloader, createSender } from './client.ts';
-import { registerComplaintNotices } from './complaint-notices.ts';
-import { wechatComplaints } from './complaints.ts';
-import { createJudge } from './genuine.ts';
-import { readNotice } from './notice.ts';
-import { needsAddress } from './options.ts';
-import { readPlaced } from './placed.ts';
-import { probe } from './probe.ts';
+import { wechatBills } from './bills.ts';
+import { createAsk, createDownloader, createJudge, createSender } from './reply.ts';
+import { readNotice, registerComplaintNotices } from './notice.ts';
+import { wechatComplaints } from './disputes.ts';
 import * as requests from './requests.ts';
+import { needsAddress } from './requests.ts';
+import { probe } from './probe.ts';
 import { appIdsOf, readSettings } from './settings.ts';
 
 /**

@@ -1,10 +1,84 @@
-import type { CertKindSpec, ChannelKind, FieldSpec, Mode } from '../../payments/channel.ts';
+import {
+  type Addresses,
+  type CertKindSpec,
+  type CertsDownloaded,
+  type ChannelInput,
+  type ChannelKind,
+  type FieldSpec,
+  type Mode,
+  type Registration,
+  type Scene,
+  TransportFailed,
+} from '../../payments/channel.ts';
 import { PERCENT_FIELD } from '../fee-rate.ts';
-import { WECHAT_BILLS } from './bill-desk.ts';
+import { SealNotOpened, readCertificatePems } from './answers.ts';
+import { WECHAT_BILLS } from './bills.ts';
 import { createWechatChannel, registerWechatNotices } from './channel.ts';
-import { downloadWechatCerts } from './download.ts';
-import { KINDS, readIds } from './settings.ts';
-import { wechatRegistrations } from './registrations.ts';
+import { createSender } from './reply.ts';
+import { certificatesRequest } from './requests.ts';
+import { KINDS, readIds, readSettings } from './settings.ts';
+
+const PUBLIC_KEYS_ONLY =
+  'This merchant has no platform certificates: WeChat Pay public keys verify. Fetch pub_key.pem and its ID by hand in the merchant platform (Account center, API security).';
+const OWN_CERTIFICATE =
+  'The merchant certificate is not handed out by the API: renew it by hand in the merchant platform (Account center, API security) before it expires.';
+
+/** Fetches the platform certificates: opened with the APIv3 key, signed by one of them or by a public key that is trusted. */
+export async function downloadWechatCerts(input: ChannelInput): Promise<CertsDownloaded> {
+  const settings = readSettings(input);
+  const send = createSender(settings, input.send, input.now);
+  try {
+    const answer = await send(certificatesRequest());
+    if (answer.status === 404) return { ok: true, certs: [], byHand: PUBLIC_KEYS_ONLY };
+    const pems = readCertificatePems(answer, settings, input.now());
+    return { ok: true, certs: pems.map((pem) => ({ kind: KINDS.platformCert, pem })), byHand: OWN_CERTIFICATE };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : 'The download failed.';
+    if (error instanceof SealNotOpened) return { ok: false, field: 'apiV3Key', code: 'SEAL_NOT_OPENED', message };
+    const code = error instanceof TransportFailed ? error.why : 'not_genuine';
+    return { ok: false, field: null, code, message };
+  }
+}
+
+const PLATFORM = 'Merchant platform (pay.weixin.qq.com), Product center';
+
+/**
+ * What a merchant has to register for this service. Sources: "H5支付" and "JSAPI支付", 开发配置 (H5 支付域名, JSAPI 支付授权目录), and
+ * "商户号绑定APPID" (pay.weixin.qq.com/doc/v3/merchant). Native, App and payment codes need no address; notifications go to the address of each order.
+ */
+export function wechatRegistrations(
+  fields: Readonly<Record<string, string>>,
+  { publicUrl }: Pick<Addresses, 'publicUrl'>,
+): Registration<Scene>[] {
+  const { hostname } = new URL(publicUrl);
+  const apps = ['appId', 'appIdJsapi', 'appIdMini', 'appIdApp'].flatMap((name) => readIds(fields[name]));
+  return [
+    {
+      name: 'App IDs linked to the merchant number',
+      where: `${PLATFORM}, App ID accounts (AppID账号管理); confirm it at the app, too`,
+      values: [...new Set(apps)],
+      scenes: ['qr', 'h5', 'jsapi', 'mini', 'app', 'code'],
+      by: 'hand',
+      note: null,
+    },
+    {
+      name: 'H5 payment domain',
+      where: `${PLATFORM}, Development configuration (开发配置), H5 payment (H5支付)`,
+      values: [hostname],
+      scenes: ['h5'],
+      by: 'hand',
+      note: 'Payers are led to WeChat Pay, and come back, through this domain. Register the domain of every page of your own that opens the h5 address itself.',
+    },
+    {
+      name: 'JSAPI payment directory',
+      where: `${PLATFORM}, Development configuration (开发配置), JSAPI payment (JSAPI支付授权目录)`,
+      values: [],
+      scenes: ['jsapi'],
+      by: 'hand',
+      note: 'The directory of your own page that starts the payment, with its last slash: no page of this service does. Mini programs need none.',
+    },
+  ];
+}
 
 const MODES = ['simulator', 'live'] as const satisfies readonly Mode[];
 

@@ -1,18 +1,180 @@
+import { randomBytes } from 'node:crypto';
 import {
-  verdictOf,
+  type Mode,
+  type PlaceOrder,
   type ProbeCheck,
   type ProbeNote,
   type ProbeResult,
   type ProbeWish,
+  type Scene,
+  verdictOf,
 } from '../../payments/channel.ts';
-import { credentialChecks, passed, traced, wanting, type Fault, type Subject } from '../checks.ts';
-import type { SendSigned } from './client.ts';
-import { readCertificates, SealNotOpened } from './certificates.ts';
-import { complaintChecks, untestedComplaints } from './complaint-notices.ts';
-import { productChecks, untestedProducts, type Prober } from './products.ts';
-import { isAboutTime, type Reply } from './reply.ts';
-import { certificatesRequest, queryRequest } from './requests.ts';
-import { KINDS, type Settings } from './settings.ts';
+import { type Fault, type Subject, credentialChecks, notReached, passed, traced, wanting } from '../checks.ts';
+import { SealNotOpened, readCertificates } from './answers.ts';
+import { complaintChecks, untestedComplaints } from './notice.ts';
+import { type Ask, type Refused, type Reply, type SendSigned, isAboutTime } from './reply.ts';
+import { PRODUCTS, certificatesRequest, closeRequest, placeRequest, queryRequest } from './requests.ts';
+import { KINDS, type Settings, appIdsOf } from './settings.ts';
+
+/** What a test needs: the account, and the two ways to ask. */
+export interface Prober {
+  settings: Settings;
+  ask: Ask;
+  send: SendSigned;
+  mode: Mode;
+  notifyUrl: string | undefined;
+  now: () => Date;
+}
+
+/** The products as the merchant platform calls them. */
+const NAMES: Readonly<Partial<Record<Scene, string>>> = {
+  qr: 'Native (qr)',
+  h5: 'H5 (h5)',
+  jsapi: 'JSAPI (jsapi)',
+  mini: 'JSAPI (mini)',
+  app: 'App (app)',
+  code: 'Payment code (code)',
+};
+
+/** Two minutes, of which the channel asks for one. */
+const LIFE_MS = 120_000;
+
+/** No openid has such a sign, so no order can be made for it. */
+const NOBODY = 'nobody@test';
+
+/**
+ * Makes an order of 0.10 in each product and closes it at once. Nobody can pay it: its code, address or number is given to
+ * nobody. Where an order needs a payer (jsapi, mini, code) none is made, because that payer could pay it.
+ */
+export async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
+  const { settings } = prober;
+  const apps = await Promise.all(
+    appsOf(settings, scenes).map(([appId, field]) => traced(async () => [await testApp(prober, appId, field)])),
+  );
+  const products = await Promise.all(scenes.map((scene) => traced(async () => [await testProduct(prober, scene)])));
+  return [...apps.flat(), ...products.flat()];
+}
+
+/** The same, when the credentials do not work. */
+export function untestedProducts(settings: Settings, scenes: readonly Scene[]): ProbeCheck[] {
+  const apps = appsOf(settings, scenes).map(([appId]) => notReached('credential', appName(appId)));
+  return [...apps, ...scenes.map((scene) => notReached('product', nameOf(scene)))];
+}
+
+/** Every app of the scenes, with the field that names it. */
+function appsOf(settings: Settings, scenes: readonly Scene[]): [appId: string, field: string][] {
+  return [...new Map(scenes.flatMap((scene) => appsOfScene(settings, scene)))];
+}
+
+/** The apps of a scene, of a partner and of its sub-merchant. */
+function appsOfScene({ appId, sceneAppIds, sub }: Settings, scene: Scene): [appId: string, field: string][] {
+  const suffix = `${scene.slice(0, 1).toUpperCase()}${scene.slice(1)}`;
+  const named = (field: string, own: readonly string[] = [], usual?: string): [string, string][] => {
+    if (own.length > 0) return own.map((one) => [one, `${field}${suffix}`]);
+    return usual === undefined ? [] : [[usual, field]];
+  };
+  return [...named('appId', sceneAppIds[scene], appId), ...named('subAppId', sub?.sceneAppIds[scene], sub?.appId)];
+}
+
+function appName(appId: string): string {
+  return `App ID ${appId}`;
+}
+
+function nameOf(scene: Scene): string {
+  return NAMES[scene] ?? scene;
+}
+
+/** A native order is refused for an app that is not linked, whatever kind of app it is. */
+async function testApp(prober: Prober, appId: string, field: string): Promise<ProbeCheck> {
+  const name = appName(appId);
+  const said = await tryOrder(prober, 'qr', appId);
+  if (said.kind === 'made') return passed('credential', name, 'Linked to the merchant number.');
+  if (said.kind === 'refused' && isAboutApp(said.refused)) return unlinked('credential', name, field, said.refused);
+  const message = 'Cannot be tested without Native payments, which are not refused for the app itself.';
+  return wanting('credential', name, 'unproven', {
+    message,
+    code: said.kind === 'refused' ? said.refused.code : said.cause,
+  });
+}
+
+async function testProduct(prober: Prober, scene: Scene): Promise<ProbeCheck> {
+  const name = nameOf(scene);
+  if (scene === 'code') return wanting('product', name, 'unproven', { message: NO_HARMLESS_CODE });
+  const [appId = prober.settings.appId] = appIdsOf(prober.settings, scene);
+  const said = await tryOrder(prober, scene, appId);
+  if (said.kind === 'made') return passed('product', name, said.left);
+  if (said.kind === 'silent') return wanting('product', name, 'failed', { code: said.cause, message: said.detail });
+  const { code, message } = said.refused;
+  // "NO_AUTH": the product is not opened ("商户号该产品权限未开通", among the codes of every create).
+  if (code === 'NO_AUTH')
+    return wanting('product', name, 'failed', {
+      code,
+      message: `The merchant has not opened this product: Product center of the merchant platform. WeChat Pay says: ${message}`,
+    });
+  if (isAboutApp(said.refused)) {
+    const field = appsOfScene(prober.settings, scene).find(([one]) => one === appId)?.[1] ?? 'appId';
+    return unlinked('product', name, field, said.refused);
+  }
+  if (needsPayer(scene) && /openid/i.test(`${message} ${said.refused.code}`))
+    return wanting('product', name, 'unproven', { code, message: NO_HARMLESS_PAYER });
+  return wanting('product', name, 'failed', { code, message });
+}
+
+const NO_HARMLESS_CODE =
+  'Nothing harmless proves it: an order needs the code of a payer, who would pay. Pay a small amount with your own phone, and refund it.';
+const NO_HARMLESS_PAYER =
+  'WeChat Pay refuses only the payer, whom the test invents: neither the app nor the product. One small payment of your own proves it.';
+
+function isAboutApp({ code }: Refused): boolean {
+  return /^APPID_(?:MCHID_NOT_MATCH|NOT_EXIST)$/.test(code);
+}
+
+function unlinked(about: ProbeCheck['about'], name: string, field: string, { code, message }: Refused): ProbeCheck {
+  const remedy =
+    'Link the app ID to the merchant number in the merchant platform (Product center, App ID accounts), or correct it.';
+  return wanting(about, name, 'failed', { field, code, message: `${remedy} WeChat Pay says: ${message}` });
+}
+
+function needsPayer(scene: Scene): boolean {
+  return scene === 'jsapi' || scene === 'mini';
+}
+
+type Tried =
+  | { kind: 'made'; left: string | null }
+  | { kind: 'refused'; refused: Refused }
+  | { kind: 'silent'; cause: string; detail: string };
+
+/** Makes an order and closes it, also when nothing was said about whether it was made. */
+async function tryOrder({ settings, ask, notifyUrl, now }: Prober, scene: Scene, appId: string): Promise<Tried> {
+  const order = unseenOrder(scene, appId, notifyUrl, now());
+  if (!PRODUCTS[scene]) return { kind: 'silent', cause: 'scene_unknown', detail: `WeChat Pay has no scene ${scene}.` };
+  const reply = await ask(placeRequest(settings, order));
+  if (reply.kind === 'refused') return { kind: 'refused', refused: reply };
+  const closed = await ask(closeRequest(settings, { orderNo: order.orderNo }));
+  if (reply.kind === 'unknown') return { kind: 'silent', cause: reply.cause, detail: reply.detail };
+  const isClosed = closed.kind === 'said' || (closed.kind === 'refused' && closed.code === 'ORDER_CLOSED');
+  const left = `The order ${order.orderNo} of the test could not be closed; nobody has it, and it ends at ${order.expiresAt.toISOString()}.`;
+  return { kind: 'made', left: isClosed ? null : left };
+}
+
+function unseenOrder(scene: Scene, appId: string, notifyUrl: string | undefined, now: Date): PlaceOrder {
+  return {
+    orderNo: `probe${now.getTime().toString(36)}${randomBytes(6).toString('hex')}`,
+    subject: 'Test of the configuration',
+    amount: { minor: 10n, currency: 'CNY' },
+    scene,
+    expiresAt: new Date(now.getTime() + LIFE_MS),
+    sentAt: now,
+    notifyUrl: notifyUrl ?? 'https://example.invalid/',
+    returnUrl: '',
+    cancelUrl: '',
+    clientIp: '127.0.0.1',
+    openId: NOBODY,
+    appId,
+    payCode: null,
+    options: {},
+  };
+}
 
 /** An order that nobody has: our own numbers never look like this. */
 const NOBODYS_ORDER = 'probe0000000000';

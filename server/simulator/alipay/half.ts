@@ -1,22 +1,25 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { rawBodyOf } from '../body.ts';
+import { SimulatorRefusal, rawBodyOf, readParts } from '../requests.ts';
 import type { Core, Half } from '../half.ts';
 import { write } from '../exchange.ts';
-import { readParts } from '../multipart.ts';
-import { SimulatorRefusal } from '../refusal.ts';
 import type { Trade } from '../trade.ts';
-import { type AgentPaid, cashier, payBill } from './agent.ts';
-import { BILL_PATH, serveBill } from './bill-calls.ts';
-import { METHODS, perform } from './calls.ts';
-import { actOnComplaint } from './complaints.ts';
-import { openPage } from './create.ts';
-import { newTradeNo, orderNoIn, tradeNoOf } from './model.ts';
-import { signNotice, tell, tellBank } from './notice.ts';
-import { PRODUCTS } from './products.ts';
-import { AlipayRefusal, contentText, sealAnswer, unsignedAnswer } from './reply.ts';
-import { checkRequest, readRequest, type AlipayRequest, type RawRequest } from './request.ts';
-import { configFor, createKeyring, newSecrets, rotate, type AlipayAccount } from './secrets.ts';
+import { type AgentPaid, cashier, payBill } from './agents.ts';
+import { BILL_PATH, serveBill } from './bills.ts';
+import { METHODS, openPage, perform } from './trades.ts';
+import { actOnComplaint } from './disputes.ts';
+import {
+  type AlipayRequest,
+  type RawRequest,
+  checkRequest,
+  newTradeNo,
+  orderNoIn,
+  readRequest,
+  tradeNoOf,
+} from './requests.ts';
+import { signNotice, tell, tellBank } from './notices.ts';
+import { type AlipayAccount, PRODUCTS, configFor, createKeyring, newSecrets, rotate } from './account.ts';
+import { AlipayRefusal, contentText, sealAnswer, unsignedAnswer } from './answers.ts';
 
 const GATEWAY = '/alipay/gateway.do';
 /** At another host of Alipay's than the gateway, so at its own path here. */

@@ -1,13 +1,214 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
 import type { Clock } from '../clock.ts';
 import type { Ledger } from '../ledger.ts';
-import { createConditions, type ConditionName, type Conditions } from './conditions.ts';
-import { dayOf, daysIn, spanOfDay, type Span } from './days.ts';
-import { fillerRow, type Filler } from './filler.ts';
-import { ledgerRows, type Scope } from './ledger-rows.ts';
-import { createPlants, type Plants } from './plants.ts';
-import type { BillRow } from './row.ts';
+import { SimulatorRefusal } from '../requests.ts';
+import {
+  type BillRow,
+  type Filler,
+  type Scope,
+  type Span,
+  dayOf,
+  daysIn,
+  fillerRow,
+  isIn,
+  ledgerRows,
+  spanOfDay,
+} from './rows.ts';
+
+const CHINA: readonly PayWay[] = ['alipay', 'wechat'];
+const ALL: readonly PayWay[] = ['alipay', 'wechat', 'paypal'];
+
+/** What can be different about bills, and at which channels. */
+const WHERE = {
+  /** There is no bill yet, until the condition is taken away. */
+  late: ALL,
+  /** The channel says that nothing happened. */
+  empty: ALL,
+  /** The file ends in its middle. */
+  cut: ALL,
+  /** The hash that is told is not that of the file. */
+  'wrong-hash': ['wechat'],
+  /** The address is over when it is told. */
+  'expired-url': CHINA,
+  'wrong-charset': ALL,
+  'foreign-account': ALL,
+  /** A column, or a member, has another name. */
+  'other-columns': ALL,
+  /** A file of a gigabyte, packed into one of a megabyte. */
+  'zip-bomb': CHINA,
+  /** Texts that a spreadsheet would take for formulas. */
+  formula: ALL,
+  /** A bill is there when the channel's would be, and not before. */
+  'real-hours': ALL,
+  /** So many payments of another system more. */
+  filler: ALL,
+} as const satisfies Record<string, readonly PayWay[]>;
+
+/** The name of a condition. */
+export type ConditionName = keyof typeof WHERE;
+/** Every condition by its stable name. */
+export const CONDITIONS = Object.keys(WHERE) as [ConditionName, ...ConditionName[]];
+
+/** A condition that was set; without a date for every day. */
+export interface Condition {
+  id: string;
+  payWay: PayWay;
+  condition: ConditionName;
+  date: string | null;
+  /** Of `filler`. */
+  rows: number | null;
+}
+
+/** What a channel's bills are like at present. */
+export interface Conditions {
+  set(condition: Omit<Condition, 'id'>): Condition;
+  /** Takes away what has this channel, name and date. */
+  unset(condition: Pick<Condition, 'payWay' | 'condition' | 'date'>): void;
+  list(): readonly Condition[];
+  /** Takes one away, or all. */
+  clear(id?: string): void;
+  /** Whether it holds for any of these days. */
+  has(payWay: PayWay, name: ConditionName, days: readonly string[]): boolean;
+  /** How many rows more a day has. */
+  fillerOn(payWay: PayWay, day: string): number;
+}
+
+/** Conditions, none at first. They do not outlive the process. */
+export function createConditions(): Conditions {
+  let known: Condition[] = [];
+  const holding = (payWay: PayWay, name: ConditionName, days: readonly string[]) =>
+    known.filter(
+      (one) => one.payWay === payWay && one.condition === name && (one.date === null || days.includes(one.date)),
+    );
+  const unset: Conditions['unset'] = ({ payWay, condition, date }) => {
+    known = known.filter((one) => one.payWay !== payWay || one.condition !== condition || one.date !== date);
+  };
+  return {
+    set(draft) {
+      const where: readonly PayWay[] = WHERE[draft.condition];
+      if (!where.includes(draft.payWay))
+        throw new SimulatorRefusal(
+          400,
+          'condition_unknown_here',
+          `The bills of ${draft.payWay} have no ${draft.condition}; those of ${where.join(' and ')} have.`,
+        );
+      if ((draft.condition === 'filler') !== (draft.rows !== null))
+        throw new SimulatorRefusal(400, 'rows_invalid', 'rows belongs to filler, and filler needs rows.');
+      if (draft.date !== null && !spanOfDay(draft.payWay, draft.date))
+        throw new SimulatorRefusal(400, 'date_invalid', `There is no day ${draft.date}.`);
+      unset(draft);
+      const condition = { id: randomUUID(), ...draft };
+      known.push(condition);
+      return condition;
+    },
+    unset,
+    list: () => known,
+    clear(id) {
+      known = id === undefined ? [] : known.filter((one) => one.id !== id);
+    },
+    has: (payWay, name, days) => holding(payWay, name, days).length > 0,
+    fillerOn: (payWay, day) => holding(payWay, 'filler', [day]).reduce((sum, { rows }) => sum + (rows ?? 0), 0),
+  };
+}
+
+/** Differences that are made in the bill alone: the ledger stays as it is. */
+export const BILL_PLANTS = [
+  'paid_missing_at_channel',
+  'amount_differs',
+  'currency_differs',
+  'refund_missing_at_channel',
+  'refund_amount_differs',
+  'fee_differs',
+  'line_twice',
+  'order_not_ours',
+  'order_unknown_here',
+  'line_unreadable',
+  'withdrawal',
+] as const;
+/** Differences that are made by money that moves and of which nobody is told. */
+export const LEDGER_PLANTS = [
+  'paid_unknown_to_us',
+  'refund_unknown_to_us',
+  'duplicate_payment',
+  'dispute_unknown_to_us',
+] as const;
+/** Every difference that can be planted. */
+export const PLANTS = [...BILL_PLANTS, ...LEDGER_PLANTS] as const;
+/** One of them. */
+export type PlantKind = (typeof PLANTS)[number];
+
+/** A difference that was planted. */
+export interface Plant {
+  id: string;
+  kind: PlantKind;
+  payWay: PayWay;
+  account: string;
+  /** The day of the bill that shows it. */
+  date: string;
+  orderNo: string;
+  /** The channel's number of the payment or refund. */
+  number: string;
+}
+
+/** The differences that were planted; those of the ledger cannot be taken back and are only remembered. */
+export interface Plants {
+  add(plant: Omit<Plant, 'id'>, foreign?: BillRow): Plant;
+  list(): readonly Plant[];
+  /** Forgets one, or all. */
+  clear(id?: string): void;
+  /** The rows of a bill with whatever was planted in them. */
+  apply(rows: readonly BillRow[], scope: Scope): BillRow[];
+  /** The planted rows of a time that are about no order of the ledger. */
+  foreign(scope: Scope): BillRow[];
+}
+
+/** Each plant turns a row into none, another one, or two. */
+const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>> = {
+  paid_missing_at_channel: () => [],
+  refund_missing_at_channel: () => [],
+  amount_differs: (row) => [{ ...row, minor: row.minor + 1 }],
+  refund_amount_differs: (row) => [{ ...row, minor: row.minor + 1 }],
+  currency_differs: (row) => [{ ...row, currency: row.currency === 'USD' ? 'EUR' : 'USD' }],
+  // More than the rounding of a rate.
+  fee_differs: (row) => [{ ...row, fee: row.fee + 5 }],
+  line_twice: (row) => [row, row],
+  line_unreadable: (row) => [{ ...row, isUnreadable: true }],
+};
+
+/** Plants, none at first. They do not outlive the process. */
+export function createPlants(): Plants {
+  let known: { plant: Plant; foreign?: BillRow }[] = [];
+  const foreign: Plants['foreign'] = (scope) =>
+    known.flatMap(({ plant, foreign: row }) =>
+      row && plant.payWay === scope.payWay && isIn(scope, plant.account) && row.at >= scope.from && row.at < scope.to
+        ? [row]
+        : [],
+    );
+  return {
+    foreign,
+    add(draft, row) {
+      if (known.some(({ plant }) => plant.kind === draft.kind && plant.number === draft.number))
+        throw new SimulatorRefusal(409, 'planted_already', `${draft.number} has this difference already.`);
+      const plant = { id: randomUUID(), ...draft };
+      known.push({ plant, ...(row ? { foreign: row } : {}) });
+      return plant;
+    },
+    list: () => known.map(({ plant }) => plant),
+    clear(id) {
+      known = id === undefined ? [] : known.filter(({ plant }) => plant.id !== id);
+    },
+    apply(rows, scope) {
+      const changed = rows.flatMap((row) => changedBy(row, known));
+      return [...changed, ...foreign(scope)].toSorted((a, b) => a.at - b.at);
+    },
+  };
+}
+
+function changedBy(row: BillRow, known: readonly { plant: Plant }[]): BillRow[] {
+  const own = known.filter(({ plant }) => plant.number === row.number && plant.payWay === row.trade?.payWay);
+  return own.reduce((rows, { plant }) => rows.flatMap((one) => CHANGES[plant.kind]?.(one) ?? [one]), [row]);
+}
 
 /** A file that was promised: whose, until when, and how it is written. */
 export interface BillFile {

@@ -1,13 +1,13 @@
+import type Router from '@koa/router';
+import { z } from 'zod';
 import type { PayWay } from '../../payments/channel.ts';
 import type { Core } from '../half.ts';
-import { anotherOf } from '../payer-deeds.ts';
+import { anotherOf } from '../payer.ts';
 import { refundElsewhere } from '../refunds.ts';
-import { SimulatorRefusal } from '../refusal.ts';
-import { paymentOf, refundableMinor, type Trade } from '../trade.ts';
-import { dayOf, spanOfDay, type Span } from './days.ts';
-import { foreignRow } from './filler.ts';
-import type { Plant, PlantKind } from './plants.ts';
-import type { BillRow } from './row.ts';
+import { SimulatorRefusal, bodyOf, queryText } from '../requests.ts';
+import { type Trade, paymentOf, refundableMinor } from '../trade.ts';
+import { CONDITIONS, PLANTS, type Plant, type PlantKind } from './book.ts';
+import { type BillRow, type Span, dayOf, foreignRow, spanOfDay } from './rows.ts';
 
 const NOON_MS = 12 * 3_600_000;
 
@@ -219,4 +219,54 @@ function momentIn({ core, span }: Pick<Ground, 'core' | 'span'>, earliest: numbe
 
 function isIn({ from, to }: Span, at: number): boolean {
   return at >= from && at < to;
+}
+
+const PayWays = z.enum(['alipay', 'wechat', 'paypal'] as const satisfies readonly PayWay[]);
+const Day = z.string().regex(/^\d{4}-\d\d-\d\d$/);
+const NewPlant = z.object({
+  kind: z.enum(PLANTS),
+  payWay: PayWays,
+  date: Day.optional(),
+  orderNo: z.string().optional(),
+  account: z.string().optional(),
+});
+const NewCondition = z.object({
+  condition: z.enum(CONDITIONS),
+  payWay: PayWays,
+  date: Day.nullable().default(null),
+  rows: z.int().min(1).max(5_000_000).nullable().default(null),
+  on: z.boolean().default(true),
+});
+
+/** Adds the part of the control API that is about bills: what is planted in them and what they are like. */
+export function addBills(router: Router, core: Core): void {
+  const { plants, conditions } = core.bills;
+  const all = (payWay?: string) => ({
+    plants: plants.list().filter((one) => (payWay ?? one.payWay) === one.payWay),
+    conditions: conditions.list().filter((one) => (payWay ?? one.payWay) === one.payWay),
+  });
+  router.get('/bills', (ctx) => {
+    ctx.body = all(queryText(ctx, 'payWay'));
+  });
+  router.post('/bills/plants', (ctx) => {
+    ctx.body = plant(core, bodyOf(ctx, NewPlant));
+    ctx.status = 201;
+  });
+  router.post('/bills/conditions', (ctx) => {
+    const { on, ...condition } = bodyOf(ctx, NewCondition);
+    if (!on) conditions.unset(condition);
+    ctx.body = { ...(on ? conditions.set(condition) : { id: null, ...condition }), on };
+    ctx.status = on ? 201 : 200;
+  });
+  router.delete('/bills', (ctx) => {
+    plants.clear();
+    conditions.clear();
+    ctx.body = all();
+  });
+  router.delete('/bills/:id', (ctx) => {
+    const id = ctx.params['id'] ?? '';
+    plants.clear(id);
+    conditions.clear(id);
+    ctx.body = all();
+  });
 }

@@ -1,12 +1,162 @@
+import type { Context } from 'koa';
+import { z } from 'zod';
 import type { Core } from '../half.ts';
-import { disputedMinor, type DisputeDeed } from '../dispute-deed.ts';
 import { refundElsewhere } from '../refunds.ts';
-import { SimulatorRefusal } from '../refusal.ts';
-import { paymentOf, refundableMinor, type Trade } from '../trade.ts';
-import { tellDispute } from './dispute-events.ts';
-import { canAccept, disputesOf, type SimulatedDispute } from './dispute-state.ts';
-import { refuse } from './refusals.ts';
-import { newPaypalId } from './secrets.ts';
+import { SimulatorRefusal, isOfKind, rawBodyOf, readParts } from '../requests.ts';
+import { type DisputeDeed, type Trade, disputedMinor, majorOf, paymentOf, refundableMinor } from '../trade.ts';
+import { newPaypalId } from './account.ts';
+import { apiUrlOf, notFound, refuse, sceneryOf } from './answers.ts';
+import { tell } from './notices.ts';
+import { type AddRoute, type Request, json } from './requests.ts';
+
+/** A dispute as PayPal keeps it, inside the details of its trade. Times are milliseconds of the simulated clock. */
+export interface SimulatedDispute {
+  id: string;
+  minor: number;
+  reason: string;
+  stage: 'INQUIRY' | 'CHARGEBACK';
+  status: 'OPEN' | 'WAITING_FOR_SELLER_RESPONSE' | 'UNDER_REVIEW' | 'RESOLVED';
+  outcome: string | null;
+  /** What the payer got, and what of it the merchant paid; minor units. */
+  refunded: number;
+  taken: number;
+  /** The number of the refund that took it. */
+  refundNumber: string | null;
+  /** Whether `money_movements` tells what was taken. */
+  movements: boolean;
+  messages: { by: 'BUYER' | 'SELLER'; text: string; at: number }[];
+  evidence: string[];
+  /** How many files came with the evidence. */
+  files: number;
+  dueAt: number | null;
+  createdAt: number;
+  updatedAt: number;
+}
+
+/** The disputes of a trade, oldest first. */
+export function disputesOf({ details }: Trade): SimulatedDispute[] {
+  return (details['disputes'] as SimulatedDispute[] | undefined) ?? [];
+}
+
+/** Whether the merchant may give in now. */
+export function canAccept({ status }: SimulatedDispute): boolean {
+  return status === 'OPEN' || status === 'WAITING_FOR_SELLER_RESPONSE';
+}
+
+type Json = Record<string, unknown>;
+
+/** Tells the merchant; the resource is the dispute as it is now. */
+export function tellDispute(
+  core: Core,
+  trade: Trade,
+  dispute: SimulatedDispute,
+  what: 'CREATED' | 'UPDATED' | 'RESOLVED',
+): void {
+  tell(core, trade, `CUSTOMER.DISPUTE.${what}`, `Case # ${dispute.id}`, presentDispute(core, trade, dispute));
+}
+
+/**
+ * A dispute as `GET /v1/customer/disputes/{id}` shows it. Members and words: PayPal's OpenAPI description of Disputes v1; the
+ * links of each state, with underscores: a merchant's record of a run in PayPal's sandbox.
+ */
+export function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
+  const { id, status, outcome, messages, dueAt } = dispute;
+  const amount = (minor: number) => ({ currency_code: trade.currency, value: majorOf(trade, minor) });
+  const taken = {
+    affected_party: 'SELLER',
+    amount: amount(dispute.taken),
+    type: 'DEBIT',
+    reason: 'DISPUTE_SETTLEMENT',
+  };
+  const { customId, invoiceId } = trade.details;
+  return {
+    dispute_id: id,
+    create_time: time(dispute.createdAt),
+    update_time: time(dispute.updatedAt),
+    disputed_transactions: [
+      {
+        seller_transaction_id: paymentOf(trade)?.number,
+        gross_amount: amount(trade.minor),
+        ...(invoiceId ? { invoice_number: invoiceId } : {}),
+        ...(customId ? { custom: customId } : {}),
+        seller: { merchant_id: sceneryOf(core, trade).merchantId },
+      },
+    ],
+    reason: dispute.reason,
+    status,
+    dispute_state: STATES[status],
+    dispute_amount: amount(dispute.minor),
+    dispute_life_cycle_stage: dispute.stage,
+    dispute_channel: 'INTERNAL',
+    ...(outcome === null
+      ? {}
+      : { dispute_outcome: { outcome_code: outcome, amount_refunded: amount(dispute.refunded) } }),
+    ...(outcome !== null && dispute.movements && dispute.taken > 0
+      ? { money_movements: [{ ...taken, initiated_time: time(dispute.updatedAt) }] }
+      : {}),
+    ...(messages.length === 0
+      ? {}
+      : { messages: messages.map(({ by, text, at }) => ({ posted_by: by, content: text, time_posted: time(at) })) }),
+    ...(dueAt === null ? {} : { seller_response_due_date: time(dueAt) }),
+    links: linksOf(core, dispute),
+  };
+}
+
+/** What of it the list shows. */
+export function presentDisputeInfo(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
+  const whole = presentDispute(core, trade, dispute);
+  const self = [linkTo(core, dispute.id)];
+  return {
+    ...Object.fromEntries(SUMMARY.flatMap((name) => (name in whole ? [[name, whole[name]]] : []))),
+    links: self,
+  };
+}
+
+/** The answer to an action: a link to the dispute. */
+export function presentAction(core: Core, { id }: SimulatedDispute): Json {
+  return { links: [linkTo(core, id)] };
+}
+
+const SUMMARY = [
+  'dispute_id',
+  'create_time',
+  'update_time',
+  'reason',
+  'status',
+  'dispute_state',
+  'dispute_amount',
+  'dispute_life_cycle_stage',
+  'dispute_channel',
+  'seller_response_due_date',
+] as const;
+
+const STATES: Readonly<Record<SimulatedDispute['status'], string>> = {
+  OPEN: 'OPEN_INQUIRIES',
+  WAITING_FOR_SELLER_RESPONSE: 'REQUIRED_ACTION',
+  UNDER_REVIEW: 'UNDER_PAYPAL_REVIEW',
+  RESOLVED: 'RESOLVED',
+};
+
+function linksOf(core: Core, dispute: SimulatedDispute): Json[] {
+  const { id, stage, status } = dispute;
+  const isTalk = stage === 'INQUIRY' && status !== 'RESOLVED';
+  return [
+    linkTo(core, id),
+    ...(isTalk ? [linkTo(core, id, 'send-message')] : []),
+    ...(!isTalk && status === 'WAITING_FOR_SELLER_RESPONSE' ? [linkTo(core, id, 'provide-evidence')] : []),
+    ...(canAccept(dispute) ? [linkTo(core, id, 'accept-claim')] : []),
+  ];
+}
+
+function linkTo(core: Core, id: string, action?: string): Json {
+  const href = `${apiUrlOf(core)}/v1/customer/disputes/${id}`;
+  if (action === undefined) return { href, rel: 'self', method: 'GET' };
+  return { href: `${href}/${action}`, rel: action.replaceAll('-', '_'), method: 'POST' };
+}
+
+function time(at: number): string {
+  return new Date(at).toISOString();
+}
 
 const DAY_MS = 86_400_000;
 
@@ -159,4 +309,161 @@ function move(
   core.trades.record(trade, 'updated', { number: dispute.id });
   tellDispute(core, trade, dispute, dispute.status === 'RESOLVED' ? 'RESOLVED' : 'UPDATED');
   return dispute;
+}
+
+const MOST_DAYS = 180;
+const Instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+const ListQuery = z.object({
+  start_time: Instant.optional(),
+  disputed_transaction_id: z
+    .string()
+    .regex(/^[0-9A-Z_]{1,255}$/)
+    .optional(),
+  update_time_after: Instant.optional(),
+  update_time_before: Instant.optional(),
+  page_size: z.coerce.number().int().min(1).max(50).default(10),
+  next_page_token: z
+    .string()
+    .regex(/^[A-Za-z0-9+/=]{1,255}$/)
+    .optional(),
+});
+
+const Evidence = z.object({
+  evidences: z
+    .array(z.object({ evidence_type: z.string().regex(/^[0-9A-Z_]{1,255}$/), notes: z.string().min(1).max(2000) }))
+    .min(1)
+    .max(100),
+});
+const Message = z.object({ message: z.string().min(1).max(2000) });
+const Claim = z.object({ note: z.string().min(1).max(2000), accept_claim_type: z.literal('REFUND').optional() });
+
+interface Found {
+  trade: Trade;
+  dispute: SimulatedDispute;
+}
+
+/** Adds the calls about disputes. Paths, limits and the two ways to list: PayPal's OpenAPI description of Disputes v1. */
+export function addDisputes(add: AddRoute, core: Core): void {
+  const path = '/v1/customer/disputes';
+  const orderNo = (request: Request) => search(core, request)?.trade.orderNo;
+
+  add('get', path, {
+    call: 'dispute',
+    act: (request, fault) => json(200, fault === 'query-lag' ? { items: [], links: [] } : list(core, request)),
+  });
+  add('get', `${path}/:id`, {
+    call: 'dispute',
+    orderNo,
+    act(request, fault) {
+      if (fault === 'query-lag') throw notFound();
+      const { trade, dispute } = find(core, request);
+      return json(200, presentDispute(core, trade, dispute));
+    },
+  });
+  const action = (verb: string, act: (found: Found, request: Request) => void, readBody?: (ctx: Context) => unknown) =>
+    add('post', `${path}/:id/${verb}`, {
+      call: 'dispute-deed',
+      orderNo,
+      ...(readBody ? { readBody } : {}),
+      act(request) {
+        const found = find(core, request);
+        act(found, request);
+        return json(200, presentAction(core, found.dispute));
+      },
+    });
+  action(
+    'provide-evidence',
+    ({ trade, dispute }, { body }) => {
+      const { input, files } = body as Form;
+      const { evidences } = read(Evidence, input);
+      const notes = evidences.map((one) => one.notes);
+      provideEvidence(core, trade, dispute, { notes, files });
+    },
+    readForm,
+  );
+  action(
+    'send-message',
+    ({ trade, dispute }, { body }) => sendMessage(core, trade, dispute, read(Message, (body as Form).input).message),
+    readForm,
+  );
+  action('accept-claim', ({ trade, dispute }, { body }) => {
+    read(Claim, body);
+    acceptClaim(core, trade, dispute);
+  });
+}
+
+function list(core: Core, { account, query }: Request): Record<string, unknown> {
+  const asked = read(ListQuery, query);
+  const { start_time: start, disputed_transaction_id: about, update_time_after: after } = asked;
+  if (start !== undefined && about !== undefined)
+    throw refuse(400, 'INVALID_REQUEST', 'Specify either start_time or disputed_transaction_id, not both.');
+  const oldest = core.clock.now() - MOST_DAYS * 86_400_000;
+  if ((start ?? oldest) < oldest || (after ?? oldest) < oldest)
+    throw refuse(400, 'INVALID_REQUEST', 'The time must be within the last 180 days.');
+  const all = [...core.ledger.trades.values()]
+    .filter(({ payWay, account: name }) => payWay === 'paypal' && name === account.name)
+    .flatMap((trade) => disputesOf(trade).map((dispute) => ({ trade, dispute })))
+    .filter(({ trade }) => about === undefined || trade.payments.some(({ number }) => number === about))
+    .filter(({ dispute }) => dispute.createdAt >= (start ?? 0) && dispute.updatedAt >= (after ?? 0))
+    .filter(({ dispute }) => dispute.updatedAt <= (asked.update_time_before ?? Infinity))
+    .toSorted((a, b) => b.dispute.createdAt - a.dispute.createdAt);
+  const from = asked.next_page_token ? Number(Buffer.from(asked.next_page_token, 'base64').toString()) : 0;
+  const page = all.slice(from, from + asked.page_size);
+  const next = Buffer.from(String(from + asked.page_size)).toString('base64');
+  const href = `${core.url}/paypal/v1/customer/disputes?next_page_token=${encodeURIComponent(next)}`;
+  return {
+    items: page.map(({ trade, dispute }) => presentDisputeInfo(core, trade, dispute)),
+    links: all.length > from + asked.page_size ? [{ href, rel: 'next', method: 'GET' }] : [],
+  };
+}
+
+function search(core: Core, { account, params }: Request): Found | undefined {
+  for (const trade of core.ledger.trades.values()) {
+    if (trade.payWay !== 'paypal' || trade.account !== account.name) continue;
+    const dispute = disputesOf(trade).find(({ id }) => id === params['id']);
+    if (dispute) return { trade, dispute };
+  }
+  return undefined;
+}
+
+function find(core: Core, request: Request): Found {
+  const found = search(core, request);
+  if (!found) throw notFound();
+  return found;
+}
+
+/** What a form brings: the JSON of its part `input`, and how many files. */
+interface Form {
+  input: unknown;
+  files: number;
+}
+
+const MEGABYTE = 1024 * 1024;
+
+/** The part `input`: JSON with its own type, as PayPal's guide sends it. Files: "Supported file types and sizes" of disputes. */
+function readForm(ctx: Context): Form {
+  const parts = readParts(ctx.get('content-type'), rawBodyOf(ctx));
+  if (!parts) throw refuse(415, 'UNSUPPORTED_MEDIA_TYPE', 'The request payload is not multipart/form-data.');
+  const input = parts.find(({ name }) => name === 'input');
+  if (!input || !/^application\/json$/i.test(input.type))
+    throw refuse(400, 'INVALID_REQUEST', 'The part input is missing, or is not JSON.');
+  const files = parts.filter(({ name }) => name !== 'input');
+  for (const { bytes, fileName = '' } of files)
+    if (bytes.length >= 10 * MEGABYTE || !isOfKind(bytes, fileName, ['jpg', 'gif', 'png', 'pdf']))
+      throw refuse(400, 'INVALID_REQUEST', 'A file is too large, or of a type that is not supported.');
+  if (files.reduce((sum, { bytes }) => sum + bytes.length, 0) > 50 * MEGABYTE)
+    throw refuse(400, 'INVALID_REQUEST', 'The files are too large.');
+  try {
+    return { input: JSON.parse(input.bytes.toString('utf8')) as unknown, files: files.length };
+  } catch {
+    throw refuse(400, 'MALFORMED_REQUEST_JSON', 'The request JSON is not well formed.');
+  }
+}
+
+function read<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const field = `/${parsed.error.issues[0]?.path.map(String).join('/') ?? ''}`;
+  throw refuse(400, 'INVALID_PARAMETER_VALUE', 'The value of a field is invalid.', field);
 }

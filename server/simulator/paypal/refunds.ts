@@ -2,13 +2,10 @@ import type { Account } from '../accounts.ts';
 import type { Core } from '../half.ts';
 import type { FaultName } from '../faults.ts';
 import { paymentOf, refundableMinor, type Refund, type Trade } from '../trade.ts';
-import type { Books } from './books.ts';
-import { ripen } from './captures.ts';
-import { tell } from './events.ts';
-import { readAmount, type RefundRequest } from './order-request.ts';
-import { presentRefund } from './present.ts';
-import { notFound, refuse } from './refusals.ts';
-import { sceneryOf } from './scenery.ts';
+import { type Books, ripen } from './trades.ts';
+import { tell } from './notices.ts';
+import { readAmount, type RefundRequest } from './requests.ts';
+import { notFound, presentRefund, refuse, sceneryOf } from './answers.ts';
 
 const REFUND_WINDOW_MS = 180 * 86_400_000;
 

@@ -1,27 +1,67 @@
-import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
-import { rawBodyOf } from '../body.ts';
-import type { Core, Half } from '../half.ts';
+import { X509Certificate, randomUUID } from 'node:crypto';
+import { PREORDER_PATH } from '../../channels/wechat/signature.ts';
 import { write } from '../exchange.ts';
-import { baseOf } from '../roots.ts';
+import type { FaultName } from '../faults.ts';
+import { type Core, type Half, baseOf } from '../half.ts';
+import { rawBodyOf } from '../requests.ts';
 import type { Trade } from '../trade.ts';
 import { randomDigits } from '../trades.ts';
-import { configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './account.ts';
-import { BILL_CALLS } from './bill-calls.ts';
-import { CODE_CALLS } from './code-calls.ts';
-import { CERTIFICATE_CALLS } from './certificate-calls.ts';
-import { PREORDER_PATH } from '../../channels/wechat/signature.ts';
-import { actOnComplaint, COMPLAINT_CALLS, endApproved } from './complaint-calls.ts';
-import { COMPLAINT_NOTICE_CALLS } from './complaint-notices.ts';
-import { enter, isRefused } from './gate.ts';
-import { H5_PATH, openH5 } from './h5-page.ts';
-import { describeRefundNotice, describeTrade, refundEvent } from './present.ts';
-import { IMAGE_CALLS } from './image-calls.ts';
-import { servePreorder } from './preorder.ts';
-import { REFUND_CALLS, resumeRefunds } from './refund-calls.ts';
-import { empty, refuse } from './refusals.ts';
-import { sealAnswer, sealNotice } from './seal.ts';
-import { TRADE_CALLS } from './trade-calls.ts';
+import { type SigningKey, configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './account.ts';
+import { servePreorder } from './agents.ts';
+import {
+  beijingTime,
+  describeRefundNotice,
+  describeTrade,
+  encrypted,
+  refundEvent,
+  sealAnswer,
+  sealNotice,
+} from './answers.ts';
+import { BILL_CALLS } from './bills.ts';
+import { COMPLAINT_CALLS, IMAGE_CALLS, actOnComplaint, endApproved } from './disputes.ts';
+import { COMPLAINT_NOTICE_CALLS } from './notices.ts';
+import { REFUND_CALLS, resumeRefunds } from './refunds.ts';
+import {
+  type Asked,
+  type CallRoute,
+  type Planned,
+  empty,
+  enter,
+  isRefused,
+  refuse,
+  settled,
+  tell,
+} from './requests.ts';
+import { CODE_CALLS, H5_PATH, TRADE_CALLS, openH5 } from './trades.ts';
+
+/** Downloading the platform certificates. */
+export const CERTIFICATE_CALLS: readonly CallRoute[] = [
+  { method: 'GET', path: /^\/v3\/certificates$/, call: 'certificates', plan: planCertificates },
+];
+
+/** Every platform certificate, sealed with the APIv3 key; a merchant with public keys only has none. */
+function planCertificates({ merchant: { verifyMode, platformKeys, apiV3Key } }: Asked): Planned {
+  if (verifyMode === 'public-key')
+    return settled(refuse(404, 'RESOURCE_NOT_EXISTS', '无可用的平台证书，请使用微信支付公钥'));
+  return {
+    act: (fault) => tell({ data: platformKeys.map((key) => describeCertificate(key, apiV3Key, fault)) }),
+  };
+}
+
+function describeCertificate(
+  { serial, publicPem }: SigningKey,
+  apiV3Key: string,
+  fault: FaultName | undefined,
+): object {
+  const { validFromDate, validToDate } = new X509Certificate(publicPem);
+  return {
+    serial_no: serial,
+    effective_time: beijingTime(validFromDate.getTime()),
+    expire_time: beijingTime(validToDate.getTime()),
+    encrypt_certificate: encrypted(publicPem, 'certificate', apiV3Key, fault),
+  };
+}
 
 const CALLS = [
   ...TRADE_CALLS,

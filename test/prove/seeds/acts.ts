@@ -1,7 +1,7 @@
 import type { RefundAction } from '../../../server/payments/exceptions/operator.ts';
 import { refundableMinor, type Trade } from '../../../server/simulator/trade.ts';
-import { AlipayRefusal } from '../../../server/simulator/alipay/reply.ts';
-import { SimulatorRefusal } from '../../../server/simulator/refusal.ts';
+import { AlipayRefusal } from '../../../server/simulator/alipay/answers.ts';
+import { SimulatorRefusal } from '../../../server/simulator/requests.ts';
 import { refundElsewhere } from '../../../server/simulator/refunds.ts';
 import type { RefundRow } from '../../../server/db/entities/refunds.ts';
 import type { OrderExceptionRow } from '../../../server/db/entities/orders.ts';

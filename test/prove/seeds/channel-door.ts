@@ -1,7 +1,7 @@
 import { parse, type ParsedUrlQuery } from 'node:querystring';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { keepBody } from '../../../server/simulator/body.ts';
+import { keepBody } from '../../../server/simulator/requests.ts';
 import type { Core } from '../../../server/simulator/half.ts';
 import { refuseReadably } from '../../../server/simulator/simulator.ts';
 

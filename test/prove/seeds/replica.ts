@@ -20,7 +20,7 @@ import { placePayment } from '../../../server/payments/orders/place.ts';
 import { queryPayment, renewCredential } from '../../../server/payments/orders/query.ts';
 import { readPayments } from '../../../server/payments/read.ts';
 import { refundPayment } from '../../../server/payments/refunds/refund.ts';
-import type { Receipt } from '../../../server/simulator/deliver.ts';
+import type { Receipt } from '../../../server/simulator/notice.ts';
 import type { Life } from './clockwork.ts';
 import type { DueKind, DueThing } from './databases.ts';
 import { CHANNELS_URL } from './channel-door.ts';

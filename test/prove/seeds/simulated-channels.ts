@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { Account } from '../../../server/simulator/accounts.ts';
 import { keepAccounts } from '../../../server/simulator/accounts.ts';
 import { createCore, openCore } from '../../../server/simulator/core.ts';
-import type { Deliver } from '../../../server/simulator/deliver.ts';
+import type { Deliver } from '../../../server/simulator/notice.ts';
 import type { Core } from '../../../server/simulator/half.ts';
-import { HALVES } from '../../../server/simulator/halves.ts';
+import { HALVES } from '../../../server/simulator/simulator.ts';
 import { type AskChannels, CHANNELS_URL, openDoor } from './channel-door.ts';
 
 /** What is the same in every world: accounts with their keys. */

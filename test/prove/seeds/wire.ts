@@ -5,7 +5,7 @@ import {
   type WireAnswer,
   type WireRequest,
 } from '../../../server/payments/channel.ts';
-import type { Deliver, Receipt } from '../../../server/simulator/deliver.ts';
+import type { Deliver, Receipt } from '../../../server/simulator/notice.ts';
 import type { FaultName } from '../../../server/simulator/faults.ts';
 import { lowered } from './channel-door.ts';
 import type { Life } from './clockwork.ts';

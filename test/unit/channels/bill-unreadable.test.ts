@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
-import { readBill } from '../../../server/channels/alipay/bill.ts';
-import { readTransactions } from '../../../server/channels/paypal/bill.ts';
-import { readTradeBill } from '../../../server/channels/wechat/bill.ts';
+import { readBill } from '../../../server/channels/alipay/bill-file.ts';
+import { readTransactions } from '../../../server/channels/paypal/bill-file.ts';
+import { readTradeBill } from '../../../server/channels/wechat/bill-file.ts';
 import {
   type BillFault,
   type BillLine,

@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { alipayKind } from '../../../server/channels/alipay/kind.ts';
-import { createDownload } from '../../../server/channels/download.ts';
+import { createDownload, createTransport } from '../../../server/channels/transport.ts';
 import { paypalKind } from '../../../server/channels/paypal/kind.ts';
-import { createTransport } from '../../../server/channels/transport.ts';
 import { wechatKind } from '../../../server/channels/wechat/kind.ts';
 import { type BillDesk, BillMalformed, type PayWay } from '../../../server/payments/channel.ts';
 import { type Desk, openDesk } from '../simulator/bills/desk.ts';

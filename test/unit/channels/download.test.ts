@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
-import { createDownload } from '../../../server/channels/download.ts';
+import { createDownload } from '../../../server/channels/transport.ts';
 import { TransportFailed, type WireRequest } from '../../../server/payments/channel.ts';
 import { serve } from '../../support/http-server.ts';
 

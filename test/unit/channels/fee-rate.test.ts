@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createDownload } from '../../../server/channels/download.ts';
+import { createDownload } from '../../../server/channels/transport.ts';
 import { readFeeRate } from '../../../server/channels/fee-rate.ts';
 import { alipayKind } from '../../../server/channels/alipay/kind.ts';
 import { paypalKind } from '../../../server/channels/paypal/kind.ts';

@@ -1,8 +1,7 @@
 import test from 'ava';
 import { CONDITIONS as offered, PLANTS as plantable } from '../../../cli/commands/simulator/bill.ts';
 import { DIFFERENCE_KINDS, NOT_OURS } from '../../../server/domain.ts';
-import { CONDITIONS } from '../../../server/simulator/bills/conditions.ts';
-import { PLANTS } from '../../../server/simulator/bills/plants.ts';
+import { CONDITIONS, PLANTS } from '../../../server/simulator/bills/book.ts';
 import { runPayctl } from '../../support/cli.ts';
 
 test('payctl offers what the simulator can do with bills', (t) => {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { roundsToOpen } from '../../../server/credentials/key-cost.ts';
 import { readPrivateKey, readPublicKey } from '../../../server/credentials/pem.ts';
-import { bitString, integer, objectId, octetString, sequence } from '../../../server/simulator/der.ts';
+import { bitString, integer, objectId, octetString, sequence } from '../../../server/simulator/certificates.ts';
 import { fixture, keyOf, pemOf, publicOf } from './material.ts';
 
 const key = keyOf('app.key');

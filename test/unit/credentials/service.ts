@@ -1,6 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
-import { channelSerial } from '../../../server/channels/serials.ts';
+import { CHANNEL_KINDS, channelSerial } from '../../../server/channels/registry.ts';
 import { createTransport } from '../../../server/channels/transport.ts';
 import type { Certs } from '../../../server/credentials/certs.ts';
 import type { ConfiguredChannels } from '../../../server/credentials/channels.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { PALETTE, STYLESHEET } from '../../../server/pages/stylesheet.ts';
-import { CONSOLE_STYLE } from '../../../server/simulator/console-style.ts';
+import { CONSOLE_STYLE } from '../../../server/simulator/console.ts';
 
 type Colours = Readonly<Record<string, string>>;
 

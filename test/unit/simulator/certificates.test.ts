@@ -1,7 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import test from 'ava';
-import { openAuthority, serialOf } from '../../../server/simulator/authority.ts';
-import { issueCertificate, newRsaKeys } from '../../../server/simulator/certificates.ts';
+import { issueCertificate, newRsaKeys, openAuthority, serialOf } from '../../../server/simulator/certificates.ts';
 import { newDir } from './world.ts';
 
 test('a certificate is readable, signed by the root and belongs to its key', async (t) => {

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { readBill } from '../../../../server/channels/alipay/bill.ts';
+import { readBill } from '../../../../server/channels/alipay/bill-file.ts';
 import { billFile, collect, refused } from '../bill-trial.ts';
 import * as files from './bill-file.ts';
 

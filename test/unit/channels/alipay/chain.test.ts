@@ -1,6 +1,6 @@
 import { generateKeyPairSync, X509Certificate, type KeyObject } from 'node:crypto';
 import test from 'ava';
-import { leadsTo } from '../../../../server/channels/alipay/chain.ts';
+import { leadsTo } from '../../../../server/channels/alipay/settings.ts';
 import { readCertificates } from '../../../../server/channels/alipay/signature.ts';
 import { issueCertificate, type DistinguishedName } from '../../../../server/simulator/certificates.ts';
 import { fixture } from '../../credentials/material.ts';

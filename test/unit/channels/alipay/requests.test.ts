@@ -5,10 +5,10 @@ import {
   chinaTime,
   createTime,
   parametersOf,
+  placeCall,
   refundCall,
   refundQueryCall,
 } from '../../../../server/channels/alipay/requests.ts';
-import { placeCall } from '../../../../server/channels/alipay/creates.ts';
 import { requestText, verifyRsa2 } from '../../../../server/channels/alipay/signature.ts';
 import {
   certificateMode,

@@ -1,4 +1,4 @@
-import { FORMAT } from '../../../../server/channels/paypal/bill-format.ts';
+import { FORMAT } from '../../../../server/channels/paypal/bill-file.ts';
 import { CAPTURE_ID, FIELDS, ORDER_NO, REFUND_NO } from './scripted.ts';
 
 export const DAY = '2026-03-01';

@@ -1,6 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { readAccount, readTransactions } from '../../../../server/channels/paypal/bill.ts';
-import { readInstant } from '../../../../server/channels/paypal/bill-format.ts';
+import { readAccount, readInstant, readTransactions } from '../../../../server/channels/paypal/bill-file.ts';
 import { type BillLine, BillMalformed } from '../../../../server/payments/channel.ts';
 import { billFile, collect, refused } from '../bill-trial.ts';
 import { billText, DAY, fileLines, money, payment, refund, type Row } from './bill-file.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { X509Certificate } from 'node:crypto';
-import { createCertificateCache } from '../../../../server/channels/paypal/certificate-cache.ts';
+import { createCertificateCache } from '../../../../server/channels/paypal/notice.ts';
 import type { PaypalSettings } from '../../../../server/channels/paypal/settings.ts';
 import { NoticeNotGenuine, type WireRequest } from '../../../../server/payments/channel.ts';
 import { CERT_URL, PEMS } from './signer.ts';

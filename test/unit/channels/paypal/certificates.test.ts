@@ -1,6 +1,6 @@
 import { X509Certificate, type KeyObject } from 'node:crypto';
 import test from 'ava';
-import { CertificateRefused, judgeKey, type Trust } from '../../../../server/channels/paypal/certificates.ts';
+import { CertificateRefused, judgeKey, type Trust } from '../../../../server/channels/paypal/signature.ts';
 import { issueCertificate, newRsaKeys, type KeyPair } from '../../../../server/simulator/certificates.ts';
 import { CN } from './signer.ts';
 

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import test from 'ava';
 import { tokenRequest } from '../../../../server/channels/paypal/requests.ts';
 import { readSettings } from '../../../../server/channels/paypal/settings.ts';
-import { createTokenSource } from '../../../../server/channels/paypal/token.ts';
+import { createTokenSource } from '../../../../server/channels/paypal/reply.ts';
 import { TransportFailed, type WireAnswer, type WireRequest } from '../../../../server/payments/channel.ts';
 import { FIELDS, json, orderBody, orderRef, scripted, token } from './scripted.ts';
 

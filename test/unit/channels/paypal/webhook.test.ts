@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
-import { isCertificateUrl } from '../../../../server/channels/paypal/certificates.ts';
+import { isCertificateUrl } from '../../../../server/channels/paypal/signature.ts';
 import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from '../../../../server/channels/paypal/settings.ts';
 import {
   NoticeNotGenuine,

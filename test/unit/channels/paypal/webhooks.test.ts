@@ -1,6 +1,6 @@
 import test from 'ava';
 import { paypalKind } from '../../../../server/channels/paypal/kind.ts';
-import { NEEDED_EVENTS } from '../../../../server/channels/paypal/webhooks.ts';
+import { NEEDED_EVENTS } from '../../../../server/channels/paypal/notice.ts';
 import type { ChannelInput, Transport, WireAnswer, WireRequest } from '../../../../server/payments/channel.ts';
 import * as s from './scripted.ts';
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { readTradeBill } from '../../../../server/channels/wechat/bill.ts';
+import { readTradeBill } from '../../../../server/channels/wechat/bill-file.ts';
 import { billFile, collect } from '../bill-trial.ts';
 import { billText, DAY, MCHID, type Row } from './bill-file.ts';
 

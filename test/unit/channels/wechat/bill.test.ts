@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
-import { readTradeBill } from '../../../../server/channels/wechat/bill.ts';
+import { readTradeBill } from '../../../../server/channels/wechat/bill-file.ts';
 import { billFile, collect, refused } from '../bill-trial.ts';
 import { billText, cellsOf, DAY, HEADER, OWNER, type Row, rowText, SUMS_HEADER, sumCells } from './bill-file.ts';
 

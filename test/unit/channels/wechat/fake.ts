@@ -8,7 +8,7 @@ import type {
   WireAnswer,
   WireRequest,
 } from '../../../../server/payments/channel.ts';
-import { sealText } from '../../../../server/channels/wechat/aead.ts';
+import { sealText } from '../../../../server/channels/wechat/signature.ts';
 import { createWechatChannel } from '../../../../server/channels/wechat/channel.ts';
 import { issueCertificate } from '../../../../server/simulator/certificates.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { NoticeNotGenuine, type Notice } from '../../../../server/payments/channel.ts';
-import { sealText } from '../../../../server/channels/wechat/aead.ts';
+import { sealText } from '../../../../server/channels/wechat/signature.ts';
 import {
   API_V3_KEY,
   APP_ID,

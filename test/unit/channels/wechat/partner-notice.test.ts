@@ -1,5 +1,5 @@
 import test from 'ava';
-import { sealText } from '../../../../server/channels/wechat/aead.ts';
+import { sealText } from '../../../../server/channels/wechat/signature.ts';
 import { NoticeNotGenuine, type Notice } from '../../../../server/payments/channel.ts';
 import {
   API_V3_KEY,

@@ -1,8 +1,8 @@
 import { createVerify, generateKeyPairSync } from 'node:crypto';
 import test from 'ava';
-import { openText, sealText } from '../../../../server/channels/wechat/aead.ts';
-import { readObject, UnreadableJson } from '../../../../server/channels/wechat/json.ts';
 import * as signature from '../../../../server/channels/wechat/signature.ts';
+import { openText, sealText } from '../../../../server/channels/wechat/signature.ts';
+import { readObject, UnreadableJson } from '../../../../server/channels/wechat/reply.ts';
 
 const KEYS = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const API_KEY = Buffer.from('0123456789abcdef0123456789ABCDEF');

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { requestText, signRsa2, verifyRsa2 } from '../../../../server/channels/alipay/signature.ts';
-import { chinaTime } from '../../../../server/simulator/alipay/china-time.ts';
+import { chinaTime } from '../../../../server/simulator/alipay/answers.ts';
 import type { World } from '../world.ts';
 
 /** An answer of the gateway: the response member, the whole text and whether the signature is Alipay's. */

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import test from 'ava';
 import { verifyRsa2 } from '../../../../server/channels/alipay/signature.ts';
-import { chinaTime } from '../../../../server/simulator/alipay/china-time.ts';
+import { chinaTime } from '../../../../server/simulator/alipay/answers.ts';
 import { startWorld, type World } from '../world.ts';
 import { clientFor, order, type Client } from './client.ts';
 import { askInGbk } from './gbk.ts';

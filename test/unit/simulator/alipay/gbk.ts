@@ -1,8 +1,7 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { signRsa2, verifyRsa2 } from '../../../../server/channels/alipay/signature.ts';
-import { encode } from '../../../../server/simulator/alipay/charset.ts';
-import { chinaTime } from '../../../../server/simulator/alipay/china-time.ts';
-import { formEncode, readForm } from '../../../../server/simulator/alipay/form.ts';
+import { chinaTime, encode } from '../../../../server/simulator/alipay/answers.ts';
+import { formEncode, readForm } from '../../../../server/simulator/alipay/requests.ts';
 import type { World } from '../world.ts';
 
 /** Creates an order by a request in GBK; the text of the answer. */

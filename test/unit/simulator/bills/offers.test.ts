@@ -1,6 +1,5 @@
 import test from 'ava';
-import { createDownload } from '../../../../server/channels/download.ts';
-import { createTransport } from '../../../../server/channels/transport.ts';
+import { createDownload, createTransport } from '../../../../server/channels/transport.ts';
 import { wechatKind } from '../../../../server/channels/wechat/kind.ts';
 import { billFile, bytesOf, collect } from '../../channels/bill-trial.ts';
 import { configOf } from '../wechat/merchant.ts';

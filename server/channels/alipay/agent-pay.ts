@@ -1,0 +1,99 @@
+/**
+ * Alipay's agents that pay per call. The names are those of Alipay's product document and interface contract (repository
+ * alipay/ai on GitHub: `A2M智能收产品对接文档`, `aipay-interface-contract`). All of them are in this file.
+ */
+import type { KeyObject } from 'node:crypto';
+import type { AgentBill, AgentDesk, AgentProof, AgentVerdict } from '../../payments/channel.ts';
+import { majorText, readMajorText } from '../../payments/money.ts';
+import { CODE, type Reply, type Said, type Unknown, unknown, unknownRefusal } from './reply.ts';
+import type { AlipayCall } from './requests.ts';
+import { requestText, signRsa2 } from './signature.ts';
+
+const VERIFY = 'alipay.aipay.agent.payment.verify';
+const CONFIRM = 'alipay.aipay.agent.fulfillment.confirm';
+
+/** Who asks for payments of agents: the application, the merchant, and the service that Alipay registered for them. */
+export interface AgentSeller {
+  appId: string;
+  sellerId: string;
+  serviceId: string;
+  sellerName: string;
+}
+
+/** What the desk needs of the channel. */
+interface Needs {
+  seller: AgentSeller;
+  key: KeyObject;
+  ask: (call: AlipayCall, about: { orderNo?: string }) => Promise<Reply>;
+  now: () => Date;
+}
+
+/** The desk of a configured service. */
+export function alipayAgents({ seller, key, ask, now }: Needs): AgentDesk {
+  return {
+    bill: (order) => billText(seller, key, order),
+    async verify(proof) {
+      const { paymentProof, tradeNo, clientSession } = proof;
+      const session = clientSession === undefined ? {} : { client_session: clientSession };
+      const content = { payment_proof: paymentProof, trade_no: tradeNo, ...session };
+      const reply = await ask({ method: VERIFY, content }, {});
+      return reply.kind === 'said' ? readVerified(reply.said, proof, now()) : reply;
+    },
+    async confirm(tradeNo, { orderNo }) {
+      const reply = await ask({ method: CONFIRM, content: { trade_no: tradeNo } }, { orderNo });
+      if (reply.kind !== 'said') return reply;
+      const { code, subCode, message } = reply.said;
+      if (code === CODE.ok) return { kind: 'done' };
+      return unknownRefusal(reply.said) ?? { kind: 'refused', code: subCode || code, reason: message };
+    },
+  };
+}
+
+/** The value of `Payment-Needed`: base64url of JSON, signed over eight of its fields sorted like those of a request. */
+async function billText(
+  { appId, sellerId, serviceId, sellerName }: AgentSeller,
+  key: KeyObject,
+  { orderNo, amount, resourceId, goodsName, expiresAt }: AgentBill,
+): Promise<string> {
+  const yuan = majorText(amount);
+  const payBefore = expiresAt.toISOString().replace(/\.\d{3}Z$/, 'Z');
+  const facts = {
+    amount: yuan,
+    currency: amount.currency,
+    out_trade_no: orderNo,
+    pay_before: payBefore,
+    resource_id: resourceId,
+  };
+  const text = requestText({ ...facts, goods_name: goodsName, seller_id: sellerId, service_id: serviceId });
+  const bill = {
+    protocol: {
+      ...facts,
+      seller_signature: await signRsa2(text, key),
+      seller_sign_type: 'RSA2',
+      seller_unique_id: sellerId,
+    },
+    method: {
+      seller_name: sellerName,
+      seller_id: sellerId,
+      seller_app_id: appId,
+      goods_name: goodsName,
+      seller_unique_id_key: 'seller_id',
+      service_id: serviceId,
+    },
+  };
+  return Buffer.from(JSON.stringify(bill)).toString('base64url');
+}
+
+/** The answer names no seller, so that the payment is this account's only the signed answer to our own question says. */
+function readVerified(said: Said, proof: AgentProof, receivedAt: Date): AgentVerdict | Unknown {
+  const { content, code, subCode, message } = said;
+  if (code !== CODE.ok) return unknownRefusal(said) ?? { kind: 'refused', code: subCode || code, reason: message };
+  const { active, amount: yuan, out_trade_no: orderNo, trade_no: tradeNo, resource_id: resourceId } = content;
+  if (active !== true && active !== 'true')
+    return { kind: 'refused', code: 'not_active', reason: 'The proof is not active.' };
+  const amount = readMajorText(yuan, 'CNY');
+  if (!amount || typeof orderNo !== 'string' || typeof resourceId !== 'string')
+    return unknown('unparsable', 'The response has no amount, out_trade_no or resource_id.');
+  if (tradeNo !== proof.tradeNo) return unknown('mismatch', `The response is about trade ${String(tradeNo)}.`);
+  return { kind: 'paid', orderNo, resourceId, channelNo: proof.tradeNo, amount, at: receivedAt };
+}

@@ -1,0 +1,73 @@
+import type { BillAnswer, BillCalendar, BillDesk, Download, FeeRate, Mode } from '../../payments/channel.ts';
+import { downloadBill, goneDay, noBill } from '../bill-bytes.ts';
+import { UTC_OFFSET_MINUTES, readBill, readPayee } from './bill-file.ts';
+import { CODE, type Reply, unknown, unknownRefusal } from './reply.ts';
+import type { AlipayCall } from './requests.ts';
+
+/** Alipay says 9 o'clock of the next day, later at times; there are bills from 2016 on. */
+export const ALIPAY_BILLS: BillCalendar = {
+  utcOffsetMinutes: UTC_OFFSET_MINUTES,
+  readyAfterMinutes: 630,
+  backDays: 3650,
+};
+
+const METHOD = 'alipay.data.dataservice.bill.downloadurl.query';
+
+/** How Alipay is asked. */
+export interface BillCalls {
+  ask: (call: AlipayCall) => Promise<Reply>;
+  download: Download;
+  mode: Mode;
+  gateway: string;
+  /** The payee that is configured; empty = none: the file names it. */
+  sellerId: string;
+  rate: FeeRate | undefined;
+  now: () => Date;
+}
+
+/** The bills of trades (业务账单). The address of a bill is good for half a minute, so it is used at once. */
+export function alipayBills(calls: BillCalls): BillDesk {
+  const { rate, sellerId } = calls;
+  return {
+    ...(rate && { rate }),
+    fetch: (day) => fetchBill(calls, day),
+    payeeIn: readPayee,
+    read: (file, day, how) => readBill(file, day, sellerId, how?.isLenient),
+  };
+}
+
+async function fetchBill(calls: BillCalls, day: string): Promise<BillAnswer> {
+  const gone = goneDay(day, ALIPAY_BILLS, calls.now());
+  if (gone) return gone;
+  const reply = await calls.ask({ method: METHOD, content: { bill_type: 'trade', bill_date: day } });
+  if (reply.kind === 'unknown') return reply;
+  const { code, subCode, message, content } = reply.said;
+  if (code !== CODE.ok) {
+    if (NO_BILL.test(subCode))
+      return noBill(subCode, { day, calendar: ALIPAY_BILLS, now: calls.now(), sureAfterMinutes: EMPTY_AFTER_MINUTES });
+    // That the app may not ask for bills is no fault of its keys, and waiting does not help.
+    const silence = code === CODE.permission ? undefined : unknownRefusal(reply.said);
+    return silence ?? { kind: 'refused', code: subCode || code, reason: message };
+  }
+  const url = content['bill_download_url'];
+  if (typeof url !== 'string' || !isTrusted(url, calls))
+    return unknown('mismatch', 'bill_download_url does not lead to Alipay.');
+  return downloadBill(() => calls.download({ method: 'GET', url, headers: {}, about: { call: 'bill file' } }));
+}
+
+const NO_BILL = /^(?:is[pv]\.)?(?:bill_not_exist|no_bill_data)$/i;
+
+/** Alipay has the same words for a day without payments and for a bill that is late, so a day must be over for a day to be empty. */
+const EMPTY_AFTER_MINUTES = 24 * 60;
+
+const HOSTS = { live: /\.alipay\.com$/, sandbox: /\.alipay(?:dev)?\.com$/ } as const;
+
+/** A signed answer names the address; still nothing is fetched from elsewhere. Alipay's own addresses are http or https. */
+function isTrusted(address: string, { mode, gateway }: BillCalls): boolean {
+  if (!URL.canParse(address)) return false;
+  const url = new URL(address);
+  if (url.username !== '' || url.password !== '') return false;
+  if (mode === 'simulator') return url.origin === new URL(gateway).origin;
+  const isWeb = url.protocol === 'https:' || url.protocol === 'http:';
+  return isWeb && url.port === '' && HOSTS[mode].test(url.hostname);
+}

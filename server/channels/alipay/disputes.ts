@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import type {
+  ChannelDispute,
+  ComplaintResult,
+  DisputeDeed,
+  DisputeDesk,
+  DisputeOutcome,
+  DisputePage,
+  DisputeState,
+} from '../../payments/channel.ts';
+import { readMajorText } from '../../payments/money.ts';
+import { type TypedFile, typedFiles } from '../evidence.ts';
+import { readChinaTime } from './answers.ts';
+import { CODE, type Reply, type Said, type Unknown, unknown, unknownRefusal } from './reply.ts';
+import { type AlipayCall, type AlipayUpload, chinaTime } from './requests.ts';
+
+const METHOD = 'alipay.security.risk.complaint';
+/** Complaints of one page; how many Alipay allows is not said in its models. */
+const PAGE = 20;
+
+/** Images of 5 MB at most: the comment of file_content in alipay-sdk-java-all. The kinds are not named there. */
+const IMAGES = {
+  channel: 'Alipay',
+  kinds: ['image/jpeg', 'image/png'],
+  mostFiles: 10,
+  mostBytes: 5 * 1024 * 1024,
+} as const;
+
+const Text = z.string().optional().catch(undefined);
+/** A number in the models, and text where Alipay writes it so; one that JSON cannot carry exactly is none. */
+const Id = z.union([z.int().positive(), z.string().regex(/^\d{1,18}$/)]).transform(String);
+const Time = z
+  .string()
+  .transform((text) => readChinaTime(text))
+  .pipe(z.date());
+
+/** What is read of a complaint; the payer's contact is not. */
+const Complaint = z.object({
+  id: Id,
+  opposite_pid: Text,
+  complain_amount: Text,
+  gmt_complain: Time,
+  gmt_overdue: Time.optional().catch(undefined),
+  status: z.string(),
+  trade_no: Text,
+  complaint_trade_info_list: z
+    .array(z.object({ trade_no: Text, out_no: Text, amount: Text }))
+    .optional()
+    .catch(undefined),
+});
+type Complaint = z.infer<typeof Complaint>;
+
+const Page = z.object({
+  complaint_list: z.array(z.object({ id: Id, status: Text, gmt_process: Text, gmt_overdue: Text })).default([]),
+});
+const Uploaded = z.object({ file_key: z.string().min(1), file_url: z.string().min(1) });
+
+/** How Alipay is asked. */
+export interface ComplaintCalls {
+  ask: (call: AlipayCall) => Promise<Reply>;
+  upload: (file: AlipayUpload) => Promise<Reply>;
+  /** The merchant whose complaints count; empty = whoever the app speaks for. */
+  sellerId: string;
+}
+
+/**
+ * Complaints of consumers (消费者投诉). A complaint takes no money: what the merchant gives back is a refund, and told as such.
+ * Alipay takes one word about a complaint, which ends it, so an answer is that word, too.
+ */
+export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): DisputeDesk {
+  return { read, list, answer, finish: (id, result) => finish(id, PROCESS_CODES[result]) };
+
+  async function read(id: string): Promise<DisputeOutcome> {
+    const reply = await ask({ method: `${METHOD}.info.query`, content: { complain_id: id } });
+    const content = contentOf(reply);
+    if ('kind' in content) return silence(content);
+    const found = Complaint.safeParse(content.said).data;
+    if (!found) return unknown('unparsable', 'The response is not a complaint.');
+    if (found.id !== id) return unknown('mismatch', 'The complaint has a different number.');
+    const isOther = sellerId !== '' && found.opposite_pid !== undefined && found.opposite_pid !== sellerId;
+    if (isOther) return { kind: 'absent' };
+    const dispute = disputeOf(found);
+    return typeof dispute === 'string' ? unknown('mismatch', dispute) : { kind: 'found', dispute };
+  }
+
+  /** By the time of the complaint. */
+  async function list(since: Date, page = '1'): Promise<DisputePage> {
+    const asked = { current_page_num: Number(page), page_size: PAGE, gmt_complaint_start: chinaTime(since) };
+    const content = contentOf(await ask({ method: `${METHOD}.info.batchquery`, content: asked }));
+    if ('kind' in content) return silence(content);
+    const read = Page.safeParse(content.said).data;
+    if (!read) return unknown('unparsable', 'The response is not a list of complaints.');
+    const disputes = read.complaint_list.map(({ id, status, gmt_process: at, gmt_overdue: due }) => ({
+      channelDisputeNo: id,
+      mark: [status, at, due].join(' '),
+    }));
+    return { kind: 'listed', disputes, next: disputes.length < PAGE ? undefined : String(Number(page) + 1) };
+  }
+
+  async function answer(id: string, text: string, files: Parameters<DisputeDesk['answer']>[2]): Promise<DisputeDeed> {
+    const typed = typedFiles(files, IMAGES);
+    if ('kind' in typed) return typed;
+    const images: { img_url: string; img_url_key: string }[] = [];
+    for (const file of typed) {
+      const image = await uploaded(file);
+      if ('kind' in image) return image;
+      images.push({ img_url: image.file_url, img_url_key: image.file_key });
+    }
+    const more = { remark: text, ...(images.length > 0 ? { img_file_list: images } : {}) };
+    return finish(id, PROCESS_CODES.proven, more);
+  }
+
+  async function uploaded({ name, kind, bytes }: TypedFile): Promise<z.infer<typeof Uploaded> | DisputeDeed> {
+    const content = contentOf(
+      await upload({
+        method: `${METHOD}.file.upload`,
+        part: { name: 'file_content', type: kind, fileName: name, content: bytes },
+      }),
+    );
+    if ('kind' in content) return content;
+    return Uploaded.safeParse(content.said).data ?? unknown('unparsable', 'The response names no file.');
+  }
+
+  async function finish(id: string, code: string, more: object = {}): Promise<DisputeDeed> {
+    // Numbers as Alipay's models have them; one that JSON cannot carry exactly goes as text.
+    const number = Number.isSafeInteger(Number(id)) ? Number(id) : id;
+    const call = { method: `${METHOD}.process.finish`, content: { id_list: [number], process_code: code, ...more } };
+    const content = contentOf(await ask(call));
+    if ('kind' in content) return content;
+    return content.said['complaint_process_success'] === true
+      ? { kind: 'done' }
+      : unknown('in_progress', 'Alipay did not say that it took the word (complaint_process_success).');
+  }
+}
+
+/** What the merchant says was done, in Alipay's words; the spelling of the last one is Alipay's. */
+const PROCESS_CODES: Readonly<Record<ComplaintResult, string>> = {
+  agreed: 'CONSENSUS_WITH_CLIENT',
+  refunded: 'REFUND',
+  corrected: 'RECTIFICATION_NO_REFUND',
+  proven: 'SUBMIT_PROOF_NOT_CONTACTED',
+  other: 'ORTHER',
+};
+
+/** Whatever is not listed is examined: nothing ends by a word that nobody knows. An overdue one can still be dealt with. */
+const STATES: Readonly<Record<string, DisputeState>> = {
+  WAIT_PROCESS: 'needs_answer',
+  OVERDUE: 'needs_answer',
+  PART_OVERDUE: 'needs_answer',
+  PROCESSED: 'won',
+  OVERDUE_PROCESSED: 'won',
+  DROP_COMPLAIN: 'won',
+  DROP_OVERDUE_COMPLAIN: 'won',
+  DROP_PROCESSED: 'won',
+  DROP_OVERDUE_PROCESSED: 'won',
+};
+
+function disputeOf(found: Complaint): ChannelDispute | string {
+  const trades = found.complaint_trade_info_list ?? [];
+  const amount = readMajorText(found.complain_amount ?? trades[0]?.amount, 'CNY');
+  if (!amount) return 'The amount of the complaint cannot be read.';
+  const tradeNos = [...trades.map(({ trade_no }) => trade_no), found.trade_no].filter((no) => no !== undefined);
+  return {
+    channelDisputeNo: found.id,
+    tradeNos: [...new Set(tradeNos)],
+    orderNo: trades.find(({ out_no }) => out_no)?.out_no ?? null,
+    // Alipay names no kind of complaint, only what the payer wrote.
+    reason: 'COMPLAINT',
+    amount,
+    state: STATES[found.status] ?? 'under_review',
+    dueAt: found.gmt_overdue ?? null,
+    openedAt: found.gmt_complain,
+  };
+}
+
+type Refused = Extract<DisputeDeed, { kind: 'refused' }>;
+
+function contentOf(reply: Reply): { said: Said['content'] } | Refused | Unknown {
+  if (reply.kind === 'unknown') return reply;
+  const { code, subCode, message, content } = reply.said;
+  if (code === CODE.ok) return { said: content };
+  return unknownRefusal(reply.said) ?? { kind: 'refused', code: subCode || code, reason: message };
+}
+
+/** With which code Alipay says that there is no such complaint is not documented, so no refusal says it. */
+function silence(said: Refused | Unknown): Unknown {
+  return said.kind === 'unknown' ? said : unknown('rejected', `${said.code}: ${said.reason}`);
+}

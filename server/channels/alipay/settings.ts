@@ -1,0 +1,207 @@
+import { type KeyObject, type X509Certificate, createPrivateKey, createPublicKey } from 'node:crypto';
+import { type ChannelInput, ChannelMisconfigured } from '../../payments/channel.ts';
+import { type KeyRing, createKeyRing, storedKey } from '../key-ring.ts';
+import { certSerial, readCertificates, rootCertSerial } from './signature.ts';
+
+/** A file of Alipay's own: its certificate and what came with it. */
+export interface CertificateFile {
+  certificate: X509Certificate;
+  others: readonly X509Certificate[];
+}
+
+/** What a downloaded certificate is measured by. */
+export interface Measure {
+  /** The root certificate file. */
+  anchors: readonly X509Certificate[];
+  /** The files that verify now. */
+  trusted: readonly CertificateFile[];
+  now: Date;
+}
+
+/** Alipay's own chains have one certificate between; a few more are no reason to search for long. */
+const LONGEST_CHAIN = 6;
+
+/**
+ * Whether a certificate leads to one of the anchors through certificates of its own file: every step is signed, and by a
+ * certificate that may sign. The anchors are the pinned root file, whose dates do not count (some of its roots have run out).
+ */
+export function leadsTo(
+  anchors: readonly X509Certificate[],
+  certificate: X509Certificate,
+  others: readonly X509Certificate[],
+  steps = LONGEST_CHAIN,
+): boolean {
+  if (anchors.some((anchor) => isIssuedBy(certificate, anchor))) return true;
+  if (steps === 0) return false;
+  const issuers = others.filter((other) => other.ca && isIssuedBy(certificate, other));
+  return issuers.some((issuer) => {
+    const rest = others.filter((other) => other !== issuer);
+    return leadsTo(anchors, issuer, rest, steps - 1);
+  });
+}
+
+/** Names, key identifiers and key usage, and the signature itself. */
+export function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
+  try {
+    return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+  } catch {
+    // The SM2 root in Alipay's file has a key that OpenSSL may not take.
+    return false;
+  }
+}
+
+/** The certificate kinds of Alipay, by their use. */
+export const KINDS = {
+  appKey: 'alipay_app_key',
+  appCert: 'alipay_app_cert',
+  publicCert: 'alipay_public_cert',
+  rootCert: 'alipay_root_cert',
+  publicKey: 'alipay_public_key',
+} as const;
+
+/** The keys of one configuration, imported once. */
+export interface AlipayKeys {
+  appKey: KeyObject;
+  /** Empty in key mode. */
+  appCertSerial: string;
+  rootCertSerial: string;
+  /**
+   * Alipay's verify keys: numbered in key mode; by `alipay_cert_sn` in certificate mode, where one that is not known is downloaded
+   * and has to prove that it is Alipay's (downloaded.ts).
+   */
+  ring: KeyRing;
+  certificateMode: boolean;
+}
+
+type KeyInput = Pick<ChannelInput, 'pems' | 'origins' | 'distrusted' | 'keep' | 'now'>;
+
+/** Downloads the certificate of a serial: its PEM text when it is proven; throws when it is not. */
+export type Download = (serial: string, measure: Measure) => Promise<string>;
+
+/** Imports the keys; throws ChannelMisconfigured naming the kind that cannot be used. An app certificate means certificate mode. */
+export function readKeys(input: KeyInput, download: Download): AlipayKeys {
+  const { pems } = input;
+  const appKey = readPrivateKey(first(pems, KINDS.appKey));
+  return pems[KINDS.appCert]?.length ? certificateKeys(input, appKey, download) : plainKeys(input, appKey);
+}
+
+function plainKeys(input: KeyInput, appKey: KeyObject): AlipayKeys {
+  const { pems, now } = input;
+  const kind = KINDS.publicKey;
+  first(pems, kind);
+  const keys = (pems[kind] ?? []).map(
+    (text, index) => [`key-${index + 1}`, storedKey(input, text, readPublicKey(text))] as const,
+  );
+  // The console shows both public keys side by side, so the app's own one is the usual mistake.
+  if (keys.some(([, { key }]) => key.equals(createPublicKey(appKey)))) {
+    throw new ChannelMisconfigured(kind, "This is the public key of the app; Alipay's public key is required.");
+  }
+  return { appKey, appCertSerial: '', rootCertSerial: '', ring: createKeyRing({ keys, now }), certificateMode: false };
+}
+
+function certificateKeys(input: KeyInput, appKey: KeyObject, download: Download): AlipayKeys {
+  const { pems, distrusted, keep, now } = input;
+  const [appCert] = certificatesOf(KINDS.appCert, first(pems, KINDS.appCert));
+  if (!appCert.checkPrivateKey(appKey)) {
+    throw new ChannelMisconfigured(KINDS.appCert, 'The app certificate and the app private key do not match.');
+  }
+  const roots = rootCertSerial(certificatesOf(KINDS.rootCert, first(pems, KINDS.rootCert)));
+  if (roots === '')
+    throw new ChannelMisconfigured(KINDS.rootCert, 'The root certificate file contains no RSA certificate.');
+  first(pems, KINDS.publicCert);
+  const anchors = (pems[KINDS.rootCert] ?? []).flatMap((text) => certificatesOf(KINDS.rootCert, text));
+  const files = (pems[KINDS.publicCert] ?? []).map((text) => {
+    const [certificate, ...others] = certificatesOf(KINDS.publicCert, text);
+    if (!leadsTo(anchors, certificate, others))
+      throw new ChannelMisconfigured(
+        KINDS.publicCert,
+        "Alipay's certificate was not issued by a root of the root certificate file.",
+      );
+    const key = requireRsa(certificate.publicKey, KINDS.publicCert);
+    return { certificate, others, entry: [certSerial(certificate), storedKey(input, text, key)] as const };
+  });
+  const refused = new Set((distrusted?.[KINDS.publicCert] ?? []).map((text) => serialOf(text)));
+  const refresh = async (serial: string) => {
+    if (refused.has(serial)) throw new Error('An administrator distrusts this certificate.');
+    const pem = await download(serial, { anchors, trusted: files, now: now() });
+    const key = requireRsa(certificatesOf(KINDS.publicCert, pem)[0].publicKey, KINDS.publicCert);
+    keep?.(KINDS.publicCert, pem);
+    return [[serial, { key, certId: null, since: now() }] as const];
+  };
+  const ring = createKeyRing({ keys: files.map(({ entry }) => entry), now, refresh });
+  return { appKey, appCertSerial: certSerial(appCert), rootCertSerial: roots, ring, certificateMode: true };
+}
+
+function serialOf(pem: string): string {
+  return certSerial(certificatesOf(KINDS.publicCert, pem)[0]);
+}
+
+function first(pems: ChannelInput['pems'], kind: string): string {
+  const text = pems[kind]?.[0];
+  if (!text) throw new ChannelMisconfigured(kind, `${kind} is missing.`);
+  return text;
+}
+
+function certificatesOf(kind: string, pem: string): [X509Certificate, ...X509Certificate[]] {
+  const [leaf, ...rest] = attempt(kind, 'is not a certificate in PEM form', () => readCertificates(pem));
+  if (!leaf) throw new ChannelMisconfigured(kind, `${kind} contains no certificate.`);
+  return [leaf, ...rest];
+}
+
+/** A private key as PEM, or as the bare base64 that Alipay's console and key tool hand out (PKCS #8 or PKCS #1). */
+function readPrivateKey(text: string): KeyObject {
+  const kind = KINDS.appKey;
+  const bare = bareBase64(text);
+  if (bare === undefined) {
+    return requireRsa(
+      attempt(kind, 'is not a private key', () => createPrivateKey(text)),
+      kind,
+    );
+  }
+  const key = attempt(kind, 'is not a private key', () => importEither(createPrivateKey, bare, ['pkcs8', 'pkcs1']));
+  return requireRsa(key, kind);
+}
+
+/** A public key as PEM or bare base64 (SubjectPublicKeyInfo or PKCS #1). */
+function readPublicKey(text: string): KeyObject {
+  const kind = KINDS.publicKey;
+  if (text.includes('PRIVATE KEY')) throw new ChannelMisconfigured(kind, 'This is a private key.');
+  const bare = bareBase64(text);
+  const key = attempt(kind, 'is not a public key', () =>
+    bare === undefined ? createPublicKey(text) : importEither(createPublicKey, bare, ['spki', 'pkcs1']),
+  );
+  return requireRsa(key, kind);
+}
+
+function importEither<Form extends string>(
+  read: (input: { key: Buffer; format: 'der'; type: Form }) => KeyObject,
+  key: Buffer,
+  [usual, other]: readonly [Form, Form],
+): KeyObject {
+  try {
+    return read({ key, format: 'der', type: usual });
+  } catch {
+    return read({ key, format: 'der', type: other });
+  }
+}
+
+function bareBase64(text: string): Buffer | undefined {
+  const body = text.replace(/\s+/g, '');
+  return /^[A-Za-z0-9+/]{64,}={0,2}$/.test(body) ? Buffer.from(body, 'base64') : undefined;
+}
+
+function requireRsa(key: KeyObject, kind: string): KeyObject {
+  if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < 2048) {
+    throw new ChannelMisconfigured(kind, `${kind} must be an RSA key of at least 2048 bits.`);
+  }
+  return key;
+}
+
+/** The cause is left out: messages of the parser may quote the input. */
+function attempt<T>(kind: string, wrong: string, read: () => T): T {
+  try {
+    return read();
+  } catch {
+    throw new ChannelMisconfigured(kind, `${kind} ${wrong}.`);
+  }
+}

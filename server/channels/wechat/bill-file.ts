@@ -1,0 +1,406 @@
+import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../../payments/channel.ts';
+import { fileBytes, firstBytes, gunzippedFile, isGzip, textBlocks } from '../bill-bytes.ts';
+import {
+  type DaySpan,
+  type Rows,
+  type Unread,
+  createRows,
+  createSums,
+  daySpan,
+  findColumns,
+  readClock,
+  readDecimal,
+  readSum,
+  wrongCell,
+} from '../bill-rows.ts';
+
+/**
+ * The columns of a trade bill (ALL) that are read: pay.weixin.qq.com, "交易账单详细说明" (docs/merchant/products/bill-download/format-trade). Which
+ * there are, and where, has changed over the years; accounts with the older format have 总金额 for 应结订单金额, and are told that this is missing.
+ */
+const NAMES = [
+  '交易时间',
+  '商户号',
+  '特约商户号',
+  '微信订单号',
+  '商户订单号',
+  '交易状态',
+  '货币种类',
+  '应结订单金额',
+  '微信退款单号',
+  '商户退款单号',
+  '退款金额',
+  '充值券退款金额',
+  '退款状态',
+  '手续费',
+  '订单金额',
+  '申请退款金额',
+] as const;
+/** The name of a column that is read. */
+export type Column = (typeof NAMES)[number];
+
+/** Texts of the merchant's own: whatever stands in them, the columns behind them are counted from the end. */
+const LAST_TEXT = '商户数据包';
+
+/** The sums in the last line (the same document). */
+export const SUM_NAMES = [
+  '总交易单数',
+  '应结订单总金额',
+  '退款总金额',
+  '充值券退款总金额',
+  '手续费总金额',
+  '订单总金额',
+  '申请退款总金额',
+] as const;
+export type SumName = (typeof SUM_NAMES)[number];
+
+/** What a row of cells is read with. */
+export interface Table {
+  cellsOf(text: string, line: number): string[];
+  at(cells: readonly string[], column: Column): number;
+}
+
+/** The table under a header. */
+export function readHeader(text: string, line: number): Table {
+  const header = headerCells(text);
+  const columns = findColumns(header, NAMES, line);
+  const lastText = header.indexOf(LAST_TEXT);
+  const width = header.length;
+  return {
+    cellsOf(row, number) {
+      const cells = row.slice(1).split(',`');
+      if (cells.length < width) throw missingCells(row, cells.length, width, number);
+      if (cells.length > width && lastText < 0)
+        throw new BillMalformed('wrong_columns', `${cells.length} cells, not ${width}.`, { line: number });
+      return cells;
+    },
+    at(cells, column) {
+      const place = columns[column];
+      return place <= lastText ? place : place + cells.length - width;
+    },
+  };
+}
+
+/** The sums of the bill under their header, money in hundred-thousandths of a yuan; throws BillMalformed. */
+export function readSums(header: string, row: string, line: number): Record<SumName, bigint> {
+  const columns = findColumns(headerCells(header), SUM_NAMES, line - 1);
+  if (!row.startsWith('`')) throw wrongCell(line, 0, 'A sum without a backtick', row);
+  const cells = row.slice(1).split(',`');
+  const sums = SUM_NAMES.map((name): [SumName, bigint] => {
+    const place = columns[name];
+    const sum = readSum(cells[place] ?? '', name === '总交易单数' ? 0 : 5);
+    if (sum === undefined) throw wrongCell(line, place, name, cells[place] ?? '');
+    return [name, sum];
+  });
+  return Object.fromEntries(sums) as Record<SumName, bigint>;
+}
+
+/** The names in a header, which has backticks or, as in most bills, none. */
+function headerCells(text: string): string[] {
+  return text.split(',').map((name) => name.replace(/^`/, '').trim());
+}
+
+/** A cell without a backtick runs into the one before it: the first that cannot be text of the merchant's is named. */
+function missingCells(row: string, found: number, width: number, line: number): BillMalformed {
+  const bare = row.split(',').findIndex((cell) => !cell.startsWith('`'));
+  if (bare >= 0) return wrongCell(line, bare, 'A cell without a backtick', row.split(',')[bare] ?? '');
+  return new BillMalformed('wrong_columns', `${found} cells, not ${width}.`, { line });
+}
+
+/** Days of WeChat Pay begin with those of Beijing. */
+export const UTC_OFFSET_MINUTES = 480;
+
+/** Whose bill it must be: a partner's names both merchants. */
+export interface BillOwner {
+  mchid: string;
+  subMchid: string | undefined;
+  /** The file has the rows of all merchants of the partner: those of others are left out. */
+  isWhole?: boolean;
+}
+
+/**
+ * Reads a trade bill (交易账单, ALL), in GZIP or plain, and behind it the bill of refunds from the available balance (RECHARGE_REFUND) where there
+ * is one; throws BillMalformed.
+ */
+export async function* readTradeBill(
+  file: string,
+  day: string,
+  owner: BillOwner,
+  isLenient = false,
+): AsyncGenerator<BillPart> {
+  const span = daySpan(day, UTC_OFFSET_MINUTES);
+  const rows = createRows(isLenient, span.begin);
+  const bytes = isGzip(await firstBytes(file, 2)) ? gunzippedFile(file) : fileBytes(file);
+  const reader = createReader(span, owner, rows);
+  for await (const { from, lines } of textBlocks(bytes, 'utf-8')) {
+    const read = reader.take(lines, from);
+    if (read.length > 0) yield { kind: 'lines', lines: read };
+  }
+  const part = rows.end(reader.end());
+  // A shortfall of a bill of several merchants says nothing about one of them.
+  yield owner.isWhole && part.kind === 'totals' ? { kind: 'totals', totals: part.totals } : part;
+}
+
+/** Fees are written with five decimals. */
+const FEE_DECIMALS = 5;
+const PER_FEN = 1000;
+
+const SUMS = [
+  'rows',
+  'settled',
+  'returned',
+  'vouchers',
+  'fees',
+  'ordered',
+  'asked',
+  'refunds',
+  'payments',
+  'paid',
+  'failed',
+  'failedNet',
+  'failedFees',
+] as const;
+
+/**
+ * Words of a refund that did not happen: FAIL in bills, the others in queries ("交易账单详细说明", "查询单笔退款"). Every other word but SUCCESS leaves its
+ * end open, and no later bill tells it.
+ */
+const FAILED: ReadonlySet<string> = new Set(['FAIL', 'CLOSED', 'REFUNDCLOSE']);
+
+function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
+  const sums = createSums(SUMS, rows);
+  // The sums of a bill of several merchants are those of all of them.
+  const own = owner.isWhole ? createSums(SUMS, rows) : sums;
+  /** Rows of others that could not be read: then the sums of the bill say nothing. */
+  let hasGap = false;
+  let table: Table | undefined;
+  let sumsHeader: string | undefined;
+  let totals: BillTotals | undefined;
+  let stated: Record<SumName, bigint> | undefined;
+  let isSkipped = false;
+  let count = 0;
+
+  return {
+    take(lines: readonly string[], from: number): BillLine[] {
+      const read: BillLine[] = [];
+      for (let at = 0; at < lines.length; at += 1) {
+        const text = lines[at]!;
+        const line = from + at;
+        if (!table) {
+          if (!text.includes('交易时间')) throw new BillMalformed('not_a_bill', 'The header is missing.', { line });
+          table = readHeader(text, line);
+        } else if (isSkipped) {
+          continue;
+        } else if (totals) {
+          if (text.includes('交易时间')) beginSecond(text, line);
+          else if (text.trim() !== '') throw new BillMalformed('wrong_columns', 'A line behind the sums.', { line });
+        } else if (sumsHeader !== undefined) {
+          stated = added(stated, readSums(sumsHeader, text, line));
+          totals = requireSums(stated, line);
+        } else if (/^`?总交易单数,/.test(text)) {
+          sumsHeader = text;
+        } else {
+          const of = table;
+          if (owner.isWhole && namesOther(of, text, line)) addOther(of, text, line);
+          else
+            read.push(
+              rows.read(
+                text,
+                () => readRow(of, text, line),
+                () => unread(of, text, line),
+              ),
+            );
+        }
+      }
+      return read;
+    },
+    end(): BillTotals {
+      if (!table) throw new BillMalformed('not_a_bill', 'The bill is empty.');
+      if (!totals) throw new BillMalformed('cut_short', 'The bill ends before its sums.');
+      return totals;
+    },
+  };
+
+  /** No document of today has the second bill's form: in another one than the first's it is left out, and its refunds are missed. */
+  function beginSecond(text: string, line: number): void {
+    try {
+      table = readHeader(text, line);
+      totals = undefined;
+      sumsHeader = undefined;
+    } catch (error) {
+      if (!(error instanceof BillMalformed)) throw error;
+      isSkipped = true;
+    }
+  }
+
+  function readRow(of: Table, text: string, line: number): BillLine {
+    if (!text.startsWith('`')) throw wrongCell(line, 0, 'A cell without a backtick', text);
+    const cells = of.cellsOf(text, line);
+    const cell = (column: Column): string => cells[of.at(cells, column)] ?? '';
+    const wrong = (column: Column): BillMalformed => wrongCell(line, of.at(cells, column), column, cell(column));
+    const fen = (column: Column): number => {
+      const value = readDecimal(cell(column), 2);
+      if (Number.isNaN(value)) throw wrong(column);
+      return value;
+    };
+    const isOurs = isOwn(cell('商户号'), cell('特约商户号'), line, (column) => of.at(cells, column) + 1);
+    const add = (name: (typeof SUMS)[number], value: number): void => {
+      sums.add(name, value);
+      if (own !== sums && isOurs) own.add(name, value);
+    };
+    const at = readClock(cell('交易时间'));
+    if (Number.isNaN(at)) throw wrong('交易时间');
+    const time = new Date(at - UTC_OFFSET_MINUTES * 60_000);
+    const event = cell('交易状态');
+    const ordered = fen('订单金额');
+    const asked = fen('申请退款金额');
+    const isRefund = event === 'REFUND' || (event === 'REVOKED' && asked > 0);
+    // A refund is in the bill of the day on which WeChat Pay accepted it, by which its time is told, too ("交易账单详细说明"); of older
+    // bills no document says so.
+    if (time >= end || (!isRefund && time < begin))
+      throw new BillMalformed('wrong_day', `${cell('交易时间')} is not of this day.`, {
+        line,
+        column: of.at(cells, '交易时间') + 1,
+      });
+    const currency = cell('货币种类');
+    if (!/^[A-Z]{3}$/.test(currency)) throw wrong('货币种类');
+    if (ordered < 0) throw wrong('订单金额');
+    if (asked < 0) throw wrong('申请退款金额');
+    const fee = readDecimal(cell('手续费'), FEE_DECIMALS);
+    if (Number.isNaN(fee)) throw wrong('手续费');
+    // WeChat Pay settles 应结订单金额 − 退款金额 − 手续费: the order, and the part of it that goes back, less the vouchers that the merchant gives
+    // (免充值). Those that were paid for (充值券: 代金券金额, 充值券退款金额) are settled like money.
+    const [settled, returned, vouchers] = [fen('应结订单金额'), fen('退款金额'), fen('充值券退款金额')];
+    // Every cell is read before the first is added: a row that cannot be read is in no sum.
+    add('rows', 1);
+    add('settled', settled);
+    add('returned', returned);
+    add('vouchers', vouchers);
+    add('fees', fee);
+    add('ordered', ordered);
+    add('asked', asked);
+    const isPaid = event === 'SUCCESS';
+    if (isPaid) {
+      add('payments', 1);
+      add('paid', ordered);
+    }
+    const isFailed = isRefund && FAILED.has(cell('退款状态'));
+    const isBack = isRefund && !isFailed;
+    if (isBack) add('refunds', 1);
+    if (isFailed) {
+      add('failed', asked);
+      add('failedNet', settled - returned);
+      add('failedFees', fee);
+    }
+    if (isOurs) count += 1;
+    return {
+      line: count,
+      kind: isPaid ? 'payment' : !isBack ? 'other' : cell('退款状态') === 'SUCCESS' ? 'refund' : 'pending',
+      event: isRefund ? `${event} ${cell('退款状态')}` : event,
+      orderNo: numberIn(cell('商户订单号')),
+      // A refund that failed is not in the bill: one of this number that is done here is missing.
+      refundNo: isFailed ? null : numberIn(cell('商户退款单号')),
+      channelTradeNo: numberIn(cell('微信订单号')),
+      channelRefundNo: isFailed ? null : numberIn(cell('微信退款单号')),
+      currency,
+      amount: BigInt(isPaid ? ordered : isBack ? asked : 0),
+      discount: BigInt(isPaid ? ordered - settled : isBack ? returned - asked : 0),
+      fee: BigInt(isFailed ? 0 : Math.sign(fee) * Math.round(Math.abs(fee) / PER_FEN)),
+      share: 0n,
+      at: time,
+      raw: text,
+    };
+  }
+
+  /** Whether a row of a bill of several merchants is not this merchant's; one that does not say whose it is belongs to none. */
+  function namesOther(of: Table, text: string, line: number): boolean {
+    try {
+      const cells = of.cellsOf(text, line);
+      return cells[of.at(cells, '商户号')] === owner.mchid && cells[of.at(cells, '特约商户号')] !== owner.subMchid;
+    } catch {
+      return true;
+    }
+  }
+
+  /** Adds a row of another merchant to the sums of the bill, which are those of all; nothing else of it is read. */
+  function addOther(of: Table, text: string, line: number): void {
+    try {
+      readRow(of, text, line);
+    } catch (error) {
+      if (!(error instanceof BillMalformed)) throw error;
+      hasGap = true;
+    }
+  }
+
+  /** The numbers of a row that cannot be read, where its cells are those of the columns. */
+  function unread(of: Table, text: string, line: number): Unread {
+    count += 1;
+    try {
+      const cells = text.startsWith('`') ? of.cellsOf(text, line) : [];
+      const cell = (column: Column): string | null => numberIn(cells[of.at(cells, column)] ?? '');
+      return {
+        line: count,
+        orderNo: cell('商户订单号'),
+        refundNo: cell('商户退款单号'),
+        channelTradeNo: cell('微信订单号'),
+        channelRefundNo: cell('微信退款单号'),
+      };
+    } catch {
+      return { line: count };
+    }
+  }
+
+  function isOwn(mchid: string, sub: string, line: number, place: (column: Column) => number): boolean {
+    const wrong = (whose: string, column: Column): BillMalformed =>
+      new BillMalformed('wrong_account', `The bill is about the merchant ${whose}.`, { line, column: place(column) });
+    if (mchid !== owner.mchid) throw wrong(mchid, '商户号');
+    const isOurs = owner.subMchid === undefined || sub === owner.subMchid;
+    if (!isOurs && !owner.isWhole) throw wrong(sub, '特约商户号');
+    return isOurs;
+  }
+
+  /** All of WeChat Pay's sums count every row, whatever became of a refund; those that it says failed are taken off again. */
+  function requireSums(stated: Record<SumName, bigint>, line: number): BillTotals {
+    const perFen = BigInt(PER_FEN);
+    const money = (name: (typeof SUMS)[number], said: SumName): void => {
+      const exact = stated[said] % perFen;
+      if (exact !== 0n) throw wrongCell(line, 0, said, String(stated[said]));
+      sums.require(name, stated[said] / perFen, said, line);
+    };
+    if (!hasGap) requireAll();
+    const fees = (own.of('fees') - own.of('failedFees')) / perFen;
+    return {
+      currency: 'CNY',
+      payments: Number(own.of('payments')),
+      paid: own.of('paid'),
+      refunds: Number(own.of('refunds')),
+      refunded: own.of('asked') - own.of('failed'),
+      fees,
+      net: own.of('settled') - own.of('returned') - own.of('failedNet') - fees,
+    };
+
+    function requireAll(): void {
+      sums.requireCount('rows', stated['总交易单数'], '总交易单数', line);
+      money('settled', '应结订单总金额');
+      money('returned', '退款总金额');
+      money('vouchers', '充值券退款总金额');
+      sums.require('fees', stated['手续费总金额'], '手续费总金额', line);
+      money('ordered', '订单总金额');
+      money('asked', '申请退款总金额');
+    }
+  }
+}
+
+function added(
+  before: Readonly<Record<SumName, bigint>> | undefined,
+  more: Record<SumName, bigint>,
+): Record<SumName, bigint> {
+  if (!before) return more;
+  const names = Object.keys(more) as SumName[];
+  return Object.fromEntries(names.map((name) => [name, before[name] + more[name]])) as Record<SumName, bigint>;
+}
+
+/** WeChat Pay writes 0 where there is no number. */
+function numberIn(text: string): string | null {
+  return text === '' || text === '0' ? null : text;
+}

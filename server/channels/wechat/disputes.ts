@@ -1,0 +1,180 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import type {
+  ChannelDispute,
+  DisputeDeed,
+  DisputeDesk,
+  DisputeOutcome,
+  DisputePage,
+  DisputeState,
+  EvidenceFile,
+} from '../../payments/channel.ts';
+import { type TypedFile, multipartForm, typedFiles } from '../evidence.ts';
+import { type Ask, type Refused, type Unknown, unknown, unknownRefusal } from './reply.ts';
+import { type Account, type Call, beijingTime } from './requests.ts';
+
+const PATH = '/v3/merchant-service/complaints-v2';
+/** Complaints of one page. */
+const PAGE = 50;
+const UPLOAD = '/v3/merchant-service/images/upload';
+/** Images of 2 MB (pay.weixin.qq.com, chapter10_2_10 of API v3), four with an answer. */
+const IMAGES = {
+  channel: 'WeChat Pay',
+  kinds: ['image/jpeg', 'image/png', 'image/bmp'],
+  mostFiles: 4,
+  mostBytes: 2 * 1024 * 1024,
+} as const;
+const Uploaded = z.object({ media_id: z.string().min(1) });
+/** Characters of an answer. */
+const LONGEST_ANSWER = 200;
+
+/** What is read of a complaint. The payer's phone number is encrypted for the merchant, and stays unread. */
+const Complaint = z.object({
+  complaint_id: z.string(),
+  complaint_time: z.iso.datetime({ offset: true }).transform((text) => new Date(text)),
+  complaint_state: z.string(),
+  complainted_mchid: z.string(),
+  complaint_order_info: z
+    .array(z.object({ transaction_id: z.string(), out_trade_no: z.string(), amount: z.int().positive() }))
+    .min(1),
+  incoming_user_response: z.boolean().catch(false).default(false),
+  problem_type: z.string().optional().catch(undefined),
+  apply_refund_amount: z.int().positive().optional().catch(undefined),
+});
+type Complaint = z.infer<typeof Complaint>;
+
+const Word = z.union([z.string(), z.number(), z.boolean()]).optional().catch(undefined);
+const Page = z.object({
+  data: z
+    .array(
+      z.object({
+        complaint_id: z.string(),
+        complaint_state: Word,
+        incoming_user_response: Word,
+        user_complaint_times: Word,
+        apply_refund_amount: Word,
+      }),
+    )
+    .default([]),
+});
+
+/**
+ * Complaints of payers (消费者投诉 2.0). A complaint takes no money: what the merchant or WeChat Pay gives back is a refund, and
+ * told as such. It ends when the merchant says that it is dealt with.
+ */
+export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
+  // A partner reads the complaints of all its merchants; who is complained about is one of them.
+  const mchid = account.sub?.mchid ?? account.mchid;
+  return { read, list, answer, finish };
+
+  async function read(id: string): Promise<DisputeOutcome> {
+    const reply = await ask(get(`${PATH}/${encodeURIComponent(id)}`));
+    if (reply.kind === 'refused' && reply.status === 404 && reply.signed) return { kind: 'absent' };
+    if (reply.kind !== 'said') return silence(reply);
+    const found = Complaint.safeParse(reply.members).data;
+    if (!found) return unknown('unparsable', 'The response is not a complaint.');
+    if (found.complaint_id !== id) return unknown('mismatch', 'The complaint has a different number.');
+    return found.complainted_mchid === mchid ? { kind: 'found', dispute: disputeOf(found) } : { kind: 'absent' };
+  }
+
+  /** WeChat Pay lists by the day of the complaint, and the payer may go on with one that was over: the list begins long before. */
+  async function list(since: Date, page = '0'): Promise<DisputePage> {
+    const begin = new Date(since.getTime() - EARLIER_MS);
+    const days = { begin_date: dayOf(begin), end_date: dayOf(new Date(begin.getTime() + LIST_MS)) };
+    const whose: Record<string, string> = account.sub ? { complainted_mchid: mchid } : {};
+    const query = new URLSearchParams({ limit: String(PAGE), offset: page, ...days, ...whose });
+    const reply = await ask(get(`${PATH}?${query.toString()}`));
+    if (reply.kind !== 'said') return silence(reply);
+    const read = Page.safeParse(reply.members).data;
+    if (!read) return unknown('unparsable', 'The response is not a list of complaints.');
+    const disputes = read.data.map(({ complaint_id: channelDisputeNo, ...words }) => ({
+      channelDisputeNo,
+      mark: Object.values(words).join(' '),
+    }));
+    const next = disputes.length < PAGE ? undefined : String(Number(page) + PAGE);
+    return { kind: 'listed', disputes, next };
+  }
+
+  async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeDeed> {
+    if ([...text].length > LONGEST_ANSWER)
+      return { kind: 'refused', code: 'PARAM_ERROR', reason: `WeChat Pay takes ${LONGEST_ANSWER} characters.` };
+    const typed = typedFiles(files, IMAGES);
+    if ('kind' in typed) return typed;
+    const images: string[] = [];
+    for (const file of typed) {
+      const image = await uploaded(file);
+      if (typeof image !== 'string') return image;
+      images.push(image);
+    }
+    return post(id, 'response', { response_content: text, ...(images.length > 0 ? { response_images: images } : {}) });
+  }
+
+  /** The number by which an answer names the image. Only `meta` is signed (pay.weixin.qq.com, chapter10_2_10 of API v3). */
+  async function uploaded({ name, kind, bytes }: TypedFile): Promise<string | DisputeDeed> {
+    const meta = JSON.stringify({ filename: name, sha256: hash('sha256', bytes) });
+    const form = multipartForm([
+      { name: 'meta', type: 'application/json', content: meta },
+      { name: 'file', type: kind, fileName: name, content: bytes },
+    ]);
+    const about = { call: 'dispute image' };
+    const reply = await ask({ method: 'POST', target: UPLOAD, body: meta, form, about });
+    if (reply.kind === 'said')
+      return Uploaded.safeParse(reply.members).data?.media_id ?? unknown('unparsable', 'The response names no image.');
+    return reply.kind === 'unknown' ? reply : refusal(reply);
+  }
+
+  /** The merchant's word ends it; the payer may complain again. */
+  function finish(id: string): Promise<DisputeDeed> {
+    return post(id, 'complete', {});
+  }
+
+  async function post(id: string, verb: string, members: object): Promise<DisputeDeed> {
+    const body = JSON.stringify({ complainted_mchid: mchid, ...members });
+    const target = `${PATH}/${encodeURIComponent(id)}/${verb}`;
+    const reply = await ask({ method: 'POST', target, body, about: { call: `dispute ${verb}` } });
+    if (reply.kind === 'said') return { kind: 'done' };
+    if (reply.kind === 'unknown') return reply;
+    return refusal(reply);
+  }
+}
+
+function refusal(reply: Refused): DisputeDeed {
+  return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
+}
+
+/** A list reaches over 30 days at most, of which this much is before the time that is asked for; it ends on a day that is to come. */
+const LIST_MS = 29 * 86_400_000;
+const EARLIER_MS = 24 * 86_400_000;
+
+/** Whatever is not listed is examined: nothing ends by a word that nobody knows. */
+const STATES: Readonly<Record<string, DisputeState>> = { PENDING: 'needs_answer', PROCESSED: 'won' };
+
+function disputeOf(found: Complaint): ChannelDispute {
+  const { complaint_state: state, incoming_user_response: waits, complaint_order_info: orders } = found;
+  const minor = BigInt(found.apply_refund_amount ?? orders.reduce((sum, { amount }) => sum + amount, 0));
+  return {
+    channelDisputeNo: found.complaint_id,
+    tradeNos: orders.map(({ transaction_id }) => transaction_id),
+    orderNo: orders[0]?.out_trade_no ?? null,
+    reason: found.problem_type ?? 'OTHERS',
+    amount: { minor, currency: 'CNY' },
+    // In a complaint under way a new message of the payer waits for the merchant.
+    state: STATES[state] ?? (waits ? 'needs_answer' : 'under_review'),
+    dueAt: null,
+    openedAt: found.complaint_time,
+  };
+}
+
+function silence(reply: Refused | Unknown): Unknown {
+  if (reply.kind === 'unknown') return reply;
+  return unknownRefusal(reply) ?? unknown('rejected', `${reply.code}: ${reply.message}`);
+}
+
+function get(target: string): Call {
+  return { method: 'GET', target, about: { call: 'dispute' } };
+}
+
+/** A day in Beijing. */
+function dayOf(at: Date): string {
+  return beijingTime(at).slice(0, 10);
+}

@@ -1,0 +1,180 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { verifyRsa2 } from '../../channels/alipay/signature.ts';
+import type { FaultName } from '../faults.ts';
+import type { Core } from '../half.ts';
+import { SimulatorRefusal } from '../requests.ts';
+import { type Trade, paymentOf } from '../trade.ts';
+import type { AlipayAccount } from './account.ts';
+import { type Content, refused, success } from './answers.ts';
+import { type AlipayRequest, readText, tradeNoOf, yuan } from './requests.ts';
+
+/** The fields that a seller signs, sorted (`aipay-interface-contract` of the repository alipay/ai; empty ones are dropped). */
+const SIGNED = [
+  'amount',
+  'currency',
+  'goods_name',
+  'out_trade_no',
+  'pay_before',
+  'resource_id',
+  'seller_id',
+  'service_id',
+] as const;
+
+/** The service that stands for every other in Alipay's sandbox; a payment for it is good without a proof (`a2m-sandbox-test`). */
+const SANDBOX_SERVICE = 'api_mock_service_id';
+
+type Facts = Record<string, string>;
+type AccountOf = (appId: string) => AlipayAccount | undefined;
+
+/** What an agent gets for its payment: the value of `Payment-Proof`. */
+export interface AgentPaid {
+  trade: Trade;
+  paymentProof: string;
+}
+
+/**
+ * The steps of Alipay's agent: reads `Payment-Needed`, checks whose it is and that it was not changed, and pays. A bill that is
+ * paid already is not paid again; the proof is the same. The proof is base64url without padding, as section 4.3 of Alipay's product
+ * document says.
+ */
+export function payBill(core: Core, header: string, accountOf: AccountOf, clientSession?: string): AgentPaid {
+  const { trade, account } = payFacts(core, readBill(header), accountOf);
+  const session = clientSession ?? sessionOf(trade);
+  trade.details['clientSession'] = session;
+  core.trades.record(trade, 'updated');
+  const proof = {
+    protocol: { payment_proof: proofOf(account, trade), trade_no: tradeNoOf(trade) },
+    method: { client_session: session },
+  };
+  return { trade, paymentProof: Buffer.from(JSON.stringify(proof)).toString('base64url') };
+}
+
+/**
+ * The cashier of Alipay's sandbox, which takes a bill in camel case: `POST /openclawpay/agent/v1/pay`. It pays at once, because a
+ * trade that begins here counts as paid for every caller; its codes are those that Alipay's guide names, or (inferred).
+ */
+export function cashier(core: Core, body: string, accountOf: AccountOf): object {
+  try {
+    const { protocol, method, signature } = JSON.parse(body) as Partial<Record<string, Facts>>;
+    if (!protocol || !method || !signature) throw wrong('protocol, method and signature are needed.');
+    if (!protocol['sellerSignature']) throw wrong('protocol.sellerSignature must not be empty.');
+    const buyer = signature['buyerExternalId'] ?? '';
+    if (method['buyerUniqueIdKey'] !== 'buyerExternalId' || protocol['buyerUniqueId'] !== buyer || buyer === '')
+      throw wrong('protocol.buyerUniqueId is not of the buyer.');
+    if (!signature['buyerSignature'] || !/^\d{10,}$/.test(signature['timestamp'] ?? ''))
+      throw wrong('signature is not complete.');
+    if (method['serviceId'] !== SANDBOX_SERVICE) throw wrong('method.serviceId is not that of the sandbox.');
+    const { trade } = payFacts(core, { protocol: snakeCased(protocol), method: snakeCased(method) }, accountOf);
+    trade.details['isProven'] = true;
+    core.trades.record(trade, 'updated');
+    const tradeNo = tradeNoOf(trade);
+    return { payScheme: `alipays://platformapi/startapp?tradeNo=${tradeNo}`, protocol: { tradeNo } };
+  } catch (error) {
+    if (error instanceof SimulatorRefusal) return { errorCode: 'PARAM_INVALID', errorMessage: error.message };
+    if (error instanceof SyntaxError) return { errorCode: 'PARAM_INVALID', errorMessage: 'The body is not JSON.' };
+    throw error;
+  }
+}
+
+function snakeCased(facts: Facts): Facts {
+  const named = ([name, value]: [string, string]) => [name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`), value];
+  return Object.fromEntries(Object.entries(facts).map(named)) as Facts;
+}
+
+function payFacts(
+  core: Core,
+  { protocol, method }: Record<'protocol' | 'method', Facts>,
+  accountOf: AccountOf,
+): { trade: Trade; account: AlipayAccount } {
+  const account = accountOf(method['seller_app_id'] ?? '');
+  if (!account) throw wrong('seller_app_id is unknown.');
+  const facts: Facts = { ...method, ...protocol };
+  const text = SIGNED.filter((name) => facts[name]).map((name) => `${name}=${facts[name]}`);
+  if (
+    protocol['seller_sign_type'] !== 'RSA2' ||
+    !verifyRsa2(text.join('&'), facts['seller_signature'] ?? '', account.appPublicKey)
+  )
+    throw wrong('seller_signature does not match.');
+  if (!account.sellers.includes(facts['seller_id'] ?? '') || protocol['seller_unique_id'] !== facts['seller_id'])
+    throw wrong('seller_id is not of the app.');
+  if (!/^[\w-]{1,64}$/.test(facts['service_id'] ?? '')) throw wrong('service_id is missing.');
+  const trade = core.trades.find(facts['out_trade_no'] ?? '', { payWay: 'alipay', account: account.name });
+  if (!trade || yuan(trade, trade.minor) !== facts['amount'] || facts['currency'] !== 'CNY')
+    throw wrong('No such bill.');
+  const isPaid = paymentOf(trade) !== undefined;
+  if (!isPaid && !(Date.parse(facts['pay_before'] ?? '') > core.clock.now())) throw wrong('pay_before is over.');
+  trade.details['resourceId'] = facts['resource_id'];
+  if (!isPaid) core.half('alipay').pay(core, trade);
+  return { trade, account };
+}
+
+/** As the command line of Alipay makes it: base64 of JSON. */
+function sessionOf({ id }: Trade): string {
+  const said = { externalId: '2088000000000000', signature: `session-${id}`, timestamp: '1893456000000' };
+  return Buffer.from(JSON.stringify(said)).toString('base64');
+}
+
+/** alipay.aipay.agent.payment.verify: what a proof is worth. A session that comes with it must be the one that the agent got. */
+export function verifyProof(
+  core: Core,
+  { account, content }: AlipayRequest,
+  fault: FaultName | undefined,
+): { content: Content } {
+  const proof = readText(content['payment_proof'], 'payment_proof', /^[\w.-]{1,512}$/);
+  const tradeNo = readText(content['trade_no'], 'trade_no', /^\d{16,64}$/);
+  const { client_session: session } = content;
+  const trade = [...core.ledger.trades.values()].find(
+    (one) => one.payWay === 'alipay' && one.account === account.name && tradeNoOf(one) === tradeNo,
+  );
+  const isGenuine =
+    trade?.details['isProven'] === true ||
+    (trade !== undefined &&
+      isEqual(proof, proofOf(account, trade)) &&
+      (session === undefined || session === trade.details['clientSession']));
+  if (!isGenuine) throw refused('PAYMENT_PROOF_INVALID', 'The proof is invalid.');
+  const payment = paymentOf(trade);
+  return {
+    content: success({
+      active: payment !== undefined && fault !== 'query-lag',
+      amount: yuan(trade, (payment?.minor ?? trade.minor) + (fault === 'wrong-amount' ? 1 : 0)),
+      out_trade_no: trade.orderNo,
+      trade_no: tradeNo,
+      resource_id: trade.details['resourceId'],
+    }),
+  };
+}
+
+/** alipay.aipay.agent.fulfillment.confirm: the payer has what was paid for; told again it says the same. */
+export function confirmDelivery(core: Core, { account, content }: AlipayRequest): { content: Content } {
+  const tradeNo = readText(content['trade_no'], 'trade_no', /^\d{16,64}$/);
+  const trade = [...core.ledger.trades.values()].find(
+    (one) => one.payWay === 'alipay' && one.account === account.name && tradeNoOf(one) === tradeNo,
+  );
+  if (!trade || paymentOf(trade) === undefined) throw refused('TRADE_NOT_EXIST', 'The trade does not exist.');
+  trade.details['confirmations'] = Number(trade.details['confirmations'] ?? 0) + 1;
+  return { content: success({ trade_no: tradeNo }) };
+}
+
+function readBill(header: string): Record<'protocol' | 'method', Facts> {
+  try {
+    const bytes = Buffer.from(header, 'base64url');
+    if (bytes.toString('base64url') !== header) throw wrong('Payment-Needed is not base64url.');
+    const { protocol, method } = JSON.parse(bytes.toString('utf8')) as Record<string, Facts>;
+    if (protocol && method) return { protocol, method };
+  } catch (error) {
+    if (error instanceof SimulatorRefusal) throw error;
+  }
+  throw wrong('Payment-Needed is not a bill.');
+}
+
+function proofOf({ appId, sellerId }: AlipayAccount, trade: Trade): string {
+  return createHmac('sha256', `${appId}.${sellerId}`).update(`proof.${trade.id}`).digest('base64url');
+}
+
+function isEqual(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}
+
+function wrong(message: string): SimulatorRefusal {
+  return new SimulatorRefusal(400, 'agent_bill_refused', message);
+}

@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import { signRsa2 } from '../../channels/alipay/signature.ts';
+import type { Answer } from '../exchange.ts';
+import { type FaultName, duplicateFirstKey } from '../faults.ts';
+import type { Core } from '../half.ts';
+import type { AlipayAccount } from './account.ts';
+
+/** The charsets that Alipay's messages come in. */
+export type Charset = 'utf-8' | 'GBK';
+
+/** The charset that a `charset` parameter names; undefined when Alipay has none such. */
+export function charsetOf(name: string): Charset | undefined {
+  if (/^utf-?8$/i.test(name)) return 'utf-8';
+  return /^gb(k|2312|18030)$/i.test(name) ? 'GBK' : undefined;
+}
+
+/** Decodes text in a charset. */
+export function decode(bytes: Uint8Array, charset: Charset): string {
+  return new TextDecoder(charset === 'GBK' ? 'gb18030' : 'utf-8').decode(bytes);
+}
+
+/** Encodes text in a charset; what GBK does not have becomes `?`, as in Alipay's own messages. */
+export function encode(text: string, charset: Charset): Buffer {
+  if (charset === 'utf-8') return Buffer.from(text, 'utf8');
+  const table = gbkTable();
+  return Buffer.concat(
+    Array.from(text, (char) => (char < '\u0080' ? Buffer.from(char) : (table.get(char) ?? Buffer.from('?')))),
+  );
+}
+
+let gbk: Map<string, Buffer> | undefined;
+
+/** Node decodes GBK but does not encode it, so the table is the decoder turned around. */
+function gbkTable(): Map<string, Buffer> {
+  if (gbk !== undefined) return gbk;
+  const decoder = new TextDecoder('gbk');
+  gbk = new Map();
+  for (let lead = 0x81; lead <= 0xfe; lead += 1) {
+    for (let trail = 0x40; trail <= 0xfe; trail += 1) {
+      const bytes = Buffer.from([lead, trail]);
+      const text = decoder.decode(bytes);
+      if (text.length === 1 && text !== '\uFFFD' && !gbk.has(text)) gbk.set(text, bytes);
+    }
+  }
+  return gbk;
+}
+
+/** The content of a response member. */
+export type Content = Record<string, unknown> & { code: string; msg: string };
+
+/** A refusal of the gateway or of the business; `signed: false` for those that the channel sends without a signature. */
+export class AlipayRefusal extends Error {
+  readonly content: Content;
+  readonly signed: boolean;
+  constructor(code: keyof typeof MESSAGES, subCode: string, subMessage: string, signed = true) {
+    super(subMessage);
+    this.content = { code, msg: MESSAGES[code], sub_code: subCode, sub_msg: subMessage };
+    this.signed = signed;
+  }
+}
+
+const MESSAGES = {
+  '20000': 'Service Currently Unavailable',
+  '20001': 'Insufficient Token Permissions',
+  '40001': 'Missing Required Arguments',
+  '40002': 'Invalid Arguments',
+  '40004': 'Business Failed',
+} as const;
+
+/** A success with the given members. */
+export function success(content: Record<string, unknown>): Content {
+  return { code: '10000', msg: 'Success', ...content };
+}
+
+/** A business refusal: code 40004 and an `ACQ.` sub_code. */
+export function refused(subCode: string, message: string): AlipayRefusal {
+  return new AlipayRefusal('40004', `ACQ.${subCode}`, message);
+}
+
+/** The response member as text: slashes are escaped and non-ASCII is not, as the channel writes it. */
+export function contentText(content: Content): string {
+  return JSON.stringify(content).replaceAll('/', String.raw`\/`);
+}
+
+/** A whole answer that carries no signature: of errors that came before the caller was known, or by a fault. */
+export function unsignedAnswer(member: string, text: string, charset: Charset = 'utf-8'): Answer {
+  return json(`{"${member}":${text}}`, charset);
+}
+
+/** A response member before it is signed. */
+export interface Unsigned {
+  member: string;
+  text: string;
+  certificateMode: boolean;
+  charset: Charset;
+}
+
+/** Signs the exact bytes of the response member, which are in the request's charset or, for some refusals, in GBK; spoilt as `fault` says. */
+export async function sealAnswer(
+  core: Core,
+  account: AlipayAccount,
+  { member, text, certificateMode, charset: asked }: Unsigned,
+  fault: FaultName | undefined,
+): Promise<Answer> {
+  const charset = fault === 'refused-in-gbk' ? 'GBK' : asked;
+  if (fault === 'no-signature') return unsignedAnswer(member, text, charset);
+  const stranger = fault === 'wrong-key' || (fault === 'unknown-serial' && !certificateMode);
+  const sign =
+    fault === 'signtest'
+      ? randomBytes(256).toString('base64')
+      : await signRsa2(encode(text, charset), stranger ? core.strangerKey : account.alipayKey);
+  const serial = fault === 'unknown-serial' ? 'f'.repeat(32) : account.alipayCertSerial;
+  const serialText = certificateMode ? `"alipay_cert_sn":"${serial}",` : '';
+  const body = `{"${member}":${text},${serialText}"sign":"${sign}"}`;
+  return json(fault === 'duplicate-key' ? duplicateFirstKey(body, forge(text)) : body, charset);
+}
+
+/** What somebody between would like the answer to say. */
+function forge(text: string): string {
+  return contentText({
+    ...(JSON.parse(text) as Content),
+    code: '10000',
+    msg: 'Success',
+    trade_status: 'TRADE_SUCCESS',
+    fund_change: 'Y',
+  });
+}
+
+function json(body: string, charset: Charset): Answer {
+  const headers = { 'Content-Type': `application/json;charset=${charset}` };
+  return { status: 200, body, headers, encode: (text) => encode(text, charset) };
+}
+
+const OFFSET_MS = 8 * 3_600_000;
+
+/** An instant as Alipay writes it: `yyyy-MM-dd HH:mm:ss` in UTC+8. */
+export function chinaTime(at: number): string {
+  return new Date(at + OFFSET_MS).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** Reads `yyyy-MM-dd HH:mm:ss` in UTC+8 into milliseconds; undefined when it is not that or no such day. */
+export function readChinaTime(text: string): number | undefined {
+  if (!/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(text)) return undefined;
+  const at = Date.parse(`${text.replace(' ', 'T')}Z`) - OFFSET_MS;
+  return Number.isNaN(at) || chinaTime(at) !== text ? undefined : at;
+}

@@ -1,0 +1,305 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { Call, FaultName } from '../faults.ts';
+import type { Core } from '../half.ts';
+import { SimulatorRefusal, isOfKind } from '../requests.ts';
+import { type DisputeDeed, type Trade, disputedMinor, paymentOf } from '../trade.ts';
+import { randomDigits } from '../trades.ts';
+import { AlipayRefusal, type Content, chinaTime, readChinaTime, success } from './answers.ts';
+import { type AlipayRequest, sellerOf, tradeNoOf, yuan } from './requests.ts';
+
+const DAY_MS = 86_400_000;
+
+/** Alipay's words for a complaint, with what they are shown as. Source: see server/simulator/README.md. */
+export const COMPLAINT_STATUS = {
+  WAIT_PROCESS: '待处理',
+  PROCESSING: '处理中',
+  PROCESSED: '处理完成',
+  OVERDUE: '超时未处理',
+  OVERDUE_PROCESSED: '超时处理完成',
+  PART_OVERDUE: '部分超时未处理',
+  DROP_COMPLAIN: '用户撤诉',
+  DROP_OVERDUE_COMPLAIN: '超时后用户撤诉',
+  DROP_PROCESSED: '处理完成用户撤诉',
+  DROP_OVERDUE_PROCESSED: '超时处理完成用户撤诉',
+} as const;
+export type ComplaintStatus = keyof typeof COMPLAINT_STATUS;
+
+/** What a merchant can say that was done; the spelling of the last one is Alipay's. */
+export const PROCESS_CODES = {
+  CONSENSUS_WITH_CLIENT: '已联系到用户，协商一致，无异议',
+  RECTIFICATION_NO_REFUND: '不涉及退款，已针对投诉内容进行整改',
+  REFUND: '已退款，用户无异议',
+  SUBMIT_PROOF_NOT_CONTACTED: '已提交证明材料',
+  ORTHER: '其他',
+} as const;
+
+/** A complaint inside the details of its trade. */
+export interface AlipayComplaint {
+  id: number;
+  taskId: string;
+  minor: number;
+  content: string;
+  /** What is stored; time makes an untouched one overdue. */
+  status: ComplaintStatus;
+  processCode: keyof typeof PROCESS_CODES | null;
+  remark: string;
+  images: string[];
+  createdAt: number;
+  dueAt: number;
+  processedAt: number | null;
+}
+
+/** The complaints of a trade, oldest first. */
+export function complaintsOf({ details }: Trade): AlipayComplaint[] {
+  return (details['complaints'] as AlipayComplaint[] | undefined) ?? [];
+}
+
+/** What a payer does, or the merchant in Alipay's own console: `open`, `review`, `win` (dealt with), `cancel` (withdrawn). */
+export function actOnComplaint(core: Core, trade: Trade, deed: DisputeDeed): object {
+  if (deed.act === 'open') return open(core, trade, deed);
+  const complaint = complaintsOf(trade).at(-1);
+  if (!complaint) throw new SimulatorRefusal(404, 'no_such_dispute', `Order ${trade.orderNo} has no complaint.`);
+  if (deed.act === 'review') complaint.status = 'PROCESSING';
+  else if (deed.act === 'win') process(core, complaint, 'CONSENSUS_WITH_CLIENT', '', []);
+  else if (deed.act === 'cancel') withdraw(core, complaint);
+  else throw new SimulatorRefusal(400, 'no_such_act', 'A complaint takes no money, so nobody loses or appeals.');
+  core.trades.record(trade, 'updated', { number: String(complaint.id) });
+  return { ...complaint, id: String(complaint.id) };
+}
+
+function open(core: Core, trade: Trade, deed: DisputeDeed): object {
+  if (!paymentOf(trade)) throw new SimulatorRefusal(409, 'not_paid', `Order ${trade.orderNo} is not paid.`);
+  const createdAt = core.clock.now();
+  const complaint: AlipayComplaint = {
+    id: Number(core.trades.newNumber(() => `1${randomDigits(9)}`)),
+    taskId: core.trades.newNumber(() => `102${randomDigits(9)}`),
+    minor: disputedMinor(trade, deed),
+    content: deed.reason ?? '商品没有收到',
+    status: 'WAIT_PROCESS',
+    processCode: null,
+    remark: '',
+    images: [],
+    createdAt,
+    dueAt: createdAt + deed.dueDays * DAY_MS,
+    processedAt: null,
+  };
+  trade.details['complaints'] = [...complaintsOf(trade), complaint];
+  core.trades.record(trade, 'updated', { number: String(complaint.id) });
+  return { ...complaint, id: String(complaint.id) };
+}
+
+/** Whether the merchant has said what was done, or the payer took it back. */
+export function isOver({ status }: AlipayComplaint): boolean {
+  return status === 'PROCESSED' || status === 'OVERDUE_PROCESSED' || status.startsWith('DROP_');
+}
+
+/** The merchant's one word about a complaint; nothing follows it. */
+export function process(
+  core: Core,
+  complaint: AlipayComplaint,
+  code: keyof typeof PROCESS_CODES,
+  remark: string,
+  images: readonly string[],
+): void {
+  const isLate = statusOf(core, complaint) === 'OVERDUE';
+  const status = isLate ? 'OVERDUE_PROCESSED' : 'PROCESSED';
+  Object.assign(complaint, { status, processCode: code, remark, images: [...images], processedAt: core.clock.now() });
+}
+
+function withdraw(core: Core, complaint: AlipayComplaint): void {
+  const late: Partial<Record<ComplaintStatus, ComplaintStatus>> = {
+    OVERDUE: 'DROP_OVERDUE_COMPLAIN',
+    PROCESSED: 'DROP_PROCESSED',
+    OVERDUE_PROCESSED: 'DROP_OVERDUE_PROCESSED',
+  };
+  complaint.status = late[statusOf(core, complaint)] ?? 'DROP_COMPLAIN';
+}
+
+/** The word of now: one that nobody dealt with in time is overdue. */
+export function statusOf(core: Core, { status, dueAt }: AlipayComplaint): ComplaintStatus {
+  return status === 'WAIT_PROCESS' && core.clock.now() >= dueAt ? 'OVERDUE' : status;
+}
+
+/** A complaint as the list and the details show it. Members: the response models of alipay-sdk-java-all. */
+export function present(core: Core, trade: Trade, complaint: AlipayComplaint, sellerId: string): object {
+  const status = statusOf(core, complaint);
+  const { id, taskId, minor, content, createdAt, dueAt, processedAt, processCode, remark, images } = complaint;
+  const payment = paymentOf(trade);
+  const about = {
+    id: String(id),
+    complaint_record_id: String(id),
+    trade_no: tradeNoOf(trade),
+    out_no: trade.orderNo,
+    gmt_trade: chinaTime(payment?.at ?? trade.createdAt),
+    status: isOver(complaint) ? 'PROCESSED' : status,
+    status_description: COMPLAINT_STATUS[isOver(complaint) ? 'PROCESSED' : status],
+    amount: yuan(trade, trade.minor),
+  };
+  return {
+    id,
+    task_id: taskId,
+    opposite_pid: sellerOf(trade, { sellerId }),
+    opposite_name: '一家商店',
+    complain_amount: yuan(trade, minor),
+    contact: '138****0000',
+    gmt_complain: chinaTime(createdAt),
+    gmt_overdue: chinaTime(dueAt),
+    complain_content: content,
+    trade_no: tradeNoOf(trade),
+    status,
+    status_description: COMPLAINT_STATUS[status],
+    gmt_risk_finish_time: chinaTime(createdAt),
+    complain_url: '',
+    certify_info: [],
+    complaint_trade_info_list: [about],
+    ...(processedAt === null ? {} : { gmt_process: chinaTime(processedAt) }),
+    ...(processCode === null
+      ? {}
+      : { process_code: processCode, process_message: PROCESS_CODES[processCode], process_remark: remark }),
+    ...(images.length === 0 ? {} : { process_img_url_list: images }),
+  };
+}
+
+/** Integers of a request: Alipay's own clients write them as numbers or as text. */
+const Whole = z.union([z.int(), z.string().regex(/^\d{1,18}$/)]).transform(Number);
+const Time = z.string().transform((text, ctx) => {
+  const at = readChinaTime(text);
+  if (at === undefined) ctx.addIssue('is not a time');
+  return at ?? 0;
+});
+const keysOf = <Key extends string>(table: Record<Key, unknown>) => Object.keys(table) as [Key, ...Key[]];
+
+const ListRequest = z.object({
+  current_page_num: Whole.pipe(z.int().min(1)).default(1),
+  page_size: Whole.pipe(z.int().min(1)).default(10),
+  gmt_complaint_start: Time.optional(),
+  gmt_complaint_end: Time.optional(),
+  gmt_process_start: Time.optional(),
+  gmt_process_end: Time.optional(),
+  status_list: z.array(z.enum(keysOf(COMPLAINT_STATUS))).optional(),
+  task_id: z.string().optional(),
+  task_id_list: z.array(z.string()).optional(),
+  trade_no: z.string().optional(),
+});
+const ReadRequest = z.object({ complain_id: Whole });
+const FinishRequest = z.object({
+  id_list: z.array(Whole).min(1),
+  process_code: z.enum(keysOf(PROCESS_CODES)),
+  remark: z.string().default(''),
+  img_file_list: z.array(z.object({ img_url: z.string().min(1), img_url_key: z.string().min(1) })).default([]),
+});
+
+/** Complaints of consumers (RiskGO): methods and members are those of the request and response models of alipay-sdk-java-all. */
+export const COMPLAINT_METHODS: Readonly<
+  Record<
+    string,
+    { call: Call; act: (core: Core, request: AlipayRequest, fault: FaultName | undefined) => { content: Content } }
+  >
+> = {
+  'alipay.security.risk.complaint.info.batchquery': { call: 'dispute', act: list },
+  'alipay.security.risk.complaint.info.query': { call: 'dispute', act: read },
+  'alipay.security.risk.complaint.process.finish': { call: 'dispute-deed', act: finish },
+  'alipay.security.risk.complaint.file.upload': { call: 'dispute-image', act: upload },
+};
+
+interface Found {
+  trade: Trade;
+  complaint: AlipayComplaint;
+}
+
+function list(core: Core, request: AlipayRequest, fault: FaultName | undefined): { content: Content } {
+  const asked = parse(ListRequest, request);
+  const { status_list: states, task_id: task, task_id_list: tasks, trade_no: tradeNo } = asked;
+  const found = (fault === 'query-lag' ? [] : allOf(core, request))
+    .filter(({ complaint: { createdAt } }) => isWithin(createdAt, asked.gmt_complaint_start, asked.gmt_complaint_end))
+    .filter(({ complaint: { processedAt } }) => isWithin(processedAt, asked.gmt_process_start, asked.gmt_process_end))
+    .filter(({ complaint }) => states === undefined || states.includes(statusOf(core, complaint)))
+    .filter(({ complaint: { taskId } }) => (task ?? taskId) === taskId && (tasks?.includes(taskId) ?? true))
+    .filter(({ trade }) => tradeNo === undefined || String(trade.details['tradeNo']) === tradeNo)
+    .toSorted((a, b) => b.complaint.createdAt - a.complaint.createdAt || b.complaint.id - a.complaint.id);
+  const { current_page_num: page, page_size: size } = asked;
+  return {
+    content: success({
+      total_size: found.length,
+      current_page: page,
+      page_size: size,
+      complaint_list: found
+        .slice((page - 1) * size, page * size)
+        .map(({ trade, complaint }) => present(core, trade, complaint, request.account.sellerId)),
+    }),
+  };
+}
+
+function read(core: Core, request: AlipayRequest, fault: FaultName | undefined): { content: Content } {
+  if (fault === 'query-lag') throw unknownHere();
+  const { trade, complaint } = named(core, request, parse(ReadRequest, request).complain_id);
+  return { content: success({ ...present(core, trade, complaint, request.account.sellerId) }) };
+}
+
+/** All that are named, or none. */
+function finish(core: Core, request: AlipayRequest): { content: Content } {
+  const { id_list: ids, process_code: code, remark, img_file_list: images } = parse(FinishRequest, request);
+  const found = ids.map((id) => named(core, request, id));
+  if (found.some(({ complaint }) => isOver(complaint)))
+    throw new AlipayRefusal('40004', 'COMPLAINT_PROCESSED', 'The complaint was dealt with already.');
+  if (images.some(({ img_url, img_url_key: key }) => filesOf(core).get(key) !== `${request.account.name} ${img_url}`))
+    throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'img_file_list is invalid.');
+  const urls = images.map(({ img_url: url }) => url);
+  for (const { trade, complaint } of found) {
+    process(core, complaint, code, remark, urls);
+    core.trades.record(trade, 'updated', { number: String(complaint.id) });
+  }
+  return { content: success({ complaint_process_success: true }) };
+}
+
+/** By the simulator, whose each file is and where: they do not outlive it. */
+const uploaded = new WeakMap<Core, Map<string, string>>();
+
+function filesOf(core: Core): Map<string, string> {
+  const files = uploaded.get(core) ?? new Map<string, string>();
+  uploaded.set(core, files);
+  return files;
+}
+
+/** One image of 5 MB at most (comment of `file_content` in alipay-sdk-java-all). */
+function upload(core: Core, { account, files }: AlipayRequest): { content: Content } {
+  const file = files.find(({ name }) => name === 'file_content');
+  const { bytes = Buffer.alloc(0), fileName = '' } = file ?? {};
+  if (bytes.length > 5 * 1024 * 1024 || !isOfKind(bytes, fileName, ['jpg', 'png', 'gif', 'bmp']))
+    throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'file_content is invalid.');
+  const key = randomUUID();
+  const url = `${core.url}/afts/img/${key}`;
+  filesOf(core).set(key, `${account.name} ${url}`);
+  return { content: success({ file_key: key, file_name: fileName, file_url: url }) };
+}
+
+function allOf(core: Core, { account, sellers }: AlipayRequest): Found[] {
+  return [...core.ledger.trades.values()]
+    .filter(({ payWay, account: name }) => payWay === 'alipay' && name === account.name)
+    .filter((trade) => sellers.includes(sellerOf(trade, account)))
+    .flatMap((trade) => complaintsOf(trade).map((complaint) => ({ trade, complaint })));
+}
+
+function named(core: Core, request: AlipayRequest, id: number): Found {
+  const found = allOf(core, request).find(({ complaint }) => complaint.id === id);
+  if (!found) throw unknownHere();
+  return found;
+}
+
+function unknownHere(): AlipayRefusal {
+  return new AlipayRefusal('40004', 'COMPLAINT_NOT_EXIST', 'The complaint does not exist.');
+}
+
+function isWithin(at: number | null, from: number | undefined, to: number | undefined): boolean {
+  if (from === undefined && to === undefined) return true;
+  return at !== null && at >= (from ?? 0) && at <= (to ?? Infinity);
+}
+
+function parse<T>(schema: z.ZodType<T>, { content }: AlipayRequest): T {
+  const parsed = schema.safeParse(content);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const name = issue?.path.map(String).join('.') ?? '';
+  throw new AlipayRefusal('40002', 'isv.invalid-parameter', `${name} is invalid.`);
+}

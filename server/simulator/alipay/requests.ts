@@ -1,0 +1,335 @@
+import { verifyRsa2 } from '../../channels/alipay/signature.ts';
+import { readMajorText } from '../../payments/money.ts';
+import type { Core } from '../half.ts';
+import type { Part } from '../requests.ts';
+import { NO_OFFERS, type Payment, type Trade, majorOf, paymentOf } from '../trade.ts';
+import { randomDigits } from '../trades.ts';
+import type { AlipayAccount } from './account.ts';
+import { AlipayRefusal, type Charset, charsetOf, chinaTime, decode, readChinaTime, refused } from './answers.ts';
+
+/** Raw form parameters: the bytes of each value as they were sent, and the names that came twice. */
+export interface RawForm {
+  values: Map<string, Buffer>;
+  repeated: string[];
+}
+
+/** Reads form text (query or body) without deciding on a charset; `+` is a blank. Goes on with a form that was begun. */
+export function readForm(text: string, form: RawForm = { values: new Map(), repeated: [] }): RawForm {
+  for (const pair of text.split('&')) {
+    if (pair === '') continue;
+    const end = pair.includes('=') ? pair.indexOf('=') : pair.length;
+    const name = percentDecode(pair.slice(0, end)).toString('latin1');
+    if (form.values.has(name)) form.repeated.push(name);
+    form.values.set(name, percentDecode(pair.slice(end + 1)));
+  }
+  return form;
+}
+
+/** The bytes that a signature covers: every value but `sign` and the empty ones, sorted by name, raw. */
+export function signedBytes({ values }: RawForm): Buffer {
+  const names = [...values.keys()].filter((name) => name !== 'sign' && values.get(name)!.length > 0).toSorted();
+  const parts = names.map((name) => `${name}=${values.get(name)!.toString('latin1')}`);
+  return Buffer.from(parts.join('&'), 'latin1');
+}
+
+/** Writes bytes as a form value. */
+export function formEncode(bytes: Buffer): string {
+  return bytes
+    .toString('latin1')
+    .replace(/[^A-Za-z0-9*\-._ ]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
+    .replaceAll(' ', '+');
+}
+
+function percentDecode(text: string): Buffer {
+  const bytes = Buffer.from(text, 'latin1');
+  let length = 0;
+  for (let at = 0; at < bytes.length; at += 1, length += 1) {
+    const byte = bytes[at]!;
+    // What is no digit, or not there, has no value, and so has nothing that is reckoned with it.
+    const escaped = byte === PERCENT ? digitOf(bytes[at + 1]) * 16 + digitOf(bytes[at + 2]) : NaN;
+    if (escaped >= 0) at += 2;
+    bytes[length] = escaped >= 0 ? escaped : byte === PLUS ? BLANK : byte;
+  }
+  return bytes.subarray(0, length);
+}
+
+const PERCENT = '%'.charCodeAt(0);
+const PLUS = '+'.charCodeAt(0);
+const BLANK = ' '.charCodeAt(0);
+/** The value of each hexadecimal digit by its code. */
+const DIGITS = Array.from({ length: 256 }, (_, code) => {
+  const sign = String.fromCharCode(code);
+  return /[0-9A-Fa-f]/.test(sign) ? Number.parseInt(sign, 16) : NaN;
+});
+
+function digitOf(code: number | undefined): number {
+  return code === undefined ? NaN : DIGITS[code]!;
+}
+
+/** How far a request's timestamp may be from real time. */
+const WINDOW_MS = 15 * 60_000;
+
+/** A request whose signature was checked. */
+export interface AlipayRequest {
+  account: AlipayAccount;
+  /** The merchants that the request may speak for. */
+  sellers: readonly string[];
+  method: string;
+  charset: Charset;
+  certificateMode: boolean;
+  notifyUrl: string | null;
+  returnUrl: string | null;
+  content: Readonly<Record<string, unknown>>;
+  /** Files beside the parameters, which are not signed. */
+  files: readonly Part[];
+}
+
+/** A parsed request that was not checked yet. */
+export interface RawRequest {
+  form: RawForm;
+  method: string;
+  files: readonly Part[];
+}
+
+/**
+ * Reads the parameters from the query and the body. Alipay's own PHP and .NET clients write the charset into both of them, and it
+ * counts once.
+ */
+export function readRequest(query: string, body: string | readonly Part[]): RawRequest {
+  if (typeof body !== 'string') return readUpload(query, body);
+  const form = readForm(query);
+  const inQuery = form.values.get('charset');
+  const inBoth = readForm(body, form).values.get('charset');
+  const isSaidTwice = inQuery !== undefined && inBoth !== inQuery && inBoth?.equals(inQuery);
+  if (isSaidTwice) form.repeated.splice(form.repeated.indexOf('charset'), 1);
+  return { form, method: text(form, 'method'), files: [] };
+}
+
+/** A form with files: its texts are parameters like those of the address. */
+function readUpload(query: string, parts: readonly Part[]): RawRequest {
+  const form = readForm(query);
+  for (const { name, bytes } of parts.filter(({ fileName }) => fileName === undefined)) {
+    if (form.values.has(name)) form.repeated.push(name);
+    form.values.set(name, bytes);
+  }
+  return { form, method: text(form, 'method'), files: parts.filter(({ fileName }) => fileName !== undefined) };
+}
+
+/** Checks a request as the gateway does; throws AlipayRefusal. A payer's page may be opened long after it was signed. */
+export function checkRequest(
+  { form, method, files }: RawRequest,
+  accountOf: (appId: string) => AlipayAccount | undefined,
+  methods: ReadonlySet<string>,
+  { checkTime }: { checkTime: boolean },
+): AlipayRequest {
+  checkCommon(form, methods, files.length > 0);
+  const account = accountOf(text(form, 'app_id'));
+  if (account === undefined) throw new AlipayRefusal('40002', 'isv.invalid-app-id', 'The AppID is invalid.', false);
+  if (checkTime) checkTimestamp(text(form, 'timestamp'));
+  const certificateMode = checkSerials(form, account);
+  if (!verifyRsa2(signedBytes(form), text(form, 'sign'), account.appPublicKey)) {
+    throw new AlipayRefusal(
+      '40002',
+      'isv.invalid-signature',
+      'The signature does not match; check the signed text and the app key.',
+    );
+  }
+  const charset = charsetOf(text(form, 'charset')) ?? 'utf-8';
+  return {
+    account,
+    sellers: sellersFor(account, text(form, 'app_auth_token')),
+    method,
+    charset,
+    certificateMode,
+    notifyUrl: addressOf(form, 'notify_url'),
+    returnUrl: addressOf(form, 'return_url'),
+    content: files.length > 0 ? {} : contentOf(decode(form.values.get('biz_content') ?? Buffer.alloc(0), charset)),
+    files,
+  };
+}
+
+/** A token means the merchant that gave it; without one the app speaks for its own. */
+function sellersFor({ sellers, authorised }: AlipayAccount, token: string): readonly string[] {
+  if (token === '') return sellers;
+  const seller = authorised.get(token);
+  if (seller !== undefined) return [seller];
+  throw new AlipayRefusal('20001', 'aop.invalid-app-auth-token', 'The app_auth_token is invalid.');
+}
+
+/** Alipay's own client for PHP sends no version when it downloads a certificate, so the gateway cannot insist on one. */
+const DOWNLOAD = 'alipay.open.app.alipaycert.download';
+
+function checkCommon(form: RawForm, methods: ReadonlySet<string>, isUpload: boolean): void {
+  if (form.repeated.length > 0) {
+    throw new AlipayRefusal('40002', 'isv.invalid-parameter', `${form.repeated[0]} occurs twice.`, false);
+  }
+  const mayLackVersion = text(form, 'method') === DOWNLOAD && !form.values.has('version');
+  const required = [
+    ['app_id', 'isv.missing-app-id'],
+    ['method', 'isv.missing-method'],
+    ['sign_type', 'isv.missing-signature-type'],
+    ['sign', 'isv.missing-signature'],
+    ['timestamp', 'isv.missing-timestamp'],
+    ['version', 'isv.missing-version'],
+    ['charset', 'isv.missing-charset'],
+    // A file comes without it.
+    ...(isUpload ? [] : [['biz_content', 'isv.missing-biz-content'] as const]),
+  ] as const;
+  for (const [name, subCode] of required) {
+    if (name === 'version' && mayLackVersion) continue;
+    if (text(form, name) === '') throw new AlipayRefusal('40001', subCode, `${name} is missing.`, false);
+  }
+  const allowed = (name: string, good: boolean, subCode: string) => {
+    if (!good) throw new AlipayRefusal('40002', subCode, `${name} is invalid.`, false);
+  };
+  allowed('sign_type', text(form, 'sign_type') === 'RSA2', 'isv.invalid-signature-type');
+  allowed('format', ['', 'JSON', 'json'].includes(text(form, 'format')), 'isv.invalid-format');
+  allowed('version', mayLackVersion || text(form, 'version') === '1.0', 'isv.invalid-version');
+  allowed('charset', charsetOf(text(form, 'charset')) !== undefined, 'isv.invalid-charset');
+  allowed('method', methods.has(text(form, 'method')), 'isv.invalid-method');
+}
+
+/** Signature timestamps are judged by real time: the simulated clock is for what happens at the channel. */
+function checkTimestamp(timestamp: string): void {
+  const at = readChinaTime(timestamp);
+  if (at === undefined || Math.abs(at - Date.now()) > WINDOW_MS) {
+    throw new AlipayRefusal(
+      '40002',
+      'isv.invalid-timestamp',
+      'timestamp is not a time within 15 minutes of now, UTC+8.',
+      false,
+    );
+  }
+}
+
+/** Certificate mode is on when either serial is sent; then both must be right. */
+function checkSerials(form: RawForm, account: AlipayAccount): boolean {
+  const app = text(form, 'app_cert_sn');
+  const root = text(form, 'alipay_root_cert_sn');
+  if (app === '' && root === '') return false;
+  if (app !== account.appCertSerial)
+    throw new AlipayRefusal('40002', 'isv.invalid-app-cert-sn', 'app_cert_sn is not of this app.');
+  if (root !== account.rootCertSerial) {
+    throw new AlipayRefusal('40002', 'isv.invalid-alipay-root-cert-sn', 'alipay_root_cert_sn is not of the root file.');
+  }
+  return true;
+}
+
+/** What was asked for; a member that is empty was not given: clients write every member of their models (smartwalle/alipay, trade_type.go). */
+function contentOf(json: string): Record<string, unknown> {
+  try {
+    const content: unknown = JSON.parse(json, (_name, value: unknown) => (isEmpty(value) ? undefined : value));
+    if (typeof content === 'object' && content !== null && !Array.isArray(content))
+      return content as Record<string, unknown>;
+  } catch {
+    // Answered below, like anything else that is not an object.
+  }
+  throw new AlipayRefusal('40002', 'isv.invalid-parameter', 'biz_content is not a JSON object.');
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === '' || value === null;
+}
+
+function addressOf(form: RawForm, name: string): string | null {
+  const url = text(form, name);
+  if (url === '') return null;
+  if (url.length > 256 || !/^https?:\/\//.test(url)) {
+    throw new AlipayRefusal(
+      '40002',
+      'isv.invalid-parameter',
+      `${name} is an http(s) address of at most 256 characters.`,
+    );
+  }
+  return url;
+}
+
+function text({ values }: RawForm, name: string): string {
+  return values.get(name)?.toString('utf8') ?? '';
+}
+
+const YEAR_MS = 365 * 86_400_000;
+
+/** Until the payer scans or logs in, Alipay has no trade: query and close say "not exist" while the code still works. */
+export function exists(trade: Trade | undefined): trade is Trade {
+  return trade !== undefined && trade.state !== 'offered' && trade.details['scanned'] === true;
+}
+
+/** Alipay's number of the trade, known from its creation on. */
+export function tradeNoOf(trade: Trade): string {
+  return String(trade.details['tradeNo']);
+}
+
+/** The merchant that the trade pays. */
+export function sellerOf(trade: Trade, { sellerId }: { sellerId: string }): string {
+  return String(trade.details['sellerId'] ?? sellerId);
+}
+
+/** A new, never used trade number: the day and 20 random digits. */
+export function newTradeNo(core: Core): string {
+  const day = chinaTime(core.clock.now()).slice(0, 10).replaceAll('-', '');
+  return core.trades.newNumber(() => `${day}22${randomDigits(18)}`);
+}
+
+/** The sum of the refunds that are done, in minor units: `refund_fee` is always this sum. */
+export function refundedSum(trade: Trade): number {
+  return trade.refunds.filter((refund) => refund.state === 'succeeded').reduce((sum, refund) => sum + refund.minor, 0);
+}
+
+/** Alipay's word for the state: TRADE_CLOSED means closed unpaid *or* refunded in full; FINISHED a year after the payment. */
+export function tradeStatus(trade: Trade, now: number): string {
+  const payment = paymentOf(trade);
+  if (payment === undefined) return trade.state === 'closed' ? 'TRADE_CLOSED' : 'WAIT_BUYER_PAY';
+  if (refundedSum(trade) >= payment.minor) return 'TRADE_CLOSED';
+  return now - payment.at > YEAR_MS ? 'TRADE_FINISHED' : 'TRADE_SUCCESS';
+}
+
+/** Reads an amount in yuan (0.01–100000000, two places) into fen; throws the refusal for anything else. */
+export function readYuan(value: unknown, name: string): number {
+  const text = typeof value === 'number' ? String(value) : value;
+  const money = typeof text === 'string' && /^\d+(\.\d{1,2})?$/.test(text) ? readMajorText(text, 'CNY') : undefined;
+  if (money === undefined || money.minor < 1n || money.minor > 10_000_000_000n)
+    throw refused('INVALID_PARAMETER', `${name} is invalid.`);
+  return Number(money.minor);
+}
+
+/** Reads a member that is a string of the given form; throws the refusal for anything else. */
+export function readText(value: unknown, name: string, pattern: RegExp): string {
+  if (typeof value !== 'string' || !pattern.test(value)) throw refused('INVALID_PARAMETER', `${name} is invalid.`);
+  return value;
+}
+
+/** The merchant's number of the order that a request is about, by whichever number it names it; undefined = it names none. */
+export function orderNoIn(core: Core, { account, content }: AlipayRequest): string | undefined {
+  const { out_trade_no: orderNo, trade_no: number } = content;
+  if (typeof orderNo === 'string') return orderNo;
+  return typeof number === 'string' ? tradeByNumber(core, account.name, number)?.orderNo : undefined;
+}
+
+function tradeByNumber(core: Core, account: string, number: string): Trade | undefined {
+  return [...core.ledger.trades.values()].find(
+    (trade) => trade.payWay === 'alipay' && trade.account === account && tradeNoOf(trade) === number,
+  );
+}
+
+/** The trade by `trade_no`, which comes first when both are given (reference of alipay.trade.refund), or by the merchant's number. */
+export function named(core: Core, { account, content }: AlipayRequest): Trade | undefined {
+  const filter = { payWay: 'alipay', account: account.name } as const;
+  if (content['trade_no'] === undefined)
+    return core.trades.find(readText(content['out_trade_no'], 'out_trade_no', /^\w{1,64}$/), filter);
+  return tradeByNumber(core, account.name, readText(content['trade_no'], 'trade_no', /^\d{1,64}$/));
+}
+
+/** What the merchant receives of a payment, and what the payer pays of it (reference of alipay.trade.query). */
+export function receivedOf(trade: Trade, { minor }: Payment): Record<'receipt_amount' | 'buyer_pay_amount', string> {
+  const { merchant, channel } = trade.offers ?? NO_OFFERS;
+  return {
+    receipt_amount: yuan(trade, minor - merchant),
+    buyer_pay_amount: yuan(trade, minor - merchant - channel),
+  };
+}
+
+/** An amount of the trade in yuan. */
+export function yuan(trade: Trade, minor: number): string {
+  return majorOf(trade, minor);
+}

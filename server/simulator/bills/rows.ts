@@ -1,0 +1,310 @@
+import { createHash } from 'node:crypto';
+import type { PayWay } from '../../payments/channel.ts';
+import {
+  type Hold,
+  NO_OFFERS,
+  type Offers,
+  type Payment,
+  type Refund,
+  type Trade,
+  paymentOf,
+  stateAt,
+} from '../trade.ts';
+
+/** Where money of a bill stands: it moved, it is about to, or it did not. */
+export type RowState = 'done' | 'under-way' | 'failed';
+
+/** One line of a bill before a channel writes it in its own form. Times are milliseconds on the simulated clock, amounts minor units. */
+export interface BillRow {
+  /**
+   * `dispute` = taken for a dispute, `dispute-back` = given back when it was won after all. `returned` = a refund that failed after its money
+   * had left: it comes back. `hold`, `release`: kept from the merchant while a payment is disputed. `withdrawal`: paid out to its bank.
+   */
+  kind: 'payment' | 'refund' | 'dispute' | 'dispute-back' | 'returned' | 'hold' | 'release' | 'withdrawal';
+  /** The channel's number of this payment or refund. */
+  number: string;
+  /** The channel's number of the payment that it is about. */
+  tradeNo: string;
+  /** The merchant's number of the order. */
+  orderNo: string;
+  /** The merchant's number of the refund. */
+  refundNo: string | null;
+  state: RowState;
+  /** Never negative; `kind` says which way it goes. */
+  minor: number;
+  /** Who bears what of it. */
+  offers: Offers;
+  /** Of a refund: paid from the available balance. */
+  fromAvailable: boolean;
+  currency: string;
+  /** What the channel keeps; negative when it gives a fee back. */
+  fee: number;
+  at: number;
+  /** When the order was created. */
+  createdAt: number;
+  subject: string;
+  /** Its amount is written as no amount is. */
+  isUnreadable?: true;
+  /** Null = another system's. */
+  trade: Trade | null;
+}
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const OFFSET_MS: Readonly<Record<PayWay, number>> = { alipay: 8 * HOUR_MS, wechat: 8 * HOUR_MS, paypal: 0 };
+
+/** A span of time, the end not in it, in milliseconds. */
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/** The day of an instant as the channel counts days, `yyyy-MM-dd`: Beijing's, at PayPal that of UTC. */
+export function dayOf(payWay: PayWay, at: number): string {
+  return new Date(at + OFFSET_MS[payWay]).toISOString().slice(0, 10);
+}
+
+/** The span of a day; undefined when there is no such day. */
+export function spanOfDay(payWay: PayWay, day: string): Span | undefined {
+  const from = midnight(payWay, day);
+  return from === undefined ? undefined : { from, to: from + DAY_MS };
+}
+
+/** The span of a month, `yyyy-MM`; undefined when there is no such month. */
+export function spanOfMonth(payWay: PayWay, month: string): Span | undefined {
+  const from = midnight(payWay, `${month}-01`);
+  if (from === undefined) return undefined;
+  const [year = 0, number = 0] = month.split('-').map(Number);
+  return { from, to: Date.UTC(year, number, 1) - OFFSET_MS[payWay] };
+}
+
+/** The days of the channel that a span touches. */
+export function daysIn(payWay: PayWay, { from, to }: Span): string[] {
+  const first = midnight(payWay, dayOf(payWay, from)) ?? from;
+  return Array.from({ length: Math.ceil((to - first) / DAY_MS) }, (_, index) => dayOf(payWay, first + index * DAY_MS));
+}
+
+/** Midnight of the day that was so many months before an instant. */
+export function monthsBefore(payWay: PayWay, at: number, months: number): number {
+  const day = new Date(at + OFFSET_MS[payWay]);
+  return Date.UTC(day.getUTCFullYear(), day.getUTCMonth() - months, day.getUTCDate()) - OFFSET_MS[payWay];
+}
+
+function midnight(payWay: PayWay, day: string): number | undefined {
+  if (!/^\d{4}-\d\d-\d\d$/.test(day)) return undefined;
+  const at = Date.parse(`${day}T00:00:00Z`);
+  const isReal = !Number.isNaN(at) && new Date(at).toISOString().startsWith(day);
+  return isReal ? at - OFFSET_MS[payWay] : undefined;
+}
+
+/** The rate of the Chinese channels for most trades, as their bills write it. */
+export const CHINA_RATE = '0.60%';
+
+/** What the merchant was promised, as a configuration says it. */
+export const FEE_RATES: Readonly<Record<PayWay, string>> = { alipay: '0.6', wechat: '0.6', paypal: '3' };
+
+/**
+ * What a channel keeps of what the merchant receives (应结订单金额, 商家实收: without the merchant's own discounts), in minor units: 0.6 % rounded half up (WeChat Pay's bills round to the fen: 7.79 of 1299.02), at PayPal the three
+ * per cent, rounded down, that its captures say.
+ */
+export function feeOf(payWay: PayWay, minor: number): number {
+  return payWay === 'paypal' ? Math.floor((minor * 3) / 100) : Math.floor((minor * 6 + 500) / 1000);
+}
+
+/** What it gives back with one more refund of what the merchant received: the same rate of what is left; PayPal keeps its fees (its user agreement). */
+export function feeBackOf(trade: Trade, minor: number): number {
+  const { payWay, refunds, offers } = trade;
+  if (payWay === 'paypal') return 0;
+  const paid = feeOf(payWay, (paymentOf(trade)?.minor ?? 0) - (offers?.merchant ?? 0));
+  const back = refunds.filter(({ state }) => state !== 'failed').reduce((sum, { feeBack }) => sum + feeBack, 0);
+  return Math.min(feeOf(payWay, minor), paid - back);
+}
+
+const CURRENCY: Readonly<Record<PayWay, string>> = { alipay: 'CNY', wechat: 'CNY', paypal: 'USD' };
+
+/** Payments of another system, spread over a span: nothing keeps them, and the same ones come each time. */
+export interface Filler extends Span {
+  payWay: PayWay;
+  count: number;
+}
+
+/** The filler's payment of this index. */
+export function fillerRow({ payWay, from, to, count }: Filler, index: number): BillRow {
+  const at = timeOfFiller({ from, to, count }, index);
+  return foreignRow(payWay, at, `${from}-${index}`, 100 + ((index * 37) % 99_900));
+}
+
+/** When the payment of this index happens. */
+export function timeOfFiller({ from, to, count }: Pick<Filler, 'from' | 'to' | 'count'>, index: number): number {
+  return from + Math.floor((index * (to - from)) / count);
+}
+
+/** The first index whose payment is at this time or later. */
+export function firstOfFiller(filler: Pick<Filler, 'from' | 'to' | 'count'>, at: number): number {
+  const { from, to, count } = filler;
+  let index = Math.min(count, Math.max(0, Math.floor(((at - from) * count) / (to - from)) - 1));
+  while (index < count && timeOfFiller(filler, index) < at) index += 1;
+  return index;
+}
+
+/** A payment that another system of the same merchant made. */
+export function foreignRow(payWay: PayWay, at: number, seed: string, minor: number): BillRow {
+  const digest = createHash('md5').update(seed).digest('hex');
+  const number = numberOf(payWay, digest);
+  return {
+    kind: 'payment',
+    number,
+    tradeNo: number,
+    orderNo: `SHOP2_${digest.slice(0, 20)}`,
+    refundNo: null,
+    state: 'done',
+    minor,
+    offers: NO_OFFERS,
+    fromAvailable: false,
+    currency: CURRENCY[payWay],
+    fee: feeOf(payWay, minor),
+    at,
+    createdAt: at - 30_000,
+    subject: 'Another shop',
+    trade: null,
+  };
+}
+
+/** A number of the channel's form that these hexadecimal digits decide. */
+function numberOf(payWay: PayWay, digest: string): string {
+  if (payWay === 'paypal') return digest.slice(0, 17).toUpperCase();
+  const digits = BigInt(`0x${digest}`).toString().padStart(39, '0').slice(-24);
+  return payWay === 'wechat' ? `4200${digits}` : `20200101${digits.slice(0, 20)}`;
+}
+
+/** Whose movements of which time a bill is about. */
+export interface Scope extends Span {
+  payWay: PayWay;
+  account: string;
+  /** Other accounts here that are the same merchant's: its bill has what all of them did. */
+  beside?: readonly string[];
+  /** Narrows the trades of the account: those of one merchant. */
+  isOurs?(trade: Trade): boolean;
+  /** When a refund is in the bill; left out = when it was asked for. */
+  timeOf?(refund: Refund): number;
+  /** As of when refunds stand in the bill, which is not made again afterwards; left out = as they stand now. */
+  madeAt?: number;
+  /** A statement of the account: money stands there when it comes or leaves, so what left and came back is there twice. */
+  isOfMoney?: boolean;
+}
+
+const PAYMENT_STATES = { completed: 'done', pending: 'under-way', declined: 'failed' } as const;
+const REFUND_STATES: Readonly<Record<Refund['state'], RowState>> = {
+  succeeded: 'done',
+  processing: 'under-way',
+  failed: 'failed',
+  abnormal: 'failed',
+};
+
+/** What the ledger says about the time of a bill, the oldest first; whatever happens to a trade afterwards, its rows stay as they are. */
+export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): BillRow[] {
+  const { payWay, from, to, isOurs = () => true } = scope;
+  const rows: BillRow[] = [];
+  for (const trade of trades.values()) {
+    if (trade.payWay !== payWay || !isIn(scope, trade.account) || !isOurs(trade)) continue;
+    const own = rowsOf(trade, scope).filter(({ at }) => at >= from && at < to);
+    if (own.length === 0) continue;
+    const seen = structuredClone(trade);
+    rows.push(...own.map((row) => ({ ...row, trade: seen })));
+  }
+  return rows.toSorted((a, b) => a.at - b.at);
+}
+
+/** Whether an account of the simulator is one that a bill is about. */
+export function isIn({ account, beside = [] }: Pick<Scope, 'account' | 'beside'>, name: string): boolean {
+  return name === account || beside.includes(name);
+}
+
+function rowsOf(trade: Trade, scope: Scope): BillRow[] {
+  const paid = trade.payments.find(({ state }) => state === 'completed');
+  const rowsOfRefund = scope.isOfMoney ? movesOf : rowOfRefund;
+  return [
+    ...trade.payments.map((payment) => rowOfPayment(trade, payment, scope)),
+    ...trade.refunds.flatMap((refund) => rowsOfRefund(trade, refund, { ...scope, paid })),
+    ...(trade.holds ?? []).flatMap((hold) => rowsOfHold(trade, hold, paid)),
+  ];
+}
+
+type Around = Scope & { paid: Payment | undefined };
+
+function rowOfRefund(trade: Trade, refund: Refund, { timeOf = ({ at }) => at, madeAt, paid }: Around): BillRow[] {
+  const own = { ...ofRefund(trade, refund, paid), at: timeOf(refund) };
+  // What a dispute took was taken, also when it came back: that is a movement of its own.
+  if (refund.origin === 'dispute') {
+    const row = { ...own, state: 'done', fee: 0 } as const;
+    if (refund.state === 'succeeded') return [row];
+    return [row, { ...row, kind: 'dispute-back', number: backNumber(row.number), at: refund.doneAt ?? row.at }];
+  }
+  const stood = madeAt === undefined ? refund.state : stateAt(refund, madeAt);
+  // A refund of WeChat Pay's that is stuck has left the account; no document gives it a word of its own in bills.
+  const state = stood === 'abnormal' && trade.payWay === 'wechat' ? 'under-way' : REFUND_STATES[stood];
+  return [{ ...own, state, fee: state === 'failed' ? 0 : feeBack(refund) }];
+}
+
+/** A line whenever its money leaves, and one whenever that comes back. */
+function movesOf(trade: Trade, refund: Refund, { paid }: Around): BillRow[] {
+  const row = { ...ofRefund(trade, refund, paid), state: 'done', fee: feeBack(refund) } as const;
+  return refund.moves.flatMap(({ state, at }, index): BillRow[] => {
+    const wasOut = index > 0 && isOutIn(trade, refund.moves[index - 1]!.state);
+    const isOut = isOutIn(trade, state);
+    if (wasOut === isOut) return [];
+    return [isOut ? { ...row, at } : { ...row, at, kind: 'returned', fee: refund.feeBack }];
+  });
+}
+
+/** Whether the money of a refund has left: at PayPal once it is done, elsewhere as soon as it is accepted. */
+function isOutIn({ payWay }: Trade, state: Refund['state']): boolean {
+  return payWay === 'paypal' ? state === 'succeeded' : state !== 'failed';
+}
+
+function ofRefund(
+  trade: Trade,
+  { number, refundNo, minor, offers, origin, fromAvailable }: Refund,
+  paid: Payment | undefined,
+) {
+  const kind = origin === 'dispute' ? 'dispute' : 'refund';
+  return {
+    ...shared(trade, paid),
+    kind,
+    number,
+    refundNo,
+    minor,
+    offers,
+    fromAvailable: fromAvailable === true,
+  } as const;
+}
+
+function feeBack({ feeBack: minor }: Refund): number {
+  return minor === 0 ? 0 : -minor;
+}
+
+/** The number of the movement that gives back what another one took: the same each time. */
+function backNumber(number: string): string {
+  return createHash('md5').update(number).digest('hex').slice(0, number.length).toUpperCase();
+}
+
+function rowsOfHold(trade: Trade, { number, minor, at, releasedAt }: Hold, paid: Payment | undefined): BillRow[] {
+  const of = { number, refundNo: null, minor, offers: NO_OFFERS, fromAvailable: false, state: 'done', fee: 0 } as const;
+  const hold = { ...shared(trade, paid), ...of, kind: 'hold', at } as const;
+  return releasedAt === null ? [hold] : [hold, { ...hold, kind: 'release', at: releasedAt }];
+}
+
+function rowOfPayment(trade: Trade, payment: Payment, { isOfMoney }: Scope): BillRow {
+  const { number, minor, completedAt } = payment;
+  const at = isOfMoney ? (completedAt ?? payment.at) : payment.at;
+  const { offers = NO_OFFERS } = trade;
+  const state = PAYMENT_STATES[payment.state];
+  const fee = state === 'done' ? feeOf(trade.payWay, minor - offers.merchant) : 0;
+  const row = { kind: 'payment', number, refundNo: null, minor, offers, fromAvailable: false, state, fee, at } as const;
+  return { ...shared(trade, payment), ...row };
+}
+
+function shared(trade: Trade, payment: Payment | undefined) {
+  const { orderNo, currency, createdAt, subject } = trade;
+  return { tradeNo: payment?.number ?? '', orderNo, currency, createdAt, subject, trade };
+}

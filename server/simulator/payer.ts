@@ -1,0 +1,171 @@
+import Router from '@koa/router';
+import type { Context } from 'koa';
+import { htmlDocument, languageSwitch } from '../pages/document.ts';
+import { escapeHtml, merchantHtml, webAddress } from '../pages/html.ts';
+import { LANGUAGE_TAGS, type Language, chooseLanguage, inLanguage } from '../pages/language.ts';
+import { moneyText } from '../pages/money-text.ts';
+import { STYLESHEET, STYLE_PATH } from '../pages/stylesheet.ts';
+import type { Core } from './half.ts';
+import { SimulatorRefusal, queryText, rawBodyOf, refuseCrossSite } from './requests.ts';
+import { type Trade, majorOf, paymentOf, refundedMinor } from './trade.ts';
+import { SIMULATOR_WORDS, type SimulatorWords } from './words.ts';
+
+/** The language of a page for whoever asks for it. */
+export function languageOf(ctx: Context): Language {
+  return chooseLanguage({ asked: queryText(ctx, 'lang'), accepted: ctx.get('accept-language') });
+}
+
+/** Answers with a page that runs nothing but what comes from here. */
+export function showPage(
+  ctx: Context,
+  page: { status: number; language: Language; html: string; policy: string },
+): void {
+  ctx.set('content-security-policy', page.policy);
+  ctx.set('x-content-type-options', 'nosniff');
+  ctx.set('referrer-policy', 'no-referrer');
+  ctx.set('cache-control', 'no-store');
+  ctx.set('content-language', LANGUAGE_TAGS[page.language]);
+  ctx.vary('Accept-Language');
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.status = page.status;
+  ctx.body = page.html;
+}
+
+/** The payer pays; a second payment of a paid order changes nothing: the caller wanted it paid, and it is. */
+export function payOnce(core: Core, trade: Trade): void {
+  if (trade.state !== 'paid' && trade.state !== 'approved') core.half(trade.payWay).pay(core, trade);
+}
+
+/**
+ * One more trade under the number of this one, open, as when an order was made twice at the channel; PayPal has another order of
+ * its own for it, with the same numbers of the merchant. Throws SimulatorRefusal where a channel has one trade only.
+ */
+export function anotherOf(core: Core, trade: Trade): Trade {
+  const { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl } = trade;
+  const names = { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl };
+  const half = core.half(payWay);
+  const details = half.detailsOfAnother?.(core, trade);
+  const own = half.twinOf?.(core, trade) ?? (details && { details });
+  if (!own) throw new SimulatorRefusal(400, 'one_trade_only', 'This channel has one trade for each number.');
+  return core.trades.create({ ...names, ...own, state: 'open' });
+}
+
+/** The payer pays that one, too, and the channel has the money. */
+export function payAgain(core: Core, trade: Trade): void {
+  const half = core.half(trade.payWay);
+  half.pay(core, trade);
+  half.take?.(core, trade);
+}
+
+/** The payer refuses. */
+export function decline(core: Core, trade: Trade): void {
+  core.half(trade.payWay).decline(core, trade);
+}
+
+/** Where a trade's payer pays, below the simulator. */
+export function payerPath({ payWay, id }: Pick<Trade, 'payWay' | 'id'>): string {
+  return `/pay/${payWay}/${id}`;
+}
+
+/** The whole page for a trade in its present state, or the page that says there is none. */
+export function payerPage(trade: Trade | undefined, language: Language, address: string): string {
+  const words = SIMULATOR_WORDS[language];
+  const main =
+    trade === undefined
+      ? `<main class="card quiet">${status(words.missing.title, words.missing.text)}</main>`
+      : tradeCard(trade, language, words);
+  return htmlDocument({
+    language,
+    title: `${trade === undefined ? words.missing.title : words.payment} – ${words.title}`,
+    look: 'carded',
+    body: `${main}${languageSwitch(language, address)}`,
+  });
+}
+
+function tradeCard(trade: Trade, language: Language, words: SimulatorWords): string {
+  const money = (minor: number) => escapeHtml(moneyText(majorOf(trade, minor), trade.currency, language));
+  const refunded = refundedMinor(trade);
+  const { tone, said, buttons } = stateOf(trade, words);
+  return `<main class="card ${tone}">
+<header class="bill"><p class="channel ${trade.payWay}">${words.simulated(words.channels[trade.payWay])}</p>
+<p class="subject">${merchantHtml(trade.subject)}</p>
+<p class="amount">${money(trade.minor)} <small>${escapeHtml(trade.currency)}</small></p></header>
+${said === undefined ? '' : status(said)}
+${buttons ? payerForm(trade, language, words) : back(trade, words)}
+<dl><dt>${words.order}</dt><dd>${escapeHtml(trade.orderNo)}</dd>${
+    refunded === 0 ? '' : `<dt>${words.refunded}</dt><dd>${money(refunded)}</dd>`
+  }</dl>
+<p class="note">${words.noMoney}</p>
+</main>`;
+}
+
+interface Shown {
+  tone: 'good' | 'bad' | 'quiet';
+  said?: string;
+  /** The payer can still pay. */
+  buttons: boolean;
+}
+
+function stateOf(trade: Trade, words: SimulatorWords): Shown {
+  if (trade.state === 'paid' && paymentOf(trade)) return { tone: 'good', said: words.paid, buttons: false };
+  if (trade.state === 'paid') return { tone: 'quiet', said: words.reviewed, buttons: false };
+  if (trade.state === 'approved') return { tone: 'good', said: words.approved, buttons: false };
+  if (trade.state === 'closed') return { tone: 'bad', said: words.closed, buttons: false };
+  return trade.declined ? { tone: 'bad', said: words.declined, buttons: true } : { tone: 'quiet', buttons: true };
+}
+
+function payerForm(trade: Trade, language: Language, words: SimulatorWords): string {
+  return `<form class="pay" method="post" action="${inLanguage(payerPath(trade), language)}"><button class="button go" name="choice" value="pay">${words.pay}</button><button class="button" name="choice" value="decline">${words.decline}</button></form>`;
+}
+
+function status(title: string, text?: string): string {
+  return `<div class="status" role="status"><h1>${title}</h1>${text === undefined ? '' : `<p>${text}</p>`}</div>`;
+}
+
+/** Only web addresses become links: the merchant wrote this one. */
+function back({ state, returnUrl, cancelUrl }: Trade, words: SimulatorWords): string {
+  const url = webAddress(state === 'closed' ? (cancelUrl ?? returnUrl) : returnUrl);
+  return url ? `<a class="button" rel="noreferrer" href="${escapeHtml(url.href)}">${words.backToMerchant}</a>` : '';
+}
+
+const POLICY =
+  "default-src 'none'; style-src 'self'; form-action 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'";
+
+/** The page that a payer sees after scanning or following the pay address; opening it is the scan. */
+export function payerRoutes(core: Core): Router {
+  const router = new Router();
+  router.get(STYLE_PATH, (ctx) => {
+    ctx.type = 'text/css; charset=utf-8';
+    ctx.body = STYLESHEET;
+  });
+  router.get('/pay/:payWay/:tradeId', (ctx) => {
+    const trade = tradeOf(core, ctx);
+    if (trade?.state === 'offered') core.trades.scan(trade);
+    show(ctx, trade);
+  });
+  router.post('/pay/:payWay/:tradeId', (ctx) => {
+    refuseCrossSite(ctx);
+    const trade = tradeOf(core, ctx);
+    if (trade?.state === 'offered' || trade?.state === 'open') decide(core, ctx, trade);
+    show(ctx, trade);
+  });
+  return router;
+}
+
+function decide(core: Core, ctx: Context, trade: Trade): void {
+  const choice = new URLSearchParams(rawBodyOf(ctx).toString('utf8')).get('choice');
+  if (choice === 'pay') core.half(trade.payWay).pay(core, trade);
+  else if (choice === 'decline') decline(core, trade);
+}
+
+function show(ctx: Context, trade: Trade | undefined): void {
+  const language = languageOf(ctx);
+  const html = payerPage(trade, language, ctx.path);
+  showPage(ctx, { status: trade === undefined ? 404 : 200, language, html, policy: POLICY });
+}
+
+function tradeOf(core: Core, ctx: Context & { params?: Record<string, string> }): Trade | undefined {
+  const { payWay, tradeId = '' } = ctx.params ?? {};
+  const trade = core.trades.byId(tradeId);
+  return trade?.payWay === payWay ? trade : undefined;
+}

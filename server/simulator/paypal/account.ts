@@ -1,0 +1,142 @@
+import { createHash, createHmac, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import { type Account, merchantOf } from '../accounts.ts';
+import { type Credential, issueCertificate, newRsaKeys, pkcs8 } from '../certificates.ts';
+import type { Core } from '../half.ts';
+import { SimulatorRefusal } from '../requests.ts';
+import { refuse, refuseToken } from './answers.ts';
+
+const CERTIFICATE_NAME = 'messageverificationcerts.simulator.paypal.com';
+
+/** A webhook that the merchant registered; without an address only orders that bring one are told about. */
+export interface Webhook {
+  id: string;
+  url: string | null;
+  eventTypes: string[];
+}
+
+/** Ids, keys and the first webhook of a new account; `options.notifyUrl` is the webhook's address, `options.merchantOf` the account whose merchant has this app, too. */
+export async function newSecrets(
+  core: Core,
+  options: Readonly<Record<string, unknown>>,
+): Promise<Record<string, string>> {
+  const { certificate, privateKey } = await issueCertificateOf(core);
+  const url = typeof options['notifyUrl'] === 'string' ? options['notifyUrl'] : null;
+  const first: Webhook = { id: newPaypalId(), url, eventTypes: ['*'] };
+  return {
+    clientId: `sim_${randomBytes(30).toString('base64url')}`,
+    clientSecret: `sim_${randomBytes(30).toString('base64url')}`,
+    webhookId: first.id,
+    merchantId: merchantOf(core, 'paypal', options)?.['merchantId'] ?? newPaypalId(13),
+    privateKey,
+    certificates: JSON.stringify([certificate]),
+    webhooks: JSON.stringify([first]),
+  };
+}
+
+/** Replaces the signing certificate (`certificate`, or `leaf-only` without its intermediate; earlier ones stay fetchable), the `clientSecret`, or the payee of new orders (`merchant`). */
+export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
+  if (what === 'clientSecret') {
+    secrets['clientSecret'] = `sim_${randomBytes(30).toString('base64url')}`;
+  } else if (what === 'merchant') {
+    secrets['merchantId'] = newPaypalId(13);
+  } else if (what === 'certificate' || what === 'leaf-only') {
+    const isAlone = what === 'leaf-only';
+    const { certificate, privateKey } = await (isAlone ? issueLeaf() : issueCertificateOf(core));
+    secrets['privateKey'] = privateKey;
+    secrets['certificates'] = JSON.stringify([certificate, ...certificatesOf({ secrets })]);
+  } else {
+    const known = 'certificate, leaf-only, clientSecret or merchant';
+    throw new SimulatorRefusal(400, 'unknown_what', `what must be ${known} for PayPal.`);
+  }
+}
+
+function issueCertificateOf({ authority }: Core): Promise<Credential> {
+  return authority.issue(CERTIFICATE_NAME, { dnsNames: [CERTIFICATE_NAME] });
+}
+
+/** A certificate by an intermediate that is not in its file: PayPal's own clients bring the intermediate with them (PayPal-PHP-SDK). */
+async function issueLeaf(): Promise<Credential> {
+  const [keys, intermediate] = await Promise.all([newRsaKeys(), newRsaKeys()]);
+  const nameOf = (CN: string) => ({ C: 'US', O: 'Payment Simulator', OU: 'PayPal', CN });
+  const certificate = issueCertificate({
+    subject: nameOf(CERTIFICATE_NAME),
+    issuer: nameOf('Payment Simulator Intermediate'),
+    publicKey: keys.publicKey,
+    signer: intermediate.privateKey,
+    ca: false,
+    dnsNames: [CERTIFICATE_NAME],
+  });
+  return { certificate, privateKey: pkcs8(keys.privateKey) };
+}
+
+/** The account's webhook certificates as PEM, the one that signs first. */
+export function certificatesOf({ secrets }: Pick<Account, 'secrets'>): string[] {
+  return JSON.parse(secrets['certificates'] ?? '[]') as string[];
+}
+
+/** The id under which a certificate is served. */
+export function certificateId(certificate: string): string {
+  return `CERT-${createHash('sha256').update(certificate).digest('hex').slice(0, 40)}`;
+}
+
+/** The account's webhooks, the configured one first. */
+export function webhooksOf({ secrets }: Account): Webhook[] {
+  return JSON.parse(secrets['webhooks'] ?? '[]') as Webhook[];
+}
+
+/** Replaces the account's webhooks; the caller saves the accounts. */
+export function setWebhooks({ secrets }: Account, webhooks: readonly Webhook[]): void {
+  secrets['webhooks'] = JSON.stringify(webhooks);
+}
+
+/** A random id as PayPal draws them: capital letters and digits. */
+export function newPaypalId(length = 17): string {
+  const signs = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+  return Array.from({ length }, () => signs[randomInt(signs.length)]).join('');
+}
+
+/** Seconds that an access token lives, as PayPal's do. */
+export const TOKEN_SECONDS = 32_400;
+
+/** An access token that needs no memory: client, end and a MAC by the client's secret, so a new secret ends it. */
+export function issueToken({ secrets }: Account, now: number): string {
+  const text = `A21_${secrets['clientId']}.${Math.floor(now / 1000) + TOKEN_SECONDS}`;
+  return `${text}.${mac(secrets, text)}`;
+}
+
+/** The account that `Authorization: Basic` names by client id and secret; throws PaypalRefusal. */
+export function accountOfBasic(accounts: readonly Account[], authorization: string | undefined): Account {
+  const encoded = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(authorization ?? '')?.[1] ?? '';
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  const account = accounts.find(({ secrets }) => secrets['clientId'] === text.slice(0, colon));
+  if (colon < 0 || !account || !equal(account.secrets['clientSecret'] ?? '', text.slice(colon + 1))) {
+    throw refuseToken(401, 'invalid_client', 'Client Authentication failed');
+  }
+  return account;
+}
+
+/** The account whose token `Authorization: Bearer` carries; throws PaypalRefusal when it is unknown or over. */
+export function accountOfBearer(accounts: readonly Account[], authorization: string | undefined, now: number): Account {
+  const [, text, clientId, end, seal] = /^Bearer (A21_([\w-]+)\.(\d{1,12}))\.([\w-]+)$/.exec(authorization ?? '') ?? [];
+  const account = accounts.find(({ secrets }) => secrets['clientId'] === clientId);
+  if (!account || text === undefined || !equal(mac(account.secrets, text), seal ?? '')) {
+    throw refuse(401, 'INVALID_TOKEN', 'Token signature verification failed.');
+  }
+  if (Number(end) * 1000 <= now) throw refuse(401, 'INVALID_TOKEN', 'The token has expired.');
+  return account;
+}
+
+/** The one before: nearly every call comes with the token of the last. */
+let last = { secret: '', text: '', mac: '' };
+
+function mac({ clientSecret: secret = '' }: Account['secrets'], text: string): string {
+  if (last.secret !== secret || last.text !== text)
+    last = { secret, text, mac: createHmac('sha256', secret).update(text).digest('base64url') };
+  return last.mac;
+}
+
+function equal(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}

@@ -1,0 +1,361 @@
+import { z } from 'zod';
+import type { BillContent } from '../bills/book.ts';
+import { FORMULA, UNREADABLE } from '../bills/files.ts';
+import {
+  type BillRow,
+  type Filler,
+  type Span,
+  dayOf,
+  daysIn,
+  fillerRow,
+  firstOfFiller,
+  ledgerRows,
+  monthsBefore,
+  spanOfDay,
+} from '../bills/rows.ts';
+import type { Answer } from '../exchange.ts';
+import type { Core } from '../half.ts';
+import { majorOf } from '../trade.ts';
+import { PaypalRefusal, apiUrlOf, refuse } from './answers.ts';
+import { type AddRoute, type Request, json } from './requests.ts';
+
+/**
+ * What happened, as PayPal's page "Transaction event codes" numbers it: an express checkout payment, a refund by the merchant, a chargeback
+ * and its reversal, a hold for a dispute and its cancellation, a withdrawal. Money that is taken for a dispute is a chargeback here, whatever it was.
+ */
+const EVENT_CODES = {
+  payment: 'T0006',
+  refund: 'T1107',
+  dispute: 'T1201',
+  'dispute-back': 'T1202',
+  returned: 'T1106',
+  hold: 'T1110',
+  release: 'T1111',
+  withdrawal: 'T0400',
+} as const;
+const STATUSES = { done: 'S', 'under-way': 'P', failed: 'D' } as const;
+
+const GAINS: ReadonlySet<BillRow['kind']> = new Set(['payment', 'dispute-back', 'returned', 'release']);
+
+/** Which way the amount of a row goes: positive when the account gains it. */
+export function signed({ kind, minor }: BillRow): number {
+  return GAINS.has(kind) ? minor : -minor;
+}
+
+/** The rows of a window, of which only those of a page are made. */
+export interface Window {
+  total: number;
+  page(number: number, size: number): BillRow[];
+}
+
+/** The rows that began within a span, the ledger's first; at PayPal both ends of a window belong to it, in whole seconds. */
+export function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { from, to }: Span): Window {
+  const parts = fillers.map((filler) => partOf(filler, from, to));
+  const total = parts.reduce((sum, { count }) => sum + count, rows.length);
+  return {
+    total,
+    page(number, size) {
+      const first = (number - 1) * size;
+      const last = Math.min(total, first + size);
+      return Array.from({ length: Math.max(0, last - first) }, (_, index) => rowAt(rows, parts, first + index));
+    },
+  };
+}
+
+/** A row as a member of `transaction_details` (OpenAPI description reporting_transactions_v1 of PayPal, `transaction_info`). */
+export function presentRow(row: BillRow, { has }: BillContent): object {
+  const { kind, number, tradeNo, fee, trade } = row;
+  const isPayment = kind === 'payment';
+  const reference = isPayment ? { id: trade?.id, type: 'ODR' } : { id: tradeNo, type: 'TXN' };
+  const moved = amountOf(row, signed(row));
+  const amount = row.isUnreadable ? { ...moved, value: UNREADABLE } : moved;
+  return {
+    transaction_info: {
+      paypal_account_id: 'SIMPAYER00001',
+      transaction_id: number,
+      ...(reference.id === undefined || reference.id === ''
+        ? {}
+        : { paypal_reference_id: reference.id, paypal_reference_id_type: reference.type }),
+      transaction_event_code: EVENT_CODES[kind],
+      transaction_initiation_date: reportTime(row.at),
+      transaction_updated_date: reportTime(row.at),
+      [has('other-columns') ? 'gross_amount' : 'transaction_amount']: amount,
+      // "This field contains a value only when a transaction fee is applied"; what the merchant pays is negative.
+      ...(fee === 0 ? {} : { fee_amount: amountOf(row, -fee) }),
+      transaction_status: statusOf(row),
+      ...(has('formula') ? { transaction_subject: FORMULA } : {}),
+      ...numbersOf(row),
+      protection_eligibility: '01',
+    },
+  };
+}
+
+/** An instant as the reports write it: whole seconds, and an offset without a colon (samples of the documents). */
+export function reportTime(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19)}+0000`;
+}
+
+/** `V`: a payment that went back whole (`transaction_status` in the description). */
+function statusOf({ kind, state, trade, tradeNo }: BillRow): string {
+  if (kind !== 'payment' || state !== 'done' || trade === null) return STATUSES[state];
+  const paid = trade.payments.find(({ number }) => number === tradeNo);
+  const back = trade.refunds.filter((refund) => refund.state === 'succeeded' && refund.origin !== 'dispute');
+  return back.reduce((sum, { minor }) => sum + minor, 0) >= (paid?.minor ?? Infinity) ? 'V' : 'S';
+}
+
+/** What the merchant sent: a refund has the invoice id of the refund. */
+function numbersOf({ kind, trade, orderNo, refundNo }: BillRow): Record<string, unknown> {
+  if (trade === null) return orderNo === '' ? {} : { invoice_id: orderNo };
+  const { customId, invoiceId } = trade.details;
+  const refund = trade.refunds.find((one) => one.refundNo === refundNo);
+  const invoice = kind === 'payment' || refund?.origin !== 'merchant' ? invoiceId : refundNo;
+  return { ...(invoice ? { invoice_id: invoice } : {}), ...(customId ? { custom_field: customId } : {}) };
+}
+
+function amountOf({ currency }: BillRow, minor: number): object {
+  const value = majorOf({ currency, payWay: 'paypal' }, Math.abs(minor));
+  return { currency_code: currency, value: minor < 0 ? `-${value}` : value };
+}
+
+interface Part {
+  filler: Filler;
+  first: number;
+  count: number;
+}
+
+function partOf(filler: Filler, from: number, to: number): Part {
+  const first = firstOfFiller(filler, from);
+  return { filler, first, count: Math.max(0, firstOfFiller(filler, to) - first) };
+}
+
+function rowAt(rows: readonly BillRow[], parts: readonly Part[], index: number): BillRow {
+  let left = index - rows.length;
+  if (left < 0) return rows[index]!;
+  for (const { filler, first, count } of parts) {
+    if (left < count) return fillerRow(filler, first + left);
+    left -= count;
+  }
+  throw new RangeError('No row has this index.');
+}
+
+/** The longest window, the most results of one, and how far back there are any (reporting_transactions_v1 and its list of errors). */
+const MOST_MS = 31 * 86_400_000;
+const MOST_RESULTS = 10_000;
+const BACK_MONTHS = 36;
+/** How long a transaction may take until it is listed (same description: at most three hours). */
+const LAG_MS = 3 * 3_600_000;
+const PATH = '/v1/reporting/transactions';
+const BALANCES_PATH = '/v1/reporting/balances';
+
+/** The description wants an offset with a colon or Z; the samples beside it have none in theirs. */
+const Time = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$/)
+  .transform((text) => Date.parse(text.toUpperCase().replace(/([+-]\d\d)(\d\d)$/, '$1:$2')))
+  .refine((at) => !Number.isNaN(at));
+const whole = (most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/)
+    .transform(Number)
+    .pipe(z.int().min(1).max(most));
+const Query = z.object({
+  start_date: Time,
+  end_date: Time,
+  fields: z.string().default('transaction_info'),
+  page_size: whole(500).default(100),
+  page: whole(2_147_483_647).default(1),
+  transaction_id: z.string().min(17).max(19).optional(),
+  balance_affecting_records_only: z.enum(['Y', 'N']).default('Y'),
+});
+/** `ALL` and what an answer without a currency has are as integrators use them; the description has a code of three letters. */
+const BalancesQuery = z.object({
+  as_of_time: Time.optional(),
+  currency_code: z
+    .string()
+    .regex(/^[A-Z]{3}$/)
+    .default('ALL'),
+});
+
+/** Adds Transaction Search v1: what happened on the account of the caller, and what it has. */
+export function addReports(add: AddRoute, core: Core): void {
+  add('get', PATH, { call: 'bill', act: (request) => list(core, request) });
+  add('get', BALANCES_PATH, { call: 'balances', act: (request) => balances(core, request) });
+}
+
+function list(core: Core, request: Request): Answer {
+  const query = readQuery(Query, request);
+  const now = core.clock.now();
+  const asked = { from: wholeSecond(query.start_date), to: wholeSecond(query.end_date) + 1000 };
+  if (asked.to <= asked.from) throw badQuery('end_date', 'Start date is after end date.');
+  if (query.end_date - query.start_date > MOST_MS) throw badQuery('end_date', 'Date range is greater than 31 days.');
+  const { merchantId } = request.account.secrets;
+  const content = core.bills.contentOf({ ...whoseOf(core, request), ...asked });
+  const refreshedAt = refreshedTill(core, content.has, asked, now);
+  if (asked.from < monthsBefore('paypal', now, BACK_MONTHS) || asked.from > refreshedAt)
+    throw badQuery('start_date', 'Data for the given start date is not available.');
+  const shown = { ...asked, to: Math.min(asked.to, wholeSecond(refreshedAt) + 1000) };
+  const isAll = query.balance_affecting_records_only === 'N';
+  const rows = content.rows.filter(
+    (row) => row.at < shown.to && (query.transaction_id ?? row.number) === row.number && (isAll || affectsBalance(row)),
+  );
+  const fillers = query.transaction_id === undefined ? content.fillers : [];
+  const window = windowOf({ rows, fillers }, shown);
+  if (window.total > MOST_RESULTS) throw tooMany(window.total);
+  const pages = Math.ceil(window.total / query.page_size);
+  const body = {
+    transaction_details: window.page(query.page, query.page_size).map((row) => presentRow(row, content)),
+    account_number: content.has('foreign-account') ? 'SIMOTHER00009' : merchantId,
+    start_date: reportTime(asked.from),
+    end_date: reportTime(Math.min(query.end_date, refreshedAt)),
+    last_refreshed_datetime: reportTime(refreshedAt),
+    page: query.page,
+    total_items: window.total,
+    total_pages: pages,
+    links: linksOf(core, request, query.page, pages),
+  };
+  return spoilt(json(200, body), content.has);
+}
+
+/** The report is about the PayPal account, whichever of its REST apps asks. */
+function whoseOf(core: Core, { account }: Request) {
+  const { merchantId } = account.secrets;
+  const beside = core.accounts.of('paypal').filter(({ secrets }) => secrets['merchantId'] === merchantId);
+  return { payWay: 'paypal', account: account.name, beside: beside.map(({ name }) => name) } as const;
+}
+
+/**
+ * The balances of the account at an instant, the whole second in it. `total_balance` is the sum of the others, and `withheld_balance` what PayPal
+ * holds (same description, `balance_detail`): a hold moves money between these two. A payment that is pending is in none of them; what is
+ * planted in the list alone changes nothing.
+ */
+function balances(core: Core, request: Request): Answer {
+  const query = readQuery(BalancesQuery, request);
+  const now = core.clock.now();
+  const asked = wholeSecond(query.as_of_time ?? now);
+  const has = (name: 'late' | 'real-hours') => core.bills.conditions.has('paypal', name, [dayOf('paypal', asked)]);
+  const refreshedAt = wholeSecond(refreshedTill(core, has, { from: asked, to: asked + 1000 }, now));
+  if (asked < monthsBefore('paypal', now, BACK_MONTHS))
+    throw badQuery('as_of_time', 'Data for the given start date is not available.');
+  const at = Math.min(asked, refreshedAt);
+  const until = { ...whoseOf(core, request), from: 0, to: at + 1000 };
+  const rows = [...ledgerRows(core.ledger.trades, { ...until, isOfMoney: true }), ...core.bills.plants.foreign(until)];
+  const [total, held] = [new Map([['USD', fillerMinor(core, at)]]), new Map<string, number>()];
+  for (const row of rows) {
+    if (row.state !== 'done') continue;
+    const isHold = row.kind === 'hold' || row.kind === 'release';
+    const [sums, minor] = isHold ? [held, -signed(row)] : [total, signed(row) - row.fee];
+    sums.set(row.currency, (sums.get(row.currency) ?? 0) + minor);
+  }
+  const shown = [...total].filter(([currency]) => ['ALL', currency].includes(query.currency_code));
+  return json(200, {
+    balances: shown.map(([currency, minor]) => {
+      const withheld = held.get(currency) ?? 0;
+      const money = (value: number) => ({
+        currency_code: currency,
+        value: majorOf({ currency, payWay: 'paypal' }, value),
+      });
+      return {
+        currency,
+        primary: currency === 'USD',
+        total_balance: money(minor),
+        available_balance: money(minor - withheld),
+        withheld_balance: money(withheld),
+      };
+    }),
+    account_id: request.account.secrets['merchantId'],
+    as_of_time: balanceTime(at),
+    last_refresh_time: balanceTime(refreshedAt),
+  });
+}
+
+/** The description has an offset with a colon, or Z. */
+function balanceTime(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19)}Z`;
+}
+
+/** Before that day no filler is in a balance: one that is set without a date has no first day. */
+const FILLED_SINCE = Date.UTC(2020, 0, 1);
+
+/** What the payments of another system that fill the days came to. */
+function fillerMinor({ bills: { conditions } }: Core, at: number): number {
+  if (!conditions.list().some(({ condition, payWay }) => condition === 'filler' && payWay === 'paypal')) return 0;
+  let sum = 0;
+  for (const day of daysIn('paypal', { from: FILLED_SINCE, to: at + 1000 })) {
+    const count = conditions.fillerOn('paypal', day);
+    const filler = { payWay: 'paypal', count, ...spanOfDay('paypal', day)! } as const;
+    const rows = Array.from({ length: count && firstOfFiller(filler, at + 1000) }, (_, index) =>
+      fillerRow(filler, index),
+    );
+    sum += rows.reduce((all, { minor, fee }) => all + minor - fee, 0);
+  }
+  return sum;
+}
+
+/**
+ * Without `balance_affecting_records_only=N` there are only transactions that change the balance (same description), which a payment that is
+ * pending or was denied does not. When it is completed it is listed with the time at which it began, `transaction_initiation_date`.
+ */
+function affectsBalance({ kind, state }: BillRow): boolean {
+  return kind !== 'payment' || state === 'done';
+}
+
+/** Until when there are data: all of them at once, three hours late, or none of the days that are late. */
+function refreshedTill(
+  core: Core,
+  has: (name: 'late' | 'real-hours') => boolean,
+  asked: { from: number; to: number },
+  now: number,
+): number {
+  const till = has('real-hours') ? now - LAG_MS : now;
+  if (!has('late')) return till;
+  const late = daysIn('paypal', asked).find((day) => core.bills.conditions.has('paypal', 'late', [day])) ?? '';
+  return Math.min(till, (spanOfDay('paypal', late)?.from ?? asked.from) - 1000);
+}
+
+function readQuery<T>(schema: z.ZodType<T>, { query }: Request): T {
+  const read = schema.safeParse(query);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw badQuery(String(issue?.path[0] ?? ''), 'The value of a field does not conform to the expected format.');
+}
+
+/** One issue about a parameter; its words are those that integrators report, as far as they do. */
+function badQuery(field: string, issue: string): PaypalRefusal {
+  const { status, body } = refuse(400, issue, issue, field);
+  return new PaypalRefusal(status, body);
+}
+
+/** Name, words and the two numbers: `error_default` of PayPal's client libraries for Transaction Search. */
+function tooMany(total: number): PaypalRefusal {
+  const { body } = refuse(400, 'RESULTSET_TOO_LARGE', 'Change the filter criteria and try again.');
+  return new PaypalRefusal(400, {
+    ...body,
+    name: 'RESULTSET_TOO_LARGE',
+    message: 'Result set size is greater than the maximum limit. Change the filter criteria and try again.',
+    total_items: total,
+    maximum_items: MOST_RESULTS,
+  });
+}
+
+function linksOf(core: Core, { query }: Request, page: number, pages: number): object[] {
+  const link = (rel: string, number: number) => {
+    const texts = Object.entries(query).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+    const search = new URLSearchParams(texts);
+    search.set('page', String(number));
+    return { href: `${apiUrlOf(core)}${PATH}?${search}`, rel, method: 'GET' };
+  };
+  const next = page < pages ? [link('next', page + 1), link('last', pages)] : [];
+  const previous = page > 1 ? [link('first', 1), link('prev', page - 1)] : [];
+  return [link('self', page), ...previous, ...next];
+}
+
+/** A body that ends in its middle, or is in UTF-16, whatever its header says. */
+function spoilt(answer: Answer, has: (name: 'cut' | 'wrong-charset') => boolean): Answer {
+  if (has('cut')) return { ...answer, body: answer.body.slice(0, answer.body.length >> 1) };
+  return has('wrong-charset') ? { ...answer, encode: (text) => Buffer.from(text, 'utf16le') } : answer;
+}
+
+function wholeSecond(at: number): number {
+  return Math.floor(at / 1000) * 1000;
+}

@@ -1,0 +1,248 @@
+import type { Context } from 'koa';
+import { type KeyObject, createHmac, createPublicKey, randomBytes, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import { isFresh, preorderText, verifyRsa } from '../../channels/wechat/signature.ts';
+import type { Account } from '../accounts.ts';
+import { newRsaKeys, pkcs8, spki } from '../certificates.ts';
+import type { Answer } from '../exchange.ts';
+import type { Core } from '../half.ts';
+import { SimulatorRefusal, rawBodyOf } from '../requests.ts';
+import type { Trade } from '../trade.ts';
+import { refuse, tell } from './requests.ts';
+
+/** A developer of SkillHub whose skills are paid to a merchant; the newest key comes first and is the only good one. */
+export interface Developer {
+  developerId: string;
+  keyId: string;
+  privateKey: string;
+  publicKey: string;
+  /** Ids of the skills that the developer has published. */
+  skills: string[];
+}
+
+/** The developer of an account, with a new key; made when there is none. Skills are replaced when they are named. */
+export async function giveDeveloper(core: Core, name: string, skills: string[] | undefined): Promise<Developer> {
+  const account = core.accounts.get('wechat', name);
+  if (!account) throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
+  const known = developerOf(account);
+  const { privateKey, publicKey } = await newRsaKeys();
+  const developer: Developer = {
+    developerId: known?.developerId ?? `sh-${randomBytes(4).toString('hex').toUpperCase()}`,
+    keyId: `PUB_KEY_${randomBytes(16).toString('hex').toUpperCase()}`,
+    privateKey: pkcs8(privateKey),
+    publicKey: spki(publicKey),
+    skills: skills ?? known?.skills ?? ['demo-skill'],
+  };
+  account.secrets = { ...account.secrets, skillhub: JSON.stringify(developer) };
+  core.accounts.save();
+  return developer;
+}
+
+/** The developer of an account, if one was made. */
+export function developerOf({ secrets }: Account): Developer | undefined {
+  return secrets['skillhub'] ? (JSON.parse(secrets['skillhub']) as Developer) : undefined;
+}
+
+/** Every account with a developer. */
+export function developersIn(core: Core): { account: Account; developer: Developer }[] {
+  return core.accounts.of('wechat').flatMap((account) => {
+    const developer = developerOf(account);
+    return developer ? [{ account, developer }] : [];
+  });
+}
+
+/** The key by which a developer's signatures are verified. */
+export function publicKeyOf({ publicKey }: Developer): KeyObject {
+  return createPublicKey(publicKey);
+}
+
+/** What a create answered with. */
+export interface PayData {
+  type: 'code_url' | 'prepay_id' | 'h5_url';
+  value: string;
+}
+
+const FORM = /^PAYCODE_([\w-]+)\.(\d+)\.([0-9a-f]{16})\.([0-9a-f]{32})$/;
+
+/** A code that pays the trade until then (simulated clock, ms); nothing is kept, the code proves itself. */
+export function newPaymentCode(account: Account, trade: Trade, until: number): string {
+  const text = `${trade.id}.${until}.${randomBytes(8).toString('hex')}`;
+  return `PAYCODE_${text}.${macOf(account, text)}`;
+}
+
+/** The trade that a code pays; throws SimulatorRefusal for one that was never given or has expired. */
+export function tradeOfCode(core: Core, code: string): Trade {
+  const [, id = '', until = '0', salt = '', mac = ''] = FORM.exec(code) ?? [];
+  const trade = core.trades.byId(id);
+  const account = trade?.payWay === 'wechat' ? core.accounts.get('wechat', trade.account) : undefined;
+  const isGiven = account && timingSafeEqual(Buffer.from(mac), Buffer.from(macOf(account, `${id}.${until}.${salt}`)));
+  if (!trade || !isGiven) throw new SimulatorRefusal(404, 'payment_code_unknown', 'No such payment code was given.');
+  if (Number(until) <= core.clock.now())
+    throw new SimulatorRefusal(410, 'payment_code_expired', 'The payment code has expired.');
+  return trade;
+}
+
+/** The open WeChat trade of an account that this pays; undefined for anything that no create answered. */
+export function tradeOfPayData(core: Core, account: Account, { type, value }: PayData): Trade | undefined {
+  const trade = core.trades.byId(idIn(core, type, value) ?? '');
+  return trade?.payWay === 'wechat' && trade.account === account.name && trade.details['product'] === PRODUCTS[type]
+    ? trade
+    : undefined;
+}
+
+/** The product whose create answers with it; a prepay_id is JSAPI's (apps have one too: not taken, (inferred)). */
+const PRODUCTS = { code_url: 'native', prepay_id: 'jsapi', h5_url: 'h5' } as const;
+
+function idIn(core: Core, type: PayData['type'], value: string): string | undefined {
+  if (type === 'prepay_id') return /^wx(.+)$/.exec(value)?.[1];
+  if (type === 'h5_url') return URL.parse(value)?.searchParams.get('prepay_id')?.slice(2);
+  const root = `${core.url}/pay/wechat/`;
+  return value.startsWith(root) ? value.slice(root.length) : undefined;
+}
+
+function macOf({ secrets }: Account, text: string): string {
+  return createHmac('sha256', secrets['apiV3Key'] ?? '')
+    .update(text)
+    .digest('hex')
+    .slice(0, 32);
+}
+
+/* What the codes of refusals are is not published: all of them are (inferred); that each of these points is refused is published. */
+
+const Envelope = z.strictObject({
+  signature_type: z.literal('SKILLHUB-SHA256-RSA2048'),
+  developer_platform: z.literal('SKILLHUB'),
+  developer_id: z.string(),
+  pub_key_id: z.string(),
+  nonce_str: z.string(),
+  timestamp: z.string(),
+  signature: z.string(),
+  payment_required: z.string(),
+});
+
+const Wish = z.strictObject({
+  skill_info: z.strictObject({ skill_id: z.string().min(1), skill_version: z.string().min(1) }),
+  pay_type: z.literal('SKILL_PAY'),
+  pay_mode: z.literal('AUTH_AND_PAY'),
+  pay_items: z.tuple([
+    z.strictObject({
+      product_id: z.string().regex(/^SP[0-9A-F]{8}$/),
+      pay_data: z.strictObject({ type: z.enum(['code_url', 'prepay_id', 'h5_url']), value: z.string().min(1) }),
+    }),
+  ]),
+  expires_at: z.string().regex(/^\d{10}$/),
+});
+
+/** A code lives at most this long. */
+const MOST_SECONDS = 900;
+
+const STANDARD_BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Nonces of the last minutes, by core. */
+const seen = new WeakMap<Core, Map<string, number>>();
+
+/** Answers a preorder of an agent's payment: every published point is looked at, each with a refusal of its own. */
+export async function servePreorder(ctx: Context, core: Core): Promise<void> {
+  const body = rawBodyOf(ctx).toString('utf8');
+  const entered = enter(core, body);
+  const account = 'status' in entered ? 'default' : entered.account.name;
+  const trade = 'status' in entered ? undefined : tradeOfPayData(core, entered.account, entered.payData);
+  await core.answer(ctx, {
+    payWay: 'wechat',
+    account,
+    call: 'agent-preorder',
+    ...(trade ? { orderNo: trade.orderNo } : {}),
+    act: () => ('status' in entered ? entered : give(core, entered)),
+    // Nothing of the answer is signed.
+    seal: (answer) => answer,
+  });
+}
+
+interface Entered {
+  account: Account;
+  payData: PayData;
+  seconds: number;
+}
+
+function give(core: Core, { account, payData, seconds }: Entered): Answer {
+  const trade = tradeOfPayData(core, account, payData);
+  if (!trade) return refuse(400, 'PAY_DATA_UNKNOWN', 'pay_data is not of an order of the merchant');
+  if (trade.state !== 'open') return refuse(400, 'ORDER_NOT_PAYABLE', `the order is ${trade.state}`);
+  return tell({ payment_code: newPaymentCode(account, trade, core.clock.now() + seconds * 1000) });
+}
+
+/** Lets a preorder in; the real time, for the simulated clock is for expiry only. */
+function enter(core: Core, text: string): Entered | Answer {
+  const envelope = Envelope.safeParse(parse(text));
+  if (!envelope.success) return refuse(400, 'PARAM_ERROR', fieldOf(envelope.error, ''));
+  const sent = envelope.data;
+  if (/^\d{13}$/.test(sent.timestamp)) return refuse(400, 'TIMESTAMP_IN_MILLISECONDS', 'timestamp must be in seconds');
+  if (!isFresh(sent.timestamp, new Date())) return refuse(400, 'TIMESTAMP_EXPIRED', 'timestamp is off by 5 minutes');
+  if (!/^[A-Za-z0-9]{32}$/.test(sent.nonce_str))
+    return refuse(400, 'NONCE_INVALID', 'nonce_str must have 32 characters');
+  if (!STANDARD_BASE64.test(sent.signature) || !STANDARD_BASE64.test(sent.payment_required))
+    return refuse(400, 'NOT_STANDARD_BASE64', 'signature and payment_required must be standard Base64');
+  const owner = developersIn(core).find(({ developer }) => developer.developerId === sent.developer_id);
+  if (!owner) return refuse(401, 'DEVELOPER_UNKNOWN', 'developer_id is not known');
+  const wrong = checkSignature(core, owner.developer, sent);
+  if (wrong) return wrong;
+  if (isReplay(core, `${sent.developer_id} ${sent.nonce_str}`))
+    return refuse(400, 'NONCE_REUSED', 'nonce_str was used');
+  return readWish(owner, sent.payment_required);
+}
+
+function checkSignature(core: Core, developer: Developer, sent: z.infer<typeof Envelope>): Answer | undefined {
+  const { timestamp, nonce_str: nonce, payment_required: wish, signature, pub_key_id: keyId } = sent;
+  const signed = preorderText(timestamp, nonce, wish);
+  const key = publicKeyOf(developer);
+  const isSigned = verifyRsa(signed, signature, key);
+  if (keyId !== developer.keyId)
+    return refuse(401, 'KEY_PAIR_MISMATCH', 'pub_key_id is not that of the key which signed');
+  if (isSigned) return undefined;
+  if (verifyRsa(signed.subarray(0, -1), signature, key))
+    return refuse(401, 'SIGN_TEXT_UNENDED', 'the last line of the signed text has no line feed');
+  const others = developersIn(core).filter((other) => other.developer.developerId !== developer.developerId);
+  return others.some((other) => verifyRsa(signed, signature, publicKeyOf(other.developer)))
+    ? refuse(401, 'KEY_PAIR_MISMATCH', 'pub_key_id is not that of the key which signed')
+    : refuse(401, 'SIGN_ERROR', 'the signature does not verify');
+}
+
+function isReplay(core: Core, nonce: string): boolean {
+  const [known, now] = [seen.get(core) ?? new Map<string, number>(), Date.now()];
+  seen.set(core, known);
+  for (const [one, until] of known) if (until <= now) known.delete(one);
+  if (known.has(nonce)) return true;
+  // A timestamp may be five minutes early, and is good until five minutes late.
+  known.set(nonce, now + 600_000);
+  return false;
+}
+
+function readWish(
+  { account, developer }: { account: Account; developer: Developer },
+  encoded: string,
+): Entered | Answer {
+  const content = parse(Buffer.from(encoded, 'base64').toString('utf8'));
+  if (/"(?:amount|total|total_fee|price|currency)"\s*:/.test(JSON.stringify(content ?? null)))
+    return refuse(400, 'AMOUNT_NOT_ALLOWED', 'the amount is that of the order behind pay_data');
+  const wish = Wish.safeParse(content);
+  if (!wish.success) return refuse(400, 'PARAM_ERROR', fieldOf(wish.error, 'payment_required.'));
+  const { skill_info: skill, pay_items: items, expires_at: expiresAt } = wish.data;
+  if (!developer.skills.includes(skill.skill_id))
+    return refuse(403, 'SKILL_UNKNOWN', 'the developer has no such skill');
+  const seconds = Number(expiresAt) - Math.floor(Date.now() / 1000);
+  if (seconds <= 0 || seconds > MOST_SECONDS)
+    return refuse(400, 'EXPIRES_AT_INVALID', 'expires_at must be within 15 minutes from now');
+  return { account, payData: items[0].pay_data, seconds };
+}
+
+function fieldOf({ issues: [issue] }: z.ZodError, prefix: string): string {
+  return `${prefix}${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

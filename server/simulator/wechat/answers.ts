@@ -1,0 +1,287 @@
+import { type KeyObject, randomBytes } from 'node:crypto';
+import { SIGNTEST, answerText, sealText, signRsa } from '../../channels/wechat/signature.ts';
+import type { Answer } from '../exchange.ts';
+import { type FaultName, duplicateFirstKey } from '../faults.ts';
+import type { Core } from '../half.ts';
+import type { NoticeRecord, SignedNotice } from '../notice.ts';
+import { NO_OFFERS, type Refund, type Trade, paymentOf, refundedMinor } from '../trade.ts';
+import { type Merchant, type SigningKey, privateKeyOf, signingKeyOf } from './account.ts';
+import { type Names, namesOf } from './requests.ts';
+
+/** What WeChat calls each product. */
+const TRADE_TYPES: ReadonlyMap<string, string> = new Map([
+  ['native', 'NATIVE'],
+  ['jsapi', 'JSAPI'],
+  ['app', 'APP'],
+  ['h5', 'MWEB'],
+  ['codepay', 'MICROPAY'],
+]);
+
+/** What WeChat Pay calls a product. */
+export function tradeType(product: string): string | undefined {
+  return TRADE_TYPES.get(product);
+}
+
+const REFUND_WORDS = {
+  processing: 'PROCESSING',
+  succeeded: 'SUCCESS',
+  failed: 'CLOSED',
+  abnormal: 'ABNORMAL',
+} as const;
+
+/** What only this half keeps about a trade. */
+export interface TradeDetails extends Names {
+  product: string;
+  openid: string;
+  /** A partner's trade in the name of the sub-merchant's app: the payer in its eyes. */
+  subOpenid?: string;
+  attach?: string;
+  /** The payer's code that was read (codepay); each can be used once. */
+  authCode?: string;
+  /** Ended by a reverse. */
+  reversed?: boolean;
+  /** Ended by a close; one that nobody may pay any more is not closed by itself. */
+  closed?: boolean;
+  /** The request that made it, to compare a repeat with. */
+  request: string;
+}
+
+/** The details of a trade of this half. */
+export function detailsOf(trade: Trade): TradeDetails {
+  return trade.details as unknown as TradeDetails;
+}
+
+/** Whether a trade is that of whoever is named: of two sub-merchants of one partner neither sees the other's. */
+export function isFor(trade: Trade, { subMchid }: Pick<Names, 'subMchid'>): boolean {
+  return detailsOf(trade).subMchid === subMchid;
+}
+
+/** A trade as a query or notice describes it; `unseen` = the payment has not reached this reader yet. Amounts in fen. */
+export function describeTrade(trade: Trade, unseen = false): Record<string, unknown> {
+  const { product, attach, ...details } = detailsOf(trade);
+  const payment = unseen ? undefined : paymentOf(trade);
+  const names = { ...namesOf(details), out_trade_no: trade.orderNo, ...(attach === undefined ? {} : { attach }) };
+  if (!payment) return { ...names, trade_state: unpaidState(trade), trade_state_desc: '订单未支付' };
+  return {
+    ...names,
+    transaction_id: payment.number,
+    trade_type: TRADE_TYPES.get(product),
+    trade_state: paidState(trade),
+    trade_state_desc: '支付成功',
+    bank_type: 'OTHERS',
+    success_time: beijingTime(payment.at),
+    payer: payerOf(details),
+    amount: { total: payment.minor, payer_total: paidBy(trade), currency: 'CNY', payer_currency: 'CNY' },
+  };
+}
+
+function payerOf({ subMchid, openid, subOpenid }: Pick<TradeDetails, 'subMchid' | 'openid' | 'subOpenid'>) {
+  if (subMchid === undefined) return { openid };
+  return { sp_openid: openid, ...(subOpenid === undefined ? {} : { sub_openid: subOpenid }) };
+}
+
+function unpaidState(trade: Trade): string {
+  const { product, reversed, closed } = detailsOf(trade);
+  if (reversed) return 'REVOKED';
+  if (closed) return 'CLOSED';
+  if (product !== 'codepay') return 'NOTPAY';
+  return trade.declined ? 'PAYERROR' : 'USERPAYING';
+}
+
+/** A trade that was paid and reversed keeps the members of its payment here; WeChat's document does not say. */
+function paidState(trade: Trade): string {
+  if (detailsOf(trade).reversed) return 'REVOKED';
+  return refundedMinor(trade) > 0 ? 'REFUND' : 'SUCCESS';
+}
+
+/** A refund as an answer describes it. Amounts in fen. */
+export function describeRefund(trade: Trade, refund: Refund): Record<string, unknown> {
+  return {
+    ...refundNames(trade, refund),
+    channel: 'ORIGINAL',
+    user_received_account: receivedBy(refund),
+    create_time: beijingTime(refund.at),
+    status: REFUND_WORDS[refund.state],
+    ...(refund.doneAt === null ? {} : { success_time: beijingTime(refund.doneAt) }),
+    amount: { ...refundAmount(trade, refund), ...settledAmount(trade, refund), currency: 'CNY' },
+  };
+}
+
+/** A refund as a notice describes it: another name for the status, and no currency. Amounts in fen. */
+export function describeRefundNotice(trade: Trade, refund: Refund): Record<string, unknown> {
+  return {
+    ...merchantOf(trade),
+    ...refundNames(trade, refund),
+    user_received_account: receivedBy(refund),
+    refund_status: REFUND_WORDS[refund.state],
+    ...(refund.doneAt === null ? {} : { success_time: beijingTime(refund.doneAt) }),
+    amount: refundAmount(trade, refund),
+  };
+}
+
+/** No app is named. A partner's has those of its notices of payments: an inference. */
+function merchantOf(trade: Trade): Record<string, unknown> {
+  const { mchid, subMchid } = detailsOf(trade);
+  return subMchid === undefined ? { mchid } : { sp_mchid: mchid, sub_mchid: subMchid };
+}
+
+/** Who has the money, in the words of the refund query (pay.weixin.qq.com, "查询单笔退款", user_received_account). */
+function receivedBy({ toMerchant }: Refund): string {
+  return toMerchant ? '商户结算银行账户' : '支付用户零钱';
+}
+
+/** The event of a refund that has ended. */
+export function refundEvent({ state }: Refund): string {
+  return `REFUND.${REFUND_WORDS[state]}`;
+}
+
+/** Milliseconds since 1970 as RFC 3339 in UTC+8, whole seconds. */
+export function beijingTime(at: number): string {
+  return `${new Date(at + 8 * 3_600_000).toISOString().slice(0, 19)}+08:00`;
+}
+
+function refundNames(trade: Trade, refund: Refund): Record<string, unknown> {
+  return {
+    refund_id: refund.number,
+    out_refund_no: refund.refundNo,
+    transaction_id: paymentOf(trade)?.number,
+    out_trade_no: trade.orderNo,
+  };
+}
+
+/** What of an order the payer pays: all but vouchers of either kind. */
+function paidBy(trade: Trade): number {
+  const { merchant, channel } = trade.offers ?? NO_OFFERS;
+  return totalOf(trade) - merchant - channel;
+}
+
+function totalOf(trade: Trade): number {
+  return paymentOf(trade)?.minor ?? trade.minor;
+}
+
+/** What an answer says beside the sums of a notice ("申请退款": settlement_refund is the refund less vouchers without a deposit). */
+function settledAmount(trade: Trade, { minor, offers }: Refund): Record<string, number> {
+  const settled = totalOf(trade) - (trade.offers?.merchant ?? 0);
+  const discount = offers.merchant + offers.channel;
+  return { settlement_total: settled, settlement_refund: minor - offers.merchant, discount_refund: discount };
+}
+
+function refundAmount(trade: Trade, { minor, offers }: Refund): Record<string, number> {
+  const back = minor - offers.merchant - offers.channel;
+  return { total: totalOf(trade), refund: minor, payer_total: paidBy(trade), payer_refund: back };
+}
+
+/** Seconds by which `clock-skew` is off. */
+const SKEW = 600;
+
+/** Signs an answer with the key that the request asked for, or wrongly as the fault says. */
+export async function sealAnswer(
+  core: Core,
+  merchant: Merchant,
+  askedSerial: string,
+  answer: Answer,
+  fault: FaultName | undefined,
+): Promise<Answer> {
+  const body = fault === 'duplicate-key' ? duplicateFirstKey(answer.body) : answer.body;
+  const headers = await signHeaders(core, signingKeyOf(merchant, askedSerial), body, fault);
+  const type: Record<string, string> = body === '' ? {} : { 'Content-Type': 'application/json; charset=utf-8' };
+  return { ...answer, body, headers: { ...answer.headers, ...type, ...headers } };
+}
+
+/** Seals the facts of a notice with the APIv3 key and signs it: the same facts each time, under a new nonce. */
+export async function sealNotice(
+  core: Core,
+  merchant: Merchant,
+  notice: NoticeRecord,
+  fault: FaultName | undefined,
+): Promise<SignedNotice> {
+  const plain = JSON.stringify(noticeOf(merchant, notice, fault));
+  const body = fault === 'duplicate-key' ? duplicateFirstKey(plain) : plain;
+  const headers = await signHeaders(core, noticeKeyOf(merchant, notice), body, fault);
+  return {
+    headers: { 'Content-Type': 'application/json', 'User-Agent': 'Mozilla/4.0', ...headers },
+    body: Buffer.from(body),
+  };
+}
+
+/** An encrypted member as WeChat writes it; `bad-tag` and `bad-aad` are signed like any other and do not open. */
+export function encrypted(
+  text: string,
+  associatedData: string,
+  apiV3Key: string,
+  fault?: FaultName,
+): Record<string, string> {
+  const key = Buffer.from(apiV3Key);
+  const { ciphertext, nonce } = sealText(text, randomBytes(6).toString('hex'), associatedData, key);
+  return {
+    algorithm: 'AEAD_AES_256_GCM',
+    ciphertext: fault === 'bad-tag' ? withBadTag(ciphertext) : ciphertext,
+    associated_data: fault === 'bad-aad' ? `${associatedData}s` : associatedData,
+    nonce,
+  };
+}
+
+function withBadTag(ciphertext: string): string {
+  const bytes = Buffer.from(ciphertext, 'base64');
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
+  return bytes.toString('base64');
+}
+
+/** While a merchant changes over, every other delivery is signed the new way. */
+function noticeKeyOf(merchant: Merchant, { attempts }: NoticeRecord): SigningKey {
+  const newest = merchant.publicKeys[0]?.serial;
+  return signingKeyOf(merchant, merchant.verifyMode === 'both' && attempts % 2 === 1 ? '' : newest);
+}
+
+function noticeOf({ apiV3Key }: Merchant, { id, event, facts, createdAt }: NoticeRecord, fault: FaultName | undefined) {
+  const kind = KINDS[event.split('.')[0] ?? ''] ?? 'transaction';
+  const told = fault === 'wrong-amount' ? withWrongAmount(facts) : facts;
+  return {
+    id,
+    create_time: beijingTime(createdAt),
+    resource_type: 'encrypt-resource',
+    event_type: event,
+    summary: SUMMARIES[kind],
+    resource: { original_type: kind, ...encrypted(JSON.stringify(told), kind, apiV3Key, fault) },
+  };
+}
+
+const KINDS: Readonly<Record<string, string>> = { REFUND: 'refund', COMPLAINT: 'complaint' };
+const SUMMARIES: Readonly<Record<string, string>> = {
+  refund: '退款通知',
+  complaint: '投诉通知',
+  transaction: '支付成功',
+};
+
+/** Facts whose amounts are one fen too high. */
+export function withWrongAmount(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const amount = facts.amount as Record<string, unknown> | undefined;
+  const wrong = Object.entries(amount ?? {}).map(([name, value]) => [
+    name,
+    typeof value === 'number' ? value + 1 : value,
+  ]);
+  return { ...facts, amount: Object.fromEntries(wrong) };
+}
+
+async function signHeaders(
+  core: Core,
+  key: SigningKey,
+  body: string,
+  fault: FaultName | undefined,
+): Promise<Record<string, string>> {
+  if (fault === 'no-signature') return {};
+  const timestamp = String(Math.floor(Date.now() / 1000) - (fault === 'clock-skew' ? SKEW : 0));
+  const nonce = randomBytes(16).toString('hex');
+  const signature = await signRsa(answerText(timestamp, nonce, Buffer.from(body)), keyFor(core, key, fault));
+  return {
+    'Wechatpay-Timestamp': timestamp,
+    'Wechatpay-Nonce': nonce,
+    'Wechatpay-Signature': fault === 'signtest' ? SIGNTEST + signature : signature,
+    'Wechatpay-Signature-Type': 'WECHATPAY2-SHA256-RSA2048',
+    'Wechatpay-Serial': fault === 'unknown-serial' ? randomBytes(20).toString('hex').toUpperCase() : key.serial,
+  };
+}
+
+function keyFor(core: Core, key: SigningKey, fault: FaultName | undefined): KeyObject {
+  return fault === 'wrong-key' ? core.strangerKey : privateKeyOf(key.privateKey);
+}

@@ -1,0 +1,374 @@
+import type { Context } from 'koa';
+import type { Answer } from '../exchange.ts';
+import type { FaultName } from '../faults.ts';
+import type { Core } from '../half.ts';
+import { type Trade, paymentOf, refundableMinor, refundedMinor } from '../trade.ts';
+import { fixedOutcome, randomDigits } from '../trades.ts';
+import { readMerchant } from './account.ts';
+import { type TradeDetails, describeTrade, detailsOf, isFor, withWrongAmount } from './answers.ts';
+import {
+  type Asked,
+  CLOSE_BODIES,
+  CODEPAY_BODIES,
+  CREATE_BODIES,
+  type CallRoute,
+  type CodepayBody,
+  type CreateBody,
+  type Names,
+  type Planned,
+  QUERIES,
+  REVERSE_BODIES,
+  badParameter,
+  empty,
+  namesIn,
+  namesOf,
+  notOpened,
+  productNeeds,
+  readBody,
+  refuse,
+  refuseNames,
+  settled,
+  tell,
+} from './requests.ts';
+
+/** Where an h5_url leads, below the simulator; at WeChat it is wx.tenpay.com. */
+export const H5_PATH = '/wechat/cgi-bin/mmpayweb-bin/checkmweb';
+
+/** An h5_url can be opened for this long after the create that gave it ("H5下单", h5_url). */
+const URL_LIFE_MS = 5 * 60_000;
+
+/** A new address that opens WeChat for a trade; each create gives one of its own, and none outlives its five minutes. */
+export function newH5Url(core: Core, trade: Trade): string {
+  const issued = `${core.clock.now()}${randomDigits(6)}`;
+  return `${core.url}${H5_PATH}?prepay_id=wx${trade.id}&package=${issued}`;
+}
+
+/**
+ * What the payer's browser is shown there. As WeChat does ("H5支付", 常见问题), it refuses an address that is too old, one that
+ * was opened from nowhere or from a domain that the merchant has not registered, and a redirect_url to such a domain. Who is
+ * let in sees the simulator's own page of the trade. The status of WeChat's refusals is not documented.
+ */
+export function openH5(ctx: Context, core: Core): void {
+  const trade = tradeOf(core, textOf(ctx, 'prepay_id'));
+  const redirectUrl = textOf(ctx, 'redirect_url');
+  const refusal = trade
+    ? whyRefused(core, trade, { issued: textOf(ctx, 'package'), referer: ctx.get('referer'), redirectUrl })
+    : '支付请求已失效，请重新发起支付';
+  if (!trade || refusal !== undefined) return show(ctx, refusal ?? '');
+  if (redirectUrl !== '' && trade.returnUrl !== redirectUrl) {
+    trade.returnUrl = redirectUrl;
+    core.trades.record(trade, 'updated');
+  }
+  ctx.redirect(core.payUrl(trade));
+}
+
+function tradeOf(core: Core, prepayId: string): Trade | undefined {
+  const trade = core.trades.byId(prepayId.replace(/^wx/, ''));
+  return trade?.payWay === 'wechat' && trade.scene === 'h5' ? trade : undefined;
+}
+
+function whyRefused(
+  core: Core,
+  trade: Trade,
+  { issued, referer, redirectUrl }: { issued: string; referer: string; redirectUrl: string },
+): string | undefined {
+  const age = core.clock.now() - Number(issued.slice(0, -6));
+  if (!(age >= 0 && age <= URL_LIFE_MS)) return '支付请求已失效，请重新发起支付';
+  if (referer === '') return '商家参数格式有误，请联系商家解决';
+  const account = core.accounts.get('wechat', trade.account);
+  const domains = account ? readMerchant(account).h5Domains : [];
+  const isRegistered = [referer, ...(redirectUrl === '' ? [] : [redirectUrl])].every((url) => isOf(url, domains));
+  return isRegistered ? undefined : '商家存在未配置的参数，请联系商家解决';
+}
+
+/** A registered domain stands for its subdomains, too. */
+function isOf(url: string, domains: readonly string[]): boolean {
+  const host = URL.parse(url)?.hostname ?? '';
+  return domains.some((domain) => host === domain || host.endsWith(`.${domain}`));
+}
+
+function show(ctx: Context, words: string): void {
+  ctx.status = 403;
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.set('content-security-policy', "default-src 'none'");
+  ctx.set('cache-control', 'no-store');
+  ctx.body = `<!DOCTYPE html><html lang="zh"><head><meta charset="utf-8"><title>${words}</title></head><body><p>${words}</p></body></html>\n`;
+}
+
+function textOf(ctx: Context, name: string): string {
+  const value = ctx.query[name];
+  return typeof value === 'string' ? value : '';
+}
+
+const MINUTE = 60_000;
+/** A trade whose merchant gave no time_expire can be paid for two hours. */
+const USUAL_LIFE = 120 * MINUTE;
+
+/** Creating, finding and closing trades. */
+export const TRADE_CALLS: readonly CallRoute[] = [
+  { method: 'POST', path: /^\/v3\/pay\/transactions\/(native|jsapi|h5|app)$/, call: 'create', plan: planCreate },
+  { method: 'GET', path: /^\/v3\/pay\/transactions\/out-trade-no\/([^/]+)$/, call: 'query', plan: planQuery },
+  { method: 'GET', path: /^\/v3\/pay\/transactions\/id\/([^/]+)$/, call: 'query', plan: planQueryById },
+  { method: 'POST', path: /^\/v3\/pay\/transactions\/out-trade-no\/([^/]+)\/close$/, call: 'close', plan: planClose },
+];
+
+function planCreate(asked: Asked): Planned {
+  const read = readBody<CreateBody>(CREATE_BODIES[asked.mode], asked.rawBody);
+  if (!read.ok) return settled(badParameter(read.field, read.issue));
+  const { body } = read;
+  const product = asked.parts[0] ?? '';
+  const lacks = productNeeds(product, body);
+  if (lacks) return settled(badParameter(lacks, 'missing'), body.out_trade_no);
+  return { orderNo: body.out_trade_no, act: () => create(asked, product, body) };
+}
+
+function create(asked: Asked, product: string, body: CreateBody): Answer {
+  const { core, account } = asked;
+  const refused = refuseCreate(asked, product, body);
+  if (refused) return refused;
+  const request = JSON.stringify({ product, ...body });
+  const known = core.trades.find(body.out_trade_no, { payWay: 'wechat', account: account.name });
+  if (known) return repeatCreate(asked, known, request);
+  const tooEarly = refuseExpiry(asked, body);
+  if (tooEarly) return tooEarly;
+  if (fixedOutcome(body.amount.total, 'CNY') === 'declined') {
+    return refuse(403, 'RULE_LIMIT', '业务规则限制');
+  }
+  const trade = core.trades.create({
+    payWay: 'wechat',
+    account: account.name,
+    orderNo: body.out_trade_no,
+    scene: product,
+    subject: body.description,
+    minor: body.amount.total,
+    currency: 'CNY',
+    state: 'open',
+    notifyUrl: body.notify_url,
+    expiresAt: body.time_expire ? Date.parse(body.time_expire) : core.clock.now() + USUAL_LIFE,
+    details: {
+      ...namesIn(body),
+      product,
+      ...payerOf(body),
+      ...(body.attach === undefined ? {} : { attach: body.attach }),
+      request,
+    },
+  });
+  core.startFixed(trade);
+  return { ...credentialOf(asked, trade), silent: trade.fixed === 'silent' };
+}
+
+function refuseCreate(asked: Asked, product: string, body: CreateBody): Answer | undefined {
+  const { merchant } = asked;
+  const wrong = refuseNames(merchant, namesIn(body));
+  if (wrong) return wrong;
+  if (!merchant.products.includes(product)) return notOpened();
+  // What no openid looks like is nobody's; the words of the refusal are our inference.
+  if (!Object.values(body.payer ?? {}).every((openid) => /^[\w-]+$/.test(openid)))
+    return refuse(400, 'PARAM_ERROR', '无效的openid');
+  return isOfAnotherApp(asked, body) ? refuse(400, 'PARAM_ERROR', 'appid和openid不匹配') : undefined;
+}
+
+/** Who pays, as far as the request says. To a partner a payer has an openid of the partner's app, whichever app was named. */
+function payerOf(body: CreateBody): Pick<TradeDetails, 'openid' | 'subOpenid'> {
+  const somebody = 'oSimulatedPayer';
+  if (!('sp_mchid' in body)) return { openid: body.payer?.openid ?? somebody };
+  const { sp_openid: openid = somebody, sub_openid: subOpenid } = body.payer ?? {};
+  return body.sub_appid === undefined ? { openid } : { openid, subOpenid: subOpenid ?? `${somebody}OfSub` };
+}
+
+/** Only of a new trade: until it expires the same request may be made again ("H5下单", time_expire). */
+function refuseExpiry({ core }: Asked, { time_expire: expire }: CreateBody): Answer | undefined {
+  if (!expire) return undefined;
+  const ahead = Date.parse(expire) - core.clock.now();
+  // The way here takes a moment of the minute that the channel asks for.
+  return ahead >= MINUTE - 1000 ? undefined : badParameter('/time_expire', 'time_expire is less than a minute ahead');
+}
+
+/** An openid is a payer in the eyes of one app ("JSAPI下单", payer.openid); here it belongs to the app that it first came with. */
+function isOfAnotherApp({ core, account }: Asked, body: CreateBody): boolean {
+  if (!body.payer) return false;
+  const named = payersIn({ ...namesIn(body), ...payerOf(body) });
+  const known = [...core.ledger.trades.values()]
+    .filter((trade) => trade.payWay === 'wechat' && trade.account === account.name)
+    .flatMap((trade) => payersIn(detailsOf(trade)));
+  return named.some(({ app, openid }) => known.some((one) => one.openid === openid && one.app !== app));
+}
+
+/** The openids of a payer that a request brought, with the app of each. */
+function payersIn(details: Names & Pick<TradeDetails, 'openid' | 'subOpenid'>) {
+  const { appid, openid, subAppid, subOpenid } = details;
+  const all = [
+    { app: appid, openid },
+    { app: subAppid, openid: subOpenid },
+  ];
+  return all.filter((one) => one.openid !== undefined && !one.openid.startsWith('oSimulatedPayer'));
+}
+
+/** The same order may be asked for again while nobody has paid it. */
+function repeatCreate(asked: Asked, trade: Trade, request: string): Answer {
+  if (trade.state === 'paid') return refuse(400, 'ORDERPAID', '该订单已支付');
+  if (trade.state === 'closed') return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
+  if (detailsOf(trade).request !== request) return refuse(403, 'OUT_TRADE_NO_USED', '商户订单号重复');
+  return credentialOf(asked, trade);
+}
+
+/** The address of the payer's page stands for what a phone would open. */
+function credentialOf({ core }: Asked, trade: Trade): Answer {
+  const { product } = detailsOf(trade);
+  if (product === 'native') return tell({ code_url: core.payUrl(trade) });
+  return product === 'h5' ? tell({ h5_url: newH5Url(core, trade) }) : tell({ prepay_id: `wx${trade.id}` });
+}
+
+function planQuery(asked: Asked): Planned {
+  const orderNo = asked.parts[0] ?? '';
+  return { orderNo, act: (fault) => query(asked, findTrade(asked, orderNo), fault) };
+}
+
+function planQueryById(asked: Asked): Planned {
+  const { core, account, parts } = asked;
+  const trade = [...core.ledger.trades.values()].find(
+    (candidate) =>
+      candidate.payWay === 'wechat' && candidate.account === account.name && paymentOf(candidate)?.number === parts[0],
+  );
+  return { orderNo: trade?.orderNo, act: (fault) => query(asked, trade, fault) };
+}
+
+function query(asked: Asked, trade: Trade | undefined, fault: FaultName | undefined): Answer {
+  const read = readQuery(asked);
+  if ('status' in read) return read;
+  if (!trade || !isFor(trade, read)) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
+  const described = describeTrade(trade, fault === 'query-lag');
+  return tell(fault === 'wrong-amount' ? withWrongAmount(described) : described);
+}
+
+function readQuery({ query: parameters, merchant, mode }: Asked): Names | Answer {
+  const read = QUERIES[mode].safeParse(Object.fromEntries(parameters));
+  if (!read.success) return badParameter(String(read.error.issues[0]?.path[0] ?? ''), 'missing');
+  const names = namesIn(read.data);
+  return refuseNames(merchant, names) ?? names;
+}
+
+function planClose(asked: Asked): Planned {
+  const orderNo = asked.parts[0] ?? '';
+  const read = readBody<Parameters<typeof namesIn>[0]>(CLOSE_BODIES[asked.mode], asked.rawBody);
+  if (!read.ok) return settled(badParameter(read.field, read.issue), orderNo);
+  return { orderNo, act: () => close(asked, orderNo, namesIn(read.body)) };
+}
+
+function close(asked: Asked, orderNo: string, names: Names): Answer {
+  const wrong = refuseNames(asked.merchant, names);
+  if (wrong) return wrong;
+  const trade = findTrade(asked, orderNo);
+  if (!trade || !isFor(trade, names)) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
+  if (trade.state === 'paid') return refuse(400, 'ORDER_PAID', '该订单已支付');
+  if (detailsOf(trade).closed) return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
+  trade.details['closed'] = true;
+  if (trade.state === 'closed') asked.core.trades.record(trade, 'updated');
+  else asked.core.trades.close(trade);
+  return empty(204);
+}
+
+function findTrade({ core, account }: Asked, orderNo: string): Trade | undefined {
+  return core.trades.find(orderNo, { payWay: 'wechat', account: account.name });
+}
+
+/** Paying by a code that the payer shows in a shop, and ending it. */
+export const CODE_CALLS: readonly CallRoute[] = [
+  { method: 'POST', path: /^\/v3\/pay\/transactions\/codepay$/, call: 'create', plan: planPay },
+  {
+    method: 'POST',
+    path: /^\/v3\/pay\/transactions\/out-trade-no\/([^/]+)\/reverse$/,
+    call: 'close',
+    plan: planReverse,
+  },
+];
+
+function planPay(asked: Asked): Planned {
+  const read = readBody<CodepayBody>(CODEPAY_BODIES[asked.mode], asked.rawBody);
+  if (!read.ok) return settled(badParameter(read.field, read.issue));
+  return { orderNo: read.body.out_trade_no, act: () => pay(asked, read.body) };
+}
+
+/** The payer is asked for the password, unless the amount pays by itself; who pays, pays or declines on the phone. */
+function pay(asked: Asked, body: CodepayBody): Answer {
+  const { core, account, merchant } = asked;
+  const names = namesIn(body);
+  const wrong = refuseNames(merchant, names);
+  if (wrong) return wrong;
+  if (!merchant.products.includes('codepay')) return notOpened();
+  const known = findCodeTrade(asked, body.out_trade_no);
+  if (known) return refuseRepeat(known);
+  if (isUsed(asked, body.payer.auth_code))
+    return refuse(400, 'AUTH_CODE_INVALID', '每个二维码仅限使用一次，请刷新再试');
+  if (fixedOutcome(body.amount.total, 'CNY') === 'declined') return refuse(403, 'NOT_ENOUGH', '余额不足');
+  const trade = core.trades.create({
+    payWay: 'wechat',
+    account: account.name,
+    orderNo: body.out_trade_no,
+    scene: 'codepay',
+    subject: body.description,
+    minor: body.amount.total,
+    currency: 'CNY',
+    state: 'open',
+    // Payments by code are told by the answer and by queries alone.
+    notifyUrl: null,
+    details: {
+      ...names,
+      product: 'codepay',
+      openid: 'oSimulatedPayer',
+      ...(names.subAppid === undefined ? {} : { subOpenid: 'oSimulatedPayerOfSub' }),
+      authCode: body.payer.auth_code,
+      ...(body.attach === undefined ? {} : { attach: body.attach }),
+      request: JSON.stringify(body),
+    },
+  });
+  core.startFixed(trade);
+  const status = paymentOf(trade) ? 200 : 202;
+  return { ...tell(describeTrade(trade)), status, silent: trade.fixed === 'silent' };
+}
+
+/** A code works once, for the same order, too: what became of it is a question. */
+function refuseRepeat(trade: Trade): Answer {
+  if (trade.state === 'paid') return refuse(400, 'ORDERPAID', '该订单已支付');
+  if (trade.state === 'closed') return refuse(400, 'ORDER_CLOSED', '该订单已关闭');
+  return refuse(403, 'OUT_TRADE_NO_USED', '商户订单号重复');
+}
+
+function isUsed({ core, account }: Asked, authCode: string): boolean {
+  return [...core.ledger.trades.values()].some(
+    (trade) => trade.payWay === 'wechat' && trade.account === account.name && detailsOf(trade).authCode === authCode,
+  );
+}
+
+function planReverse(asked: Asked): Planned {
+  const orderNo = asked.parts[0] ?? '';
+  const read = readBody<Parameters<typeof namesIn>[0]>(REVERSE_BODIES[asked.mode], asked.rawBody);
+  if (!read.ok) return settled(badParameter(read.field, read.issue), orderNo);
+  return { orderNo, act: () => reverse(asked, orderNo, namesIn(read.body)) };
+}
+
+/** Ends an unpaid trade, gives a paid one back whole, and says the same again. */
+function reverse(asked: Asked, orderNo: string, names: Names): Answer {
+  const { core, merchant } = asked;
+  const { mchid, subMchid } = names;
+  const wrong = refuseNames(merchant, { mchid, subMchid });
+  if (wrong) return wrong;
+  const trade = findCodeTrade(asked, orderNo);
+  if (!trade || !isFor(trade, names)) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
+  const details = detailsOf(trade);
+  const { appid = details.appid, subAppid } = names;
+  const isSameApp = details.appid === appid && details.subAppid === subAppid;
+  if (details.product !== 'codepay' || !isSameApp) return refuse(400, 'INVALID_REQUEST', '无效请求');
+  const done = tell({ ...namesOf(names), out_trade_no: orderNo });
+  if (details.reversed) return done;
+  if (refundedMinor(trade) > 0) return refuse(400, 'INVALID_REQUEST', '订单已转入退款');
+  trade.details['reversed'] = true;
+  if (trade.state === 'paid')
+    core.refund(trade, { refundNo: `reverse${trade.id}`, minor: refundableMinor(trade), notifyUrl: null });
+  else core.trades.close(trade);
+  return done;
+}
+
+function findCodeTrade({ core, account }: Asked, orderNo: string): Trade | undefined {
+  return core.trades.find(orderNo, { payWay: 'wechat', account: account.name });
+}
