@@ -1,18 +1,25 @@
 import type { Command } from 'commander';
 import { resolve } from 'node:path';
-import { createApiClient, type ApiClient } from './api-client.ts';
-import { retryPause } from './retry-pause.ts';
-import type { Offline, OfflineInput } from './offline-port.ts';
-import { createPrint, type OutputFlags, type Print } from './output.ts';
-import { createPrompts, type Prompts } from './prompts.ts';
-import { type ChangeFlags, createGuard, type MakeChange } from './safety.ts';
-import { createOwnLogin, loginCommand, type OwnLogin } from './own-login.ts';
-import { configFolder, openSessions, type SessionStore } from './session.ts';
-import { readAuthorities } from './files.ts';
-import { chooseTarget, cleanServer, caFileOf, isHttpAllowed, type Target, type TargetFlags } from './settings.ts';
-import { createTerminal, type Streams, type Terminal } from './terminal.ts';
-import { createTrace } from './trace.ts';
 import type { ServerInput } from '../server/main.ts';
+import { type ApiClient, createApiClient } from './api-client.ts';
+import { readAuthorities } from './files.ts';
+import { createTrace } from './http.ts';
+import type { Offline, OfflineInput } from './offline-port.ts';
+import { type OutputFlags, type Print, createPrint } from './output.ts';
+import { type OwnLogin, createOwnLogin, loginCommand } from './own-login.ts';
+import { type Prompts, createPrompts } from './prompts.ts';
+import { type ChangeFlags, type MakeChange, createGuard } from './safety.ts';
+import { type SessionStore, configFolder, openSessions } from './session.ts';
+import { type Target, type TargetFlags, caFileOf, chooseTarget, cleanServer, isHttpAllowed } from './settings.ts';
+import { type Streams, type Terminal, createTerminal } from './terminal.ts';
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 15_000;
+
+/** Half a second, then twice as long each time, up to fifteen seconds. */
+export function retryPause(tries: number): number {
+  return Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS);
+}
 
 /** The global flags, as the parser gives them. */
 export interface GlobalFlags extends TargetFlags, OutputFlags {

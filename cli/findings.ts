@@ -1,7 +1,6 @@
 import type { Context } from './context.ts';
-import type { Look, Style } from './style.ts';
+import { type Look, type Style, padTo, wrap } from './terminal-text.ts';
 import { type View, visible, widest } from './values.ts';
-import { padTo, wrap } from './width.ts';
 
 /** The result of one check, and the command that fixes it. */
 export interface Finding {

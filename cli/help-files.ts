@@ -2,8 +2,7 @@ import type { Command } from 'commander';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HelpIndex, HelpTree } from './at-once.ts';
-import { helpPage } from './help-page.ts';
-import { buildWholeProgram } from './program.ts';
+import { buildWholeProgram, helpPage } from './program.ts';
 import { createSink } from './terminal.ts';
 
 /** Writes the help of every command down, for `helpAtOnce`; the build calls it. */

@@ -1,6 +1,5 @@
-import type { Style } from './style.ts';
+import { type Style, displayWidth, padTo, wrap } from './terminal-text.ts';
 import { widest } from './values.ts';
-import { displayWidth, padTo, wrap } from './width.ts';
 
 type Rows = readonly (readonly [string, string])[];
 

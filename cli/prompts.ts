@@ -1,7 +1,6 @@
 import { Cancelled, FlagRequired } from './errors.ts';
-import { forTerminal } from './escapes.ts';
+import { forTerminal, wrap } from './terminal-text.ts';
 import type { Terminal } from './terminal.ts';
-import { wrap } from './width.ts';
 
 /** A question, and the flag that answers it where nobody can be asked. */
 export interface Question {

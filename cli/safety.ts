@@ -2,7 +2,7 @@ import type { ApiClient, Call, Query } from './api-client.ts';
 import { Cancelled, FlagRequired, UsageError } from './errors.ts';
 import type { Print } from './output.ts';
 import type { Prompts } from './prompts.ts';
-import { redact } from './redact.ts';
+import { redact } from './http.ts';
 import type { Target } from './settings.ts';
 import { withSpinner, type Spinner } from './spinner.ts';
 import type { Terminal } from './terminal.ts';

@@ -7,7 +7,7 @@ import type { Prompts } from './prompts.ts';
 import type { Terminal } from './terminal.ts';
 import { plain, widest, type Row, type View } from './values.ts';
 import { writeFault } from './whole-write.ts';
-import { padTo } from './width.ts';
+import { padTo } from './terminal-text.ts';
 
 const MOST_BYTES = 64 * 1024;
 

@@ -1,6 +1,5 @@
-import { CLEAR_LINE } from './style.ts';
+import { CLEAR_LINE, cutTo } from './terminal-text.ts';
 import type { Sink } from './terminal.ts';
-import { cutTo } from './width.ts';
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const DELAY_MS = 300;

@@ -1,6 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import { forPipe, terminalText } from './escapes.ts';
-import { createStyle, wantsColor, type Style } from './style.ts';
+import { type Style, createStyle, forPipe, terminalText, wantsColor } from './terminal-text.ts';
 import { descriptorOf, OutputLost, writeWhole } from './whole-write.ts';
 
 /** What a command runs on; tests pass their own. */

@@ -1,7 +1,5 @@
 import { exponentOf } from '../server/domain.ts';
-import { shown } from './escapes.ts';
-import { displayWidth } from './width.ts';
-import type { Look } from './style.ts';
+import { type Look, displayWidth, shown } from './terminal-text.ts';
 
 /** What the API sends: a JSON object. */
 export type Row = Record<string, unknown>;

@@ -7,7 +7,7 @@ import { readTextFile } from '../files.ts';
 import { choice, examples, json } from '../options.ts';
 import { readSecretFile } from '../secrets.ts';
 import { targetLine } from '../safety.ts';
-import { redact } from '../redact.ts';
+import { redact } from '../http.ts';
 import type { Row } from '../values.ts';
 
 /** The flags of `api`. */

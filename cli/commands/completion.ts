@@ -1,7 +1,259 @@
-import { Argument, type Command } from 'commander';
-import { completionScript, type Shell, SHELLS } from '../completion.ts';
+import { Argument, type Command, type Option } from 'commander';
 import type { Context, ContextOf, DescribedTree } from '../context.ts';
 import { examples } from '../options.ts';
+
+/** The shells that can be completed. */
+export const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
+/** One of them. */
+export type Shell = (typeof SHELLS)[number];
+
+/** A word that can be typed, and its description for the shells that show one. */
+interface Word {
+  text: string;
+  help: string;
+}
+
+/** What can follow a command. */
+interface Place {
+  /** The words that lead here, e.g. `app create`; empty for the program itself. */
+  path: string;
+  words: Word[];
+  flags: Word[];
+  /** Words that can follow a flag. */
+  values: Map<string, readonly string[]>;
+  /** Spellings of flags that take a value, and of those that take none. */
+  valued: string[];
+  bare: string[];
+}
+
+/** The completion script of a shell, made from the tree of commands. */
+export function completionScript(shell: Shell, program: Command): string {
+  const places = walk(program, '');
+  const scripts: Record<Shell, (places: readonly Place[]) => string> = { bash, zsh, fish, powershell };
+  return scripts[shell](places);
+}
+
+function walk(command: Command, path: string): Place[] {
+  const children = command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((child) => child.name() !== 'help' || path === '');
+  const options = command.options.filter((option) => !option.hidden);
+  const spelled = (takesValue: boolean): string[] =>
+    options.filter(({ required }) => required === takesValue).flatMap(spellings);
+  const here: Place = {
+    path,
+    words: [
+      ...children.map((child) => ({ text: child.name(), help: firstSentence(child.summary() || child.description()) })),
+      ...command.registeredArguments
+        .flatMap((argument) => argument.argChoices ?? [])
+        .map((text) => ({ text, help: '' })),
+    ],
+    flags: options.flatMap((option) =>
+      spellings(option).map((text) => ({ text, help: firstSentence(option.description) })),
+    ),
+    values: new Map(options.flatMap((option) => wordsAfter(option))),
+    valued: spelled(true),
+    bare: spelled(false),
+  };
+  return [here, ...children.flatMap((child) => walk(child, `${path} ${child.name()}`.trim()))];
+}
+
+function spellings({ long, short }: Option): string[] {
+  return [long, short].filter((flag) => flag !== undefined);
+}
+
+/** Shells show one line. */
+function firstSentence(text: string): string {
+  return (text.split(/(?<=\.)\s/, 1)[0] ?? '').replace(/\.$/, '');
+}
+
+/** The words after each spelling of a flag. */
+function wordsAfter(option: Option): [string, readonly string[]][] {
+  const { argChoices } = option;
+  return argChoices?.length ? spellings(option).map((flag) => [flag, argChoices]) : [];
+}
+
+function texts(words: readonly Word[] = []): string {
+  return words.map(({ text }) => text).join(' ');
+}
+
+/** Flags behind which a word is always their value, so that a context called `app` is not taken for the noun. */
+function valuedFlags(places: readonly Place[]): string[] {
+  const bare = new Set(places.flatMap((place) => place.bare));
+  return [...new Set(places.flatMap((place) => place.valued))].filter((flag) => !bare.has(flag));
+}
+
+function paths(places: readonly Place[]): string[] {
+  return places.map(({ path }) => path).filter(Boolean);
+}
+
+/** The words that follow each flag. Global flags come last: they stand anywhere, but a verb's own flag of that name wins. */
+function knownValues(places: readonly Place[]): { path: string; flag: string; words: readonly string[] }[] {
+  return places.toReversed().flatMap(({ path, values }) => [...values].map(([flag, words]) => ({ path, flag, words })));
+}
+
+/** The loop of bash and zsh that finds the place, and whether the word before the cursor awaits its value. */
+function findPlace(places: readonly Place[], before: string): string {
+  return `  for word in ${before}; do
+    if [[ -n "$awaits" ]]; then awaits=''; continue; fi
+    case "$word" in
+      ${valuedFlags(places).join('|')}) awaits=1 ;;
+      -*) ;;
+      *) case " |${paths(places).join('|')}|" in *"|\${place:+$place }$word|"*) place="\${place:+$place }$word" ;; esac ;;
+    esac
+  done`;
+}
+
+/** The branches of bash and zsh that know the words after a flag. */
+function valueCases(places: readonly Place[], offer: (words: string) => string): string {
+  return knownValues(places)
+    .map(({ path, flag, words }) => {
+      const pattern = path === '' ? `*' ${flag}'` : `'${path} ${flag}'`;
+      return `    ${pattern}) ${offer(words.join(' '))}; return ;;`;
+    })
+    .join('\n');
+}
+
+function bash(places: readonly Place[]): string {
+  const cases = places.map(
+    ({ path, words, flags }) => `    '${path}') words='${texts(words)}' flags='${texts(flags)}' ;;`,
+  );
+  return `# payctl completion for bash
+_payctl() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} place='' awaits='' word words='' flags=''
+${findPlace(places, '"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
+  COMPREPLY=()
+  case "$place $prev" in
+${valueCases(places, (words) => `COMPREPLY=($(compgen -W '${words}' -- "$cur"))`)}
+  esac
+  if [[ -n "$awaits" ]]; then return; fi
+  case "$place" in
+${cases.join('\n')}
+  esac
+  case "$cur" in
+    -*) COMPREPLY=($(compgen -W "$flags ${texts(places[0]?.flags)}" -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
+  esac
+}
+complete -o default -F _payctl payctl
+`;
+}
+
+/** Completion of zsh's own: what zsh runs of bash's knows no descriptions, and not all of bash's expansions. */
+function zsh(places: readonly Place[]): string {
+  const quoted = (words: readonly Word[] = []): string =>
+    words
+      .map(({ text, help }) => `${text.replaceAll(':', String.raw`\:`)}${help === '' ? '' : `:${help}`}`)
+      .map((entry) => `'${entry.replaceAll("'", String.raw`'\''`)}'`)
+      .join(' ');
+  const cases = places
+    .filter(({ path }) => path !== '')
+    .map(({ path, words, flags }) => `    '${path}') verbs=(${quoted(words)}); flags=(${quoted(flags)}) ;;`);
+  return `#compdef payctl
+# payctl completion for zsh
+_payctl() {
+  local place='' awaits='' word
+  local -a verbs flags globals
+${findPlace(places, '"${(@)words[2,CURRENT-1]}"')}
+  case "$place \${words[CURRENT-1]}" in
+${valueCases(places, (words) => `compadd -- ${words}`)}
+  esac
+  if [[ -n "$awaits" ]]; then _files; return; fi
+  globals=(${quoted(places[0]?.flags)})
+  case "$place" in
+    '') verbs=(${quoted(places[0]?.words)}) ;;
+${cases.join('\n')}
+  esac
+  if [[ "$PREFIX" == -* ]]; then
+    flags+=("\${globals[@]}")
+    _describe -o flag flags
+  elif (( \${#verbs} )); then
+    _describe command verbs
+  else
+    _files
+  fi
+}
+if [[ "\${funcstack[1]}" == _payctl ]]; then _payctl "$@"; else compdef _payctl payctl; fi
+`;
+}
+
+function fish(places: readonly Place[]): string {
+  const quote = (text: string): string => `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
+  const offer = (words: readonly Word[] = []): string =>
+    words.length === 0
+      ? ''
+      : `printf '%s\\t%s\\n' ${words.map(({ text, help }) => `${text} ${quote(help)}`).join(' ')}`;
+  const values = knownValues(places).map(
+    ({ path, flag, words }) =>
+      `      case ${quote(path === '' ? `* ${flag}` : `${path} ${flag}`)}\n        printf '%s\\n' ${words.join(' ')}\n        return`,
+  );
+  const flags = places
+    .filter(({ path }) => path !== '')
+    .map((place) => `      case ${quote(place.path)}\n        ${offer(place.flags)}`);
+  const verbs = places.map((place) => `    case ${quote(place.path)}\n      ${offer(place.words) || FISH_FILES}`);
+  return `# payctl completion for fish
+function __payctl_complete
+  set -l before (commandline -opc)
+  set -l place ''
+  set -l awaits ''
+  for word in $before[2..-1]
+    if test -n "$awaits"
+      set awaits ''
+      continue
+    end
+    switch $word
+      case ${valuedFlags(places).join(' ')}
+        set awaits 1
+      case '-*'
+      case '*'
+        set -l next (string trim -- "$place $word")
+        if contains -- $next ${paths(places).map(quote).join(' ')}
+          set place $next
+        end
+    end
+  end
+  switch "$place $before[-1]"
+${values.join('\n')}
+  end
+  if test -n "$awaits"
+    ${FISH_FILES}
+    return
+  end
+  if string match -q -- '-*' (commandline -ct)
+    switch $place
+${flags.join('\n')}
+    end
+    ${offer(places[0]?.flags)}
+    return
+  end
+  switch $place
+${verbs.join('\n')}
+  end
+end
+complete -c payctl -f -a '(__payctl_complete)'
+`;
+}
+
+const FISH_FILES = '__fish_complete_path (commandline -ct)';
+
+function powershell(places: readonly Place[]): string {
+  const table = places.map(({ path, words, flags }) => `    '${path}' = '${texts([...words, ...flags])}'`);
+  return `# payctl completion for PowerShell
+Register-ArgumentCompleter -Native -CommandName payctl -ScriptBlock {
+  param($word, $ast, $cursor)
+  $table = @{
+${table.join('\n')}
+  }
+  $path = ''
+  foreach ($element in $ast.CommandElements | Select-Object -Skip 1) {
+    $next = "$path $element".Trim()
+    if ($table.ContainsKey($next)) { $path = $next }
+  }
+  ($table[$path] + ' ' + '${texts(places[0]?.flags)}') -split ' ' | Where-Object { $_ -like "$word*" } | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_) }
+}
+`;
+}
 
 /** Adds `completion`. */
 export function define(command: Command, context: ContextOf, tree: DescribedTree): void {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { choice, codeFlags, examples, passwordFlags } from '../options.ts';
-import { askCode, givenCode, wantsCode, type CodeFlags } from '../second-factor.ts';
+import { askCode, givenCode, wantsCode, type CodeFlags } from '../own-login.ts';
 import { takePassword, type PasswordFlags } from '../secrets.ts';
 import { LABELS, own, type Contexts, type Label, type SavedContext } from '../session.ts';
 import {

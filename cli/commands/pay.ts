@@ -8,7 +8,7 @@ import { addFields, bodyOf, complete, segment, type Field } from '../resource.ts
 import type { ChangeFlags } from '../safety.ts';
 import { startSpinner } from '../spinner.ts';
 import type { Row } from '../values.ts';
-import { VIEW } from './order/view.ts';
+import { ORDER_VIEW } from './views.ts';
 
 const CONSOLE = '/api/v1/console/payment';
 
@@ -71,9 +71,9 @@ export async function run(context: Context, options: PayFlags): Promise<void> {
   const placed = await change({ what, method: 'POST', path: `${CONSOLE}/pay`, body, money: true }, options);
   if (!placed) return;
   await showPayment(context, placed);
-  if (!options.wait) return print.item(placed, VIEW);
+  if (!options.wait) return print.item(placed, ORDER_VIEW);
   const ended = await follow(context, String(placed['orderNo']), (options.interval ?? 2) * 1000);
-  await print.item(ended, VIEW);
+  await print.item(ended, ORDER_VIEW);
   if (!isPaid(ended))
     throw new CliError(
       `order_${String(ended['status'])}`,

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { displayWidth } from '../../cli/width.ts';
+import { displayWidth } from '../../cli/terminal-text.ts';
 import { makePlace, type Place } from '../support/cli.ts';
 import { problem } from '../support/fake-api.ts';
 import { billLineRow, billRow, differenceRow } from '../support/fake-bills.ts';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { displayWidth } from '../../cli/width.ts';
+import { displayWidth } from '../../cli/terminal-text.ts';
 import { operatorAt } from '../support/operator.ts';
 import { startService } from '../support/service.ts';
 

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { chmod, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { CERT_ID } from '../../cli/commands/cert/view.ts';
+import { CERT_ID } from '../../cli/commands/cert.ts';
 import { nouns } from '../../cli/commands/index.ts';
 import type { Overrides } from '../../cli/context.ts';
 import { makePlace, missing, onTerminals, runPayctl, scripted } from '../support/cli.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { commandPath } from '../../cli/help-page.ts';
+import { commandPath } from '../../cli/program.ts';
 import { examplesOf } from '../../cli/options.ts';
 import { leaves, program, runExample } from '../support/examples.ts';
 

@@ -2,7 +2,7 @@ import test from 'ava';
 import { makePlace, type Place } from '../support/cli.ts';
 import { problem } from '../support/fake-api.ts';
 import { orderRow } from '../support/fake-rows.ts';
-import { displayWidth } from '../../cli/width.ts';
+import { displayWidth } from '../../cli/terminal-text.ts';
 
 const at = '2026-11-21T05:58:00.000Z';
 const UUID = '0f8fad5b-d9cb-469f-a165-70867728950e';

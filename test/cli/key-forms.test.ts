@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { formOf } from '../../cli/credential-files.ts';
-import { KINDS } from '../../cli/commands/cert/view.ts';
+import { KINDS } from '../../cli/commands/cert.ts';
 import { readCertificates } from '../../server/channels/alipay/signature.ts';
 import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
 import type { CertKindSpec } from '../../server/payments/channel.ts';

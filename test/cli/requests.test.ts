@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { writeCertFiles } from '../support/cert-files.ts';
-import { CERT_ID } from '../../cli/commands/cert/view.ts';
+import { CERT_ID } from '../../cli/commands/cert.ts';
 import { makePlace } from '../support/cli.ts';
 import { SECRET } from '../support/fake-rows.ts';
 import { HOOK_SECRET } from '../support/fake-webhooks.ts';

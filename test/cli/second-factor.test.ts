@@ -1,6 +1,6 @@
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
-import { codeOf } from '../../cli/second-factor.ts';
+import { codeOf } from '../../cli/own-login.ts';
 import { makePlace, NOW, scripted } from '../support/cli.ts';
 import { problem } from '../support/fake-api.ts';
 import { confirmedSession, RECOVERY_CODES, TOTP_SECRET } from '../support/fake-identity.ts';

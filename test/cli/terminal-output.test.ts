@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import test from 'ava';
-import { commandPath } from '../../cli/help-page.ts';
+import { commandPath } from '../../cli/program.ts';
 import { examplesOf } from '../../cli/options.ts';
 import { FORMATS } from '../../cli/output.ts';
 import { makePlace } from '../support/cli.ts';

@@ -1,4 +1,4 @@
-import { graphemes, graphemeWidth } from '../../cli/width.ts';
+import { graphemes, graphemeWidth } from '../../cli/terminal-text.ts';
 
 /** A terminal that does what is written to it, as far as payctl writes: a screen of characters, its modes, and what it did not know. */
 export interface ScreenReader {

@@ -1,8 +1,8 @@
 import type { Context } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { plain, type Row } from '../../values.ts';
-import { fixOf } from '../channel/checks.ts';
-import { channel } from '../channel/view.ts';
+import { fixOf } from '../channel.ts';
+import { channel } from '../channel-set.ts';
 import {
   attempt,
   certificate,

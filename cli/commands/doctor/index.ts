@@ -1,16 +1,194 @@
 import type { Command } from 'commander';
+import { join } from 'node:path';
+import type { Answer } from '../../api-client.ts';
 import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { printFindings } from '../../findings.ts';
-import { offlineFlags, type OfflineFlags } from '../../offline.ts';
+import { type OfflineFlags, offlineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
+import { findToken, loginCommand } from '../../own-login.ts';
 import { withSpinner } from '../../spinner.ts';
-import { checkCertificates, checkChannels } from './channels.ts';
+import { type Row, plain } from '../../values.ts';
+import { EXCEPTIONS } from '../exception.ts';
+import { REFUNDS } from '../refund.ts';
+import { APPROVALS, ORDERS } from '../views.ts';
+import { checkCertificates, checkChannels, ofEveryProject } from './channels.ts';
 import { checkDiagnosis } from './diagnosis.ts';
-import type { Finding } from './finding.ts';
-import { checkHandlers } from './handlers.ts';
-import { checkLogin, checkService, checkSettings } from './service.ts';
-import { checkApprovals, checkExceptions, checkOrders, checkRefunds } from './waiting.ts';
+import {
+  type Finding,
+  attempt,
+  clockFinding,
+  degraded,
+  failed,
+  handlerFinding,
+  isLoopback,
+  ok,
+  openTo,
+  unreadable,
+} from './finding.ts';
+
+/** One that is there and slow, or that cannot be reached from here, is not started a second time. */
+const HINTS: Readonly<Record<string, string>> = {
+  timeout: 'look at the network in between, and at the load and the log of the server',
+};
+
+/** The files of payctl are accessible to their owner only. */
+export async function checkSettings({ sessions: { folder } }: Context): Promise<Finding[]> {
+  for (const name of ['', 'contexts.json', 'credentials.json']) {
+    const path = join(folder, name);
+    if ((await openTo(path, 0o077)) !== 0)
+      return [failed('files', `${path} is accessible to other users`, `chmod go= ${path}`)];
+  }
+  return [ok('files', `${folder} is private`)];
+}
+
+/** The service is up, uses HTTPS unless it is local, agrees on the time, and its database is up. */
+export async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
+  const { server, label } = await target();
+  const answer = await attempt(() => api.call({ method: 'GET', path: '/health', anonymous: true }));
+  if (answer instanceof CliError)
+    return [failed('service', answer.message, HINTS[answer.code] ?? 'payctl server start')];
+  const database = await attempt(() => api.call({ method: 'GET', path: '/health/db', anonymous: true }));
+  const isPlain = server.startsWith('http://');
+  return [
+    ok('service', server),
+    isPlain && !isLoopback(server)
+      ? failed('encryption', `${label} is accessed without HTTPS`, `payctl context add ${label} --server https://…`)
+      : ok('encryption', isPlain ? 'not needed on this machine' : 'HTTPS'),
+    clock(answer, terminal.now()),
+    database instanceof CliError
+      ? failed('database', database.message, 'payctl doctor --offline, on the machine of the server')
+      : ok('database', 'up'),
+  ];
+}
+
+function clock({ headers }: Answer, now: Date): Finding {
+  const theirs = new Date(headers['date'] ?? '').getTime();
+  if (Number.isNaN(theirs)) return ok('clock', 'the server sent no Date header');
+  const [off] = clockFinding('this machine and the server', (now.getTime() - theirs) / 1000);
+  return off ?? ok('clock', 'in sync with the server');
+}
+
+/** The login is valid, and Debug is off unless the server is local. */
+export async function checkLogin({ api, target, terminal, sessions }: Context): Promise<Finding[]> {
+  const place = await target();
+  const token = await attempt(() => findToken(terminal, sessions, place));
+  const me = token instanceof CliError ? token : await attempt(() => api.get('/api/v1/me'));
+  if (me instanceof CliError) return [failed('login', me.message, me.options.hint ?? loginCommand(place))];
+  const info = await attempt(() => api.get('/api/v1/info'));
+  const isFull = !(info instanceof CliError) && info['databaseFull'] === true;
+  const debug = !(info instanceof CliError) && info['debug'] === true;
+  const findings = [ok('login', `${String(me['username'])}, ${String(me['role'])}`)];
+  if (debug && (place.label === 'prod' || !isLoopback(place.server)))
+    findings.push(
+      failed(
+        'debug',
+        'Debug is on: test applications with publicly known secrets are active',
+        'set Debug = false and restart the server: payctl server start',
+      ),
+    );
+  if (isFull)
+    findings.push(
+      failed(
+        'storage',
+        'the disk of the database is full: nothing can be written, no payment can begin',
+        'df -h, on the machine of the database',
+      ),
+    );
+  return findings;
+}
+
+const OPEN_STATUSES = ['created', 'pending', 'closing'] as const;
+/** An order that expired this long ago is stuck. */
+const OVERDUE_MS = 3_600_000;
+
+/** Exceptions about orders that are not here. */
+const WITHOUT_ORDER: ReadonlySet<unknown> = new Set(['unmatched_notice', 'order_unknown_here', 'line_unreadable']);
+
+/** No exception is open. */
+export async function checkExceptions({ api }: Context): Promise<Finding[]> {
+  const answer = await attempt(() => api.page(EXCEPTIONS, { state: 'open' }));
+  if (answer instanceof CliError) return unreadable('exceptions', answer);
+  const [first] = answer.rows;
+  if (!first) return [ok('exceptions', 'none open')];
+  // `payctl explain` needs an order.
+  const isExplained = answer.rows.length === 1 && !WITHOUT_ORDER.has(first['kind']);
+  const fix = isExplained ? `payctl explain ${plain(first['orderNo'])}` : 'payctl exception list --state open';
+  return [degraded('exceptions', `${countText(answer.rows, answer.nextCursor)} open`, fix)];
+}
+
+/** No refund is abnormal. */
+export async function checkRefunds({ api }: Context): Promise<Finding[]> {
+  const answer = await attempt(() => api.page(REFUNDS, { status: 'abnormal' }));
+  if (answer instanceof CliError) return unreadable('refunds', answer);
+  const [first] = answer.rows;
+  if (!first) return [ok('refunds', 'none abnormal')];
+  const fix =
+    answer.rows.length === 1
+      ? `payctl refund retry ${plain(first['refundNo'])}`
+      : 'payctl refund list --status abnormal';
+  return [degraded('refunds', `${countText(answer.rows, answer.nextCursor)} abnormal`, fix)];
+}
+
+/** A refund that waits for longer has been forgotten. */
+const FORGOTTEN_MS = 3 * 86_400_000;
+
+/** Nothing waits for a second administrator. */
+export async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
+  const answer = await attempt(() => api.page(APPROVALS, { state: 'waiting' }));
+  if (answer instanceof CliError) return unreadable('approvals', answer);
+  if (answer.rows.length === 0) return [ok('approvals', 'none waiting')];
+  const before = terminal.now().getTime() - FORGOTTEN_MS;
+  const old = answer.rows.filter((row) => new Date(plain(row['createdAt'])).getTime() < before);
+  const waiting = `${countText(answer.rows, answer.nextCursor)} waiting`;
+  const fix = 'payctl approval list --state waiting';
+  if (old.length === 0) return [degraded('approvals', waiting, fix)];
+  return [failed('approvals', `${waiting}, ${old.length} of them for more than 3 days`, fix)];
+}
+
+/** No order is open long after its expiry: otherwise the jobs do not run. Simulator orders are frozen without Debug. */
+export async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
+  const before = new Date(terminal.now().getTime() - OVERDUE_MS);
+  const stuck = await attempt(async () => {
+    const { debug, environment } = await api.get('/api/v1/info');
+    const modes = debug === true || environment === 'staging' ? [undefined] : ['sandbox', 'live'];
+    const questions = OPEN_STATUSES.flatMap((status) => modes.map((mode) => ({ status, mode })));
+    const pages = await Promise.all(
+      questions.map((query) => api.page(ORDERS, { ...query, createdTo: before.toISOString(), limit: 200 })),
+    );
+    return pages.flatMap(({ rows }) => rows).filter((row) => new Date(plain(row['expiresAt'])) < before);
+  });
+  if (stuck instanceof CliError) return unreadable('orders', stuck);
+  const [first] = stuck;
+  if (!first) return [ok('orders', 'none overdue')];
+  return [
+    failed(
+      'orders',
+      `${stuck.length} overdue by more than an hour`,
+      `payctl explain ${plain(first['orderNo'])}, then payctl order sync ${plain(first['orderNo'])}`,
+    ),
+  ];
+}
+
+function countText(rows: readonly Row[], nextCursor: string | null): string {
+  return `${rows.length}${nextCursor === null ? '' : ' or more'}`;
+}
+
+/** The handler of every skill on sale can be called: otherwise its payers pay and are refunded. */
+export async function checkHandlers({ api }: Context): Promise<Finding[]> {
+  const skills = await ofEveryProject(api, async (project) => {
+    const rows = [];
+    for await (const page of api.pages('/api/v1/products', { project, kind: 'skill', enabled: 'true', limit: 200 }))
+      rows.push(...page.rows);
+    return rows;
+  });
+  if (skills instanceof CliError) return unreadable('skills', skills);
+  const broken = skills.filter((row) => typeof row['handlerFault'] === 'string');
+  if (broken.length === 0) return [ok('skills', `${skills.length}, every handler can be called`)];
+  return broken.map((row) =>
+    handlerFinding(plain(row['code']), plain(row['handlerFault']), plain(row['project']) || 'default'),
+  );
+}
 
 /** The flags of `doctor`. */
 export type DoctorFlags = OfflineFlags & { offline?: boolean };

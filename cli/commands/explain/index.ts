@@ -1,13 +1,97 @@
 import type { Command } from 'commander';
 import type { ApiClient } from '../../api-client.ts';
 import type { Context, ContextOf } from '../../context.ts';
-import { tsvLine } from '../../output.ts';
 import { examples } from '../../options.ts';
+import { tsvLine } from '../../output.ts';
 import { segment } from '../../resource.ts';
-import type { Row } from '../../values.ts';
-import { ORDERS, VIEW } from '../order/view.ts';
-import { drawPage } from './draw.ts';
-import { sectionsOf, type Found, type Section } from './sections.ts';
+import { type Style, displayWidth, padTo, wrap } from '../../terminal-text.ts';
+import { type Row, lookOf, visible } from '../../values.ts';
+import { ORDERS, ORDER_VIEW } from '../views.ts';
+import { type Found, type Line, type Section, sectionsOf } from './sections.ts';
+
+/** Where the page is shown. */
+export interface PageSpace {
+  columns: number;
+  style: Style;
+}
+
+const LABEL = 7;
+/** Longer lines are hard to read, however wide the terminal. */
+const PROSE = 100;
+
+/** Draws the sections for a person: labels on the left, sentences wrapped beside them, the story as a list at the end. */
+export function drawPage(sections: readonly Section[], space: PageSpace): string {
+  return sections
+    .map((section) =>
+      section.title === 'story' ? story(section.lines, space) : section.lines.flatMap((line) => draw(line, space)),
+    )
+    .map((lines) => lines.map((line) => `${line.trimEnd()}\n`).join(''))
+    .join('\n');
+}
+
+function draw({ label, cells, look, command }: Line, { columns, style }: PageSpace): string[] {
+  const room = Math.max(20, Math.min(columns - LABEL - 2, PROSE));
+  const [first = '', ...rest] = cells.map(visible).filter((cell) => cell !== '');
+  if (label === 'order') return [`${style('bold', first)}  ${painted(style, look, rest.join('  '))}`];
+  const lines = command
+    ? [style('cyan', first)]
+    : look
+      ? headed(first, look, rest, room, style)
+      : filled([first, ...rest], room);
+  const head = label === 'exception' ? 'open' : label;
+  return lines.map((text, index) => `${style('dim', padTo(index === 0 ? head : '', LABEL))}  ${text}`);
+}
+
+/** The number and its state on one line; what is left below when it has no room beside them. */
+function headed(first: string, look: string, [state = '', ...more]: string[], room: number, style: Style): string[] {
+  const start = `${style('bold', first)}  ${painted(style, look, state)}`;
+  const tail = more.join('  ');
+  if (displayWidth(`${first}  ${state}  ${tail}`) <= room) return [tail === '' ? start : `${start}  ${tail}`];
+  return [start, ...wrap(tail, room)];
+}
+
+/** Cells side by side, each on lines of its own once they have no room. */
+function filled(cells: readonly string[], room: number): string[] {
+  const lines: string[] = [];
+  for (const cell of cells) {
+    const last = lines.at(-1);
+    const joined = last === undefined ? cell : `${last} · ${cell}`;
+    if (displayWidth(joined) <= room) lines.splice(-1, 1, joined);
+    else lines.push(...wrap(cell, room));
+  }
+  return lines;
+}
+
+function painted(style: Style, look: string | undefined, text: string): string {
+  const color = look === undefined ? undefined : lookOf(look);
+  return color ? style(color, text) : text;
+}
+
+/** One step a line; a time stands only where it changes. The details go below when there is no room beside. */
+function story(lines: readonly Line[], { columns, style }: PageSpace): string[] {
+  const steps = lines.map(({ cells }) => cells.map(visible));
+  const times = Math.max(...steps.map(([at = '']) => displayWidth(at)));
+  const indent = ' '.repeat(times + 7);
+  const room = Math.max(20, columns - indent.length);
+  return steps.flatMap(([at = '', mark = '', what = '', detail = ''], index) => {
+    const shown = steps[index - 1]?.[0] === at ? '' : at;
+    const head = `${style('dim', padTo(shown, times))}  ${paintedMark(style, mark)}  `;
+    const beside = displayWidth(what) + 2 + displayWidth(detail) <= room;
+    const [first = '', ...rest] = beside ? [what] : wrap(what, room);
+    const details = detail === '' || beside ? [] : wrap(detail, room);
+    return [
+      `${head}${first}${beside && detail ? `  ${style('dim', detail)}` : ''}`,
+      ...rest.map((text) => indent + text),
+      ...details.map((text) => indent + style('dim', text)),
+    ];
+  });
+}
+
+function paintedMark(style: Style, mark: string): string {
+  if (mark === 'move') return style('cyan', padTo('●', 3));
+  const text = padTo(mark, 3);
+  return mark === '!' ? style('yellow', text) : style('dim', text);
+}
 
 /** Adds `explain`. */
 export function define(command: Command, context: ContextOf): void {
@@ -46,7 +130,7 @@ async function find(api: ApiClient, orderNo: string): Promise<Found> {
 /** Prints the explanation: a page for a person, labelled lines in a pipe, the server's object with its timeline as JSON. */
 export async function run({ api, print, terminal, flags }: Context, orderNo: string): Promise<void> {
   const words = (print.format === 'table' || print.format === 'tsv') && !flags.quiet && !print.fields;
-  if (!words) return print.item(await bare(api, orderNo), VIEW);
+  if (!words) return print.item(await bare(api, orderNo), ORDER_VIEW);
   const isPage = print.format === 'table';
   const sections = await explainOrder(api, orderNo, isPage ? terminal.now() : undefined);
   const { columns, style } = terminal.out;

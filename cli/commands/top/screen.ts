@@ -1,18 +1,183 @@
 import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
+import { drawTable } from '../../output.ts';
 import type { Line } from '../../screen/cells.ts';
-import { type FullScreen, withFullScreen } from '../../screen/full-screen.ts';
-import type { Key } from '../../screen/keys.ts';
-import { wrap } from '../../width.ts';
-import { drawPage } from '../explain/draw.ts';
-import { explainOrder } from '../explain/index.ts';
-import { type Board, rateOf } from './board.ts';
-import { clock, grouped } from './columns.ts';
-import { helpLines } from './help-page.ts';
-import { type Bars, layout, layoutPage, figuresWidth, type Space } from './layout.ts';
-import type { LiveFeed } from './live-feed.ts';
-import { sectionsOf } from './sections.ts';
-import { BEGINNING, filtered, type Page, press, type State, type Wish } from './state.ts';
+import { type FullScreen, type Key, withFullScreen } from '../../screen/full-screen.ts';
+import { type Style, cutTo, displayWidth, padTo, wrap } from '../../terminal-text.ts';
+import { visible } from '../../values.ts';
+import { drawPage, explainOrder } from '../explain/index.ts';
+import { type Board, type LiveFeed, rateOf } from './live-feed.ts';
+import { type Section, type SectionName, clock, grouped, sectionsOf } from './sections.ts';
+import { BEGINNING, type Page, type State, type Wish, chosenAt, filtered, press } from './state.ts';
+
+/** The screen, and how it is painted. */
+export interface Space {
+  columns: number;
+  rows: number;
+  style: Style;
+  now: Date;
+}
+
+/** What stands in the first and the last line. */
+export interface Bars {
+  /** Left and right part of the first line; the left one gives way. */
+  title: string;
+  /** Which server it is, so that prod is never mistaken for dev. */
+  label: string;
+  status: string;
+  /** The connection is lost: what is shown is old. */
+  isOld: boolean;
+}
+
+/** From this width on two columns of sections stand side by side. */
+const WIDE = 150;
+const GAP = 3;
+const LEFT: ReadonlySet<SectionName> = new Set(['orders', 'channels', 'due', 'webhooks', 'exceptions', 'replicas']);
+
+/** What the left half is given of a wide screen: figures need less room than events. */
+const LEFT_SHARE = 0.43;
+const LEAST_LEFT = 76;
+
+/** How wide the figures are on a screen of a width. */
+export function figuresWidth(columns: number): number {
+  return columns >= WIDE ? Math.max(LEAST_LEFT, Math.floor(columns * LEFT_SHARE)) : columns;
+}
+
+/** The board as the lines of a screen. */
+export function layout(state: State, sections: readonly Section[], bars: Bars, space: Space): Line[] {
+  const { columns, rows } = space;
+  const room = { ...space, rows: Math.max(0, rows - 2) };
+  const body = columns >= WIDE ? sideBySide(state, sections, room) : stacked(state, sections, room);
+  const filled = Array.from({ length: room.rows }, (_, at) => body[at] ?? '');
+  return [titleBar(bars, space), ...filled, keyBar(state, space)].slice(0, rows);
+}
+
+/** A page over the board as the lines of a screen. */
+export function layoutPage({ title, lines, top }: Page, space: Space): string[] {
+  const { columns, rows, style } = space;
+  const room = Math.max(0, rows - 2);
+  const shown = lines === undefined ? ['Loading …'] : lines.slice(Math.min(top, Math.max(0, lines.length - room)));
+  const filled = Array.from({ length: room }, (_, at) => shown[at] ?? '');
+  const more = lines !== undefined && lines.length > room ? '↑↓ scroll  ' : '';
+  return [
+    style('bold', cutTo(visible(title), columns)),
+    ...filled,
+    style('inverse', padTo(cutTo(` ${more}Esc back  Ctrl-C quit`, columns), columns)),
+  ].slice(0, rows);
+}
+
+function titleBar({ title, label, status, isOld }: Bars, { columns, style }: Space): string {
+  const left = visible(title);
+  const mark = ` ${visible(label)} `;
+  const right = cutTo(visible(status), Math.max(0, columns - displayWidth(mark) - 2));
+  const width = Math.max(0, columns - displayWidth(mark) - displayWidth(right) - 1);
+  const look = label === 'prod' ? (['red', 'bold', 'inverse'] as const) : (['bold', 'inverse'] as const);
+  return `${style(look, mark)}${style('bold', padTo(cutTo(` ${left}`, width), width))} ${isOld ? style('red', right) : right}`;
+}
+
+function keyBar({ isTyping, filter, notice }: State, { columns, style }: Space): string {
+  const keys = ' q quit  Tab section  ↑↓ row  Enter explain  / filter  ? help';
+  const search = filter === '' ? '' : ` filter: ${filter} (Esc clears)`;
+  const text = isTyping ? ` filter: ${filter}▏` : notice === '' ? search + keys : ` ${notice}`;
+  return style('inverse', padTo(cutTo(visible(text), columns), columns));
+}
+
+function stacked(state: State, sections: readonly Section[], space: Space): string[] {
+  const shares = share(space.rows, sections, state.section);
+  return sections.flatMap((section, at) => drawSection(state, section, shares[at] ?? 0, space));
+}
+
+function sideBySide(state: State, sections: readonly Section[], space: Space): Line[] {
+  const width = figuresWidth(space.columns);
+  const isLeft = ({ name }: Section) => LEFT.has(name);
+  const left = stacked(state, sections.filter(isLeft), { ...space, columns: width });
+  const others = sections.filter((section) => !isLeft(section));
+  const right = stacked(state, others, { ...space, columns: space.columns - width - GAP });
+  const length = Math.max(left.length, right.length);
+  return Array.from({ length }, (_, at) => [
+    { column: 0, text: left[at] ?? '' },
+    { column: width + GAP, text: right[at] ?? '' },
+  ]);
+}
+
+/** Lines for each section, its heading with it: everyone its least, the chosen one what it can use, then the others; the last the rest. */
+export function share(available: number, sections: readonly Section[], chosen: SectionName): number[] {
+  const wants = sections.map(({ rows }) => 1 + rows.length);
+  const shares = sections.map(() => 0);
+  let left = available;
+  const give = (at: number, most: number): void => {
+    const more = Math.max(0, Math.min(left, Math.min(most, wants[at]!) - shares[at]!));
+    shares[at]! += more;
+    left -= more;
+  };
+  const first = sections.findIndex(({ name }) => name === chosen);
+  // Where there is no room for all, what is chosen comes first.
+  if (first >= 0) give(first, 1 + sections[first]!.least);
+  for (const at of sections.keys()) give(at, 1);
+  for (const [at, { least }] of sections.entries()) give(at, 1 + least);
+  if (first >= 0) give(first, shares[first]! + Math.ceil(left / 2));
+  for (let before = -1; before !== left;) {
+    before = left;
+    for (const at of sections.keys()) give(at, shares[at]! + 1);
+  }
+  return shares;
+}
+
+function drawSection(state: State, section: Section, lines: number, { columns, style, now }: Space): string[] {
+  if (lines === 0) return [];
+  const isChosen = section.name === state.section;
+  const chosen = chosenAt(state, section);
+  const room = lines - 1;
+  // The chosen row stays in sight.
+  const from = Math.max(0, chosen - room + 1);
+  const rows = section.rows.slice(from, from + room);
+  // Headings of columns without anything in them say nothing.
+  const shown = section.rows.length > 0 ? section.columns : section.columns.slice(0, 1);
+  const table = drawTable(rows, shown, { columns: columns - 2, style, now, headers: true });
+  const [heading = '', ...body] = table.text.split('\n');
+  const hidden = section.rows.length - rows.length;
+  const none = section.rows.length === 0 ? style('dim', `  ${section.empty}`) : '';
+  const more = hidden > 0 ? style('dim', `  +${hidden}`) : '';
+  const mark = (at: number): string =>
+    isChosen && from + at === chosen && rows.length > 0 ? style('cyan', '▸ ') : '  ';
+  return [
+    `${isChosen ? style(['cyan', 'bold'], '▪ ') : '  '}${heading}${none}${more}`,
+    ...body.slice(0, rows.length).map((line, at) => mark(at) + line),
+  ];
+}
+
+const HELP_KEYS: readonly [string, string][] = [
+  ['Tab, ← →', 'another section; Shift-Tab the one before'],
+  ['↑ ↓, j k', 'another row; also PgUp, PgDn, Home, End'],
+  ['Enter', 'explain the order of the row'],
+  ['/', 'show only rows with a text; Esc shows all of them again'],
+  ['Ctrl-Z', 'stop; fg goes on'],
+  ['q, Ctrl-C', 'quit'],
+];
+
+const HELP_SECTIONS: readonly [string, string][] = [
+  ['Orders', 'open now, and what was paid, closed, failed and refunded in the last hour; + means that there are more'],
+  ['Channels', 'the last minute: calls, how long they took, and after how many nobody knows what the channel did'],
+  ['Due work', 'what is to be done, how much of it is running, and since when the oldest waits for somebody'],
+  ['Webhooks', 'deliveries that wait, by application; failing ones have failed at least once'],
+  ['Exceptions', 'the newest that are open; payctl exception resolve ends them'],
+  ['Replicas', 'processes of the service: how late their event loop is, processors and memory'],
+  ['Events', 'the newest of the event log. Every event is counted; when many come at once, some are not shown'],
+];
+
+const HELP_PIPE = 'In a pipe, or with -o jsonl, payctl top prints one JSON object a second.';
+const HELP_TERM = 12;
+
+/** What `?` shows, on a screen of a width. */
+export function helpLines(columns: number): string[] {
+  const list = (terms: readonly [string, string][]): string[] =>
+    terms.flatMap(([term, words]) =>
+      wrap(words, Math.max(20, columns - HELP_TERM - 2)).map(
+        (line, at) => `  ${padTo(at === 0 ? term : '', HELP_TERM)}${line}`,
+      ),
+    );
+  return ['Keys', ...list(HELP_KEYS), '', 'Sections', ...list(HELP_SECTIONS), '', ...wrap(HELP_PIPE, columns)];
+}
 
 /** However many messages come, the screen is drawn so often at most; keys are answered at once. */
 const DRAW_EVERY_MS = 200;

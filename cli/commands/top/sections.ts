@@ -1,6 +1,165 @@
-import { type Column, money, plain, type Row } from '../../values.ts';
-import { listIn, rowIn, type Board } from './board.ts';
-import { CHANNELS, countText, dueColumns, EVENTS, EXCEPTIONS, grouped, ORDERS, REPLICAS, WEBHOOKS } from './columns.ts';
+import type { Look } from '../../terminal-text.ts';
+import { type Column, type Row, lookOf, money, plain, valueOf } from '../../values.ts';
+import { type Board, listIn, rowIn } from './live-feed.ts';
+
+/** A number as people read it, with `+` when there are more. */
+export function countText(count: unknown, more?: unknown): string {
+  return `${grouped(String(Number(count ?? 0)))}${more === true ? '+' : ''}`;
+}
+
+/** Digits in groups of three, before the point. */
+export function grouped(text: string): string {
+  return text.replace(/^-?\d+/, (digits) => digits.replaceAll(/\B(?=(\d{3})+$)/g, ','));
+}
+
+const text = (field: string) => (row: Row) => plain(row[field]) || ' ';
+
+/** A status looks as everywhere, where there are orders that have it. */
+const lookOfTally = (field: 'open' | 'past') => (row: Row) =>
+  plain(row[`${field}Count`]) === '0' ? 'dim' : lookOf(plain(row[field]));
+
+/** Open orders, and beside them what became of orders. */
+export const ORDERS: readonly Column[] = [
+  { field: 'open', title: 'ORDERS', kind: 'id', read: text('open'), look: lookOfTally('open'), width: 8 },
+  { field: 'openCount', title: 'NOW', kind: 'money', read: text('openCount'), width: 6 },
+  { field: 'openMoney', title: 'MONEY', kind: 'money', read: text('openMoney'), width: 13 },
+  { field: 'past', title: 'LAST HOUR', kind: 'id', read: text('past'), look: lookOfTally('past'), width: 9 },
+  { field: 'pastCount', title: '', kind: 'money', read: text('pastCount'), width: 6 },
+  { field: 'pastMoney', title: 'MONEY', kind: 'money', read: text('pastMoney'), width: 13 },
+];
+
+const lookAbove = (value: unknown, warn: number, bad: number): Look | undefined =>
+  Number(value ?? 0) >= bad ? 'red' : Number(value ?? 0) >= warn ? 'yellow' : undefined;
+
+/** Channels, and how they answer. */
+export const CHANNELS: readonly Column[] = [
+  { field: 'payWay', title: 'CHANNELS', kind: 'id', width: 8 },
+  {
+    field: 'callsPerSecond',
+    title: 'CALLS/S',
+    kind: 'money',
+    read: (row) => Number(row['callsPerSecond']).toFixed(1),
+    width: 7,
+  },
+  { field: 'p99Ms', title: 'P99', kind: 'money', read: (row) => milliseconds(row['p99Ms']), width: 8 },
+  {
+    field: 'unknownPercent',
+    title: 'UNKNOWN',
+    kind: 'money',
+    read: ({ unknownPercent }) => (typeof unknownPercent === 'number' ? `${unknownPercent.toFixed(1)} %` : '-'),
+    look: ({ unknownPercent }) => lookAbove(unknownPercent, 1, 10),
+    width: 7,
+  },
+  { field: 'noticedAt', title: 'NOTICE', kind: 'time', width: 8 },
+  { field: 'silentSince', title: 'LAST HEARD', kind: 'time', width: 8 },
+];
+
+/** Due work; of what waits for its turn a minute is late, five are too much. */
+export function dueColumns(now: Date): readonly Column[] {
+  const lag = ({ oldestAt }: Row) => (typeof oldestAt === 'string' ? (now.getTime() - Date.parse(oldestAt)) / 1000 : 0);
+  return [
+    { field: 'kind', title: 'DUE WORK', kind: 'id', width: 8 },
+    { field: 'count', title: 'DUE', kind: 'money', read: (row) => countText(row['count'], row['more']), width: 7 },
+    { field: 'underWay', title: 'RUNNING', kind: 'money', read: (row) => countText(row['underWay']), width: 8 },
+    { field: 'oldestAt', title: 'OLDEST', kind: 'time', look: (row) => lookAbove(lag(row), 60, 300), width: 8 },
+  ];
+}
+
+/** Applications with deliveries that wait. */
+export const WEBHOOKS: readonly Column[] = [
+  { field: 'name', title: 'WEBHOOKS', read: (row) => plain(row['name']) || plain(row['clientId']), width: 8 },
+  { field: 'count', title: 'WAITING', kind: 'money', read: (row) => countText(row['count'], row['more']), width: 7 },
+  {
+    field: 'failing',
+    title: 'FAILING',
+    kind: 'money',
+    read: (row) => countText(row['failing']),
+    look: ({ failing }) => lookAbove(failing, 1, 10),
+    width: 8,
+  },
+  { field: 'oldestAt', title: 'OLDEST', kind: 'time', width: 8 },
+  { field: 'clientId', title: 'APP', kind: 'id' },
+];
+
+/** Open exceptions. */
+export const EXCEPTIONS: readonly Column[] = [
+  { field: 'kind', title: 'EXCEPTIONS', kind: 'id', look: () => 'yellow', width: 16 },
+  { field: 'createdAt', title: 'SINCE', kind: 'time', width: 8 },
+  { field: 'orderNo', title: 'ORDER', kind: 'id', width: 25 },
+  { field: 'refundNo', title: 'REFUND', kind: 'id' },
+];
+
+/** Processes of the service. */
+export const REPLICAS: readonly Column[] = [
+  { field: 'host', title: 'REPLICAS', width: 8 },
+  {
+    field: 'worker',
+    title: 'PROCESS',
+    kind: 'money',
+    read: ({ worker, pid }) => (worker === null ? plain(pid) : `${plain(worker)}/${plain(pid)}`),
+    width: 7,
+  },
+  {
+    field: 'loopDelayMs.p99',
+    title: 'LOOP P99',
+    kind: 'money',
+    read: (row) => milliseconds(valueOf(row, 'loopDelayMs.p99')),
+    look: (row) => lookAbove(valueOf(row, 'loopDelayMs.p99'), 50, 250),
+    width: 8,
+  },
+  {
+    field: 'loopDelayMs.max',
+    title: 'MAX',
+    kind: 'money',
+    read: (row) => milliseconds(valueOf(row, 'loopDelayMs.max')),
+    width: 8,
+  },
+  { field: 'cpu', title: 'CPU', kind: 'money', read: (row) => `${Math.round(Number(row['cpu']) * 100)} %`, width: 5 },
+  {
+    field: 'memoryBytes',
+    title: 'MEMORY',
+    kind: 'money',
+    read: (row) => `${Math.round(Number(row['memoryBytes']) / 1e6)} MB`,
+    width: 7,
+  },
+  { field: 'version', kind: 'id' },
+  { field: 'startedAt', title: 'STARTED', kind: 'time', width: 7 },
+  {
+    field: 'silent',
+    title: '',
+    kind: 'status',
+    read: (row) => (row['silent'] === true ? 'silent' : ' '),
+    look: () => 'red',
+  },
+];
+
+/** Events of the log. */
+export const EVENTS: readonly Column[] = [
+  { field: 'at', title: 'EVENTS', kind: 'id', read: (row) => clock(row['at']), width: 8 },
+  { field: 'type', kind: 'id', look: ({ type }) => lookOfEvent(plain(type)), width: 17 },
+  { field: 'objectNo', title: 'ABOUT', kind: 'id', width: 25 },
+  { field: 'amount', kind: 'money', width: 12 },
+  { field: 'payWay', title: 'CHANNEL', kind: 'id', read: text('payWay'), width: 7 },
+  { field: 'subject', read: text('subject') },
+  { field: 'clientId', title: 'APP' },
+];
+
+function lookOfEvent(type: string): Look | undefined {
+  if (/\.(failed|abnormal|exception)$|^dispute\./.test(type)) return 'red';
+  return /\.(paid|succeeded|fulfilled|credited)$/.test(type) ? 'green' : undefined;
+}
+
+/** A time of the day here. */
+export function clock(at: unknown): string {
+  const date = new Date(plain(at));
+  if (Number.isNaN(date.getTime())) return '-';
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':');
+}
+
+function milliseconds(value: unknown): string {
+  if (typeof value !== 'number') return '-';
+  return value >= 10_000 ? `${(value / 1000).toFixed(1)} s` : `${value < 10 ? value : Math.round(value)} ms`;
+}
 
 /** One part of the screen, as a table. */
 export interface Section {

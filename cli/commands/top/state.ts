@@ -1,4 +1,4 @@
-import type { Key } from '../../screen/keys.ts';
+import type { Key } from '../../screen/full-screen.ts';
 import { human, type Row } from '../../values.ts';
 import { orderOf, SECTIONS, type Section, type SectionName } from './sections.ts';
 

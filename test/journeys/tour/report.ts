@@ -1,5 +1,5 @@
 import { drawQr } from '../../../cli/qr.ts';
-import { createStyle, wantsColor } from '../../../cli/style.ts';
+import { createStyle, wantsColor } from '../../../cli/terminal-text.ts';
 import type { Sink } from '../../../cli/terminal.ts';
 
 /** Prints the tour for a reader: chapters, what is asked, what is answered, what was checked. */

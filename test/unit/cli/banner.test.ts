@@ -1,5 +1,5 @@
 import test from 'ava';
-import { bannerOf } from '../../../cli/commands/server/banner.ts';
+import { bannerOf } from '../../../cli/commands/server.ts';
 import type { ReadyFacts } from '../../../server/workers/life.ts';
 
 const FACTS: ReadyFacts = {

@@ -1,14 +1,14 @@
 import test from 'ava';
-import { ADVICE } from '../../../cli/commands/bill/faults.ts';
-import { DIFFERENCE_STATES, KINDS, LINE_KINDS, STATES } from '../../../cli/commands/bill/view.ts';
+import { ADVICE } from '../../../cli/commands/bill-fetch.ts';
+import { DIFFERENCE_STATES, DIFFERENCE_KINDS, LINE_KINDS, BILL_STATES } from '../../../cli/commands/bill-view.ts';
 import { progressBar } from '../../../cli/spinner.ts';
 import { BILL_FAULTS, BILL_LINE_KINDS } from '../../../server/payments/channel.ts';
 import * as server from '../../../server/domain.ts';
 import { runPayctl } from '../../support/cli.ts';
 
 test('payctl knows the states, kinds and faults of the service', (t) => {
-  t.deepEqual([...STATES], [...server.BILL_STATES]);
-  t.deepEqual([...KINDS], [...server.DIFFERENCE_KINDS, server.NOT_OURS]);
+  t.deepEqual([...BILL_STATES], [...server.BILL_STATES]);
+  t.deepEqual([...DIFFERENCE_KINDS], [...server.DIFFERENCE_KINDS, server.NOT_OURS]);
   t.deepEqual([...DIFFERENCE_STATES], [...server.DIFFERENCE_STATES]);
   t.deepEqual([...LINE_KINDS], [...BILL_LINE_KINDS]);
   t.deepEqual(Object.keys(ADVICE).toSorted(), [...BILL_FAULTS].toSorted());

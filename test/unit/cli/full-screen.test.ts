@@ -1,8 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import test from 'ava';
-import { type FullScreen, withFullScreen } from '../../../cli/screen/full-screen.ts';
-import { type Key, keyOf } from '../../../cli/screen/keys.ts';
+import { type FullScreen, type Key, keyOf, withFullScreen } from '../../../cli/screen/full-screen.ts';
 import { createTerminal, type Signals, type Streams } from '../../../cli/terminal.ts';
 import { screenReader } from '../../support/screen-reader.ts';
 

@@ -1,9 +1,9 @@
 import test from 'ava';
 import { Command } from 'commander';
 import { helpText } from '../../../cli/help.ts';
-import { helpPage } from '../../../cli/help-page.ts';
+import { helpPage } from '../../../cli/program.ts';
 import { examples } from '../../../cli/options.ts';
-import { createStyle } from '../../../cli/style.ts';
+import { createStyle } from '../../../cli/terminal-text.ts';
 
 test('an example that is too wide is broken before its flags, so that it can be copied', (t) => {
   const command = new Command('payctl').command('pay').description('Place a payment.');

@@ -2,7 +2,7 @@ import test from 'ava';
 import { createPrint, envText, tsvLine, type OutputFlags } from '../../../cli/output.ts';
 import { createTerminal } from '../../../cli/terminal.ts';
 import type { View } from '../../../cli/values.ts';
-import { displayWidth } from '../../../cli/width.ts';
+import { displayWidth } from '../../../cli/terminal-text.ts';
 import { collector } from '../../support/cli.ts';
 
 const VIEW: View = {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { redact, redactBody, redactPath, redactText } from '../../../cli/redact.ts';
+import { redact, redactBody, redactPath, redactText } from '../../../cli/http.ts';
 
 test('secrets go by their key, at any depth', (t) => {
   t.deepEqual(

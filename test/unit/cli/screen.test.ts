@@ -1,10 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { forTerminal } from '../../../cli/escapes.ts';
-import { cellsOf, rowOf } from '../../../cli/screen/cells.ts';
-import { difference } from '../../../cli/screen/differ.ts';
-import { redrawn } from '../../../cli/screen/region.ts';
-import { createStyle } from '../../../cli/style.ts';
+import { createStyle, forTerminal } from '../../../cli/terminal-text.ts';
+import { cellsOf, difference, rowOf } from '../../../cli/screen/cells.ts';
+import { redrawn } from '../../../cli/watch.ts';
 import { ATTACK } from '../../support/hostile.ts';
 import { screenReader } from '../../support/screen-reader.ts';
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { CONDITIONS as offered, PLANTS as plantable } from '../../../cli/commands/simulator/bill.ts';
+import { CONDITIONS as offered, PLANTS as plantable } from '../../../cli/commands/simulator.ts';
 import { DIFFERENCE_KINDS, NOT_OURS } from '../../../server/domain.ts';
 import { CONDITIONS, PLANTS } from '../../../server/simulator/bills/book.ts';
 import { runPayctl } from '../../support/cli.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { readTrade, shownTrade, TRADE } from '../../../cli/commands/simulator/trade.ts';
-import { drawCard } from '../../../cli/table.ts';
-import { createStyle } from '../../../cli/style.ts';
+import { readTrade, shownTrade, TRADE } from '../../../cli/commands/simulator-payer.ts';
+import { drawCard } from '../../../cli/output.ts';
+import { createStyle } from '../../../cli/terminal-text.ts';
 
 const AT = Date.UTC(2026, 10, 21, 6, 0, 0);
 /** As `POST /sim/pay` answers. */

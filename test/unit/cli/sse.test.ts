@@ -1,5 +1,5 @@
 import test from 'ava';
-import { readMessages, type StreamMessage } from '../../../cli/sse.ts';
+import { readMessages, type StreamMessage } from '../../../cli/follow-stream.ts';
 
 async function read(...parts: string[]): Promise<StreamMessage[]> {
   const messages: StreamMessage[] = [];

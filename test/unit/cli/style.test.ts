@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createStyle, wantsColor } from '../../../cli/style.ts';
+import { createStyle, wantsColor } from '../../../cli/terminal-text.ts';
 
 const cases: [string, string | undefined, Record<string, string>, boolean, boolean][] = [
   ['a terminal has colours', undefined, {}, true, true],

@@ -1,15 +1,11 @@
 import test from 'ava';
-import { fold, NOTHING, rateOf } from '../../../cli/commands/top/board.ts';
-import { countText, grouped } from '../../../cli/commands/top/columns.ts';
-import { helpLines } from '../../../cli/commands/top/help-page.ts';
-import { layout, layoutPage, share } from '../../../cli/commands/top/layout.ts';
-import { sectionsOf } from '../../../cli/commands/top/sections.ts';
+import { fold, NOTHING, rateOf } from '../../../cli/commands/top/live-feed.ts';
+import { countText, grouped, sectionsOf } from '../../../cli/commands/top/sections.ts';
+import { helpLines, layout, layoutPage, share } from '../../../cli/commands/top/screen.ts';
 import { BEGINNING, chosenAt, filtered, press, type State } from '../../../cli/commands/top/state.ts';
-import { paintedParts } from '../../../cli/escapes.ts';
-import { keyOf } from '../../../cli/screen/keys.ts';
+import { createStyle, displayWidth, paintedParts } from '../../../cli/terminal-text.ts';
+import { keyOf } from '../../../cli/screen/full-screen.ts';
 import { type Line, rowOf } from '../../../cli/screen/cells.ts';
-import { createStyle } from '../../../cli/style.ts';
-import { displayWidth } from '../../../cli/width.ts';
 import { ATTACK, drawnByOthers } from '../../support/hostile.ts';
 import { messageOf } from '../../support/live-server.ts';
 

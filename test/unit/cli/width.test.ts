@@ -1,5 +1,5 @@
 import test from 'ava';
-import { cutTo, displayWidth, padTo, wrap } from '../../../cli/width.ts';
+import { cutTo, displayWidth, padTo, wrap } from '../../../cli/terminal-text.ts';
 
 const widths: [string, number][] = [
   ['', 0],

@@ -1,0 +1,65 @@
+import type { ApiClient } from '../api-client.ts';
+import { CliError, EXIT } from '../errors.ts';
+import { list } from '../options.ts';
+import type { Field, Resource } from '../resource.ts';
+import type { Column } from '../values.ts';
+
+/** What an administrator may do. */
+export const ROLE: Field = {
+  name: 'role',
+  value: 'role',
+  help: 'role: a viewer reads, an operator moves money (orders, refunds, exceptions, disputes, bills), an admin may do everything',
+  choices: ['viewer', 'operator', 'admin'],
+};
+
+/** What an administrator is limited to. */
+export const PROJECTS: Field = {
+  name: 'projects',
+  value: 'a,b',
+  help: 'codes of the only projects that the account reaches; by default all of them',
+  read: list,
+};
+
+/** Who has no list reaches all of them. */
+export const PROJECTS_COLUMN: Column = {
+  field: 'projects',
+  read: ({ projects }) => (projects === null ? 'all' : projects),
+};
+
+/** Console accounts. */
+export const admin: Resource = {
+  noun: 'admin',
+  plural: 'console accounts',
+  path: '/api/v1/admins',
+  idName: 'username',
+  view: {
+    noun: 'admin',
+    id: 'username',
+    columns: [
+      { field: 'username', kind: 'id' },
+      { field: 'role' },
+      { field: 'enabled', kind: 'yesno' },
+      PROJECTS_COLUMN,
+      { field: 'secondFactor', kind: 'yesno' },
+      { field: 'lastLoginAt', kind: 'time' },
+      { field: 'createdAt', kind: 'time' },
+      { field: 'id', kind: 'id' },
+    ],
+  },
+  fields: [
+    { name: 'username', value: 'name', help: 'login name', required: true },
+    { ...ROLE, required: true },
+    PROJECTS,
+  ],
+};
+
+/** The id of the administrator with this username (or id). Throws CliError 3 when there is none. */
+export async function adminId(api: ApiClient, nameOrId: string): Promise<string> {
+  for await (const page of api.pages(admin.path, { limit: 200 })) {
+    const found = page.rows.find((row) => row['username'] === nameOrId || row['id'] === nameOrId);
+    if (found) return String(found['id']);
+  }
+  throw new CliError('not_found', EXIT.notFound, `Administrator "${nameOrId}" not found.`, {
+    hint: 'payctl admin list',
+  });
+}

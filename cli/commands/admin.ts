@@ -1,0 +1,269 @@
+import type { Command } from 'commander';
+import type { Context, ContextOf } from '../context.ts';
+import { UsageError } from '../errors.ts';
+import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
+import { OWN_PASSWORD, changes, examples, list, passwordFlags } from '../options.ts';
+import { addFields, addList, bodyOf, complete, segment } from '../resource.ts';
+import { type ChangeFlags, confirmChange } from '../safety.ts';
+import { type PasswordFlags, takePassword } from '../secrets.ts';
+import type { Row } from '../values.ts';
+import { PROJECTS, ROLE, admin, adminId } from './admin-resource.ts';
+
+type CreateFlags = Row & ChangeFlags & PasswordFlags;
+
+/** Adds `admin create`. */
+export function defineCreate(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('create')
+    .description('Create a console account. The password is prompted for, or read from stdin or a file.');
+  addFields(command, admin.fields);
+  passwordFlags(command);
+  examples(
+    changes(command),
+    'payctl admin create --username bob --role viewer',
+    'payctl admin create --username bob --password-file bob.password',
+    'payctl admin create --username bob --role operator --projects books,tea --password-file bob.password',
+  ).action((options: CreateFlags) => runCreate(context(), options));
+}
+
+/** Creates an account. */
+export async function runCreate(context: Context, options: CreateFlags): Promise<void> {
+  const { change, print, prompts, terminal } = context;
+  const fields = await complete(context, admin.fields, bodyOf(options, admin.fields));
+  const password = await takePassword(terminal, prompts, options, {
+    message: `Password for ${String(fields['username'])}`,
+    isNew: true,
+  });
+  const row = await change(
+    {
+      what: `create administrator ${String(fields['username'])}`,
+      method: 'POST',
+      path: admin.path,
+      body: { ...fields, password },
+    },
+    // Its password file holds the password of the new account.
+    { ...options, passwordFile: undefined, proofFlag: OWN_PASSWORD },
+  );
+  if (!row) return;
+  await print.item(row, admin.view);
+  await print.done(`Created administrator ${String(row['username'])}.`);
+}
+
+type UpdateFlags = Row & ChangeFlags & { clear?: readonly string[] };
+
+const UPDATE_FIELDS = [ROLE, PROJECTS];
+
+/** Adds `admin update`. */
+export function defineUpdate(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('update')
+    .description('Change the role or the projects of an administrator. Other projects end the sessions of the account.')
+    .argument('<username>');
+  addFields(command, UPDATE_FIELDS);
+  command.option('--clear <a,b>', 'clear these fields: projects', list);
+  examples(
+    changes(command),
+    'payctl admin update bob --role operator -y',
+    'payctl admin update bob --projects books,tea -y',
+    'payctl admin update bob --clear projects -y',
+  ).action((name: string, options: UpdateFlags) => runUpdate(context(), name, options));
+}
+
+/** Sends what was given, and nothing else. */
+export async function runUpdate(
+  { api, change, print }: Context,
+  username: string,
+  options: UpdateFlags,
+): Promise<void> {
+  const other = options.clear?.find((name) => name !== PROJECTS.name);
+  if (other !== undefined) throw new UsageError(`Unknown field "${other}".`, 'fields: projects');
+  const body = { ...bodyOf(options, UPDATE_FIELDS), ...(options.clear && { projects: null }) };
+  if (Object.keys(body).length === 0) throw new UsageError('No changes were given.', 'payctl admin update --help');
+  const path = `${admin.path}/${segment(await adminId(api, username))}`;
+  const row = await change(
+    {
+      what: `update administrator ${username}`,
+      name: username,
+      risk: 'moderate',
+      method: 'PUT',
+      path,
+      body,
+      current: () => api.get(path),
+    },
+    options,
+  );
+  if (!row) return;
+  await print.item(row, admin.view);
+  await print.done(`Updated administrator ${username}.`);
+}
+
+/** Adds `admin enable` and `admin disable`. */
+export function defineToggle(noun: Command, context: ContextOf): void {
+  for (const verb of ['enable', 'disable'] as const) {
+    const words =
+      verb === 'enable'
+        ? 'Enable an administrator account.'
+        : 'Disable an administrator account and end its sessions immediately.';
+    const command = noun.command(verb).description(words).argument('<username>');
+    examples(changes(command), `payctl admin ${verb} bob`, `payctl admin ${verb} bob -y`).action(
+      (name: string, flags: ChangeFlags) => runToggle(context(), name, { ...flags, enabled: verb === 'enable' }),
+    );
+  }
+}
+
+/** Turns an account on or off. */
+export async function runToggle(
+  { api, change, print }: Context,
+  username: string,
+  options: ChangeFlags & { enabled: boolean },
+): Promise<void> {
+  const id = await adminId(api, username);
+  const verb = options.enabled ? 'enable' : 'disable';
+  const row = await change(
+    {
+      what: `${verb} administrator ${username}`,
+      name: username,
+      risk: options.enabled ? 'plain' : 'moderate',
+      method: 'PUT',
+      path: `${admin.path}/${segment(id)}/toggle`,
+      body: { enabled: options.enabled },
+    },
+    options,
+  );
+  if (!row) return;
+  await print.item(row, admin.view);
+  await print.done(`Administrator ${username} is ${verb}d.`);
+}
+
+/** The flags of `admin reset-password`. */
+export type ResetPasswordFlags = ChangeFlags & PasswordFlags & OfflineFlags & { offline?: boolean };
+
+/** Adds `admin reset-password`. */
+export function defineResetPassword(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('reset-password')
+    .description('Set a new password for an administrator and end all sessions of the account.')
+    .argument('<username>');
+  command.option('--offline', 'change the database directly, for when nobody can log in');
+  passwordFlags(offlineFlags(command));
+  examples(
+    changes(command),
+    'payctl admin reset-password bob',
+    'payctl admin reset-password alice --offline --password-file alice.password -y',
+  ).action((name: string, flags: ResetPasswordFlags) => runResetPassword(context(), name, flags));
+}
+
+/** Sets a new password, over the API or in the database. */
+export async function runResetPassword(context: Context, username: string, flags: ResetPasswordFlags): Promise<void> {
+  return flags.offline ? resetPasswordOffline(context, username, flags) : resetPasswordOnline(context, username, flags);
+}
+
+async function resetPasswordOnline(context: Context, username: string, flags: ResetPasswordFlags): Promise<void> {
+  const id = await adminId(context.api, username);
+  const password = await newPassword(context, username, flags);
+  const row = await context.change(
+    { ...passwordChange(username), method: 'PUT', path: `${admin.path}/${segment(id)}`, body: { password } },
+    // Its password file holds the new password.
+    { ...flags, passwordFile: undefined, proofFlag: OWN_PASSWORD },
+  );
+  if (!row) return;
+  await context.print.item({ username, ...row }, admin.view);
+  await context.print.done(`The password of ${username} was reset.`);
+}
+
+async function resetPasswordOffline(context: Context, username: string, flags: ResetPasswordFlags): Promise<void> {
+  const password = await newPassword(context, username, flags);
+  await withOffline(context, flags, async (offline) => {
+    const database = await prepareDatabase(context, offline, flags);
+    if (flags.dryRun) return context.print.item({ dryRun: true, username, password: '***' }, admin.view);
+    await confirmChange(context.prompts, passwordChange(username), flags, database.place);
+    const row = await offline.resetPassword({ username, password, actor: actor() });
+    context.known.done = passwordChange(username).what;
+    await context.print.item({ ...row }, admin.view);
+    await context.print.done(`The password of ${username} was reset.`);
+  });
+}
+
+function passwordChange(username: string) {
+  return { what: `reset the password of ${username}`, name: username, risk: 'moderate' as const };
+}
+
+function newPassword({ terminal, prompts }: Context, username: string, flags: ResetPasswordFlags): Promise<string> {
+  return takePassword(terminal, prompts, flags, { message: `New password for ${username}`, isNew: true });
+}
+
+/** The flags of `admin reset-second-factor`. */
+export type ResetSecondFactorFlags = ChangeFlags & OfflineFlags & { offline?: boolean };
+
+/** Adds `admin reset-second-factor`. */
+export function defineResetSecondFactor(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('reset-second-factor')
+    .description(
+      'Remove the second factor of an administrator who lost it, and end all sessions of the account. Your own: payctl second-factor remove.',
+    )
+    .argument('<username>');
+  command.option('--offline', 'change the database directly, for when nobody can log in');
+  examples(
+    changes(offlineFlags(command)),
+    'payctl admin reset-second-factor bob',
+    'payctl admin reset-second-factor alice --offline -y',
+  ).action((name: string, flags: ResetSecondFactorFlags) => runResetSecondFactor(context(), name, flags));
+}
+
+/** Removes it, over the API or in the database. */
+export async function runResetSecondFactor(
+  context: Context,
+  username: string,
+  flags: ResetSecondFactorFlags,
+): Promise<void> {
+  const { print } = context;
+  const row = flags.offline
+    ? await resetSecondFactorOffline(context, username, flags)
+    : await resetSecondFactorOnline(context, username, flags);
+  if (!row) return;
+  await print.item({ username, ...row }, admin.view);
+  await print.done(`The second factor of ${username} was removed.`);
+}
+
+async function resetSecondFactorOnline(
+  { api, change }: Context,
+  username: string,
+  flags: ResetSecondFactorFlags,
+): Promise<object | undefined> {
+  const path = `${admin.path}/${segment(await adminId(api, username))}/reset-second-factor`;
+  return change({ ...secondFactorChange(username), method: 'POST', path }, flags);
+}
+
+async function resetSecondFactorOffline(
+  context: Context,
+  username: string,
+  flags: ResetSecondFactorFlags,
+): Promise<object | undefined> {
+  return withOffline(context, flags, async (offline) => {
+    const database = await prepareDatabase(context, offline, flags);
+    if (flags.dryRun) {
+      await context.print.item({ dryRun: true, username }, admin.view);
+      return undefined;
+    }
+    await confirmChange(context.prompts, secondFactorChange(username), flags, database.place);
+    const row = await offline.resetSecondFactor({ username, actor: actor() });
+    context.known.done = secondFactorChange(username).what;
+    return row;
+  });
+}
+
+function secondFactorChange(username: string) {
+  return { what: `remove the second factor of ${username}`, name: username, risk: 'moderate' as const };
+}
+
+/** Adds the verbs of `admin`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description('Manage console accounts. To create the first one, use payctl bootstrap admin.');
+  addList(noun, context, admin, ['payctl admin list', 'payctl admin list --json']);
+  defineCreate(noun, context);
+  defineUpdate(noun, context);
+  defineToggle(noun, context);
+  defineResetPassword(noun, context);
+  defineResetSecondFactor(noun, context);
+}

@@ -1,0 +1,107 @@
+import { InvalidArgumentError } from 'commander';
+import { integer, list, truth } from '../options.ts';
+import type { Resource, SubList } from '../resource.ts';
+import type { Row } from '../values.ts';
+
+const NAMES = ['perOrder', 'perDay', 'perMonth', 'refundPerDay', 'ordersPerHour'] as const;
+
+/** Reads `CNY.perDay=1000,CNY.ordersPerHour=none` into a change of limits; what came before it is added to. */
+export function readLimits(text: string, before?: unknown): Record<string, Row | null> {
+  const change = { ...(before as Record<string, Row | null> | undefined) };
+  for (const item of text.split(',')) {
+    const [, currency = '', name, value = ''] = /^([A-Z]{3})(?:\.(\w+))?=(.+)$/.exec(item.trim()) ?? [];
+    const isWhole = currency !== '' && name === undefined && value === 'none';
+    const isKnown = NAMES.some((known) => known === name) && (value === 'none' || /^\d{1,9}(\.\d+)?$/.test(value));
+    if (isWhole) change[currency] = null;
+    else if (isKnown) change[currency] = { ...change[currency], [name!]: valueOf(name!, value) };
+    else
+      throw new InvalidArgumentError(
+        `Expected limits like CNY.perDay=1000, CNY.perDay=none or CNY=none; the limits are ${NAMES.join(', ')}.`,
+      );
+  }
+  return change;
+}
+
+/** Amounts stay texts, so that no digit is lost on the way. */
+function valueOf(name: string, value: string): unknown {
+  if (value === 'none') return null;
+  return name === 'ordersPerHour' ? Number(value) : value;
+}
+
+/** What an application may still order and refund. */
+export const LIMITS: SubList = {
+  verb: 'limits',
+  words: 'Show the limits of an application and what is left of them.',
+  view: {
+    noun: 'limit',
+    id: 'limit',
+    columns: [
+      { field: 'currency', kind: 'id' },
+      { field: 'limit', kind: 'id' },
+      { field: 'allowed' },
+      { field: 'used' },
+      { field: 'left' },
+      { field: 'resetsAt', title: 'RESETS', kind: 'time' },
+    ],
+  },
+  lines: ['payctl app limits app_7Kd2mQxW9bTzR4vLp1Ns', 'payctl app limits app_7Kd2mQxW9bTzR4vLp1Ns -o json'],
+};
+
+/** The scopes that an application may have; the last four only when it is trusted. */
+export const SCOPES = [
+  'payment:write',
+  'payment:read',
+  'skillpay:call',
+  'user:read',
+  'user:write',
+  'coin:read',
+  'coin:write',
+  'config:read',
+  'config:write',
+  'cert:manage',
+  'admin',
+] as const;
+
+/** API applications. */
+export const app: Resource = {
+  noun: 'app',
+  plural: 'API applications',
+  path: '/api/v1/api-apps',
+  idName: 'client_id',
+  view: {
+    noun: 'app',
+    id: 'client_id',
+    columns: [
+      { field: 'client_id', title: 'CLIENT_ID', kind: 'id' },
+      { field: 'name' },
+      { field: 'enabled', kind: 'yesno' },
+      { field: 'project' },
+      { field: 'scopes' },
+      { field: 'lastUsedAt', kind: 'time' },
+      { field: 'createdAt', kind: 'time' },
+    ],
+  },
+  filters: [{ name: 'project', value: 'code', help: 'filter by project' }],
+  createOnly: [{ name: 'project', value: 'code', help: 'project of the application' }],
+  fields: [
+    { name: 'name', value: 'name', help: 'display name', required: true },
+    { name: 'scopes', flag: 'scope', value: 'a,b', help: `scopes: ${SCOPES.join(', ')}`, read: list },
+    {
+      name: 'allowedIps',
+      value: 'a,b',
+      help: 'IP addresses or CIDR ranges that may call the API',
+      read: list,
+      empty: [],
+    },
+    { name: 'rateLimit', value: 'n', help: 'requests per minute; 0 = unlimited', read: integer(0, 1_000_000) },
+    { name: 'trusted', value: 'true|false', help: 'allow the config, cert and admin scopes', read: truth },
+    {
+      name: 'limits',
+      flag: 'limit',
+      value: 'CUR.name=n',
+      help: 'limit in a currency: perOrder, perDay, perMonth, refundPerDay or ordersPerHour; "none" removes it; may be repeated',
+      read: readLimits,
+    },
+    { name: 'remark', value: 'text', help: 'internal note' },
+  ],
+};

@@ -1,0 +1,322 @@
+import type { Command } from 'commander';
+import type { Query } from '../api-client.ts';
+import type { Context, ContextOf } from '../context.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { changes, duration, examples, instant, list, paged, truth } from '../options.ts';
+import { type Field, type ListFlags, addFields, bodyOf, complete, printList, segment } from '../resource.ts';
+import { rotate } from '../rotation.ts';
+import type { Change, ChangeFlags } from '../safety.ts';
+import { openSecretSink } from '../secrets.ts';
+import { type Row, type View, durationText, plain } from '../values.ts';
+import { app } from './app-resource.ts';
+import { DELIVERY, EVENT_ID } from './event-view.ts';
+import { resendEvent } from './event.ts';
+
+/** A client_id for examples. */
+export const CLIENT_ID = 'app_7Kd2mQxW9bTzR4vLp1Ns';
+
+/** The console's path of the webhook of an application. */
+export function webhookOf(clientId: string): string {
+  return `${app.path}/${segment(clientId)}/webhook`;
+}
+
+/** How a webhook is shown. */
+export const WEBHOOK: View = {
+  noun: 'webhook',
+  id: 'clientId',
+  columns: [
+    { field: 'clientId', title: 'APP', kind: 'id' },
+    { field: 'url' },
+    { field: 'enabled', kind: 'yesno' },
+    { field: 'disabledReason' },
+    { field: 'types', read: ({ types }) => (Array.isArray(types) && types.length === 0 ? 'all' : types) },
+    { field: 'previousSecretExpiresAt', kind: 'time' },
+    { field: 'updatedAt', kind: 'time' },
+  ],
+};
+
+/** Adds `app webhook get`. */
+export function defineGet(webhook: Command, context: ContextOf): void {
+  const command = webhook.command('get').description('Show the webhook of an application.').argument('<client_id>');
+  examples(command, `payctl app webhook get ${CLIENT_ID}`, `payctl app webhook get ${CLIENT_ID} --json`).action(
+    (clientId: string) => runGet(context(), clientId),
+  );
+}
+
+/** Prints the webhook. */
+export async function runGet({ api, print }: Context, clientId: string): Promise<void> {
+  await print.item(await api.get(webhookOf(clientId)), WEBHOOK);
+}
+
+const URL_FIELD: Field = { name: 'url', value: 'url', help: 'URL that events are posted to', required: true };
+
+const WEBHOOK_FIELDS: readonly Field[] = [
+  URL_FIELD,
+  {
+    name: 'types',
+    value: 'a,b',
+    help: 'types of events, e.g. order.paid,refund.succeeded; "all" for every one',
+    read: readTypes,
+  },
+  { name: 'enabled', value: 'true|false', help: 'whether events are delivered', read: truth },
+];
+
+function readTypes(text: string): string[] {
+  return text === 'all' ? [] : list(text);
+}
+
+/** Adds `app webhook set`. */
+export function defineSet(webhook: Command, context: ContextOf): void {
+  const command = webhook
+    .command('set')
+    .description(
+      'Set where an application is told what happened. Omitted fields keep their values. Its signing secret is made with it and shown only once: on a terminal, in a file, or with -o json or -o env.',
+    )
+    .argument('<client_id>');
+  addFields(command, WEBHOOK_FIELDS);
+  command.option('--secret-file <file>', 'write the secret of a new webhook to a new file');
+  examples(
+    changes(command),
+    `payctl app webhook set ${CLIENT_ID} --url https://shop.example/hooks --secret-file hook.secret`,
+    `payctl app webhook set ${CLIENT_ID} --types order.paid,refund.succeeded --json`,
+    `payctl app webhook set ${CLIENT_ID} --enabled false --json`,
+  ).action((clientId: string, flags: Row & ChangeFlags & { secretFile?: string }) =>
+    runSet(context(), clientId, flags),
+  );
+}
+
+/** Creates or changes a webhook; where the secret of a new one goes is settled before it is made. */
+export async function runSet(
+  context: Context,
+  clientId: string,
+  options: Row & ChangeFlags & { secretFile?: string },
+): Promise<void> {
+  const { api, change, print, flags } = context;
+  const path = webhookOf(clientId);
+  const before = await api.get(path).catch(onlyMissing);
+  const given = bodyOf(options, WEBHOOK_FIELDS);
+  const body = before?.['url'] ? given : await complete(context, [URL_FIELD], given);
+  if (Object.keys(body).length === 0) throw new UsageError('No changes were given.', 'payctl app webhook set --help');
+  const what = `${before ? 'change' : 'create'} the webhook of app ${clientId}`;
+  const request: Change = { what, name: clientId, method: 'PUT', path, body, current: async () => before ?? {} };
+  const sink =
+    before || options.dryRun
+      ? undefined
+      : await openSecretSink({ ...context, quiet: flags.quiet === true }, options, 'secret');
+  try {
+    const row = await change(request, options);
+    if (!row) return;
+    if (sink && row['secret'] !== undefined) await sink.deliver(row, WEBHOOK, `payctl app webhook rotate ${clientId}`);
+    else await print.item(row, WEBHOOK);
+    if (before && options.secretFile)
+      await print.note(
+        `The secret was shown when the webhook was created; for a new one: payctl app webhook rotate ${clientId}`,
+      );
+  } finally {
+    await sink?.discard();
+  }
+  await print.done(
+    `${before ? 'Changed' : 'Created'} the webhook of ${clientId}. Next: payctl app webhook test ${clientId}`,
+  );
+}
+
+/** An application without a webhook gets one; one that is not there is told when it is set. */
+function onlyMissing(error: unknown): undefined {
+  if (error instanceof CliError && error.exitCode === EXIT.notFound) return undefined;
+  throw error;
+}
+
+/** Adds `app webhook test`. */
+export function defineTest(webhook: Command, context: ContextOf): void {
+  const command = webhook
+    .command('test')
+    .description(
+      'Send one signed message of the type webhook.test, without retries. Exits with 1 if it is not accepted.',
+    )
+    .argument('<client_id>');
+  examples(
+    changes(command),
+    `payctl app webhook test ${CLIENT_ID}`,
+    `payctl app webhook test ${CLIENT_ID} --json`,
+  ).action((clientId: string, flags: ChangeFlags) => runTest(context(), clientId, flags));
+}
+
+/** Sends the message and says what came of it. */
+export async function runTest({ change, print }: Context, clientId: string, flags: ChangeFlags): Promise<void> {
+  const what = `send a test message to app ${clientId}`;
+  const row = await change({ what, name: clientId, method: 'POST', path: `${webhookOf(clientId)}/test` }, flags);
+  if (!row) return;
+  await print.item(row, DELIVERY);
+  if (row['state'] === 'delivered') return print.done(`${plain(row['url'])} accepted the message.`);
+  const why = row['lastError'] ?? (row['lastStatus'] === null ? 'no answer' : `HTTP ${plain(row['lastStatus'])}`);
+  throw new CliError(
+    'webhook_test_failed',
+    EXIT.failed,
+    `${plain(row['url'])} did not accept the message: ${plain(why).replace(/\.$/, '')}.`,
+    {
+      hint: `payctl app webhook get ${clientId}`,
+    },
+  );
+}
+
+/** The flags of `app webhook rotate`. */
+export interface RotateFlags extends ChangeFlags {
+  grace?: number;
+  secretFile?: string;
+}
+
+/** Adds `app webhook rotate`. */
+export function defineRotate(webhook: Command, context: ContextOf): void {
+  const command = webhook
+    .command('rotate')
+    .description(
+      'Issue a new signing secret. With --grace, messages are signed with the old one, too, for as long; without it the old one ends now, and the client_id is typed to confirm.',
+    )
+    .argument('<client_id>')
+    .option('--grace <duration>', 'how long the old secret signs, too, e.g. 15m or 24h; at most 7d', duration)
+    .option('--secret-file <file>', 'write the secret to a new file');
+  examples(
+    changes(command),
+    `payctl app webhook rotate ${CLIENT_ID} --grace 24h --secret-file hook.secret`,
+    `payctl app webhook rotate ${CLIENT_ID} --confirm ${CLIENT_ID} -o json`,
+  ).action((clientId: string, flags: RotateFlags) => runRotate(context(), clientId, flags));
+}
+
+/** Rotates the secret and delivers the new one. */
+export async function runRotate(context: Context, clientId: string, options: RotateFlags): Promise<void> {
+  const { print } = context;
+  const { grace } = options;
+  const lasts = grace ? `the old one signs, too, for ${durationText(grace)}` : 'the old one ends now';
+  const request: Change = {
+    what: `rotate the signing secret of app ${clientId} (${lasts})`,
+    name: clientId,
+    risk: grace ? 'moderate' : 'severe',
+    method: 'POST',
+    path: `${webhookOf(clientId)}/rotate-secret`,
+    body: grace === undefined ? {} : { graceSeconds: grace },
+  };
+  const again = `payctl app webhook rotate ${clientId}`;
+  if (!(await rotate(context, request, options, { field: 'secret', view: WEBHOOK, again }))) return;
+  await print.done(grace ? `The old secret signs, too, for ${durationText(grace)}.` : 'The old secret signs no more.');
+}
+
+const DELIVERY_FILTERS: readonly Field[] = [
+  {
+    name: 'state',
+    value: 'state',
+    help: 'filter by state',
+    choices: ['pending', 'delivered', 'failed', 'cancelled'],
+  },
+  { name: 'eventId', flag: 'event', value: 'id', help: 'filter by event' },
+];
+
+/** Adds `app webhook deliveries`. */
+export function defineDeliveries(webhook: Command, context: ContextOf): void {
+  const command = webhook
+    .command('deliveries')
+    .description('List what was delivered to an application, or is to be, newest first; with -o json every attempt.')
+    .argument('<client_id>');
+  addFields(command, DELIVERY_FILTERS);
+  examples(
+    paged(command),
+    `payctl app webhook deliveries ${CLIENT_ID} --state failed`,
+    `payctl app webhook deliveries ${CLIENT_ID} --event ${EVENT_ID} --json`,
+  ).action((clientId: string, options: Row & ListFlags) => runDeliveries(context(), clientId, options));
+}
+
+/** Prints the deliveries that pass the filters. */
+export function runDeliveries(context: Context, clientId: string, options: Row & ListFlags): Promise<void> {
+  const query = bodyOf(options, DELIVERY_FILTERS) as Query;
+  return printList(context, `${webhookOf(clientId)}/deliveries`, query, DELIVERY, options);
+}
+
+/** The flags of `app webhook resend`. */
+export interface ResendFlags extends ChangeFlags {
+  event?: string;
+  failed?: boolean;
+  since?: string;
+}
+
+/** Adds `app webhook resend`. */
+export function defineResend(webhook: Command, context: ContextOf): void {
+  const command = webhook
+    .command('resend')
+    .description(
+      'Redeliver an event of an application, or with --failed every one that was given up, oldest first and with its old id.',
+    )
+    .argument('<client_id>')
+    .option('--event <id>', 'this event')
+    .option('--failed', 'every event whose last delivery was given up')
+    .option('--since <time>', 'with --failed: only deliveries since this time, e.g. 2026-01-31 or 2h', instant);
+  examples(
+    changes(command),
+    `payctl app webhook resend ${CLIENT_ID} --event ${EVENT_ID} -y`,
+    `payctl app webhook resend ${CLIENT_ID} --failed --since 24h -y`,
+    `payctl app webhook resend ${CLIENT_ID} --failed --dry-run`,
+  ).action((clientId: string, flags: ResendFlags) => runResend(context(), clientId, flags));
+}
+
+/** Queues the deliveries; they are confirmed together. */
+export async function runResend(context: Context, clientId: string, flags: ResendFlags): Promise<void> {
+  const { print } = context;
+  if ((flags.event === undefined) === !flags.failed)
+    throw new UsageError('Name one event with --event, or all that failed with --failed.');
+  const ids = flags.event === undefined ? await findFailed(context, clientId, flags.since) : [flags.event];
+  if (flags.event !== undefined) await requireOwn(context, clientId, flags.event);
+  if (flags.dryRun)
+    return print.list(
+      ids.map((eventId) => ({ eventId })),
+      EVENT_IDS,
+    );
+  const what = `resend ${ids.length === 1 ? `event ${ids[0]}` : `${ids.length} events`} to app ${clientId}`;
+  const queued: Row[] = [];
+  for (const [at, id] of ids.entries()) {
+    const row = await resendEvent(context, id, flags, { what, name: clientId, risk: 'moderate', isPart: at > 0 });
+    if (row) queued.push(row);
+  }
+  await print.list(queued, DELIVERY);
+  await print.done(
+    queued.length === 1 ? '1 event is queued for redelivery.' : `${queued.length} events are queued for redelivery.`,
+  );
+}
+
+const EVENT_IDS = {
+  noun: 'event',
+  id: 'eventId',
+  columns: [{ field: 'eventId', title: 'EVENT', kind: 'id' as const }],
+};
+
+/** The events whose newest delivery failed, oldest first; test messages are no events. */
+async function findFailed({ api }: Context, clientId: string, since: string | undefined): Promise<string[]> {
+  const path = `${webhookOf(clientId)}/deliveries`;
+  const failed = new Set<string>();
+  for await (const { rows } of api.pages(path, { state: 'failed', limit: 200 })) {
+    const recent = rows.filter((row) => since === undefined || plain(row['createdAt']) >= since);
+    for (const row of recent) if (row['target'] !== 'test') failed.add(plain(row['eventId']));
+    if (recent.length < rows.length) break;
+  }
+  const stillFailed: string[] = [];
+  for (const eventId of failed) {
+    const [newest] = (await api.page(path, { eventId, limit: 1 })).rows;
+    if (newest?.['state'] === 'failed') stillFailed.push(eventId);
+  }
+  return stillFailed.toReversed();
+}
+
+/** An event of another application would be told to that one. */
+async function requireOwn({ api }: Context, clientId: string, eventId: string): Promise<void> {
+  const { rows } = await api.page(`${webhookOf(clientId)}/deliveries`, { eventId, limit: 1 });
+  if (rows.length > 0) return;
+  throw new CliError('not_found', EXIT.notFound, `No delivery of ${eventId} to ${clientId} was found.`, {
+    hint: `payctl event resend ${eventId}`,
+  });
+}
+
+/** Adds `app webhook` with its verbs. */
+export function defineWebhook(noun: Command, context: ContextOf): void {
+  const webhook = noun
+    .command('webhook')
+    .description('Where an application is told what happened: its URL, its signing secret, and what was delivered.');
+  for (const addVerb of [defineGet, defineSet, defineTest, defineRotate, defineDeliveries, defineResend])
+    addVerb(webhook, context);
+}

@@ -1,0 +1,225 @@
+import type { Command } from 'commander';
+import type { Context, ContextOf } from '../context.ts';
+import { FlagRequired } from '../errors.ts';
+import { changes, duration, examples } from '../options.ts';
+import {
+  addDelete,
+  addFields,
+  addGet,
+  addList,
+  addSubList,
+  addToggle,
+  addUpdate,
+  bodyOf,
+  segment,
+} from '../resource.ts';
+import { rotate } from '../rotation.ts';
+import type { Change, ChangeFlags } from '../safety.ts';
+import { openSecretSink } from '../secrets.ts';
+import { type Row, type View, durationText } from '../values.ts';
+import { LIMITS, SCOPES, app } from './app-resource.ts';
+import { defineWebhook } from './app-webhook.ts';
+
+type CreateFlags = Row & ChangeFlags & { secretFile?: string };
+
+const CREATE_FIELDS = [...app.fields, ...(app.createOnly ?? [])];
+
+/** Adds `app create`. */
+export function defineCreate(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('create')
+    .description(
+      'Create an API application. Its secret is shown only once: on a terminal, in a file, or with -o json or -o env.',
+    );
+  addFields(command, CREATE_FIELDS);
+  command.option('--secret-file <file>', 'write the secret to a new file');
+  examples(
+    changes(command),
+    'payctl app create',
+    'payctl app create --name shop --scope payment:write,payment:read --secret-file shop.secret',
+    'payctl app create --name shop --scope payment:write,payment:read -o env > shop.env',
+  ).action((options: CreateFlags) => runCreate(context(), options));
+}
+
+/** Creates an application; where the secret goes is settled before anything is made. */
+export async function runCreate(context: Context, options: CreateFlags): Promise<void> {
+  const { change, print, flags } = context;
+  const body = await askMissing(context, bodyOf(options, CREATE_FIELDS));
+  const request = { what: 'create app', method: 'POST' as const, path: app.path, body };
+  if (options.dryRun) return void (await change(request, options));
+  const sink = await openSecretSink({ ...context, quiet: flags.quiet === true }, options, 'client_secret');
+  try {
+    const row = await change(request, options);
+    if (row) await sink.deliver(row, app.view, `payctl app rotate-secret ${String(row['client_id'])}`);
+  } finally {
+    await sink.discard();
+  }
+  await print.done('Next: payctl pay, or POST /oauth/token with these credentials');
+}
+
+async function askMissing({ prompts, api }: Context, body: Row): Promise<Row> {
+  if (body['name'] !== undefined && body['scopes'] !== undefined) return body;
+  if (!prompts.possible) throw new FlagRequired(body['name'] === undefined ? '--name' : '--scope');
+  const name =
+    body['name'] ??
+    (await prompts.text({
+      message: 'Name of the application',
+      flag: '--name',
+      validate: (text) => text !== '' || 'A name is required.',
+    }));
+  const scopes =
+    body['scopes'] ??
+    (await prompts.chooseMany(
+      { message: 'Scopes', flag: '--scope' },
+      SCOPES.map((value) => ({ value, checked: value.startsWith('payment:') })),
+    ));
+  const project = body['project'] ?? (await chooseProject(prompts, api));
+  return { ...body, name, scopes, ...(project === undefined ? {} : { project }) };
+}
+
+async function chooseProject(prompts: Context['prompts'], api: Context['api']): Promise<string | undefined> {
+  // Only one project, or none that we may list: the service's default is right.
+  const projects = await api.page('/api/v1/projects').then(
+    ({ rows }) => rows.map((row) => String(row['code'])),
+    () => [],
+  );
+  if (projects.length < 2) return undefined;
+  return prompts.choose(
+    { message: 'Project', flag: '--project' },
+    projects.map((value) => ({ value })),
+  );
+}
+
+/** The flags of `app rotate-secret`. */
+export interface RotateFlags extends ChangeFlags {
+  grace?: number;
+  revokeTokens?: boolean;
+  secretFile?: string;
+}
+
+const ROTATED: View = {
+  ...app.view,
+  columns: [
+    { field: 'client_id', kind: 'id' },
+    { field: 'previousSecretExpiresAt', kind: 'time' },
+  ],
+};
+
+/** Adds `app rotate-secret`. */
+export function defineRotateSecret(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('rotate-secret')
+    .description(
+      'Issue a new secret. Without --grace, the old secret and all tokens are revoked immediately; type the client_id to confirm.',
+    )
+    .argument('<client_id>')
+    .option('--grace <duration>', 'how long the old secret stays valid, e.g. 15m or 24h; at most 7d', duration)
+    .option('--revoke-tokens', 'revoke all live tokens now, even with --grace')
+    .option('--secret-file <file>', 'write the secret to a new file');
+  examples(
+    changes(command),
+    'payctl app rotate-secret app_7Kd2mQxW9bTzR4vLp1Ns --grace 24h --secret-file shop.secret',
+    'payctl app rotate-secret app_7Kd2mQxW9bTzR4vLp1Ns --confirm app_7Kd2mQxW9bTzR4vLp1Ns -o json',
+  ).action((id: string, flags: RotateFlags) => runRotateSecret(context(), id, flags));
+}
+
+/** Rotates the secret and delivers the new one. */
+export async function runRotateSecret(context: Context, id: string, options: RotateFlags): Promise<void> {
+  const { print } = context;
+  const { grace, revokeTokens } = options;
+  const request: Change = {
+    what: `rotate the secret of app ${id} (${rotationEffect(options)})`,
+    name: id,
+    risk: grace ? 'moderate' : 'severe',
+    method: 'POST',
+    path: `${app.path}/${segment(id)}/rotate-secret`,
+    body: {
+      ...(grace === undefined ? {} : { graceSeconds: grace }),
+      ...(revokeTokens === undefined ? {} : { revokeTokens }),
+    },
+  };
+  const again = `payctl app rotate-secret ${id}`;
+  if (
+    !(await rotate(context, request, options, {
+      field: 'client_secret',
+      view: ROTATED,
+      again,
+      more: { client_id: id },
+    }))
+  )
+    return;
+  await print.done(
+    grace
+      ? `The old secret stays valid for ${durationText(grace)}.${revokeTokens ? ' All live tokens were revoked.' : ''}`
+      : 'The old secret and all live tokens were revoked.',
+  );
+}
+
+/** What becomes of the old secret and of the live tokens. */
+function rotationEffect({ grace, revokeTokens }: RotateFlags): string {
+  if (!grace) return 'the old secret and all live tokens end now';
+  return `the old secret stays valid for ${durationText(grace)}${revokeTokens ? ', all live tokens end now' : ''}`;
+}
+
+/** Adds `app revoke-tokens`. */
+export function defineRevokeTokens(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('revoke-tokens')
+    .description('Revoke all access tokens of an application. Its secret stays valid.')
+    .argument('<client_id>');
+  examples(
+    changes(command),
+    'payctl app revoke-tokens app_7Kd2mQxW9bTzR4vLp1Ns',
+    'payctl app revoke-tokens app_7Kd2mQxW9bTzR4vLp1Ns -y --json',
+  ).action((id: string, flags: ChangeFlags) => runRevokeTokens(context(), id, flags));
+}
+
+/** Ends the tokens. */
+export async function runRevokeTokens({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
+  const row = await change(
+    {
+      what: `revoke all tokens of app ${id}`,
+      name: id,
+      risk: 'moderate',
+      method: 'POST',
+      path: `${app.path}/${segment(id)}/revoke-tokens`,
+    },
+    flags,
+  );
+  if (!row) return;
+  await print.item({ client_id: id, ...row }, app.view);
+  await print.done(`All tokens of ${id} have been revoked.`);
+}
+
+/** Adds the verbs of `app`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description('Manage API applications, the OAuth clients of /api/v2.');
+  addList(noun, context, app, [
+    'payctl app list',
+    'payctl app list --fields client_id,name,lastUsedAt',
+    'payctl app list --all -q',
+  ]);
+  addGet(noun, context, app, [
+    'payctl app get app_7Kd2mQxW9bTzR4vLp1Ns',
+    'payctl app get app_7Kd2mQxW9bTzR4vLp1Ns --json',
+  ]);
+  addSubList(noun, context, app, LIMITS);
+  defineCreate(noun, context);
+  addUpdate(noun, context, app, [
+    'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --name shop-eu',
+    'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --scope payment:read --dry-run',
+    'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --clear allowed-ips',
+    'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --limit CNY.perDay=1000 --limit CNY.ordersPerHour=60',
+  ]);
+  addToggle(noun, context, app, {
+    enable: ['payctl app enable app_7Kd2mQxW9bTzR4vLp1Ns', 'payctl app enable app_7Kd2mQxW9bTzR4vLp1Ns --json'],
+    disable: ['payctl app disable app_7Kd2mQxW9bTzR4vLp1Ns', 'payctl app disable app_7Kd2mQxW9bTzR4vLp1Ns -y'],
+  });
+  defineRotateSecret(noun, context);
+  defineRevokeTokens(noun, context);
+  defineWebhook(noun, context);
+  addDelete(noun, context, app, [
+    'payctl app delete app_7Kd2mQxW9bTzR4vLp1Ns',
+    'payctl app delete app_7Kd2mQxW9bTzR4vLp1Ns --confirm app_7Kd2mQxW9bTzR4vLp1Ns',
+  ]);
+}

@@ -1,0 +1,324 @@
+import type { Command } from 'commander';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Query } from '../api-client.ts';
+import type { Context, ContextOf } from '../context.ts';
+import { Cancelled, CliError, EXIT, UsageError, onlyUnreachable } from '../errors.ts';
+import type { StreamedBody } from '../http.ts';
+import { changes, duration, examples, seconds } from '../options.ts';
+import { addFields, bodyOf, complete, segment } from '../resource.ts';
+import type { ChangeFlags } from '../safety.ts';
+import { progressBar, startSpinner } from '../spinner.ts';
+import { type Row, plain } from '../values.ts';
+import { BILLS, BILL_NO, WHICH, countOf, nameOf, showBill } from './bill-view.ts';
+
+const AS_IT_CAME = 'import the file as it was downloaded; spreadsheet programs change it when they save it';
+
+/** What to do about each fault of an imported file; the service knows the same. */
+export const ADVICE: Readonly<Record<string, string>> = {
+  not_a_bill: 'choose the bill of transactions, as it was downloaded from the channel',
+  cut_short: 'download the file again: its end is missing',
+  wrong_charset: AS_IT_CAME,
+  wrong_columns: 'download the bill of all transactions, in its standard form',
+  wrong_cell: AS_IT_CAME,
+  wrong_account: 'check --account and --project: the file belongs to another account; payctl channel list',
+  wrong_day: 'check --date: the file is the bill of another day',
+  wrong_hash: 'download the file again: it changed on its way',
+  empty_bill:
+    'nothing to do if the channel really has no payments of that day; otherwise ask its support why: the lines that it gave before still count',
+  wrong_sums: "download the file again; if its sums are still not those of its lines, ask the channel's support",
+  too_large: 'the file is larger than any bill: check that it is the right one',
+};
+
+/** Faults of the configuration, not of the bill. */
+const CONFIGURED = new Set(['not_configured', 'misconfigured', 'wrong_account']);
+
+/** The failure of a bill that did not come, was refused or is not there yet; undefined when it is compared. */
+export function failureOf(bill: Row): CliError | undefined {
+  const fault = faultOf(bill['fault']);
+  const state = String(bill['state']);
+  // Another app of the same merchant has asked before: there the bill is, and this one is nothing of its own.
+  if (state === 'done' && (!fault || fault.code === 'same_account')) return undefined;
+  const name = nameOf(bill);
+  const said = fault ? ` ${sentence(fault)}` : '';
+  const extra = { billNo: bill['billNo'], state, ...(fault ? { fault: fault.code } : {}), ...placeOf(fault) };
+  const fails = (code: string, exitCode: number, words: string, hint: string) =>
+    new CliError(code, exitCode, `${name}${words}${said}`, { hint, extra });
+  const known = CONFIGURED.has(fault?.code ?? '') ? 'payctl channel list' : undefined;
+  const bring = `download it from the channel, then: ${importLine(bill)}`;
+  if (state === 'done')
+    return fails('bill_not_renewed', EXIT.failed, ': the one from before still counts.', again(bill));
+  if (state === 'refused')
+    return fails('bill_refused', EXIT.failed, ' was refused.', known ?? `${again(bill)}; or ${bring}`);
+  if (state === 'missing') return fails('bill_missing', EXIT.failed, ' is missing.', bring);
+  return fails('bill_not_there', EXIT.tryAgain, ' is not there yet.', known ?? again(bill));
+}
+
+/** What to do about a file that the service refused, added to its refusal. */
+export function advised(error: unknown): unknown {
+  if (!(error instanceof CliError) || error.code !== 'bill_malformed') return error;
+  const { extra } = error.options;
+  const details = (extra?.['details'] ?? extra ?? {}) as Row;
+  const hint = ADVICE[String(details['fault'])];
+  if (hint === undefined) return error;
+  // The message tells the same as its only field.
+  return new CliError(error.code, error.exitCode, error.message, { ...error.options, fields: [], hint, cause: error });
+}
+
+interface Fault {
+  code: string;
+  detail: string;
+  line?: number | null;
+  column?: number | null;
+}
+
+function faultOf(value: unknown): Fault | undefined {
+  return typeof value === 'object' && value !== null ? (value as Fault) : undefined;
+}
+
+function placeOf(fault: Fault | undefined): { line?: number; column?: number } {
+  const { line, column } = fault ?? {};
+  return { ...(typeof line === 'number' ? { line } : {}), ...(typeof column === 'number' ? { column } : {}) };
+}
+
+/** `The amount is no number (line 17, column 5; wrong_cell).` */
+function sentence(fault: Fault): string {
+  const { line, column } = placeOf(fault);
+  const place = line === undefined ? [] : [`line ${line}${column === undefined ? '' : `, column ${column}`}`];
+  return `${plain(fault.detail).replace(/\.$/, '')} (${[...place, fault.code].join('; ')}).`;
+}
+
+function again(bill: Row): string {
+  const at = bill['nextCheckAt'];
+  return typeof at === 'string' ? `the service asks again at ${at}` : `payctl bill get ${String(bill['billNo'])}`;
+}
+
+function importLine(bill: Row): string {
+  return `payctl bill import <file> --pay-way ${String(bill['payWay'])} --date ${String(bill['day'])}`;
+}
+
+/** The flags of what waits for a bill. */
+export interface WaitFlags {
+  wait?: number | boolean;
+  interval?: number;
+}
+
+const LONGEST_SECONDS = 600;
+
+/** Adds the flags of what waits for a bill. */
+export function waitFlags(command: Command): Command {
+  return command
+    .option('--wait <duration>', 'longest time to wait, e.g. 90s; by default 10m', duration)
+    .option('--no-wait', 'do not wait for the result')
+    .option('--interval <seconds>', 'seconds between checks', seconds, 2);
+}
+
+/** Waits for a bill that is asked for, read or compared, prints it and fails when it is not there. */
+export async function finish(context: Context, begun: Row, flags: WaitFlags): Promise<void> {
+  const { print } = context;
+  const billNo = String(begun['billNo']);
+  if (flags.wait === false) {
+    await showBill(context, begun);
+    return print.done(`Not waiting. Next: payctl bill get ${billNo}`);
+  }
+  const bill = await follow(context, begun, flags);
+  await showBill(context, bill);
+  const failure = failureOf(bill);
+  if (failure) throw failure;
+  await print.done(outcome(bill));
+}
+
+/** Asks until the bill has ended or the channel has not got it; an unreachable server is asked again. */
+async function follow({ api, print, terminal }: Context, begun: Row, flags: WaitFlags): Promise<Row> {
+  const billNo = String(begun['billNo']);
+  const longest = typeof flags.wait === 'number' ? flags.wait : LONGEST_SECONDS;
+  const until = performance.now() + longest * 1000;
+  const spinner = startSpinner(terminal.err, progress(begun));
+  let told = '';
+  try {
+    for (;;) {
+      const bill = await api.get(`${BILLS}/${segment(billNo)}`).catch(onlyUnreachable);
+      if (bill) {
+        spinner.text = `${progress(bill)} (Ctrl-C stops waiting)`;
+        if (!terminal.err.isTerminal && told !== bill['state'] && !isOver(bill, begun))
+          await print.done(progress(bill));
+        told = String(bill['state']);
+        if (isOver(bill, begun)) return bill;
+      }
+      if (performance.now() >= until) throw tooLong(begun, told, longest);
+      await wait((flags.interval ?? 2) * 1000, undefined, { signal: terminal.signal });
+    }
+  } catch (error) {
+    if (terminal.signal.aborted)
+      throw new Cancelled(`Stopped waiting; the service goes on. Next: payctl bill get ${billNo}`);
+    throw error;
+  } finally {
+    spinner.stop();
+  }
+}
+
+/** Ended, or asked for once more since and not there. */
+function isOver(bill: Row, begun: Row): boolean {
+  if (!Object.hasOwn(DOING, String(bill['state']))) return true;
+  return bill['state'] === 'waiting' && bill['fault'] !== null && Number(bill['checks']) > Number(begun['checks']);
+}
+
+function tooLong(begun: Row, state: string, longest: number): CliError {
+  return new CliError(
+    'bill_takes_long',
+    EXIT.tryAgain,
+    `${nameOf(begun)} is still ${state || 'unknown'} after ${longest} s; the service goes on.`,
+    { hint: `payctl bill get ${String(begun['billNo'])}`, extra: { billNo: begun['billNo'], state: state || null } },
+  );
+}
+
+const DOING: Readonly<Record<string, string>> = {
+  waiting: 'asking the channel',
+  reading: 'reading',
+  matching: 'comparing with the orders',
+};
+
+function progress(bill: Row): string {
+  const state = String(bill['state']);
+  const lines = state === 'matching' ? `, ${String(bill['lines'])} lines` : '';
+  return `${nameOf(bill)}: ${DOING[state] ?? state}${lines}`;
+}
+
+function outcome(bill: Row): string {
+  const [open, listed] = [countOf(bill, 'open'), countOf(bill, 'listed')];
+  const lines = `${nameOf(bill)}: ${String(bill['lines'])} lines`;
+  if (open + listed === 0) return `${lines}, no open differences.`;
+  return `${lines}; differences: ${open} being checked, ${listed} for review. Next: payctl bill differences ${String(bill['billNo'])}`;
+}
+
+/** The flags of `bill fetch`. */
+export type FetchFlags = Row & ChangeFlags & WaitFlags;
+
+/** Adds `bill fetch`. */
+export function defineFetch(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('fetch')
+    .description(
+      'Ask the channel for the bill of a day now, and wait until it is compared. Exits with 1 if it is refused or missing, with 7 if it is not there yet.',
+    );
+  addFields(command, WHICH);
+  examples(
+    changes(waitFlags(command)),
+    'payctl bill fetch --pay-way wechat --date 2026-11-20',
+    'payctl bill fetch --pay-way alipay --date 2026-11-20 --account 2021004100000001 --wait 30m',
+    'payctl bill fetch --pay-way paypal --date 2026-11-20 --no-wait --json',
+  ).action((options: FetchFlags) => runFetch(context(), options));
+}
+
+/** Has the channel asked, and waits for what comes of it. */
+export async function runFetch(context: Context, options: FetchFlags): Promise<void> {
+  const body = await complete(context, WHICH, bodyOf(options, WHICH));
+  const what = `fetch the bill of ${String(body['payWay'])}, ${String(body['day'])}`;
+  const begun = await context.change({ what, method: 'POST', path: BILLS, body }, options);
+  if (begun) await finish(context, begun, options);
+}
+
+/** The flags of `bill import`. */
+export type ImportFlags = Row & ChangeFlags & WaitFlags;
+
+/** A bill of a million lines is read for a minute before the answer comes. */
+const SILENCE_MS = 600_000;
+
+/** Adds `bill import`. */
+export function defineImport(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('import')
+    .description(
+      'Import a bill that was downloaded from a channel, as it is: zip, gzip, CSV or JSON. A file that is not that bill is refused whole; the same file again changes nothing.',
+    )
+    .argument('<file>');
+  addFields(command, WHICH);
+  examples(
+    changes(waitFlags(command)),
+    'payctl bill import wechat.csv --pay-way wechat --date 2026-11-20',
+    'payctl bill import alipay.zip --pay-way alipay --date 2026-11-20 --account 2021004100000001 --json',
+  ).action((file: string, options: ImportFlags) => runImport(context(), file, options));
+}
+
+/** Sends the file while it is read, and waits until it is compared. */
+export async function runImport(context: Context, file: string, options: ImportFlags): Promise<void> {
+  const { terminal, change, flags } = context;
+  const query = (await complete(context, WHICH, bodyOf(options, WHICH))) as Query;
+  let tell = (_sent: number): void => {};
+  const content = await bodyOfFile(resolve(terminal.cwd, file), (sent) => tell(sent));
+  const begun = await change(
+    {
+      what: `import ${basename(file)}`,
+      method: 'POST',
+      path: `${BILLS}/import`,
+      query,
+      raw: { type: 'application/octet-stream', content },
+      shown: { name: basename(file), bytes: content.length },
+      silenceMs: flags.timeout === undefined ? SILENCE_MS : flags.timeout * 1000,
+      progress: (spinner) => {
+        tell = (sent) => (spinner.text = uploadProgress(basename(file), sent, content.length));
+      },
+    },
+    options,
+  ).catch((error: unknown) => {
+    throw advised(error);
+  });
+  if (begun) await finish(context, begun, options);
+}
+
+function uploadProgress(name: string, sent: number, all: number): string {
+  if (sent >= all) return `Sent ${name}; the service reads it …`;
+  return `${progressBar(sent, all)}  ${megabytes(sent)} of ${megabytes(all)} MB  ${name}`;
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1e6).toFixed(1);
+}
+
+/** A file as a body; it is read in parts, so its size does not matter. */
+async function bodyOfFile(path: string, sent: (bytes: number) => void): Promise<StreamedBody> {
+  const found = await stat(path).catch((error: unknown) => {
+    throw new CliError('file_not_found', EXIT.usage, `Cannot read ${path}.`, { cause: error });
+  });
+  if (!found.isFile()) throw new UsageError(`${path} is not a file.`);
+  if (found.size === 0) throw new UsageError(`${path} is empty.`);
+  return { length: found.size, open: () => partsOf(path, found.size, sent) };
+}
+
+async function* partsOf(path: string, size: number, tell: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  let sent = 0;
+  try {
+    for await (const part of createReadStream(path, { end: size - 1 }) as AsyncIterable<Buffer>) {
+      yield part;
+      sent += part.length;
+      tell(sent);
+    }
+  } catch (error) {
+    throw new CliError('file_unreadable', EXIT.failed, `${path} cannot be read.`, { cause: error });
+  }
+  if (sent < size) throw new CliError('file_changed', EXIT.failed, `${path} was changed while it was sent.`);
+}
+
+/** Adds `bill rerun`. */
+export function defineRerun(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('rerun')
+    .description('Compare a bill that was read with the orders again, and wait for the result.')
+    .argument('<billNo>');
+  examples(
+    changes(waitFlags(command)),
+    `payctl bill rerun ${BILL_NO}`,
+    `payctl bill rerun ${BILL_NO} --no-wait --json`,
+  ).action((billNo: string, flags: ChangeFlags & WaitFlags) => runRerun(context(), billNo, flags));
+}
+
+/** Has the bill compared again. */
+export async function runRerun(context: Context, billNo: string, flags: ChangeFlags & WaitFlags): Promise<void> {
+  const begun = await context.change(
+    { what: `compare bill ${billNo}`, name: billNo, method: 'POST', path: `${BILLS}/${segment(billNo)}/rerun` },
+    flags,
+  );
+  if (begun) await finish(context, begun, flags);
+}

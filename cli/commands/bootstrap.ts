@@ -1,0 +1,417 @@
+import type { Command } from 'commander';
+import { randomBytes } from 'node:crypto';
+import { dirname, resolve } from 'node:path';
+import type { Context, ContextOf } from '../context.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { type ReservedFile, readTextFile, reserveFile } from '../files.ts';
+import type { BootstrapPlan, BootstrapResult } from '../offline-port.ts';
+import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
+import { examples, passwordFlags } from '../options.ts';
+import { addFields, bodyOf, complete } from '../resource.ts';
+import {
+  type PasswordFlags,
+  type SecretSink,
+  openSecretSink,
+  readSecretText,
+  secretLost,
+  takePassword,
+} from '../secrets.ts';
+import type { Row, View } from '../values.ts';
+import { SCOPES, app } from './app-resource.ts';
+
+/** How a database is shown. */
+export const DATABASE: View = {
+  noun: 'database',
+  id: 'place',
+  columns: [
+    { field: 'kind' },
+    { field: 'place' },
+    { field: 'name' },
+    { field: 'schemaVersion' },
+    { field: 'pendingMigrations' },
+    { field: 'administrators' },
+    { field: 'bootstrapped', kind: 'yesno' },
+  ],
+};
+
+/** How a created administrator is shown. */
+export const ADMIN: View = {
+  noun: 'admin',
+  id: 'username',
+  columns: [{ field: 'username' }, { field: 'role' }, { field: 'id', kind: 'id' }, { field: 'changed', kind: 'yesno' }],
+};
+
+/** How a created application is shown. */
+export const APP: View = {
+  noun: 'app',
+  id: 'client_id',
+  columns: [
+    { field: 'client_id', kind: 'id' },
+    { field: 'name' },
+    { field: 'project' },
+    { field: 'scopes' },
+    { field: 'changed', kind: 'yesno' },
+  ],
+};
+
+/** Runs work that may have been done before: with --if-none that is no failure, and `{ "changed": false }` is printed. */
+export async function unlessDone(
+  { print }: Context,
+  ifNone: boolean | undefined,
+  view: View,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const doneBefore =
+      error instanceof Error &&
+      'code' in error &&
+      (error.code === 'already_bootstrapped' || error.code === 'already_exists');
+    if (!ifNone || !doneBefore) throw error;
+    await print.item({ changed: false }, { ...view, id: 'changed', columns: [{ field: 'changed', kind: 'yesno' }] });
+    await print.done('It exists already; nothing was changed.');
+  }
+}
+
+/** Adds `bootstrap status`. */
+export function defineStatus(noun: Command, context: ContextOf): void {
+  const command = offlineFlags(
+    noun
+      .command('status')
+      .description('Show which database the service uses, and whether an administrator exists. Read-only.'),
+  );
+  examples(command, 'payctl bootstrap status', 'payctl bootstrap status --json').action((flags: OfflineFlags) =>
+    runStatus(context(), flags),
+  );
+}
+
+/** Describes the database. */
+export async function runStatus(context: Context, flags: OfflineFlags): Promise<void> {
+  await withOffline(context, flags, async (offline) => {
+    const { kind, place, name, schema, administrators } = await offline.describeDatabase();
+    const bootstrapped = administrators !== null && administrators > 0;
+    await context.print.item(
+      {
+        kind,
+        place,
+        name,
+        schemaVersion: schema.version,
+        pendingMigrations: schema.pending,
+        administrators,
+        bootstrapped,
+      },
+      DATABASE,
+    );
+    if (!bootstrapped) await context.print.done('Next: payctl bootstrap admin --username NAME');
+  });
+}
+
+/** The flags of `bootstrap admin`. */
+export interface AdminFlags extends OfflineFlags, PasswordFlags {
+  username?: string;
+  generate?: boolean;
+  secretFile?: string;
+  ifNone?: boolean;
+  dryRun?: boolean;
+}
+
+/** Adds `bootstrap admin`. */
+export function defineAdmin(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('admin')
+    .description('Create the first administrator. Exits with 6 if one exists already, unless --if-none is given.')
+    .option('-u, --username <name>', 'login name');
+  passwordFlags(offlineFlags(command, { migrate: true }))
+    .option('--generate', 'generate a password; it is shown only once')
+    .option('--secret-file <file>', 'write the generated password to a new file')
+    .option('--if-none', 'succeed without changes if an administrator exists')
+    .option('--dry-run', 'show what would be done without writing anything');
+  examples(
+    command,
+    'payctl bootstrap admin --username alice',
+    'payctl bootstrap admin --username alice --password-file alice.password --migrate --if-none',
+    'payctl bootstrap admin --username alice --generate --secret-file alice.password --migrate',
+  ).action((flags: AdminFlags) => runAdmin(context(), flags));
+}
+
+/** Creates the first administrator in one transaction; a generated password is revealed only after it was read back. */
+export async function runAdmin(context: Context, flags: AdminFlags): Promise<void> {
+  const { print, prompts } = context;
+  if (flags.generate && (flags.passwordStdin || flags.passwordFile))
+    throw new UsageError('--generate cannot be combined with --password-stdin or --password-file.');
+  const username =
+    flags.username ??
+    (await prompts.text({
+      message: 'Username of the first administrator',
+      flag: '--username',
+      validate: (text) => text !== '' || 'A name is required.',
+    }));
+  await withOffline(context, flags, async (offline) => {
+    const database = await prepareDatabase(context, offline, { ...flags, migrate: flags.migrate && !flags.dryRun });
+    await unlessDone(context, flags.ifNone, ADMIN, async () => {
+      if ((database.administrators ?? 0) > 0)
+        throw new CliError(
+          'already_bootstrapped',
+          EXIT.conflict,
+          'An administrator exists already; nothing was changed.',
+          { hint: 'payctl login, or payctl admin reset-password NAME --offline' },
+        );
+      if (flags.dryRun) return print.item({ dryRun: true, username, role: 'admin' }, ADMIN);
+      const sink = flags.generate
+        ? await openSecretSink({ ...context, quiet: context.flags.quiet === true }, flags, 'password')
+        : undefined;
+      try {
+        await createAdmin(context, username, flags, sink, (password) =>
+          offline.createFirstAdmin({ username, password, actor: actor() }),
+        );
+      } finally {
+        await sink?.discard();
+      }
+    });
+  });
+}
+
+async function createAdmin(
+  context: Context,
+  username: string,
+  flags: AdminFlags,
+  sink: SecretSink | undefined,
+  write: (password: string) => Promise<object>,
+): Promise<void> {
+  const { terminal, prompts, print } = context;
+  const password = sink
+    ? randomBytes(24).toString('base64url')
+    : await takePassword(terminal, prompts, flags, { message: `Password for ${username}`, isNew: true });
+  const row = { ...(await write(password)), changed: true };
+  context.known.done = `create administrator ${username}`;
+  const again = `payctl admin reset-password ${username} --offline`;
+  await (sink ? sink.deliver({ ...row, password }, ADMIN, again) : print.item(row, ADMIN));
+  await print.done(`Created administrator ${username}. Next: payctl server start, then payctl login -u ${username}`);
+}
+
+/** The flags of `bootstrap app`. */
+export type AppFlags = Row & OfflineFlags & { secretFile?: string; ifNone?: boolean; dryRun?: boolean };
+
+const APP_FIELDS = [...app.fields, ...(app.createOnly ?? [])]
+  .filter(({ name }) => ['name', 'scopes', 'project', 'trusted', 'remark'].includes(name))
+  .map((field) => ({ ...field, required: field.name === 'name' }));
+
+/** Adds `bootstrap app`. */
+export function defineApp(noun: Command, context: ContextOf): void {
+  const command = offlineFlags(
+    noun.command('app').description('Create an API application. Its secret is shown only once.'),
+    {
+      migrate: true,
+    },
+  );
+  addFields(command, APP_FIELDS);
+  command
+    .option('--secret-file <file>', 'write the secret to a new file')
+    .option('--if-none', 'succeed without changes if an application of this name exists')
+    .option('--dry-run', 'show what would be done without writing anything');
+  examples(
+    command,
+    'payctl bootstrap app --name shop --scope payment:write,payment:read --secret-file shop.secret',
+    'payctl bootstrap app --name shop --scope payment:write,payment:read --if-none -o json',
+    'payctl bootstrap app --name shop --scope payment:write -o env > shop.env',
+  ).action((flags: AppFlags) => runApp(context(), flags));
+}
+
+/** Makes an application; where its secret goes is settled first. */
+export async function runApp(context: Context, flags: AppFlags): Promise<void> {
+  const { print, prompts } = context;
+  const fields = await complete(context, APP_FIELDS, bodyOf(flags, APP_FIELDS));
+  const scopes =
+    fields['scopes'] ??
+    (await prompts.chooseMany(
+      { message: 'Scopes', flag: '--scope' },
+      SCOPES.map((value) => ({ value, checked: value.startsWith('payment:') })),
+    ));
+  const input = { ...fields, name: String(fields['name']), scopes: scopes as string[] };
+  await withOffline(context, flags, async (offline) => {
+    const sink = flags.dryRun
+      ? undefined
+      : await openSecretSink({ ...context, quiet: context.flags.quiet === true }, flags, 'client_secret');
+    try {
+      await prepareDatabase(context, offline, { ...flags, migrate: flags.migrate && !flags.dryRun });
+      if (!sink) return await print.item({ dryRun: true, ...input }, APP);
+      await unlessDone(context, flags.ifNone, APP, async () => {
+        const row = { ...(await offline.createApp({ ...input, actor: actor() })), changed: true };
+        context.known.done = `create app ${input.name}`;
+        await sink.deliver(row, APP, `payctl app rotate-secret ${row.client_id}`);
+        await print.done('Next: payctl server start, then POST /oauth/token with these credentials');
+      });
+    } finally {
+      await sink?.discard();
+    }
+  });
+}
+
+/** The flags of `bootstrap apply`. */
+export interface ApplyFlags extends OfflineFlags {
+  file?: string;
+  dryRun?: boolean;
+}
+
+/** Adds `bootstrap apply`. */
+export function defineApply(noun: Command, context: ContextOf): void {
+  const command = offlineFlags(
+    noun
+      .command('apply')
+      .description(
+        'Create the administrator and applications that a TOML file describes. Existing ones are left unchanged; passwords are never reset.',
+      ),
+    { migrate: true },
+  );
+  command
+    .requiredOption('-f, --file <file>', 'TOML file with the desired state')
+    .option('--dry-run', 'show what would be done without writing anything');
+  examples(
+    command,
+    'payctl bootstrap apply -f bootstrap.toml',
+    'payctl bootstrap apply -f bootstrap.toml --migrate --json',
+  ).action((flags: ApplyFlags) => runApply(context(), flags));
+}
+
+/** Applies the file in one transaction; secrets of new applications go into the files that it names. */
+export async function runApply(context: Context, flags: ApplyFlags): Promise<void> {
+  const { terminal, print } = context;
+  const file = resolve(terminal.cwd, flags.file ?? '');
+  const wanted = await readPlan(file);
+  await withOffline(context, flags, async (offline) => {
+    await prepareDatabase(context, offline, { ...flags, migrate: flags.migrate && !flags.dryRun });
+    if (flags.dryRun)
+      return print.list(
+        wanted.plan.apps.map((app) => ({ ...app, dryRun: true })),
+        APP,
+      );
+    const existing = new Set((await offline.listApps()).map((app) => app.name));
+    const reserved = await reserveAll(wanted, existing, dirname(file));
+    try {
+      const result = await offline.applyBootstrap({ plan: wanted.plan, actor: actor() });
+      if (result.changed) context.known.done = `apply ${flags.file}`;
+      await deliverSecrets(context, result, wanted.secretFiles, reserved);
+    } finally {
+      await Promise.all([...reserved.values()].map((place) => place.discard()));
+    }
+  });
+}
+
+/** A place for each secret that will be made, before anything is made. */
+async function reserveAll(
+  { secretFiles }: Wanted,
+  existing: ReadonlySet<string>,
+  folder: string,
+): Promise<Map<string, ReservedFile>> {
+  const reserved = new Map<string, ReservedFile>();
+  try {
+    for (const [name, path] of secretFiles) {
+      if (!existing.has(name)) reserved.set(name, await reserveFile(resolve(folder, path)));
+    }
+    return reserved;
+  } catch (error) {
+    await Promise.all([...reserved.values()].map((place) => place.discard()));
+    throw error;
+  }
+}
+
+interface Wanted {
+  plan: BootstrapPlan;
+  /** New file for the secret of each application, by its name. */
+  secretFiles: Map<string, string>;
+}
+
+/** Reads and checks the file; passwords come from the files that it names, never from itself. */
+export async function readPlan(file: string): Promise<Wanted> {
+  const { parse } = await import('smol-toml');
+  const text = await readTextFile(file);
+  let document: Row;
+  try {
+    document = parse(text);
+  } catch (error) {
+    throw new UsageError(
+      `${file} is not valid TOML: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''}`,
+      undefined,
+      'file_broken',
+    );
+  }
+  onlyKeys(document, ['admin', 'app'], file);
+  const apps = readApps(document['app'], file);
+  const admin = await readAdmin(document['admin'], file);
+  const secretFiles = new Map(apps.map((app) => [app.name, app.secretFile]));
+  return { plan: { ...(admin ? { admin } : {}), apps: apps.map(({ secretFile: _file, ...app }) => app) }, secretFiles };
+}
+
+function readApps(value: unknown, file: string) {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw new UsageError(`${file}: applications must be written as [[app]].`);
+  return (value as Row[]).map((app, index) => {
+    const place = `${file}: app ${index + 1}`;
+    onlyKeys(app, ['name', 'scopes', 'project', 'trusted', 'secret_file'], place);
+    const { name, scopes, project, trusted } = app;
+    const secretFile = app['secret_file'];
+    if (typeof name !== 'string' || typeof secretFile !== 'string' || !Array.isArray(scopes))
+      throw new UsageError(`${place}: name, scopes and secret_file are required.`);
+    return {
+      name,
+      scopes: scopes.map(String),
+      secretFile,
+      ...(typeof project === 'string' ? { project } : {}),
+      ...(typeof trusted === 'boolean' ? { trusted } : {}),
+    };
+  });
+}
+
+async function readAdmin(value: unknown, file: string): Promise<BootstrapPlan['admin']> {
+  if (value === undefined) return undefined;
+  const admin = value as Row;
+  onlyKeys(admin, ['username', 'password_file'], `${file}: admin`);
+  const { username, password_file: passwordFile } = admin;
+  if (typeof username !== 'string' || typeof passwordFile !== 'string')
+    throw new UsageError(`${file}: admin: username and password_file are required.`);
+  const path = resolve(dirname(file), passwordFile);
+  return { username, password: readSecretText(await readTextFile(path), path) };
+}
+
+function onlyKeys(row: Row, known: readonly string[], place: string): void {
+  const unknown = Object.keys(row).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw new UsageError(`${place}: unknown key "${unknown}".`, `keys: ${known.join(', ')}`);
+}
+
+async function deliverSecrets(
+  { print }: Context,
+  result: BootstrapResult,
+  secretFiles: Map<string, string>,
+  reserved: Map<string, ReservedFile>,
+): Promise<void> {
+  const rows: Row[] = [];
+  const lost: unknown[] = [];
+  for (const app of result.apps) {
+    const { created } = app;
+    // One secret that is lost keeps none of the others.
+    if (app.created)
+      await reserved
+        .get(app.name)
+        ?.commit(`${app.client_secret}\n`)
+        .catch((error: unknown) => lost.push(secretLost(error, `payctl app rotate-secret ${app.client_id}`)));
+    rows.push({
+      client_id: app.client_id,
+      name: app.name,
+      changed: created,
+      secretFile: created ? (secretFiles.get(app.name) ?? null) : null,
+    });
+  }
+  if (lost.length > 0) throw lost[0];
+  if (print.json) await print.item({ changed: result.changed, admin: result.admin, apps: rows }, APP);
+  else await print.list(rows, APP);
+  await print.done(result.changed ? 'Applied.' : 'Everything exists already; nothing was changed.');
+}
+
+/** Adds the verbs of `bootstrap`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description(
+    'Create the first administrator and the first API application directly in the database. See payctl help bootstrap.',
+  );
+  for (const addVerb of [defineStatus, defineAdmin, defineApp, defineApply]) addVerb(noun, context);
+}

@@ -1,0 +1,436 @@
+import type { Command } from 'commander';
+import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { Context, ContextOf } from '../context.ts';
+import { type ReadCredential, credentialFiles, formOf } from '../credential-files.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { reserveFile } from '../files.ts';
+import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
+import { changes, choice, examples, given } from '../options.ts';
+import { projectFlag, segment } from '../resource.ts';
+import { type ChangeFlags, confirmChange } from '../safety.ts';
+import { readSecretFile } from '../secrets.ts';
+import { withSpinner } from '../spinner.ts';
+import { type Row, type View, plain } from '../values.ts';
+import { PAY_WAYS } from './channel-set.ts';
+
+/** A certificate id for examples. */
+export const CERT_ID = '01935b2e-7c41-7a90-9d3f-5f0c2b6e8a17';
+
+/** The console's path of certificates. */
+export const CERTS = '/api/v1/certs';
+
+/** How certificates are shown. */
+export const VIEW: View = {
+  noun: 'cert',
+  id: 'id',
+  columns: [
+    { field: 'id', kind: 'id' },
+    { field: 'kind', kind: 'id' },
+    { field: 'isDefault', title: 'DEFAULT', kind: 'yesno' },
+    { field: 'trust', kind: 'status' },
+    { field: 'mode', kind: 'id' },
+    { field: 'account', kind: 'id' },
+    { field: 'daysLeft', title: 'DAYS LEFT', kind: 'id' },
+    { field: 'serialNumber', title: 'SERIAL' },
+    { field: 'subject' },
+    { field: 'name' },
+    { field: 'project' },
+    { field: 'fingerprint' },
+    { field: 'trustedBy', title: 'TRUSTED BY' },
+    { field: 'trustedAt', title: 'TRUSTED AT', kind: 'time' },
+    { field: 'createdBy', title: 'UPLOADED BY' },
+    { field: 'notAfter', kind: 'time' },
+  ],
+};
+
+/** The kinds that the service keeps. */
+export const KINDS = [
+  'alipay_app_cert',
+  'alipay_public_cert',
+  'alipay_root_cert',
+  'alipay_public_key',
+  'alipay_app_key',
+  'wechat_merchant_cert',
+  'wechat_merchant_key',
+  'wechat_platform_cert',
+  'wechat_public_key',
+  'paypal_webhook_intermediate',
+  'paypal_simulator_ca',
+] as const;
+
+/** The modes that an account can have. */
+export const MODES = ['simulator', 'sandbox', 'live'] as const;
+
+/** The flags of `cert list`. */
+export type ListFlags = Row & { project?: string };
+
+/** Adds `cert list`. */
+export function defineList(noun: Command, context: ContextOf): void {
+  const command = projectFlag(
+    noun.command('list').description('List certificates and keys with the days until they expire.'),
+  );
+  command
+    .addOption(choice('--pay-way <channel>', 'filter by channel', PAY_WAYS))
+    .addOption(choice('--kind <kind>', 'filter by kind', KINDS));
+  examples(command, 'payctl cert list', 'payctl cert list --pay-way wechat --fields kind,daysLeft,serialNumber').action(
+    (flags: ListFlags) => runList(context(), flags),
+  );
+}
+
+/** Prints the certificates. */
+export async function runList(context: Context, flags: ListFlags): Promise<void> {
+  await context.print.list(await findCerts(context, flags), VIEW);
+}
+
+/** One certificate of a project; throws when there is none. */
+export async function findCert(context: Context, id: string, flags: { project?: string }): Promise<Row> {
+  const { project } = flags;
+  const row = (await findCerts(context, project === undefined ? {} : { project })).find((cert) => cert['id'] === id);
+  if (row) return row;
+  throw new CliError('not_found', EXIT.notFound, `Certificate ${id} not found.`, { hint: 'payctl cert list' });
+}
+
+/** The certificates that match; the contract lists them by POST. */
+export async function findCerts({ api }: Context, flags: ListFlags): Promise<Row[]> {
+  const query = flags.project === undefined ? {} : { project: flags.project };
+  const { body } = await api.call({
+    method: 'POST',
+    path: `${CERTS}/list`,
+    query,
+    body: given(flags, ['payWay', 'kind']),
+  });
+  return ((body as { data?: Row[] } | undefined)?.data ?? []).filter((row) => typeof row === 'object');
+}
+
+/** Adds `cert get`. */
+export function defineGet(noun: Command, context: ContextOf): void {
+  const command = projectFlag(noun.command('get').description('Show one certificate.').argument('<id>'));
+  examples(command, `payctl cert get ${CERT_ID}`, `payctl cert get ${CERT_ID} --json`).action(
+    (id: string, flags: { project?: string }) => runGet(context(), id, flags),
+  );
+}
+
+/** Prints one certificate. */
+export async function runGet(context: Context, id: string, flags: { project?: string }): Promise<void> {
+  await context.print.item(await findCert(context, id, flags), VIEW);
+}
+
+/** The flags of `cert upload`. */
+export interface UploadFlags extends ChangeFlags {
+  kind?: string;
+  key?: string;
+  name?: string;
+  passphraseFile?: string;
+  project?: string;
+  mode?: string;
+  account?: string;
+}
+
+/** Adds `cert upload`. */
+export function defineUpload(noun: Command, context: ContextOf): void {
+  const command = projectFlag(
+    noun
+      .command('upload')
+      .description(
+        'Upload a certificate or key: PEM, a DER certificate, or the bare base64 of a key tool. It is checked locally first; with --key, the matching private key is verified and uploaded too. It is used in one mode and for one account only: those of the configuration, or of --mode and --account, so keys for live can be there before the channel is.',
+      )
+      .argument('<file>'),
+  );
+  command
+    .addOption(choice('--kind <kind>', 'kind of certificate or key', KINDS).makeOptionMandatory())
+    .option('--key <file>', 'private key of the certificate')
+    .option('--name <name>', 'display name')
+    .addOption(choice('--mode <mode>', 'mode of the account that it is for, if not that of the configuration', MODES))
+    .option('--account <id>', 'the account: app id, merchant number or client id')
+    .option('--passphrase-file <file>', 'file with the passphrase of the private key');
+  examples(
+    changes(command),
+    'payctl cert upload app.crt --kind alipay_app_cert --key app.key',
+    'payctl cert upload merchant.crt --kind wechat_merchant_cert --dry-run',
+    'payctl cert upload app.crt --kind alipay_app_cert --mode live --account 2021000000000001',
+  ).action((file: string, flags: UploadFlags) => runUpload(context(), file, flags));
+}
+
+/** Checks the files as the service will, shows what they are, and uploads them: the key first, then its certificate. */
+export async function runUpload(context: Context, file: string, flags: UploadFlags): Promise<void> {
+  const { terminal, print } = context;
+  const kind = flags.kind ?? '';
+  const passphrase = flags.passphraseFile ? await readSecretFile(terminal, flags.passphraseFile) : undefined;
+  if ((flags.mode === undefined) !== (flags.account === undefined))
+    throw new UsageError('--mode and --account belong together: a key is for one account in one mode.');
+  const files = await credentialFiles(terminal.now());
+  const read = (path: string, asKind: string): ReadCredential =>
+    files.read(resolve(terminal.cwd, path), path, { kind: asKind, form: formOf(asKind), passphrase });
+  const given = read(file, kind);
+  const certificate = formOf(kind) === 'certificate' ? new X509Certificate(given.publicPem) : undefined;
+  if (certificate) await print.note(describe(certificate, terminal.now()));
+  // The key first: a certificate becomes the default at once only when its key is there.
+  const parts = [
+    ...(flags.key ? [{ kind: keyKindOf(kind), content: matchingKey(read, certificate, flags.key, kind) }] : []),
+    { kind, content: given.content },
+  ];
+  const rows: Row[] = [];
+  for (const part of parts) {
+    const body = {
+      payWay: part.kind.split('_')[0],
+      kind: part.kind,
+      content: part.content,
+      ...(flags.name ? { name: flags.name } : {}),
+      ...(flags.mode ? { mode: flags.mode, account: flags.account } : {}),
+      ...(passphrase && formOf(part.kind) === 'private-key' ? { passphrase } : {}),
+    };
+    const query = flags.project === undefined ? {} : { project: flags.project };
+    const row = await withSpinner(terminal.err, `Uploading ${part.kind}`, () =>
+      context.change(
+        { what: `upload ${part.kind}`, name: part.kind, method: 'POST', path: `${CERTS}/upload`, query, body },
+        flags,
+      ),
+    );
+    if (row) rows.push(row);
+  }
+  const uploaded = rows.at(-1);
+  if (!uploaded) return;
+  await (rows.length === 1 ? print.item(uploaded, VIEW) : print.list(rows, VIEW));
+  if (uploaded['isDefault'] === false && uploaded['trust'] !== 'trusted')
+    await print.done(`Uploaded, but not in use yet. Next: payctl cert set-default ${String(uploaded['id'])}`);
+}
+
+function describe(certificate: X509Certificate, now: Date): string {
+  const days = Math.floor((certificate.validToDate.getTime() - now.getTime()) / 86_400_000);
+  const left = days < 0 ? `expired ${-days} days ago` : `${days} days left`;
+  return `${certificate.subject.replaceAll('\n', ', ')}  serial ${certificate.serialNumber}  ${left}`;
+}
+
+function matchingKey(
+  read: (path: string, kind: string) => ReadCredential,
+  certificate: X509Certificate | undefined,
+  file: string,
+  kind: string,
+): string {
+  if (!certificate)
+    throw new UsageError('--key can only be used with a certificate.', 'upload the key on its own, with its --kind');
+  const { content, privatePem } = read(file, keyKindOf(kind));
+  if (!certificate.checkPrivateKey(createPrivateKey(privatePem ?? '')))
+    throw new UsageError(`${file} does not belong to this certificate; nothing was sent.`, undefined, 'key_mismatch');
+  return content;
+}
+
+function keyKindOf(kind: string): string {
+  if (kind === 'alipay_app_cert') return 'alipay_app_key';
+  if (kind === 'wechat_merchant_cert') return 'wechat_merchant_key';
+  throw new UsageError(`--key cannot be used with --kind ${kind}: its private key belongs to the channel.`);
+}
+
+/** Adds `cert download`. */
+export function defineDownload(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('download')
+    .description('Print a certificate or public key as PEM, or write it to a new file.')
+    .argument('<id>')
+    .option('--file <file>', 'write to a new file');
+  examples(
+    command,
+    `payctl cert download ${CERT_ID} > app.crt`,
+    `payctl cert download ${CERT_ID} --file app.crt`,
+  ).action((id: string, flags: { file?: string }) => runDownload(context(), id, flags));
+}
+
+/** Fetches the public part. */
+export async function runDownload(
+  { api, terminal, print }: Context,
+  id: string,
+  flags: { file?: string },
+): Promise<void> {
+  const file = flags.file ? await reserveFile(resolve(terminal.cwd, flags.file)) : undefined;
+  try {
+    const { text, body } = await api.call({
+      method: 'POST',
+      path: `${CERTS}/${segment(id)}/download`,
+      headers: { accept: '*/*' },
+    });
+    const content = (body as { data?: { content?: string } } | undefined)?.data?.content ?? text;
+    if (!file) return await terminal.out.write(content.endsWith('\n') ? content : `${content}\n`);
+    await file.commit(content);
+    await print.done(`Wrote ${flags.file}.`);
+  } finally {
+    await file?.discard();
+  }
+}
+
+/** Adds `cert set-default`. */
+export function defineSetDefault(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('set-default')
+    .description('Make a certificate or key the default of its kind, used to sign and verify from now on.')
+    .argument('<id>');
+  examples(changes(command), `payctl cert set-default ${CERT_ID}`, `payctl cert set-default ${CERT_ID} -y`).action(
+    (id: string, flags: ChangeFlags) => runSetDefault(context(), id, flags),
+  );
+}
+
+/** Makes a certificate the default of its kind. */
+export async function runSetDefault({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
+  const row = await change(
+    {
+      what: `make certificate ${id} the default of its kind`,
+      name: id,
+      risk: 'moderate',
+      method: 'POST',
+      path: `${CERTS}/${segment(id)}/default`,
+    },
+    flags,
+  );
+  if (row) await print.item(row, VIEW);
+}
+
+/** The flags of `cert trust` and `cert distrust`. */
+export interface TrustFlags extends ChangeFlags {
+  project?: string;
+}
+
+/** Adds `cert trust`. */
+export function defineTrust(noun: Command, context: ContextOf): void {
+  const command = projectFlag(
+    noun
+      .command('trust')
+      .description(
+        "Trust a certificate or key to verify the messages of its channel. Compare its fingerprint with the channel's console first: whoever has the private key can say that orders are paid.",
+      )
+      .argument('<id>'),
+  );
+  examples(changes(command), `payctl cert trust ${CERT_ID}`, `payctl cert trust ${CERT_ID} -y`).action(
+    (id: string, flags: TrustFlags) => runTrust(context(), id, flags, 'trust'),
+  );
+}
+
+/** Shows what is to be trusted, or trusted no more, and changes it once that is confirmed. */
+export async function runTrust(
+  context: Context,
+  id: string,
+  flags: TrustFlags,
+  verb: 'trust' | 'distrust',
+): Promise<void> {
+  const found = await findCert(context, id, flags);
+  const fingerprint = plain(found['fingerprint']);
+  await context.print.note(
+    [
+      plain(found['kind']),
+      plain(found['subject']),
+      `uploaded by ${plain(found['createdBy'])}`,
+      `SHA-256 ${fingerprint}`,
+    ]
+      .filter((part) => part !== '')
+      .join('  '),
+  );
+  const row = await context.change(
+    {
+      what: `${verb} the ${plain(found['kind'])} with the fingerprint ${fingerprint}`,
+      name: id,
+      risk: 'moderate',
+      method: 'POST',
+      path: `${CERTS}/${segment(id)}/${verb}`,
+    },
+    flags,
+  );
+  if (row) await context.print.item(row, VIEW);
+}
+
+/** The flags of `cert distrust`. */
+export type DistrustFlags = TrustFlags & OfflineFlags & { offline?: boolean };
+
+const OTHER_MODES = {
+  noun: 'cert',
+  id: 'id',
+  columns: [{ field: 'id' }, { field: 'kind' }, { field: 'mode' }, { field: 'payWay' }, { field: 'project' }],
+};
+
+/** Adds `cert distrust`. */
+export function defineDistrust(noun: Command, context: ContextOf): void {
+  const command = projectFlag(
+    noun
+      .command('distrust')
+      .description(
+        'Verify nothing with a certificate or key from now on, on every instance. Always possible, also while orders are in flight. With --offline and without an id: distrust, in the database, the keys of another mode than their channel is in, such as those that the simulator brought.',
+      )
+      .argument('[id]'),
+  );
+  command.option('--offline', 'change the database directly, for when the service does not start');
+  examples(
+    changes(offlineFlags(command)),
+    `payctl cert distrust ${CERT_ID}`,
+    `payctl cert distrust ${CERT_ID} -y`,
+    'payctl cert distrust --offline',
+  ).action((id: string | undefined, flags: DistrustFlags) => runEither(context(), id, flags));
+}
+
+async function runEither(context: Context, id: string | undefined, flags: DistrustFlags): Promise<void> {
+  if (flags.offline && id === undefined) return otherModes(context, flags);
+  if (flags.offline || id === undefined)
+    throw new UsageError('Give the id of a certificate or key, or --offline for all keys of other modes.');
+  return runTrust(context, id, flags, 'distrust');
+}
+
+/** Distrusts in the database what a start of the service would, and names it. */
+async function otherModes(context: Context, flags: DistrustFlags): Promise<void> {
+  await withOffline(context, flags, async (offline) => {
+    const { name, place } = await prepareDatabase(context, offline, flags);
+    if (flags.dryRun) return context.print.item({ dryRun: true, place }, OTHER_MODES);
+    const change = { what: 'distrust the keys of other modes', risk: 'moderate', name } as const;
+    await confirmChange(context.prompts, change, flags, place);
+    const { keys } = await offline.distrustOtherModes({ actor: actor() });
+    await context.print.list(
+      keys.map((key) => ({ ...key })),
+      OTHER_MODES,
+    );
+    await context.print.done(`${keys.length} keys of other modes are trusted no more.`);
+  });
+}
+
+/** Adds `cert delete`. */
+export function defineDelete(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('delete')
+    .description(
+      'Delete a certificate or key. What signs must be neither the default nor in use; what verifies can always be deleted.',
+    )
+    .argument('<id>');
+  examples(
+    changes(command),
+    `payctl cert delete ${CERT_ID}`,
+    `payctl cert delete ${CERT_ID} --confirm ${CERT_ID}`,
+  ).action((id: string, flags: ChangeFlags) => runDelete(context(), id, flags));
+}
+
+/** Deletes a certificate. */
+export async function runDelete({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
+  const answer = await change(
+    {
+      what: `delete certificate ${id}`,
+      name: id,
+      risk: 'severe',
+      method: 'POST',
+      path: `${CERTS}/${segment(id)}/delete`,
+    },
+    flags,
+  );
+  if (!answer) return;
+  if (print.json) await print.item({ id, deleted: true }, VIEW);
+  await print.done(`Deleted certificate ${id}.`);
+}
+
+/** Adds the verbs of `cert`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description('Manage channel certificates and keys. Private keys can never be downloaded.');
+  for (const addVerb of [
+    defineList,
+    defineGet,
+    defineUpload,
+    defineTrust,
+    defineDistrust,
+    defineSetDefault,
+    defineDownload,
+    defineDelete,
+  ])
+    addVerb(noun, context);
+}

@@ -1,0 +1,185 @@
+import type { Command } from 'commander';
+import type { Context, ContextOf } from '../context.ts';
+import { CliError, EXIT } from '../errors.ts';
+import { type Finding, drawFindings } from '../findings.ts';
+import { changes, examples } from '../options.ts';
+import { printList, projectFlag, runToggle, segment } from '../resource.ts';
+import type { ChangeFlags } from '../safety.ts';
+import { withSpinner } from '../spinner.ts';
+import { type Row, type View, plain } from '../values.ts';
+import { channel, defineSet, printConfig, printRegistrations } from './channel-set.ts';
+
+/** Adds `channel list`. */
+export function defineList(noun: Command, context: ContextOf): void {
+  const command = projectFlag(
+    noun.command('list').description('List the channel configurations of a project; secrets are never shown.'),
+  );
+  examples(command, 'payctl channel list', 'payctl channel list --project shop-eu --json').action(
+    (flags: { project?: string }) => runList(context(), flags),
+  );
+}
+
+/** Prints the configurations. */
+export function runList(context: Context, { project }: { project?: string }): Promise<void> {
+  return printList(context, `${channel.path}/list`, { project }, channel.view, {});
+}
+
+const MARKS: Readonly<Record<string, Finding['status']>> = { ok: 'ok', failed: 'failed' };
+
+const CHECK_LINES: View = {
+  noun: 'check',
+  id: 'name',
+  columns: ['about', 'name', 'status', 'field', 'code', 'message', 'supportId'].map((field) => ({ field })),
+};
+
+/** The command that puts a field or certificate of a configuration right. */
+export function fixOf(payWay: string, field: string, inProject: string): string {
+  return field.startsWith(`${payWay}_`)
+    ? `payctl cert upload FILE --kind ${field}${inProject}`
+    : `payctl channel set ${payWay}${inProject}`;
+}
+
+/** Prints what a test looked at: for a person with a mark each and what to do, in a pipe one line each. */
+export async function printChecks(
+  { print, terminal }: Pick<Context, 'print' | 'terminal'>,
+  payWay: string,
+  checks: readonly Row[],
+  inProject: string,
+): Promise<void> {
+  if (print.format === 'table') {
+    const findings = checks.map((check) => findingOf(payWay, check, inProject));
+    return terminal.out.write(drawFindings(findings, terminal.out));
+  }
+  await print.list(checks, CHECK_LINES);
+}
+
+function findingOf(payWay: string, check: Row, inProject: string): Finding {
+  const [name, word, field, code, message, supportId] = ['name', 'status', 'field', 'code', 'message', 'supportId'].map(
+    (member) => plain(check[member]),
+  ) as [string, string, string, string, string, string];
+  const status = MARKS[word] ?? 'degraded';
+  const facts = status === 'ok' ? [] : [code, field && `change ${field}`, supportId && `support id ${supportId}`];
+  const known = facts.filter(Boolean).join(', ');
+  const words = message || (status === 'ok' ? 'works' : word);
+  const detail = known ? `${words} (${known})` : words;
+  return { check: name, status, detail, fix: status !== 'ok' && field ? fixOf(payWay, field, inProject) : null };
+}
+
+/** The flags of `channel test`. */
+export type TestFlags = ChangeFlags & { project?: string; products?: string | true };
+
+/** Adds `channel test`. */
+export function defineTest(noun: Command, context: ContextOf): void {
+  const command = projectFlag(
+    noun
+      .command('test')
+      .description(
+        'Send signed requests that move nothing with a stored configuration: each credential and webhook. Exits with 1 and names what is wrong if something is.',
+      )
+      .argument('<payWay>'),
+  ).option(
+    '--products [scenes]',
+    'also try products, all or those of some scenes (qr,h5): orders of a small amount that nobody can pay, closed at once',
+  );
+  examples(
+    changes(command),
+    'payctl channel test alipay',
+    'payctl channel test wechat --products qr,h5',
+    'payctl channel test wechat --project shop-eu --json',
+  ).action((payWay: string, flags: TestFlags) => runTest(context(), payWay, flags));
+}
+
+/** Tests a configuration. */
+export async function runTest(context: Context, payWay: string, flags: TestFlags): Promise<void> {
+  const { change, print, terminal } = context;
+  const query = flags.project === undefined ? {} : { project: flags.project };
+  const path = `${channel.path}/${segment(payWay)}/test`;
+  const body = productsOf(flags.products);
+  const what = `test ${payWay}`;
+  const row = await withSpinner(terminal.err, `Testing ${payWay}`, () =>
+    change({ what, name: payWay, method: 'POST', path, query, ...(body && { body }) }, flags),
+  );
+  if (!row) return;
+  const checks = Array.isArray(row['checks']) ? (row['checks'] as Row[]) : [];
+  const inProject = flags.project === undefined ? '' : ` --project ${flags.project}`;
+  const isForPeople = ['table', 'tsv'].includes(print.format) && !print.fields && context.flags.quiet !== true;
+  if (isForPeople && checks.length > 0) await printChecks(context, payWay, checks, inProject);
+  else await print.item({ payWay, ...row }, TESTED);
+  await printRegistrations(context, row['registrations']);
+  if (row['ok'] !== false) return;
+  const message = `${payWay}: ${String(row['message'] ?? 'the test request was refused')}`;
+  const field = typeof row['field'] === 'string' ? row['field'] : '';
+  throw new CliError('channel_test_failed', EXIT.failed, message, { hint: fixOf(payWay, field, inProject) });
+}
+
+const TESTED: View = {
+  noun: 'channel',
+  id: 'payWay',
+  columns: [{ field: 'payWay', kind: 'id' }, { field: 'ok', kind: 'yesno' }, { field: 'field' }, { field: 'message' }],
+};
+
+function productsOf(products: TestFlags['products']): { products: 'all' | string[] } | undefined {
+  if (products === undefined) return undefined;
+  return {
+    products: products === true || products === 'all' ? 'all' : products.split(',').map((scene) => scene.trim()),
+  };
+}
+
+/** The flags of `channel enable` and `channel disable`. */
+export type ToggleFlags = ChangeFlags & { project?: string };
+
+/** Adds `channel enable` and `channel disable`. */
+export function defineToggle(noun: Command, context: ContextOf): void {
+  for (const verb of ['enable', 'disable'] as const) {
+    const words =
+      verb === 'enable'
+        ? 'Accept new orders on a channel again.'
+        : 'Stop accepting new orders on a channel; queries, closes, refunds and notifications continue. For a live channel, type its name to confirm.';
+    const command = projectFlag(noun.command(verb).description(words).argument('<payWay>'));
+    examples(
+      changes(command),
+      `payctl channel ${verb} alipay`,
+      `payctl channel ${verb} alipay --project shop-eu --confirm alipay`,
+    ).action((payWay: string, flags: ToggleFlags) => runToggleChannel(context(), payWay, verb, flags));
+  }
+}
+
+/** Turns a channel on or off; what it asks depends on whether real money flows there. */
+export async function runToggleChannel(
+  context: Context,
+  payWay: string,
+  verb: 'enable' | 'disable',
+  flags: ToggleFlags,
+): Promise<void> {
+  const query = flags.project === undefined ? {} : { project: flags.project };
+  const isLive =
+    verb === 'disable' && (await context.api.get(`${channel.path}/${segment(payWay)}`, query))['mode'] === 'live';
+  const risk = verb === 'enable' ? 'plain' : isLive ? 'severe' : 'moderate';
+  await runToggle(context, channel, payWay, { ...flags, enabled: verb === 'enable', risk });
+}
+
+/** Adds the verbs of `channel`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description('Manage the Alipay, WeChat Pay and PayPal configurations, one per project and channel.');
+  defineList(noun, context);
+  defineGet(noun, context);
+  for (const addVerb of [defineSet, defineTest, defineToggle]) addVerb(noun, context);
+}
+
+function defineGet(noun: Command, context: ContextOf): void {
+  const command = projectFlag(
+    noun
+      .command('get')
+      .description('Show one channel configuration, and what must be registered at the channel for its scenes.')
+      .argument('<payWay>'),
+  );
+  examples(command, 'payctl channel get alipay', 'payctl channel get wechat --project shop-eu --json').action(
+    (payWay: string, flags: { project?: string }) => runGet(context(), payWay, flags),
+  );
+}
+
+/** Prints a configuration. */
+export async function runGet(context: Context, payWay: string, { project }: { project?: string }): Promise<void> {
+  const row = await context.api.get(`${channel.path}/${segment(payWay)}`, { project });
+  await printConfig(context, row, channel.view);
+}

@@ -1,0 +1,267 @@
+import type { Command } from 'commander';
+import { createHmac, randomBytes } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Query } from '../api-client.ts';
+import type { Context, ContextOf } from '../context.ts';
+import { Cancelled, CliError, EXIT, UsageError, networkCause } from '../errors.ts';
+import { followStream } from '../follow-stream.ts';
+import { openExchange, readText } from '../http.ts';
+import { changes, examples, instant, integer, list, paged } from '../options.ts';
+import { type Field, type ListFlags, addFields, bodyOf, printList, segment } from '../resource.ts';
+import type { Change, ChangeFlags } from '../safety.ts';
+import { readSecretFile } from '../secrets.ts';
+import type { Row } from '../values.ts';
+import { DELIVERY, EVENTS, EVENT_ID, EVENT_VIEW, FOLLOWED } from './event-view.ts';
+
+const FILTERS: readonly Field[] = [
+  { name: 'types', value: 'a,b', help: 'filter by type, e.g. order.paid', read: list },
+  { name: 'after', value: 'cursor', help: 'start after this cursor' },
+  { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
+  { name: 'project', value: 'code', help: 'filter by project' },
+  { name: 'objectNo', flag: 'about', value: 'no', help: 'filter by order or refund number' },
+  { name: 'since', value: 'time', help: 'since this time, e.g. 2026-01-31, or 2h for two hours ago', read: instant },
+];
+
+/** Adds `event list`. */
+export function defineList(noun: Command, context: ContextOf): void {
+  const command = noun.command('list').description('List events, oldest first.');
+  addFields(command, FILTERS);
+  examples(
+    paged(command),
+    'payctl event list --types order.paid',
+    'payctl event list --about P202611210558007K2MQX9WBT',
+    'payctl event list --app app_7Kd2mQxW9bTzR4vLp1Ns --all -o jsonl',
+  ).action((options: Row & ListFlags) => runList(context(), options));
+}
+
+/** Prints the events that pass the filters. */
+export function runList(context: Context, options: Row & ListFlags): Promise<void> {
+  return printList(context, EVENTS, bodyOf(options, FILTERS) as Query, EVENT_VIEW, options);
+}
+
+/** Delivers one event to a local receiver: its id, and the body that a webhook would have. */
+export type Forward = (id: string, body: string) => Promise<void>;
+
+/** A receiver that answers so often without accepting will not. */
+const MOST_REFUSALS = 5;
+/** A receiver that is away is asked every two seconds at least. */
+const LONGEST_PAUSE_AT = 2;
+
+/** What a proxy answers while the application behind it starts. */
+const RESTARTING = new Set([502, 503, 504]);
+
+/** What came of one try. */
+interface Tried {
+  /** What is shown: `204 12 ms`. */
+  outcome: string;
+  accepted: boolean;
+  /** Nobody is there at the moment: it will be there again. */
+  isAway: boolean;
+}
+
+/**
+ * Delivers with the headers of Standard Webhooks and says what came of each event. A receiver that is away is waited for; one that
+ * answers five times without accepting ends with exit 7.
+ */
+export function createForward(context: Context, url: string, secret: string): Forward {
+  const { print, terminal, retryPause } = context;
+  return async (id, body) => {
+    let refusals = 0;
+    for (let tries = 0, told = false; ; tries += 1) {
+      const { outcome, accepted, isAway } = await postEvent(context, url, secret, { id, body });
+      if (!isAway) await print.done(`  → ${outcome}`);
+      if (accepted) return;
+      if (isAway && !told) await print.note(`  → ${outcome}; waiting for ${url}`);
+      told ||= isAway;
+      refusals += isAway ? 0 : 1;
+      if (refusals === MOST_REFUSALS)
+        throw new CliError('forward_failed', EXIT.tryAgain, `${url} did not accept event ${id}: ${outcome}.`);
+      const pause = isAway ? retryPause(Math.min(tries, LONGEST_PAUSE_AT)) : retryPause(refusals - 1);
+      await wait(pause, undefined, { signal: terminal.signal });
+    }
+  };
+}
+
+async function postEvent(
+  { terminal: { now, signal } }: Context,
+  url: string,
+  secret: string,
+  { id, body }: { id: string; body: string },
+): Promise<Tried> {
+  const timestamp = String(Math.floor(now().getTime() / 1000));
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signature(secret, id, timestamp, body),
+  };
+  const request = { method: 'POST', url: new URL(url), headers, body, timeoutMs: 10_000, signal };
+  const begun = performance.now();
+  try {
+    const answer = await openExchange(request);
+    await readText(answer, request);
+    const status = answer.statusCode ?? 0;
+    const outcome = `${status} ${Math.round(performance.now() - begun)} ms`;
+    return { outcome, accepted: status >= 200 && status < 300, isAway: RESTARTING.has(status) };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    // One that takes the connection and does not answer is there.
+    const isAway = error instanceof CliError && error.code === 'unreachable';
+    const outcome = isAway || !(error instanceof Error) ? networkCause(error) : error.message;
+    return { outcome, accepted: false, isAway };
+  }
+}
+
+/** The `webhook-signature` of Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`. */
+export function signature(secret: string, id: string, timestamp: string, body: string): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+}
+
+/** The flags of `event listen`. */
+export interface ListenFlags {
+  forwardTo?: string;
+  secretFile?: string;
+  since?: string;
+  after?: string;
+  types?: string[];
+  app?: string;
+  count?: number;
+}
+
+/** Adds `event listen`. */
+export function defineListen(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('listen')
+    .description(
+      'Print events as they occur. With --forward-to, deliver them to a URL like a webhook, and wait for it while it refuses connections; after a lost connection it resumes after the last delivered event.',
+    );
+  command
+    .option('--forward-to <url>', 'POST each event to this URL, signed like a webhook')
+    .option('--secret-file <file>', 'file with the signing secret (whsec_…); by default one is generated and shown')
+    .option('--since <time>', 'start in the past, e.g. 2h or 2026-01-31', instant)
+    .option('--after <cursor>', 'start after this cursor')
+    .option('--types <a,b>', 'filter by type', list)
+    .option('--app <client_id>', 'filter by application')
+    .option('--count <n>', 'stop after this many events', integer(1, 1_000_000));
+  examples(
+    command,
+    'payctl event listen --since 2h --count 1',
+    'payctl event listen --types order.paid --count 1 -o jsonl',
+  ).action((flags: ListenFlags) => runListen(context(), flags));
+}
+
+/** Follows the stream until it is cancelled; a broken connection is taken up where it ended. */
+export async function runListen(context: Context, flags: ListenFlags): Promise<void> {
+  const { terminal, print } = context;
+  // One secret for the whole run, whatever becomes of connections.
+  const forward = flags.forwardTo === undefined ? undefined : await openForward(context, flags, flags.forwardTo);
+  const begun = terminal.now().toISOString();
+  let { after, since } = flags;
+  let left = flags.count ?? Number.POSITIVE_INFINITY;
+  let shown = 0;
+  const stream = {
+    path: `${EVENTS}/stream`,
+    after,
+    query: (from: string | undefined) => ({
+      types: flags.types,
+      clientId: flags.app,
+      ...(from === undefined ? { since } : {}),
+    }),
+  };
+  const ears = {
+    connected: () => print.note('Ready. Waiting for events (Ctrl-C to stop).'),
+    async lost() {
+      await print.note('Connection lost; reconnecting.');
+      // What happens while nobody is connected must not be missed, even before the first event.
+      since ??= begun;
+    },
+  };
+  try {
+    for await (const { id, data } of followStream({ ...context, signal: terminal.signal }, stream, ears)) {
+      if (data !== '') {
+        const event = readEvent(data);
+        await show(context, event, shown++);
+        if (forward) await forward(String(event['id'] ?? id), webhookBody(event));
+        left -= 1;
+      }
+      after = id || after;
+      if (left <= 0 || terminal.out.closed) return;
+    }
+  } catch (error) {
+    throw explained(error, terminal.signal, after);
+  }
+}
+
+function explained(error: unknown, signal: AbortSignal, after: string | undefined): unknown {
+  if (signal.aborted) return new Cancelled(after ? `Stopped. Resume with --after ${after}` : 'Stopped.');
+  if (!(error instanceof CliError) || error.code !== 'forward_failed') return error;
+  const hint = after === undefined ? 'run it again with the same --since' : `payctl event listen --after ${after}`;
+  return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
+}
+
+/** One heading, and rows below it as they come. */
+async function show({ print, terminal, flags }: Context, event: Row, shown: number): Promise<void> {
+  if (print.json) return terminal.out.write(`${JSON.stringify(event)}\n`);
+  const view = print.format === 'table' ? FOLLOWED : EVENT_VIEW;
+  return print.list([event], view, { continued: shown > 0 || flags.headers === false });
+}
+
+function readEvent(data: string): Row {
+  try {
+    return JSON.parse(data) as Row;
+  } catch {
+    throw new CliError('stream_broken', EXIT.failed, 'The server sent an event that is not valid JSON.');
+  }
+}
+
+/** What the real webhook would carry: the stream adds whose event it is. */
+function webhookBody({ id, type, createdAt, sequence, data }: Row): string {
+  return JSON.stringify({ id, type, createdAt, sequence, data });
+}
+
+async function openForward(context: Context, flags: ListenFlags, url: string): Promise<Forward> {
+  const { terminal, print } = context;
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    throw new UsageError(`--forward-to: "${url}" is not an HTTP URL.`);
+  if (flags.secretFile) return createForward(context, url, await readSecretFile(terminal, flags.secretFile));
+  const secret = `whsec_${randomBytes(24).toString('base64')}`;
+  await print.note(`Signing with ${secret} (generated for this run)`);
+  return createForward(context, url, secret);
+}
+
+/** Adds `event resend`. */
+export function defineResend(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('resend')
+    .description("Redeliver an event to the application's webhook, with the same event id.")
+    .argument('<id>');
+  examples(changes(command), `payctl event resend ${EVENT_ID}`, `payctl event resend ${EVENT_ID} --json`).action(
+    (id: string, flags: ChangeFlags) => runResend(context(), id, flags),
+  );
+}
+
+/** Queues the delivery. */
+export async function runResend(context: Context, id: string, flags: ChangeFlags): Promise<void> {
+  const row = await resendEvent(context, id, flags, { what: `resend event ${id}`, name: id });
+  if (!row) return;
+  await context.print.item(row, DELIVERY);
+  await context.print.done(`Event ${id} is queued for redelivery.`);
+}
+
+/** Queues the delivery of one event, and gives it; undefined after --dry-run. */
+export function resendEvent(
+  { change }: Context,
+  id: string,
+  flags: ChangeFlags,
+  asked: Pick<Change, 'what' | 'name' | 'risk' | 'isPart'>,
+): Promise<Row | undefined> {
+  return change({ ...asked, method: 'POST', path: `${EVENTS}/${segment(id)}/resend` }, flags);
+}
+
+/** Adds the verbs of `event`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description('List, follow and resend events, the durable log behind webhooks.');
+  for (const addVerb of [defineList, defineListen, defineResend]) addVerb(noun, context);
+}

@@ -1,0 +1,183 @@
+import type { Command } from 'commander';
+import type { Query } from '../api-client.ts';
+import type { Context, ContextOf } from '../context.ts';
+import { type ExportFlags, exportFlags, exportStream } from '../export-stream.ts';
+import { changes, examples, paged } from '../options.ts';
+import { type ListFlags, addFields, bodyOf, printList, segment, watchList } from '../resource.ts';
+import type { ChangeFlags } from '../safety.ts';
+import type { Row } from '../values.ts';
+import { type WatchFlags, watchFlags } from '../watch.ts';
+import { ORDERS, ORDER_FILTERS, ORDER_VIEW, TIMELINE } from './views.ts';
+
+/** Adds `order list`. */
+export function defineList(noun: Command, context: ContextOf): void {
+  const command = noun.command('list').description('List orders, newest first; with --watch as they come and change.');
+  addFields(command, ORDER_FILTERS);
+  examples(
+    watchFlags(paged(command)),
+    'payctl order list --status paid --pay-way alipay --limit 20',
+    'payctl order list --channel-trade-no 2026112122001400001 --json',
+    'payctl order list --since 2026-11-01 --all --fields orderNo,amount,currency > november.tsv',
+    'payctl order list --status pending --watch --count 1',
+  ).action((options: Row & ListFlags & WatchFlags) => runList(context(), options));
+}
+
+/** Prints the orders that pass the filters, once or as they come. */
+export function runList(context: Context, options: Row & ListFlags & WatchFlags): Promise<void> {
+  const query = bodyOf(options, ORDER_FILTERS) as Query;
+  return (options.watch ? watchList : printList)(context, ORDERS, query, ORDER_VIEW, options);
+}
+
+/** Adds `order get`. */
+export function defineGet(noun: Command, context: ContextOf): void {
+  const command = noun.command('get').description('Show one order.').argument('<orderNo>');
+  examples(
+    command,
+    'payctl order get P202611210558007K2MQX9WBT',
+    'payctl order get P202611210558007K2MQX9WBT --fields status',
+  ).action((orderNo: string) => runGet(context(), orderNo));
+}
+
+/** Prints one order. */
+export async function runGet({ api, print }: Context, orderNo: string): Promise<void> {
+  await print.item(await api.get(`${ORDERS}/${segment(orderNo)}`), ORDER_VIEW);
+}
+
+/** Adds `order timeline`. */
+export function defineTimeline(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('timeline')
+    .description(
+      'Show the history of an order: state changes, channel messages, exceptions, events and webhook deliveries.',
+    )
+    .argument('<orderNo>');
+  examples(
+    command,
+    'payctl order timeline P202611210558007K2MQX9WBT',
+    'payctl order timeline P202611210558007K2MQX9WBT -o jsonl',
+  ).action((orderNo: string) => runTimeline(context(), orderNo));
+}
+
+/** Prints the steps, oldest first. */
+export function runTimeline(context: Context, orderNo: string): Promise<void> {
+  return printList(context, `${ORDERS}/${segment(orderNo)}/timeline`, {}, TIMELINE, {});
+}
+
+/** Adds `order capture`. */
+export function defineCapture(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('capture')
+    .description('Take the money of a PayPal order that its payer has approved, without waiting for the notification.')
+    .argument('<orderNo>');
+  examples(
+    changes(command, { money: true }),
+    'payctl order capture P202611210558007K2MQX9WBT',
+    'payctl order capture P202611210558007K2MQX9WBT -y --json',
+  ).action((orderNo: string, flags: ChangeFlags) => runCapture(context(), orderNo, flags));
+}
+
+/** Captures an order. */
+export async function runCapture({ change, print }: Context, orderNo: string, flags: ChangeFlags): Promise<void> {
+  const row = await change(
+    {
+      what: `capture order ${orderNo}`,
+      name: orderNo,
+      risk: 'moderate',
+      money: true,
+      method: 'POST',
+      path: `/api/v1/console/payment/capture/${segment(orderNo)}`,
+    },
+    flags,
+  );
+  if (!row) return;
+  await print.item(row, ORDER_VIEW);
+  await print.done(
+    row['status'] === 'paid'
+      ? `Captured order ${orderNo}.`
+      : `The order is ${String(row['status'])}. Next: payctl explain ${orderNo}`,
+  );
+}
+
+/** Adds `order close`. */
+export function defineClose(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('close')
+    .description('Close an unpaid order, including at the channel. Exits with 6 if it is already paid.')
+    .argument('<orderNo>');
+  examples(
+    changes(command, { money: true }),
+    'payctl order close P202611210558007K2MQX9WBT',
+    'payctl order close P202611210558007K2MQX9WBT -y --json',
+  ).action((orderNo: string, flags: ChangeFlags) => runClose(context(), orderNo, flags));
+}
+
+/** Closes an order. */
+export async function runClose({ change, print }: Context, orderNo: string, flags: ChangeFlags): Promise<void> {
+  const row = await change(
+    {
+      what: `close order ${orderNo}`,
+      name: orderNo,
+      risk: 'moderate',
+      money: true,
+      method: 'POST',
+      path: `${ORDERS}/${segment(orderNo)}/close`,
+    },
+    flags,
+  );
+  if (!row) return;
+  await print.item(row, ORDER_VIEW);
+  await print.done(
+    row['status'] === 'closing'
+      ? `The channel has not confirmed the close yet. Next: payctl order get ${orderNo}`
+      : `Closed order ${orderNo}.`,
+  );
+}
+
+/** Adds `order sync`. */
+export function defineSync(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('sync')
+    .description('Query the channel about an order now and apply the result.')
+    .argument('<orderNo>');
+  examples(
+    changes(command),
+    'payctl order sync P202611210558007K2MQX9WBT',
+    'payctl order sync P202611210558007K2MQX9WBT --fields status',
+  ).action((orderNo: string, flags: ChangeFlags) => runSync(context(), orderNo, flags));
+}
+
+/** Asks the channel. */
+export async function runSync({ change, print }: Context, orderNo: string, flags: ChangeFlags): Promise<void> {
+  const row = await change(
+    { what: `sync order ${orderNo}`, name: orderNo, method: 'POST', path: `${ORDERS}/${segment(orderNo)}/sync` },
+    flags,
+  );
+  if (row) await print.item(row, ORDER_VIEW);
+}
+
+/** Adds `order export`. */
+export function defineExport(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('export')
+    .description(
+      'Export all matching orders as CSV or NDJSON, to stdout or to a new file that is created only once it is complete.',
+    );
+  addFields(command, ORDER_FILTERS);
+  examples(
+    exportFlags(command),
+    'payctl order export --since 2026-11-01 --file november.csv',
+    'payctl order export --status paid --format ndjson > paid.ndjson',
+  ).action((options: Row & ExportFlags) => runExport(context(), options));
+}
+
+/** Exports the orders that pass the filters. */
+export function runExport(context: Context, options: Row & ExportFlags): Promise<void> {
+  return exportStream(context, `${ORDERS}/export`, bodyOf(options, ORDER_FILTERS) as Query, options);
+}
+
+/** Adds the verbs of `order`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description('Find, track, sync, capture, close and export orders.');
+  for (const addVerb of [defineList, defineGet, defineTimeline, defineCapture, defineClose, defineSync, defineExport])
+    addVerb(noun, context);
+}

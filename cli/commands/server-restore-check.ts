@@ -1,0 +1,243 @@
+import type { Command } from 'commander';
+import type { Context, ContextOf } from '../context.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { type Finding, printFindings } from '../findings.ts';
+import type { CopyInput, DatabaseDescription, Offline, RestoredFacts } from '../offline-port.ts';
+import { type OfflineFlags, databaseLine, offlineFlags, translate, withOffline } from '../offline.ts';
+import { examples } from '../options.ts';
+import { readSecretFile } from '../secrets.ts';
+import { withSpinner } from '../spinner.ts';
+import { relativeTime } from '../values.ts';
+import { type AuditKnowledgeFlags, auditKnowledgeFlags } from './audit.ts';
+import { degraded, failed, ok } from './doctor/finding.ts';
+import { seals } from './doctor/offline.ts';
+
+/** What the judgement depends on beside the copy. */
+interface Surroundings {
+  now: Date;
+  /** The tip that somebody kept. */
+  tip?: string | undefined;
+}
+
+/** Judges what was read of a copy, check by check: what is well, what is broken, and what to do. */
+export function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
+  return [
+    ...seals(facts),
+    auditLog(facts, tip),
+    ...ledger(facts),
+    ...sequences(facts),
+    gaps(facts),
+    eventLog(facts),
+    ...clock(facts),
+    age(facts, now),
+  ];
+}
+
+/** The check of the audit log among those of the books. */
+const AUDIT = 'audit-log';
+
+/** What its faults mean for somebody who restores. */
+const AUDIT_FIXES: Readonly<Record<string, string>> = {
+  key_unknown: 'add the former key to Security.MasterKey',
+  lines_lost: 'if an earlier restore or failover lost lines, name that line with --accept-until',
+  first_missing: 'use another backup: the log was emptied',
+};
+
+function auditLog({ proofs, auditLog: { lines, tip: found } }: RestoredFacts, tip: string | undefined): Finding {
+  const [first] = proofs.find(({ check }) => check === AUDIT)?.examples ?? [];
+  if (first?.detail === 'tip_missing')
+    return failed(
+      'audit log',
+      'the tip that you kept is not in it: the backup is older than the tip, or lines were cut off the end',
+      'use a newer backup',
+    );
+  if (first)
+    return failed(
+      'audit log',
+      `the chain breaks at line ${first.id}: ${first.detail}`,
+      AUDIT_FIXES[first.detail] ?? 'compare with payctl audit on the live service, or use another backup',
+    );
+  return ok(
+    'audit log',
+    `${lines} ${lines === 1 ? 'line' : 'lines'}, tip ${found}${tip === undefined ? '' : '; the tip that you kept is in it'}`,
+  );
+}
+
+function ledger({ proofs }: RestoredFacts): Finding[] {
+  const books = proofs.filter(({ check }) => check !== AUDIT);
+  const broken = books.filter((proof) => !proof.ok);
+  if (broken.length === 0) return [ok('ledger', `${books.length} checks passed, over every order`)];
+  return broken.map(({ check, promise, count, examples: [first] }) =>
+    failed(
+      `ledger ${check}`,
+      `${promise}: ${count} violations${first ? `, first ${first.id}: ${first.detail}` : ''}`,
+      'run payctl audit on the live service: what is broken there too is no fault of the backup',
+    ),
+  );
+}
+
+function sequences(facts: RestoredFacts): Finding[] {
+  const behind = facts.sequences.filter(({ last, highest }) => BigInt(last) < BigInt(highest));
+  if (behind.length === 0) return [ok('sequences', `${facts.sequences.length}, none behind its table`)];
+  return behind.map(({ table, sequence, last, highest }) =>
+    failed(
+      'sequences',
+      `${sequence} is at ${last}, but ${table} has ${highest}: the next row would be refused, or not be seen`,
+      `psql -c "select setval('${sequence}', ${highest})"`,
+    ),
+  );
+}
+
+/** A transaction that did not commit leaves one, so it is told and judged by nobody. */
+function gaps({ gaps: found }: RestoredFacts): Finding {
+  const open = found.filter(({ missing }) => BigInt(missing) > 0n);
+  if (open.length === 0) return ok('gaps', 'no number is missing');
+  const listed = open.map(({ table, missing, first }) => {
+    const more = BigInt(missing) > BigInt(first.length) && first.length > 0 ? ' …' : '';
+    return `${table} ${missing} (${first.join(', ')}${more})`;
+  });
+  return ok('gaps', `numbers that no row has, as transactions that were rolled back leave them: ${listed.join('; ')}`);
+}
+
+function eventLog({ events, sequences: all }: RestoredFacts): Finding {
+  const highest = all.find(({ table }) => table === 'events')?.highest ?? '0';
+  if (BigInt(events.last) < BigInt(highest))
+    return failed(
+      'event log',
+      `readers see it up to ${events.last}, but it goes to ${highest}`,
+      'mend the sequence of events first',
+    );
+  return ok('event log', `${events.read} ${events.read === 1 ? 'event' : 'events'}, readable`);
+}
+
+function clock({ future }: RestoredFacts): Finding[] {
+  if (future.length === 0) return [ok('clock', 'no row is from the future')];
+  return future.map(({ table, column, rows, latest }) =>
+    failed(
+      'clock',
+      `${rows} rows of ${table} say ${column} ${latest}, which is later than now`,
+      'check the clock of this machine (timedatectl), and that of the machine that wrote them',
+    ),
+  );
+}
+
+function age({ newest }: RestoredFacts, now: Date): Finding {
+  if (newest === null) return degraded('age', 'nothing was ever written to it', 'check that it is the right backup');
+  return ok('age', `the newest row is of ${newest.at} (${relativeTime(newest.at, now)}): what came later is not in it`);
+}
+
+/** The flags of `server restore-check`. */
+export type RestoreCheckFlags = OfflineFlags &
+  AuditKnowledgeFlags & { live?: boolean; urlFile?: string; secrets?: string };
+
+/** Adds `server restore-check`. */
+export function defineRestoreCheck(noun: Command, context: ContextOf): void {
+  const command = offlineFlags(
+    noun
+      .command('restore-check')
+      .description(
+        'Prove that a backup can be used: reads a restored copy from end to end and checks schema, encrypted records, audit log, ledger, sequences, event log and clock. The copy is a PostgreSQL URL, the folder of an embedded database, or a file that server backup wrote. Changes nothing, unless --migrate is given. Exits with 1 if a check fails.',
+      )
+      .argument('[copy]'),
+    { migrate: true },
+  )
+    .option('--url-file <file>', 'read the URL of the copy from a file, if it has a password')
+    .option('--secrets <folder>', 'folder with the secrets of an embedded database, if it is not beside it')
+    .option('--live', 'check the configured database itself, not a copy');
+  examples(
+    auditKnowledgeFlags(command),
+    'payctl server restore-check postgres://pay@127.0.0.1/pay_restored',
+    'payctl server restore-check /backup/pay-2026-11-21.tar.gz --secrets /backup/pglite-secrets',
+    'payctl server restore-check --live --json',
+  ).action((copy: string | undefined, flags: RestoreCheckFlags) => runRestoreCheck(context(), copy, flags));
+}
+
+/** Checks the copy and says whether it can be used. */
+export async function runRestoreCheck(
+  context: Context,
+  copy: string | undefined,
+  flags: RestoreCheckFlags,
+): Promise<void> {
+  const place = await placeOf(context, copy, flags);
+  const secrets = flags.secrets === undefined ? {} : { secrets: flags.secrets };
+  const restored: CopyInput | 'live' = place === undefined ? 'live' : { place, ...secrets };
+  const findings = await withOffline(context, flags, (offline) => checkCopy(context, offline, flags), {
+    mustExist: true,
+    restored,
+  });
+  await printFindings(context, findings, 'check');
+  const broken = findings.filter(({ status }) => status === 'failed');
+  const [first] = broken;
+  if (!first) return context.print.done(`This backup can be used: all ${findings.length} checks passed.`);
+  throw new CliError(
+    'backup_unusable',
+    EXIT.failed,
+    `This backup cannot be used as it is: ${broken.length} of ${findings.length} checks failed; first: ${first.check}.`,
+    first.fix ? { hint: first.fix } : {},
+  );
+}
+
+async function placeOf(
+  { terminal }: Context,
+  copy: string | undefined,
+  { live, urlFile, migrate }: RestoreCheckFlags,
+): Promise<string | undefined> {
+  const named = [copy, urlFile, live ? 'live' : undefined].filter((one) => one !== undefined);
+  if (named.length !== 1)
+    throw new UsageError('Name one copy: an argument, --url-file or --live.', 'payctl server restore-check --help');
+  if (live && migrate) throw new UsageError('--live only reads, so it cannot be combined with --migrate.');
+  if (urlFile !== undefined) return readSecretFile(terminal, urlFile);
+  if (copy !== undefined && /^postgres(ql)?:\/\/[^/@]*:[^/@]+@/.test(copy))
+    throw new UsageError(
+      'A password in an argument is visible to every user of this machine.',
+      'use --url-file, or the variable PGPASSWORD',
+      'secret_in_argument',
+    );
+  return copy;
+}
+
+async function checkCopy(context: Context, offline: Offline, flags: RestoreCheckFlags): Promise<Finding[]> {
+  const { print, terminal } = context;
+  const before = await offline.describeDatabase().catch(asFinding);
+  if ('check' in before) return [before];
+  await print.note(databaseLine(terminal, before));
+  const applied = flags.migrate && before.schema.version !== null ? (await offline.migrate()).applied : [];
+  const found = applied.length > 0 ? await offline.describeDatabase() : before;
+  const schema = schemaFinding(found, applied);
+  if (schema.status === 'failed') return [schema];
+  const { tip, acceptUntil } = flags;
+  const facts = await withSpinner(terminal.err, 'Reading the copy', () =>
+    offline.checkRestored({ ...(tip && { tip }), ...(acceptUntil && { acceptUntil }) }),
+  );
+  return [schema, ...judge(facts, { now: terminal.now(), tip })];
+}
+
+/** A database of an unreleased build is a finding like any other. */
+function asFinding(error: unknown): Finding {
+  const known = translate(error);
+  if (!(known instanceof CliError) || known.code !== 'schema_unreleased') throw error;
+  return failed('schema', known.message, known.options.hint ?? '');
+}
+
+function schemaFinding(
+  { schema: { version, pending, newer } }: DatabaseDescription,
+  applied: readonly string[],
+): Finding {
+  if (version === null) return failed('schema', 'the database is empty', 'restore the backup into it first');
+  if (pending > 0)
+    return failed(
+      'schema',
+      `${pending} migrations are pending: the backup is from before an upgrade`,
+      'add --migrate to apply them to this copy, as a start of this release does',
+    );
+  if (newer.length > 0)
+    return {
+      ...ok('schema', `written by a newer release (${newer.join(', ')}), whose additions are not checked here`),
+      status: 'degraded',
+      fix: 'check it with that release',
+    };
+  return ok(
+    'schema',
+    applied.length > 0 ? `${version}; ${applied.length} migrations were applied to this copy` : version,
+  );
+}

@@ -1,0 +1,212 @@
+import type { Command } from 'commander';
+import type { ApiClient } from '../api-client.ts';
+import type { Context, ContextOf } from '../context.ts';
+import { amount, choice, examples, given, integer } from '../options.ts';
+import type { Row, View } from '../values.ts';
+
+/** Where the simulator listens by default. */
+export const DEFAULT_SIMULATOR = 'http://127.0.0.1:8081';
+
+/** The flag that names the simulator. */
+export interface SimulatorFlags {
+  simulator?: string;
+}
+
+/** Adds --simulator. */
+export function simulatorFlag(command: Command): Command {
+  return command.option(
+    '--simulator <url>',
+    `URL of the simulator; by default PAYCTL_SIMULATOR or ${DEFAULT_SIMULATOR}`,
+  );
+}
+
+/** Adds --pay-way. */
+export function channelFlag(command: Command): Command {
+  return command.addOption(
+    choice('--pay-way <channel>', 'channel, if several have this order number', ['alipay', 'wechat', 'paypal']),
+  );
+}
+
+/** Talks to the simulator; no credential ever goes there. */
+export function simulatorApi({ apiAt, terminal }: Context, flags: SimulatorFlags): ApiClient {
+  return apiAt(flags.simulator ?? terminal.env['PAYCTL_SIMULATOR'] ?? DEFAULT_SIMULATOR);
+}
+
+/** How a trade of the simulator is shown. */
+export const TRADE: View = {
+  noun: 'trade',
+  id: 'orderNo',
+  columns: [
+    { field: 'orderNo', kind: 'id' },
+    { field: 'payWay', kind: 'id' },
+    { field: 'account' },
+    { field: 'scene' },
+    { field: 'subject' },
+    { field: 'state', kind: 'status' },
+    { field: 'amount', kind: 'minor' },
+    { field: 'currency', kind: 'id' },
+    { field: 'createdAt', kind: 'time' },
+    { field: 'expiresAt', kind: 'time' },
+    { field: 'closedAt', kind: 'time' },
+    { field: 'payments' },
+    { field: 'refunds' },
+  ],
+};
+
+/** A trade as the simulator tells it (milliseconds), with its instants written as everywhere else (RFC 3339). */
+export function readTrade(trade: Row): Row {
+  return Object.fromEntries(Object.entries(trade).map(([field, value]) => [field, readMember(field, value)]));
+}
+
+function readMember(field: string, value: unknown): unknown {
+  if (typeof value === 'number' && /(^a|A)t$/.test(field)) return new Date(value).toISOString();
+  if ((field === 'payments' || field === 'refunds') && Array.isArray(value))
+    return value.map((one: Row) => readTrade(one));
+  return value;
+}
+
+/** What a person wants to know of a trade; payments and refunds by their numbers at the channel. */
+export function shownTrade(trade: Row): Row {
+  const numbers = (of: unknown) => (Array.isArray(of) ? of.map(({ number }: Row) => number) : []);
+  const { orderNo, payWay, account, scene, subject, state, minor, currency, createdAt, expiresAt, closedAt } = trade;
+  const [payments, refunds] = [numbers(trade['payments']), numbers(trade['refunds'])];
+  const names = { orderNo, payWay, account, scene, subject, state, amount: minor, currency };
+  return { ...names, createdAt, expiresAt, closedAt, payments, refunds };
+}
+
+/** What a payer can do, with its words in help. */
+export const PAYER_ACTS = {
+  scan: 'Scan the QR code, without paying yet.',
+  pay: 'Pay.',
+  approve: 'Approve the order at PayPal; the service captures it.',
+  decline: 'Decline the payment.',
+  expire: 'Let the order expire at the channel.',
+} as const;
+/** One of them. */
+export type Act = keyof typeof PAYER_ACTS;
+
+/** The flags of the payer's verbs. */
+export interface PayerFlags extends SimulatorFlags {
+  payWay?: string;
+}
+
+/** Adds `scan`, `pay`, `approve`, `decline` and `expire`. */
+export function definePayer(noun: Command, context: ContextOf): void {
+  for (const act of Object.keys(PAYER_ACTS) as Act[]) {
+    const command = channelFlag(
+      simulatorFlag(
+        noun
+          .command(act)
+          .description(`${PAYER_ACTS[act]} Takes the order number of the service.`)
+          .argument('<orderNo>'),
+      ),
+    );
+    examples(
+      command,
+      `payctl simulator ${act} P202611210558007K2MQX9WBT`,
+      `payctl simulator ${act} P202611210558007K2MQX9WBT --json`,
+    ).action((orderNo: string, flags: PayerFlags) => runPayer(context(), act, orderNo, flags));
+  }
+}
+
+/** Does what the payer does, at the simulator. */
+export async function runPayer(context: Context, act: Act, orderNo: string, flags: PayerFlags): Promise<void> {
+  const body = { orderNo, ...(flags.payWay ? { payWay: flags.payWay } : {}) };
+  const request = { method: 'POST', path: `/sim/${act}`, body, anonymous: true } as const;
+  const trade = readTrade(await simulatorApi(context, flags).data(request));
+  const { print } = context;
+  await print.item(print.format === 'table' && !print.fields ? shownTrade(trade) : trade, TRADE);
+}
+
+/** The flags of `simulator notify`. */
+export interface NotifyFlags extends PayerFlags {
+  times?: number;
+  kind?: string;
+}
+
+/** Adds `simulator notify`. */
+export function defineNotify(noun: Command, context: ContextOf): void {
+  const command = channelFlag(
+    simulatorFlag(
+      noun.command('notify').description('Resend the last notification of an order.').argument('<orderNo>'),
+    ),
+  );
+  command
+    .option('--times <n>', 'how many times, sent concurrently', integer(1, 1000))
+    .option('--kind <kind>', 'kind of notification, e.g. refund');
+  examples(
+    command,
+    'payctl simulator notify P202611210558007K2MQX9WBT',
+    'payctl simulator notify P202611210558007K2MQX9WBT --times 50',
+  ).action((orderNo: string, flags: NotifyFlags) => runNotify(context(), orderNo, flags));
+}
+
+/** Sends the notice again. */
+export async function runNotify(
+  context: Context,
+  orderNo: string,
+  { times, kind, payWay, ...flags }: NotifyFlags,
+): Promise<void> {
+  const body = { orderNo, ...(times ? { times } : {}), ...(kind ? { kind } : {}), ...(payWay ? { payWay } : {}) };
+  const { sent } = await simulatorApi(context, flags).data({
+    method: 'POST',
+    path: '/sim/notify',
+    body,
+    anonymous: true,
+  });
+  await context.print.item(
+    { orderNo, sent },
+    { noun: 'notice', id: 'orderNo', columns: [{ field: 'orderNo' }, { field: 'sent' }] },
+  );
+}
+
+/** What can happen to a disputed payment. */
+export const DISPUTE_ACTS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
+
+/** The flags of `simulator dispute`. */
+export type DisputeFlags = Row & SimulatorFlags;
+
+const DISPUTE = {
+  noun: 'dispute',
+  id: 'id',
+  columns: [
+    { field: 'id', kind: 'id' },
+    { field: 'status', kind: 'status' },
+    { field: 'stage' },
+    { field: 'minor' },
+    { field: 'outcome' },
+    { field: 'reason' },
+  ],
+} as const;
+
+/** Adds `simulator dispute`. */
+export function defineDispute(noun: Command, context: ContextOf): void {
+  const command = channelFlag(
+    simulatorFlag(
+      noun
+        .command('dispute')
+        .description('Dispute a payment as the payer, or decide the dispute as the channel. Takes the order number.')
+        .argument('<orderNo>'),
+    ),
+  );
+  command
+    .addOption(choice('--act <act>', 'what happens; the default is open', DISPUTE_ACTS))
+    .option('--amount <amount>', 'disputed amount, in major units; all if omitted', amount)
+    .option('--reason <reason>', 'reason in the word of the channel')
+    .addOption(choice('--refund <how>', 'how a loss shows at the channel', ['told', 'untold', 'payout']));
+  examples(
+    command,
+    'payctl simulator dispute P202611210558007K2MQX9WBT',
+    'payctl simulator dispute P202611210558007K2MQX9WBT --act escalate',
+    'payctl simulator dispute P202611210558007K2MQX9WBT --act lose --json',
+  ).action((orderNo: string, flags: DisputeFlags) => runDispute(context(), orderNo, flags));
+}
+
+/** Does it at the simulator. */
+export async function runDispute(context: Context, orderNo: string, flags: DisputeFlags): Promise<void> {
+  const body = { orderNo, act: 'open', ...given(flags, ['act', 'amount', 'reason', 'refund', 'payWay']) };
+  await context.print.item(
+    await simulatorApi(context, flags).data({ method: 'POST', path: '/sim/dispute', body, anonymous: true }),
+    DISPUTE,
+  );
+}

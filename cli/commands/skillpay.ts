@@ -1,0 +1,492 @@
+import type { Command } from 'commander';
+import { type JsonWebKey, createPublicKey, randomUUID, verify } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { ApiClient, Query } from '../api-client.ts';
+import type { Context, ContextOf } from '../context.ts';
+import { credentialFiles } from '../credential-files.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { amount, changes, choice, examples, given, instant, json } from '../options.ts';
+import { drawQr } from '../qr.ts';
+import { projectFlag, segment } from '../resource.ts';
+import { type ChangeFlags, confirmChange, targetLine } from '../safety.ts';
+import { readSecretFile, readSecretStdin } from '../secrets.ts';
+import { type Row, type View, plain } from '../values.ts';
+import { merchantApi } from './api.ts';
+import { PAY_WAYS } from './channel-set.ts';
+
+/** The flags by which a command acts as a merchant's application. */
+export interface MerchantFlags {
+  app?: string;
+  secretFile?: string;
+}
+
+/** Path of the pay-per-call protocol. */
+export const SKILLPAY = '/api/v2/skillpay';
+
+/** How a pay-per-call order is shown. */
+export const VIEW: View = {
+  noun: 'skillpay',
+  id: 'outTradeNo',
+  columns: [
+    { field: 'outTradeNo', kind: 'id' },
+    { field: 'status', kind: 'status' },
+    { field: 'fulfilment', kind: 'status' },
+    { field: 'amount', kind: 'money' },
+    { field: 'resource' },
+    { field: 'payWay' },
+    { field: 'expiresAt', kind: 'time' },
+  ],
+};
+
+/** Adds --app and --secret-file. */
+export function merchantFlags(command: Command): Command {
+  return command
+    .option('--app <client_id>', 'authenticate as this application')
+    .option('--secret-file <file>', 'file with the client_secret of the application');
+}
+
+/** A client with a token of the application. */
+export function asMerchant(context: Context, flags: MerchantFlags): Promise<ApiClient> {
+  if (!flags.app)
+    throw new UsageError('Pay-per-call requires an application.', 'add --app CLIENT_ID --secret-file FILE');
+  return merchantApi(context, flags.app, flags.secretFile);
+}
+
+const PRICE = {
+  noun: 'resource',
+  id: 'resource',
+  columns: [
+    { field: 'resource', kind: 'id' },
+    { field: 'price', kind: 'money' },
+    { field: 'payWays' },
+    { field: 'name' },
+  ],
+} as const;
+
+/** Adds `skillpay list`. */
+export function defineList(noun: Command, context: ContextOf): void {
+  const command = merchantFlags(
+    noun.command('list').description('List the resources that can be called, with their prices.'),
+  );
+  examples(
+    command,
+    'payctl skillpay list --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+    'payctl skillpay list --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret --json',
+  ).action((flags: MerchantFlags) => runList(context(), flags));
+}
+
+/** Prints the price list. */
+export async function runList(context: Context, flags: MerchantFlags): Promise<void> {
+  const { body } = await (await asMerchant(context, flags)).call({ method: 'GET', path: `${SKILLPAY}/resources` });
+  await context.print.list((body as { data?: Row[] } | undefined)?.data ?? [], PRICE);
+}
+
+/** Adds `skillpay get`. */
+export function defineGet(noun: Command, context: ContextOf): void {
+  const command = merchantFlags(
+    noun.command('get').description('Show a pay-per-call order and its fulfilment.').argument('<outTradeNo>'),
+  );
+  examples(
+    command,
+    'payctl skillpay get X202611210558007K2MQX9WBT --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+    'payctl skillpay get X202611210558007K2MQX9WBT --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret --fields status',
+  ).action((no: string, flags: MerchantFlags) => runGet(context(), no, flags));
+}
+
+/** Prints one order. */
+export async function runGet(context: Context, outTradeNo: string, flags: MerchantFlags): Promise<void> {
+  await context.print.item(
+    await (await asMerchant(context, flags)).get(`${SKILLPAY}/query/${segment(outTradeNo)}`),
+    VIEW,
+  );
+}
+
+/** The flags of `skillpay offer`. */
+export type OfferFlags = Row & MerchantFlags & { idempotencyKey?: string; dryRun?: boolean };
+
+/** Adds `skillpay offer`. */
+export function defineOffer(noun: Command, context: ContextOf): void {
+  const command = merchantFlags(
+    noun
+      .command('offer')
+      .description('Call a resource without payment and get the offer (HTTP 402) with its payment code and QR code.'),
+  );
+  command
+    .option('--resource <code>', 'resource to call')
+    .option('--input <json>', 'input of the resource', json)
+    .addOption(choice('--pay-way <channel>', 'channel to pay with', PAY_WAYS));
+  command
+    .option('--idempotency-key <key>', 'key of an earlier attempt; a retry with it never runs twice')
+    .option('--dry-run', 'print the request without sending it');
+  examples(
+    command,
+    'payctl skillpay offer --resource weather --input \'{"city":"Paris"}\' --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+    'payctl skillpay offer --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret --fields outTradeNo,payUrl',
+  ).action((flags: OfferFlags) => runOffer(context(), flags));
+}
+
+/** Asks for an offer and shows how to pay it. */
+export async function runOffer(context: Context, flags: OfferFlags): Promise<void> {
+  const { print, terminal, target } = context;
+  const body = given(flags, ['resource', 'input', 'payWay']);
+  const path = `${SKILLPAY}/resource`;
+  if (flags.dryRun) return print.item({ dryRun: true, method: 'POST', path, body }, VIEW);
+  await print.note(targetLine(terminal, await target()));
+  const api = await asMerchant(context, flags);
+  const offer = await api.data({
+    method: 'POST',
+    path,
+    body,
+    accept: [402],
+    idempotencyKey: flags.idempotencyKey ?? randomUUID(),
+  });
+  if (terminal.err.isTerminal && typeof offer['qrCode'] === 'string')
+    await terminal.err.write((await drawQr(offer['qrCode'], terminal.err)) ?? '');
+  await print.item(offer, VIEW);
+  await print.done(`Next: pay, then payctl skillpay redeem ${String(offer['outTradeNo'])}`);
+}
+
+/** The flags of `skillpay redeem`. */
+export type RedeemFlags = MerchantFlags & { content?: boolean };
+
+/** Adds `skillpay redeem`. */
+export function defineRedeem(noun: Command, context: ContextOf): void {
+  const command = merchantFlags(
+    noun
+      .command('redeem')
+      .description(
+        'Get the paid content. Exits with 1 if the order is not paid yet. Safe to repeat: it is fulfilled only once.',
+      )
+      .argument('<outTradeNo>'),
+  );
+  command.option('--content', 'print only the content');
+  examples(
+    command,
+    'payctl skillpay redeem X202611210558007K2MQX9WBT --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+    'payctl skillpay redeem X202611210558007K2MQX9WBT --content --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+  ).action((no: string, flags: RedeemFlags) => runRedeem(context(), no, flags));
+}
+
+/** Redeems an order. */
+export async function runRedeem(context: Context, outTradeNo: string, flags: RedeemFlags): Promise<void> {
+  const { print, terminal } = context;
+  const api = await asMerchant(context, flags);
+  const { status, body } = await api.call({
+    method: 'POST',
+    path: `${SKILLPAY}/resource`,
+    headers: { 'x-out-trade-no': outTradeNo },
+    accept: [402],
+  });
+  const data = (body as { data?: Record<string, unknown> } | undefined)?.data ?? {};
+  if (status === 402)
+    throw new CliError(
+      'payment_required',
+      EXIT.failed,
+      `${outTradeNo} is not paid (${plain(data['status']) || 'unknown'}).`,
+      {
+        status,
+        hint: typeof data['payUrl'] === 'string' ? `pay at ${data['payUrl']}` : `payctl skillpay get ${outTradeNo}`,
+      },
+    );
+  if (data['status'] === 'refunded')
+    throw new CliError('refunded', EXIT.failed, `${outTradeNo} could not be fulfilled and was refunded.`, {
+      status,
+      hint: plain(data['refundReason']) || `payctl skillpay get ${outTradeNo}`,
+    });
+  if (flags.content) return terminal.out.write(`${text(data['content'])}\n`);
+  await print.item(data, VIEW);
+}
+
+/** Content as it is: text plainly, anything else as JSON. */
+function text(content: unknown): string {
+  return typeof content === 'string' ? content : JSON.stringify(content);
+}
+
+/** The flags of `skillpay refund`. */
+export interface RefundFlags extends ChangeFlags, MerchantFlags {
+  amount?: string;
+  reason?: string;
+}
+
+/** Adds `skillpay refund`. */
+export function defineRefund(noun: Command, context: ContextOf): void {
+  const command = merchantFlags(
+    noun
+      .command('refund')
+      .description('Refund a pay-per-call order; without --amount, the full remaining amount.')
+      .argument('<outTradeNo>'),
+  );
+  command.option('--amount <amount>', 'amount to refund, in major units', amount).option('--reason <text>', 'reason');
+  examples(
+    changes(command, { money: true }),
+    'payctl skillpay refund X202611210558007K2MQX9WBT --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+    'payctl skillpay refund X202611210558007K2MQX9WBT --amount 0.05 -y --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
+  ).action((no: string, flags: RefundFlags) => runRefund(context(), no, flags));
+}
+
+/** Refunds as the merchant would. */
+export async function runRefund(context: Context, outTradeNo: string, flags: RefundFlags): Promise<void> {
+  const { print, prompts, target, terminal } = context;
+  const body = {
+    outTradeNo,
+    ...(flags.amount ? { refundAmount: flags.amount } : {}),
+    ...(flags.reason ? { reason: flags.reason } : {}),
+  };
+  const path = `${SKILLPAY}/refund`;
+  if (flags.dryRun) return print.item({ dryRun: true, method: 'POST', path, body }, VIEW);
+  const place = await target();
+  await print.note(targetLine(terminal, place));
+  await confirmChange(
+    prompts,
+    {
+      what: `refund ${flags.amount ?? 'the full remaining amount'} of ${outTradeNo}`,
+      name: outTradeNo,
+      risk: place.label === 'prod' ? 'severe' : 'moderate',
+    },
+    flags,
+    place.context ?? place.origin,
+  );
+  const api = await asMerchant(context, flags);
+  const idempotencyKey = flags.idempotencyKey ?? randomUUID();
+  const row = await api.data({ method: 'POST', path, body, idempotencyKey });
+  context.known.done = `refund ${plain(row['refundNo'])} of ${outTradeNo}`;
+  await print.item(row, {
+    ...VIEW,
+    columns: [
+      { field: 'refundNo', kind: 'id' },
+      { field: 'status', kind: 'status' },
+      { field: 'refundAmount', kind: 'money' },
+    ],
+  });
+}
+
+const TYPES = new Set(['pay-code+jws', 'pay-receipt+jws']);
+
+/** Adds `skillpay verify-code`. */
+export function defineVerifyCode(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('verify-code')
+    .description(
+      'Verify the signature of a payment code or receipt with the public keys of the service, and show its claims. Exits with 1 if it is invalid.',
+    )
+    .option('--file <file>', 'read the code from a file instead of stdin');
+  examples(
+    command,
+    'payctl skillpay verify-code < code.txt',
+    'payctl skillpay verify-code --file receipt.txt --json',
+  ).action((flags: { file?: string }) => runVerifyCode(context(), flags));
+}
+
+/** Verifies a code with the key that it names. */
+export async function runVerifyCode({ api, print, terminal }: Context, flags: { file?: string }): Promise<void> {
+  const code = (
+    flags.file ? await readSecretFile(terminal, flags.file) : await readSecretStdin(terminal, 'verify-code')
+  ).trim();
+  const { body } = await api.call({ method: 'GET', path: '/.well-known/jwks.json', anonymous: true });
+  const keys = (body as { keys?: Row[] } | undefined)?.keys ?? [];
+  const { header, claims } = verifyCode(code, keys);
+  const expired = typeof claims['exp'] === 'number' && claims['exp'] * 1000 < terminal.now().getTime();
+  await print.item(
+    { valid: true, expired, type: header['typ'], keyId: header['kid'], ...claims },
+    {
+      noun: 'code',
+      id: 'outTradeNo',
+      columns: [
+        { field: 'valid', kind: 'yesno' },
+        { field: 'expired', kind: 'yesno' },
+        { field: 'outTradeNo', kind: 'id' },
+      ],
+    },
+  );
+}
+
+/** The header and claims of a compact JWS that one of the keys signed (EdDSA only); throws CliError 1 otherwise. */
+export function verifyCode(code: string, keys: readonly Row[]): { header: Row; claims: Row } {
+  const [head = '', payload = '', signature = '', ...rest] = code.split('.');
+  if (rest.length > 0 || signature === '')
+    throw new UsageError('Not a payment code: expected a compact JWS of three parts.');
+  const header = readPart(head);
+  const key = keys.find((known) => known['kid'] === header['kid']);
+  if (header['alg'] !== 'EdDSA' || !TYPES.has(String(header['typ'])) || !key)
+    throw falseCode('it was not signed with a key of this service');
+  const publicKey = createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
+  if (!verify(null, Buffer.from(`${head}.${payload}`), publicKey, Buffer.from(signature, 'base64url')))
+    throw falseCode('the signature does not match');
+  return { header, claims: readPart(payload) };
+}
+
+function readPart(part: string): Row {
+  try {
+    return JSON.parse(Buffer.from(part, 'base64url').toString('utf8')) as Row;
+  } catch {
+    throw falseCode('the claims are not valid JSON');
+  }
+}
+
+function falseCode(why: string): CliError {
+  return new CliError('code_false', EXIT.failed, `The code is invalid: ${why}.`);
+}
+
+const STATS = {
+  noun: 'resource',
+  id: 'resource',
+  columns: [
+    { field: 'resource', kind: 'id' },
+    { field: 'clientId', title: 'APP' },
+    { field: 'offered' },
+    { field: 'paid' },
+    { field: 'fulfilled' },
+    { field: 'failed' },
+    { field: 'refunded' },
+    { field: 'revenue', kind: 'money' },
+  ],
+} as const;
+
+/** Adds `skillpay stats`. */
+export function defineStats(noun: Command, context: ContextOf): void {
+  const command = projectFlag(
+    noun
+      .command('stats')
+      .description('Show offers, payments, fulfilments, failures, refunds and revenue per application and resource.'),
+  );
+  command.option('--from <time>', 'start of the period', instant).option('--to <time>', 'end of the period', instant);
+  examples(command, 'payctl skillpay stats', 'payctl skillpay stats --from 2026-11-01 --json').action((flags: Row) =>
+    runStats(context(), flags),
+  );
+}
+
+/** Prints the figures. */
+export async function runStats({ api, print }: Context, flags: Row): Promise<void> {
+  const { rows } = await api.page('/api/v1/stats/skillpay', given(flags, ['from', 'to', 'project']) as Query);
+  await print.list(rows, STATS);
+}
+
+const AGENT_PAY = '/api/v1/skillpay/agent-pay';
+
+const AGENT: View = {
+  noun: 'agent-pay',
+  id: 'project',
+  columns: [
+    { field: 'project', kind: 'id' },
+    { field: 'mode', kind: 'status' },
+    { field: 'developerId' },
+    { field: 'keyId' },
+    { field: 'skills' },
+    { field: 'lastSuccessAt', kind: 'time' },
+    { field: 'lastFailureAt', kind: 'time' },
+    { field: 'lastFailure' },
+  ],
+};
+
+const TESTED_AGENT: View = {
+  noun: 'agent-pay',
+  id: 'project',
+  columns: [{ field: 'ok', kind: 'yesno' }, { field: 'message' }],
+};
+
+type AgentFlags = Row & ChangeFlags & { project?: string; privateKeyFile?: string };
+
+/** Adds `skillpay agent` with `get`, `set`, `test` and `delete`. */
+export function defineAgent(noun: Command, context: ContextOf): void {
+  const agent = noun.command('agent').description('Configure WeChat agent pay: who requests payment codes for agents.');
+  const get = projectFlag(agent.command('get').description('Show the configuration, and the last answer of WeChat.'));
+  examples(get, 'payctl skillpay agent get', 'payctl skillpay agent get --project shop-eu --json').action(
+    (flags: AgentFlags) => runGetAgent(context(), flags),
+  );
+  defineSetAgent(agent, context);
+  const test = projectFlag(
+    agent.command('test').description('Request a payment code for no order; exits with 1 if the key is refused.'),
+  );
+  examples(changes(test), 'payctl skillpay agent test', 'payctl skillpay agent test --json').action(
+    (flags: AgentFlags) => runTestAgent(context(), flags),
+  );
+  const remove = projectFlag(
+    agent.command('delete').description('Remove the configuration; codes already given still pay.'),
+  );
+  examples(changes(remove), 'payctl skillpay agent delete', 'payctl skillpay agent delete -y').action(
+    (flags: AgentFlags) => runRemoveAgent(context(), flags),
+  );
+}
+
+function defineSetAgent(agent: Command, context: ContextOf): void {
+  const set = projectFlag(
+    agent
+      .command('set')
+      .description(
+        'Set the SkillHub developer, its key, and the skill id of each product. Omitted fields keep their values.',
+      ),
+  )
+    .option('--developer-id <id>', 'developer at SkillHub, sh-…')
+    .option('--key-id <id>', 'id of the public key at SkillHub, PUB_KEY_…')
+    .option('--private-key-file <file>', 'PEM file with the private key')
+    .option('--skills <json>', 'by product: {"weather":{"id":"weather-report","version":"1.0.0"}}', json);
+  examples(
+    changes(set),
+    'payctl skillpay agent set --developer-id sh-1A2B3C4D --key-id PUB_KEY_408B07E7 --private-key-file skillhub.pem',
+    'payctl skillpay agent set --skills \'{"weather":{"id":"weather-report","version":"1.0.0"}}\'',
+  ).action((flags: AgentFlags) => runSetAgent(context(), flags));
+}
+
+const agentQuery = ({ project }: AgentFlags) => (project === undefined ? {} : { project });
+
+/** Prints the configuration. */
+export async function runGetAgent({ api, print }: Context, flags: AgentFlags): Promise<void> {
+  await print.item(await api.get(AGENT_PAY, agentQuery(flags)), AGENT);
+}
+
+/** Sends what was named; the key comes from a file, never from the command line. */
+export async function runSetAgent(context: Context, flags: AgentFlags): Promise<void> {
+  const { change, print, terminal } = context;
+  const { privateKeyFile: file } = flags;
+  const named = given(flags, ['developerId', 'keyId', 'skills']);
+  const body = { ...named, ...(file === undefined ? {} : { privateKey: await agentKey(terminal, file) }) };
+  const shown = { ...named, ...(file === undefined ? {} : { privateKey: '***' }) };
+  const what = 'configure WeChat agent pay';
+  const row = await change(
+    { what, risk: 'moderate', method: 'PUT', path: AGENT_PAY, query: agentQuery(flags), body, shown },
+    flags,
+  );
+  if (row) await print.item(row, AGENT);
+}
+
+async function agentKey({ cwd, now }: Context['terminal'], file: string): Promise<string> {
+  return (await credentialFiles(now())).text(resolve(cwd, file), file);
+}
+
+/** Tests the configuration. */
+export async function runTestAgent({ change, print }: Context, flags: AgentFlags): Promise<void> {
+  const what = 'test WeChat agent pay';
+  const row = await change({ what, method: 'POST', path: `${AGENT_PAY}/test`, query: agentQuery(flags) }, flags);
+  if (!row) return;
+  await print.item(row, TESTED_AGENT);
+  if (row['ok'] === true) return;
+  throw new CliError('agent_pay_test_failed', EXIT.failed, `WeChat agent pay: ${String(row['message'])}`, {
+    hint: 'payctl skillpay agent set',
+  });
+}
+
+/** Removes the configuration. */
+export async function runRemoveAgent({ change, print }: Context, flags: AgentFlags): Promise<void> {
+  const what = 'remove the configuration of WeChat agent pay';
+  const row = await change(
+    { what, risk: 'moderate', method: 'DELETE', path: AGENT_PAY, query: agentQuery(flags) },
+    flags,
+  );
+  if (row) await print.item(row, AGENT);
+}
+
+/** Adds the verbs of `skillpay`. */
+export function define(noun: Command, context: ContextOf): void {
+  noun.description('Pay-per-call (HTTP 402): request an offer, pay for it, redeem it once.');
+  for (const addVerb of [
+    defineList,
+    defineGet,
+    defineOffer,
+    defineRedeem,
+    defineRefund,
+    defineVerifyCode,
+    defineStats,
+    defineAgent,
+  ])
+    addVerb(noun, context);
+}
