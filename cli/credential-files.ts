@@ -29,7 +29,7 @@ export interface CredentialFiles {
 export async function credentialFiles(now: Date): Promise<CredentialFiles> {
   const [pem, { parseCert }, { AppError }] = await Promise.all([
     import('../server/credentials/pem.ts'),
-    import('../server/credentials/cert-parse.ts'),
+    import('../server/credentials/pem.ts'),
     import('../server/errors.ts'),
   ]);
   const told = <Result>(shown: string, work: () => Result): Result => {

@@ -366,3 +366,6 @@ export const ROLES = ['viewer', 'operator', 'admin'] as const;
 
 /** A viewer reads; an operator moves money (orders, refunds, exceptions, disputes, bills); an admin may do everything. */
 export type Role = (typeof ROLES)[number];
+
+/** Ids as the service writes them: another text is refused before PostgreSQL would take it for a fault. */
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -7,7 +7,7 @@ import { loadConfig } from '../config/load.ts';
 import { buildApp, type App } from './app.ts';
 import { listenForMetrics } from './http/metrics.ts';
 import { createLogger, logsText } from './http/logger.ts';
-import { listenAs } from './http/listen-fault.ts';
+import { listenAs } from './http/address.ts';
 import { listen } from './http/server.ts';
 import { VERSION } from './http/version.ts';
 import { readyFacts, startWarnings } from './compose/http.ts';

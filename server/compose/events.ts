@@ -8,7 +8,7 @@ import { readEvents } from '../events/view.ts';
 import { recordEvents, tellCredentialChange } from '../events/record.ts';
 import { eventStreams } from '../events/stream.ts';
 import { webhookOperations } from '../events/webhooks.ts';
-import { readAdminCredential } from '../http/admin-auth.ts';
+import { readAdminCredential } from '../http/authenticate.ts';
 import type { AdminCaller } from '../http/callers.ts';
 import type { RequestFacts } from '../http/contract.ts';
 import type { RouteGroup } from '../http/router.ts';

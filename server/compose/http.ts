@@ -12,7 +12,7 @@ import type { RouteGroup } from '../http/router.ts';
 import { VERSION } from '../http/version.ts';
 import { countAdmins } from '../identity/offline.ts';
 import type { DueKind } from '../jobs/lanes.ts';
-import { refusalPage } from '../pages/refusal-page.ts';
+import { refusalPage } from '../pages/error-pages.ts';
 import { createWithKey } from '../payments/idempotency.ts';
 import { diagnosisRoutes } from '../routes/diagnosis.ts';
 import { buildRouter, guideRoutes } from '../routes/docs.ts';

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { Called } from '../credentials/watched.ts';
+import type { Called } from '../credentials/channels.ts';
 import { VERSION } from '../http/version.ts';
 import type { ThisProcess } from '../live/ports.ts';
 import type { ProcessFigures } from '../db/entities/service.ts';

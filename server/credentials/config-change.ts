@@ -3,12 +3,10 @@ import type { Tx } from '../db/store.ts';
 import { InvalidRequest, type FieldError } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import { MODES, type CertKindSpec, type ChannelKind, type FieldSpec, type Mode } from '../payments/channel.ts';
-import { clearDefault, makeDefault, type LockedCredentials } from './locked-credentials.ts';
-import { parse } from './certs.ts';
-import { keepCert, mayBeDefault, SimulatorsKey } from './keep-cert.ts';
-import type { ParsedCert } from './cert-parse.ts';
+import { type Account, type LockedCredentials, clearDefault, makeDefault } from './trust.ts';
+import { SimulatorsKey, keepCert, mayBeDefault, parse } from './certs.ts';
+import type { ParsedCert } from './pem.ts';
 import type { CredentialPorts } from './ports.ts';
-import type { Account } from './trust.ts';
 
 /** What is shown instead of a secret; sent back, it keeps the value. */
 export const MASKED = '***';

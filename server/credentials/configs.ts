@@ -1,32 +1,59 @@
-import type { ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
+import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
-import { InvalidRequest, type FieldError } from '../errors.ts';
-import { ChannelMisconfigured, type ChannelKind, type ProbeResult, type Scene } from '../payments/channel.ts';
-import { bindToAccount, lockCredentials, type LockedCredentials } from './locked-credentials.ts';
-import { openSecrets, SIMULATOR } from './build.ts';
+import { type FieldError, InvalidRequest } from '../errors.ts';
+import {
+  type ChannelKind,
+  ChannelMisconfigured,
+  type Mode,
+  type NoticesRegistered,
+  type PayWay,
+  type ProbeResult,
+  type Registration,
+  type Scene,
+} from '../payments/channel.ts';
+import { NotAPair, requireNotSimulators } from './certs.ts';
 import type { ConfiguredChannels } from './channels.ts';
 import {
+  type ConfigChange,
+  type ConfigInput,
+  MASKED,
   accountNamed,
   applyCerts,
   bringsCerts,
-  type ConfigChange,
-  type ConfigInput,
   mergeFields,
   readChange,
   refused,
   simulatorsRefused,
   withoutAccount,
 } from './config-change.ts';
-import { readView, type ConfigView } from './config-view.ts';
-import { NotAPair, requireNotSimulators } from './keep-cert.ts';
 import { refuseMode } from './live-guard.ts';
-import { PAIRS, publicKeyOf } from './cert-parse.ts';
-import { kindOf, requireProject, whoDid, type Acting, type CredentialPorts } from './ports.ts';
-import { NothingConfigured } from './refusals.ts';
 import { leaveModes } from './other-modes.ts';
+import { PAIRS, publicKeyOf } from './pem.ts';
+import { type Acting, type CredentialPorts, kindOf, requireProject, whoDid } from './ports.ts';
+import { NothingConfigured } from './refusals.ts';
 import { SealBroken } from './sealing.ts';
-import { type Account, sameAccount, verifyingKinds } from './trust.ts';
-import { draftVersion, insertVersion } from './versions.ts';
+import { type ChannelStatus, sealFaultOf, statusOf } from './status.ts';
+import {
+  type Account,
+  type LockedCredentials,
+  bindToAccount,
+  isUsable,
+  lockCredentials,
+  sameAccount,
+  trustOf,
+  verifyingKinds,
+} from './trust.ts';
+import {
+  SIMULATOR,
+  type Unseal,
+  type VersionRows,
+  draftVersion,
+  inputOf,
+  insertVersion,
+  notifyUrlOf,
+  openSecrets,
+  readVersion,
+} from './versions.ts';
 
 /** The operations on channel configurations. */
 export interface ChannelConfigs {
@@ -79,7 +106,7 @@ export function createChannelConfigs(
       store.transaction(async (tx) => {
         const kind = kindOf(ports, payWay);
         const { state, config } = await lockCredentials(tx, project, kind.payWay);
-        if (!state || !isUsable(config, simulated)) throw new NothingConfigured(kind.payWay);
+        if (!state || !countsAsUsable(config, simulated)) throw new NothingConfigured(kind.payWay);
         const enabled = wanted ?? !state.enabled;
         await tx.channelStates.update({ id: state.id }, { enabled, updatedAt: now() });
         const [before, after] = [{ enabled: state.enabled }, { enabled }];
@@ -209,11 +236,229 @@ function tryDraft<T>(draft: () => T): T {
   }
 }
 
-function isUsable(config: ChannelConfigRow | undefined, simulated: boolean): boolean {
+function countsAsUsable(config: ChannelConfigRow | undefined, simulated: boolean): boolean {
   return config !== undefined && config.missing.length === 0 && (simulated || config.mode !== 'simulator');
 }
 
 function facts(config: ChannelConfigRow, { enabled }: ChannelStateRow): object {
   const { version, mode, account, fields, fingerprints, certIds, missing } = config;
   return { version, mode, account, enabled, fields, fingerprints, certIds, missing };
+}
+
+/** A certificate or key of a configuration. */
+export type ShownCert = Pick<CertRow, 'id' | 'kind' | 'name' | 'serialNumber' | 'fingerprint' | 'notAfter'>;
+
+/** One that belongs to another account, or to the same one in another mode. */
+export type ForeignCert = ShownCert & Pick<CertRow, 'mode' | 'account'>;
+
+/** A configuration as it may be shown: secrets are only `***` and a fingerprint. */
+export interface ConfigView {
+  project: string;
+  payWay: PayWay;
+  name: string;
+  configured: boolean;
+  enabled: boolean;
+  mode: Mode | null;
+  account: string | null;
+  version: number | null;
+  fields: Record<string, string>;
+  fingerprints: Record<string, string>;
+  certificates: ShownCert[];
+  /** What verifies nothing yet: it waits for an administrator. */
+  untrusted: ShownCert[];
+  missing: string[];
+  /** Why a kind may be missing all the same: these belong to another account or mode, and are used for no other. */
+  ofOtherAccounts: ForeignCert[];
+  /** What must be registered at the channel for its scenes; empty where nobody knows our own address. */
+  registrations: readonly Registration<Scene>[];
+  status: ChannelStatus;
+  /** Why its secrets do not open. */
+  fault: string | null;
+  lastSuccessAt: Date | null;
+  lastFailureAt: Date | null;
+  lastFailure: string | null;
+  lastNoticeAt: Date | null;
+  refusedNotices: ChannelStateRow['refusedNotices'];
+  updatedAt: Date | null;
+  updatedBy: string | null;
+}
+
+/** What a view depends on beside the rows. */
+export interface ViewSurroundings {
+  simulated: boolean;
+  now: Date;
+  unseal: Unseal;
+  /** Where this service is reached. */
+  publicUrl?: string | undefined;
+}
+
+/** Reads the current configuration of (project, payWay) as it may be shown. */
+export async function readView(
+  tx: ReadTx,
+  project: string,
+  kind: ChannelKind,
+  surroundings: ViewSurroundings,
+): Promise<ConfigView> {
+  const { payWay } = kind;
+  const state = await tx.channelStates.find({ project, payWay });
+  const config = state && (await tx.channelConfigs.find({ project, payWay, version: state.version }));
+  const verifying = verifyingKinds(kind);
+  const certs = await tx.certs.list({ project, payWay, deletedAt: null });
+  const waiting = certs.filter((cert) => trustOf(cert, verifying) === 'waiting');
+  if (!state || !config) return { ...nothing(project, kind), untrusted: waiting };
+  // Without another one of its kind what was distrusted waits for a word, too: with a change of mode, say, and back.
+  const isLacked = (cert: CertRow) => trustOf(cert, verifying) === 'distrusted' && config.missing.includes(cert.kind);
+  const untrusted = certs.filter((cert) =>
+    sameAccount(cert, config) ? waiting.includes(cert) || isLacked(cert) : cert.mode === null && waiting.includes(cert),
+  );
+  const ofOtherAccounts = certs.filter(
+    (cert) => config.missing.includes(cert.kind) && cert.mode !== null && !sameAccount(cert, config),
+  );
+  // Of what verifies a version may have been made with more than is trusted now.
+  const used = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
+  const usable = used.filter((cert) => isUsable(cert, verifying, config));
+  const fault = sealFaultOf({ config, certs: used }, surroundings.unseal);
+  return show(kind, state, config, { usable, untrusted, ofOtherAccounts, fault }, surroundings);
+}
+
+/** How a configuration is shown. */
+export function show(
+  kind: ChannelKind,
+  state: ChannelStateRow,
+  config: ChannelConfigRow,
+  {
+    usable,
+    untrusted,
+    ofOtherAccounts,
+    fault,
+  }: Pick<ConfigView, 'ofOtherAccounts' | 'fault'> & {
+    usable: readonly CertRow[];
+    untrusted: CertRow[];
+  },
+  { simulated, now, publicUrl }: Omit<ViewSurroundings, 'unseal'>,
+): ConfigView {
+  const { project, payWay, mode, account, version, fields, fingerprints, missing } = config;
+  const secrets = Object.fromEntries(Object.keys(fingerprints).map((name) => [name, MASKED]));
+  const isWhole = missing.length === 0 && (simulated || mode !== 'simulator');
+  return {
+    project,
+    payWay,
+    name: kind.name,
+    configured: isWhole && fault === null,
+    enabled: state.enabled,
+    mode,
+    account,
+    version,
+    fields: { ...fields, ...secrets },
+    fingerprints,
+    certificates: config.certIds.flatMap((id) => usable.find((cert) => cert.id === id) ?? []),
+    untrusted,
+    missing,
+    ofOtherAccounts,
+    registrations: registrationsOf(kind, config, publicUrl),
+    status: statusOf(
+      { ...state, configured: isWhole, awaitsTrust: untrusted.length > 0, isSealed: fault !== null },
+      now,
+    ),
+    fault,
+    lastSuccessAt: state.lastSuccessAt,
+    lastFailureAt: state.lastFailureAt,
+    lastFailure: state.lastFailure,
+    lastNoticeAt: state.lastNoticeAt,
+    refusedNotices: state.refusedNotices,
+    updatedAt: config.createdAt,
+    updatedBy: config.createdBy,
+  };
+}
+
+function registrationsOf(
+  kind: ChannelKind,
+  { project, fields }: ChannelConfigRow,
+  publicUrl: string | undefined,
+): readonly Registration<Scene>[] {
+  if (publicUrl === undefined) return [];
+  return kind.registrations(fields, { publicUrl, notifyUrl: notifyUrlOf(publicUrl, kind.payWay, project) });
+}
+
+function nothing(project: string, { payWay, name }: ChannelKind): ConfigView {
+  return {
+    project,
+    payWay,
+    name,
+    configured: false,
+    enabled: false,
+    mode: null,
+    account: null,
+    version: null,
+    fields: {},
+    fingerprints: {},
+    certificates: [],
+    untrusted: [],
+    missing: [],
+    ofOtherAccounts: [],
+    registrations: [],
+    status: 'unconfigured',
+    fault: null,
+    lastSuccessAt: null,
+    lastFailureAt: null,
+    lastFailure: null,
+    lastNoticeAt: null,
+    refusedNotices: null,
+    updatedAt: null,
+    updatedBy: null,
+  };
+}
+
+/**
+ * Has the channel send its notices to this service, and keeps what the channel gave for that as the next version. The channel is asked
+ * outside any transaction; a configuration that somebody changed meanwhile is left alone.
+ */
+export async function registerNotices(ports: CredentialPorts, acting: Acting, payWay: string): Promise<ProbeResult> {
+  const kind = kindOf(ports, payWay);
+  if (!kind.registerNotices)
+    throw new InvalidRequest('Notifications of this channel need no registration: each order names their address.');
+  const rows = await currentRows(ports, acting.project, kind);
+  const said = await ask(ports, kind, rows);
+  if (!said.ok) return said;
+  return (await keep(ports, acting, kind, rows.config, said.fields)) ?? { ok: true };
+}
+
+/** The current version with its certificates; throws NothingConfigured. */
+export async function currentRows(ports: CredentialPorts, project: string, kind: ChannelKind): Promise<VersionRows> {
+  const rows = await ports.store.transaction(async (tx) => {
+    await requireProject(tx, project);
+    const { config } = await lockCredentials(tx, project, kind.payWay);
+    return config && (await readVersion(tx, config.id));
+  });
+  if (!rows) throw new NothingConfigured(kind.payWay);
+  return rows;
+}
+
+async function ask(ports: CredentialPorts, kind: ChannelKind, rows: VersionRows): Promise<NoticesRegistered> {
+  try {
+    return await kind.registerNotices!(inputOf(kind, rows, rows.config, ports.sealing.open, ports));
+  } catch (error) {
+    if (!(error instanceof ChannelMisconfigured)) throw error;
+    return { ok: false, field: error.field, code: 'misconfigured', message: error.message };
+  }
+}
+
+/** Nothing is written when the fields are known already. */
+async function keep(
+  ports: CredentialPorts,
+  acting: Acting,
+  kind: ChannelKind,
+  asked: ChannelConfigRow,
+  fields: Readonly<Record<string, string>>,
+): Promise<ProbeResult | undefined> {
+  return ports.store.transaction(async (tx) => {
+    const locked = await lockCredentials(tx, acting.project, kind.payWay);
+    if (locked.config?.id !== asked.id) {
+      const message = 'The configuration was changed meanwhile. Try again.';
+      return { ok: false, field: null, code: 'changed', message };
+    }
+    if (Object.entries(fields).every(([name, value]) => asked.fields[name] === value)) return undefined;
+    await writeVersion(tx, ports, kind, locked, acting, { mode: asked.mode, ...fields });
+    return undefined;
+  });
 }

@@ -1,19 +1,22 @@
 import { createCerts, type Certs } from './certs.ts';
-import { type ConfiguredChannels, createChannels, type HealthPorts } from './channels.ts';
-import { createChannelConfigs, type ChannelConfigs } from './configs.ts';
+import { type Called, type ConfiguredChannels, type HealthPorts, createChannels } from './channels.ts';
+import { type ChannelConfigs, createChannelConfigs, registerNotices } from './configs.ts';
 import { refuseBesideLive } from './live-guard.ts';
-import { downloadCerts, type Download } from './download-certs.ts';
-import { watchExpiry, type EndingCert } from './expiry.ts';
-import { createFoundCerts } from './found-certs.ts';
+import { type Download, createFoundCerts, downloadCerts } from './download-certs.ts';
+import {
+  type EndingCert,
+  type Noticed,
+  type PublicChannel,
+  createNoticed,
+  publicChannels,
+  sealedChannels,
+  watchExpiry,
+} from './status.ts';
 import { KeysOfOtherModes, leaveAllModes } from './other-modes.ts';
-import { createNoticed, type Noticed } from './noticed.ts';
 import type { PayWay, ProbeResult } from '../payments/channel.ts';
 import type { Acting, CredentialPorts } from './ports.ts';
 import { createSealing, type MasterKey, type Sealing } from './sealing.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
-import { registerNotices } from './register-notices.ts';
-import { publicChannels, type PublicChannel, sealedChannels } from './status.ts';
-import type { Called } from './watched.ts';
 
 /** What credentials are made of. */
 export interface CredentialParts extends Omit<CredentialPorts, 'sealing'> {

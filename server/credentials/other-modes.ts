@@ -5,9 +5,8 @@ import { LocalError } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { ChannelKind, Mode } from '../payments/channel.ts';
 import { facts } from './certs.ts';
-import { lockCredentials, type LockedCredentials, writeTrust } from './locked-credentials.ts';
+import { type LockedCredentials, lockCredentials, verifyingKinds, writeTrust } from './trust.ts';
 import { kindOf, whoDid, type CredentialPorts } from './ports.ts';
-import { verifyingKinds } from './trust.ts';
 import { followCerts } from './versions.ts';
 
 /** At a start keys of another mode are trusted, and this service cannot take the trust away (503). */

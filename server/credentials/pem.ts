@@ -1,6 +1,7 @@
-import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { type KeyObject, X509Certificate, createHash, createPrivateKey, createPublicKey } from 'node:crypto';
+import type { CertRow } from '../db/entities/credentials.ts';
 import { AppError } from '../errors.ts';
-import { roundsToOpen } from './key-cost.ts';
+import type { CertKindSpec } from '../payments/channel.ts';
 
 /** A file cannot be used; the code is stable, the words never quote the input. */
 export class PemRefused extends Error {
@@ -228,4 +229,144 @@ function opens<Form extends string>(der: Buffer, read: ReadDer<Form>, forms: rea
     }
   }
   return undefined;
+}
+
+const TAG = { integer: 0x02, octets: 0x04, sequence: 0x30 };
+/** 1.3.6.1.4.1.11591.4.11 (RFC 7914 §7); its cost is a product of several numbers. */
+const SCRYPT = Buffer.from('2b06010401da47040b', 'hex');
+
+/**
+ * How many rounds an encrypted PKCS #8 key (DER, RFC 5958 §3) wants before it opens, as its own text says, no less;
+ * Infinity for scrypt, NaN when it is not such a key.
+ */
+export function roundsToOpen(der: Buffer): number {
+  const [key, ...rest] = elementsOf(der) ?? [];
+  const [algorithm, content] = (key?.tag === TAG.sequence && elementsOf(key.body)) || [];
+  if (rest.length > 0 || algorithm?.tag !== TAG.sequence || content?.tag !== TAG.octets) return Number.NaN;
+  return algorithm.body.includes(SCRYPT) ? Number.POSITIVE_INFINITY : Math.max(0, ...integersOf(algorithm.body));
+}
+
+interface Element {
+  tag: number;
+  body: Buffer;
+}
+
+/** The elements that stand one after the other; undefined when one has no definite length or is cut off. */
+function elementsOf(der: Buffer): Element[] | undefined {
+  const elements: Element[] = [];
+  for (let at = 0; at < der.length;) {
+    const first = der[at + 1] ?? 0x80;
+    const more = first < 0x80 ? 0 : first & 0x7f;
+    const start = at + 2 + more;
+    if (first === 0x80 || more > 3 || start > der.length) return undefined;
+    const length = more === 0 ? first : der.readUIntBE(at + 2, more);
+    if (start + length > der.length) return undefined;
+    elements.push({ tag: der[at] ?? 0, body: der.subarray(start, start + length) });
+    at = start + length;
+  }
+  return elements;
+}
+
+function integersOf(der: Buffer): number[] {
+  return (elementsOf(der) ?? [{ tag: TAG.integer, body: Buffer.alloc(0) }]).flatMap(({ tag, body }) => {
+    if (tag === TAG.sequence) return integersOf(body);
+    // Parameters that cannot be read must not count as cheap ones.
+    return tag === TAG.integer ? [body.length > 0 ? Number(`0x${body.toString('hex')}`) : Number.NaN] : [];
+  });
+}
+
+/** What a certificate file turned out to be; `privatePem` is PKCS #8 without a passphrase and leaves only sealed. */
+export type ParsedCert = Pick<
+  CertRow,
+  'subject' | 'issuer' | 'serialNumber' | 'fingerprint' | 'notBefore' | 'notAfter' | 'publicPem'
+> & { privatePem: string | null };
+
+/** How a channel counts the serial of a certificate file. */
+export type SerialOf = (kind: string, certificates: readonly [X509Certificate, ...X509Certificate[]]) => string;
+
+/** Certificates whose private key is ours, and the kind of that key. */
+export const PAIRS: ReadonlyMap<string, string> = new Map([
+  ['alipay_app_cert', 'alipay_app_key'],
+  ['wechat_merchant_cert', 'wechat_merchant_key'],
+]);
+
+/** The other half of a pair, from either half. */
+export function partnerOf(kind: string): string | undefined {
+  return PAIRS.get(kind) ?? [...PAIRS].find(([, key]) => key === kind)?.[0];
+}
+
+/** Whether the kind vouches for others: it may be expired, and what it signs with is not ours to choose. */
+export function isRoot(kind: string): boolean {
+  return /_(root_cert|ca)$/.test(kind);
+}
+
+/** Reads a file as what its kind says it is; throws PemRefused, or 413 when it is larger than 64 KB. */
+export function parseCert(
+  { kind, form }: Pick<CertKindSpec, 'kind' | 'form'>,
+  { bytes, passphrase }: { bytes: Buffer; passphrase?: string | undefined },
+  { now, serialOf }: { now: Date; serialOf: SerialOf },
+): ParsedCert {
+  const text = readText(bytes);
+  if (form === 'private-key') {
+    const key = readPrivateKey(text, passphrase);
+    return { ...keyFacts(createPublicKey(key)), privatePem: String(key.export({ type: 'pkcs8', format: 'pem' })) };
+  }
+  if (form === 'public-key') return { ...keyFacts(readPublicKey(text)), privatePem: null };
+  const certificates = readCertificates(text);
+  requireUsable(kind, certificates, now);
+  const [leaf] = certificates;
+  return {
+    subject: oneLine(leaf.subject),
+    issuer: oneLine(leaf.issuer),
+    serialNumber: serialOf(kind, certificates).slice(0, 512),
+    fingerprint: createHash('sha256')
+      .update(Buffer.concat(certificates.map(({ raw }) => raw)))
+      .digest('hex'),
+    notBefore: leaf.validFromDate,
+    notAfter: leaf.validToDate,
+    publicPem: certificates.map(String).join(''),
+    privatePem: null,
+  };
+}
+
+/** The SHA-256 of the public key of a certificate or key row; two rows with the same one are a pair. */
+export function publicKeyOf({ publicPem }: Pick<CertRow, 'publicPem'>): string {
+  const pem = publicPem ?? '';
+  return spkiHash(pem.includes('BEGIN CERTIFICATE') ? new X509Certificate(pem).publicKey : createPublicKey(pem));
+}
+
+function requireUsable(kind: string, certificates: readonly X509Certificate[], now: Date): void {
+  if (isRoot(kind)) {
+    // Alipay's file holds SM2 roots beside the RSA ones.
+    const rsa = certificates.flatMap(({ publicKey }) => (publicKey.asymmetricKeyType === 'rsa' ? [publicKey] : []));
+    const [strongest] = rsa.toSorted((a, b) => bitsOf(b) - bitsOf(a));
+    if (!strongest) throw new PemRefused('not_rsa', 'contains no RSA certificate');
+    requireRsa(strongest);
+    return;
+  }
+  const [leaf] = certificates;
+  requireRsa(leaf!.publicKey);
+  if (leaf!.validToDate <= now) throw new PemRefused('certificate_expired', 'has expired');
+}
+
+function keyFacts(key: KeyObject): Omit<ParsedCert, 'privatePem'> {
+  return {
+    subject: null,
+    issuer: null,
+    serialNumber: null,
+    fingerprint: spkiHash(key),
+    notBefore: null,
+    notAfter: null,
+    publicPem: String(key.export({ type: 'spki', format: 'pem' })),
+  };
+}
+
+function spkiHash(key: KeyObject): string {
+  return createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('hex');
+}
+
+function oneLine(name: string | undefined): string {
+  return (name ?? '').replaceAll('\n', ', ');
 }

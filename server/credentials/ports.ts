@@ -3,7 +3,7 @@ import type { Actor } from '../identity/ports.ts';
 import type { ReadTx, Store, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { ChannelKind, Download, PayWay, Transport } from '../payments/channel.ts';
-import type { SerialOf } from './cert-parse.ts';
+import type { SerialOf } from './pem.ts';
 import type { Purpose } from './live-guard.ts';
 import type { Sealing } from './sealing.ts';
 

@@ -1,13 +1,12 @@
 import type { ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
 import { PAY_WAYS, type ChannelKind, type PayWay } from '../payments/channel.ts';
-import { lockCredentials } from './locked-credentials.ts';
-import { openSecrets, pemsOf, SIMULATOR } from './build.ts';
+import { isUsable, lockCredentials, verifyingKinds } from './trust.ts';
+import { openSecrets, pemsOf, SIMULATOR } from './versions.ts';
 import type { ConfigInput } from './config-change.ts';
 import { writeVersion } from './configs.ts';
 import type { CredentialPorts } from './ports.ts';
 import { SealBroken } from './sealing.ts';
-import { isUsable, verifyingKinds } from './trust.ts';
 
 /** What the simulator hands over for one account: what a merchant would type in. */
 interface SimulatedConfig {

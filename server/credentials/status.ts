@@ -1,11 +1,14 @@
-import { channelStates } from '../db/queries/credentials.ts';
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
-import type { ReadTx } from '../db/store.ts';
+import { channelStates, endingCerts, noteNotice, noteRefusedNotices } from '../db/queries/credentials.ts';
+import type { ReadTx, Store } from '../db/store.ts';
 import type { Mode, PayWay } from '../payments/channel.ts';
-import { readVersion, type Unseal } from './build.ts';
+import { type NoticeRefusal, SIGNED } from '../payments/notice-refusal.ts';
+import type { HealthPorts } from './channels.ts';
+import { isRoot } from './pem.ts';
 import type { CredentialPorts } from './ports.ts';
-import { sealFaultOf } from './seal-fault.ts';
+import { SealBroken } from './sealing.ts';
 import { verifyingKinds } from './trust.ts';
+import { type Unseal, type VersionRows, openSecrets, pemsOf, readVersion } from './versions.ts';
 
 /** How a channel is, in one word. */
 export type ChannelStatus = 'up' | 'degraded' | 'down' | 'disabled' | 'unconfigured';
@@ -95,4 +98,117 @@ async function isSealed(tx: ReadTx, { configId }: { configId: string }, unseal: 
 
 function unconfigured(payWay: PayWay, name: string): PublicChannel {
   return { payWay, name, enabled: false, configured: false, mode: null, status: 'unconfigured', lastSuccessAt: null };
+}
+
+/** Why the secrets of a version do not open with the master keys of this process, without any content; null if they open. */
+export function sealFaultOf({ config, certs }: Pick<VersionRows, 'config' | 'certs'>, unseal: Unseal): string | null {
+  try {
+    openSecrets(config, unseal);
+    pemsOf(certs, unseal);
+    return null;
+  } catch (error) {
+    if (error instanceof SealBroken) return error.message;
+    throw error;
+  }
+}
+
+const A_DAY = 86_400_000;
+
+/** A certificate in use that ends soon, or has ended (`daysLeft` ≤ 0). */
+export interface EndingCert {
+  id: string;
+  project: string;
+  payWay: string;
+  kind: string;
+  daysLeft: number;
+}
+
+/** Whole days until a certificate ends, rounded down; null when it never does. */
+export function daysLeft({ notAfter }: { notAfter: Date | null }, now: Date): number | null {
+  return notAfter && Math.floor((notAfter.getTime() - now.getTime()) / A_DAY);
+}
+
+/**
+ * For the `certificate-expiry` job: names every certificate in use that ends within 30 days and marks its channel, which is
+ * `degraded` from then on. Roots may be expired.
+ */
+export async function watchExpiry({
+  store,
+  now,
+  log,
+}: {
+  store: Store;
+  now: () => Date;
+  log: HealthPorts['log'];
+}): Promise<EndingCert[]> {
+  const at = now();
+  const until = new Date(at.getTime() + EXPIRY_DAYS * A_DAY);
+  return store.transaction(async (tx) => {
+    const ending = (await endingCerts(tx, until)).filter(({ kind }) => !isRoot(kind));
+    for (const [, [first]] of Map.groupBy(ending, ({ project, payWay }) => `${project} ${payWay}`)) {
+      if (!first) continue;
+      const { project, payWay, notAfter } = first;
+      await tx.channelStates.update({ project, payWay }, { certsExpireAt: notAfter });
+    }
+    return ending.map((cert) => {
+      const { id, project, payWay, kind } = cert;
+      const shown = { id, project, payWay, kind, daysLeft: daysLeft(cert, at) ?? 0 };
+      log(shown.daysLeft < 0 ? 'error' : 'warn', 'a certificate in use expires soon', { ...shown });
+      return shown;
+    });
+  });
+}
+
+/** The channel of one project. */
+export interface NoticedChannel {
+  project: string;
+  payWay: PayWay;
+}
+
+/** Keeps of each channel when the last notification came, and why the last ones were refused. */
+export interface Noticed {
+  /** `refusal` null: the notification was genuine. */
+  note(of: NoticedChannel, refusal: NoticeRefusal | null): void;
+  /** Resolves when every note so far is written. */
+  idle(): Promise<void>;
+}
+
+/** Anybody can post to the address, so of each channel and word one note in this time is written, with how many it stands for. */
+const NOTE_EVERY_MS = 5_000;
+/** That one came is only worth a note a minute. */
+const GENUINE_EVERY_MS = 60_000;
+
+interface Waiting {
+  writtenAt: number;
+  count: number;
+}
+
+/** Writes notes beside the work, seldom, and never lets one fail the work. */
+export function createNoticed({ store, now, log }: HealthPorts): Noticed {
+  const known = new Map<string, Waiting>();
+  const writing = new Set<Promise<unknown>>();
+  return {
+    note(of, refusal) {
+      const key = `${of.project} ${of.payWay} ${refusal?.why ?? ''}`;
+      const at = now();
+      const { writtenAt, count } = known.get(key) ?? { writtenAt: Number.NEGATIVE_INFINITY, count: 0 };
+      const isSoon = at.getTime() - writtenAt < (refusal ? NOTE_EVERY_MS : GENUINE_EVERY_MS);
+      known.set(key, isSoon ? { writtenAt, count: count + 1 } : { writtenAt: at.getTime(), count: 0 });
+      if (isSoon) return;
+      // The first genuine one after a refusal is news.
+      if (refusal) known.delete(`${of.project} ${of.payWay} `);
+      const write = store
+        .autocommit((tx) =>
+          refusal
+            ? noteRefusedNotices(tx, { ...of, ...refusal, at, count: count + 1, signed: SIGNED })
+            : noteNotice(tx, { ...of, at }),
+        )
+        .catch((error: unknown) => log('warn', 'what became of a notification could not be noted', { ...of, error }))
+        .finally(() => writing.delete(write));
+      writing.add(write);
+    },
+    async idle() {
+      await Promise.all(writing);
+    },
+  };
 }

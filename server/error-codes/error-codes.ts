@@ -1,9 +1,5 @@
-import { accessCodes } from './access.ts';
-import { catalogCodes } from './catalog.ts';
-import { credentialsCodes } from './credentials.ts';
-import { paymentsCodes } from './payments.ts';
-import { requestCodes } from './request.ts';
-import { skillpayCodes } from './skillpay.ts';
+import { accessCodes, requestCodes } from './request.ts';
+import { catalogCodes, credentialsCodes, paymentsCodes, skillpayCodes } from './payments.ts';
 
 /** What people read about one error code. */
 export interface ErrorWords {

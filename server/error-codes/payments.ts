@@ -150,3 +150,219 @@ export const paymentsCodes = {
     remedy: 'Configure the webhook of the application first.',
   },
 } as const;
+
+/** Refusals of pay-per-call. */
+export const skillpayCodes = {
+  fulfilment_failed_refund_failed: {
+    title: 'Fulfilment failed, refund failed',
+    meaning:
+      'Fulfilment of the paid order failed permanently, and the channel did not refund it. The refund needs manual review.',
+    remedy:
+      'Contact the merchant. Administrators: `payctl exception list`, `payctl refund retry` or `payctl refund resolve`.',
+  },
+  fulfilment_failed_refund_pending: {
+    title: 'Fulfilment failed, refund pending',
+    meaning: 'Fulfilment of the paid order failed permanently; the service is refunding it.',
+    remedy: 'Retry after Retry-After, or query the order.',
+    retryable: true,
+  },
+  fulfilment_in_progress: {
+    title: 'Fulfilment in progress',
+    meaning: 'The pay-per-call order is being fulfilled right now.',
+    remedy: 'Retry the same request after Retry-After.',
+    retryable: true,
+  },
+  fulfilment_unavailable: {
+    title: 'Fulfilment temporarily unavailable',
+    meaning: 'The order could not be fulfilled for now; it stays paid.',
+    remedy: 'Retry the same request after Retry-After, at no additional cost.',
+    retryable: true,
+  },
+  order_closed: {
+    title: 'Order closed',
+    meaning: 'The pay-per-call order was closed before it was paid.',
+    remedy: 'Call the resource without X-Out-Trade-No for a new offer.',
+  },
+  order_refunded: {
+    title: 'Order refunded',
+    meaning:
+      'The payment went back or is on its way back: all of it, or before delivery a part that the application took back or that was lost to a dispute. The content is no longer delivered.',
+    remedy:
+      'Call the resource without X-Out-Trade-No for a new offer. What is left of the payment can be refunded. If the refund fails, the same call returns the content.',
+  },
+  proof_unverified: {
+    title: 'Proof not verified',
+    meaning: 'The channel did not say whether the proof of payment is good. Nothing is lost: what was paid stays paid.',
+    remedy: 'Repeat the same call with the same proof.',
+    retryable: true,
+  },
+  payment_id_used: {
+    title: 'Payment identifier used',
+    meaning: 'The `payment-identifier` of the x402 payload was used before, with another payload.',
+    remedy: 'Send a new identifier with a new payment; repeat a payload unchanged.',
+  },
+  payment_expired: {
+    title: 'Offer expired',
+    meaning:
+      'The pay-per-call offer expired without a payment. When `data` is there, it is a new offer in its place, with its own number; payment of either redeems the call.',
+    remedy: 'Pay the new offer in `data`; without one, call the resource without X-Out-Trade-No.',
+  },
+  payment_required: {
+    title: 'Payment required',
+    meaning: 'The resource must be paid for; `data` and the headers say how to pay.',
+    remedy: 'Pay, then repeat the request with X-Out-Trade-No.',
+    retryable: true,
+  },
+  proof_invalid: {
+    title: 'Invalid proof of payment',
+    meaning:
+      'PAYMENT-SIGNATURE or Payment-Proof is malformed, does not match the offer or X-Out-Trade-No, or was refused by the channel.',
+    remedy: 'Send the proof exactly as the client or agent created it for this order.',
+  },
+  partial_refund_before_delivery: {
+    title: 'Only refundable in full',
+    meaning:
+      'The product cannot be refunded once delivered, so before delivery all of the payment goes back or nothing.',
+    remedy: 'Leave refundAmount out to get everything back, or call the resource to get its content.',
+  },
+  refund_after_fulfilment: {
+    title: 'Not refundable after delivery',
+    meaning: 'The product cannot be refunded once its content has been delivered.',
+    remedy: 'Contact the operator.',
+  },
+  resource_mismatch: {
+    title: 'Resource or input mismatch',
+    meaning: 'The pay-per-call order was created for another resource or input.',
+    remedy: 'Send the same body as in the first call, or none.',
+  },
+  resource_required: {
+    title: 'Resource required',
+    meaning: 'The project has no skill or more than one, so the resource must be given.',
+    remedy: 'Send `resource`; GET /api/v2/skillpay/resources lists them.',
+  },
+  too_many_offers: {
+    title: 'Too many unpaid offers',
+    meaning: 'The application has reached its limit of unpaid offers.',
+    remedy: 'Pay the open offers or let them expire.',
+    retryable: true,
+  },
+} as const;
+
+/** Refusals of projects, payers, products and coins. */
+export const catalogCodes = {
+  biz_no_used: {
+    title: 'bizNo already used',
+    meaning: 'The application has already used the bizNo for a debit of another amount.',
+    remedy: 'Use a new bizNo, or repeat the debit with the same amount.',
+  },
+  coin_disabled: {
+    title: 'Coin disabled',
+    meaning: 'The coin is disabled and cannot be spent.',
+    remedy: 'Enable the coin.',
+  },
+  coins_insufficient: {
+    title: 'Not enough coins',
+    meaning: 'The account has fewer available coins than requested; nothing was debited.',
+    remedy: 'Debit at most `available` coins.',
+  },
+  coins_spent: {
+    title: 'Coins already spent',
+    meaning: 'The coins credited with the order have been spent, so it cannot be refunded in full.',
+    remedy: 'Refund less, or change the clawback rule of the coin.',
+  },
+  not_on_sale: {
+    title: 'Not on sale',
+    meaning: 'The product is disabled or outside its sale window.',
+    remedy: 'Choose another product.',
+  },
+  out_of_stock: {
+    title: 'Out of stock',
+    meaning: 'The product is out of stock.',
+    remedy: 'Choose another product, or increase the stock.',
+  },
+  price_mismatch: {
+    title: 'Price mismatch',
+    meaning: 'The amount differs from the price of the product.',
+    remedy: 'Omit the amount, or send the price.',
+  },
+  project_disabled: {
+    title: 'Project disabled',
+    meaning: 'The project is disabled; existing orders are still processed.',
+    remedy: 'Enable the project.',
+  },
+  project_unknown: {
+    title: 'Project unknown',
+    meaning: 'The project does not exist.',
+    remedy: 'Use the code of an existing project.',
+  },
+  user_blocked: {
+    title: 'User blocked',
+    meaning: 'The user is blocked and cannot pay; refunds are still possible.',
+    remedy: 'Unblock the user.',
+  },
+  user_limit_reached: {
+    title: 'Purchase limit reached',
+    meaning: 'The user has reached the purchase limit of the product.',
+    remedy: 'Choose another product.',
+  },
+} as const;
+
+/** Refusals of channel configurations and certificates. */
+export const credentialsCodes = {
+  certificate_exists: {
+    title: 'Certificate already exists',
+    meaning: 'The same certificate or key was uploaded before; `id` names it.',
+    remedy: 'Use the existing one.',
+  },
+  certificate_not_trusted: {
+    title: 'Certificate not trusted',
+    meaning: 'No administrator trusts this certificate or key, so nothing is verified with it.',
+    remedy: 'Have an administrator compare its fingerprint with the console of the channel and trust it.',
+  },
+  certificate_pair_mismatch: {
+    title: 'Certificate and key do not match',
+    meaning: 'The certificate and the private key that would be used together do not match.',
+    remedy: 'Upload the other half first; both become the default together.',
+  },
+  certificate_unusable: {
+    title: 'Certificate unusable',
+    meaning: 'The channel configuration would not work with this certificate.',
+    remedy: 'Correct what the message names first.',
+  },
+  channel_disabled: {
+    title: 'Channel disabled',
+    meaning: 'The channel is disabled for this project; existing orders are still processed.',
+    remedy: 'Use another payWay or have the channel enabled.',
+  },
+  channel_not_configured: {
+    title: 'Channel not configured',
+    meaning: 'The project has no usable configuration of this channel.',
+    remedy: 'Complete the channel configuration; testing it shows what is missing.',
+  },
+  configuration_broken: {
+    title: 'Configuration cannot be decrypted',
+    meaning: 'The stored secrets of this channel configuration cannot be decrypted with any master key.',
+    remedy: 'Check Security.MasterKey, or set the secrets of the configuration again.',
+  },
+  debug_refuses_live: {
+    title: 'Live configuration refused in Debug',
+    meaning:
+      'While Debug is on, test applications with publicly known secrets are active, so live configurations are refused.',
+    remedy: 'Set Debug = false.',
+  },
+  production_refuses_simulator: {
+    title: 'Simulator refused in production',
+    meaning: 'Orders of the simulator are paid without money, so its configurations cannot be written in production.',
+    remedy: 'Use the live account or the sandbox of the channel, or a staging service (Server.Environment).',
+  },
+  staging_refuses_live: {
+    title: 'Live configuration refused in staging',
+    meaning: 'Server.Environment is staging, where no real money may move, so live configurations are refused.',
+    remedy: 'Use the sandbox of the channel or the simulator; live configurations belong to production.',
+  },
+  trust_not_needed: {
+    title: 'Nothing to trust',
+    meaning: 'A certificate or key of this kind is used to sign; only what verifies is trusted.',
+    remedy: 'Use it as it is; the list of certificates shows which of them are to be trusted.',
+  },
+} as const;

@@ -118,3 +118,144 @@ export const requestCodes = {
     retryable: true,
   },
 } as const;
+
+/** Refusals of callers: credentials, scopes, sessions, accounts. */
+export const accessCodes = {
+  beyond_projects: {
+    title: 'Beyond the projects of the account',
+    meaning:
+      'The account is limited to projects, and the request is about the whole service or about a channel account that other projects share.',
+    remedy: 'Ask an administrator of all projects.',
+  },
+  csrf_failed: {
+    title: 'CSRF check failed',
+    meaning:
+      'A cookie session was used without the matching X-CSRF-Token, from another site, or with a duplicate cookie.',
+    remedy:
+      'Send the value of the csrf_token cookie (over https of __Host-csrf_token) as X-CSRF-Token, or use a Bearer token.',
+  },
+  insufficient_scope: {
+    title: 'Insufficient scope',
+    meaning: 'The token lacks the scope of this operation.',
+    remedy: 'Ask an administrator for the scope named in WWW-Authenticate, then get a new token.',
+  },
+  invalid_client: {
+    title: 'Invalid client credentials',
+    meaning: 'The application does not exist, is disabled, or its secret is wrong.',
+    remedy: 'Check client_id and client_secret.',
+  },
+  invalid_scope: {
+    title: 'Scope not granted',
+    meaning: 'The application does not have a requested scope.',
+    remedy: 'Omit scope, or ask an administrator to grant it.',
+  },
+  ip_not_allowed: {
+    title: 'IP address not allowed',
+    meaning: 'The IP address of the request is not on the allow list.',
+    remedy: 'Call from an allowed address, or have the allow list changed.',
+  },
+  last_admin: {
+    title: 'Last administrator',
+    meaning:
+      'The last enabled administrator of all projects cannot be disabled, demoted, limited to projects or deleted.',
+    remedy: 'Create or enable another one first.',
+  },
+  limit_exceeded: {
+    title: 'Limit of the application exceeded',
+    meaning:
+      'An administrator limits what the application may order or refund, and this request is above it. `limit` names the limit (`perOrder`, `perDay`, `perMonth`, `refundPerDay`, `ordersPerHour`, or `currency` when the currency is not allowed), `allowed` what it is and `left` what is left of it in major units of `currency` (`ordersPerHour`: orders), `resetsAt` when it is counted anew.',
+    remedy: 'Ask for at most `left`, wait until `resetsAt`, or ask an administrator for another limit.',
+  },
+  login_busy: {
+    title: 'Too many concurrent logins',
+    meaning: 'This instance is processing too many logins at the same time.',
+    remedy: 'Retry the same request after Retry-After.',
+    retryable: true,
+  },
+  login_failed: {
+    title: 'Login failed',
+    meaning: 'The username, the password or the code is wrong, the code was used before, or the account is disabled.',
+    remedy: 'Check all of them; after too many attempts, wait for Retry-After.',
+  },
+  not_bootstrapped: {
+    title: 'No administrator yet',
+    meaning: 'Nobody can log in before the first administrator is created.',
+    remedy: 'Run payctl bootstrap admin (with the embedded database, stop the server first and start it afterwards).',
+  },
+  password_confirmation_required: {
+    title: 'Password confirmation required',
+    meaning:
+      'Changing administrators, second factors, channel configurations, certificates or trusted applications, giving out or widening a credential of an application, adding more coins than Approval.CoinsAbove, approving refunds, and refunding or accepting more than Approval.RefundAbove requires a password, and a code where the account has a second factor, that were given in this session within the last five minutes.',
+    remedy:
+      'Send the password, and a code where there is a second factor, to POST /api/v1/me/confirm or log in again, then repeat the request with the token or cookies of that response.',
+  },
+  password_weak: {
+    title: 'Password too weak',
+    meaning:
+      'The password is shorter than 12 characters, too common (with digits or signs in the place of letters, too), made of names, or a sequence or repetition.',
+    remedy: 'Choose a stronger one.',
+  },
+  password_wrong: {
+    title: 'Wrong password',
+    meaning: 'The current password is wrong.',
+    remedy: 'Send the current password.',
+  },
+  role_insufficient: {
+    title: 'Role insufficient',
+    meaning:
+      'A viewer only reads. An operator moves money: orders, refunds, exceptions, disputes and bills. Everything else needs the role admin.',
+    remedy: 'Ask an administrator with the role that the detail names.',
+  },
+  second_factor_enrolment_required: {
+    title: 'Second factor required',
+    meaning: 'Every administrator of this service must have a second factor, and the account has none yet.',
+    remedy: 'Enrol one: POST /api/v1/me/second-factor/start, or payctl second-factor enable.',
+  },
+  second_factor_not_enabled: {
+    title: 'No second factor',
+    meaning: 'The account has no second factor.',
+    remedy: 'Nothing is to be done, or enrol one first.',
+  },
+  second_factor_not_started: {
+    title: 'No enrolment to confirm',
+    meaning: 'No second factor of the account waits for its first code, or it waited for more than ten minutes.',
+    remedy: 'Start the enrolment again.',
+  },
+  second_factor_own: {
+    title: 'Own second factor',
+    meaning: 'The own second factor is removed with one of its codes; only that of others can be reset.',
+    remedy: 'POST /api/v1/me/second-factor/remove, or payctl second-factor remove.',
+  },
+  second_factor_required: {
+    title: 'Code required',
+    meaning: 'The account has a second factor, and the login was sent without a code.',
+    remedy: 'Send the same request with `code`: six digits of the authenticator, or a recovery code.',
+  },
+  second_factor_unreadable: {
+    title: 'Second factor unreadable',
+    meaning:
+      'The second factor cannot be decrypted: this replica has another master key than the one that encrypted it.',
+    remedy:
+      'Check Security.MasterKey. A recovery code works meanwhile; payctl admin reset-second-factor --offline removes the second factor.',
+  },
+  unauthenticated: {
+    title: 'Unauthenticated',
+    meaning: 'The credential is missing, malformed, expired or revoked.',
+    remedy: 'Get a new token and send it as Authorization: Bearer.',
+  },
+  unauthorized_client: {
+    title: 'Application disabled',
+    meaning: 'The application is not allowed to request tokens.',
+    remedy: 'Enable the application.',
+  },
+  unsupported_grant_type: {
+    title: 'Unsupported grant type',
+    meaning: 'Only client_credentials is supported.',
+    remedy: 'Send grant_type=client_credentials.',
+  },
+  username_taken: {
+    title: 'Username already in use',
+    meaning: 'Another administrator has this username.',
+    remedy: 'Choose another one.',
+  },
+} as const;

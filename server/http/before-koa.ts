@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import { errorCodes, type PublishedError } from '../error-codes/error-codes.ts';
 import { addressBlock, clientAddress } from '../addresses.ts';
-import { hardlyMoves, streams } from './body-stream.ts';
-import type { HeaderPairs } from './security-headers.ts';
+import { hardlyMoves, streams } from './uploads.ts';
+import type { HeaderPairs } from './edge.ts';
 
 /** Why a request never reaches Koa, by the status of its answer. */
 const refusals = {

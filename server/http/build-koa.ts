@@ -3,17 +3,11 @@ import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { WithKey } from '../payments/idempotency.ts';
 import { KEY_IGNORED } from './contract.ts';
-import type { Authenticators } from './callers.ts';
-import { cors } from './cors.ts';
-import type { Edge, RefusalPage, Requests } from './edge.ts';
+import type { Authenticators, Belongings } from './callers.ts';
+import { STAGING_HEADERS, cors, observe, onError, stagingMark, validate } from './middleware.ts';
+import { type Edge, type RateLimits, type RefusalPage, type Requests, securityHeaders } from './edge.ts';
 import type { Metrics } from './metrics.ts';
-import type { RateLimits } from './rate-limit.ts';
-import type { Belongings } from './reach.ts';
-import { observe, onError } from './every-request.ts';
 import type { BuiltRouter } from './router.ts';
-import { securityHeaders } from './security-headers.ts';
-import { STAGING_HEADERS, stagingMark } from './staging-mark.ts';
-import { validate } from './validators.ts';
 
 /** The part of the configuration that the edge needs. */
 export interface HttpConfig {

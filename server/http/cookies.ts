@@ -1,3 +1,7 @@
+import { timingSafeEqual } from 'node:crypto';
+import { Forbidden } from '../errors.ts';
+import type { EdgeContext } from './edge.ts';
+
 /** The cookie of a console session, which has a second name where the service is reached by https. */
 export const SESSION_COOKIE = 'auth_token';
 /** The csrf value of the session, which pages read; it has the second name as well. */
@@ -18,4 +22,50 @@ export function readCookies(header: string | undefined, name: string): string[] 
 /** Every session that a browser sent, whichever name it has. */
 export function sentSessions(header: string | undefined): string[] {
   return [...readCookies(header, HOST_PREFIX + SESSION_COOKIE), ...readCookies(header, SESSION_COOKIE)];
+}
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Whether a method only reads (RFC 9110 §9.2.1). */
+export function isSafe(method: string): boolean {
+  return safeMethods.has(method);
+}
+
+/** Double-submit check of a cookie session: header = cookie, the value belongs to the session, the page is ours. Throws 403. */
+export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
+  if (isSafe(ctx.method)) return;
+  checkSameSite(ctx);
+  const values = csrfCookies(ctx);
+  const sent = ctx.get('x-csrf-token');
+  if (values.length !== 1 || !sent || !sameText(values[0] ?? '', sent)) throw refused();
+  if (!(await ctx.edge.authenticators.csrfMatches(sent, jti))) throw refused();
+}
+
+/** Over https the cookie counts that no other host of the domain can plant, where it was sent. */
+function csrfCookies({ req: { headers }, edge: { secure } }: EdgeContext): string[] {
+  const own = secure ? readCookies(headers.cookie, HOST_PREFIX + CSRF_COOKIE) : [];
+  return own.length > 0 ? own : readCookies(headers.cookie, CSRF_COOKIE);
+}
+
+/** Throws 403 when a browser says that the request comes from another site; programs send neither header. */
+export function checkSameSite(ctx: EdgeContext): void {
+  const site = ctx.get('sec-fetch-site');
+  if (site) {
+    if (site !== 'same-origin' && site !== 'none') throw refused();
+    return;
+  }
+  const origin = ctx.get('origin');
+  if (origin && origin !== ctx.edge.publicOrigin) throw refused();
+}
+
+function sameText(a: string, b: string): boolean {
+  const left = Buffer.from(a);
+  const right = Buffer.from(b);
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+function refused(): Forbidden {
+  return new Forbidden('csrf_failed', 'The CSRF check failed.', {
+    hint: 'Send the value of the csrf_token cookie (over https of __Host-csrf_token) as X-CSRF-Token, from the same origin.',
+  });
 }

@@ -1,14 +1,13 @@
-import type { DefaultContext, Middleware, ParameterizedContext } from 'koa';
-import type { IncomingHttpHeaders } from 'node:http';
+import Koa, { type Context, type DefaultContext, type Middleware, type ParameterizedContext } from 'koa';
+import helmet from 'koa-helmet';
+import { type IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
 import type { WithKey } from '../payments/idempotency.ts';
-import type { Authenticators, Caller } from './callers.ts';
+import type { Authenticators, Belongings, Caller } from './callers.ts';
 import type { Contract } from './contract.ts';
 import type { Metrics } from './metrics.ts';
-import type { RateLimits } from './rate-limit.ts';
-import type { HeaderPairs } from './security-headers.ts';
-import type { Belongings } from './reach.ts';
 
 /** Runs requests, and knows of each whether it wrote. */
 export interface Requests {
@@ -79,3 +78,75 @@ export type EdgeContext = ParameterizedContext<
 
 /** A step of the edge. */
 export type EdgeMiddleware = Middleware<RequestState, DefaultContext & { edge: Edge; params: Record<string, string> }>;
+
+/** What is left of a limit after one more use. */
+export interface Quota {
+  readonly allowed: boolean;
+  readonly limit: number;
+  readonly remaining: number;
+  /** Seconds until the window is over. */
+  readonly resetSeconds: number;
+}
+
+/** Port: counts a use of `key` within a fixed window; the database-backed one counts for all replicas. */
+export interface RateLimits {
+  consume(key: string, limit: number, windowSeconds: number): Promise<Quota>;
+}
+
+/** Tells the caller what is left (`RateLimit`, `RateLimit-Policy`: IETF httpapi draft). */
+export function setRateLimitHeaders(ctx: Pick<Context, 'set'>, quota: Quota, windowSeconds: number): void {
+  ctx.set('RateLimit-Policy', `"default";q=${quota.limit};w=${windowSeconds}`);
+  ctx.set('RateLimit', `"default";r=${quota.remaining};t=${quota.resetSeconds}`);
+}
+
+/** Counts in this process only; for tests and for a server without a database. */
+export function createMemoryRateLimits(now: () => number = Date.now): RateLimits {
+  const windows = new Map<string, { uses: number; endsAt: number }>();
+  return {
+    async consume(key, limit, windowSeconds) {
+      const time = now();
+      let window = windows.get(key);
+      if (!window || window.endsAt <= time) {
+        window = { uses: 0, endsAt: time + windowSeconds * 1000 };
+        windows.set(key, window);
+      }
+      window.uses += 1;
+      const resetSeconds = Math.max(1, Math.ceil((window.endsAt - time) / 1000));
+      return { allowed: window.uses <= limit, limit, remaining: Math.max(0, limit - window.uses), resetSeconds };
+    },
+  };
+}
+
+/** Headers that every answer carries, as pairs. */
+export type HeaderPairs = readonly (readonly [string, string])[];
+
+/**
+ * Lets koa-helmet answer one request that nobody sent, and keeps its headers: they are the same for every request.
+ * Pages with scripts of their own (explorer, payer) set a wider policy.
+ */
+export async function securityHeaders(isHttps: boolean): Promise<HeaderPairs> {
+  const policy = helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        baseUri: ["'none'"],
+        formAction: ["'none'"],
+        frameAncestors: ["'none'"],
+        styleSrc: ["'self'"],
+        imgSrc: ["'self'", 'data:'],
+      },
+    },
+    strictTransportSecurity: isHttps && { maxAge: 31_536_000 },
+    frameguard: { action: 'deny' },
+    // For browsers and plug-ins of long ago; a 402 has to keep its headers below 4 KB.
+    xssFilter: false,
+    ieNoOpen: false,
+    dnsPrefetchControl: false,
+    permittedCrossDomainPolicies: false,
+  });
+  const req = new IncomingMessage(new Socket());
+  const res = new ServerResponse(req);
+  await policy(new Koa().createContext(req, res), async () => {});
+  return Object.entries(res.getHeaders()).map(([name, value]) => [name, String(value)]);
+}

@@ -2,20 +2,27 @@ import { z } from 'zod';
 import { AppError } from '../errors.ts';
 import { noteWork } from '../work.ts';
 import type { Answer, KeyClaim, KeyedRequest } from '../payments/idempotency.ts';
-import { noteUnconfirmed } from './admin-auth.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate, noteUnconfirmed } from './authenticate.ts';
 import type { Caller } from './callers.ts';
-import { type Contract, type Handler, ignoresKey, type Input, KEY_IGNORED } from './contract.ts';
-import { HOST_PREFIX } from './cookies.ts';
-import { checkSameSite } from './csrf.ts';
+import {
+  CODINGS,
+  type Contract,
+  type Encoded,
+  type Handler,
+  type Input,
+  KEY_IGNORED,
+  Reply,
+  type ReplyParts,
+  ignoresKey,
+} from './contract.ts';
+import { HOST_PREFIX, checkSameSite } from './cookies.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import { askedKey, inputReader, readIdempotencyKey } from './input.ts';
 import { withinReach } from './within-reach.ts';
 import { refusalAnswer } from './refusal-answer.ts';
-import { CODINGS, type Encoded, Reply, type ReplyParts } from './reply.ts';
 
 export type { Contract, Page } from './contract.ts';
-export { Reply } from './reply.ts';
+export { Reply } from './contract.ts';
 
 /** Koa middleware that still knows its contract; routes, tests and the OpenAPI document read it. */
 export interface Endpoint extends EdgeMiddleware {

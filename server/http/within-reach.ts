@@ -1,8 +1,7 @@
 import { Forbidden, NotFound } from '../errors.ts';
-import type { AdminCaller } from './callers.ts';
+import { type AdminCaller, NAMED_BY, type Reach, type Thing } from './callers.ts';
 import type { EdgeContext } from './edge.ts';
 import type { ReadInput } from './input.ts';
-import { NAMED_BY, type Reach, type Thing } from './reach.ts';
 
 const USUAL = 'default';
 

@@ -21,7 +21,7 @@ import { type AdminSessions, type Sessions, createAdminSessions, createSessions 
 import type { Passwords } from './passwords.ts';
 import type { AuditFilter, FailureCounts, IdentityQueries } from './ports.ts';
 import { createSecondFactors, type SecondFactors } from './second-factors.ts';
-import { UUID } from '../uuid.ts';
+import { UUID } from '../domain.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
 
 /** The part of the configuration that identity needs. */

@@ -1,13 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, openAsBlob, realpathSync, statSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { link, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { CopyInput } from '../../cli/offline-port.ts';
 import type { Config, DatabaseTarget, LoadedConfig } from '../../config/config.ts';
 import { readKeptSecrets } from '../../config/embedded-secrets.ts';
 import { ConfigFaults } from '../../config/faults.ts';
 import { databaseUrl } from '../../config/values.ts';
-import type { CopyInput } from '../../cli/offline-port.ts';
-import { openDatabase, type OpenDatabase } from '../db/orm.ts';
+import { type OpenDatabase, openDatabase } from '../db/orm.ts';
 import { runningDatabase } from '../db/queries/restored.ts';
 import { createStore } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
@@ -45,7 +46,7 @@ export async function openCopy(loaded: LoadedConfig, cwd: string, { place, secre
   const target = targetOf(place, cwd);
   if (isSamePlace(target, loaded.database)) throw new CopyIsLive();
   const config = await withSecrets(loaded, target, secrets && resolve(cwd, secrets));
-  const database = await open(target);
+  const database = await openTarget(target);
   try {
     if (await isSameServer(database, loaded.database)) throw new CopyIsLive();
   } catch (error) {
@@ -76,7 +77,7 @@ function targetOf(place: string, cwd: string): Target {
   return { kind: 'pglite', url: `pglite://${path}`, folder: path };
 }
 
-async function open({ archive, ...target }: Target): Promise<OpenDatabase> {
+async function openTarget({ archive, ...target }: Target): Promise<OpenDatabase> {
   if (target.kind === 'postgres') return openDatabase({ ...target, poolSize: 2, timeouts: UNBOUNDED });
   try {
     return await opened(archive === undefined ? openDatabase(target) : unpack(archive));
@@ -158,4 +159,30 @@ async function withSecrets(loaded: LoadedConfig, target: Target, named: string |
     throw new ConfigFaults([{ key: 'Security.MasterKey', message: `is not in ${from}; ${fix}` }]);
   const database = { ...loaded.database, ...target, migrate: false } as Config['database'];
   return { ...loaded, database, jwt: { ...loaded.jwt, secretKey: secretKey ?? '' }, security: { masterKeys } };
+}
+
+/** Complete or not at all: written beside the target, then linked, which fails when the target exists. */
+export async function backup(database: OpenDatabase, target: string): Promise<{ bytes: number }> {
+  if (database.kind !== 'pglite')
+    throw new LocalError(
+      'backup_not_embedded',
+      409,
+      'Only the embedded database can be backed up this way; use pg_dump for PostgreSQL.',
+    );
+  const connection = database.orm.em.getConnection() as unknown as {
+    getNativeClient(): Promise<{ dumpDataDir(compression: 'gzip'): Promise<Blob> }>;
+  };
+  const dump = await (await connection.getNativeClient()).dumpDataDir('gzip');
+  const bytes = Buffer.from(await dump.arrayBuffer());
+  const draft = `${target}.${randomBytes(4).toString('hex')}.part`;
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+    await link(draft, target);
+  } finally {
+    await file.close();
+    await rm(draft, { force: true });
+  }
+  return { bytes: bytes.length };
 }

@@ -1,15 +1,23 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { codedNames, type ExplorerFile, swaggerAssets } from '../http/explorer.ts';
-import { mergeDocument } from '../http/openapi.ts';
-import { readWords } from '../http/openapi-words.ts';
-import { type ExplorerPage, readAsset, renderExplorer } from '../http/swagger.ts';
+import { type ExplorerFile, codedNames, swaggerAssets } from '../http/built-files.ts';
+import { mergeDocument, readWords } from '../http/openapi/document.ts';
+import type { Json } from '../http/openapi/schemas.ts';
 import { VERSION } from '../http/version.ts';
-import { EXPLORER_VIEWS, type ExplorerView, explorerHeader, explorerTitle } from '../pages/explorer-page.ts';
-import { CONSOLE_INTERCEPTOR, EXPLORER_PLUGIN } from '../pages/explorer-script.ts';
-import { explorerStyle } from '../pages/stylesheet.ts';
-import { documentOfView } from './explorer-views.ts';
+import { explorerStyle } from '../pages/document.ts';
+import {
+  CONSOLE_INTERCEPTOR,
+  EXPLORER_PAGES,
+  EXPLORER_PLUGIN,
+  EXPLORER_VIEWS,
+  type ExplorerPage,
+  type ExplorerView,
+  explorerHeader,
+  explorerTitle,
+  readAsset,
+  renderExplorer,
+} from './explorer-page.ts';
 import { allRoutes } from './route-groups.ts';
 
 /** Makes every file of the API explorer: the document of all operations, the two views of it, and what their pages load. */
@@ -58,4 +66,101 @@ export async function writeExplorerFiles(folder: string): Promise<void> {
     await writeFile(join(folder, coded.br), brotliCompressSync(bytes));
     await writeFile(join(folder, coded.gzip), gzipSync(bytes, { level: 9 }));
   }
+}
+
+const WORDS: Readonly<Record<ExplorerView, string>> = {
+  merchant:
+    'What shops and agents call. *Authorize* takes the `client_id` and the secret of an API application, fetches a token and sends it with every call.',
+  console:
+    'What administrators call. After `POST /api/v1/login` the browser keeps the session; *Authorize* takes the token of that response instead.',
+};
+
+/** Which view an operation is in: the console has what administrators, load balancers and channels call, merchants have the rest. */
+export function viewOfPath(path: string): ExplorerView {
+  return /^\/(api\/v1|health|notify)(\/|$)/.test(path) ? 'console' : 'merchant';
+}
+
+/** The part of the document that a view shows: its paths, their tags, and the components in use. Events are what merchants are told. */
+export function documentOfView(document: Json, view: ExplorerView): Json {
+  const { webhooks, ...whole } = document;
+  const cookies = cookieSchemes(asJson(whole['components']));
+  const paths = withoutCookies(
+    pick(asJson(whole['paths']), (path) => viewOfPath(path) === view),
+    cookies,
+  );
+  const told = view === 'merchant' && webhooks !== undefined ? { webhooks } : {};
+  const operations = Object.values({ ...paths, ...asJson(told.webhooks) }).flatMap((item) =>
+    Object.values(asJson(item)).map(asJson),
+  );
+  const tags = new Set(operations.flatMap(({ tags: names }) => (names ?? []) as string[]));
+  const schemes = new Set(operations.flatMap(({ security }) => ((security ?? []) as Json[]).flatMap(Object.keys)));
+  const info = asJson(whole['info']);
+  return {
+    ...whole,
+    info: {
+      ...info,
+      title: EXPLORER_PAGES[view].title,
+      description: [WORDS[view], info['description']].filter(Boolean).join('\n\n'),
+    },
+    tags: (whole['tags'] as { name: string }[]).filter(({ name }) => tags.has(name)),
+    paths,
+    ...told,
+    components: componentsIn(asJson(whole['components']), { paths, ...told }, schemes),
+  };
+}
+
+/** No page can set the cookie of a session, and a browser sends it by itself: asking for it in *Authorize* would lead astray. */
+function withoutCookies(paths: Json, cookies: ReadonlySet<string>): Json {
+  return mapValues(paths, (item) =>
+    mapValues(asJson(item), (operation) => {
+      const { security } = asJson(operation);
+      if (!Array.isArray(security)) return operation;
+      const kept = (security as Json[]).filter((one) => !Object.keys(one).some((name) => cookies.has(name)));
+      return { ...asJson(operation), security: kept };
+    }),
+  );
+}
+
+function cookieSchemes({ securitySchemes }: Json): ReadonlySet<string> {
+  const schemes = Object.entries(asJson(securitySchemes));
+  return new Set(schemes.filter(([, scheme]) => asJson(scheme)['in'] === 'cookie').map(([name]) => name));
+}
+
+/** Components that are referred to, also by one another. */
+function componentsIn(components: Json, from: unknown, schemes: ReadonlySet<string>): Json {
+  const used = new Set<string>();
+  const left: unknown[] = [from];
+  while (left.length > 0) {
+    for (const reference of referencesIn(left.pop())) {
+      if (used.has(reference)) continue;
+      used.add(reference);
+      const [kind = '', name = ''] = reference.split('/');
+      left.push(asJson(components[kind])[name]);
+    }
+  }
+  const isUsed = (kind: string, name: string): boolean =>
+    kind === 'securitySchemes' ? schemes.has(name) : used.has(`${kind}/${name}`);
+  const kept = Object.entries(components).map(([kind, named]): [string, Json] => [
+    kind,
+    pick(asJson(named), (name) => isUsed(kind, name)),
+  ]);
+  return Object.fromEntries(kept.filter(([, named]) => Object.keys(named).length > 0));
+}
+
+function referencesIn(value: unknown): string[] {
+  return [...JSON.stringify(value ?? null).matchAll(/"#\/components\/([\w-]+\/[\w.-]+)/g)].map(
+    ([, found = '']) => found,
+  );
+}
+
+function pick(from: Json, isKept: (name: string) => boolean): Json {
+  return Object.fromEntries(Object.entries(from).filter(([name]) => isKept(name)));
+}
+
+function mapValues(from: Json, change: (value: unknown) => unknown): Json {
+  return Object.fromEntries(Object.entries(from).map(([name, value]) => [name, change(value)]));
+}
+
+function asJson(value: unknown): Json {
+  return (value ?? {}) as Json;
 }

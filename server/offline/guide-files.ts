@@ -1,9 +1,11 @@
+import { Marked, type Token, type Tokens } from 'marked';
+import { readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { GUIDES } from '../pages/guides.ts';
-import { LANGUAGES } from '../pages/language.ts';
-import { guideHtml, headingIds } from './guide-markdown.ts';
-import { samplesIn } from './guide-samples.ts';
+import { isErrorCode } from '../error-codes/error-codes.ts';
+import { escapeHtml } from '../pages/document.ts';
+import { GUIDES, guidePath } from '../pages/guides.ts';
+import { LANGUAGES, type Language, inLanguage } from '../pages/language.ts';
 
 /** Makes every guide of its Markdown in `source`, in every language: by names such as `zh/webhooks.html`, without the frame. */
 export async function makeGuideFiles(source: string): Promise<Record<string, Uint8Array>> {
@@ -22,4 +24,223 @@ export async function makeGuideFiles(source: string): Promise<Record<string, Uin
 export async function writeGuideFiles(folder: string, source: string): Promise<void> {
   for (const language of LANGUAGES) await mkdir(join(folder, language), { recursive: true });
   for (const [name, bytes] of Object.entries(await makeGuideFiles(source))) await writeFile(join(folder, name), bytes);
+}
+
+/** A heading of a guide. */
+export interface Heading {
+  depth: number;
+  text: string;
+  /** The same in every language, so that a link leads to it whatever the reader's language is. */
+  id: string;
+}
+
+/** What a guide is made of, beside its text. */
+export interface GuideSource {
+  language: Language;
+  /** Of the English text, in order: the anchors of every other one. */
+  ids: readonly string[];
+  samples: Samples;
+}
+
+const CONTENTS: Readonly<Record<Language, string>> = { en: 'On this page', zh: '本页内容' };
+/** Fewer headings need no list. */
+const FEWEST_LISTED = 4;
+
+/** The anchors of an English text: its headings as GitHub makes them. */
+export function headingIds(markdown: string): string[] {
+  const seen = new Map<string, number>();
+  return headingsOf(markdown).map(({ text }) => {
+    const plain = text
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replaceAll(/\s/g, '-');
+    const times = seen.get(plain) ?? 0;
+    seen.set(plain, times + 1);
+    return times === 0 ? plain : `${plain}-${times}`;
+  });
+}
+
+/** The headings of a text. */
+export function headingsOf(markdown: string): Omit<Heading, 'id'>[] {
+  const isHeading = (token: Token): token is Tokens.Heading => token.type === 'heading';
+  return new Marked()
+    .lexer(markdown)
+    .filter(isHeading)
+    .map(({ depth, text }) => ({ depth, text: text.replaceAll('`', '') }));
+}
+
+/** The HTML of a guide without its frame: text, list of headings, samples in the language that the reader chooses. */
+export function guideHtml(markdown: string, source: GuideSource): string {
+  const { language, ids, samples } = source;
+  const headings: Heading[] = [];
+  const marked = new Marked({
+    renderer: {
+      heading({ depth, tokens, text }) {
+        const id = ids[headings.length] ?? '';
+        headings.push({ depth, text: text.replaceAll('`', ''), id });
+        const words = this.parser.parseInline(tokens);
+        return depth === 1
+          ? `<h1>${words}</h1>\n<!-- after the heading -->\n`
+          : `<h${depth} id="${id}">${words} <a class="anchor" href="#${id}" aria-label="#${id}">#</a></h${depth}>\n`;
+      },
+      code: ({ text, lang }) => codeBlock(text, lang ?? ''),
+      codespan: ({ text }) =>
+        isErrorCode(text)
+          ? `<a class="code" href="${inLanguage(`/docs/errors/${text}`, language)}"><code>${text}</code></a>`
+          : `<code>${wholeFlags(escapeHtml(text))}</code>`,
+      link({ href, tokens }) {
+        const words = this.parser.parseInline(tokens);
+        return `<a href="${escapeHtml(target(href, language))}"${/^https?:/.test(href) ? ' rel="noreferrer"' : ''}>${words}</a>`;
+      },
+      table(token) {
+        const cells = (row: Tokens.TableCell[], name: 'td' | 'th') =>
+          `<tr>${row.map(({ tokens }) => `<${name}>${this.parser.parseInline(tokens)}</${name}>`).join('')}</tr>`;
+        const rows = token.rows.map((row) => cells(row, 'td')).join('\n');
+        return `<div class="wide" tabindex="0"><table><thead>${cells(token.header, 'th')}</thead><tbody>\n${rows}\n</tbody></table></div>\n`;
+      },
+    },
+  });
+  const { text, hasSamples } = withSamples(markdown, samples);
+  const html = withoutChineseBreaks(marked.parse(text, { async: false }));
+  const top = (hasSamples ? languageChoice(language) : '') + contents(headings, language, 'toc-small');
+  return `<div class="text">${html.replace('<!-- after the heading -->\n', () => top)}</div>${contents(headings, language, 'toc')}`;
+}
+
+/** `<!-- samples client token -->` and the line of links behind it, which is for readers of the repository. */
+function withSamples(markdown: string, samples: Samples): { text: string; hasSamples: boolean } {
+  let hasSamples = false;
+  const text = markdown.replaceAll(
+    /^<!-- samples (\w+)(?: (\w+))? -->\n(?:\[.*\n)?/gm,
+    (_, name: string, part?: string) => {
+      hasSamples = true;
+      return `${sampleTabs(samples(name, part))}\n`;
+    },
+  );
+  return { text, hasSamples };
+}
+
+/** A line break is a space, and between Chinese characters there is none. */
+function withoutChineseBreaks(html: string): string {
+  return html.replaceAll(
+    /(?<=[\p{Script=Han}\u3000-\u303f\uff00-\uffef])\n(?=[\p{Script=Han}\u3000-\u303f\uff00-\uffef])/gu,
+    '',
+  );
+}
+
+/** A browser would break a line behind the hyphens of a flag. */
+function wholeFlags(html: string): string {
+  return html.replaceAll(/(?<![\w-])--?[a-z][\w-]*/gi, '<span class="flag">$&</span>');
+}
+
+/** A block of code that scrolls in itself. */
+function codeBlock(text: string, language: string): string {
+  return `<div class="sample"><pre tabindex="0"><code${language === '' ? '' : ` data-language="${language}"`}>${escapeHtml(text)}</code></pre></div>\n`;
+}
+
+function contents(headings: readonly Heading[], language: Language, look: 'toc' | 'toc-small'): string {
+  const listed = headings.filter(({ depth }) => depth === 2 || depth === 3);
+  if (listed.length < FEWEST_LISTED) return '';
+  const items = listed.map(
+    ({ id, text, depth }) => `<li class="at-${depth}"><a href="#${id}">${escapeHtml(text)}</a></li>`,
+  );
+  const list = `<ul>${items.join('')}</ul>`;
+  return look === 'toc'
+    ? `<nav class="toc" aria-label="${CONTENTS[language]}"><p>${CONTENTS[language]}</p>${list}</nav>`
+    : `<details class="toc-small"><summary>${CONTENTS[language]}</summary>${list}</details>`;
+}
+
+/** In the repository guides link to each other's files. */
+function target(href: string, language: Language): string {
+  const [, slug, anchor = ''] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? [];
+  if (slug !== undefined) return inLanguage(guidePath(slug) + anchor, language);
+  return href.startsWith('/docs') ? inLanguage(href, language) : href;
+}
+
+/** The languages of samples: how a file of each ends, and what it is called. */
+export const SAMPLE_LANGUAGES = {
+  node: { ending: 'mjs', name: 'Node.js' },
+  python: { ending: 'py', name: 'Python' },
+  php: { ending: 'php', name: 'PHP' },
+  java: { ending: 'java', name: 'Java' },
+  go: { ending: 'go', name: 'Go' },
+} as const;
+
+/** One of them. */
+export type SampleLanguage = keyof typeof SAMPLE_LANGUAGES;
+
+/** Finds the text of a sample in every language; `part` is what stands between its marks in the file. */
+export type Samples = (name: string, part?: string) => Readonly<Record<SampleLanguage, string>>;
+
+const ALL_SAMPLE_LANGUAGES = Object.keys(SAMPLE_LANGUAGES) as SampleLanguage[];
+const CHOOSE: Readonly<Record<Language, string>> = { en: 'Samples in', zh: '示例语言' };
+
+/** A file of samples; Java wants a name in capitals, as its class has. */
+export function sampleFile(name: string, language: SampleLanguage): string {
+  const { ending } = SAMPLE_LANGUAGES[language];
+  return language === 'java' ? `${name.charAt(0).toUpperCase()}${name.slice(1)}.${ending}` : `${name}.${ending}`;
+}
+
+/** Reads samples from a folder. Throws when a part is not in a file. */
+export function samplesIn(folder: string): Samples {
+  return (name, part) => {
+    const texts = ALL_SAMPLE_LANGUAGES.map((language) => {
+      const file = sampleFile(name, language);
+      return [language, partOf(readFileSync(join(folder, file), 'utf8'), file, part)];
+    });
+    return Object.fromEntries(texts) as Record<SampleLanguage, string>;
+  };
+}
+
+/** Lines between `[part]` and `[/part]` in comments, as far to the left as they go; without a part the whole file. */
+function partOf(text: string, file: string, part: string | undefined): string {
+  const lines = text.trimEnd().split('\n');
+  if (part === undefined) return withoutMarks(lines).join('\n');
+  const [first, last] = [`[${part}]`, `[/${part}]`].map((mark) => lines.findIndex((line) => markOf(line) === mark));
+  if (first === undefined || last === undefined || first < 0 || last < first)
+    throw new Error(`${file} has no part [${part}] … [/${part}].`);
+  const inner = withoutMarks(lines.slice(first + 1, last));
+  const indents = inner.filter((line) => line.trim() !== '').map((line) => /^[ \t]*/.exec(line)?.[0].length ?? 0);
+  return inner
+    .map((line) => line.slice(Math.min(...indents)))
+    .join('\n')
+    .trim();
+}
+
+function markOf(line: string): string | undefined {
+  return /^\s*(?:\/\/|#) (\[\/?\w+\])$/.exec(line)?.[1];
+}
+
+/** The empty line behind a mark goes with it when there is one before it, too. */
+function withoutMarks(lines: readonly string[]): string[] {
+  const kept: string[] = [];
+  let isBehindMark = false;
+  for (const line of lines) {
+    const isMark = markOf(line) !== undefined;
+    if (!isMark && !(isBehindMark && line === '' && kept.at(-1) === '')) kept.push(line);
+    isBehindMark = isMark;
+  }
+  return kept;
+}
+
+/** A sample in every language, one of which the style shows: the one that is chosen at the top of the page. */
+export function sampleTabs(texts: Readonly<Record<SampleLanguage, string>>): string {
+  const labels = ALL_SAMPLE_LANGUAGES.map(
+    (language) => `<label for="in-${language}" class="${language}">${SAMPLE_LANGUAGES[language].name}</label>`,
+  );
+  // An empty line would end the block of HTML in Markdown.
+  const blocks = ALL_SAMPLE_LANGUAGES.map(
+    (language) =>
+      `<div class="sample ${language}"><pre tabindex="0"><code data-language="${language}">${escapeHtml(texts[language]).replaceAll('\n', '&#10;')}</code></pre></div>`,
+  );
+  return `<div class="samples"><div class="tabs">${labels.join('')}</div>${blocks.join('')}</div>\n`;
+}
+
+/** Where a reader chooses, without script: the style looks which one is checked. */
+export function languageChoice(language: Language): string {
+  const choices = ALL_SAMPLE_LANGUAGES.map(
+    (one, index) =>
+      `<span><input type="radio" name="in" id="in-${one}"${index === 0 ? ' checked' : ''}><label for="in-${one}">${SAMPLE_LANGUAGES[one].name}</label></span>`,
+  );
+  return `<fieldset class="choice"><legend>${CHOOSE[language]}</legend>${choices.join('')}</fieldset>`;
 }

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
-import type { Config } from '../../config/config.ts';
-import { ensureEmbeddedSecrets } from '../../config/embedded-secrets.ts';
-import { loadConfig } from '../../config/load.ts';
 import type {
+  BootstrapPlan,
+  BootstrapResult,
   DatabaseDescription,
   Offline,
   OfflineActor,
@@ -10,20 +9,23 @@ import type {
   OfflineApp,
   OfflineInput,
 } from '../../cli/offline-port.ts';
+import type { Config } from '../../config/config.ts';
+import { ensureEmbeddedSecrets } from '../../config/embedded-secrets.ts';
+import { loadConfig } from '../../config/load.ts';
 import { CHANNEL_KINDS, channelSerial } from '../channels/registry.ts';
 import { leaveAllModes } from '../credentials/other-modes.ts';
 import type { CredentialPorts } from '../credentials/ports.ts';
 import { createSealing } from '../credentials/sealing.ts';
-import type { AdminRow } from '../db/entities/identity.ts';
 import { DatabaseClock } from '../db/clock.ts';
+import type { AdminRow } from '../db/entities/identity.ts';
 import { migrate, schemaStatus, seed } from '../db/migrate.ts';
 import { MIGRATIONS } from '../db/migrations/index.ts';
-import { openDatabase, type OpenDatabase } from '../db/orm.ts';
+import { type OpenDatabase, openDatabase } from '../db/orm.ts';
 import { migrationsRun } from '../db/queries/restored.ts';
-import { createStore, type Store } from '../db/store.ts';
+import { type Store, createStore } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
 import { type WithSecret, consoleAppRow, testAppRows } from '../identity/api-app-rows.ts';
-import { createAudit, deriveAuditKey } from '../identity/audit.ts';
+import { by, createAudit, deriveAuditKey, keepFormerAuditKeys } from '../identity/audit.ts';
 import {
   type OfflinePorts,
   appExists,
@@ -36,12 +38,9 @@ import {
   resetSecondFactor,
 } from '../identity/offline.ts';
 import { createPasswords } from '../identity/passwords.ts';
-import { backup } from './backup.ts';
-import { openCopy, type OpenCopy, openLive } from './copy.ts';
-import { documentOf, resultOf } from './bootstrap.ts';
-import { examine } from './examine.ts';
-import { examineRestored } from './restored.ts';
-import { rotateSeals } from './rotate-seals.ts';
+import type { Actor } from '../identity/ports.ts';
+import { type OpenCopy, backup, openCopy, openLive } from './copy.ts';
+import { examine, examineRestored } from './examine.ts';
 
 /** Opens the service's database for the offline commands, with the server's own configuration and rules. */
 export async function openOffline(input: OfflineInput): Promise<Offline> {
@@ -174,4 +173,57 @@ function offlineApp({ app, secret }: WithSecret): OfflineApp {
 async function listApps(store: Store): Promise<{ client_id: string; name: string; project: string }[]> {
   const apps = await store.read((tx) => tx.apps.list({ kind: 'merchant' }, { orderBy: { createdAt: 'asc' } }));
   return apps.map(({ clientId, name, project }) => ({ client_id: clientId, name, project }));
+}
+
+/** The plan as identity reads it. */
+export function documentOf({ admin, apps }: BootstrapPlan): object {
+  return { admins: admin ? [admin] : [], apps };
+}
+
+/** What was done, in the order of the plan; only what is new carries its secret. */
+export function resultOf(
+  plan: BootstrapPlan,
+  changed: boolean,
+  applied: readonly { kind: string; name: string; done: string; clientId?: string; secret?: string }[],
+  known: readonly { client_id: string; name: string; project: string }[],
+): BootstrapResult {
+  const admin = applied.find(({ kind }) => kind === 'admin');
+  const apps = applied.filter(({ kind }) => kind === 'app');
+  return {
+    changed,
+    admin: admin ? { username: admin.name, created: admin.done === 'created' } : null,
+    apps: plan.apps.map((wanted, index) => {
+      const done = apps[index];
+      const project = wanted.project ?? 'default';
+      if (done?.secret && done.clientId)
+        return {
+          created: true as const,
+          client_id: done.clientId,
+          client_secret: done.secret,
+          name: wanted.name,
+          project,
+          scopes: wanted.scopes,
+        };
+      const found = known.find((app) => app.name === wanted.name && app.project === project);
+      return { created: false as const, client_id: done?.clientId ?? found?.client_id ?? '', name: wanted.name };
+    }),
+  };
+}
+
+/** Keeps the audit log's keys of older master keys, re-wraps every sealed record with the newest one, then writes the audit row. */
+export async function rotateSeals(
+  store: Store,
+  config: Config,
+  { audit, now }: Pick<OfflinePorts, 'audit' | 'now'>,
+  actor: Actor,
+): Promise<{ keyId: string; rewrapped: number }> {
+  const { rotateMasterKey } = await import('../credentials/sealing.ts');
+  const { createSealing } = await import('../credentials/sealing.ts');
+  const { masterKeys } = config.security;
+  await store.transaction((tx) => keepFormerAuditKeys(tx, masterKeys, createSealing(masterKeys), now()));
+  const result = await rotateMasterKey(store, masterKeys);
+  await store.transaction((tx) =>
+    audit(tx, { ...by(actor), action: 'keys.rotate', target: result.keyId, after: { rewrapped: result.rewrapped } }),
+  );
+  return result;
 }

@@ -1,14 +1,16 @@
 import type { PayWay } from '../payments/channel.ts';
 import type { PayerOrder } from '../payments/orders/payer.ts';
-import { htmlDocument, languageSwitch } from './document.ts';
-import { escapeHtml, merchantHtml, plainSight, webAddress } from './html.ts';
-import { inLanguage, type Language } from './language.ts';
-import { moneyText } from './money-text.ts';
-import { PAYER_SCRIPT_ADDRESS } from './payer-script.ts';
-import type { PayerWords, StateWords } from './payer-words.ts';
-import { PAYER_WORDS_EN } from './payer-words-en.ts';
-import { PAYER_WORDS_ZH } from './payer-words-zh.ts';
-import { qrImage } from './qr-image.ts';
+import {
+  digestOf,
+  escapeHtml,
+  htmlDocument,
+  languageSwitch,
+  merchantHtml,
+  plainSight,
+  webAddress,
+} from './document.ts';
+import { type Language, inLanguage, moneyText } from './language.ts';
+import { PAYER_WORDS_EN, PAYER_WORDS_ZH, type PayerWords, type StateWords } from './payer-words.ts';
 
 /** Where the payer stands: on the payment page, back from the channel, or back without having paid. */
 export type Place = 'pay' | 'returned' | 'cancelled';
@@ -204,4 +206,86 @@ function shopAddress({ returnUrl, orderNo, status }: PayerOrder): string | undef
   url?.searchParams.set('orderNo', orderNo);
   url?.searchParams.set('status', status);
   return url?.href;
+}
+
+/**
+ * The script of the payer's pages: counts the time down, asks for the state, and puts the new page in the place of the
+ * old one when it has changed. Plain text for browsers; the page works without it.
+ */
+export const PAYER_SCRIPT = `'use strict';
+(() => {
+  const main = () => document.querySelector('main');
+  let started = performance.now();
+  let failures = 0;
+  let timer;
+
+  function showTimeLeft() {
+    const left = document.getElementById('left');
+    if (!left) return;
+    const seconds = Math.max(0, Math.floor(Number(left.dataset.seconds) - (performance.now() - started) / 1000));
+    const two = (number) => String(number).padStart(2, '0');
+    const hours = Math.floor(seconds / 3600);
+    if (hours >= 48) return;
+    const rest = two(Math.floor(seconds / 60) % 60) + ':' + two(seconds % 60);
+    left.textContent = hours > 0 ? hours + ':' + rest : rest;
+  }
+
+  async function look() {
+    clearTimeout(timer);
+    const { poll, state } = main().dataset;
+    if (!poll || document.hidden) return;
+    try {
+      const answer = await fetch(poll, { cache: 'no-store' });
+      if (!answer.ok) throw new Error(String(answer.status));
+      failures = 0;
+      if ((await answer.json()).data.state !== state) await renew();
+    } catch {
+      failures += 1;
+    }
+    plan();
+  }
+
+  async function renew() {
+    const answer = await fetch(location.href, { cache: 'no-store' });
+    if (!answer.ok) throw new Error(String(answer.status));
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    document.title = page.title;
+    main().replaceWith(document.adoptNode(page.querySelector('main')));
+    started = performance.now();
+    goOn();
+  }
+
+  function plan() {
+    clearTimeout(timer);
+    if (!main().dataset.poll) return;
+    const patience = performance.now() > 300000 ? 5000 : 2000;
+    timer = setTimeout(look, Math.min(30000, patience * 2 ** Math.min(failures, 4)));
+  }
+
+  function goOn() {
+    showTimeLeft();
+    const seconds = Number(main().dataset.continue);
+    const shop = document.getElementById('shop');
+    if (seconds > 0 && shop) setTimeout(() => location.assign(shop.href), seconds * 1000);
+  }
+
+  document.addEventListener('visibilitychange', () => { if (!document.hidden) look(); });
+  addEventListener('pageshow', (event) => { if (event.persisted) look(); });
+  setInterval(showTimeLeft, 1000);
+  goOn();
+  plan();
+})();
+`;
+
+/** Where the script is served. */
+export const PAYER_SCRIPT_PATH = '/pay/assets/payer.js';
+
+/** Its address in a page: another script has another one. */
+export const PAYER_SCRIPT_ADDRESS = `${PAYER_SCRIPT_PATH}?v=${digestOf(PAYER_SCRIPT)}`;
+
+/** A text as a QR code, dark on light whatever the page's colours are: a picture of points, so that phones can save and read it. */
+export async function qrImage(text: string, label: string): Promise<string> {
+  const { default: qrcode } = await import('qrcode');
+  const source = await qrcode.toDataURL(text, { errorCorrectionLevel: 'M', margin: 4, scale: 6 });
+  return `<img class="qr" alt="${escapeHtml(label)}" src="${source}">`;
 }

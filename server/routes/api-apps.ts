@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { requireConfirmed } from '../http/admin-auth.ts';
+import { requireConfirmed } from '../http/authenticate.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { WithSecret } from '../identity/api-app-rows.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BILL_SOURCES, BILL_STATES, DIFFERENCE_KINDS, DIFFERENCE_STATES, NOT_OURS } from '../domain.ts';
-import { StreamedBody } from '../http/body-stream.ts';
+import { StreamedBody } from '../http/uploads.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { BillOperations } from '../payments/bills/read.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Coins, Spend } from '../catalog/coins.ts';
 import type { CoinAccountRow, CoinEntryRow, CoinRow } from '../catalog/ports.ts';
-import { requireConfirmed } from '../http/admin-auth.ts';
+import { requireConfirmed } from '../http/authenticate.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { ByCode, InProject, forAdministrators, forApplications, placeOf, projectOf } from './schemas/audience.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../http/endpoint.ts';
-import { UploadedFile } from '../http/multipart.ts';
+import { UploadedFile } from '../http/uploads.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { COMPLAINT_RESULTS, DISPUTE_STATES } from '../payments/channel.ts';
 import type { PaymentOperations } from '../payments/operations.ts';

@@ -3,14 +3,18 @@ import { isErrorCode } from '../error-codes/error-codes.ts';
 import { NotFound } from '../errors.ts';
 import { UNCHANGED } from '../http/contract.ts';
 import { Reply, endpoint } from '../http/endpoint.ts';
-import { type ExplorerFile, explorerFiles, explorerPolicy, readExplorerFile, swaggerAssets } from '../http/explorer.ts';
-import { readGuideFile } from '../http/guides.ts';
-import { once } from '../http/once.ts';
+import {
+  type ExplorerFile,
+  explorerFiles,
+  explorerPolicy,
+  once,
+  readExplorerFile,
+  readGuideFile,
+  swaggerAssets,
+} from '../http/built-files.ts';
 import { type BuiltRouter, type RouteGroup, joinGroups, routeGroup } from '../http/router.ts';
-import { ERROR_INDEX_MARK, errorArticle, errorIndex } from '../pages/error-pages.ts';
-import { errorWords } from '../pages/error-words.ts';
-import { guidePage } from '../pages/guide-page.ts';
-import { GUIDES, type Guide, guidePath } from '../pages/guides.ts';
+import { ERROR_INDEX_MARK, errorArticle, errorIndex, errorWords } from '../pages/error-pages.ts';
+import { GUIDES, type Guide, guidePage, guidePath } from '../pages/guides.ts';
 import { LANGUAGES, type Language } from '../pages/language.ts';
 import { Code } from './schemas/fields.ts';
 import { Lang, languageHeaders, pageLanguage } from './schemas/language.ts';

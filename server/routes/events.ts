@@ -3,7 +3,7 @@ import type { EventPage, EventReading } from '../events/view.ts';
 import type { OpenEventStream } from '../events/stream.ts';
 import { EVENT_TYPES } from '../events/record.ts';
 import type { WebhookOperations } from '../events/webhooks.ts';
-import { requireConfirmed } from '../http/admin-auth.ts';
+import { requireConfirmed } from '../http/authenticate.ts';
 import type { AdminCaller } from '../http/callers.ts';
 import type { Page, RequestFacts, WebhookContract } from '../http/contract.ts';
 import { Reply, endpoint } from '../http/endpoint.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AppError, InvalidRequest } from '../errors.ts';
 import { UNCHANGED } from '../http/contract.ts';
 import { Reply, endpoint } from '../http/endpoint.ts';
-import { basicPair } from '../http/oauth-request.ts';
+import { basicPair } from '../http/input.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { ClientCredentials, OAuth } from '../identity/oauth.ts';
 import { GRANT_TOKEN_ERRORS, REVOKE_TOKEN_ERRORS } from './schemas/errors.ts';

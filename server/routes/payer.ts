@@ -2,9 +2,16 @@ import { z } from 'zod';
 import { NotFound } from '../errors.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import { inLanguage } from '../pages/language.ts';
-import { type Choice, payerPage, type Place, type Shown, unknownOrderPage } from '../pages/payer-page.ts';
-import { PAYER_SCRIPT, PAYER_SCRIPT_PATH } from '../pages/payer-script.ts';
-import { STYLE_PATH, STYLESHEET } from '../pages/stylesheet.ts';
+import {
+  type Choice,
+  PAYER_SCRIPT,
+  PAYER_SCRIPT_PATH,
+  type Place,
+  type Shown,
+  payerPage,
+  unknownOrderPage,
+} from '../pages/payer-page.ts';
+import { STYLE_PATH, STYLESHEET } from '../pages/document.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import type { PayerChoice, PayerOrder, PayerProgress } from '../payments/orders/payer.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';

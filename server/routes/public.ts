@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { Unavailable } from '../errors.ts';
-import { endpoint, Reply } from '../http/endpoint.ts';
+import { Reply, endpoint } from '../http/endpoint.ts';
+import { STAGING_STYLE, STAGING_STYLE_PATH } from '../http/middleware.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { STAGING_STYLE, STAGING_STYLE_PATH } from '../http/staging-mark.ts';
-import { within } from '../http/time-bound.ts';
 import { PING_DATABASE_ERRORS } from './schemas/errors.ts';
 
 const HealthStatus = z.object({ status: z.literal('ok') }).meta({ id: 'HealthStatus' });
@@ -150,4 +149,17 @@ function refuseAsUnavailable(cause: unknown): never {
   throw cause instanceof Unavailable
     ? cause
     : new Unavailable('database_unavailable', 'The database cannot be reached.', { cause });
+}
+
+/** Rejects with `refusal()` when the work takes longer than `ms`; the work itself goes on, so use it for reads only. */
+export async function within<T>(ms: number, work: Promise<T>, refusal: () => Error): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(refusal()), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

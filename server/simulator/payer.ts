@@ -1,10 +1,15 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
-import { htmlDocument, languageSwitch } from '../pages/document.ts';
-import { escapeHtml, merchantHtml, webAddress } from '../pages/html.ts';
-import { LANGUAGE_TAGS, type Language, chooseLanguage, inLanguage } from '../pages/language.ts';
-import { moneyText } from '../pages/money-text.ts';
-import { STYLESHEET, STYLE_PATH } from '../pages/stylesheet.ts';
+import {
+  STYLESHEET,
+  STYLE_PATH,
+  escapeHtml,
+  htmlDocument,
+  languageSwitch,
+  merchantHtml,
+  webAddress,
+} from '../pages/document.ts';
+import { LANGUAGE_TAGS, type Language, chooseLanguage, inLanguage, moneyText } from '../pages/language.ts';
 import type { Core } from './half.ts';
 import { SimulatorRefusal, queryText, rawBodyOf, refuseCrossSite } from './requests.ts';
 import { type Trade, majorOf, paymentOf, refundedMinor } from './trade.ts';

@@ -6,7 +6,7 @@ import { InvalidRequest, NotFound } from '../errors.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { Mode } from '../payments/channel.ts';
-import { agentKeyPlace, type AskCode } from './agent-code.ts';
+import { agentKeyPlace, type AskCode } from './dialects/wechat.ts';
 
 /** What an administrator says; what is left out stays as it is. */
 export interface AgentPayChange {

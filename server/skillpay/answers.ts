@@ -1,8 +1,7 @@
 import type { CoinCallRow } from '../db/entities/skillpay.ts';
 import { majorNumber } from '../payments/money.ts';
 import { statusOf } from '../payments/view.ts';
-import { askAll } from './dialects/ask-all.ts';
-import type { Call, Dialect, Failed, Failure } from './dialects/dialect.ts';
+import { type Call, type Dialect, type Failed, type Failure, askAll } from './dialects/dialect.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { PaymentRequired } from './refusals.ts';
 

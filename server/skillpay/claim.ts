@@ -134,3 +134,14 @@ export function isOverdue({ firstAttemptAt }: Pick<SkillOrderRow, 'firstAttemptA
 export function nextAttempt(attempts: number, now: Date): Date {
   return later(now, BACKOFF[Math.min(attempts, BACKOFF.length) - 1] ?? BACKOFF[0]);
 }
+
+/** So often it looks whether another replica has done it (ms). */
+export const LOOK_MS = 100;
+
+/** Until the work ends, at most `ms`. */
+export async function pause(work: Promise<void> | undefined, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race(work ? [work, promise] : [promise]);
+  clearTimeout(timer);
+}

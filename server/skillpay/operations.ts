@@ -1,24 +1,25 @@
 import { hash } from 'node:crypto';
-import { skillStats, type SkillStatsFilter } from '../db/queries/skillpay.ts';
-import { NotFound } from '../errors.ts';
-import type { KeyClaim } from '../payments/idempotency.ts';
+import type { OrderRow } from '../db/entities/orders.ts';
+import type { RefundRow } from '../db/entities/refunds.ts';
+import { type SkillStatsFilter, skillStats } from '../db/queries/skillpay.ts';
+import { AppError, NotFound } from '../errors.ts';
+import { afterIntent } from '../payments/ask.ts';
+import type { PayWay } from '../payments/channel.ts';
+import { isOpen } from '../payments/core/moves.ts';
+import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
 import { majorNumber } from '../payments/money.ts';
-import type { Redeemed } from './answers.ts';
-import { chooseWay } from './choose-way.ts';
+import type { PayerChoice } from '../payments/orders/payer.ts';
+import { statusOf, viewRefund } from '../payments/view.ts';
+import { type Redeemed, paymentRequired } from './answers.ts';
 import { readPair } from './claim.ts';
-import { coinCalls } from './coin-calls/calls.ts';
-import { coinWork } from './coin-calls/work.ts';
-import type { CallHeaders, Proof } from './dialects/dialect.ts';
-import { firstCall } from './first-call.ts';
-import { createFulfilment } from './fulfil.ts';
-import { makeOffer } from './offer.ts';
-import { askerOf, type SkillCaller, type SkillPorts, type SkillRequest } from './ports.ts';
-import { redeemOffer } from './redeem.ts';
+import { type CoinCalls, coinCalls, coinWork, coinsWanted } from './coin-calls.ts';
+import { type Call, type CallHeaders, type Proof, firstFault } from './dialects/dialect.ts';
+import { createFulfilment, resumeFulfilment } from './fulfil.ts';
+import { type MakeOffer, type SuccessorOf, isUnplaced, makeOffer, offerSuccessor } from './offer.ts';
+import { type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest, askerOf } from './ports.ts';
+import { type Redeem, redeemOffer } from './redeem.ts';
 import { ProofInvalid } from './refusals.ts';
-import { skillsOnSale } from './resource.ts';
-import { resumeFulfilment } from './resume.ts';
-import { offerSuccessor } from './successor.ts';
-import { viewSkillOrder } from './view.ts';
+import { findSkill, skillsOnSale } from './resource.ts';
 
 /** What comes with a call besides its request. */
 export interface CallFacts {
@@ -152,4 +153,146 @@ export type SkillOperations = ReturnType<typeof skillOperations>;
 /** Only PayPal sells in other currencies than CNY. */
 function priceOf(minor: bigint, currency: string): number {
   return majorNumber({ minor, currency });
+}
+
+const route = 'POST /api/v2/skillpay/resource';
+
+/** The first call: an offer (402). With a key whose order exists, the answer to what that order is now. */
+export type FirstCall = (
+  caller: SkillCaller,
+  request: SkillRequest,
+  key: string | undefined,
+  call: Call,
+) => Promise<Redeemed>;
+
+/** How a first call can go on. */
+interface Ways {
+  offer: MakeOffer;
+  redeem: Redeem;
+  coins: CoinCalls;
+}
+
+/** The operation over its ports. A 402 is never a stored answer: the key only points to the order. */
+export function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): FirstCall {
+  const { store, now } = ports;
+  return async (caller, request, key, call) => {
+    if (key === undefined)
+      return (await coins.pay(caller, request)) ?? refuse(caller, request, await offer(caller, request), call);
+    const { resource, input, payWay, userId } = request;
+    const keyed = { scope: `app:${caller.clientId}`, route, key, body: { resource, input, payWay, userId } } as const;
+    return withIntentKey(store, keyed, async (claim) => {
+      const { resume } = claim;
+      if (resume !== null) {
+        const paid = await coins.replay(caller, resume, request);
+        if (paid) return paid;
+      }
+      const known = await orderOf(claim);
+      if (known && !isUnplaced(known, now())) return redeem(caller, known.orderNo, request, call);
+      const paid = resume === null ? await coins.pay(caller, request, claim) : undefined;
+      return paid ?? refuse(caller, request, await offer(caller, request, { claim }), call);
+    });
+  };
+
+  async function orderOf({ resume }: KeyClaim): Promise<OrderRow | undefined> {
+    return resume === null ? undefined : store.read((tx) => tx.orders.find({ orderNo: resume }));
+  }
+
+  async function refuse(caller: SkillCaller, request: SkillRequest, pair: SkillPair, call: Call): Promise<never> {
+    const { orderNo } = pair.order;
+    throw await afterIntent({ orderNo }, async () =>
+      paymentRequired(ports, pair, call, {
+        why: firstFault(call, pair, now()),
+        members: await coinsWanted(ports, caller, request),
+      }),
+    );
+  }
+}
+
+/**
+ * How the payer of an offer takes another channel than the order's: the order is closed, and one of the other channel
+ * takes its place. Money that comes for the closed one all the same is late money, as ever.
+ */
+export function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerChoice {
+  const { store, payments } = ports;
+  return {
+    async others(orderNo) {
+      const pair = await find(orderNo);
+      return pair && isOpen(pair.order.state) ? otherWays(pair) : [];
+    },
+    async successor(orderNo) {
+      const pair = await find(orderNo);
+      return pair && !isOpen(pair.order.state) && pair.order.paid === 0n
+        ? (pair.skill.successor ?? undefined)
+        : undefined;
+    },
+    async choose(orderNo, payWay) {
+      const pair = await find(orderNo);
+      if (!pair || !otherWays(pair).includes(payWay)) return orderNo;
+      if (pair.skill.successor !== null) return pair.skill.successor;
+      if (isOpen(pair.order.state) && !(await isSamePrice(pair))) return orderNo;
+      const { clientId, project } = pair.order;
+      const order = await close(pair);
+      if (order?.closeReason !== 'payer') return orderNo;
+      const next = await successorOf({ clientId, project }, { order, skill: pair.skill }, { payWay });
+      return next?.order.orderNo ?? orderNo;
+    },
+  };
+
+  async function find(orderNo: string): Promise<SkillPair | undefined> {
+    return store.read(async (tx) => {
+      const skill = await tx.skillOrders.find({ orderNo });
+      const order = skill && (await tx.orders.find({ orderNo }));
+      return order && skill && { order, skill };
+    });
+  }
+
+  /** Undefined when it was paid first. */
+  async function close({ order }: SkillPair) {
+    if (!isOpen(order.state)) return order;
+    try {
+      return await payments.close({ owner: { clientId: order.clientId }, actor: 'payer' }, order.orderNo);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'order_already_paid') return undefined;
+      throw error;
+    }
+  }
+
+  /** Whoever chooses has seen the price of the offer. */
+  async function isSamePrice({ order, skill }: SkillPair): Promise<boolean> {
+    const found = await findSkill(ports, order.project, skill.resource).catch((error: unknown) => {
+      if (error instanceof AppError) return undefined;
+      throw error;
+    });
+    return found?.version === skill.productVersion;
+  }
+}
+
+function otherWays(pair: SkillPair): PayWay[] {
+  return pair.skill.entries.flatMap(({ payWay }) => (payWay === pair.order.payWay ? [] : [payWay]));
+}
+
+/** A pay-per-call order as it appears on the wire. */
+export function viewSkillOrder({ order, skill }: SkillPair, refunds: readonly RefundRow[], stale: boolean) {
+  const major = (minor: bigint) => majorNumber({ minor, currency: order.currency });
+  return {
+    outTradeNo: order.orderNo,
+    orderNo: order.orderNo,
+    resource: skill.resource,
+    subject: order.subject,
+    status: statusOf(order),
+    fulfilment: skill.fulfilment,
+    successor: skill.successor,
+    payWay: order.payWay,
+    mode: order.mode,
+    amount: major(order.amount),
+    amountMinor: Number(order.amount),
+    currency: order.currency,
+    refundedAmount: major(order.refunded),
+    refunds: refunds.map((refund) => viewRefund(refund)),
+    createdAt: order.createdAt.toISOString(),
+    paidAt: order.paidAt?.toISOString() ?? null,
+    fulfilledAt: skill.fulfilledAt?.toISOString() ?? null,
+    expiresAt: order.expiresAt.toISOString(),
+    stale,
+  };
 }

@@ -10,10 +10,10 @@ import type { Asker, Channels, Ports } from '../payments/ports.ts';
 import type { QueryPayment, Seen } from '../payments/orders/query.ts';
 import type { RefundIntent } from '../payments/core/open-refund.ts';
 import type { Dialect } from './dialects/dialect.ts';
-import type { SignedTerms } from './dialects/offer-receipt.ts';
-import type { PaymentCodes } from './payment-code.ts';
+import type { SignedTerms } from './dialects/x402.ts';
+import type { PaymentCodes } from './dialects/code.ts';
 
-export type { SkillCaller, SkillPair } from './pair.ts';
+export type { SkillCaller, SkillPair } from './dialects/dialect.ts';
 
 /** What pay-per-call needs of payments: its orders are ordinary orders. */
 export interface SkillPayments {

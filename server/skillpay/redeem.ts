@@ -1,14 +1,13 @@
 import type { OrderRow } from '../db/entities/orders.ts';
+import { AppError } from '../errors.ts';
 import { afterIntent } from '../payments/ask.ts';
-import { digest } from '../payments/idempotency.ts';
-import { contentAnswer, failedBy, paymentRequired, refundedAnswer, type Redeemed } from './answers.ts';
-import { isLive, isRefunded, readPair, type Claimed } from './claim.ts';
-import { type Call, firstFault } from './dialects/dialect.ts';
+import { claimKey, digest, withIntentKey } from '../payments/idempotency.ts';
+import { type Redeemed, contentAnswer, failedBy, paymentRequired, refundedAnswer } from './answers.ts';
+import { type Claimed, LOOK_MS, isLive, isRefunded, pause, readPair } from './claim.ts';
+import { type Call, type Proof, firstFault } from './dialects/dialect.ts';
 import type { Fulfilment } from './fulfil.ts';
-import type { SuccessorOf } from './successor.ts';
-import { LOOK_MS, pause } from './waiting.ts';
-import { askerOf, type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest } from './ports.ts';
-import { bindPaymentId } from './payment-id.ts';
+import type { SuccessorOf } from './offer.ts';
+import { type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest, askerOf } from './ports.ts';
 import {
   FulfilmentFailed,
   FulfilmentInProgress,
@@ -17,6 +16,7 @@ import {
   OrderClosed,
   OrderRefunded,
   PaymentExpired,
+  PaymentIdUsed,
   ResourceMismatch,
 } from './refusals.ts';
 
@@ -182,5 +182,27 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (order.paid > 0n || isOnPurpose(order)) return false;
     if (order.closeReason === 'payer' && skill.successor !== null) return true;
     return order.state === 'closed' && !silent;
+  }
+}
+
+const route = 'payment-identifier';
+
+/**
+ * Binds a client's own key of a payment to the payload that first came with it, among the application's keys; throws
+ * PaymentIdUsed when it came with another. The answer is found by the order, so nothing else is kept.
+ */
+export async function bindPaymentId(
+  { store, now }: Pick<SkillPorts, 'store' | 'now'>,
+  { clientId }: SkillCaller,
+  { key, payload }: NonNullable<Proof['once']>,
+  orderNo: string,
+): Promise<void> {
+  const keyed = { scope: `app:${clientId}`, route, key, body: payload } as const;
+  try {
+    await withIntentKey(store, keyed, async (claim) => {
+      if (claim.resume === null) await store.transaction((tx) => claimKey(tx, claim, orderNo, now()));
+    });
+  } catch (error) {
+    throw error instanceof AppError && error.code === 'idempotency_conflict' ? new PaymentIdUsed() : error;
   }
 }

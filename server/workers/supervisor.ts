@@ -2,13 +2,12 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { AggregatorRegistry } from 'prom-client';
 import type { Config, LoadedConfig } from '../../config/config.ts';
-import { metricsUrl } from '../http/address.ts';
+import { listenAs, metricsUrl } from '../http/address.ts';
 import { createLogger } from '../http/logger.ts';
-import { listenAs } from '../http/listen-fault.ts';
 import { listenForMetrics } from '../http/metrics.ts';
-import { gatherFigures } from './figures.ts';
-import type { FirstWord, ReadyFacts, ToldError, WorkerWord } from './life.ts';
+import type { Figures, FirstWord, ReadyFacts, SupervisorWord, ToldError, WorkerWord } from './life.ts';
 
 /** What a supervisor needs. */
 export interface SupervisorParts {
@@ -177,4 +176,64 @@ async function firstWord(worker: Worker): Promise<FirstWord> {
 /** As if it had been thrown here, so that payctl tells it in the same words and with the same exit code. */
 function rebuilt({ name, message, code, status, options }: ToldError): Error {
   return Object.assign(new Error(message), { name, code, status, options });
+}
+
+/** The figures of all workers as one. */
+export interface GatheredFigures {
+  readonly contentType: string;
+  /** From now on this worker's figures are among them; what it counted is, too, after its end. */
+  watch(worker: Worker): void;
+  metrics(): Promise<string>;
+}
+
+/** One that is busy for longer counts as it did (ms). */
+const FIGURES_PATIENCE_MS = 2_000;
+
+/**
+ * Adds the figures of workers up. A sum of counters that went back would be taken for one that began anew, and all that was counted before
+ * would be counted once more: so what a worker counted stays when it ends, and one that does not answer counts as it did.
+ */
+export function gatherFigures(patienceMs = FIGURES_PATIENCE_MS): GatheredFigures {
+  const last = new Map<Worker, Figures>();
+  const asked = new Map<Worker, PromiseWithResolvers<void>>();
+  let departed: Figures = [];
+  return { contentType: new AggregatorRegistry().contentType, watch, metrics };
+
+  function watch(worker: Worker): void {
+    last.set(worker, []);
+    worker.on('message', (word: WorkerWord) => {
+      if (word.pay !== 'figures' || !last.has(worker)) return;
+      last.set(worker, word.figures);
+      answered(worker);
+    });
+    // Behind the last word that it said.
+    worker.once('disconnect', () => {
+      const counted = (last.get(worker) ?? []).filter(({ type }) => /^(counter|histogram)$/.test(String(type)));
+      last.delete(worker);
+      departed = AggregatorRegistry.aggregate([departed, counted]).getMetricsAsArray() as Figures;
+      answered(worker);
+    });
+  }
+
+  async function metrics(): Promise<string> {
+    const answers = Promise.all([...last.keys()].map(ask));
+    await Promise.race([answers, delay(patienceMs, undefined, { ref: false })]);
+    return AggregatorRegistry.aggregate([departed, ...last.values()]).metrics();
+  }
+
+  /** Resolves when the worker said its figures, or ended. */
+  function ask(worker: Worker): Promise<void> {
+    const known = asked.get(worker);
+    if (known) return known.promise;
+    const answer = Promise.withResolvers<void>();
+    asked.set(worker, answer);
+    const wish: SupervisorWord = { pay: 'figures' };
+    if (worker.isConnected()) worker.send(wish);
+    return answer.promise;
+  }
+
+  function answered(worker: Worker): void {
+    asked.get(worker)?.resolve();
+    asked.delete(worker);
+  }
 }

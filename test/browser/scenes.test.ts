@@ -1,6 +1,6 @@
 import test from 'ava';
 import { payerPage, type Place } from '../../server/pages/payer-page.ts';
-import { PAYER_WORDS_EN } from '../../server/pages/payer-words-en.ts';
+import { PAYER_WORDS_EN } from '../../server/pages/payer-words.ts';
 import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
 import type { PayWay } from '../../server/payments/channel.ts';
 import type { PayerOrder, PayerState } from '../../server/payments/orders/payer.ts';

@@ -13,9 +13,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { codedNames, type ExplorerFile, explorerFiles } from '../../server/http/explorer.ts';
-import { mergeDocument } from '../../server/http/openapi.ts';
-import { readWords } from '../../server/http/openapi-words.ts';
+import { codedNames, type ExplorerFile, explorerFiles } from '../../server/http/built-files.ts';
+import { mergeDocument, readWords } from '../../server/http/openapi/document.ts';
 import { makeGuideFiles } from '../../server/offline/guide-files.ts';
 import { allRoutes } from '../../server/offline/route-groups.ts';
 import { builtFolder } from '../support/built.ts';

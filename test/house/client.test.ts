@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { mergeDocument } from '../../server/http/openapi.ts';
-import { readWords } from '../../server/http/openapi-words.ts';
+import { mergeDocument, readWords } from '../../server/http/openapi/document.ts';
 import { clientSource } from '../../server/offline/client-source.ts';
 import { allRoutes } from '../support/routes.ts';
 import { root } from './sources.ts';

@@ -1,11 +1,7 @@
 import test from 'ava';
-import { accessCodes } from '../../server/error-codes/access.ts';
-import { catalogCodes } from '../../server/error-codes/catalog.ts';
-import { credentialsCodes } from '../../server/error-codes/credentials.ts';
+import { accessCodes, requestCodes } from '../../server/error-codes/request.ts';
+import { catalogCodes, credentialsCodes, paymentsCodes, skillpayCodes } from '../../server/error-codes/payments.ts';
 import { errorCodes, isErrorCode } from '../../server/error-codes/error-codes.ts';
-import { paymentsCodes } from '../../server/error-codes/payments.ts';
-import { requestCodes } from '../../server/error-codes/request.ts';
-import { skillpayCodes } from '../../server/error-codes/skillpay.ts';
 import { Conflict, LocalError } from '../../server/errors.ts';
 import type { Contract } from '../../server/http/contract.ts';
 import { sourcesIn } from './sources.ts';

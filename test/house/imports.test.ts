@@ -24,7 +24,7 @@ test('every imported file of ours exists and is named with its ending', (t) => {
 });
 
 /** What only a build runs, or a checkout: its output is in the package. */
-const ofTheBuild: Readonly<Record<string, string>> = { 'server/offline/guide-markdown.ts': 'marked' };
+const ofTheBuild: Readonly<Record<string, string>> = { 'server/offline/guide-files.ts': 'marked' };
 
 test('what runs imports only dependencies of production, and Node modules by node:', (t) => {
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, object>;
@@ -146,8 +146,8 @@ test('the rules themselves refuse and accept', (t) => {
   t.false(judge('server/payments/place.ts', "import { store } from '../db/store.ts';"));
   t.false(judge('server/payments/place.ts', "import { sign } from '../identity/tokens.ts';"));
   t.true(judge('server/payments/place.ts', "import type { App } from '../identity/api-apps.ts';"));
-  t.true(judge('server/skillpay/view.ts', "import { viewRefund } from '../payments/view.ts';"));
-  t.false(judge('server/skillpay/view.ts', "import { products } from '../catalog/products.ts';"));
+  t.true(judge('server/skillpay/operations.ts', "import { viewRefund } from '../payments/view.ts';"));
+  t.false(judge('server/skillpay/operations.ts', "import { products } from '../catalog/products.ts';"));
   t.false(judge('server/payments/place.ts', "import type { Skill } from '../skillpay/resource.ts';"));
   t.false(judge('server/identity/tokens.ts', "import { viewRefund } from '../payments/view.ts';"));
   t.false(judge('server/channels/alipay/channel.ts', "import { x } from '../wechat/signature.ts';"));

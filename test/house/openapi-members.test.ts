@@ -2,11 +2,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import test from 'ava';
 import { z } from 'zod';
 import { EVENT_TYPES } from '../../server/events/record.ts';
-import { entries } from '../../server/http/glossary/index.ts';
-import { codesOf, GENERAL_CODES } from '../../server/http/openapi-codes.ts';
-import { partsOf } from '../../server/http/openapi-members.ts';
-import { mergeDocument } from '../../server/http/openapi.ts';
-import { readWords } from '../../server/http/openapi-words.ts';
+import { entries, partsOf } from '../../server/http/openapi/members.ts';
+import { codesOf, GENERAL_CODES } from '../../server/http/openapi/schemas.ts';
+import { mergeDocument, readWords } from '../../server/http/openapi/document.ts';
 import { allRoutes } from '../support/routes.ts';
 
 type Json = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { SAMPLE_LANGUAGES, type SampleLanguage } from '../../server/offline/guide-samples.ts';
+import { SAMPLE_LANGUAGES, type SampleLanguage } from '../../server/offline/guide-files.ts';
 import { openConsole } from '../support/console.ts';
 import { freePort } from '../support/free-port.ts';
 import { startReceiver, type Received } from '../support/receiver.ts';

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { watchExpiry } from '../../server/credentials/expiry.ts';
+import { watchExpiry } from '../../server/credentials/status.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance } from '../support/books.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';

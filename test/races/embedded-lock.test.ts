@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openDatabase } from '../../server/db/orm.ts';
-import { backup } from '../../server/offline/backup.ts';
+import { backup } from '../../server/offline/copy.ts';
 import { bundled } from '../support/built.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { keptFolder } from '../support/kept.ts';

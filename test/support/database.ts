@@ -10,7 +10,7 @@ import { migrate } from '../../server/db/migrate.ts';
 import { MIGRATIONS } from '../../server/db/migrations/index.ts';
 import { openDatabase, type OpenDatabase } from '../../server/db/orm.ts';
 import { createStore, type Store } from '../../server/db/store.ts';
-import { backup } from '../../server/offline/backup.ts';
+import { backup } from '../../server/offline/copy.ts';
 import { databaseTag } from './cost-of-file.ts';
 import { keptFolder } from './kept.ts';
 import { throughPooler } from './pgbouncer.ts';

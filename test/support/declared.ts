@@ -1,4 +1,4 @@
-import { codesOf, GENERAL_CODES } from '../../server/http/openapi-codes.ts';
+import { codesOf, GENERAL_CODES } from '../../server/http/openapi/schemas.ts';
 import type { Route } from '../../server/http/router.ts';
 import { allRoutes, fitsPattern } from './routes.ts';
 

@@ -1,9 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { mergeDocument } from '../../server/http/openapi.ts';
-import type { Json } from '../../server/http/openapi-schemas.ts';
-import { readWords } from '../../server/http/openapi-words.ts';
+import { mergeDocument, readWords } from '../../server/http/openapi/document.ts';
+import type { Json } from '../../server/http/openapi/schemas.ts';
 import { keptFolder } from './kept.ts';
 import { allRoutes, fitsPattern } from './routes.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ExecutionContext } from 'ava';
-import { sampleFile, type SampleLanguage } from '../../server/offline/guide-samples.ts';
+import { sampleFile, type SampleLanguage } from '../../server/offline/guide-files.ts';
 import { temporaryFolder } from './folder.ts';
 
 /** Where the samples of the guides are. */

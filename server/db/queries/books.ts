@@ -1,4 +1,4 @@
-import { UUID } from '../../uuid.ts';
+import { UUID } from '../../domain.ts';
 import type { ReadTx } from '../store.ts';
 import { SAME_ACCOUNT, isQuiet } from './payees.ts';
 import { keptSince } from './retention.ts';

@@ -1,5 +1,5 @@
 import type { ErrorWords } from '../error-codes.ts';
-import type { paymentsCodes } from '../payments.ts';
+import type { catalogCodes, credentialsCodes, paymentsCodes, skillpayCodes } from '../payments.ts';
 
 /** The words of these codes in Chinese. */
 export const paymentsWords = {
@@ -143,3 +143,206 @@ export const paymentsWords = {
     remedy: '先为应用配置 Webhook。',
   },
 } as const satisfies Readonly<Record<keyof typeof paymentsCodes, ErrorWords>>;
+
+/** The words of these codes in Chinese. */
+export const skillpayWords = {
+  fulfilment_failed_refund_failed: {
+    title: '交付失败，退款失败',
+    meaning: '已支付订单的交付最终失败，且渠道未能退款，须人工处理。',
+    remedy: '请联系商户。管理员：`payctl exception list`、`payctl refund retry` 或 `payctl refund resolve`。',
+  },
+  fulfilment_failed_refund_pending: {
+    title: '交付失败，退款中',
+    meaning: '已支付订单的交付最终失败，服务正在退款。',
+    remedy: '按 Retry-After 等待后重试，或查询订单。',
+  },
+  fulfilment_in_progress: {
+    title: '交付处理中',
+    meaning: '该按次付费订单正在交付。',
+    remedy: '按 Retry-After 等待后，原样重试请求。',
+  },
+  fulfilment_unavailable: {
+    title: '暂时无法交付',
+    meaning: '该订单暂时无法交付，仍为已支付状态。',
+    remedy: '按 Retry-After 等待后，原样重试请求，不会再次收费。',
+  },
+  order_closed: {
+    title: '订单已关闭',
+    meaning: '该按次付费订单在支付前已关闭。',
+    remedy: '不带 X-Out-Trade-No 重新调用资源，获取新的报价。',
+  },
+  order_refunded: {
+    title: '订单已退款',
+    meaning: '款项已退回或正在退回：全部款项，或交付前由应用退回、因争议败诉退回的部分款项。内容不再交付。',
+    remedy: '不带 X-Out-Trade-No 重新调用资源，获取新的报价。剩余款项可以退款。如果退款失败，原样重试即可取得内容。',
+  },
+  proof_unverified: {
+    title: '付款凭证未核实',
+    meaning: '渠道没有答复付款凭证是否有效。不会有任何损失：已支付的仍为已支付。',
+    remedy: '用相同的付款凭证重试同一请求。',
+  },
+  payment_id_used: {
+    title: '支付标识已被使用',
+    meaning: 'x402 payload 中的 `payment-identifier` 此前已用于另一个 payload。',
+    remedy: '新的支付使用新的标识；重试时 payload 保持不变。',
+  },
+  payment_expired: {
+    title: '报价已过期',
+    meaning:
+      '该按次付费报价已过期且未支付。如果带有 `data`，其中是取代它的新报价，有自己的单号；支付其中任意一个都可以兑换本次调用。',
+    remedy: '支付 `data` 中的新报价；没有 `data` 时，不带 X-Out-Trade-No 重新调用资源。',
+  },
+  payment_required: {
+    title: '需要付费',
+    meaning: '该资源需要付费，`data` 和响应头说明了付费方式。',
+    remedy: '付费后，带上 X-Out-Trade-No 重试请求。',
+  },
+  proof_invalid: {
+    title: '付款凭证无效',
+    meaning: 'PAYMENT-SIGNATURE 或 Payment-Proof 格式错误，与报价或 X-Out-Trade-No 不符，或被渠道拒绝。',
+    remedy: '原样发送客户端或智能体为该订单生成的凭证。',
+  },
+  partial_refund_before_delivery: {
+    title: '只能全额退款',
+    meaning: '该商品交付后不可退款，因此交付前只能全额退款。',
+    remedy: '不传 refundAmount 以退回全部款项，或调用资源获取内容。',
+  },
+  refund_after_fulfilment: {
+    title: '交付后不可退款',
+    meaning: '该商品的内容一经交付即不可退款。',
+    remedy: '请联系运营方。',
+  },
+  resource_mismatch: {
+    title: '资源或输入不一致',
+    meaning: '该按次付费订单是为另一个资源或另一组输入创建的。',
+    remedy: '发送与首次调用相同的请求体，或不发送请求体。',
+  },
+  resource_required: {
+    title: '缺少资源',
+    meaning: '该项目没有技能或有多个技能，因此必须指明资源。',
+    remedy: '发送 `resource`；GET /api/v2/skillpay/resources 列出全部资源。',
+  },
+  too_many_offers: {
+    title: '未支付报价过多',
+    meaning: '该应用未支付的报价已达上限。',
+    remedy: '支付这些报价，或等待其过期。',
+  },
+} as const satisfies Readonly<Record<keyof typeof skillpayCodes, ErrorWords>>;
+
+/** The words of these codes in Chinese. */
+export const catalogWords = {
+  biz_no_used: {
+    title: 'bizNo 已被使用',
+    meaning: '该应用已将此 bizNo 用于另一笔金额不同的扣减。',
+    remedy: '使用新的 bizNo，或以相同金额重试该扣减。',
+  },
+  coin_disabled: {
+    title: '虚拟币已停用',
+    meaning: '该虚拟币已停用，不能消费。',
+    remedy: '启用该虚拟币。',
+  },
+  coins_insufficient: {
+    title: '虚拟币余额不足',
+    meaning: '账户可用的虚拟币少于请求的数量，未扣减。',
+    remedy: '扣减数量不超过 `available`。',
+  },
+  coins_spent: {
+    title: '虚拟币已被消费',
+    meaning: '随该订单发放的虚拟币已被消费，因此不能全额退款。',
+    remedy: '减少退款金额，或修改该虚拟币的收回规则。',
+  },
+  not_on_sale: {
+    title: '商品不可售',
+    meaning: '商品已停用，或不在销售时间内。',
+    remedy: '选择其他商品。',
+  },
+  out_of_stock: {
+    title: '库存不足',
+    meaning: '商品已无库存。',
+    remedy: '选择其他商品，或增加库存。',
+  },
+  price_mismatch: {
+    title: '价格不一致',
+    meaning: '金额与商品价格不一致。',
+    remedy: '不传金额，或传商品价格。',
+  },
+  project_disabled: {
+    title: '项目已停用',
+    meaning: '该项目已停用；已有订单仍会继续处理。',
+    remedy: '启用该项目。',
+  },
+  project_unknown: {
+    title: '项目不存在',
+    meaning: '该项目不存在。',
+    remedy: '使用已有项目的编码。',
+  },
+  user_blocked: {
+    title: '用户已被封禁',
+    meaning: '该用户已被封禁，不能支付；仍可退款。',
+    remedy: '解除封禁。',
+  },
+  user_limit_reached: {
+    title: '已达购买上限',
+    meaning: '该用户已达到此商品的购买上限。',
+    remedy: '选择其他商品。',
+  },
+} as const satisfies Readonly<Record<keyof typeof catalogCodes, ErrorWords>>;
+
+/** The words of these codes in Chinese. */
+export const credentialsWords = {
+  certificate_exists: {
+    title: '证书已存在',
+    meaning: '相同的证书或密钥此前已上传，`id` 是它的编号。',
+    remedy: '使用已有的那一份。',
+  },
+  certificate_not_trusted: {
+    title: '证书未受信任',
+    meaning: '没有管理员信任该证书或密钥，因此不会用它验签。',
+    remedy: '请管理员与渠道后台核对指纹，然后设为信任。',
+  },
+  certificate_pair_mismatch: {
+    title: '证书与私钥不匹配',
+    meaning: '将要一起使用的证书和私钥不匹配。',
+    remedy: '先上传另一半，两者会一起成为默认。',
+  },
+  certificate_unusable: {
+    title: '证书不可用',
+    meaning: '使用该证书后，渠道配置将无法工作。',
+    remedy: '先按提示修正。',
+  },
+  channel_disabled: {
+    title: '渠道已停用',
+    meaning: '该项目已停用此渠道；已有订单仍会继续处理。',
+    remedy: '换用其他 payWay，或启用该渠道。',
+  },
+  channel_not_configured: {
+    title: '渠道未配置',
+    meaning: '该项目没有此渠道的可用配置。',
+    remedy: '完善渠道配置；测试配置可以看到缺少什么。',
+  },
+  configuration_broken: {
+    title: '配置无法解密',
+    meaning: '用现有的任何主密钥都无法解密该渠道配置中保存的密钥。',
+    remedy: '检查 Security.MasterKey，或重新设置该配置的密钥。',
+  },
+  debug_refuses_live: {
+    title: 'Debug 模式拒绝正式配置',
+    meaning: 'Debug 开启时，存在密钥公开的测试应用，因此拒绝正式（live）配置。',
+    remedy: '设置 Debug = false。',
+  },
+  production_refuses_simulator: {
+    title: '生产环境拒绝模拟器',
+    meaning: '模拟器的订单不涉及真实资金，因此生产环境不能写入模拟器的配置。',
+    remedy: '使用渠道的正式账号或沙箱，或使用预发布服务（Server.Environment）。',
+  },
+  staging_refuses_live: {
+    title: '预发布环境拒绝正式配置',
+    meaning: 'Server.Environment 为 staging，该环境不得产生真实资金往来，因此拒绝正式配置。',
+    remedy: '使用渠道的沙箱或模拟器；正式配置只用于生产环境。',
+  },
+  trust_not_needed: {
+    title: '无须信任',
+    meaning: '该类证书或密钥用于签名，只有用于验签的才需要信任。',
+    remedy: '直接使用即可；证书列表会显示哪些需要信任。',
+  },
+} as const satisfies Readonly<Record<keyof typeof credentialsCodes, ErrorWords>>;

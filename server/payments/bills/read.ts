@@ -13,9 +13,8 @@ import {
 import { quietAccounts } from '../../db/queries/payees.ts';
 import type { Position } from '../../db/queries/orders.ts';
 import type { ReadTx } from '../../db/store.ts';
-import { type BillLineKind, type DifferenceSide, NOT_OURS } from '../../domain.ts';
+import { type BillLineKind, type DifferenceSide, NOT_OURS, UUID } from '../../domain.ts';
 import { InvalidRequest, NotFound } from '../../errors.ts';
-import { UUID } from '../../uuid.ts';
 import type { EXPORT_FORMATS } from '../export.ts';
 import { noteDeed } from '../follow-ups.ts';
 import type { Asker, Ports } from '../ports.ts';

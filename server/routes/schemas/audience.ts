@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ProjectRow } from '../../catalog/ports.ts';
-import { requireConfirmed } from '../../http/admin-auth.ts';
+import { requireConfirmed } from '../../http/authenticate.ts';
 import type { Caller } from '../../http/callers.ts';
 import type { RequestFacts } from '../../http/contract.ts';
 import type { Actor } from '../../identity/ports.ts';

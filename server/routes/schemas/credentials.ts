@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import type { CertUpload, CertView } from '../../credentials/certs.ts';
-import type { ConfigView, ShownCert } from '../../credentials/config-view.ts';
+import type { ConfigView, ShownCert } from '../../credentials/configs.ts';
 import type { Download } from '../../credentials/download-certs.ts';
 import type { PublicChannel } from '../../credentials/status.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { Caller } from '../../http/callers.ts';
-import type { Page } from '../../http/contract.ts';
-import { UploadedFile } from '../../http/multipart.ts';
-import { Reply } from '../../http/reply.ts';
+import { type Page, Reply } from '../../http/contract.ts';
+import { UploadedFile } from '../../http/uploads.ts';
 import { type ChannelKind, MODES, PAY_WAYS, type ProbeResult, SCENES } from '../../payments/channel.ts';
 import { type ShownRefusal, refusedOf } from '../../payments/notice-refusal.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Page } from '../../http/contract.ts';
 import { Reply } from '../../http/endpoint.ts';
 import type { PageOf } from '../../payments/read.ts';
-import { UUID } from '../../uuid.ts';
+import { UUID } from '../../domain.ts';
 
 const idPattern = /^[A-Za-z0-9_-]{1,64}$/;
 

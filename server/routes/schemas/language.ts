@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { RequestFacts } from '../../http/contract.ts';
+import type { ReplyCookie, RequestFacts } from '../../http/contract.ts';
 import { readCookies } from '../../http/cookies.ts';
-import type { ReplyCookie } from '../../http/reply.ts';
 import { LANGUAGE_TAGS, type Language, chooseLanguage, named } from '../../pages/language.ts';
 
 /** The parameter `lang` of every page. */

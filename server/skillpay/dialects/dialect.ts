@@ -1,4 +1,20 @@
-import type { SkillCaller, SkillPair } from '../pair.ts';
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { OfferEntry, SkillOrderRow } from '../../db/entities/skillpay.ts';
+import type { AppTerms } from '../../payments/idempotency.ts';
+
+/** An order and its pay-per-call part. */
+export interface SkillPair {
+  order: OrderRow;
+  skill: SkillOrderRow;
+}
+
+/** The application that calls. */
+export interface SkillCaller {
+  clientId: string;
+  project: string;
+  /** Of what was read with its token. */
+  terms?: AppTerms | undefined;
+}
 
 /** Request headers of a call, in lower case. */
 export type CallHeaders = Readonly<Record<string, string | undefined>>;
@@ -91,4 +107,41 @@ export class ProofRejected extends Error {
     this.name = 'ProofRejected';
     this.why = why;
   }
+}
+
+/**
+ * Most bytes of the headers that dialects add to a 402. With the service's other headers, some 660 bytes and 350 more for
+ * pages of other origins, they stay below 4 KB, which is all that common reverse proxies read of an answer's head.
+ */
+export const HEADER_ROOM = 3_050;
+
+/**
+ * What all dialects together add to the 402 of an order. When it is too much, dialects that can be brief become so, the
+ * last first, until it fits; of the same order it is always the same.
+ */
+export function askAll(dialects: readonly Dialect[], pair: SkillPair, call: Call): Asked {
+  const asked = dialects.map((dialect) => dialect.ask(pair, call));
+  for (let last = dialects.length - 1; last >= 0 && sizeOf(asked) > HEADER_ROOM; last -= 1)
+    asked[last] = dialects[last]?.brief?.(pair, call) ?? asked[last] ?? { headers: {} };
+  return {
+    headers: Object.assign({}, ...asked.map(({ headers }) => headers)) as Asked['headers'],
+    members: Object.assign({}, ...asked.map(({ members }) => members)) as NonNullable<Asked['members']>,
+  };
+}
+
+/** Each header has its name, a colon, a space and a line end. */
+function sizeOf(asked: readonly Asked[]): number {
+  const pairs = asked.flatMap(({ headers }) => Object.entries(headers));
+  return pairs.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
+}
+
+/** Where the payer goes to pay an entry; another entry than the order's own is chosen there, with an order of its own. */
+export function payUrlOf(publicUrl: string, { order }: SkillPair, { payWay }: OfferEntry): string {
+  const own = `${publicUrl}/pay/${order.orderNo}`;
+  return payWay === order.payWay ? own : `${own}?payWay=${payWay}`;
+}
+
+/** Whether a text has the form of a pay-per-call number. */
+export function isOutTradeNo(text: string): boolean {
+  return /^X\d{14}[0-9A-Z]{10}$/.test(text);
 }

@@ -1,10 +1,21 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import type { OfferEntry } from '../../db/entities/skillpay.ts';
 import type { PayWay } from '../../payments/channel.ts';
-import type { SkillCaller, SkillPair } from '../pair.ts';
-import { preferred } from './accept-payment.ts';
-import { type Asked, type Call, type Dialect, type Failure, type Proof, ProofRejected } from './dialect.ts';
-import { type Challenge, type ChallengeKeys, CREDENTIAL_HEADER, challengeText, requestOf } from './mpp-challenge.ts';
-import { type Credential, readCredential } from './mpp-credential.ts';
-import { HeaderMalformed } from './strict-json.ts';
+import { canonicalJson } from '../../payments/idempotency.ts';
+import { exponentOf } from '../../payments/money.ts';
+import {
+  type Asked,
+  type Call,
+  type Dialect,
+  type Failure,
+  type Proof,
+  ProofRejected,
+  type SkillCaller,
+  type SkillPair,
+  isOutTradeNo,
+  payUrlOf,
+} from './dialect.ts';
+import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
 
 /**
  * The HTTP authentication scheme `Payment` (draft-httpauth-payment-01, intent `charge`): challenges in `WWW-Authenticate`,
@@ -104,3 +115,154 @@ const PROBLEMS: Readonly<Record<Failure, string>> = {
   expired: 'payment-expired',
   refunded: 'verification-failed',
 };
+
+/** The field that carries credentials: `Authorization` is the application's own token. */
+export const CREDENTIAL_HEADER = 'Payment-Authorization';
+
+/** A challenge of the scheme `Payment` (draft-httpauth-payment-01): every parameter as it stands on the wire. */
+export interface Challenge {
+  id: string;
+  realm: string;
+  method: string;
+  intent: string;
+  /** Base64url of RFC 8785 JSON. */
+  request: string;
+  expires?: string | undefined;
+  digest?: string | undefined;
+  header?: string | undefined;
+}
+
+/** Makes and knows challenges; every replica has the same keys. */
+export interface ChallengeKeys {
+  idOf(challenge: Omit<Challenge, 'id'>, clientId: string): string;
+  isOwn(challenge: Challenge, clientId: string): boolean;
+}
+
+/** Keys from the master keys: the newest makes challenges, all of them know theirs. A challenge is of one application only. */
+export function challengeKeys(masterKeys: readonly { key: Buffer }[]): ChallengeKeys {
+  const secrets = masterKeys.map(({ key }) =>
+    Buffer.from(hkdfSync('sha256', key, 'unified-payment-service', 'payment-challenge', 32)),
+  );
+  const [newest] = secrets;
+  if (!newest) throw new TypeError('There is no master key.');
+  return {
+    idOf: (challenge, clientId) => bind(newest, challenge, clientId).toString('base64url'),
+    isOwn({ id, ...challenge }, clientId) {
+      const sent = Buffer.from(id, 'base64url');
+      return secrets.some((secret) => {
+        const own = bind(secret, challenge, clientId);
+        return own.length === sent.length && timingSafeEqual(own, sent);
+      });
+    },
+  };
+}
+
+/** The draft's eight slots joined by `|`, under a key of the application. */
+function bind(secret: Buffer, challenge: Omit<Challenge, 'id'>, clientId: string): Buffer {
+  const { realm, method, intent, request, expires = '', digest = '', header } = challenge;
+  const slots = [realm, method, intent, request, expires, digest, ''];
+  if (header !== undefined) slots.push(header);
+  const key = createHmac('sha256', secret).update(clientId).digest();
+  return createHmac('sha256', key).update(slots.join('|')).digest();
+}
+
+/** What a payer is asked for, as the `request` of a challenge; of the same order always the same. Amounts are minor units. */
+export function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): string {
+  const { order } = pair;
+  const decimals = exponentOf(order.currency) ?? 2;
+  const request = {
+    amount: String(order.amount),
+    currency: order.currency.toLowerCase(),
+    recipient: 'merchant',
+    externalId: order.orderNo,
+    methodDetails: {
+      ...(decimals !== 2 && { decimals }),
+      mode: entry.mode,
+      payUrl: payUrlOf(publicUrl, pair, entry),
+    },
+  };
+  return Buffer.from(canonicalJson(request)).toString('base64url');
+}
+
+/** A challenge in `WWW-Authenticate`. Nothing in it needs escaping: names, base64, a host, a time. */
+export function challengeText(challenge: Challenge): string {
+  const { id, realm, method, intent, request, expires, digest, header } = challenge;
+  const members = Object.entries({ id, realm, method, intent, request, expires, digest, header });
+  return `Payment ${members.flatMap(([name, value]) => (value === undefined ? [] : [`${name}="${value}"`])).join(', ')}`;
+}
+
+/** A credential as it was sent. */
+export interface Credential {
+  challenge: Challenge;
+  /** Undefined when the payload does not name an order. */
+  outTradeNo: string | undefined;
+}
+
+const REQUIRED = ['id', 'realm', 'method', 'intent', 'request'] as const;
+const OPTIONAL = ['expires', 'digest', 'header', 'opaque', 'description'] as const;
+
+/** Reads `Payment <base64url of JSON>`; throws HeaderMalformed. */
+export function readCredential(header: string): Credential {
+  const [, encoded] = /^Payment +([\w-]+)$/i.exec(header) ?? [];
+  if (encoded === undefined) throw new HeaderMalformed('is not one Payment credential');
+  const { challenge, payload } = readHeaderObject(encoded, 'base64url');
+  const { outTradeNo } = objectOf(payload, 'has no payload');
+  return {
+    challenge: challengeOf(objectOf(challenge, 'has no challenge')),
+    outTradeNo: typeof outTradeNo === 'string' && isOutTradeNo(outTradeNo) ? outTradeNo : undefined,
+  };
+}
+
+/** Unknown parameters are ignored; `opaque` is never sent by us, so a challenge with one is not ours. */
+function challengeOf(members: Record<string, unknown>): Challenge {
+  for (const name of REQUIRED)
+    if (typeof members[name] !== 'string' || members[name] === '')
+      throw new HeaderMalformed(`has no challenge.${name}`);
+  for (const name of OPTIONAL)
+    if (members[name] !== undefined && typeof members[name] !== 'string')
+      throw new HeaderMalformed(`has a malformed challenge.${name}`);
+  if (members['opaque'] !== undefined) throw new HeaderMalformed('has an unknown challenge.opaque');
+  const { id, realm, method, intent, request, expires, digest, header } = members as Record<string, string>;
+  return { id: id!, realm: realm!, method: method!, intent: intent!, request: request!, expires, digest, header };
+}
+
+interface Range {
+  method: string;
+  intent: string;
+  q: number;
+}
+
+const RANGE = /^([a-z]+|\*)\/([A-Za-z\d-]+|\*)(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/;
+
+/**
+ * The methods that a client wants for the intent `charge`, its dearest first (`Accept-Payment`, draft-httpauth-payment-01).
+ * All of them in their order when it says nothing, something malformed, or wants none of them.
+ */
+export function preferred<Method extends string>(header: string | undefined, methods: readonly Method[]): Method[] {
+  const ranges = header === undefined ? undefined : readRanges(header);
+  if (!ranges) return [...methods];
+  const weighed = methods.map((method) => ({ method, q: weightOf(ranges, method) })).filter(({ q }) => q > 0);
+  if (weighed.length === 0) return [...methods];
+  return weighed.toSorted((a, b) => b.q - a.q).map(({ method }) => method);
+}
+
+function readRanges(header: string): Range[] | undefined {
+  const found = header.split(',').map((part) => RANGE.exec(part.trim()));
+  if (found.some((match) => match === null)) return undefined;
+  return found.map((match) => ({ method: match![1]!, intent: match![2]!, q: Number(match![3] ?? 1) }));
+}
+
+/** The most specific range decides. */
+function weightOf(ranges: readonly Range[], method: string): number {
+  const fitting = ranges.filter((one) => fits(one.method, method) && fits(one.intent, 'charge'));
+  const [best] = fitting.toSorted((a, b) => wildcards(a) - wildcards(b));
+  return best?.q ?? 0;
+}
+
+function fits(pattern: string, name: string): boolean {
+  return pattern === '*' || pattern === name;
+}
+
+function wildcards({ method, intent }: Range): number {
+  return (method === '*' ? 2 : 0) + (intent === '*' ? 1 : 0);
+}

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { endpoint, Reply } from '../../../server/http/endpoint.ts';
 import { InvalidRequest } from '../../../server/errors.ts';
-import { StreamedBody } from '../../../server/http/body-stream.ts';
+import { StreamedBody } from '../../../server/http/uploads.ts';
 import { createLogger } from '../../../server/http/logger.ts';
 import { createMetrics, listenForMetrics } from '../../../server/http/metrics.ts';
 import { routeGroup } from '../../../server/http/router.ts';

@@ -4,7 +4,7 @@ import test from 'ava';
 import { pino } from 'pino';
 import { z } from 'zod';
 import { endpoint } from '../../../server/http/endpoint.ts';
-import { UploadedFile } from '../../../server/http/multipart.ts';
+import { UploadedFile } from '../../../server/http/uploads.ts';
 import { type RouteGroup, routeGroup } from '../../../server/http/router.ts';
 import { startEdge } from '../../support/edge.ts';
 import { until } from '../../support/service.ts';

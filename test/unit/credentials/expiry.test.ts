@@ -1,5 +1,5 @@
 import test from 'ava';
-import { watchExpiry } from '../../../server/credentials/expiry.ts';
+import { watchExpiry } from '../../../server/credentials/status.ts';
 import { alipay, certificateFor, endedRoot, keyOf } from './material.ts';
 import { startService } from './service.ts';
 

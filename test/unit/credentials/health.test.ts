@@ -1,5 +1,5 @@
 import test from 'ava';
-import { watched } from '../../../server/credentials/watched.ts';
+import { watched } from '../../../server/credentials/channels.ts';
 import { statusOf } from '../../../server/credentials/status.ts';
 import {
   type BillDesk,

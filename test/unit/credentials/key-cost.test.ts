@@ -1,6 +1,5 @@
 import test from 'ava';
-import { roundsToOpen } from '../../../server/credentials/key-cost.ts';
-import { readPrivateKey, readPublicKey } from '../../../server/credentials/pem.ts';
+import { readPrivateKey, readPublicKey, roundsToOpen } from '../../../server/credentials/pem.ts';
 import { bitString, integer, objectId, octetString, sequence } from '../../../server/simulator/certificates.ts';
 import { fixture, keyOf, pemOf, publicOf } from './material.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
-import { createNoticed } from '../../../server/credentials/noticed.ts';
+import { createNoticed } from '../../../server/credentials/status.ts';
 import { createStore } from '../../../server/db/store.ts';
 import { changeFor, nearestRefusal, refusedOf } from '../../../server/payments/notice-refusal.ts';
 import { postgresDatabase } from '../../support/database.ts';

@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module';
 import test from 'ava';
-import { explorerFiles } from '../../../server/http/explorer.ts';
+import { explorerFiles } from '../../../server/http/built-files.ts';
 import { startEdge } from '../../support/edge.ts';
 
 const loaded: string[] = [];

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { listenAs } from '../../../server/http/listen-fault.ts';
+import { listenAs } from '../../../server/http/address.ts';
 import { type LocalCode, LocalError } from '../../../server/errors.ts';
 
 const at = { host: '10.0.0.9', port: 80 };

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { describeError } from '../../../server/http/describe-error.ts';
-import { logText } from '../../../server/http/log-text.ts';
+import { describeError } from '../../../server/http/faults.ts';
+import { logText } from '../../../server/http/logger.ts';
 import { TransportFailed } from '../../../server/payments/channel.ts';
 
 const time = '2026-11-25T10:20:30.400Z';

@@ -5,9 +5,9 @@ import { clientAddress, plainAddress } from '../../../server/addresses.ts';
 import { readCookies } from '../../../server/http/cookies.ts';
 import { translateFault } from '../../../server/http/faults.ts';
 import { readIdempotencyKey } from '../../../server/http/input.ts';
-import { once } from '../../../server/http/once.ts';
-import { createMemoryRateLimits } from '../../../server/http/rate-limit.ts';
-import { within } from '../../../server/http/time-bound.ts';
+import { once } from '../../../server/http/built-files.ts';
+import { createMemoryRateLimits } from '../../../server/http/edge.ts';
+import { within } from '../../../server/routes/public.ts';
 
 function request(remoteAddress: string, forwarded?: string): Parameters<typeof clientAddress>[0] {
   return { socket: { remoteAddress }, headers: { 'x-forwarded-for': forwarded } } as unknown as Parameters<

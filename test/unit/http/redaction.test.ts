@@ -1,7 +1,6 @@
 import test from 'ava';
-import { describeError } from '../../../server/http/describe-error.ts';
-import { createLogger } from '../../../server/http/logger.ts';
-import { redactMembers, redactText } from '../../../server/http/redaction.ts';
+import { describeError } from '../../../server/http/faults.ts';
+import { createLogger, redactMembers, redactText } from '../../../server/http/logger.ts';
 
 function logged(members: Record<string, unknown>): string {
   const lines: string[] = [];

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { z } from 'zod';
-import { unknownMembers } from '../../../server/http/unknown-members.ts';
+import { unknownMembers } from '../../../server/http/strict-text.ts';
 
 const Way = z.discriminatedUnion('by', [
   z.object({ by: z.literal('post'), address: z.string() }),

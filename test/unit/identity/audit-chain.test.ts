@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { rotateSeals } from '../../../server/offline/rotate-seals.ts';
+import { rotateSeals } from '../../../server/offline/open.ts';
 import type { Config } from '../../../config/config.ts';
 import { createSealing, type MasterKey } from '../../../server/credentials/sealing.ts';
 import { by, deriveAuditKey } from '../../../server/identity/audit.ts';

@@ -1,9 +1,8 @@
 import test from 'ava';
-import { mergeDocument } from '../../../server/http/openapi.ts';
-import type { Json } from '../../../server/http/openapi-schemas.ts';
-import { readWords } from '../../../server/http/openapi-words.ts';
-import { documentOfView } from '../../../server/offline/explorer-views.ts';
-import { EXPLORER_VIEWS } from '../../../server/pages/explorer-page.ts';
+import { mergeDocument, readWords } from '../../../server/http/openapi/document.ts';
+import type { Json } from '../../../server/http/openapi/schemas.ts';
+import { documentOfView } from '../../../server/offline/explorer-files.ts';
+import { EXPLORER_VIEWS } from '../../../server/offline/explorer-page.ts';
 import { allRoutes } from '../../support/routes.ts';
 
 type Described = Json & {

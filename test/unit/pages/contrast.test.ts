@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { PALETTE, STYLESHEET } from '../../../server/pages/stylesheet.ts';
+import { PALETTE, STYLESHEET } from '../../../server/pages/document.ts';
 import { CONSOLE_STYLE } from '../../../server/simulator/console.ts';
 
 type Colours = Readonly<Record<string, string>>;

@@ -1,9 +1,7 @@
 import test from 'ava';
 import { type ErrorCode, errorCodes } from '../../../server/error-codes/error-codes.ts';
-import { errorArticle, errorIndex } from '../../../server/pages/error-pages.ts';
-import { errorWords } from '../../../server/pages/error-words.ts';
+import { errorArticle, errorIndex, errorWords, refusalPage } from '../../../server/pages/error-pages.ts';
 import { LANGUAGES } from '../../../server/pages/language.ts';
-import { refusalPage } from '../../../server/pages/refusal-page.ts';
 
 const codes = Object.keys(errorCodes) as ErrorCode[];
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { payerPage, type Place, unknownOrderPage } from '../../../server/pages/payer-page.ts';
 import { LANGUAGES } from '../../../server/pages/language.ts';
-import { PAYER_WORDS_EN } from '../../../server/pages/payer-words-en.ts';
+import { PAYER_WORDS_EN } from '../../../server/pages/payer-words.ts';
 import type { PayerOrder, PayerState } from '../../../server/payments/orders/payer.ts';
 
 const address = '/pay/P20300131080000ABCDEFGHJK';

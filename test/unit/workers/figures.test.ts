@@ -2,7 +2,7 @@ import type { Worker } from 'node:cluster';
 import { EventEmitter } from 'node:events';
 import test from 'ava';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { gatherFigures } from '../../../server/workers/figures.ts';
+import { gatherFigures } from '../../../server/workers/supervisor.ts';
 import type { WorkerWord } from '../../../server/workers/life.ts';
 
 /** A worker without a process; it answers unless it is held up. */

@@ -1,0 +1,223 @@
+import { type Span, SpanStatusCode } from '@opentelemetry/api';
+import { hash, randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { clientAddress } from '../addresses.ts';
+import { inSpan } from '../tracing.ts';
+import { beginWork, currentWork } from '../work.ts';
+import { timesSent } from './before-koa.ts';
+import type { EdgeContext, EdgeMiddleware, HeaderPairs } from './edge.ts';
+import { refusalAnswer } from './refusal-answer.ts';
+
+/** How much is kept of the id that a client has for its request. */
+const LONGEST_CLIENT_ID = 128;
+/** Methods that are counted by name. */
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
+
+/**
+ * The outermost step: gives each request an id and an address, each answer its security headers, and says in the log
+ * and in the metrics how it ended. Bodies, queries and headers are never logged.
+ */
+export function observe(headers: HeaderPairs): EdgeMiddleware {
+  const noteProxy = warnOfProxy();
+  return (ctx, next) => {
+    const started = performance.now();
+    begin(ctx, headers);
+    noteProxy(ctx);
+    const serve = async (span?: Span) => {
+      await next();
+      if (ctx.draining || ctx.leaving) ctx.set('Connection', 'close');
+      finish(ctx, (performance.now() - started) / 1000);
+      if (span) describe(span, ctx);
+    };
+    return beginWork({ requestId: ctx.state.id }, () =>
+      // Balancers ask all the time.
+      ctx.path.startsWith('/health') ? serve() : inSpan('request', { kind: 'server', headers: ctx.req.headers }, serve),
+    );
+  };
+}
+
+/** How old a list, an export or a figure may be that was read at a replica (seconds). */
+export const REPLICA_LAG = 'Replica-Lag';
+
+/** The step behind it: whatever is thrown further in is answered. */
+export const onError: EdgeMiddleware = (ctx, next) =>
+  ctx.edge.requests.run(async () => {
+    try {
+      await next();
+      const lag = ctx.edge.requests.lag();
+      if (lag !== undefined) ctx.set(REPLICA_LAG, lag.toFixed(3));
+    } catch (error) {
+      const { status, headers, body } = refusalAnswer(ctx, error);
+      ctx.status = status;
+      ctx.set(headers);
+      ctx.body = body;
+    }
+  });
+
+function begin(ctx: EdgeContext, headers: HeaderPairs): void {
+  const { req, res, state } = ctx;
+  const sent = req.headers['x-request-id'];
+  // Node keeps the first of several; whoever stands in front may have looked at another one, so none of them counts.
+  if (isRepeated(req, 'authorization')) req.headers.authorization = '';
+  // Ours alone leads to one request: a client's may come twice, or on purpose be another's. It stands beside it in the log.
+  state.id = randomUUID();
+  if (typeof sent === 'string' && sent !== '')
+    state.clientRequestId = sent.slice(0, LONGEST_CLIENT_ID).replaceAll(/[^\x20-\x7e]/g, '?');
+  state.ip = clientAddress(req, ctx.edge.trustedProxies);
+  state.route = '(none)';
+  state.credential = false;
+  for (const [name, value] of headers) res.setHeader(name, value);
+  res.setHeader('X-Request-Id', state.id);
+  if (mayCarryCredential(ctx)) res.setHeader('Cache-Control', 'no-store');
+}
+
+/** Behind a proxy that is not trusted everybody has one address, so that the bad credentials of one lock everybody out. It is said once. */
+function warnOfProxy(): (ctx: EdgeContext) => void {
+  let isSaid = false;
+  return ({ req, edge }) => {
+    if (isSaid || edge.trustedProxies > 0 || req.headers['x-forwarded-for'] === undefined) return;
+    isSaid = true;
+    edge.logger.warn(
+      { hint: 'Server.TrustedProxies' },
+      'a request came with X-Forwarded-For, and no proxy is trusted: behind a proxy everybody counts as one address',
+    );
+  };
+}
+
+function describe(span: Span, { state, status, method }: EdgeContext): void {
+  const { clientId, payWay, orderNo, refundNo } = currentWork();
+  const verb = methods.has(method) ? method : 'other';
+  span.updateName(`${verb} ${state.route}`).setAttributes({
+    'http.request.method': verb,
+    'http.route': state.route,
+    'http.response.status_code': status,
+    'pay.request_id': state.id,
+    'pay.client_id': clientId,
+    'pay.pay_way': payWay,
+    'pay.order_no': orderNo,
+    'pay.refund_no': refundNo,
+  });
+  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+}
+
+function isRepeated(req: IncomingMessage, name: string): boolean {
+  return req.headers[name] !== undefined && timesSent(req, name) > 1;
+}
+
+function mayCarryCredential({ path, req }: EdgeContext): boolean {
+  if (path.startsWith('/api/') || path.startsWith('/oauth/')) return true;
+  return req.headers.authorization !== undefined || req.headers.cookie !== undefined;
+}
+
+function finish(ctx: EdgeContext, seconds: number): void {
+  const { clientRequestId, ip, route, caller, triedClient } = ctx.state;
+  // By the route's pattern, never by the path.
+  const method = methods.has(ctx.method) ? ctx.method : 'other';
+  ctx.edge.metrics?.requests.observe({ method, route, status: String(ctx.status) }, seconds);
+  const who = caller === undefined ? undefined : caller.kind === 'app' ? caller.clientId : caller.username;
+  const level = route.startsWith('/health') ? 'debug' : 'info';
+  ctx.edge.logger[level](
+    {
+      clientRequestId,
+      method: ctx.method,
+      route,
+      status: ctx.status,
+      ms: Math.round(seconds * 1e5) / 100,
+      ip,
+      caller: who,
+      ...(triedClient !== undefined && ctx.status >= 400 && { clientId: triedClient }),
+    },
+    'request',
+  );
+}
+
+/**
+ * Opens `/api/v2` and `/oauth` to pages of the given origins, without credentials (cookies are never allowed).
+ * `exposed` are answer headers that such a page may read.
+ */
+export function cors(origins: readonly string[], exposed: readonly string[]): EdgeMiddleware {
+  const allowed = new Set(origins);
+  const expose = exposed.join(', ');
+  return (ctx, next) => {
+    if (!ctx.path.startsWith('/api/v2/') && !ctx.path.startsWith('/oauth/')) return next();
+    ctx.vary('Origin');
+    const origin = ctx.req.headers.origin;
+    if (origin === undefined || !allowed.has(origin)) return next();
+    ctx.set('Access-Control-Allow-Origin', origin);
+    if (ctx.method !== 'OPTIONS' || !ctx.req.headers['access-control-request-method']) {
+      ctx.set('Access-Control-Expose-Headers', expose);
+      return next();
+    }
+    ctx.set('Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, DELETE');
+    ctx.set(
+      'Access-Control-Allow-Headers',
+      'Accept-Payment, Authorization, Content-Type, Idempotency-Key, Payment-Authorization, Payment-Proof, PAYMENT-SIGNATURE, X-Out-Trade-No, X-Request-Id, Access-Control-Expose-Headers',
+    );
+    ctx.set('Access-Control-Max-Age', '600');
+    ctx.status = 204;
+    return undefined;
+  };
+}
+
+/** Tags of bodies with which many are answered. */
+const known = new WeakMap<Buffer, string>();
+
+/**
+ * Gives what a client may keep an entity tag, and answers 304 without a body when the client has it (RFC 9110 §8.8.3, §13.1.2). It
+ * stands behind everything that changes a body.
+ */
+export const validate: EdgeMiddleware = async (ctx, next) => {
+  await next();
+  const { body } = ctx;
+  if (ctx.status !== 200 || !(typeof body === 'string' || Buffer.isBuffer(body))) return;
+  const caching = ctx.res.getHeader('Cache-Control');
+  if (caching === undefined || String(caching).includes('no-store')) return;
+  const tag = typeof body === 'string' ? tagOf(body) : tagOfBuffer(body);
+  ctx.set('ETag', tag);
+  if ((ctx.method === 'GET' || ctx.method === 'HEAD') && names(ctx.get('If-None-Match'), tag)) ctx.status = 304;
+};
+
+/** Not Koa's `fresh`: it takes the `Cache-Control: no-cache` that `fetch` adds for a wish to have it once more. */
+function names(condition: string, tag: string): boolean {
+  return condition.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag);
+}
+
+function tagOfBuffer(body: Buffer): string {
+  const tag = known.get(body) ?? tagOf(body);
+  known.set(body, tag);
+  return tag;
+}
+
+/** Of what is sent, so each encoding of a file has its own. */
+function tagOf(body: string | Buffer): string {
+  return `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
+}
+
+/** What every answer of a staging service carries, so that nobody takes it for production. */
+export const STAGING_HEADERS: HeaderPairs = [['X-Pay-Environment', 'staging']];
+
+/** Where the style of the ribbon is; the policy of every page allows styles of our own origin, and no others. */
+export const STAGING_STYLE_PATH = '/staging.css';
+
+/** The style of the ribbon: above everything, and above the page rather than on it. */
+export const STAGING_STYLE = `
+#pay-environment { position: fixed; inset: 0 0 auto 0; z-index: 2147483647; box-sizing: border-box; height: 1.75rem; margin: 0; padding: 0 0.5rem; overflow: hidden; background: #f6c344; color: #241a00; font: 600 0.8125rem/1.75rem system-ui, sans-serif; text-align: center; text-overflow: ellipsis; white-space: nowrap; }
+html { padding-top: 1.75rem; scroll-padding-top: 1.75rem; }
+body { min-height: calc(100dvh - 1.75rem) !important; }
+`;
+
+const LINK = `<link rel="stylesheet" href="${STAGING_STYLE_PATH}">`;
+const RIBBON = `<p id="pay-environment" role="note">Staging: no real money · <span lang="zh-CN">预发布环境，非真实交易</span></p>`;
+
+/** Puts the ribbon on every page of a staging service, whoever makes the page. */
+export const stagingMark: EdgeMiddleware = async (ctx, next) => {
+  await next();
+  const { body } = ctx;
+  if (!ctx.response.is('html') || !(typeof body === 'string' || Buffer.isBuffer(body))) return;
+  ctx.body = withRibbon(String(body));
+};
+
+/** A page with the ribbon; what is no whole page stays as it is. */
+export function withRibbon(page: string): string {
+  return page.replace(/<\/head>/i, `${LINK}$&`).replace(/<body\b[^>]*>/i, `$&${RIBBON}`);
+}

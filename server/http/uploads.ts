@@ -1,0 +1,204 @@
+import type { ExtendedFormidableOptions } from 'koa-body';
+import type { IncomingMessage } from 'node:http';
+import { Readable, Writable } from 'node:stream';
+import { z } from 'zod';
+import { AppError, InvalidRequest } from '../errors.ts';
+import type { UploadLimits } from './contract.ts';
+import type { EdgeContext } from './edge.ts';
+import { requirePlainTree } from './strict-text.ts';
+
+/** A file of a multipart body, in memory. */
+export interface Upload {
+  /** What the caller calls it, in plain characters. */
+  name: string;
+  bytes: Buffer;
+}
+
+/** The schema of a file member of a multipart body. */
+export const UploadedFile = z
+  .custom<Upload>(isUpload, 'must be a file')
+  .meta({ id: 'UploadedFile', type: 'string', format: 'binary' });
+
+const MOST_TEXT = 64 * 1024;
+const MOST_FIELDS = 20;
+/** The head of a part says its name, its file name and its type. */
+const MOST_HEAD = 2 * 1024;
+const SMALL: UploadLimits = { mostFiles: 4, mostBytes: MOST_TEXT, mostBytesInAll: 2 * MOST_TEXT };
+type Handler = NonNullable<ExtendedFormidableOptions['fileWriteStreamHandler']>;
+type VolatileFile = Parameters<Handler>[0];
+
+/** How long a multipart body may be, with the heads of its parts. */
+export function mostBytesOf({ mostFiles, mostBytesInAll } = SMALL): number {
+  return mostBytesInAll + MOST_TEXT + (mostFiles + MOST_FIELDS) * MOST_HEAD;
+}
+
+/** Reads a multipart body into fields and files (`{ name, bytes }`), nothing touches the disk; throws 413 or 400. */
+export async function readMultipart(ctx: EdgeContext, body: Buffer, limits = SMALL): Promise<Record<string, unknown>> {
+  const { several, mostFiles: maxFiles, mostBytes: maxFileSize, mostBytesInAll: maxTotalFileSize } = limits;
+  requireShortHeads(body, ctx.req.headers['content-type'] ?? '');
+  const contents = new Map<unknown, Buffer[]>();
+  // Few requests are uploads; loading the parser costs a start a tenth of a second.
+  const { koaBody } = await import('koa-body');
+  const read = koaBody({
+    multipart: true,
+    json: false,
+    urlencoded: false,
+    text: false,
+    formidable: {
+      maxFiles,
+      maxFields: MOST_FIELDS,
+      maxFieldsSize: MOST_TEXT,
+      maxFileSize,
+      maxTotalFileSize,
+      allowEmptyFiles: true,
+      minFileSize: 0,
+      fileWriteStreamHandler: (file) => keepIn(contents, file),
+    },
+    onError: (error) => {
+      throw translate(error, limits);
+    },
+  });
+  const { headers } = ctx.req;
+  const req = Object.assign(Readable.from(piecesOf(body), { objectMode: false }), { headers });
+  await read(Object.create(ctx, { req: { value: req } }), async () => {});
+  const fields: Record<string, unknown> = { ...(ctx.request.body as Record<string, unknown> | undefined) };
+  requirePlainTree(fields);
+  for (const [name, value] of Object.entries(fields)) if (Array.isArray(value)) throw duplicate(name);
+  for (const [name, given] of Object.entries(ctx.request.files ?? {})) {
+    const files = [given].flat();
+    if ((files.length > 1 && name !== several) || name in fields) throw duplicate(name);
+    const uploads = files.map((file) => ({
+      name: plainName(file.originalFilename),
+      bytes: Buffer.concat(contents.get(file) ?? []),
+    }));
+    fields[name] = name === several ? uploads : uploads[0];
+  }
+  return fields;
+}
+
+/**
+ * The parser collects the head of a part however long it is, and looks for a file name in it with an expression whose time grows with
+ * the square of its length: no head may be longer than honest ones are.
+ */
+function requireShortHeads(body: Buffer, contentType: string): void {
+  const [, quoted, plain] = /boundary=(?:"([^"]+)"|([^;]+))/i.exec(contentType) ?? [];
+  const mark = Buffer.from(`--${quoted ?? plain ?? ''}`);
+  const onOwnLine = Buffer.concat([Buffer.from('\r\n'), mark]);
+  // The first one may stand behind whatever precedes the form.
+  let at = body.indexOf(mark);
+  for (let end = at + mark.length; at >= 0; end = at + onOwnLine.length) {
+    const head = body.subarray(end, end + MOST_HEAD);
+    const isLast = head.toString('latin1', 0, 2) === '--';
+    if (!isLast && head.length === MOST_HEAD && !head.includes('\r\n\r\n')) throw malformed();
+    at = body.indexOf(onOwnLine, end);
+  }
+}
+
+/** The parser stops at a fault between two pieces, not within one. */
+function* piecesOf(body: Buffer): Generator<Buffer> {
+  for (let at = 0; at < body.length; at += MOST_TEXT) yield body.subarray(at, at + MOST_TEXT);
+}
+
+function plainName(name: string | null): string {
+  return (
+    (name ?? '')
+      .toWellFormed()
+      .replace(/[^\p{L}\p{N}._ -]+/gu, '-')
+      .slice(-100) || 'file'
+  );
+}
+
+function isUpload(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'bytes' in value && Buffer.isBuffer(value.bytes);
+}
+
+function keepIn(contents: Map<unknown, Buffer[]>, file: VolatileFile | undefined): Writable {
+  const chunks: Buffer[] = [];
+  contents.set(file, chunks);
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk);
+      done();
+    },
+  });
+}
+
+function duplicate(name: string): InvalidRequest {
+  return new InvalidRequest('A form field was sent more than once.', [
+    { pointer: `/${name}`, code: 'duplicate', detail: 'was sent more than once' },
+  ]);
+}
+
+function translate(error: Error, { mostFiles, mostBytes, mostBytesInAll }: UploadLimits): AppError {
+  const { httpCode } = error as { httpCode?: unknown };
+  const [one, all] = [mostBytes, mostBytesInAll].map((bytes) => bytes / 1024);
+  if (httpCode === 413)
+    return new AppError(
+      'body_too_large',
+      413,
+      `A file is larger than ${one} KB, all of them than ${all} KB, or they are more than ${mostFiles}.`,
+    );
+  return malformed();
+}
+
+function malformed(): InvalidRequest {
+  return new InvalidRequest('The multipart body is malformed.', [], 'body_malformed');
+}
+
+/** The schema of a body that is read as it comes. */
+export const StreamedBody = z
+  .custom<AsyncIterable<Uint8Array>>(isStream, 'must be a file')
+  .meta({ id: 'StreamedBody', type: 'string', format: 'binary' });
+
+function isStream(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+/** What a body that is read as it comes has done: from when on, and from which byte on, it is watched. */
+interface Stream {
+  at: number;
+  bytes: number;
+  /** Nobody reads it any more. */
+  isOver: boolean;
+}
+
+/** The bodies that may take longer than others, because nobody holds them in memory. */
+export const streams = new WeakMap<IncomingMessage, Stream>();
+
+/** Bytes that have to come within the time in which another body has to be whole. */
+const LEAST_BYTES = 64 * 1024;
+
+/** Whether a body that is read as it comes hardly came within `ms`, and not because we did not read it. */
+export function hardlyMoves(req: IncomingMessage, stream: Stream, now: number, ms: number): boolean {
+  if (now - stream.at <= ms) return false;
+  const { bytesRead } = req.socket;
+  const waitsForUs = req.readableLength >= req.readableHighWaterMark;
+  if (stream.isOver || (!waitsForUs && bytesRead - stream.bytes < LEAST_BYTES)) return true;
+  stream.at = now;
+  stream.bytes = bytesRead;
+  return false;
+}
+
+/**
+ * The body of a request while it arrives, for a file that is too large to be held. It may take as long as it keeps moving. Throws
+ * a 400 when the caller breaks off. Whoever stops reading can answer: the rest is taken and forgotten for a short time.
+ */
+export async function* streamedBody(req: IncomingMessage): AsyncGenerator<Uint8Array> {
+  const stream: Stream = { at: performance.now(), bytes: req.socket.bytesRead, isOver: false };
+  streams.set(req, stream);
+  try {
+    // Otherwise the end of the loop would be the end of the connection, before the answer.
+    for await (const piece of req.iterator({ destroyOnReturn: false })) yield piece as Uint8Array;
+  } catch {
+    throw incomplete();
+  } finally {
+    stream.at = performance.now();
+    stream.isOver = true;
+    if (!req.readableEnded && !req.destroyed) req.resume();
+  }
+}
+
+/** The caller broke off before the end of the body. */
+export function incomplete(): InvalidRequest {
+  return new InvalidRequest('The request body is incomplete.', [], 'body_incomplete');
+}

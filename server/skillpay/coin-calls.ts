@@ -1,0 +1,411 @@
+import type { CoinCallRow } from '../db/entities/skillpay.ts';
+import type { Tx } from '../db/store.ts';
+import { NotFound } from '../errors.ts';
+import { type KeyClaim, claimKey, digest } from '../payments/idempotency.ts';
+import { majorNumber } from '../payments/money.ts';
+import { newNumber } from '../payments/numbers.ts';
+import { type Redeemed, coinAnswer, coinsBackAnswer } from './answers.ts';
+import { LOOK_MS, MAX_ATTEMPTS, type Obstacle, claimPatch, isLive, nextAttempt, obstacleTo, pause } from './claim.ts';
+import { type Content, HandlerFailed, asFailure, readyContent, runHandler } from './handlers.ts';
+import type { SkillCaller, SkillPorts, SkillRequest } from './ports.ts';
+import {
+  CoinsWhole,
+  FulfilmentInProgress,
+  FulfilmentUnavailable,
+  OrderRefunded,
+  RefundAfterFulfilment,
+  ResourceMismatch,
+} from './refusals.ts';
+import { type Skill, findSkill } from './resource.ts';
+
+/** The operations on calls that coins pay. */
+export interface CoinCalls {
+  /** Debit and order in one commit, with content and receipt where the product has its content itself; undefined, and nothing is written, when the call has to be paid with money. */
+  pay(caller: SkillCaller, request: SkillRequest, claim?: KeyClaim): Promise<Redeemed | undefined>;
+  /** The content of a call of the application; undefined when the number is not of such a call. */
+  replay(caller: SkillCaller, orderNo: string, request: SkillRequest | undefined): Promise<Redeemed | undefined>;
+  /** The call as it is now; undefined when the number is not of such a call. */
+  query(caller: SkillCaller, orderNo: string): Promise<CoinCallView | undefined>;
+  /** All its coins come back, once; asked again it says the same. Undefined when the number is not of such a call. */
+  refund(caller: SkillCaller, orderNo: string, how: RefundHow): Promise<CoinCallView | undefined>;
+}
+
+interface RefundHow {
+  isPart: boolean;
+  claim: KeyClaim | undefined;
+}
+
+/** The operations over their ports. */
+export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
+  const { store, now, codes } = ports;
+  const find = ({ clientId }: SkillCaller, orderNo: string) =>
+    store.read((tx) => tx.coinCalls.find({ orderNo, clientId }));
+
+  return {
+    async pay(caller, request, claim) {
+      const { userId } = request;
+      if (userId === undefined || !(await isOpen(caller))) return undefined;
+      const skill = await findSkill(ports, caller.project, request.resource);
+      if (!skill.coinPrice) return undefined;
+      await codes.prepare('live');
+      const row = draft(caller, skill, userId, request);
+      const ready = readyContent(row.handler);
+      const isPaid = await store.transaction(async (tx) => {
+        if (!(await ports.charges.take(tx, { ...row, memo: row.subject }))) return false;
+        await tx.coinCalls.insert(row);
+        if (ready) await keepContent(ports, tx, row, { ...ready, receipt: await codes.coinReceipt(row, ready.text) });
+        if (claim) await claimKey(tx, claim, row.orderNo, now());
+        return true;
+      });
+      if (!isPaid) return undefined;
+      ports.checkpoint('coins.paid');
+      if (!ready) await pause(work.perform(row), ports.patience.work);
+      return deliver(row.orderNo, { mine: true });
+    },
+    async replay(caller, orderNo, request) {
+      const row = await find(caller, orderNo);
+      if (!row) return undefined;
+      requireSame(row, request);
+      return deliver(orderNo, { mine: false });
+    },
+    async query(caller, orderNo) {
+      const row = await find(caller, orderNo);
+      return row && viewCoinCall(row);
+    },
+    async refund(caller, orderNo, { isPart, claim }) {
+      if (!(await find(caller, orderNo))) return undefined;
+      if (isPart) throw new CoinsWhole();
+      return store.transaction(async (tx) => {
+        const row = await lockCall(tx, orderNo);
+        const after = row.refundedAt ? row : await giveBack(tx, row);
+        if (claim) await claimKey(tx, claim, orderNo, now());
+        return viewCoinCall(after);
+      });
+    },
+  };
+
+  /** Work that may still be under way keeps nothing any more: its claim is over. */
+  async function giveBack(tx: Tx, row: CoinCallRow): Promise<CoinCallRow> {
+    const { orderNo, fulfilment, fencing } = row;
+    if (isLive(row, now())) throw new FulfilmentInProgress(orderNo, 2);
+    if (fulfilment === 'done' && !row.refundAfterFulfilment) throw new RefundAfterFulfilment(orderNo);
+    await ports.charges.giveBack(tx, { ...row, memo: row.subject });
+    const ended = fulfilment === 'running' ? ({ fulfilment: 'none', fencing: fencing + 1 } as const) : {};
+    const patch = { refundedAt: now(), nextAttemptAt: null, leasedUntil: null, ...ended };
+    await tx.coinCalls.update({ orderNo }, patch);
+    return { ...row, ...patch };
+  }
+
+  /** The stored result is the answer of all; work that nobody does is begun. */
+  async function deliver(orderNo: string, { mine }: { mine: boolean }): Promise<Redeemed> {
+    const end = performance.now() + ports.patience.work;
+    for (;;) {
+      const row = await store.read((tx) => tx.coinCalls.find({ orderNo }));
+      if (!row) throw new Error('a coin call was not kept');
+      if (row.fulfilment === 'failed') return coinsBackAnswer(row);
+      if (row.refundedAt) throw new OrderRefunded(orderNo);
+      if (row.fulfilment === 'done') return coinAnswer(row, { replayed: !mine });
+      const left = end - performance.now();
+      if (left <= 0) throw new FulfilmentInProgress(orderNo);
+      const here = work.underWay(orderNo);
+      if (here || isLive(row, now())) {
+        await pause(here, here ? left : LOOK_MS);
+        continue;
+      }
+      const begun = await work.begin(orderNo);
+      if (begun.kind === 'later') throw new FulfilmentUnavailable(orderNo, begun.seconds);
+      if (begun.kind === 'begun') await pause(begun.work, left);
+    }
+  }
+
+  /** A project that is off begins nothing new; the ordinary call says so. */
+  async function isOpen({ clientId, project }: SkillCaller): Promise<boolean> {
+    return store.read(async (tx) => {
+      const app = await tx.apps.find({ clientId });
+      return app?.project === project && (await tx.projects.find({ code: project }))?.enabled === true;
+    });
+  }
+
+  function draft({ clientId, project }: SkillCaller, skill: Skill, userId: string, request: SkillRequest): CoinCallRow {
+    const at = now();
+    const { input = null } = request;
+    const { code: coin, amount } = skill.coinPrice as NonNullable<Skill['coinPrice']>;
+    const row: CoinCallRow = {
+      orderNo: newNumber('X', at),
+      clientId,
+      project,
+      userId,
+      resource: skill.code,
+      productVersion: skill.version,
+      subject: skill.name.slice(0, 127),
+      bodyDigest: digest({ resource: skill.code, input }),
+      input,
+      handler: skill.resource,
+      coin,
+      amount: BigInt(amount),
+      refundAfterFulfilment: skill.refundAfterFulfilment,
+      fulfilment: 'none',
+      fencing: 0,
+      attempts: 0,
+      firstAttemptAt: null,
+      leasedUntil: null,
+      nextAttemptAt: null,
+      content: null,
+      contentType: null,
+      receipt: null,
+      failureCode: null,
+      failureMessage: null,
+      createdAt: at,
+      fulfilledAt: null,
+      refundedAt: null,
+    };
+    return { ...row, ...claimPatch(row, at) };
+  }
+}
+
+/** An empty body means the stored one; whatever is named must be what was paid for. */
+function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void {
+  if (!request) return;
+  const { userId = row.userId, resource, input } = request;
+  const isEmpty = resource === undefined && input === undefined;
+  const isSame = isEmpty || digest({ resource: resource ?? row.resource, input: input ?? null }) === row.bodyDigest;
+  if (userId !== row.userId || !isSame) throw new ResourceMismatch();
+}
+
+/** What stands in the way of the work, or that it was begun. */
+export type Begun = { kind: 'begun'; work: Promise<void> } | Obstacle | { kind: 'over' };
+
+/** The work of calls that coins paid, once each; the same rules as for money. */
+export interface CoinWork {
+  /** Does the work of a call whose claim its row carries; ends when the result is stored, and never throws. */
+  perform(row: CoinCallRow): Promise<void>;
+  /** Claims the work and begins. `due`: the job that comes at its time need not wait for the pause between tries. */
+  begin(orderNo: string, options?: { due?: boolean }): Promise<Begun>;
+  /** The work of a call that this process is doing. */
+  underWay(orderNo: string): Promise<void> | undefined;
+  /** Does what is due for one claimed row. */
+  resume(orderNo: string): Promise<void>;
+  /** Resolves when no work is under way. */
+  idle(): Promise<void>;
+}
+
+/** The work over its ports. Its failure for good and the coins that come back are one commit. */
+export function coinWork(ports: SkillPorts): CoinWork {
+  const { store, now, codes, log } = ports;
+  const running = new Map<string, Promise<void>>();
+
+  return {
+    perform: (row) => keepTrack(row),
+    begin,
+    underWay: (orderNo) => running.get(orderNo),
+    async resume(orderNo) {
+      const begun = await begin(orderNo, { due: true });
+      if (begun.kind === 'begun') await begun.work;
+      if (begun.kind === 'over') await rest(orderNo);
+    },
+    async idle() {
+      await Promise.all(running.values());
+    },
+  };
+
+  async function begin(orderNo: string, { due = false } = {}): Promise<Begun> {
+    const claimed = await store.transaction(async (tx): Promise<CoinCallRow | Exclude<Begun, { work: unknown }>> => {
+      const row = await lockCall(tx, orderNo);
+      if (row.fulfilment === 'done' || row.refundedAt) return { kind: 'over' };
+      const obstacle = obstacleTo(row, now(), due);
+      if (obstacle?.kind === 'exhausted') await giveUp(tx, row, brokenOff(row));
+      if (obstacle) return obstacle;
+      const patch = claimPatch(row, now());
+      await tx.coinCalls.update({ orderNo }, patch);
+      return { ...row, ...patch };
+    });
+    if ('kind' in claimed) return claimed;
+    return { kind: 'begun', work: keepTrack(claimed) };
+  }
+
+  function keepTrack(row: CoinCallRow): Promise<void> {
+    const { orderNo } = row;
+    const work = attempt(row)
+      .catch((error: unknown) => log('error', 'a fulfilment was interrupted; its lease expires', { orderNo, error }))
+      .finally(() => running.delete(orderNo));
+    running.set(orderNo, work);
+    return work;
+  }
+
+  async function attempt(row: CoinCallRow): Promise<void> {
+    const { orderNo, fencing } = row;
+    await codes.prepare('live');
+    let content: Content;
+    try {
+      content = await runHandler(ports.send, row);
+    } catch (error) {
+      return fail(orderNo, fencing, asFailure(error));
+    }
+    ports.checkpoint('coins.worked');
+    const receipt = await codes.coinReceipt(row, content.text);
+    await store.transaction(async (tx) => {
+      const found = await lockCall(tx, orderNo);
+      if (found.fencing !== fencing || found.fulfilment !== 'running') return;
+      await keepContent(ports, tx, found, { ...content, receipt });
+    });
+    ports.checkpoint('coins.kept');
+  }
+
+  async function fail(orderNo: string, fencing: number, failure: HandlerFailed): Promise<void> {
+    log('warn', 'a skill handler failed', { orderNo, code: failure.code, transient: failure.transient });
+    await store.transaction(async (tx) => {
+      const row = await lockCall(tx, orderNo);
+      if (row.fencing !== fencing || row.fulfilment !== 'running') return;
+      if (!failure.transient || row.attempts >= MAX_ATTEMPTS) return giveUp(tx, row, failure);
+      await tx.coinCalls.update(
+        { orderNo },
+        {
+          fulfilment: 'none',
+          leasedUntil: null,
+          nextAttemptAt: nextAttempt(row.attempts, now()),
+          failureCode: failure.code,
+          failureMessage: failure.message,
+        },
+      );
+    });
+  }
+
+  async function giveUp(tx: Tx, row: CoinCallRow, { code, message }: HandlerFailed): Promise<void> {
+    await ports.charges.giveBack(tx, { ...row, memo: row.subject });
+    await tx.coinCalls.update(
+      { orderNo: row.orderNo },
+      {
+        fulfilment: 'failed',
+        fencing: row.fencing + 1,
+        leasedUntil: null,
+        nextAttemptAt: null,
+        failureCode: code.slice(0, 64),
+        failureMessage: message,
+        refundedAt: now(),
+      },
+    );
+  }
+
+  async function rest(orderNo: string): Promise<void> {
+    await store.autocommit((tx) => tx.coinCalls.update({ orderNo }, { nextAttemptAt: null, leasedUntil: null }));
+  }
+}
+
+/** The call's row, locked until the transaction ends; its account is only locked after it. */
+export async function lockCall(tx: Tx, orderNo: string): Promise<CoinCallRow> {
+  const row = await tx.coinCalls.lock({ orderNo });
+  if (!row) throw new NotFound('order');
+  return row;
+}
+
+/** Writes the content of a call and tells of it. */
+export async function keepContent(
+  { now, recordEvent }: Pick<SkillPorts, 'now' | 'recordEvent'>,
+  tx: Tx,
+  row: CoinCallRow,
+  { text, contentType, receipt }: Content & { receipt: string },
+): Promise<void> {
+  const { orderNo, clientId, project, resource, userId, coin, amount, createdAt: since } = row;
+  const fulfilledAt = now();
+  await tx.coinCalls.update(
+    { orderNo },
+    {
+      fulfilment: 'done',
+      content: text,
+      contentType,
+      receipt,
+      fulfilledAt,
+      leasedUntil: null,
+      nextAttemptAt: null,
+      failureCode: null,
+      failureMessage: null,
+    },
+  );
+  await recordEvent(tx, {
+    type: 'skillpay.fulfilled',
+    clientId,
+    project,
+    objectNo: orderNo,
+    dedupe: 'once',
+    since,
+    object: {
+      outTradeNo: orderNo,
+      orderNo,
+      resource,
+      userId,
+      coin: { code: coin, amount: Number(amount) },
+      fulfilledAt: fulfilledAt.toISOString(),
+    },
+  });
+}
+
+function brokenOff({ failureCode, failureMessage }: CoinCallRow): HandlerFailed {
+  const message = failureMessage ?? 'Fulfilment was interrupted repeatedly.';
+  return new HandlerFailed(failureCode ?? 'broken_off', message, { transient: false });
+}
+
+/** What a call costs in coins, and where they are sold: what a 402 says to a caller who named a payer without enough of them. */
+export interface CoinsWanted {
+  code: string;
+  price: number;
+  available: number;
+  packs: { product: string; name: string; price: number; currency: string; payWays: string[]; coins: number }[];
+}
+
+/** The members of a 402 about coins; none when the call cannot be paid with coins, or names no payer. */
+export async function coinsWanted(
+  ports: SkillPorts,
+  { project }: SkillCaller,
+  { resource, userId }: SkillRequest,
+): Promise<{ coins?: CoinsWanted }> {
+  if (userId === undefined) return {};
+  const { coinPrice } = await findSkill(ports, project, resource);
+  if (!coinPrice) return {};
+  const { code, amount: price } = coinPrice;
+  const now = ports.now();
+  return ports.store.read(async (tx) => {
+    const account = await tx.coinAccounts.find({ project, coin: code, userId });
+    const products = await tx.products.list(
+      { project, kind: 'coin_package', enabled: true },
+      { orderBy: { code: 'asc' }, limit: 1000 },
+    );
+    const packs = products
+      .filter(
+        ({ coin, saleFrom, saleTo }) =>
+          coin?.code === code && !(saleFrom && now < saleFrom) && !(saleTo && now >= saleTo),
+      )
+      .map(({ code: product, name, priceMinor, currency, payWays, coin }) => ({
+        product,
+        name,
+        price: majorNumber({ minor: priceMinor, currency }),
+        currency,
+        payWays,
+        coins: (coin?.amount ?? 0) + (coin?.bonus ?? 0),
+      }));
+    const available = account ? Number(account.balance - account.held) : 0;
+    return { coins: { code, price, available, packs } };
+  });
+}
+
+/** A call that coins paid, as it appears on the wire. */
+export function viewCoinCall(row: CoinCallRow) {
+  const createdAt = row.createdAt.toISOString();
+  return {
+    outTradeNo: row.orderNo,
+    orderNo: row.orderNo,
+    kind: 'coin' as const,
+    resource: row.resource,
+    subject: row.subject,
+    userId: row.userId,
+    status: row.refundedAt ? ('refunded' as const) : ('paid' as const),
+    fulfilment: row.fulfilment,
+    coin: { code: row.coin, amount: Number(row.amount) },
+    createdAt,
+    paidAt: createdAt,
+    fulfilledAt: row.fulfilledAt?.toISOString() ?? null,
+    refundedAt: row.refundedAt?.toISOString() ?? null,
+  };
+}
+
+/** How it appears. */
+export type CoinCallView = ReturnType<typeof viewCoinCall>;
