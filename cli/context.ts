@@ -13,14 +13,6 @@ import { type SessionStore, configFolder, openSessions } from './session.ts';
 import { type Target, type TargetFlags, caFileOf, chooseTarget, cleanServer, isHttpAllowed } from './settings.ts';
 import { type Streams, type Terminal, createTerminal } from './terminal.ts';
 
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 15_000;
-
-/** Half a second, then twice as long each time, up to fifteen seconds. */
-export function retryPause(tries: number): number {
-  return Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS);
-}
-
 /** The global flags, as the parser gives them. */
 export interface GlobalFlags extends TargetFlags, OutputFlags {
   color?: string;
@@ -77,7 +69,7 @@ export interface Overrides {
 }
 
 /** Runs the simulator until it is told to stop. */
-export type RunSimulator = (
+type RunSimulator = (
   options: {
     dir: string;
     listen: { host: string; port: number };
@@ -165,4 +157,12 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => (made ??= make());
+}
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 15_000;
+
+/** Half a second, then twice as long each time, up to fifteen seconds. */
+function retryPause(tries: number): number {
+  return Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS);
 }

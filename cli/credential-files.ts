@@ -13,7 +13,7 @@ export interface ReadCredential {
 }
 
 /** The expected kind of a file. */
-export interface CredentialSpec extends Pick<CertKindSpec, 'kind' | 'form'> {
+interface CredentialSpec extends Pick<CertKindSpec, 'kind' | 'form'> {
   passphrase?: string | undefined;
 }
 

@@ -12,7 +12,7 @@ export const EXIT = {
 } as const;
 
 /** The optional parts of a failure. */
-export interface FailureOptions {
+interface FailureOptions {
   /** HTTP status, when a server answered. */
   status?: number;
   /** One next command, or one thing to do. */

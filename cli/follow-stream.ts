@@ -37,7 +37,7 @@ function readBlock(block: string): StreamMessage | undefined {
 }
 
 /** Which stream of the service is followed, and from where. */
-export interface FollowedStream {
+interface FollowedStream {
   path: string;
   /** The parameters of each connection, by the id of the last message that was dealt with. */
   query?: (after: string | undefined) => Query;
@@ -48,14 +48,14 @@ export interface FollowedStream {
 }
 
 /** What happens to the connection. */
-export interface StreamEars {
+interface StreamEars {
   connected?(): unknown;
   /** It could not be opened, or ended; the next try is so many milliseconds later. */
   lost?(why: string, pauseMs: number): unknown;
 }
 
 /** What following needs of a context. */
-export interface FollowParts {
+interface FollowParts {
   api: ApiClient;
   signal: AbortSignal;
   /** How long to wait after so many tries in vain. */

@@ -4,7 +4,7 @@ import { widest } from './values.ts';
 type Rows = readonly (readonly [string, string])[];
 
 /** What the help of payctl itself says. */
-export interface RootPage {
+interface RootPage {
   description: string;
   /** Of all commands: they decide how wide the first column is. */
   names: readonly string[];
@@ -13,7 +13,7 @@ export interface RootPage {
 }
 
 /** What the help of a command says. */
-export interface CommandPage {
+interface CommandPage {
   description: string;
   examples: readonly string[];
   usage: string;

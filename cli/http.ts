@@ -69,7 +69,7 @@ export async function readText(answer: IncomingMessage, request: WireRequest): P
 }
 
 /** Turns a network error into one sentence with its cause, and exit code 7. */
-export function unreachable(error: unknown, request: Pick<WireRequest, 'url' | 'signal' | 'timeoutMs'>): CliError {
+function unreachable(error: unknown, request: Pick<WireRequest, 'url' | 'signal' | 'timeoutMs'>): CliError {
   if (request.signal.aborted) return new Cancelled('Cancelled while waiting for the server.');
   const { origin } = request.url;
   if (codeOf(error) === 'PAYCTL_TIMEOUT') {

@@ -16,7 +16,7 @@ import {
 } from './values.ts';
 
 /** What a table must know about where it is shown. */
-export interface TableSpace {
+interface TableSpace {
   columns: number;
   style: Style;
   now: Date;
@@ -24,7 +24,7 @@ export interface TableSpace {
 }
 
 /** A drawn table; `hidden` are the headings of the columns that found no room. */
-export interface DrawnTable {
+interface DrawnTable {
   text: string;
   hidden: string[];
 }
@@ -102,7 +102,7 @@ function fill(part: Laid, text: string): string {
 }
 
 /** The heading of a column: its title, or its field in words (`createdAt` → `CREATED`). */
-export function titleOf(column: Column): string {
+function titleOf(column: Column): string {
   if (column.title !== undefined) return column.title;
   const words = column.field.replace(/([a-z])([A-Z])/g, '$1 $2').replaceAll(/[._]/g, ' ');
   return words.replace(/ At$/, '').toUpperCase();

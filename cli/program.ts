@@ -8,96 +8,6 @@ import { FORMATS } from './output.ts';
 import type { Sink } from './terminal.ts';
 import { packageVersion } from './version.ts';
 
-/** What the help of a command says, without its looks: plain data, so that it can also be written down when payctl is built. */
-export function helpPage(command: Command): HelpPage {
-  const children = visibleCommands(command);
-  const rows = optionRows(command.options);
-  const description = command.description() || command.summary();
-  if (!command.parent) {
-    const groups = Map.groupBy(children, (child) => child.helpGroup() || 'Other');
-    return {
-      description: command.description(),
-      names: command.commands.map((child) => child.name()),
-      groups: [...groups].map(([title, commands]) => [title, commands.map((child) => [child.name(), child.summary()])]),
-      flags: rows,
-    };
-  }
-  return {
-    description,
-    examples: [...examplesOf(command)],
-    usage: usage(command),
-    args: command.registeredArguments
-      .filter((argument) => argument.description !== '')
-      .map((argument) => [argument.name(), argument.description]),
-    verbs: children.map((verb) => [verb.name(), verb.summary() || verb.description()]),
-    flags: rows,
-  };
-}
-
-function usage(command: Command): string {
-  const parts = [commandPath(command)];
-  if (command.commands.length > 0) parts.push('<verb>');
-  for (const argument of command.registeredArguments)
-    parts.push(argument.required ? `<${argument.name()}>` : `[${argument.name()}]`);
-  if (command.options.length > 0 || command.commands.length > 0) parts.push('[flags]');
-  return parts.join(' ');
-}
-
-/** The words that lead to a command: `payctl app create`. */
-export function commandPath(command: Command): string {
-  return command.parent ? `${commandPath(command.parent)} ${command.name()}` : command.name();
-}
-
-function visibleCommands(command: Command): Command[] {
-  return command
-    .createHelp()
-    .visibleCommands(command)
-    .filter((verb) => verb.name() !== 'help' || command.parent === null);
-}
-
-function optionRows(options: readonly Option[]): [string, string][] {
-  return options
-    .filter((option) => !option.hidden)
-    .map((option) => [`${option.short ? '' : '    '}${option.flags}`, optionWords(option)]);
-}
-
-function optionWords(option: Option): string {
-  const { description, argChoices, mandatory } = option;
-  return [description, argChoices && `(${argChoices.join('|')})`, mandatory && '(required)'].filter(Boolean).join(' ');
-}
-
-/** The noun of each argument, by its name in help, beside the noun of its own command: `-o name` puts that noun before the slash. */
-const NAMED: Readonly<Record<string, readonly string[]>> = {
-  orderNo: ['order', 'skillpay', 'trade'],
-  outTradeNo: ['order', 'skillpay'],
-  refundNo: ['refund', 'dispute', 'exception'],
-  billNo: ['bill'],
-  disputeNo: ['dispute'],
-  client_id: ['app'],
-  username: ['admin'],
-  userId: ['user'],
-  payWay: ['channel'],
-  id: ['plant'],
-  code: [],
-  name: [],
-};
-
-/** Takes the noun off arguments that are as `-o name` prints them (`order/P…`), so that one command's output is another's input. */
-export function takeNouns(command: Command): void {
-  const own = namesUp(command);
-  command.registeredArguments.forEach((argument, at) => {
-    const nouns = NAMED[argument.name()];
-    const value: unknown = command.processedArgs[at];
-    if (nouns === undefined || typeof value !== 'string') return;
-    const noun = value.slice(0, value.indexOf('/'));
-    if (nouns.includes(noun) || own.includes(noun)) command.processedArgs[at] = value.slice(noun.length + 1);
-  });
-}
-
-function namesUp({ parent }: Command): string[] {
-  return parent === null ? [] : [parent.name(), ...namesUp(parent)];
-}
-
 /** Builds the parser. Only the nouns whose name stands in `argv` are loaded; the others are known by name and summary. */
 export async function buildProgram(argv: readonly string[], out: Sink, context: ContextOf): Promise<Command> {
   const program = createRoot(out);
@@ -167,4 +77,94 @@ function addGlobalFlags(program: Command): Command {
     .option('--allow-http', 'allow credentials over plain HTTP to another machine')
     .option('--debug', 'show the HTTP traffic on stderr, without secrets')
     .option('-V, --version', 'show the version');
+}
+
+/** The noun of each argument, by its name in help, beside the noun of its own command: `-o name` puts that noun before the slash. */
+const NAMED: Readonly<Record<string, readonly string[]>> = {
+  orderNo: ['order', 'skillpay', 'trade'],
+  outTradeNo: ['order', 'skillpay'],
+  refundNo: ['refund', 'dispute', 'exception'],
+  billNo: ['bill'],
+  disputeNo: ['dispute'],
+  client_id: ['app'],
+  username: ['admin'],
+  userId: ['user'],
+  payWay: ['channel'],
+  id: ['plant'],
+  code: [],
+  name: [],
+};
+
+/** Takes the noun off arguments that are as `-o name` prints them (`order/P…`), so that one command's output is another's input. */
+function takeNouns(command: Command): void {
+  const own = namesUp(command);
+  command.registeredArguments.forEach((argument, at) => {
+    const nouns = NAMED[argument.name()];
+    const value: unknown = command.processedArgs[at];
+    if (nouns === undefined || typeof value !== 'string') return;
+    const noun = value.slice(0, value.indexOf('/'));
+    if (nouns.includes(noun) || own.includes(noun)) command.processedArgs[at] = value.slice(noun.length + 1);
+  });
+}
+
+function namesUp({ parent }: Command): string[] {
+  return parent === null ? [] : [parent.name(), ...namesUp(parent)];
+}
+
+/** What the help of a command says, without its looks: plain data, so that it can also be written down when payctl is built. */
+export function helpPage(command: Command): HelpPage {
+  const children = visibleCommands(command);
+  const rows = optionRows(command.options);
+  const description = command.description() || command.summary();
+  if (!command.parent) {
+    const groups = Map.groupBy(children, (child) => child.helpGroup() || 'Other');
+    return {
+      description: command.description(),
+      names: command.commands.map((child) => child.name()),
+      groups: [...groups].map(([title, commands]) => [title, commands.map((child) => [child.name(), child.summary()])]),
+      flags: rows,
+    };
+  }
+  return {
+    description,
+    examples: [...examplesOf(command)],
+    usage: usage(command),
+    args: command.registeredArguments
+      .filter((argument) => argument.description !== '')
+      .map((argument) => [argument.name(), argument.description]),
+    verbs: children.map((verb) => [verb.name(), verb.summary() || verb.description()]),
+    flags: rows,
+  };
+}
+
+function usage(command: Command): string {
+  const parts = [commandPath(command)];
+  if (command.commands.length > 0) parts.push('<verb>');
+  for (const argument of command.registeredArguments)
+    parts.push(argument.required ? `<${argument.name()}>` : `[${argument.name()}]`);
+  if (command.options.length > 0 || command.commands.length > 0) parts.push('[flags]');
+  return parts.join(' ');
+}
+
+/** The words that lead to a command: `payctl app create`. */
+export function commandPath(command: Command): string {
+  return command.parent ? `${commandPath(command.parent)} ${command.name()}` : command.name();
+}
+
+function visibleCommands(command: Command): Command[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((verb) => verb.name() !== 'help' || command.parent === null);
+}
+
+function optionRows(options: readonly Option[]): [string, string][] {
+  return options
+    .filter((option) => !option.hidden)
+    .map((option) => [`${option.short ? '' : '    '}${option.flags}`, optionWords(option)]);
+}
+
+function optionWords(option: Option): string {
+  const { description, argChoices, mandatory } = option;
+  return [description, argChoices && `(${argChoices.join('|')})`, mandatory && '(required)'].filter(Boolean).join(' ');
 }

@@ -12,7 +12,7 @@ export interface Question {
 }
 
 /** One answer to choose from. */
-export interface Choice {
+interface Choice {
   value: string;
   name?: string;
   checked?: boolean;

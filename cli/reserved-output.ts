@@ -6,7 +6,7 @@ import { OutputLost, writeAll } from './whole-write.ts';
 const ROOM = 32 * 1024;
 
 /** Bytes of stdout that are kept for what will be written. */
-export interface ReservedOutput {
+interface ReservedOutput {
   /** Makes sure that what was written is where it belongs. */
   settle(): void;
   /** Gives back what was not needed. */

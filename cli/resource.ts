@@ -137,7 +137,7 @@ export function addList(noun: Command, context: ContextOf, resource: Resource, l
 }
 
 /** Prints the rows of a noun that pass the filters. */
-export function runList(context: Context, resource: Resource, options: Options): Promise<void> {
+function runList(context: Context, resource: Resource, options: Options): Promise<void> {
   const filters = bodyOf(options, resource.filters ?? []) as Query;
   return printList(context, resource.path, { ...filters, ...projectQuery(resource, options) }, resource.view, options);
 }
@@ -155,7 +155,7 @@ export function addGet(noun: Command, context: ContextOf, resource: Resource, li
 }
 
 /** Prints one row. */
-export async function runGet({ api, print }: Context, resource: Resource, id: string, options: Options): Promise<void> {
+async function runGet({ api, print }: Context, resource: Resource, id: string, options: Options): Promise<void> {
   await print.item(await api.get(`${resource.path}/${segment(id)}`, projectQuery(resource, options)), resource.view);
 }
 
@@ -174,7 +174,7 @@ function createFields(resource: Resource): Field[] {
 }
 
 /** Creates a row from what was given and asked. */
-export async function runCreate(context: Context, resource: Resource, options: Options): Promise<void> {
+async function runCreate(context: Context, resource: Resource, options: Options): Promise<void> {
   const fields = createFields(resource);
   const body = await complete(context, fields, bodyOf(options, fields));
   const { noun, path, view } = resource;
@@ -219,7 +219,7 @@ export function addUpdate(noun: Command, context: ContextOf, resource: Resource,
 }
 
 /** Sends what was given of a row, and nothing else. */
-export async function runUpdate(
+async function runUpdate(
   { api, change, print }: Context,
   resource: Resource,
   id: string,
@@ -315,12 +315,7 @@ export function addDelete(noun: Command, context: ContextOf, resource: Resource,
 }
 
 /** Deletes a row. */
-export async function runDelete(
-  { change, print }: Context,
-  resource: Resource,
-  id: string,
-  options: Options,
-): Promise<void> {
+async function runDelete({ change, print }: Context, resource: Resource, id: string, options: Options): Promise<void> {
   const path = `${resource.path}/${segment(id)}`;
   const what = `delete ${resource.noun} ${id}`;
   const answer = await change(
@@ -388,7 +383,7 @@ export function addSubList(noun: Command, context: ContextOf, resource: Resource
 }
 
 /** Prints the list below one row. */
-export function runSubList(
+function runSubList(
   context: Context,
   resource: Resource,
   list: SubList,

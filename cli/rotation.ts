@@ -6,7 +6,7 @@ import { openSecretSink } from './secrets.ts';
 import type { Row, View } from './values.ts';
 
 /** The secret of a rotation, and how it is shown. */
-export interface Rotation {
+interface Rotation {
   /** The member with the secret. */
   field: string;
   view: View;

@@ -57,7 +57,7 @@ export interface Change {
 export type MakeChange = (change: Change, flags: ChangeFlags) => Promise<Row | undefined>;
 
 /** What the guard stands between. */
-export interface GuardParts {
+interface GuardParts {
   terminal: Terminal;
   print: Print;
   prompts: Prompts;
@@ -163,7 +163,7 @@ async function showPlan({ terminal, print }: GuardParts, change: Change): Promis
 }
 
 /** The fields of an update that would really change, with their old and new values; secrets are never in it. */
-export function differences(current: Row, update: Row): { field: string; from: unknown; to: unknown }[] {
+function differences(current: Row, update: Row): { field: string; from: unknown; to: unknown }[] {
   return Object.entries(redact(update) as Row)
     .map(([field, to]) => ({ field, from: (redact(current) as Row)[field] ?? null, to }))
     .filter(({ from, to }) => JSON.stringify(from) !== JSON.stringify(to));

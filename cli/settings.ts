@@ -105,7 +105,7 @@ function contextTarget(name: string, saved: SavedContext, serverSource: string, 
 }
 
 /** The first value that is set, with the name of where it came from. */
-export function firstSet(
+function firstSet(
   ...candidates: readonly [value: string | undefined, source: string][]
 ): [value: string | undefined, source: string] {
   return candidates.find(([value]) => value !== undefined && value !== '') ?? [undefined, 'default'];

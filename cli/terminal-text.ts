@@ -20,7 +20,7 @@ export function isPainted(text: string): boolean {
 }
 
 /** One part of a painted text: the control sequence of our own that stands before it, without the escape; empty for none. */
-export interface PaintedPart {
+interface PaintedPart {
   sequence: string;
   text: string;
 }

@@ -5,7 +5,7 @@ import { type Look, displayWidth, shown } from './terminal-text.ts';
 export type Row = Record<string, unknown>;
 
 /** How a value is shown to a person; `minor` is an amount in minor units, without its currency. */
-export type Kind = 'text' | 'time' | 'money' | 'minor' | 'status' | 'yesno' | 'id';
+type Kind = 'text' | 'time' | 'money' | 'minor' | 'status' | 'yesno' | 'id';
 
 /** One column of a table: an API field (dots reach inside), its heading and how it is shown; `read` makes a value from several fields. */
 export interface Column {

@@ -9,7 +9,7 @@ import type { Sink } from './terminal.ts';
 import { type Row, type View, plain, valueOf } from './values.ts';
 
 /** Some lines below the prompt that are drawn again in their place; what stood above stays. */
-export interface Region {
+interface Region {
   /** Shows these lines instead of those before, as many as the screen has room for. */
   show(lines: readonly string[]): Promise<void>;
 }
@@ -22,7 +22,7 @@ const TO_END_OF_LINE = ownSequence('[K');
 const TO_END_OF_SCREEN = ownSequence('[J');
 
 /** A region of a terminal that shows nothing yet. */
-export function createRegion(out: Sink): Region {
+function createRegion(out: Sink): Region {
   let shown: readonly string[] = [];
   let width = out.columns;
   return {
@@ -61,7 +61,7 @@ export function watchFlags(command: Command): Command {
 }
 
 /** What is watched. */
-export interface Watched {
+interface Watched {
   view: View;
   /** The rows as they are now, newest first; `isKnown` says whether a row was there at an earlier look. */
   look(isKnown: (row: Row) => boolean): Promise<readonly Row[]>;

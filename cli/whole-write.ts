@@ -2,7 +2,7 @@ import { fstatSync, writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 
 /** A stream that may stand for a descriptor, as those of the process do. */
-export type Output = Writable & { fd?: unknown; isTTY?: boolean };
+type Output = Writable & { fd?: unknown; isTTY?: boolean };
 
 /** The operating system's reason for a failed write, in words. */
 const FAULTS: Readonly<Record<string, string>> = {

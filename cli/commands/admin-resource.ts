@@ -21,7 +21,7 @@ export const PROJECTS: Field = {
 };
 
 /** Who has no list reaches all of them. */
-export const PROJECTS_COLUMN: Column = {
+const PROJECTS_COLUMN: Column = {
   field: 'projects',
   read: ({ projects }) => (projects === null ? 'all' : projects),
 };

@@ -12,7 +12,7 @@ import { PROJECTS, ROLE, admin, adminId } from './admin-resource.ts';
 type CreateFlags = Row & ChangeFlags & PasswordFlags;
 
 /** Adds `admin create`. */
-export function defineCreate(noun: Command, context: ContextOf): void {
+function defineCreate(noun: Command, context: ContextOf): void {
   const command = noun
     .command('create')
     .description('Create a console account. The password is prompted for, or read from stdin or a file.');
@@ -27,7 +27,7 @@ export function defineCreate(noun: Command, context: ContextOf): void {
 }
 
 /** Creates an account. */
-export async function runCreate(context: Context, options: CreateFlags): Promise<void> {
+async function runCreate(context: Context, options: CreateFlags): Promise<void> {
   const { change, print, prompts, terminal } = context;
   const fields = await complete(context, admin.fields, bodyOf(options, admin.fields));
   const password = await takePassword(terminal, prompts, options, {
@@ -54,7 +54,7 @@ type UpdateFlags = Row & ChangeFlags & { clear?: readonly string[] };
 const UPDATE_FIELDS = [ROLE, PROJECTS];
 
 /** Adds `admin update`. */
-export function defineUpdate(noun: Command, context: ContextOf): void {
+function defineUpdate(noun: Command, context: ContextOf): void {
   const command = noun
     .command('update')
     .description('Change the role or the projects of an administrator. Other projects end the sessions of the account.')
@@ -70,11 +70,7 @@ export function defineUpdate(noun: Command, context: ContextOf): void {
 }
 
 /** Sends what was given, and nothing else. */
-export async function runUpdate(
-  { api, change, print }: Context,
-  username: string,
-  options: UpdateFlags,
-): Promise<void> {
+async function runUpdate({ api, change, print }: Context, username: string, options: UpdateFlags): Promise<void> {
   const other = options.clear?.find((name) => name !== PROJECTS.name);
   if (other !== undefined) throw new UsageError(`Unknown field "${other}".`, 'fields: projects');
   const body = { ...bodyOf(options, UPDATE_FIELDS), ...(options.clear && { projects: null }) };
@@ -98,7 +94,7 @@ export async function runUpdate(
 }
 
 /** Adds `admin enable` and `admin disable`. */
-export function defineToggle(noun: Command, context: ContextOf): void {
+function defineToggle(noun: Command, context: ContextOf): void {
   for (const verb of ['enable', 'disable'] as const) {
     const words =
       verb === 'enable'
@@ -112,7 +108,7 @@ export function defineToggle(noun: Command, context: ContextOf): void {
 }
 
 /** Turns an account on or off. */
-export async function runToggle(
+async function runToggle(
   { api, change, print }: Context,
   username: string,
   options: ChangeFlags & { enabled: boolean },
@@ -136,10 +132,10 @@ export async function runToggle(
 }
 
 /** The flags of `admin reset-password`. */
-export type ResetPasswordFlags = ChangeFlags & PasswordFlags & OfflineFlags & { offline?: boolean };
+type ResetPasswordFlags = ChangeFlags & PasswordFlags & OfflineFlags & { offline?: boolean };
 
 /** Adds `admin reset-password`. */
-export function defineResetPassword(noun: Command, context: ContextOf): void {
+function defineResetPassword(noun: Command, context: ContextOf): void {
   const command = noun
     .command('reset-password')
     .description('Set a new password for an administrator and end all sessions of the account.')
@@ -154,7 +150,7 @@ export function defineResetPassword(noun: Command, context: ContextOf): void {
 }
 
 /** Sets a new password, over the API or in the database. */
-export async function runResetPassword(context: Context, username: string, flags: ResetPasswordFlags): Promise<void> {
+async function runResetPassword(context: Context, username: string, flags: ResetPasswordFlags): Promise<void> {
   return flags.offline ? resetPasswordOffline(context, username, flags) : resetPasswordOnline(context, username, flags);
 }
 
@@ -193,10 +189,10 @@ function newPassword({ terminal, prompts }: Context, username: string, flags: Re
 }
 
 /** The flags of `admin reset-second-factor`. */
-export type ResetSecondFactorFlags = ChangeFlags & OfflineFlags & { offline?: boolean };
+type ResetSecondFactorFlags = ChangeFlags & OfflineFlags & { offline?: boolean };
 
 /** Adds `admin reset-second-factor`. */
-export function defineResetSecondFactor(noun: Command, context: ContextOf): void {
+function defineResetSecondFactor(noun: Command, context: ContextOf): void {
   const command = noun
     .command('reset-second-factor')
     .description(
@@ -212,11 +208,7 @@ export function defineResetSecondFactor(noun: Command, context: ContextOf): void
 }
 
 /** Removes it, over the API or in the database. */
-export async function runResetSecondFactor(
-  context: Context,
-  username: string,
-  flags: ResetSecondFactorFlags,
-): Promise<void> {
+async function runResetSecondFactor(context: Context, username: string, flags: ResetSecondFactorFlags): Promise<void> {
   const { print } = context;
   const row = flags.offline
     ? await resetSecondFactorOffline(context, username, flags)

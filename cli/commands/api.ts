@@ -11,7 +11,7 @@ import { redact } from '../http.ts';
 import type { Row } from '../values.ts';
 
 /** The flags of `api`. */
-export interface ApiFlags {
+interface ApiFlags {
   method?: string;
   field?: Row;
   jsonField?: Row;
@@ -70,7 +70,7 @@ function pair(read: (text: string) => unknown): (text: string, before: Row | und
 }
 
 /** Makes one call, or follows a list, and prints what came. */
-export async function run(context: Context, path: string, flags: ApiFlags): Promise<void> {
+async function run(context: Context, path: string, flags: ApiFlags): Promise<void> {
   if (!path.startsWith('/') || path.startsWith('//'))
     throw new UsageError(
       'The path must begin with a single slash; choose the server with -C or --server.',

@@ -6,7 +6,7 @@ import type { Row } from '../values.ts';
 const NAMES = ['perOrder', 'perDay', 'perMonth', 'refundPerDay', 'ordersPerHour'] as const;
 
 /** Reads `CNY.perDay=1000,CNY.ordersPerHour=none` into a change of limits; what came before it is added to. */
-export function readLimits(text: string, before?: unknown): Record<string, Row | null> {
+function readLimits(text: string, before?: unknown): Record<string, Row | null> {
   const change = { ...(before as Record<string, Row | null> | undefined) };
   for (const item of text.split(',')) {
     const [, currency = '', name, value = ''] = /^([A-Z]{3})(?:\.(\w+))?=(.+)$/.exec(item.trim()) ?? [];

@@ -9,19 +9,18 @@ import type { Change, ChangeFlags } from '../safety.ts';
 import { openSecretSink } from '../secrets.ts';
 import { type Row, type View, durationText, plain } from '../values.ts';
 import { app } from './app-resource.ts';
-import { DELIVERY, EVENT_ID } from './event-view.ts';
-import { resendEvent } from './event.ts';
+import { DELIVERY, EVENT_ID, resendEvent } from './event-view.ts';
 
 /** A client_id for examples. */
-export const CLIENT_ID = 'app_7Kd2mQxW9bTzR4vLp1Ns';
+const CLIENT_ID = 'app_7Kd2mQxW9bTzR4vLp1Ns';
 
 /** The console's path of the webhook of an application. */
-export function webhookOf(clientId: string): string {
+function webhookOf(clientId: string): string {
   return `${app.path}/${segment(clientId)}/webhook`;
 }
 
 /** How a webhook is shown. */
-export const WEBHOOK: View = {
+const WEBHOOK: View = {
   noun: 'webhook',
   id: 'clientId',
   columns: [
@@ -36,7 +35,7 @@ export const WEBHOOK: View = {
 };
 
 /** Adds `app webhook get`. */
-export function defineGet(webhook: Command, context: ContextOf): void {
+function defineGet(webhook: Command, context: ContextOf): void {
   const command = webhook.command('get').description('Show the webhook of an application.').argument('<client_id>');
   examples(command, `payctl app webhook get ${CLIENT_ID}`, `payctl app webhook get ${CLIENT_ID} --json`).action(
     (clientId: string) => runGet(context(), clientId),
@@ -44,7 +43,7 @@ export function defineGet(webhook: Command, context: ContextOf): void {
 }
 
 /** Prints the webhook. */
-export async function runGet({ api, print }: Context, clientId: string): Promise<void> {
+async function runGet({ api, print }: Context, clientId: string): Promise<void> {
   await print.item(await api.get(webhookOf(clientId)), WEBHOOK);
 }
 
@@ -66,7 +65,7 @@ function readTypes(text: string): string[] {
 }
 
 /** Adds `app webhook set`. */
-export function defineSet(webhook: Command, context: ContextOf): void {
+function defineSet(webhook: Command, context: ContextOf): void {
   const command = webhook
     .command('set')
     .description(
@@ -86,7 +85,7 @@ export function defineSet(webhook: Command, context: ContextOf): void {
 }
 
 /** Creates or changes a webhook; where the secret of a new one goes is settled before it is made. */
-export async function runSet(
+async function runSet(
   context: Context,
   clientId: string,
   options: Row & ChangeFlags & { secretFile?: string },
@@ -127,7 +126,7 @@ function onlyMissing(error: unknown): undefined {
 }
 
 /** Adds `app webhook test`. */
-export function defineTest(webhook: Command, context: ContextOf): void {
+function defineTest(webhook: Command, context: ContextOf): void {
   const command = webhook
     .command('test')
     .description(
@@ -142,7 +141,7 @@ export function defineTest(webhook: Command, context: ContextOf): void {
 }
 
 /** Sends the message and says what came of it. */
-export async function runTest({ change, print }: Context, clientId: string, flags: ChangeFlags): Promise<void> {
+async function runTest({ change, print }: Context, clientId: string, flags: ChangeFlags): Promise<void> {
   const what = `send a test message to app ${clientId}`;
   const row = await change({ what, name: clientId, method: 'POST', path: `${webhookOf(clientId)}/test` }, flags);
   if (!row) return;
@@ -160,13 +159,13 @@ export async function runTest({ change, print }: Context, clientId: string, flag
 }
 
 /** The flags of `app webhook rotate`. */
-export interface RotateFlags extends ChangeFlags {
+interface RotateFlags extends ChangeFlags {
   grace?: number;
   secretFile?: string;
 }
 
 /** Adds `app webhook rotate`. */
-export function defineRotate(webhook: Command, context: ContextOf): void {
+function defineRotate(webhook: Command, context: ContextOf): void {
   const command = webhook
     .command('rotate')
     .description(
@@ -183,7 +182,7 @@ export function defineRotate(webhook: Command, context: ContextOf): void {
 }
 
 /** Rotates the secret and delivers the new one. */
-export async function runRotate(context: Context, clientId: string, options: RotateFlags): Promise<void> {
+async function runRotate(context: Context, clientId: string, options: RotateFlags): Promise<void> {
   const { print } = context;
   const { grace } = options;
   const lasts = grace ? `the old one signs, too, for ${durationText(grace)}` : 'the old one ends now';
@@ -211,7 +210,7 @@ const DELIVERY_FILTERS: readonly Field[] = [
 ];
 
 /** Adds `app webhook deliveries`. */
-export function defineDeliveries(webhook: Command, context: ContextOf): void {
+function defineDeliveries(webhook: Command, context: ContextOf): void {
   const command = webhook
     .command('deliveries')
     .description('List what was delivered to an application, or is to be, newest first; with -o json every attempt.')
@@ -225,20 +224,20 @@ export function defineDeliveries(webhook: Command, context: ContextOf): void {
 }
 
 /** Prints the deliveries that pass the filters. */
-export function runDeliveries(context: Context, clientId: string, options: Row & ListFlags): Promise<void> {
+function runDeliveries(context: Context, clientId: string, options: Row & ListFlags): Promise<void> {
   const query = bodyOf(options, DELIVERY_FILTERS) as Query;
   return printList(context, `${webhookOf(clientId)}/deliveries`, query, DELIVERY, options);
 }
 
 /** The flags of `app webhook resend`. */
-export interface ResendFlags extends ChangeFlags {
+interface ResendFlags extends ChangeFlags {
   event?: string;
   failed?: boolean;
   since?: string;
 }
 
 /** Adds `app webhook resend`. */
-export function defineResend(webhook: Command, context: ContextOf): void {
+function defineResend(webhook: Command, context: ContextOf): void {
   const command = webhook
     .command('resend')
     .description(
@@ -257,7 +256,7 @@ export function defineResend(webhook: Command, context: ContextOf): void {
 }
 
 /** Queues the deliveries; they are confirmed together. */
-export async function runResend(context: Context, clientId: string, flags: ResendFlags): Promise<void> {
+async function runResend(context: Context, clientId: string, flags: ResendFlags): Promise<void> {
   const { print } = context;
   if ((flags.event === undefined) === !flags.failed)
     throw new UsageError('Name one event with --event, or all that failed with --failed.');

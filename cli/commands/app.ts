@@ -25,7 +25,7 @@ type CreateFlags = Row & ChangeFlags & { secretFile?: string };
 const CREATE_FIELDS = [...app.fields, ...(app.createOnly ?? [])];
 
 /** Adds `app create`. */
-export function defineCreate(noun: Command, context: ContextOf): void {
+function defineCreate(noun: Command, context: ContextOf): void {
   const command = noun
     .command('create')
     .description(
@@ -42,7 +42,7 @@ export function defineCreate(noun: Command, context: ContextOf): void {
 }
 
 /** Creates an application; where the secret goes is settled before anything is made. */
-export async function runCreate(context: Context, options: CreateFlags): Promise<void> {
+async function runCreate(context: Context, options: CreateFlags): Promise<void> {
   const { change, print, flags } = context;
   const body = await askMissing(context, bodyOf(options, CREATE_FIELDS));
   const request = { what: 'create app', method: 'POST' as const, path: app.path, body };
@@ -91,7 +91,7 @@ async function chooseProject(prompts: Context['prompts'], api: Context['api']): 
 }
 
 /** The flags of `app rotate-secret`. */
-export interface RotateFlags extends ChangeFlags {
+interface RotateFlags extends ChangeFlags {
   grace?: number;
   revokeTokens?: boolean;
   secretFile?: string;
@@ -106,7 +106,7 @@ const ROTATED: View = {
 };
 
 /** Adds `app rotate-secret`. */
-export function defineRotateSecret(noun: Command, context: ContextOf): void {
+function defineRotateSecret(noun: Command, context: ContextOf): void {
   const command = noun
     .command('rotate-secret')
     .description(
@@ -124,7 +124,7 @@ export function defineRotateSecret(noun: Command, context: ContextOf): void {
 }
 
 /** Rotates the secret and delivers the new one. */
-export async function runRotateSecret(context: Context, id: string, options: RotateFlags): Promise<void> {
+async function runRotateSecret(context: Context, id: string, options: RotateFlags): Promise<void> {
   const { print } = context;
   const { grace, revokeTokens } = options;
   const request: Change = {
@@ -162,7 +162,7 @@ function rotationEffect({ grace, revokeTokens }: RotateFlags): string {
 }
 
 /** Adds `app revoke-tokens`. */
-export function defineRevokeTokens(noun: Command, context: ContextOf): void {
+function defineRevokeTokens(noun: Command, context: ContextOf): void {
   const command = noun
     .command('revoke-tokens')
     .description('Revoke all access tokens of an application. Its secret stays valid.')
@@ -175,7 +175,7 @@ export function defineRevokeTokens(noun: Command, context: ContextOf): void {
 }
 
 /** Ends the tokens. */
-export async function runRevokeTokens({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
+async function runRevokeTokens({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
   const row = await change(
     {
       what: `revoke all tokens of app ${id}`,

@@ -5,7 +5,10 @@ import { changes, examples, paged } from '../options.ts';
 import { type Field, type ListFlags, addFields, bodyOf, complete, printList, segment } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
 import { type Row, plain } from '../values.ts';
-import { APPROVALS, APPROVAL_VIEW, REFUND_NO } from './views.ts';
+import { APPROVALS, APPROVAL_VIEW } from './views.ts';
+
+/** The number of a refund for examples. */
+const REFUND_NO = 'R20261121060100D4N8ZR3VHC';
 
 const FILTERS: readonly Field[] = [
   { name: 'state', value: 'state', help: 'filter by state', choices: ['waiting', 'approved', 'rejected'] },
@@ -14,7 +17,7 @@ const FILTERS: readonly Field[] = [
 ];
 
 /** Adds `approval list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = noun
     .command('list')
     .description('List what waits, or waited, for approval, newest first: refunds, disputes and exceptions.');
@@ -27,12 +30,12 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the approvals that pass the filters. */
-export function runList(context: Context, options: Row & ListFlags): Promise<void> {
+function runList(context: Context, options: Row & ListFlags): Promise<void> {
   return printList(context, APPROVALS, bodyOf(options, FILTERS) as Query, APPROVAL_VIEW, options);
 }
 
 /** Adds `approval get`. */
-export function defineGet(noun: Command, context: ContextOf): void {
+function defineGet(noun: Command, context: ContextOf): void {
   const command = noun
     .command('get')
     .description('Show one approval, by the number of its refund or dispute, or the id of its exception.')
@@ -43,7 +46,7 @@ export function defineGet(noun: Command, context: ContextOf): void {
 }
 
 /** Prints one approval. */
-export async function runGet({ api, print }: Context, refundNo: string): Promise<void> {
+async function runGet({ api, print }: Context, refundNo: string): Promise<void> {
   await print.item(await api.get(`${APPROVALS}/${segment(refundNo)}`), APPROVAL_VIEW);
 }
 
@@ -52,7 +55,7 @@ const DECISION_FIELDS: readonly Field[] = [
 ];
 
 /** Adds `approval approve` and `approval reject`. */
-export function defineDecide(noun: Command, context: ContextOf): void {
+function defineDecide(noun: Command, context: ContextOf): void {
   const approving = noun
     .command('approve')
     .description(
@@ -79,7 +82,7 @@ export function defineDecide(noun: Command, context: ContextOf): void {
 }
 
 /** Approves a refund; always confirmed with its number, because money moves. */
-export async function approve({ change, print }: Context, refundNo: string, flags: ChangeFlags): Promise<void> {
+async function approve({ change, print }: Context, refundNo: string, flags: ChangeFlags): Promise<void> {
   const path = `${APPROVALS}/${segment(refundNo)}/approve`;
   const what = `approve ${refundNo}`;
   const row = await change({ what, name: refundNo, risk: 'severe', method: 'POST', path }, flags);
@@ -90,11 +93,7 @@ export async function approve({ change, print }: Context, refundNo: string, flag
 }
 
 /** Rejects a refund. */
-export async function reject(
-  context: Context,
-  refundNo: string,
-  flags: ChangeFlags & { reason?: string },
-): Promise<void> {
+async function reject(context: Context, refundNo: string, flags: ChangeFlags & { reason?: string }): Promise<void> {
   const body = await complete(context, DECISION_FIELDS, flags.reason === undefined ? {} : { reason: flags.reason });
   const path = `${APPROVALS}/${segment(refundNo)}/reject`;
   const what = `reject ${refundNo}`;

@@ -8,10 +8,10 @@ import type { Row, View } from '../values.ts';
 import { type AuditFlags, auditKnowledgeFlags, keptTipFlag, run } from './audit.ts';
 
 /** The console's path of the audit log. */
-export const AUDIT_LOG = '/api/v1/audit-log';
+const AUDIT_LOG = '/api/v1/audit-log';
 
 /** How lines of the audit log are shown. */
-export const VIEW: View = {
+const VIEW: View = {
   noun: 'line',
   id: 'id',
   columns: [
@@ -27,7 +27,7 @@ export const VIEW: View = {
 };
 
 /** What lines can be found by. */
-export const FILTERS: readonly Field[] = [
+const FILTERS: readonly Field[] = [
   { name: 'actor', value: 'name', help: 'filter by who did it: a username or client_id' },
   { name: 'action', value: 'action', help: 'filter by action, e.g. app.create' },
   { name: 'target', value: 'target', help: 'filter by what it was done to, e.g. a client_id or order number' },
@@ -42,7 +42,7 @@ export const FILTERS: readonly Field[] = [
 ];
 
 /** Adds `audit-log list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = noun.command('list').description('List what was changed and by whom, newest first.');
   addFields(command, FILTERS);
   examples(
@@ -54,12 +54,12 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the lines that pass the filters. */
-export function runList(context: Context, options: Row & ListFlags): Promise<void> {
+function runList(context: Context, options: Row & ListFlags): Promise<void> {
   return printList(context, AUDIT_LOG, bodyOf(options, FILTERS) as Query, VIEW, options);
 }
 
 /** Adds `audit-log export`. */
-export function defineExport(noun: Command, context: ContextOf): void {
+function defineExport(noun: Command, context: ContextOf): void {
   const command = noun
     .command('export')
     .description(
@@ -74,12 +74,12 @@ export function defineExport(noun: Command, context: ContextOf): void {
 }
 
 /** Exports the lines that pass the filters. */
-export function runExport(context: Context, options: Row & ExportFlags): Promise<void> {
+function runExport(context: Context, options: Row & ExportFlags): Promise<void> {
   return exportStream(context, `${AUDIT_LOG}/export`, bodyOf(options, FILTERS) as Query, options);
 }
 
 /** Adds `audit-log verify`: `payctl audit` for this log alone. */
-export function defineVerify(noun: Command, context: ContextOf): void {
+function defineVerify(noun: Command, context: ContextOf): void {
   const command = noun
     .command('verify')
     .description(

@@ -36,7 +36,7 @@ export const ADVICE: Readonly<Record<string, string>> = {
 const CONFIGURED = new Set(['not_configured', 'misconfigured', 'wrong_account']);
 
 /** The failure of a bill that did not come, was refused or is not there yet; undefined when it is compared. */
-export function failureOf(bill: Row): CliError | undefined {
+function failureOf(bill: Row): CliError | undefined {
   const fault = faultOf(bill['fault']);
   const state = String(bill['state']);
   // Another app of the same merchant has asked before: there the bill is, and this one is nothing of its own.
@@ -57,7 +57,7 @@ export function failureOf(bill: Row): CliError | undefined {
 }
 
 /** What to do about a file that the service refused, added to its refusal. */
-export function advised(error: unknown): unknown {
+function advised(error: unknown): unknown {
   if (!(error instanceof CliError) || error.code !== 'bill_malformed') return error;
   const { extra } = error.options;
   const details = (extra?.['details'] ?? extra ?? {}) as Row;
@@ -100,7 +100,7 @@ function importLine(bill: Row): string {
 }
 
 /** The flags of what waits for a bill. */
-export interface WaitFlags {
+interface WaitFlags {
   wait?: number | boolean;
   interval?: number;
 }
@@ -108,7 +108,7 @@ export interface WaitFlags {
 const LONGEST_SECONDS = 600;
 
 /** Adds the flags of what waits for a bill. */
-export function waitFlags(command: Command): Command {
+function waitFlags(command: Command): Command {
   return command
     .option('--wait <duration>', 'longest time to wait, e.g. 90s; by default 10m', duration)
     .option('--no-wait', 'do not wait for the result')
@@ -116,7 +116,7 @@ export function waitFlags(command: Command): Command {
 }
 
 /** Waits for a bill that is asked for, read or compared, prints it and fails when it is not there. */
-export async function finish(context: Context, begun: Row, flags: WaitFlags): Promise<void> {
+async function finish(context: Context, begun: Row, flags: WaitFlags): Promise<void> {
   const { print } = context;
   const billNo = String(begun['billNo']);
   if (flags.wait === false) {
@@ -194,7 +194,7 @@ function outcome(bill: Row): string {
 }
 
 /** The flags of `bill fetch`. */
-export type FetchFlags = Row & ChangeFlags & WaitFlags;
+type FetchFlags = Row & ChangeFlags & WaitFlags;
 
 /** Adds `bill fetch`. */
 export function defineFetch(noun: Command, context: ContextOf): void {
@@ -213,7 +213,7 @@ export function defineFetch(noun: Command, context: ContextOf): void {
 }
 
 /** Has the channel asked, and waits for what comes of it. */
-export async function runFetch(context: Context, options: FetchFlags): Promise<void> {
+async function runFetch(context: Context, options: FetchFlags): Promise<void> {
   const body = await complete(context, WHICH, bodyOf(options, WHICH));
   const what = `fetch the bill of ${String(body['payWay'])}, ${String(body['day'])}`;
   const begun = await context.change({ what, method: 'POST', path: BILLS, body }, options);
@@ -221,7 +221,7 @@ export async function runFetch(context: Context, options: FetchFlags): Promise<v
 }
 
 /** The flags of `bill import`. */
-export type ImportFlags = Row & ChangeFlags & WaitFlags;
+type ImportFlags = Row & ChangeFlags & WaitFlags;
 
 /** A bill of a million lines is read for a minute before the answer comes. */
 const SILENCE_MS = 600_000;
@@ -243,7 +243,7 @@ export function defineImport(noun: Command, context: ContextOf): void {
 }
 
 /** Sends the file while it is read, and waits until it is compared. */
-export async function runImport(context: Context, file: string, options: ImportFlags): Promise<void> {
+async function runImport(context: Context, file: string, options: ImportFlags): Promise<void> {
   const { terminal, change, flags } = context;
   const query = (await complete(context, WHICH, bodyOf(options, WHICH))) as Query;
   let tell = (_sent: number): void => {};
@@ -315,7 +315,7 @@ export function defineRerun(noun: Command, context: ContextOf): void {
 }
 
 /** Has the bill compared again. */
-export async function runRerun(context: Context, billNo: string, flags: ChangeFlags & WaitFlags): Promise<void> {
+async function runRerun(context: Context, billNo: string, flags: ChangeFlags & WaitFlags): Promise<void> {
   const begun = await context.change(
     { what: `compare bill ${billNo}`, name: billNo, method: 'POST', path: `${BILLS}/${segment(billNo)}/rerun` },
     flags,

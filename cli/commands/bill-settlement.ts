@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
-import { day, examples } from '../options.ts';
+import { PAY_WAYS, day, examples } from '../options.ts';
 import { type Field, addFields, bodyOf } from '../resource.ts';
 import { type Row, type View, minorMoney, plain } from '../values.ts';
-import { CHANNELS } from './bill-view.ts';
 
 const FILTERS: readonly Field[] = [
   { name: 'from', value: 'day', help: 'first day, e.g. 2026-11-01', read: day },
   { name: 'to', value: 'day', help: 'last day (inclusive)', read: day },
-  { name: 'payWay', value: 'channel', help: 'filter by channel', choices: CHANNELS },
+  { name: 'payWay', value: 'channel', help: 'filter by channel', choices: PAY_WAYS },
   { name: 'account', value: 'account', help: "filter by the account's number at the channel" },
   { name: 'project', value: 'code', help: 'filter by project' },
   { name: 'mode', value: 'mode', help: 'channel mode; by default live', choices: ['simulator', 'sandbox', 'live'] },
@@ -56,7 +55,7 @@ export function defineSettlement(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the days; on a terminal with their totals, as JSON everything. What is missing is said on stderr. */
-export async function runSettlement({ api, print }: Context, options: Row): Promise<void> {
+async function runSettlement({ api, print }: Context, options: Row): Promise<void> {
   const figures = await api.get('/api/v1/stats/settlement', bodyOf(options, FILTERS) as Query);
   if (print.json) return print.item(figures, DAYS);
   const rows = (name: string) => (figures[name] ?? []) as Row[];

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { day } from '../options.ts';
+import { PAY_WAYS, day } from '../options.ts';
 import type { Field } from '../resource.ts';
 import { type Column, type Row, type View, minorDigits, minorMoney, plain, valueOf } from '../values.ts';
 
@@ -8,9 +8,6 @@ export const BILL_NO = 'B20261121023000D4N8ZR3VHC';
 
 /** The console's path of bills. */
 export const BILLS = '/api/v1/bills';
-
-/** The channels that issue bills. */
-export const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;
 
 /** Where a bill stands; the service knows the same. */
 export const BILL_STATES = ['waiting', 'reading', 'matching', 'done', 'refused', 'missing'] as const;
@@ -66,7 +63,7 @@ export function countOf(bill: Row, state: string): number {
 }
 
 /** The sums of a bill or of its lines. */
-export const SUMS: View = {
+const SUMS: View = {
   noun: 'sum',
   id: 'of',
   columns: [
@@ -86,7 +83,7 @@ export const SUMS: View = {
 };
 
 /** How many differences of each kind a bill has. */
-export const COUNTS: View = {
+const COUNTS: View = {
   noun: 'difference',
   id: 'kind',
   columns: [
@@ -156,7 +153,7 @@ export const LINES: View = {
 
 /** What bills can be found by. */
 export const BILL_FILTERS: readonly Field[] = [
-  { name: 'payWay', value: 'channel', help: 'filter by channel', choices: CHANNELS },
+  { name: 'payWay', value: 'channel', help: 'filter by channel', choices: PAY_WAYS },
   { name: 'state', value: 'state', help: 'filter by state', choices: BILL_STATES },
   { name: 'from', value: 'day', help: 'first day, e.g. 2026-11-01', read: day },
   { name: 'to', value: 'day', help: 'last day (inclusive)', read: day },
@@ -167,7 +164,7 @@ export const BILL_FILTERS: readonly Field[] = [
 
 /** Whose bill of which day is meant. */
 export const WHICH: readonly Field[] = [
-  { name: 'payWay', value: 'channel', help: 'channel', choices: CHANNELS, required: true },
+  { name: 'payWay', value: 'channel', help: 'channel', choices: PAY_WAYS, required: true },
   { name: 'day', flag: 'date', value: 'day', help: 'day of the bill, e.g. 2026-11-20', read: day, required: true },
   {
     name: 'account',

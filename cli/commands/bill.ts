@@ -24,7 +24,7 @@ import {
 } from './bill-view.ts';
 
 /** Adds `bill list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = noun
     .command('list')
     .description(
@@ -40,12 +40,12 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the bills that pass the filters. */
-export function runList(context: Context, options: Row & ListFlags): Promise<void> {
+function runList(context: Context, options: Row & ListFlags): Promise<void> {
   return printList(context, BILLS, bodyOf(options, BILL_FILTERS) as Query, BILL_VIEW, options);
 }
 
 /** Adds `bill get`. */
-export function defineGet(noun: Command, context: ContextOf): void {
+function defineGet(noun: Command, context: ContextOf): void {
   const command = noun
     .command('get')
     .description('Show one bill, its sums and how many differences it has.')
@@ -56,7 +56,7 @@ export function defineGet(noun: Command, context: ContextOf): void {
 }
 
 /** Prints one bill. */
-export async function runGet(context: Context, billNo: string): Promise<void> {
+async function runGet(context: Context, billNo: string): Promise<void> {
   await showBill(context, await context.api.get(`${BILLS}/${segment(billNo)}`));
 }
 
@@ -78,7 +78,7 @@ const DIFFERENCE_FILTERS: readonly Field[] = [
 const MOST_FIXES = 3;
 
 /** Adds `bill differences`. */
-export function defineDifferences(noun: Command, context: ContextOf): void {
+function defineDifferences(noun: Command, context: ContextOf): void {
   const command = noun
     .command('differences')
     .description('List how a bill and the orders differ, and the command that ends each difference.')
@@ -93,7 +93,7 @@ export function defineDifferences(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the differences that pass the filters; on a terminal, the next steps below them. */
-export async function runDifferences(context: Context, billNo: string, options: Row & ListFlags): Promise<void> {
+async function runDifferences(context: Context, billNo: string, options: Row & ListFlags): Promise<void> {
   const path = `${BILLS}/${segment(billNo)}/differences`;
   const fixes = new Set<string>();
   await printList(context, path, bodyOf(options, DIFFERENCE_FILTERS) as Query, DIFFERENCES, options, (rows) => {
@@ -106,7 +106,7 @@ export async function runDifferences(context: Context, billNo: string, options: 
 }
 
 /** The flags of `bill lines`. */
-export interface LinesFlags {
+interface LinesFlags {
   kind?: string;
   limit?: number;
   all?: boolean;
@@ -116,7 +116,7 @@ const FIRST_LINES = 50;
 const LINES_AT_ONCE = 200;
 
 /** Adds `bill lines`. */
-export function defineLines(noun: Command, context: ContextOf): void {
+function defineLines(noun: Command, context: ContextOf): void {
   const command = noun
     .command('lines')
     .description('Show the lines of a bill. For a whole bill, use payctl bill export.')
@@ -133,7 +133,7 @@ export function defineLines(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the lines while they come, where the format allows it; says when there are more. */
-export async function runLines(context: Context, billNo: string, flags: LinesFlags): Promise<void> {
+async function runLines(context: Context, billNo: string, flags: LinesFlags): Promise<void> {
   const { print, terminal } = context;
   const most = flags.all ? Infinity : (flags.limit ?? FIRST_LINES);
   let held: Row[] = [];
@@ -185,10 +185,10 @@ async function* streamLines(
 }
 
 /** The flags of `bill export`. */
-export type BillExportFlags = ExportFlags & { kind?: string };
+type BillExportFlags = ExportFlags & { kind?: string };
 
 /** Adds `bill export`. */
-export function defineExport(noun: Command, context: ContextOf): void {
+function defineExport(noun: Command, context: ContextOf): void {
   const command = noun
     .command('export')
     .description(
@@ -204,7 +204,7 @@ export function defineExport(noun: Command, context: ContextOf): void {
 }
 
 /** Exports the lines of a bill. */
-export function runExport(context: Context, billNo: string, flags: BillExportFlags): Promise<void> {
+function runExport(context: Context, billNo: string, flags: BillExportFlags): Promise<void> {
   return exportStream(context, `${BILLS}/${segment(billNo)}/lines`, { kind: flags.kind }, flags);
 }
 
@@ -213,13 +213,13 @@ const QUIET_FIELDS: readonly Field[] = [
 ];
 
 /** The flags of `bill quiet`. */
-export interface QuietFlags extends ChangeFlags {
+interface QuietFlags extends ChangeFlags {
   reason?: string;
   off?: boolean;
 }
 
 /** Adds `bill quiet`. */
-export function defineQuiet(noun: Command, context: ContextOf): void {
+function defineQuiet(noun: Command, context: ContextOf): void {
   const command = noun
     .command('quiet')
     .description(
@@ -236,7 +236,7 @@ export function defineQuiet(noun: Command, context: ContextOf): void {
 }
 
 /** Makes the account of a bill quiet, or ends that; to make it so is confirmed with the bill's number, because lost orders are then not missed. */
-export async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Promise<void> {
+async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Promise<void> {
   const { reason, off } = flags;
   if (off && reason !== undefined) throw new UsageError('--off takes no --reason.', 'leave --reason out');
   const path = `${BILLS}/${segment(billNo)}/quiet`;

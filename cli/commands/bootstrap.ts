@@ -20,7 +20,7 @@ import type { Row, View } from '../values.ts';
 import { SCOPES, app } from './app-resource.ts';
 
 /** How a database is shown. */
-export const DATABASE: View = {
+const DATABASE: View = {
   noun: 'database',
   id: 'place',
   columns: [
@@ -35,14 +35,14 @@ export const DATABASE: View = {
 };
 
 /** How a created administrator is shown. */
-export const ADMIN: View = {
+const ADMIN: View = {
   noun: 'admin',
   id: 'username',
   columns: [{ field: 'username' }, { field: 'role' }, { field: 'id', kind: 'id' }, { field: 'changed', kind: 'yesno' }],
 };
 
 /** How a created application is shown. */
-export const APP: View = {
+const APP: View = {
   noun: 'app',
   id: 'client_id',
   columns: [
@@ -55,7 +55,7 @@ export const APP: View = {
 };
 
 /** Runs work that may have been done before: with --if-none that is no failure, and `{ "changed": false }` is printed. */
-export async function unlessDone(
+async function unlessDone(
   { print }: Context,
   ifNone: boolean | undefined,
   view: View,
@@ -75,7 +75,7 @@ export async function unlessDone(
 }
 
 /** Adds `bootstrap status`. */
-export function defineStatus(noun: Command, context: ContextOf): void {
+function defineStatus(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
       .command('status')
@@ -87,7 +87,7 @@ export function defineStatus(noun: Command, context: ContextOf): void {
 }
 
 /** Describes the database. */
-export async function runStatus(context: Context, flags: OfflineFlags): Promise<void> {
+async function runStatus(context: Context, flags: OfflineFlags): Promise<void> {
   await withOffline(context, flags, async (offline) => {
     const { kind, place, name, schema, administrators } = await offline.describeDatabase();
     const bootstrapped = administrators !== null && administrators > 0;
@@ -108,7 +108,7 @@ export async function runStatus(context: Context, flags: OfflineFlags): Promise<
 }
 
 /** The flags of `bootstrap admin`. */
-export interface AdminFlags extends OfflineFlags, PasswordFlags {
+interface AdminFlags extends OfflineFlags, PasswordFlags {
   username?: string;
   generate?: boolean;
   secretFile?: string;
@@ -117,7 +117,7 @@ export interface AdminFlags extends OfflineFlags, PasswordFlags {
 }
 
 /** Adds `bootstrap admin`. */
-export function defineAdmin(noun: Command, context: ContextOf): void {
+function defineAdmin(noun: Command, context: ContextOf): void {
   const command = noun
     .command('admin')
     .description('Create the first administrator. Exits with 6 if one exists already, unless --if-none is given.')
@@ -136,7 +136,7 @@ export function defineAdmin(noun: Command, context: ContextOf): void {
 }
 
 /** Creates the first administrator in one transaction; a generated password is revealed only after it was read back. */
-export async function runAdmin(context: Context, flags: AdminFlags): Promise<void> {
+async function runAdmin(context: Context, flags: AdminFlags): Promise<void> {
   const { print, prompts } = context;
   if (flags.generate && (flags.passwordStdin || flags.passwordFile))
     throw new UsageError('--generate cannot be combined with --password-stdin or --password-file.');
@@ -191,14 +191,14 @@ async function createAdmin(
 }
 
 /** The flags of `bootstrap app`. */
-export type AppFlags = Row & OfflineFlags & { secretFile?: string; ifNone?: boolean; dryRun?: boolean };
+type AppFlags = Row & OfflineFlags & { secretFile?: string; ifNone?: boolean; dryRun?: boolean };
 
 const APP_FIELDS = [...app.fields, ...(app.createOnly ?? [])]
   .filter(({ name }) => ['name', 'scopes', 'project', 'trusted', 'remark'].includes(name))
   .map((field) => ({ ...field, required: field.name === 'name' }));
 
 /** Adds `bootstrap app`. */
-export function defineApp(noun: Command, context: ContextOf): void {
+function defineApp(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun.command('app').description('Create an API application. Its secret is shown only once.'),
     {
@@ -219,7 +219,7 @@ export function defineApp(noun: Command, context: ContextOf): void {
 }
 
 /** Makes an application; where its secret goes is settled first. */
-export async function runApp(context: Context, flags: AppFlags): Promise<void> {
+async function runApp(context: Context, flags: AppFlags): Promise<void> {
   const { print, prompts } = context;
   const fields = await complete(context, APP_FIELDS, bodyOf(flags, APP_FIELDS));
   const scopes =
@@ -249,13 +249,13 @@ export async function runApp(context: Context, flags: AppFlags): Promise<void> {
 }
 
 /** The flags of `bootstrap apply`. */
-export interface ApplyFlags extends OfflineFlags {
+interface ApplyFlags extends OfflineFlags {
   file?: string;
   dryRun?: boolean;
 }
 
 /** Adds `bootstrap apply`. */
-export function defineApply(noun: Command, context: ContextOf): void {
+function defineApply(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
       .command('apply')
@@ -275,7 +275,7 @@ export function defineApply(noun: Command, context: ContextOf): void {
 }
 
 /** Applies the file in one transaction; secrets of new applications go into the files that it names. */
-export async function runApply(context: Context, flags: ApplyFlags): Promise<void> {
+async function runApply(context: Context, flags: ApplyFlags): Promise<void> {
   const { terminal, print } = context;
   const file = resolve(terminal.cwd, flags.file ?? '');
   const wanted = await readPlan(file);
@@ -323,7 +323,7 @@ interface Wanted {
 }
 
 /** Reads and checks the file; passwords come from the files that it names, never from itself. */
-export async function readPlan(file: string): Promise<Wanted> {
+async function readPlan(file: string): Promise<Wanted> {
   const { parse } = await import('smol-toml');
   const text = await readTextFile(file);
   let document: Row;

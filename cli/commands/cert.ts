@@ -6,22 +6,21 @@ import { type ReadCredential, credentialFiles, formOf } from '../credential-file
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { reserveFile } from '../files.ts';
 import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
-import { changes, choice, examples, given } from '../options.ts';
+import { PAY_WAYS, changes, choice, examples, given } from '../options.ts';
 import { projectFlag, segment } from '../resource.ts';
 import { type ChangeFlags, confirmChange } from '../safety.ts';
 import { readSecretFile } from '../secrets.ts';
 import { withSpinner } from '../spinner.ts';
 import { type Row, type View, plain } from '../values.ts';
-import { PAY_WAYS } from './channel-set.ts';
 
 /** A certificate id for examples. */
 export const CERT_ID = '01935b2e-7c41-7a90-9d3f-5f0c2b6e8a17';
 
 /** The console's path of certificates. */
-export const CERTS = '/api/v1/certs';
+const CERTS = '/api/v1/certs';
 
 /** How certificates are shown. */
-export const VIEW: View = {
+const VIEW: View = {
   noun: 'cert',
   id: 'id',
   columns: [
@@ -60,13 +59,13 @@ export const KINDS = [
 ] as const;
 
 /** The modes that an account can have. */
-export const MODES = ['simulator', 'sandbox', 'live'] as const;
+const MODES = ['simulator', 'sandbox', 'live'] as const;
 
 /** The flags of `cert list`. */
-export type ListFlags = Row & { project?: string };
+type ListFlags = Row & { project?: string };
 
 /** Adds `cert list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun.command('list').description('List certificates and keys with the days until they expire.'),
   );
@@ -79,12 +78,12 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the certificates. */
-export async function runList(context: Context, flags: ListFlags): Promise<void> {
+async function runList(context: Context, flags: ListFlags): Promise<void> {
   await context.print.list(await findCerts(context, flags), VIEW);
 }
 
 /** One certificate of a project; throws when there is none. */
-export async function findCert(context: Context, id: string, flags: { project?: string }): Promise<Row> {
+async function findCert(context: Context, id: string, flags: { project?: string }): Promise<Row> {
   const { project } = flags;
   const row = (await findCerts(context, project === undefined ? {} : { project })).find((cert) => cert['id'] === id);
   if (row) return row;
@@ -92,7 +91,7 @@ export async function findCert(context: Context, id: string, flags: { project?: 
 }
 
 /** The certificates that match; the contract lists them by POST. */
-export async function findCerts({ api }: Context, flags: ListFlags): Promise<Row[]> {
+async function findCerts({ api }: Context, flags: ListFlags): Promise<Row[]> {
   const query = flags.project === undefined ? {} : { project: flags.project };
   const { body } = await api.call({
     method: 'POST',
@@ -104,7 +103,7 @@ export async function findCerts({ api }: Context, flags: ListFlags): Promise<Row
 }
 
 /** Adds `cert get`. */
-export function defineGet(noun: Command, context: ContextOf): void {
+function defineGet(noun: Command, context: ContextOf): void {
   const command = projectFlag(noun.command('get').description('Show one certificate.').argument('<id>'));
   examples(command, `payctl cert get ${CERT_ID}`, `payctl cert get ${CERT_ID} --json`).action(
     (id: string, flags: { project?: string }) => runGet(context(), id, flags),
@@ -112,12 +111,12 @@ export function defineGet(noun: Command, context: ContextOf): void {
 }
 
 /** Prints one certificate. */
-export async function runGet(context: Context, id: string, flags: { project?: string }): Promise<void> {
+async function runGet(context: Context, id: string, flags: { project?: string }): Promise<void> {
   await context.print.item(await findCert(context, id, flags), VIEW);
 }
 
 /** The flags of `cert upload`. */
-export interface UploadFlags extends ChangeFlags {
+interface UploadFlags extends ChangeFlags {
   kind?: string;
   key?: string;
   name?: string;
@@ -128,7 +127,7 @@ export interface UploadFlags extends ChangeFlags {
 }
 
 /** Adds `cert upload`. */
-export function defineUpload(noun: Command, context: ContextOf): void {
+function defineUpload(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('upload')
@@ -153,7 +152,7 @@ export function defineUpload(noun: Command, context: ContextOf): void {
 }
 
 /** Checks the files as the service will, shows what they are, and uploads them: the key first, then its certificate. */
-export async function runUpload(context: Context, file: string, flags: UploadFlags): Promise<void> {
+async function runUpload(context: Context, file: string, flags: UploadFlags): Promise<void> {
   const { terminal, print } = context;
   const kind = flags.kind ?? '';
   const passphrase = flags.passphraseFile ? await readSecretFile(terminal, flags.passphraseFile) : undefined;
@@ -223,7 +222,7 @@ function keyKindOf(kind: string): string {
 }
 
 /** Adds `cert download`. */
-export function defineDownload(noun: Command, context: ContextOf): void {
+function defineDownload(noun: Command, context: ContextOf): void {
   const command = noun
     .command('download')
     .description('Print a certificate or public key as PEM, or write it to a new file.')
@@ -237,11 +236,7 @@ export function defineDownload(noun: Command, context: ContextOf): void {
 }
 
 /** Fetches the public part. */
-export async function runDownload(
-  { api, terminal, print }: Context,
-  id: string,
-  flags: { file?: string },
-): Promise<void> {
+async function runDownload({ api, terminal, print }: Context, id: string, flags: { file?: string }): Promise<void> {
   const file = flags.file ? await reserveFile(resolve(terminal.cwd, flags.file)) : undefined;
   try {
     const { text, body } = await api.call({
@@ -259,7 +254,7 @@ export async function runDownload(
 }
 
 /** Adds `cert set-default`. */
-export function defineSetDefault(noun: Command, context: ContextOf): void {
+function defineSetDefault(noun: Command, context: ContextOf): void {
   const command = noun
     .command('set-default')
     .description('Make a certificate or key the default of its kind, used to sign and verify from now on.')
@@ -270,7 +265,7 @@ export function defineSetDefault(noun: Command, context: ContextOf): void {
 }
 
 /** Makes a certificate the default of its kind. */
-export async function runSetDefault({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
+async function runSetDefault({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
   const row = await change(
     {
       what: `make certificate ${id} the default of its kind`,
@@ -285,12 +280,12 @@ export async function runSetDefault({ change, print }: Context, id: string, flag
 }
 
 /** The flags of `cert trust` and `cert distrust`. */
-export interface TrustFlags extends ChangeFlags {
+interface TrustFlags extends ChangeFlags {
   project?: string;
 }
 
 /** Adds `cert trust`. */
-export function defineTrust(noun: Command, context: ContextOf): void {
+function defineTrust(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('trust')
@@ -305,12 +300,7 @@ export function defineTrust(noun: Command, context: ContextOf): void {
 }
 
 /** Shows what is to be trusted, or trusted no more, and changes it once that is confirmed. */
-export async function runTrust(
-  context: Context,
-  id: string,
-  flags: TrustFlags,
-  verb: 'trust' | 'distrust',
-): Promise<void> {
+async function runTrust(context: Context, id: string, flags: TrustFlags, verb: 'trust' | 'distrust'): Promise<void> {
   const found = await findCert(context, id, flags);
   const fingerprint = plain(found['fingerprint']);
   await context.print.note(
@@ -337,7 +327,7 @@ export async function runTrust(
 }
 
 /** The flags of `cert distrust`. */
-export type DistrustFlags = TrustFlags & OfflineFlags & { offline?: boolean };
+type DistrustFlags = TrustFlags & OfflineFlags & { offline?: boolean };
 
 const OTHER_MODES = {
   noun: 'cert',
@@ -346,7 +336,7 @@ const OTHER_MODES = {
 };
 
 /** Adds `cert distrust`. */
-export function defineDistrust(noun: Command, context: ContextOf): void {
+function defineDistrust(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('distrust')
@@ -388,7 +378,7 @@ async function otherModes(context: Context, flags: DistrustFlags): Promise<void>
 }
 
 /** Adds `cert delete`. */
-export function defineDelete(noun: Command, context: ContextOf): void {
+function defineDelete(noun: Command, context: ContextOf): void {
   const command = noun
     .command('delete')
     .description(
@@ -403,7 +393,7 @@ export function defineDelete(noun: Command, context: ContextOf): void {
 }
 
 /** Deletes a certificate. */
-export async function runDelete({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
+async function runDelete({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
   const answer = await change(
     {
       what: `delete certificate ${id}`,

@@ -13,16 +13,13 @@ import type { ChangeFlags } from '../safety.ts';
 import { readSecretText } from '../secrets.ts';
 import { wrap } from '../terminal-text.ts';
 import { type Row, type View, plain, visible } from '../values.ts';
-import { inProject, lacking } from './doctor/finding.ts';
-
-/** The channels, by their wire name. */
-export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
+import { CHANNEL_CONFIGS, inProject, lacking } from './doctor/finding.ts';
 
 /** Channel configurations: one for each project and channel. */
 export const channel: Resource = {
   noun: 'channel',
   plural: 'channel configurations',
-  path: '/api/v1/payment/config',
+  path: CHANNEL_CONFIGS,
   idName: 'payWay',
   inProject: true,
   view: {
@@ -47,7 +44,7 @@ export const channel: Resource = {
 };
 
 /** A field of a channel configuration, as the service describes it. */
-export interface SchemaField {
+interface SchemaField {
   name: string;
   label?: string;
   secret?: boolean;
@@ -58,7 +55,7 @@ export interface SchemaField {
 }
 
 /** A kind of certificate or key of a channel. */
-export interface SchemaCert {
+interface SchemaCert {
   kind: string;
   label?: string;
   form?: CertKindSpec['form'];
@@ -66,14 +63,14 @@ export interface SchemaCert {
 }
 
 /** What a channel wants to know. */
-export interface Schema {
+interface Schema {
   modes: readonly string[];
   fields: readonly SchemaField[];
   certKinds: readonly SchemaCert[];
 }
 
 /** Reads what a channel wants to know. */
-export async function readSchema(api: ApiClient, path: string, query: Query): Promise<Schema> {
+async function readSchema(api: ApiClient, path: string, query: Query): Promise<Schema> {
   const { modes, fields, certKinds } = (await api.get(`${path}/schema`, query)) as unknown as Partial<Schema>;
   return { modes: modes ?? ['simulator', 'live'], fields: fields ?? [], certKinds: certKinds ?? [] };
 }
@@ -82,7 +79,7 @@ export async function readSchema(api: ApiClient, path: string, query: Query): Pr
 const KEEPS: ReadonlySet<unknown> = new Set([undefined, null, '***']);
 
 /** What is wrong with the value of a field; undefined when the service will take its form. */
-export function fieldFault({ pattern }: SchemaField, value: string): string | undefined {
+function fieldFault({ pattern }: SchemaField, value: string): string | undefined {
   return typeof pattern !== 'string' || matches(pattern, value.trim()) ? undefined : 'has an invalid format';
 }
 
@@ -96,7 +93,7 @@ function matches(pattern: string, value: string): boolean {
 }
 
 /** Checks the fields of a file before they are sent; throws what names the first one that is wrong. */
-export function checkFields(fields: Row, { fields: known, certKinds, modes }: Schema, source: string): void {
+function checkFields(fields: Row, { fields: known, certKinds, modes }: Schema, source: string): void {
   const names = ['mode', ...known.map(({ name }) => name), ...certKinds.map(({ kind }) => kind)];
   for (const [name, value] of Object.entries(fields)) {
     if (!names.includes(name)) throw new UsageError(`${source}: unknown field "${name}".`, adviceFor(name, names));
@@ -122,7 +119,7 @@ interface Asked {
 }
 
 /** Asks for a configuration field by field: each with its help, each answer checked at once; an empty one keeps what is stored. */
-export async function askFields(context: Context, path: string, query: Query): Promise<Row> {
+async function askFields(context: Context, path: string, query: Query): Promise<Row> {
   const { api, prompts } = context;
   if (!prompts.possible) throw new FlagRequired('--file');
   const [{ modes, fields, certKinds }, info, current] = await Promise.all([
@@ -227,7 +224,7 @@ function linesOf(row: Row, columns: number, style: Context['terminal']['out']['s
 }
 
 /** The flags of `channel set`. */
-export interface SetFlags extends ChangeFlags {
+interface SetFlags extends ChangeFlags {
   project?: string;
   file?: string;
 }
@@ -255,7 +252,7 @@ export function defineSet(noun: Command, context: ContextOf): void {
 }
 
 /** Sends a new version of a configuration; a live one is confirmed with the channel's name. */
-export async function runSet(context: Context, payWay: string, flags: SetFlags): Promise<void> {
+async function runSet(context: Context, payWay: string, flags: SetFlags): Promise<void> {
   const path = `${channel.path}/${segment(payWay)}`;
   const query = flags.project === undefined ? {} : { project: flags.project };
   const body = flags.file ? await readChecked(context, path, query, flags.file) : await askFields(context, path, query);

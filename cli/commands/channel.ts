@@ -8,9 +8,10 @@ import type { ChangeFlags } from '../safety.ts';
 import { withSpinner } from '../spinner.ts';
 import { type Row, type View, plain } from '../values.ts';
 import { channel, defineSet, printConfig, printRegistrations } from './channel-set.ts';
+import { fixOf } from './doctor/finding.ts';
 
 /** Adds `channel list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun.command('list').description('List the channel configurations of a project; secrets are never shown.'),
   );
@@ -20,7 +21,7 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the configurations. */
-export function runList(context: Context, { project }: { project?: string }): Promise<void> {
+function runList(context: Context, { project }: { project?: string }): Promise<void> {
   return printList(context, `${channel.path}/list`, { project }, channel.view, {});
 }
 
@@ -32,15 +33,8 @@ const CHECK_LINES: View = {
   columns: ['about', 'name', 'status', 'field', 'code', 'message', 'supportId'].map((field) => ({ field })),
 };
 
-/** The command that puts a field or certificate of a configuration right. */
-export function fixOf(payWay: string, field: string, inProject: string): string {
-  return field.startsWith(`${payWay}_`)
-    ? `payctl cert upload FILE --kind ${field}${inProject}`
-    : `payctl channel set ${payWay}${inProject}`;
-}
-
 /** Prints what a test looked at: for a person with a mark each and what to do, in a pipe one line each. */
-export async function printChecks(
+async function printChecks(
   { print, terminal }: Pick<Context, 'print' | 'terminal'>,
   payWay: string,
   checks: readonly Row[],
@@ -66,10 +60,10 @@ function findingOf(payWay: string, check: Row, inProject: string): Finding {
 }
 
 /** The flags of `channel test`. */
-export type TestFlags = ChangeFlags & { project?: string; products?: string | true };
+type TestFlags = ChangeFlags & { project?: string; products?: string | true };
 
 /** Adds `channel test`. */
-export function defineTest(noun: Command, context: ContextOf): void {
+function defineTest(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('test')
@@ -90,7 +84,7 @@ export function defineTest(noun: Command, context: ContextOf): void {
 }
 
 /** Tests a configuration. */
-export async function runTest(context: Context, payWay: string, flags: TestFlags): Promise<void> {
+async function runTest(context: Context, payWay: string, flags: TestFlags): Promise<void> {
   const { change, print, terminal } = context;
   const query = flags.project === undefined ? {} : { project: flags.project };
   const path = `${channel.path}/${segment(payWay)}/test`;
@@ -126,10 +120,10 @@ function productsOf(products: TestFlags['products']): { products: 'all' | string
 }
 
 /** The flags of `channel enable` and `channel disable`. */
-export type ToggleFlags = ChangeFlags & { project?: string };
+type ToggleFlags = ChangeFlags & { project?: string };
 
 /** Adds `channel enable` and `channel disable`. */
-export function defineToggle(noun: Command, context: ContextOf): void {
+function defineToggle(noun: Command, context: ContextOf): void {
   for (const verb of ['enable', 'disable'] as const) {
     const words =
       verb === 'enable'
@@ -145,7 +139,7 @@ export function defineToggle(noun: Command, context: ContextOf): void {
 }
 
 /** Turns a channel on or off; what it asks depends on whether real money flows there. */
-export async function runToggleChannel(
+async function runToggleChannel(
   context: Context,
   payWay: string,
   verb: 'enable' | 'disable',
@@ -179,7 +173,7 @@ function defineGet(noun: Command, context: ContextOf): void {
 }
 
 /** Prints a configuration. */
-export async function runGet(context: Context, payWay: string, { project }: { project?: string }): Promise<void> {
+async function runGet(context: Context, payWay: string, { project }: { project?: string }): Promise<void> {
   const row = await context.api.get(`${channel.path}/${segment(payWay)}`, { project });
   await printConfig(context, row, channel.view);
 }

@@ -51,7 +51,7 @@ export const coin: Resource = {
 };
 
 /** How a balance is shown. */
-export const ACCOUNT = {
+const ACCOUNT = {
   noun: 'account',
   id: 'userId',
   columns: [
@@ -64,7 +64,7 @@ export const ACCOUNT = {
 } as const;
 
 /** How a ledger entry is shown. */
-export const ENTRY = {
+const ENTRY = {
   noun: 'entry',
   id: 'id',
   columns: [
@@ -93,10 +93,10 @@ const ADJUST_FIELDS: readonly Field[] = [
 ];
 
 /** The flags of `coin adjust`. */
-export type AdjustFlags = Row & ChangeFlags & { project?: string };
+type AdjustFlags = Row & ChangeFlags & { project?: string };
 
 /** Adds `coin adjust`. */
-export function defineAdjust(noun: Command, context: ContextOf): void {
+function defineAdjust(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('adjust')
@@ -115,7 +115,7 @@ export function defineAdjust(noun: Command, context: ContextOf): void {
 }
 
 /** Adds one entry to the ledger. */
-export async function runAdjust(context: Context, code: string, flags: AdjustFlags): Promise<void> {
+async function runAdjust(context: Context, code: string, flags: AdjustFlags): Promise<void> {
   const body = await complete(context, ADJUST_FIELDS, bodyOf(flags, ADJUST_FIELDS));
   const query = flags.project === undefined ? {} : { project: flags.project };
   const what = `adjust the ${code} balance of ${String(body['userId'])} by ${String(body['amount'])}`;

@@ -3,9 +3,9 @@ import type { Context, ContextOf, DescribedTree } from '../context.ts';
 import { examples } from '../options.ts';
 
 /** The shells that can be completed. */
-export const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
+const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
 /** One of them. */
-export type Shell = (typeof SHELLS)[number];
+type Shell = (typeof SHELLS)[number];
 
 /** A word that can be typed, and its description for the shells that show one. */
 interface Word {
@@ -27,7 +27,7 @@ interface Place {
 }
 
 /** The completion script of a shell, made from the tree of commands. */
-export function completionScript(shell: Shell, program: Command): string {
+function completionScript(shell: Shell, program: Command): string {
   const places = walk(program, '');
   const scripts: Record<Shell, (places: readonly Place[]) => string> = { bash, zsh, fish, powershell };
   return scripts[shell](places);
@@ -269,6 +269,6 @@ export function define(command: Command, context: ContextOf, tree: DescribedTree
 }
 
 /** Prints the script, made from the whole tree of commands. */
-export async function run({ terminal }: Context, shell: Shell, tree: DescribedTree): Promise<void> {
+async function run({ terminal }: Context, shell: Shell, tree: DescribedTree): Promise<void> {
   await terminal.out.write(completionScript(shell, await tree()));
 }

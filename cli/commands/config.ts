@@ -11,7 +11,7 @@ const VIEW: View = {
 };
 
 /** Adds `config explain`. */
-export function defineExplain(noun: Command, context: ContextOf): void {
+function defineExplain(noun: Command, context: ContextOf): void {
   examples(
     noun
       .command('explain')
@@ -24,7 +24,7 @@ export function defineExplain(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the settings of this run; of the token only whether there is one. */
-export async function runExplain(context: Context): Promise<void> {
+async function runExplain(context: Context): Promise<void> {
   const target = await context.target();
   const { env } = context.terminal;
   const { flags } = context;

@@ -8,7 +8,7 @@ import { cleanServer, guessLabel, originOf, savedConnection } from '../settings.
 import type { Row, View } from '../values.ts';
 
 /** How contexts are shown. */
-export const VIEW: View = {
+const VIEW: View = {
   noun: 'context',
   id: 'name',
   columns: [
@@ -22,7 +22,7 @@ export const VIEW: View = {
 };
 
 /** A context as a row; its token is never part of it. */
-export async function contextRow(contexts: Contexts, name: string, sessions: SessionStore): Promise<Row> {
+async function contextRow(contexts: Contexts, name: string, sessions: SessionStore): Promise<Row> {
   const saved = own(contexts.contexts, name);
   if (!saved) throw new UsageError(`Context "${name}" not found.`, 'payctl context list', 'context_unknown');
   const session = await sessions.session(name);
@@ -39,7 +39,7 @@ export async function contextRow(contexts: Contexts, name: string, sessions: Ses
 }
 
 /** Adds `context list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   examples(
     noun.command('list').description('List the contexts.'),
     'payctl context list',
@@ -48,7 +48,7 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints every context. */
-export async function runList({ sessions, print }: Context): Promise<void> {
+async function runList({ sessions, print }: Context): Promise<void> {
   const contexts = await sessions.contexts();
   const names = Object.keys(contexts.contexts).toSorted();
   await print.list(await Promise.all(names.map((name) => contextRow(contexts, name, sessions))), VIEW);
@@ -56,7 +56,7 @@ export async function runList({ sessions, print }: Context): Promise<void> {
 }
 
 /** Adds `context show`. */
-export function defineShow(noun: Command, context: ContextOf): void {
+function defineShow(noun: Command, context: ContextOf): void {
   const command = noun.command('show').description('Show a context, the current one by default.').argument('[name]');
   examples(command, 'payctl context show', 'payctl context show prod --json').action((name: string | undefined) =>
     runShow(context(), name),
@@ -64,20 +64,20 @@ export function defineShow(noun: Command, context: ContextOf): void {
 }
 
 /** Prints one context. */
-export async function runShow({ sessions, target, print }: Context, name: string | undefined): Promise<void> {
+async function runShow({ sessions, target, print }: Context, name: string | undefined): Promise<void> {
   const shown = name ?? (await target()).context;
   if (shown === null) throw new UsageError('There is no current context.', 'payctl context list', 'context_unknown');
   await print.item(await contextRow(await sessions.contexts(), shown, sessions), VIEW);
 }
 
 /** The flags of `context add`. */
-export interface AddFlags {
+interface AddFlags {
   label?: Label;
   user?: string;
 }
 
 /** Adds `context add`. */
-export function defineAdd(noun: Command, context: ContextOf): void {
+function defineAdd(noun: Command, context: ContextOf): void {
   const command = noun
     .command('add')
     .description('Save a server under a name. Its address is given with --server.')
@@ -94,7 +94,7 @@ export function defineAdd(noun: Command, context: ContextOf): void {
 }
 
 /** Saves a new context; the first one becomes the current one. */
-export async function runAdd(
+async function runAdd(
   { flags: global, sessions, print, terminal }: Context,
   name: string,
   flags: AddFlags,
@@ -123,7 +123,7 @@ export async function runAdd(
 }
 
 /** Adds `context use`. */
-export function defineUse(noun: Command, context: ContextOf): void {
+function defineUse(noun: Command, context: ContextOf): void {
   const command = noun.command('use').description('Make a context the current one.').argument('<name>');
   examples(command, 'payctl context use prod', 'payctl context use dev -q').action((name: string) =>
     runUse(context(), name),
@@ -131,14 +131,14 @@ export function defineUse(noun: Command, context: ContextOf): void {
 }
 
 /** Changes the current context. */
-export async function runUse({ sessions, print }: Context, name: string): Promise<void> {
+async function runUse({ sessions, print }: Context, name: string): Promise<void> {
   await contextRow(await sessions.contexts(), name, sessions);
   await sessions.changeContexts((contexts) => void (contexts.current = name));
   await print.item(await contextRow(await sessions.contexts(), name, sessions), VIEW);
 }
 
 /** Adds `context remove`. */
-export function defineRemove(noun: Command, context: ContextOf): void {
+function defineRemove(noun: Command, context: ContextOf): void {
   const command = noun
     .command('remove')
     .description('Remove a context and its saved login. Nothing changes on the server.')
@@ -149,11 +149,7 @@ export function defineRemove(noun: Command, context: ContextOf): void {
 }
 
 /** Removes a context and its saved token. */
-export async function runRemove(
-  { sessions, prompts, print }: Context,
-  name: string,
-  flags: ChangeFlags,
-): Promise<void> {
+async function runRemove({ sessions, prompts, print }: Context, name: string, flags: ChangeFlags): Promise<void> {
   const row = await contextRow(await sessions.contexts(), name, sessions);
   if (flags.dryRun) return print.item({ ...row, dryRun: true }, VIEW);
   await confirmChange(prompts, { what: `remove context ${name}`, risk: 'moderate', name }, flags, 'this machine');

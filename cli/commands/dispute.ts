@@ -4,20 +4,20 @@ import { basename, resolve } from 'node:path';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { changes, choice, examples, paged } from '../options.ts';
+import { PAY_WAYS, changes, choice, examples, paged } from '../options.ts';
 import { type Field, type ListFlags, addFields, bodyOf, complete, printList, segment } from '../resource.ts';
 import type { Change, ChangeFlags } from '../safety.ts';
 import type { Row, View } from '../values.ts';
 import { tellWaiting } from './views.ts';
 
 /** A dispute number for examples. */
-export const DISPUTE_NO = 'D20261121060100D4N8ZR3VHC';
+const DISPUTE_NO = 'D20261121060100D4N8ZR3VHC';
 
 /** The console's path of disputes. */
-export const DISPUTES = '/api/v1/disputes';
+const DISPUTES = '/api/v1/disputes';
 
 /** How disputes are shown. */
-export const VIEW: View = {
+const VIEW: View = {
   noun: 'dispute',
   id: 'disputeNo',
   columns: [
@@ -33,7 +33,7 @@ export const VIEW: View = {
 };
 
 /** What disputes can be found by. */
-export const FILTERS: readonly Field[] = [
+const FILTERS: readonly Field[] = [
   {
     name: 'status',
     value: 'status',
@@ -42,13 +42,13 @@ export const FILTERS: readonly Field[] = [
   },
   { name: 'orderNo', flag: 'order', value: 'orderNo', help: 'filter by order' },
   { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
-  { name: 'payWay', value: 'channel', help: 'filter by channel', choices: ['alipay', 'wechat', 'paypal'] },
+  { name: 'payWay', value: 'channel', help: 'filter by channel', choices: PAY_WAYS },
   { name: 'channelDisputeNo', value: 'no', help: 'filter by the number of the channel' },
   { name: 'project', value: 'code', help: 'filter by project' },
 ];
 
 /** Adds `dispute list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = noun.command('list').description('List disputes, newest first.');
   addFields(command, FILTERS);
   examples(
@@ -60,12 +60,12 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the disputes that pass the filters. */
-export function runList(context: Context, options: Row & ListFlags): Promise<void> {
+function runList(context: Context, options: Row & ListFlags): Promise<void> {
   return printList(context, DISPUTES, bodyOf(options, FILTERS) as Query, VIEW, options);
 }
 
 /** Adds `dispute get`. */
-export function defineGet(noun: Command, context: ContextOf): void {
+function defineGet(noun: Command, context: ContextOf): void {
   const command = noun.command('get').description('Show one dispute.').argument('<disputeNo>');
   examples(
     command,
@@ -75,12 +75,12 @@ export function defineGet(noun: Command, context: ContextOf): void {
 }
 
 /** Prints one dispute. */
-export async function runGet({ api, print }: Context, disputeNo: string): Promise<void> {
+async function runGet({ api, print }: Context, disputeNo: string): Promise<void> {
   await print.item(await api.get(`${DISPUTES}/${segment(disputeNo)}`), VIEW);
 }
 
 /** The flags of `dispute answer`. */
-export interface AnswerFlags extends ChangeFlags {
+interface AnswerFlags extends ChangeFlags {
   text?: string;
   file?: string[];
 }
@@ -94,7 +94,7 @@ const MOST_FILES = 10;
 const MOST_BYTES = 10 * 1024 * 1024;
 
 /** Adds `dispute answer`. */
-export function defineAnswer(noun: Command, context: ContextOf): void {
+function defineAnswer(noun: Command, context: ContextOf): void {
   const command = noun
     .command('answer')
     .description('Answer a dispute: the text goes to the payer or, once the channel examines it, to the channel.')
@@ -110,7 +110,7 @@ export function defineAnswer(noun: Command, context: ContextOf): void {
 }
 
 /** Sends the answer; the same Idempotency-Key goes with every try. */
-export async function runAnswer(context: Context, disputeNo: string, flags: AnswerFlags): Promise<void> {
+async function runAnswer(context: Context, disputeNo: string, flags: AnswerFlags): Promise<void> {
   const body = await complete(context, ANSWER_FIELDS, flags.text === undefined ? {} : { text: flags.text });
   const row = await context.change(
     {
@@ -155,7 +155,7 @@ async function contentOf(
 }
 
 /** The flags of `dispute accept`. */
-export interface AcceptFlags extends ChangeFlags {
+interface AcceptFlags extends ChangeFlags {
   note?: string;
 }
 
@@ -164,7 +164,7 @@ const ACCEPT_FIELDS: readonly Field[] = [
 ];
 
 /** Adds `dispute accept`. */
-export function defineAccept(noun: Command, context: ContextOf): void {
+function defineAccept(noun: Command, context: ContextOf): void {
   const command = noun
     .command('accept')
     .description('Accept a dispute: the channel refunds the payer from the account of the merchant, for good.')
@@ -178,7 +178,7 @@ export function defineAccept(noun: Command, context: ContextOf): void {
 }
 
 /** Gives in; always confirmed with the number, because money moves and does not come back. */
-export async function runAccept(context: Context, disputeNo: string, flags: AcceptFlags): Promise<void> {
+async function runAccept(context: Context, disputeNo: string, flags: AcceptFlags): Promise<void> {
   const body = await complete(context, ACCEPT_FIELDS, flags.note === undefined ? {} : { note: flags.note });
   const row = await context.change(
     {
@@ -206,12 +206,12 @@ export async function runAccept(context: Context, disputeNo: string, flags: Acce
 const RESULTS = ['agreed', 'refunded', 'corrected', 'proven', 'other'] as const;
 
 /** The flags of `dispute finish`. */
-export interface FinishFlags extends ChangeFlags {
+interface FinishFlags extends ChangeFlags {
   result?: string;
 }
 
 /** Adds `dispute finish`. */
-export function defineFinish(noun: Command, context: ContextOf): void {
+function defineFinish(noun: Command, context: ContextOf): void {
   const command = noun
     .command('finish')
     .description('Say that a complaint of Alipay or WeChat Pay has been dealt with. PayPal decides by itself.')
@@ -225,7 +225,7 @@ export function defineFinish(noun: Command, context: ContextOf): void {
 }
 
 /** Tells the channel; no money moves. */
-export async function runFinish(context: Context, disputeNo: string, flags: FinishFlags): Promise<void> {
+async function runFinish(context: Context, disputeNo: string, flags: FinishFlags): Promise<void> {
   const row = await context.change(
     {
       what: `finish dispute ${disputeNo}`,

@@ -7,11 +7,35 @@ import { Cancelled, CliError, EXIT, UsageError, networkCause } from '../errors.t
 import { followStream } from '../follow-stream.ts';
 import { openExchange, readText } from '../http.ts';
 import { changes, examples, instant, integer, list, paged } from '../options.ts';
-import { type Field, type ListFlags, addFields, bodyOf, printList, segment } from '../resource.ts';
-import type { Change, ChangeFlags } from '../safety.ts';
+import { type Field, type ListFlags, addFields, bodyOf, printList } from '../resource.ts';
+import type { ChangeFlags } from '../safety.ts';
 import { readSecretFile } from '../secrets.ts';
-import type { Row } from '../values.ts';
-import { DELIVERY, EVENTS, EVENT_ID, EVENT_VIEW, FOLLOWED } from './event-view.ts';
+import type { Row, View } from '../values.ts';
+import { DELIVERY, EVENTS, EVENT_ID, resendEvent } from './event-view.ts';
+
+/** How events are shown. */
+const VIEW: View = {
+  noun: 'event',
+  id: 'id',
+  columns: [
+    { field: 'id', kind: 'id' },
+    { field: 'type', kind: 'id' },
+    { field: 'createdAt', kind: 'time' },
+    { field: 'data.object.orderNo', title: 'ORDER', kind: 'id' },
+    { field: 'sequence' },
+  ],
+};
+
+/** How events are shown to a person as they come: what is looked at first, as wide as most are, so that columns stay where they are. */
+const FOLLOWED: View = {
+  ...VIEW,
+  columns: [
+    { field: 'createdAt', kind: 'time', width: '59s ago'.length },
+    { field: 'type', kind: 'id', width: 'skillpay.fulfilled'.length },
+    { field: 'data.object.orderNo', title: 'ORDER', kind: 'id', width: 'P202611210558007K2MQX9WBT'.length },
+    { field: 'id', kind: 'id' },
+  ],
+};
 
 const FILTERS: readonly Field[] = [
   { name: 'types', value: 'a,b', help: 'filter by type, e.g. order.paid', read: list },
@@ -23,7 +47,7 @@ const FILTERS: readonly Field[] = [
 ];
 
 /** Adds `event list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = noun.command('list').description('List events, oldest first.');
   addFields(command, FILTERS);
   examples(
@@ -35,12 +59,12 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the events that pass the filters. */
-export function runList(context: Context, options: Row & ListFlags): Promise<void> {
-  return printList(context, EVENTS, bodyOf(options, FILTERS) as Query, EVENT_VIEW, options);
+function runList(context: Context, options: Row & ListFlags): Promise<void> {
+  return printList(context, EVENTS, bodyOf(options, FILTERS) as Query, VIEW, options);
 }
 
 /** Delivers one event to a local receiver: its id, and the body that a webhook would have. */
-export type Forward = (id: string, body: string) => Promise<void>;
+type Forward = (id: string, body: string) => Promise<void>;
 
 /** A receiver that answers so often without accepting will not. */
 const MOST_REFUSALS = 5;
@@ -63,7 +87,7 @@ interface Tried {
  * Delivers with the headers of Standard Webhooks and says what came of each event. A receiver that is away is waited for; one that
  * answers five times without accepting ends with exit 7.
  */
-export function createForward(context: Context, url: string, secret: string): Forward {
+function createForward(context: Context, url: string, secret: string): Forward {
   const { print, terminal, retryPause } = context;
   return async (id, body) => {
     let refusals = 0;
@@ -114,13 +138,13 @@ async function postEvent(
 }
 
 /** The `webhook-signature` of Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`. */
-export function signature(secret: string, id: string, timestamp: string, body: string): string {
+function signature(secret: string, id: string, timestamp: string, body: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
 /** The flags of `event listen`. */
-export interface ListenFlags {
+interface ListenFlags {
   forwardTo?: string;
   secretFile?: string;
   since?: string;
@@ -131,7 +155,7 @@ export interface ListenFlags {
 }
 
 /** Adds `event listen`. */
-export function defineListen(noun: Command, context: ContextOf): void {
+function defineListen(noun: Command, context: ContextOf): void {
   const command = noun
     .command('listen')
     .description(
@@ -153,7 +177,7 @@ export function defineListen(noun: Command, context: ContextOf): void {
 }
 
 /** Follows the stream until it is cancelled; a broken connection is taken up where it ended. */
-export async function runListen(context: Context, flags: ListenFlags): Promise<void> {
+async function runListen(context: Context, flags: ListenFlags): Promise<void> {
   const { terminal, print } = context;
   // One secret for the whole run, whatever becomes of connections.
   const forward = flags.forwardTo === undefined ? undefined : await openForward(context, flags, flags.forwardTo);
@@ -204,7 +228,7 @@ function explained(error: unknown, signal: AbortSignal, after: string | undefine
 /** One heading, and rows below it as they come. */
 async function show({ print, terminal, flags }: Context, event: Row, shown: number): Promise<void> {
   if (print.json) return terminal.out.write(`${JSON.stringify(event)}\n`);
-  const view = print.format === 'table' ? FOLLOWED : EVENT_VIEW;
+  const view = print.format === 'table' ? FOLLOWED : VIEW;
   return print.list([event], view, { continued: shown > 0 || flags.headers === false });
 }
 
@@ -232,7 +256,7 @@ async function openForward(context: Context, flags: ListenFlags, url: string): P
 }
 
 /** Adds `event resend`. */
-export function defineResend(noun: Command, context: ContextOf): void {
+function defineResend(noun: Command, context: ContextOf): void {
   const command = noun
     .command('resend')
     .description("Redeliver an event to the application's webhook, with the same event id.")
@@ -243,21 +267,11 @@ export function defineResend(noun: Command, context: ContextOf): void {
 }
 
 /** Queues the delivery. */
-export async function runResend(context: Context, id: string, flags: ChangeFlags): Promise<void> {
+async function runResend(context: Context, id: string, flags: ChangeFlags): Promise<void> {
   const row = await resendEvent(context, id, flags, { what: `resend event ${id}`, name: id });
   if (!row) return;
   await context.print.item(row, DELIVERY);
   await context.print.done(`Event ${id} is queued for redelivery.`);
-}
-
-/** Queues the delivery of one event, and gives it; undefined after --dry-run. */
-export function resendEvent(
-  { change }: Context,
-  id: string,
-  flags: ChangeFlags,
-  asked: Pick<Change, 'what' | 'name' | 'risk' | 'isPart'>,
-): Promise<Row | undefined> {
-  return change({ ...asked, method: 'POST', path: `${EVENTS}/${segment(id)}/resend` }, flags);
 }
 
 /** Adds the verbs of `event`. */

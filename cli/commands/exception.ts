@@ -5,16 +5,13 @@ import { changes, choice, examples, paged } from '../options.ts';
 import { type Field, type ListFlags, addFields, bodyOf, complete, printList, segment } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
 import type { Row, View } from '../values.ts';
-import { tellWaiting } from './views.ts';
+import { EXCEPTIONS, tellWaiting } from './views.ts';
 
 /** An exception id for examples. */
-export const EXCEPTION_ID = '01935b31-2d5e-7c04-8b6a-e41f9a7d0c52';
-
-/** The console's path of exceptions. */
-export const EXCEPTIONS = '/api/v1/exceptions';
+const EXCEPTION_ID = '01935b31-2d5e-7c04-8b6a-e41f9a7d0c52';
 
 /** How exceptions are shown. */
-export const EXCEPTION_VIEW: View = {
+const VIEW: View = {
   noun: 'exception',
   id: 'id',
   columns: [
@@ -40,7 +37,7 @@ const FILTERS: readonly Field[] = [
 ];
 
 /** Adds `exception list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = noun.command('list').description('List exceptions, newest first.');
   addFields(command, FILTERS);
   examples(
@@ -51,12 +48,12 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the exceptions that pass the filters. */
-export function runList(context: Context, options: Row & ListFlags): Promise<void> {
-  return printList(context, EXCEPTIONS, bodyOf(options, FILTERS) as Query, EXCEPTION_VIEW, options);
+function runList(context: Context, options: Row & ListFlags): Promise<void> {
+  return printList(context, EXCEPTIONS, bodyOf(options, FILTERS) as Query, VIEW, options);
 }
 
 /** Adds `exception get`. */
-export function defineGet(noun: Command, context: ContextOf): void {
+function defineGet(noun: Command, context: ContextOf): void {
   const command = noun
     .command('get')
     .description('Show one exception with everything that is known of it.')
@@ -69,15 +66,15 @@ export function defineGet(noun: Command, context: ContextOf): void {
 }
 
 /** Prints one exception. */
-export async function runGet({ api, print }: Context, id: string): Promise<void> {
-  await print.item(await api.get(`${EXCEPTIONS}/${segment(id)}`), EXCEPTION_VIEW);
+async function runGet({ api, print }: Context, id: string): Promise<void> {
+  await print.item(await api.get(`${EXCEPTIONS}/${segment(id)}`), VIEW);
 }
 
 /** How an exception can be resolved. */
-export const ACTIONS = ['acknowledge', 'refund', 'accept', 'close', 'retry'] as const;
+const ACTIONS = ['acknowledge', 'refund', 'accept', 'close', 'retry'] as const;
 
 /** The flags of `exception resolve`. */
-export interface ResolveFlags extends ChangeFlags {
+interface ResolveFlags extends ChangeFlags {
   action?: string;
   reason?: string;
 }
@@ -88,7 +85,7 @@ const RESOLVE_FIELDS: readonly Field[] = [
 ];
 
 /** Adds `exception resolve`. */
-export function defineResolve(noun: Command, context: ContextOf): void {
+function defineResolve(noun: Command, context: ContextOf): void {
   const command = noun
     .command('resolve')
     .description(
@@ -106,7 +103,7 @@ export function defineResolve(noun: Command, context: ContextOf): void {
 }
 
 /** Resolves an exception; always confirmed with its id, because money may move. */
-export async function runResolve(context: Context, id: string, flags: ResolveFlags): Promise<void> {
+async function runResolve(context: Context, id: string, flags: ResolveFlags): Promise<void> {
   const { action, reason } = flags;
   const body = await complete(context, RESOLVE_FIELDS, {
     ...(action ? { action } : {}),
@@ -125,7 +122,7 @@ export async function runResolve(context: Context, id: string, flags: ResolveFla
   );
   if (!row) return;
   if (row['askedBy'] !== undefined) return tellWaiting(context, row);
-  await context.print.item(row, EXCEPTION_VIEW);
+  await context.print.item(row, VIEW);
   if (row['state'] === 'open') await context.print.done(`Exception ${id} is still open: the action failed again.`);
   else await context.print.done(`Resolved exception ${id}.`);
 }

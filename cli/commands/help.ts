@@ -14,7 +14,7 @@ export function define(command: Command, context: ContextOf, tree: DescribedTree
 }
 
 /** Prints the help of a topic or of a command. */
-export async function run({ terminal }: Context, words: readonly string[], tree: DescribedTree): Promise<void> {
+async function run({ terminal }: Context, words: readonly string[], tree: DescribedTree): Promise<void> {
   const { TOPICS } = await import('../topics.ts');
   const [first = ''] = words;
   const topic = Object.hasOwn(TOPICS, first) && words.length === 1 ? TOPICS[first] : undefined;

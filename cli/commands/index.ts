@@ -5,7 +5,7 @@ import type { ContextOf, DescribedTree } from '../context.ts';
  * The module of a noun: its verbs and flags, added to the command that carries its name. `tree` is for those that describe
  * the others, which they cannot import: the tree imports them.
  */
-export interface NounModule {
+interface NounModule {
   define(noun: Command, context: ContextOf, tree: DescribedTree): void;
 }
 

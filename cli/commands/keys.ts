@@ -6,7 +6,7 @@ import { type ChangeFlags, confirmChange } from '../safety.ts';
 import { withSpinner } from '../spinner.ts';
 
 /** Adds `keys rotate`. */
-export function defineRotate(noun: Command, context: ContextOf): void {
+function defineRotate(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
       .command('rotate')
@@ -22,7 +22,7 @@ export function defineRotate(noun: Command, context: ContextOf): void {
 const VIEW = { noun: 'key', id: 'keyId', columns: [{ field: 'keyId' }, { field: 'rewrapped' }] };
 
 /** Re-encrypts every sealed record. */
-export async function runRotate(context: Context, flags: OfflineFlags & ChangeFlags): Promise<void> {
+async function runRotate(context: Context, flags: OfflineFlags & ChangeFlags): Promise<void> {
   await withOffline(context, flags, async (offline) => {
     const database = await prepareDatabase(context, offline, flags);
     if (flags.dryRun) return context.print.item({ dryRun: true, place: database.place }, VIEW);

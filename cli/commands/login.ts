@@ -17,7 +17,7 @@ import {
 import type { Row } from '../values.ts';
 
 /** The flags of `login`. */
-export interface LoginFlags extends PasswordFlags, CodeFlags {
+interface LoginFlags extends PasswordFlags, CodeFlags {
   username?: string;
   label?: Label;
 }
@@ -48,7 +48,7 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /** Logs in and saves the session under a context, which is made when the server is new. */
-export async function run(context: Context, flags: LoginFlags): Promise<void> {
+async function run(context: Context, flags: LoginFlags): Promise<void> {
   const { terminal, prompts, print, sessions } = context;
   const contexts = await sessions.contexts();
   const place = choosePlace(context, contexts);

@@ -5,7 +5,7 @@ import { changes, examples } from '../options.ts';
 import type { ChangeFlags } from '../safety.ts';
 
 /** The flags of `logout`. */
-export interface LogoutFlags extends ChangeFlags {
+interface LogoutFlags extends ChangeFlags {
   local?: boolean;
   everywhere?: boolean;
 }
@@ -22,7 +22,7 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /** Ends the sessions on the server, then deletes the token; a token that is no longer valid is no failure. */
-export async function run({ change, target, sessions, print }: Context, flags: LogoutFlags): Promise<void> {
+async function run({ change, target, sessions, print }: Context, flags: LogoutFlags): Promise<void> {
   const { context } = await target();
   if (context === null) throw new UsageError('No context to log out of.', 'payctl context list');
   if (!flags.local) {

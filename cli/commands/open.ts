@@ -15,7 +15,7 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /** Opens an address where there is a screen, and prints it in any case. */
-export async function run(
+async function run(
   { target, terminal, print }: Context,
   orderNo: string | undefined,
   flags: { print?: boolean },

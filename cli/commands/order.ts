@@ -2,17 +2,65 @@ import type { Command } from 'commander';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { type ExportFlags, exportFlags, exportStream } from '../export-stream.ts';
-import { changes, examples, paged } from '../options.ts';
-import { type ListFlags, addFields, bodyOf, printList, segment, watchList } from '../resource.ts';
+import { PAY_WAYS, amount, changes, examples, instant, paged } from '../options.ts';
+import { type Field, type ListFlags, addFields, bodyOf, printList, segment, watchList } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
-import type { Row } from '../values.ts';
+import type { Row, View } from '../values.ts';
 import { type WatchFlags, watchFlags } from '../watch.ts';
-import { ORDERS, ORDER_FILTERS, ORDER_VIEW, TIMELINE } from './views.ts';
+import { ORDERS, ORDER_VIEW } from './views.ts';
+
+/** How the steps of an order are shown. */
+const TIMELINE: View = {
+  noun: 'step',
+  id: 'at',
+  columns: [{ field: 'at', kind: 'time' }, { field: 'kind', kind: 'id' }, { field: 'summary' }],
+};
+
+/** The statuses of an order in the API. */
+const STATUSES = [
+  'created',
+  'pending',
+  'closing',
+  'closed',
+  'failed',
+  'paid',
+  'partially_refunded',
+  'refunded',
+] as const;
+
+/** What orders can be found by. */
+const FILTERS: readonly Field[] = [
+  { name: 'status', value: 'status', help: 'filter by status', choices: STATUSES },
+  { name: 'payWay', value: 'channel', help: 'filter by channel', choices: PAY_WAYS },
+  { name: 'mode', value: 'mode', help: 'filter by mode', choices: ['simulator', 'sandbox', 'live'] },
+  { name: 'orderNo', value: 'no', help: 'filter by order number' },
+  { name: 'merchantOrderNo', value: 'no', help: 'filter by the order number of the merchant' },
+  {
+    name: 'channelTradeNo',
+    value: 'no',
+    help: "filter by the channel's transaction number, as on the payer's receipt",
+  },
+  { name: 'exception', value: 'kind', help: 'filter by kind of open exception, or "any"' },
+  { name: 'orderType', value: 'text', help: 'filter by business category' },
+  { name: 'userId', value: 'id', help: 'filter by user' },
+  { name: 'project', value: 'code', help: 'filter by project' },
+  { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
+  { name: 'amountMin', value: 'amount', help: "minimum amount, in major units of the order's currency", read: amount },
+  { name: 'amountMax', value: 'amount', help: "maximum amount, in major units of the order's currency", read: amount },
+  {
+    name: 'createdFrom',
+    flag: 'since',
+    value: 'time',
+    help: 'created after this time, e.g. 2026-01-31, or 2h for two hours ago',
+    read: instant,
+  },
+  { name: 'createdTo', flag: 'until', value: 'time', help: 'created before this time', read: instant },
+];
 
 /** Adds `order list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = noun.command('list').description('List orders, newest first; with --watch as they come and change.');
-  addFields(command, ORDER_FILTERS);
+  addFields(command, FILTERS);
   examples(
     watchFlags(paged(command)),
     'payctl order list --status paid --pay-way alipay --limit 20',
@@ -23,13 +71,13 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the orders that pass the filters, once or as they come. */
-export function runList(context: Context, options: Row & ListFlags & WatchFlags): Promise<void> {
-  const query = bodyOf(options, ORDER_FILTERS) as Query;
+function runList(context: Context, options: Row & ListFlags & WatchFlags): Promise<void> {
+  const query = bodyOf(options, FILTERS) as Query;
   return (options.watch ? watchList : printList)(context, ORDERS, query, ORDER_VIEW, options);
 }
 
 /** Adds `order get`. */
-export function defineGet(noun: Command, context: ContextOf): void {
+function defineGet(noun: Command, context: ContextOf): void {
   const command = noun.command('get').description('Show one order.').argument('<orderNo>');
   examples(
     command,
@@ -39,12 +87,12 @@ export function defineGet(noun: Command, context: ContextOf): void {
 }
 
 /** Prints one order. */
-export async function runGet({ api, print }: Context, orderNo: string): Promise<void> {
+async function runGet({ api, print }: Context, orderNo: string): Promise<void> {
   await print.item(await api.get(`${ORDERS}/${segment(orderNo)}`), ORDER_VIEW);
 }
 
 /** Adds `order timeline`. */
-export function defineTimeline(noun: Command, context: ContextOf): void {
+function defineTimeline(noun: Command, context: ContextOf): void {
   const command = noun
     .command('timeline')
     .description(
@@ -59,12 +107,12 @@ export function defineTimeline(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the steps, oldest first. */
-export function runTimeline(context: Context, orderNo: string): Promise<void> {
+function runTimeline(context: Context, orderNo: string): Promise<void> {
   return printList(context, `${ORDERS}/${segment(orderNo)}/timeline`, {}, TIMELINE, {});
 }
 
 /** Adds `order capture`. */
-export function defineCapture(noun: Command, context: ContextOf): void {
+function defineCapture(noun: Command, context: ContextOf): void {
   const command = noun
     .command('capture')
     .description('Take the money of a PayPal order that its payer has approved, without waiting for the notification.')
@@ -77,7 +125,7 @@ export function defineCapture(noun: Command, context: ContextOf): void {
 }
 
 /** Captures an order. */
-export async function runCapture({ change, print }: Context, orderNo: string, flags: ChangeFlags): Promise<void> {
+async function runCapture({ change, print }: Context, orderNo: string, flags: ChangeFlags): Promise<void> {
   const row = await change(
     {
       what: `capture order ${orderNo}`,
@@ -99,7 +147,7 @@ export async function runCapture({ change, print }: Context, orderNo: string, fl
 }
 
 /** Adds `order close`. */
-export function defineClose(noun: Command, context: ContextOf): void {
+function defineClose(noun: Command, context: ContextOf): void {
   const command = noun
     .command('close')
     .description('Close an unpaid order, including at the channel. Exits with 6 if it is already paid.')
@@ -112,7 +160,7 @@ export function defineClose(noun: Command, context: ContextOf): void {
 }
 
 /** Closes an order. */
-export async function runClose({ change, print }: Context, orderNo: string, flags: ChangeFlags): Promise<void> {
+async function runClose({ change, print }: Context, orderNo: string, flags: ChangeFlags): Promise<void> {
   const row = await change(
     {
       what: `close order ${orderNo}`,
@@ -134,7 +182,7 @@ export async function runClose({ change, print }: Context, orderNo: string, flag
 }
 
 /** Adds `order sync`. */
-export function defineSync(noun: Command, context: ContextOf): void {
+function defineSync(noun: Command, context: ContextOf): void {
   const command = noun
     .command('sync')
     .description('Query the channel about an order now and apply the result.')
@@ -147,7 +195,7 @@ export function defineSync(noun: Command, context: ContextOf): void {
 }
 
 /** Asks the channel. */
-export async function runSync({ change, print }: Context, orderNo: string, flags: ChangeFlags): Promise<void> {
+async function runSync({ change, print }: Context, orderNo: string, flags: ChangeFlags): Promise<void> {
   const row = await change(
     { what: `sync order ${orderNo}`, name: orderNo, method: 'POST', path: `${ORDERS}/${segment(orderNo)}/sync` },
     flags,
@@ -156,13 +204,13 @@ export async function runSync({ change, print }: Context, orderNo: string, flags
 }
 
 /** Adds `order export`. */
-export function defineExport(noun: Command, context: ContextOf): void {
+function defineExport(noun: Command, context: ContextOf): void {
   const command = noun
     .command('export')
     .description(
       'Export all matching orders as CSV or NDJSON, to stdout or to a new file that is created only once it is complete.',
     );
-  addFields(command, ORDER_FILTERS);
+  addFields(command, FILTERS);
   examples(
     exportFlags(command),
     'payctl order export --since 2026-11-01 --file november.csv',
@@ -171,8 +219,8 @@ export function defineExport(noun: Command, context: ContextOf): void {
 }
 
 /** Exports the orders that pass the filters. */
-export function runExport(context: Context, options: Row & ExportFlags): Promise<void> {
-  return exportStream(context, `${ORDERS}/export`, bodyOf(options, ORDER_FILTERS) as Query, options);
+function runExport(context: Context, options: Row & ExportFlags): Promise<void> {
+  return exportStream(context, `${ORDERS}/export`, bodyOf(options, FILTERS) as Query, options);
 }
 
 /** Adds the verbs of `order`. */

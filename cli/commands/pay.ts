@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../context.ts';
 import { Cancelled, CliError, EXIT, onlyUnreachable } from '../errors.ts';
-import { amount, changes, examples, integer, json, payCode, seconds } from '../options.ts';
+import { PAY_WAYS, amount, changes, examples, integer, json, payCode, seconds } from '../options.ts';
 import { drawQr } from '../qr.ts';
 import { addFields, bodyOf, complete, segment, type Field } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
@@ -15,7 +15,7 @@ const CONSOLE = '/api/v1/console/payment';
 const FIELDS: readonly Field[] = [
   { name: 'subject', value: 'text', help: 'description of the purchase', required: true },
   { name: 'amount', value: 'amount', help: 'amount in major units, e.g. 12.34', read: amount, required: true },
-  { name: 'payWay', value: 'channel', help: 'channel', choices: ['alipay', 'wechat', 'paypal'], required: true },
+  { name: 'payWay', value: 'channel', help: 'channel', choices: PAY_WAYS, required: true },
   { name: 'currency', value: 'code', help: 'CNY for alipay and wechat; paypal supports others' },
   {
     name: 'scene',
@@ -44,7 +44,7 @@ const FIELDS: readonly Field[] = [
 ];
 
 /** The flags of `pay`. */
-export type PayFlags = Row & ChangeFlags & { wait?: boolean; interval?: number };
+type PayFlags = Row & ChangeFlags & { wait?: boolean; interval?: number };
 
 /** Adds `pay`. */
 export function define(command: Command, context: ContextOf): void {
@@ -64,7 +64,7 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /** Places a payment; waits for its end when asked to. */
-export async function run(context: Context, options: PayFlags): Promise<void> {
+async function run(context: Context, options: PayFlags): Promise<void> {
   const { change, print } = context;
   const body = await complete(context, FIELDS, bodyOf(options, FIELDS));
   const what = `place a payment of ${String(body['amount'])} with ${String(body['payWay'])}`;

@@ -19,7 +19,7 @@ const SUMS: View = {
 };
 
 /** Adds `project stats`. */
-export function defineStats(noun: Command, context: ContextOf): void {
+function defineStats(noun: Command, context: ContextOf): void {
   const command = noun
     .command('stats')
     .description(
@@ -39,7 +39,7 @@ export function defineStats(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the sums of the period; as JSON everything that the service counted. */
-export async function runStats({ api, print }: Context, code: string | undefined, flags: Row): Promise<void> {
+async function runStats({ api, print }: Context, code: string | undefined, flags: Row): Promise<void> {
   const path = code === undefined ? '/api/v1/stats/overview' : `/api/v1/projects/${segment(code)}/stats`;
   const figures = await api.get(path, given(flags, ['from', 'to', 'tz', 'mode']) as Query);
   if (print.json) return print.item(figures, { noun: 'stats', id: 'project', columns: [] });

@@ -5,13 +5,10 @@ import { amount, changes, choice, examples, instant, paged } from '../options.ts
 import { type Field, type ListFlags, addFields, bodyOf, complete, printList, segment } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
 import { type Row, type View, money } from '../values.ts';
-import { ORDERS } from './views.ts';
-
-/** The console's path of refunds. */
-export const REFUNDS = '/api/v1/refunds';
+import { ORDERS, REFUNDS } from './views.ts';
 
 /** How refunds are shown. */
-export const REFUND_VIEW: View = {
+const VIEW: View = {
   noun: 'refund',
   id: 'refundNo',
   columns: [
@@ -26,18 +23,11 @@ export const REFUND_VIEW: View = {
 };
 
 /** The states of a refund. */
-export const REFUND_STATUSES = [
-  'pending',
-  'processing',
-  'waiting_for_approval',
-  'succeeded',
-  'failed',
-  'abnormal',
-] as const;
+const STATUSES = ['pending', 'processing', 'waiting_for_approval', 'succeeded', 'failed', 'abnormal'] as const;
 
 /** What refunds can be found by. */
-export const REFUND_FILTERS: readonly Field[] = [
-  { name: 'status', value: 'status', help: 'filter by status', choices: REFUND_STATUSES },
+const FILTERS: readonly Field[] = [
+  { name: 'status', value: 'status', help: 'filter by status', choices: STATUSES },
   { name: 'orderNo', flag: 'order', value: 'orderNo', help: 'filter by order' },
   { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
   { name: 'merchantRefundNo', value: 'no', help: 'filter by the refund number of the merchant' },
@@ -53,9 +43,9 @@ export const REFUND_FILTERS: readonly Field[] = [
 ];
 
 /** Adds `refund list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = noun.command('list').description('List refunds, newest first.');
-  addFields(command, REFUND_FILTERS);
+  addFields(command, FILTERS);
   examples(
     paged(command),
     'payctl refund list --status abnormal',
@@ -65,12 +55,12 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the refunds that pass the filters. */
-export function runList(context: Context, options: Row & ListFlags): Promise<void> {
-  return printList(context, REFUNDS, bodyOf(options, REFUND_FILTERS) as Query, REFUND_VIEW, options);
+function runList(context: Context, options: Row & ListFlags): Promise<void> {
+  return printList(context, REFUNDS, bodyOf(options, FILTERS) as Query, VIEW, options);
 }
 
 /** Adds `refund get`. */
-export function defineGet(noun: Command, context: ContextOf): void {
+function defineGet(noun: Command, context: ContextOf): void {
   const command = noun.command('get').description('Show one refund.').argument('<refundNo>');
   examples(
     command,
@@ -80,19 +70,19 @@ export function defineGet(noun: Command, context: ContextOf): void {
 }
 
 /** Prints one refund. */
-export async function runGet({ api, print }: Context, refundNo: string): Promise<void> {
-  await print.item(await api.get(`${REFUNDS}/${segment(refundNo)}`), REFUND_VIEW);
+async function runGet({ api, print }: Context, refundNo: string): Promise<void> {
+  await print.item(await api.get(`${REFUNDS}/${segment(refundNo)}`), VIEW);
 }
 
 /** The flags of `refund create`. */
-export interface RefundFlags extends ChangeFlags {
+interface RefundFlags extends ChangeFlags {
   amount?: string;
   reason?: string;
   merchantRefundNo?: string;
 }
 
 /** Adds `refund create`. */
-export function defineCreate(noun: Command, context: ContextOf): void {
+function defineCreate(noun: Command, context: ContextOf): void {
   const command = noun
     .command('create')
     .description(
@@ -111,7 +101,7 @@ export function defineCreate(noun: Command, context: ContextOf): void {
 }
 
 /** Asks for a refund; the same Idempotency-Key goes with every try. */
-export async function runCreate(context: Context, orderNo: string, flags: RefundFlags): Promise<void> {
+async function runCreate(context: Context, orderNo: string, flags: RefundFlags): Promise<void> {
   const { api, change, print, prompts, target } = context;
   const order = await api.get(`${ORDERS}/${segment(orderNo)}`);
   const refundAmount =
@@ -141,7 +131,7 @@ export async function runCreate(context: Context, orderNo: string, flags: Refund
     flags,
   );
   if (!row) return;
-  await print.item(row, REFUND_VIEW);
+  await print.item(row, VIEW);
   await print.done(
     row['status'] === 'succeeded'
       ? 'The refund succeeded.'
@@ -150,7 +140,7 @@ export async function runCreate(context: Context, orderNo: string, flags: Refund
 }
 
 /** Adds `refund retry`. */
-export function defineRetry(noun: Command, context: ContextOf): void {
+function defineRetry(noun: Command, context: ContextOf): void {
   const command = noun
     .command('retry')
     .description(
@@ -165,7 +155,7 @@ export function defineRetry(noun: Command, context: ContextOf): void {
 }
 
 /** Retries a refund. */
-export async function runRetry({ change, print }: Context, refundNo: string, flags: ChangeFlags): Promise<void> {
+async function runRetry({ change, print }: Context, refundNo: string, flags: ChangeFlags): Promise<void> {
   const row = await change(
     {
       what: `retry refund ${refundNo}`,
@@ -176,11 +166,11 @@ export async function runRetry({ change, print }: Context, refundNo: string, fla
     },
     flags,
   );
-  if (row) await print.item(row, REFUND_VIEW);
+  if (row) await print.item(row, VIEW);
 }
 
 /** Adds `refund sync`. */
-export function defineSync(noun: Command, context: ContextOf): void {
+function defineSync(noun: Command, context: ContextOf): void {
   const command = noun
     .command('sync')
     .description('Query the channel about a refund now and apply the result.')
@@ -193,19 +183,19 @@ export function defineSync(noun: Command, context: ContextOf): void {
 }
 
 /** Asks the channel. */
-export async function runSync({ change, print }: Context, refundNo: string, flags: ChangeFlags): Promise<void> {
+async function runSync({ change, print }: Context, refundNo: string, flags: ChangeFlags): Promise<void> {
   const row = await change(
     { what: `sync refund ${refundNo}`, name: refundNo, method: 'POST', path: `${REFUNDS}/${segment(refundNo)}/sync` },
     flags,
   );
-  if (row) await print.item(row, REFUND_VIEW);
+  if (row) await print.item(row, VIEW);
 }
 
 /** How a refund that needs a person can be resolved. */
-export const ACTIONS = ['paid_elsewhere', 'release', 'failed_at_channel'] as const;
+const ACTIONS = ['paid_elsewhere', 'release', 'failed_at_channel'] as const;
 
 /** The flags of `refund resolve`. */
-export interface ResolveFlags extends ChangeFlags {
+interface ResolveFlags extends ChangeFlags {
   action?: string;
   reason?: string;
 }
@@ -216,7 +206,7 @@ const RESOLVE_FIELDS: readonly Field[] = [
 ];
 
 /** Adds `refund resolve`. */
-export function defineResolve(noun: Command, context: ContextOf): void {
+function defineResolve(noun: Command, context: ContextOf): void {
   const command = noun
     .command('resolve')
     .description(
@@ -234,7 +224,7 @@ export function defineResolve(noun: Command, context: ContextOf): void {
 }
 
 /** Resolves a refund; always confirmed with its number, because balances change. */
-export async function runResolve(context: Context, refundNo: string, flags: ResolveFlags): Promise<void> {
+async function runResolve(context: Context, refundNo: string, flags: ResolveFlags): Promise<void> {
   const { action, reason } = flags;
   const body = await complete(context, RESOLVE_FIELDS, {
     ...(action ? { action } : {}),
@@ -251,7 +241,7 @@ export async function runResolve(context: Context, refundNo: string, flags: Reso
     },
     flags,
   );
-  if (row) await context.print.item(row, REFUND_VIEW);
+  if (row) await context.print.item(row, VIEW);
 }
 
 /** Adds the verbs of `refund`. */

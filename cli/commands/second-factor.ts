@@ -11,17 +11,17 @@ import { type PasswordFlags, openSecretSink, takePassword } from '../secrets.ts'
 import { type Row, type View, plain } from '../values.ts';
 
 /** Where the own second factor is. */
-export const SECOND_FACTOR = '/api/v1/me/second-factor';
+const SECOND_FACTOR = '/api/v1/me/second-factor';
 
 /** What is shown when there are new recovery codes, beside these. */
-export const CODES_VIEW: View = {
+const CODES_VIEW: View = {
   noun: 'second-factor',
   id: 'enabled',
   columns: [{ field: 'enabled', kind: 'yesno' }],
 };
 
 /** How it is shown. */
-export const VIEW: View = {
+const VIEW: View = {
   noun: 'second-factor',
   id: 'enabled',
   columns: [
@@ -33,7 +33,7 @@ export const VIEW: View = {
 };
 
 /** Adds `second-factor status`. */
-export function defineStatus(noun: Command, context: ContextOf): void {
+function defineStatus(noun: Command, context: ContextOf): void {
   const command = noun
     .command('status')
     .description('Show whether you have a second factor, and how many recovery codes are left.');
@@ -43,18 +43,18 @@ export function defineStatus(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the own second factor. */
-export async function runStatus({ api, print }: Context): Promise<void> {
+async function runStatus({ api, print }: Context): Promise<void> {
   await print.item(await api.get(SECOND_FACTOR), VIEW);
 }
 
 /** The flags of `second-factor enable`. */
-export interface EnableFlags extends ChangeFlags, CodeFlags {
+interface EnableFlags extends ChangeFlags, CodeFlags {
   secretFile?: string;
   recoveryCodesFile?: string;
 }
 
 /** Adds `second-factor enable`. */
-export function defineEnable(noun: Command, context: ContextOf): void {
+function defineEnable(noun: Command, context: ContextOf): void {
   const command = noun
     .command('enable')
     .description(
@@ -71,7 +71,7 @@ export function defineEnable(noun: Command, context: ContextOf): void {
 }
 
 /** Enrols an authenticator; where everything secret goes is settled before anything is made. */
-export async function runEnable(context: Context, options: EnableFlags): Promise<void> {
+async function runEnable(context: Context, options: EnableFlags): Promise<void> {
   const { change, print, prompts, terminal, flags } = context;
   const request: Change = { what: 'enrol your second factor', method: 'POST', path: `${SECOND_FACTOR}/start` };
   if (options.dryRun) return void (await change(request, options));
@@ -129,12 +129,12 @@ async function confirmByApp(context: Context): Promise<Row> {
 }
 
 /** The flags of `second-factor recovery-codes`. */
-export interface CodesFlags extends ChangeFlags, CodeFlags {
+interface CodesFlags extends ChangeFlags, CodeFlags {
   recoveryCodesFile?: string;
 }
 
 /** Adds `second-factor recovery-codes`. */
-export function defineRecoveryCodes(noun: Command, context: ContextOf): void {
+function defineRecoveryCodes(noun: Command, context: ContextOf): void {
   const command = noun
     .command('recovery-codes')
     .description(
@@ -149,7 +149,7 @@ export function defineRecoveryCodes(noun: Command, context: ContextOf): void {
 }
 
 /** Replaces the codes and delivers the new ones. */
-export async function runRecoveryCodes(context: Context, options: CodesFlags): Promise<void> {
+async function runRecoveryCodes(context: Context, options: CodesFlags): Promise<void> {
   const { change, flags } = context;
   const request: Change = {
     what: 'replace your recovery codes',
@@ -172,10 +172,10 @@ export async function runRecoveryCodes(context: Context, options: CodesFlags): P
 }
 
 /** The flags of `second-factor remove`. */
-export type RemoveFlags = ChangeFlags & PasswordFlags & CodeFlags;
+type RemoveFlags = ChangeFlags & PasswordFlags & CodeFlags;
 
 /** Adds `second-factor remove`. */
-export function defineRemove(noun: Command, context: ContextOf): void {
+function defineRemove(noun: Command, context: ContextOf): void {
   const command = noun
     .command('remove')
     .description('Remove your second factor. Needs your password and a code, which may be a recovery code.');
@@ -187,7 +187,7 @@ export function defineRemove(noun: Command, context: ContextOf): void {
 }
 
 /** Removes it; password and code go with the request. */
-export async function runRemove(context: Context, flags: RemoveFlags): Promise<void> {
+async function runRemove(context: Context, flags: RemoveFlags): Promise<void> {
   const { change, print, prompts, terminal } = context;
   const password = await takePassword(terminal, prompts, flags, { message: 'Your own password', isNew: false });
   const code = (await givenCode(terminal, flags)) ?? (await askCode(prompts));

@@ -20,7 +20,7 @@ interface Surroundings {
 }
 
 /** Judges what was read of a copy, check by check: what is well, what is broken, and what to do. */
-export function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
+function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
   return [
     ...seals(facts),
     auditLog(facts, tip),
@@ -127,8 +127,7 @@ function age({ newest }: RestoredFacts, now: Date): Finding {
 }
 
 /** The flags of `server restore-check`. */
-export type RestoreCheckFlags = OfflineFlags &
-  AuditKnowledgeFlags & { live?: boolean; urlFile?: string; secrets?: string };
+type RestoreCheckFlags = OfflineFlags & AuditKnowledgeFlags & { live?: boolean; urlFile?: string; secrets?: string };
 
 /** Adds `server restore-check`. */
 export function defineRestoreCheck(noun: Command, context: ContextOf): void {
@@ -153,11 +152,7 @@ export function defineRestoreCheck(noun: Command, context: ContextOf): void {
 }
 
 /** Checks the copy and says whether it can be used. */
-export async function runRestoreCheck(
-  context: Context,
-  copy: string | undefined,
-  flags: RestoreCheckFlags,
-): Promise<void> {
+async function runRestoreCheck(context: Context, copy: string | undefined, flags: RestoreCheckFlags): Promise<void> {
   const place = await placeOf(context, copy, flags);
   const secrets = flags.secrets === undefined ? {} : { secrets: flags.secrets };
   const restored: CopyInput | 'live' = place === undefined ? 'live' : { place, ...secrets };

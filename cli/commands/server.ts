@@ -54,7 +54,7 @@ function isFolder({ database }: ReadyFacts): boolean {
 }
 
 /** Adds `server start`. */
-export function defineStart(noun: Command, context: ContextOf): void {
+function defineStart(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
       .command('start')
@@ -68,7 +68,7 @@ export function defineStart(noun: Command, context: ContextOf): void {
 }
 
 /** Starts the service; comes back when it has stopped. */
-export async function runStart(context: Context, flags: OfflineFlags): Promise<void> {
+async function runStart(context: Context, flags: OfflineFlags): Promise<void> {
   const { out } = context.terminal;
   const start = context.startServer ?? (await import('../../server/main.ts')).startServer;
   try {
@@ -84,7 +84,7 @@ export async function runStart(context: Context, flags: OfflineFlags): Promise<v
 }
 
 /** Adds `server migrate`. */
-export function defineMigrate(noun: Command, context: ContextOf): void {
+function defineMigrate(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun.command('migrate').description('Apply pending database migrations. Safe to run concurrently.'),
   ).option('--dry-run', 'only show how many migrations are pending');
@@ -94,7 +94,7 @@ export function defineMigrate(noun: Command, context: ContextOf): void {
 }
 
 /** Migrates the database and prints what was applied. */
-export async function runMigrate(context: Context, flags: OfflineFlags & { dryRun?: boolean }): Promise<void> {
+async function runMigrate(context: Context, flags: OfflineFlags & { dryRun?: boolean }): Promise<void> {
   const { print, terminal } = context;
   await withOffline(context, flags, async (offline) => {
     const before = await offline.describeDatabase();
@@ -117,7 +117,7 @@ export async function runMigrate(context: Context, flags: OfflineFlags & { dryRu
 }
 
 /** Adds `server backup`. */
-export function defineBackup(noun: Command, context: ContextOf): void {
+function defineBackup(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
       .command('backup')
@@ -134,7 +134,7 @@ export function defineBackup(noun: Command, context: ContextOf): void {
 }
 
 /** Writes the backup; refuses an existing file. */
-export async function runBackup(context: Context, file: string, flags: OfflineFlags): Promise<void> {
+async function runBackup(context: Context, file: string, flags: OfflineFlags): Promise<void> {
   const { print, terminal } = context;
   const path = resolve(terminal.cwd, file);
   if (await exists(path)) throw new UsageError(`${path} already exists.`, 'choose another file name', 'file_exists');

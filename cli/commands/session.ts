@@ -8,18 +8,18 @@ import type { View } from '../values.ts';
 import { admin, adminId } from './admin-resource.ts';
 
 /** The flag by which another account is meant. */
-export interface WhoseFlags {
+interface WhoseFlags {
   admin?: string;
 }
 
 /** Where the sessions are: the own ones, or those of another administrator. */
-export async function sessionsOf({ api }: Pick<Context, 'api'>, { admin: name }: WhoseFlags): Promise<string> {
+async function sessionsOf({ api }: Pick<Context, 'api'>, { admin: name }: WhoseFlags): Promise<string> {
   if (name === undefined) return '/api/v1/me/sessions';
   return `${admin.path}/${segment(await adminId(api, name))}/sessions`;
 }
 
 /** How a session is shown. */
-export const VIEW: View = {
+const VIEW: View = {
   noun: 'session',
   id: 'id',
   columns: [
@@ -35,7 +35,7 @@ export const VIEW: View = {
 };
 
 /** Adds `session list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = noun
     .command('list')
     .description('List your sessions, or those of another administrator, newest first.')
@@ -49,15 +49,15 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the sessions of an account. */
-export async function runList(context: Context, options: ListFlags & WhoseFlags): Promise<void> {
+async function runList(context: Context, options: ListFlags & WhoseFlags): Promise<void> {
   return printList(context, await sessionsOf(context, options), {}, VIEW, options);
 }
 
 /** The flags of `session end`. */
-export type EndFlags = ChangeFlags & WhoseFlags & { all?: boolean };
+type EndFlags = ChangeFlags & WhoseFlags & { all?: boolean };
 
 /** Adds `session end`. */
-export function defineEnd(noun: Command, context: ContextOf): void {
+function defineEnd(noun: Command, context: ContextOf): void {
   const command = noun
     .command('end')
     .description(
@@ -76,7 +76,7 @@ export function defineEnd(noun: Command, context: ContextOf): void {
 }
 
 /** Ends the session; its token is refused from then on. */
-export async function runEnd(context: Context, id: string | undefined, flags: EndFlags): Promise<void> {
+async function runEnd(context: Context, id: string | undefined, flags: EndFlags): Promise<void> {
   const { change, print } = context;
   if (flags.all && flags.admin === undefined)
     throw new UsageError('--all requires --admin.', 'to end all of your own sessions: payctl logout --everywhere');

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { ApiClient } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
-import { amount, choice, examples, given, integer } from '../options.ts';
+import { PAY_WAYS, amount, choice, examples, given, integer } from '../options.ts';
 import type { Row, View } from '../values.ts';
 
 /** Where the simulator listens by default. */
-export const DEFAULT_SIMULATOR = 'http://127.0.0.1:8081';
+const DEFAULT_SIMULATOR = 'http://127.0.0.1:8081';
 
 /** The flag that names the simulator. */
 export interface SimulatorFlags {
@@ -21,10 +21,8 @@ export function simulatorFlag(command: Command): Command {
 }
 
 /** Adds --pay-way. */
-export function channelFlag(command: Command): Command {
-  return command.addOption(
-    choice('--pay-way <channel>', 'channel, if several have this order number', ['alipay', 'wechat', 'paypal']),
-  );
+function channelFlag(command: Command): Command {
+  return command.addOption(choice('--pay-way <channel>', 'channel, if several have this order number', PAY_WAYS));
 }
 
 /** Talks to the simulator; no credential ever goes there. */
@@ -75,7 +73,7 @@ export function shownTrade(trade: Row): Row {
 }
 
 /** What a payer can do, with its words in help. */
-export const PAYER_ACTS = {
+const PAYER_ACTS = {
   scan: 'Scan the QR code, without paying yet.',
   pay: 'Pay.',
   approve: 'Approve the order at PayPal; the service captures it.',
@@ -83,10 +81,10 @@ export const PAYER_ACTS = {
   expire: 'Let the order expire at the channel.',
 } as const;
 /** One of them. */
-export type Act = keyof typeof PAYER_ACTS;
+type Act = keyof typeof PAYER_ACTS;
 
 /** The flags of the payer's verbs. */
-export interface PayerFlags extends SimulatorFlags {
+interface PayerFlags extends SimulatorFlags {
   payWay?: string;
 }
 
@@ -110,7 +108,7 @@ export function definePayer(noun: Command, context: ContextOf): void {
 }
 
 /** Does what the payer does, at the simulator. */
-export async function runPayer(context: Context, act: Act, orderNo: string, flags: PayerFlags): Promise<void> {
+async function runPayer(context: Context, act: Act, orderNo: string, flags: PayerFlags): Promise<void> {
   const body = { orderNo, ...(flags.payWay ? { payWay: flags.payWay } : {}) };
   const request = { method: 'POST', path: `/sim/${act}`, body, anonymous: true } as const;
   const trade = readTrade(await simulatorApi(context, flags).data(request));
@@ -119,7 +117,7 @@ export async function runPayer(context: Context, act: Act, orderNo: string, flag
 }
 
 /** The flags of `simulator notify`. */
-export interface NotifyFlags extends PayerFlags {
+interface NotifyFlags extends PayerFlags {
   times?: number;
   kind?: string;
 }
@@ -142,7 +140,7 @@ export function defineNotify(noun: Command, context: ContextOf): void {
 }
 
 /** Sends the notice again. */
-export async function runNotify(
+async function runNotify(
   context: Context,
   orderNo: string,
   { times, kind, payWay, ...flags }: NotifyFlags,
@@ -161,10 +159,10 @@ export async function runNotify(
 }
 
 /** What can happen to a disputed payment. */
-export const DISPUTE_ACTS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
+const DISPUTE_ACTS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
 
 /** The flags of `simulator dispute`. */
-export type DisputeFlags = Row & SimulatorFlags;
+type DisputeFlags = Row & SimulatorFlags;
 
 const DISPUTE = {
   noun: 'dispute',
@@ -203,7 +201,7 @@ export function defineDispute(noun: Command, context: ContextOf): void {
 }
 
 /** Does it at the simulator. */
-export async function runDispute(context: Context, orderNo: string, flags: DisputeFlags): Promise<void> {
+async function runDispute(context: Context, orderNo: string, flags: DisputeFlags): Promise<void> {
   const body = { orderNo, act: 'open', ...given(flags, ['act', 'amount', 'reason', 'refund', 'payWay']) };
   await context.print.item(
     await simulatorApi(context, flags).data({ method: 'POST', path: '/sim/dispute', body, anonymous: true }),

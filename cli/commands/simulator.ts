@@ -4,7 +4,7 @@ import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { type OfflineFlags, offlineFlags, translate } from '../offline.ts';
-import { choice, duration, examples, given, integer } from '../options.ts';
+import { PAY_WAYS, choice, duration, examples, given, integer } from '../options.ts';
 import type { Row } from '../values.ts';
 import {
   type SimulatorFlags,
@@ -20,18 +20,17 @@ interface Address {
   port: number;
 }
 
-const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;
-type Roots = Partial<Record<(typeof CHANNELS)[number], Address>>;
+type Roots = Partial<Record<(typeof PAY_WAYS)[number], Address>>;
 
 /** The flags of `simulator start`. */
-export interface StartFlags extends OfflineFlags {
+interface StartFlags extends OfflineFlags {
   listen?: Address;
   dir?: string;
   root?: Roots;
 }
 
 /** Adds `simulator start`. */
-export function defineStart(noun: Command, context: ContextOf): void {
+function defineStart(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
       .command('start')
@@ -57,7 +56,7 @@ export function defineStart(noun: Command, context: ContextOf): void {
 }
 
 function addRoot(text: string, before: Roots = {}): Roots {
-  const channel = CHANNELS.find((one) => text.startsWith(`${one}=`));
+  const channel = PAY_WAYS.find((one) => text.startsWith(`${one}=`));
   if (!channel) throw new InvalidArgumentError('Expected channel=host:port, e.g. wechat=127.0.0.1:8082.');
   return { ...before, [channel]: address(text.slice(channel.length + 1)) };
 }
@@ -70,7 +69,7 @@ function address(text: string): Address {
 }
 
 /** Starts the simulator; comes back when it has stopped. */
-export async function runStart({ terminal, runSimulator }: Context, flags: StartFlags): Promise<void> {
+async function runStart({ terminal, runSimulator }: Context, flags: StartFlags): Promise<void> {
   const start = runSimulator ?? (await import('../../server/simulator/simulator.ts')).runSimulator;
   const { env, cwd } = terminal;
   const { loadSimulator } = await import('../../config/load.ts');
@@ -94,7 +93,7 @@ function announce(url: string, isTerminal: boolean): string {
 const CLOCK = { noun: 'clock', id: 'now', columns: [{ field: 'now' }] };
 
 /** Adds `simulator clock` with `show` and `advance`. */
-export function defineClock(noun: Command, context: ContextOf): void {
+function defineClock(noun: Command, context: ContextOf): void {
   const clock = noun
     .command('clock')
     .description('Show or advance the simulator clock, which drives expiry and notifications.');
@@ -114,12 +113,12 @@ export function defineClock(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the simulated time. */
-export async function runShowClock(context: Context, flags: SimulatorFlags): Promise<void> {
+async function runShowClock(context: Context, flags: SimulatorFlags): Promise<void> {
   await context.print.item(await simulatorApi(context, flags).get('/sim/clock'), CLOCK);
 }
 
 /** Moves the simulated time by whole seconds. */
-export async function runAdvanceClock(context: Context, advanceSeconds: number, flags: SimulatorFlags): Promise<void> {
+async function runAdvanceClock(context: Context, advanceSeconds: number, flags: SimulatorFlags): Promise<void> {
   await context.print.item(
     await simulatorApi(context, flags).data({
       method: 'POST',
@@ -132,7 +131,7 @@ export async function runAdvanceClock(context: Context, advanceSeconds: number, 
 }
 
 /** The flags of `simulator faults`. */
-export type FaultFlags = Row & SimulatorFlags & { fault?: string; payWay?: string; clear?: boolean };
+type FaultFlags = Row & SimulatorFlags & { fault?: string; payWay?: string; clear?: boolean };
 
 const FAULT = {
   noun: 'fault',
@@ -149,7 +148,7 @@ const FAULT = {
 } as const;
 
 /** Adds `simulator faults`. */
-export function defineFaults(noun: Command, context: ContextOf): void {
+function defineFaults(noun: Command, context: ContextOf): void {
   const command = simulatorFlag(
     noun
       .command('faults')
@@ -157,7 +156,7 @@ export function defineFaults(noun: Command, context: ContextOf): void {
   );
   command
     .option('--fault <name>', 'fault to inject, e.g. commit-then-timeout')
-    .addOption(choice('--pay-way <channel>', 'channel', ['alipay', 'wechat', 'paypal']))
+    .addOption(choice('--pay-way <channel>', 'channel', PAY_WAYS))
     .option('--call <call>', 'call that fails: create, query, close, capture, refund, notice …')
     .option('--times <n>', 'number of calls that fail', integer(1, 1_000_000))
     .option('--probability <p>', 'probability from 0 to 1', probability)
@@ -178,7 +177,7 @@ function probability(text: string): number {
 }
 
 /** Lists, sets or clears faults. */
-export async function runFaults(context: Context, flags: FaultFlags): Promise<void> {
+async function runFaults(context: Context, flags: FaultFlags): Promise<void> {
   const api = simulatorApi(context, flags);
   if (flags.clear) {
     await api.data({
@@ -197,7 +196,7 @@ export async function runFaults(context: Context, flags: FaultFlags): Promise<vo
 }
 
 /** The flags of `simulator ledger`. */
-export type LedgerFlags = Row & SimulatorFlags & { sums?: boolean };
+type LedgerFlags = Row & SimulatorFlags & { sums?: boolean };
 
 const LEDGER_ENTRY = {
   noun: 'entry',
@@ -226,14 +225,14 @@ const LEDGER_SUMS = {
 } as const;
 
 /** Adds `simulator ledger`. */
-export function defineLedger(noun: Command, context: ContextOf): void {
+function defineLedger(noun: Command, context: ContextOf): void {
   const command = simulatorFlag(
     noun
       .command('ledger')
       .description('Show the ledger of the simulated channels: every order, payment and refund, in minor units.'),
   );
   command
-    .addOption(choice('--pay-way <channel>', 'filter by channel', ['alipay', 'wechat', 'paypal']))
+    .addOption(choice('--pay-way <channel>', 'filter by channel', PAY_WAYS))
     .option('--order-no <no>', 'filter by order')
     .option('--sums', 'one row per order');
   examples(
@@ -245,7 +244,7 @@ export function defineLedger(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the entries, or the sums by order. */
-export async function runLedger(context: Context, flags: LedgerFlags): Promise<void> {
+async function runLedger(context: Context, flags: LedgerFlags): Promise<void> {
   const query = given(flags, ['payWay', 'orderNo']) as Query;
   const { entries, orders } = (await simulatorApi(context, flags).get('/sim/ledger', query)) as {
     entries?: Row[];
@@ -293,7 +292,7 @@ const MEANINGS = {
 export const CONDITIONS = Object.keys(MEANINGS) as (keyof typeof MEANINGS)[];
 
 /** The flags of `simulator bill`. */
-export type BillFlags = Row & SimulatorFlags & { payWay?: string; date?: string; rows?: number; off?: boolean };
+type BillFlags = Row & SimulatorFlags & { payWay?: string; date?: string; rows?: number; off?: boolean };
 
 const PLANT = {
   noun: 'plant',
@@ -332,7 +331,7 @@ const CHANGES = {
 } as const;
 
 /** Adds `simulator bill` with `list`, `plant`, `condition` and `clear`. */
-export function defineBill(noun: Command, context: ContextOf): void {
+function defineBill(noun: Command, context: ContextOf): void {
   const bill = noun
     .command('bill')
     .description('Plant differences in the bills of the simulated channels, or make the bills late, empty or broken.');
@@ -417,11 +416,11 @@ function meanings(): string {
 }
 
 function payWay(help: string) {
-  return choice('--pay-way <channel>', help, ['alipay', 'wechat', 'paypal']);
+  return choice('--pay-way <channel>', help, PAY_WAYS);
 }
 
 /** Prints what is planted and what the bills are like. */
-export async function runPlants(context: Context, flags: BillFlags): Promise<void> {
+async function runPlants(context: Context, flags: BillFlags): Promise<void> {
   const query = flags.payWay === undefined ? {} : { payWay: flags.payWay };
   const { plants, conditions } = await simulatorApi(context, flags).get('/sim/bills', query);
   const named = (rows: unknown, name: string) => ((rows ?? []) as Row[]).map((row) => ({ what: row[name], ...row }));
@@ -429,13 +428,13 @@ export async function runPlants(context: Context, flags: BillFlags): Promise<voi
 }
 
 /** Plants a difference at the simulator. */
-export async function runPlant(context: Context, kind: string, flags: BillFlags): Promise<void> {
+async function runPlant(context: Context, kind: string, flags: BillFlags): Promise<void> {
   const body = { kind, ...given(flags, ['payWay', 'date', 'orderNo', 'account']) };
   await context.print.item(await postPlants(context, flags, '/sim/bills/plants', body), PLANT);
 }
 
 /** Sets a condition, or takes it away. */
-export async function runCondition(context: Context, condition: string, flags: BillFlags): Promise<void> {
+async function runCondition(context: Context, condition: string, flags: BillFlags): Promise<void> {
   if (condition === 'filler' && flags.rows === undefined && !flags.off)
     throw new UsageError('filler requires --rows.', 'add --rows 1000');
   const body = { condition, ...given(flags, ['payWay', 'date', 'rows']), ...(flags.off ? { on: false } : {}) };
@@ -443,7 +442,7 @@ export async function runCondition(context: Context, condition: string, flags: B
 }
 
 /** Removes one change, or all, and prints what is left. */
-export async function runClearPlants(context: Context, id: string | undefined, flags: BillFlags): Promise<void> {
+async function runClearPlants(context: Context, id: string | undefined, flags: BillFlags): Promise<void> {
   await simulatorApi(context, flags).data({
     method: 'DELETE',
     path: id === undefined ? '/sim/bills' : `/sim/bills/${encodeURIComponent(id)}`,

@@ -5,26 +5,25 @@ import type { ApiClient, Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { credentialFiles } from '../credential-files.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
-import { amount, changes, choice, examples, given, instant, json } from '../options.ts';
+import { PAY_WAYS, amount, changes, choice, examples, given, instant, json } from '../options.ts';
 import { drawQr } from '../qr.ts';
 import { projectFlag, segment } from '../resource.ts';
 import { type ChangeFlags, confirmChange, targetLine } from '../safety.ts';
 import { readSecretFile, readSecretStdin } from '../secrets.ts';
 import { type Row, type View, plain } from '../values.ts';
 import { merchantApi } from './api.ts';
-import { PAY_WAYS } from './channel-set.ts';
 
 /** The flags by which a command acts as a merchant's application. */
-export interface MerchantFlags {
+interface MerchantFlags {
   app?: string;
   secretFile?: string;
 }
 
 /** Path of the pay-per-call protocol. */
-export const SKILLPAY = '/api/v2/skillpay';
+const SKILLPAY = '/api/v2/skillpay';
 
 /** How a pay-per-call order is shown. */
-export const VIEW: View = {
+const VIEW: View = {
   noun: 'skillpay',
   id: 'outTradeNo',
   columns: [
@@ -39,14 +38,14 @@ export const VIEW: View = {
 };
 
 /** Adds --app and --secret-file. */
-export function merchantFlags(command: Command): Command {
+function merchantFlags(command: Command): Command {
   return command
     .option('--app <client_id>', 'authenticate as this application')
     .option('--secret-file <file>', 'file with the client_secret of the application');
 }
 
 /** A client with a token of the application. */
-export function asMerchant(context: Context, flags: MerchantFlags): Promise<ApiClient> {
+function asMerchant(context: Context, flags: MerchantFlags): Promise<ApiClient> {
   if (!flags.app)
     throw new UsageError('Pay-per-call requires an application.', 'add --app CLIENT_ID --secret-file FILE');
   return merchantApi(context, flags.app, flags.secretFile);
@@ -64,7 +63,7 @@ const PRICE = {
 } as const;
 
 /** Adds `skillpay list`. */
-export function defineList(noun: Command, context: ContextOf): void {
+function defineList(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun.command('list').description('List the resources that can be called, with their prices.'),
   );
@@ -76,13 +75,13 @@ export function defineList(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the price list. */
-export async function runList(context: Context, flags: MerchantFlags): Promise<void> {
+async function runList(context: Context, flags: MerchantFlags): Promise<void> {
   const { body } = await (await asMerchant(context, flags)).call({ method: 'GET', path: `${SKILLPAY}/resources` });
   await context.print.list((body as { data?: Row[] } | undefined)?.data ?? [], PRICE);
 }
 
 /** Adds `skillpay get`. */
-export function defineGet(noun: Command, context: ContextOf): void {
+function defineGet(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun.command('get').description('Show a pay-per-call order and its fulfilment.').argument('<outTradeNo>'),
   );
@@ -94,7 +93,7 @@ export function defineGet(noun: Command, context: ContextOf): void {
 }
 
 /** Prints one order. */
-export async function runGet(context: Context, outTradeNo: string, flags: MerchantFlags): Promise<void> {
+async function runGet(context: Context, outTradeNo: string, flags: MerchantFlags): Promise<void> {
   await context.print.item(
     await (await asMerchant(context, flags)).get(`${SKILLPAY}/query/${segment(outTradeNo)}`),
     VIEW,
@@ -102,10 +101,10 @@ export async function runGet(context: Context, outTradeNo: string, flags: Mercha
 }
 
 /** The flags of `skillpay offer`. */
-export type OfferFlags = Row & MerchantFlags & { idempotencyKey?: string; dryRun?: boolean };
+type OfferFlags = Row & MerchantFlags & { idempotencyKey?: string; dryRun?: boolean };
 
 /** Adds `skillpay offer`. */
-export function defineOffer(noun: Command, context: ContextOf): void {
+function defineOffer(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun
       .command('offer')
@@ -126,7 +125,7 @@ export function defineOffer(noun: Command, context: ContextOf): void {
 }
 
 /** Asks for an offer and shows how to pay it. */
-export async function runOffer(context: Context, flags: OfferFlags): Promise<void> {
+async function runOffer(context: Context, flags: OfferFlags): Promise<void> {
   const { print, terminal, target } = context;
   const body = given(flags, ['resource', 'input', 'payWay']);
   const path = `${SKILLPAY}/resource`;
@@ -147,10 +146,10 @@ export async function runOffer(context: Context, flags: OfferFlags): Promise<voi
 }
 
 /** The flags of `skillpay redeem`. */
-export type RedeemFlags = MerchantFlags & { content?: boolean };
+type RedeemFlags = MerchantFlags & { content?: boolean };
 
 /** Adds `skillpay redeem`. */
-export function defineRedeem(noun: Command, context: ContextOf): void {
+function defineRedeem(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun
       .command('redeem')
@@ -168,7 +167,7 @@ export function defineRedeem(noun: Command, context: ContextOf): void {
 }
 
 /** Redeems an order. */
-export async function runRedeem(context: Context, outTradeNo: string, flags: RedeemFlags): Promise<void> {
+async function runRedeem(context: Context, outTradeNo: string, flags: RedeemFlags): Promise<void> {
   const { print, terminal } = context;
   const api = await asMerchant(context, flags);
   const { status, body } = await api.call({
@@ -203,13 +202,13 @@ function text(content: unknown): string {
 }
 
 /** The flags of `skillpay refund`. */
-export interface RefundFlags extends ChangeFlags, MerchantFlags {
+interface RefundFlags extends ChangeFlags, MerchantFlags {
   amount?: string;
   reason?: string;
 }
 
 /** Adds `skillpay refund`. */
-export function defineRefund(noun: Command, context: ContextOf): void {
+function defineRefund(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun
       .command('refund')
@@ -225,7 +224,7 @@ export function defineRefund(noun: Command, context: ContextOf): void {
 }
 
 /** Refunds as the merchant would. */
-export async function runRefund(context: Context, outTradeNo: string, flags: RefundFlags): Promise<void> {
+async function runRefund(context: Context, outTradeNo: string, flags: RefundFlags): Promise<void> {
   const { print, prompts, target, terminal } = context;
   const body = {
     outTradeNo,
@@ -263,7 +262,7 @@ export async function runRefund(context: Context, outTradeNo: string, flags: Ref
 const TYPES = new Set(['pay-code+jws', 'pay-receipt+jws']);
 
 /** Adds `skillpay verify-code`. */
-export function defineVerifyCode(noun: Command, context: ContextOf): void {
+function defineVerifyCode(noun: Command, context: ContextOf): void {
   const command = noun
     .command('verify-code')
     .description(
@@ -278,7 +277,7 @@ export function defineVerifyCode(noun: Command, context: ContextOf): void {
 }
 
 /** Verifies a code with the key that it names. */
-export async function runVerifyCode({ api, print, terminal }: Context, flags: { file?: string }): Promise<void> {
+async function runVerifyCode({ api, print, terminal }: Context, flags: { file?: string }): Promise<void> {
   const code = (
     flags.file ? await readSecretFile(terminal, flags.file) : await readSecretStdin(terminal, 'verify-code')
   ).trim();
@@ -301,7 +300,7 @@ export async function runVerifyCode({ api, print, terminal }: Context, flags: { 
 }
 
 /** The header and claims of a compact JWS that one of the keys signed (EdDSA only); throws CliError 1 otherwise. */
-export function verifyCode(code: string, keys: readonly Row[]): { header: Row; claims: Row } {
+function verifyCode(code: string, keys: readonly Row[]): { header: Row; claims: Row } {
   const [head = '', payload = '', signature = '', ...rest] = code.split('.');
   if (rest.length > 0 || signature === '')
     throw new UsageError('Not a payment code: expected a compact JWS of three parts.');
@@ -343,7 +342,7 @@ const STATS = {
 } as const;
 
 /** Adds `skillpay stats`. */
-export function defineStats(noun: Command, context: ContextOf): void {
+function defineStats(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
       .command('stats')
@@ -356,7 +355,7 @@ export function defineStats(noun: Command, context: ContextOf): void {
 }
 
 /** Prints the figures. */
-export async function runStats({ api, print }: Context, flags: Row): Promise<void> {
+async function runStats({ api, print }: Context, flags: Row): Promise<void> {
   const { rows } = await api.page('/api/v1/stats/skillpay', given(flags, ['from', 'to', 'project']) as Query);
   await print.list(rows, STATS);
 }
@@ -387,7 +386,7 @@ const TESTED_AGENT: View = {
 type AgentFlags = Row & ChangeFlags & { project?: string; privateKeyFile?: string };
 
 /** Adds `skillpay agent` with `get`, `set`, `test` and `delete`. */
-export function defineAgent(noun: Command, context: ContextOf): void {
+function defineAgent(noun: Command, context: ContextOf): void {
   const agent = noun.command('agent').description('Configure WeChat agent pay: who requests payment codes for agents.');
   const get = projectFlag(agent.command('get').description('Show the configuration, and the last answer of WeChat.'));
   examples(get, 'payctl skillpay agent get', 'payctl skillpay agent get --project shop-eu --json').action(
@@ -430,12 +429,12 @@ function defineSetAgent(agent: Command, context: ContextOf): void {
 const agentQuery = ({ project }: AgentFlags) => (project === undefined ? {} : { project });
 
 /** Prints the configuration. */
-export async function runGetAgent({ api, print }: Context, flags: AgentFlags): Promise<void> {
+async function runGetAgent({ api, print }: Context, flags: AgentFlags): Promise<void> {
   await print.item(await api.get(AGENT_PAY, agentQuery(flags)), AGENT);
 }
 
 /** Sends what was named; the key comes from a file, never from the command line. */
-export async function runSetAgent(context: Context, flags: AgentFlags): Promise<void> {
+async function runSetAgent(context: Context, flags: AgentFlags): Promise<void> {
   const { change, print, terminal } = context;
   const { privateKeyFile: file } = flags;
   const named = given(flags, ['developerId', 'keyId', 'skills']);
@@ -454,7 +453,7 @@ async function agentKey({ cwd, now }: Context['terminal'], file: string): Promis
 }
 
 /** Tests the configuration. */
-export async function runTestAgent({ change, print }: Context, flags: AgentFlags): Promise<void> {
+async function runTestAgent({ change, print }: Context, flags: AgentFlags): Promise<void> {
   const what = 'test WeChat agent pay';
   const row = await change({ what, method: 'POST', path: `${AGENT_PAY}/test`, query: agentQuery(flags) }, flags);
   if (!row) return;
@@ -466,7 +465,7 @@ export async function runTestAgent({ change, print }: Context, flags: AgentFlags
 }
 
 /** Removes the configuration. */
-export async function runRemoveAgent({ change, print }: Context, flags: AgentFlags): Promise<void> {
+async function runRemoveAgent({ change, print }: Context, flags: AgentFlags): Promise<void> {
   const what = 'remove the configuration of WeChat agent pay';
   const row = await change(
     { what, risk: 'moderate', method: 'DELETE', path: AGENT_PAY, query: agentQuery(flags) },

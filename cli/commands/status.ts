@@ -33,7 +33,7 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /** Asks every public health endpoint and prints one row for each part, once or as they change. */
-export async function run(context: Context, flags: WatchFlags = {}): Promise<void> {
+async function run(context: Context, flags: WatchFlags = {}): Promise<void> {
   // How long ago a channel answered is no change of its status.
   const essence = ({ part, status, mode, detail }: Row) => [part, status, mode, detail];
   if (flags.watch) return watch(context, flags, { view: VIEW, look: async () => (await look(context)).rows, essence });

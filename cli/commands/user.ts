@@ -38,7 +38,7 @@ export const user: Resource = {
 };
 
 /** The balances of a payer. */
-export const BALANCE = {
+const BALANCE = {
   noun: 'account',
   id: 'coin',
   columns: [

@@ -13,7 +13,7 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /** Prints what is running here. */
-export async function run({ print }: Context): Promise<void> {
+async function run({ print }: Context): Promise<void> {
   const row = {
     payctl: packageVersion(),
     node: process.versions.node,

@@ -1,6 +1,4 @@
 import type { Context } from '../context.ts';
-import { amount, instant } from '../options.ts';
-import type { Field } from '../resource.ts';
 import { type Row, type View, plain } from '../values.ts';
 
 /** The console's path of orders. */
@@ -25,59 +23,14 @@ export const ORDER_VIEW: View = {
   ],
 };
 
-/** How the steps of an order are shown. */
-export const TIMELINE: View = {
-  noun: 'step',
-  id: 'at',
-  columns: [{ field: 'at', kind: 'time' }, { field: 'kind', kind: 'id' }, { field: 'summary' }],
-};
+/** The console's path of refunds. */
+export const REFUNDS = '/api/v1/refunds';
 
-/** The statuses of an order in the API. */
-export const ORDER_STATUSES = [
-  'created',
-  'pending',
-  'closing',
-  'closed',
-  'failed',
-  'paid',
-  'partially_refunded',
-  'refunded',
-] as const;
-
-/** What orders can be found by. */
-export const ORDER_FILTERS: readonly Field[] = [
-  { name: 'status', value: 'status', help: 'filter by status', choices: ORDER_STATUSES },
-  { name: 'payWay', value: 'channel', help: 'filter by channel', choices: ['alipay', 'wechat', 'paypal'] },
-  { name: 'mode', value: 'mode', help: 'filter by mode', choices: ['simulator', 'sandbox', 'live'] },
-  { name: 'orderNo', value: 'no', help: 'filter by order number' },
-  { name: 'merchantOrderNo', value: 'no', help: 'filter by the order number of the merchant' },
-  {
-    name: 'channelTradeNo',
-    value: 'no',
-    help: "filter by the channel's transaction number, as on the payer's receipt",
-  },
-  { name: 'exception', value: 'kind', help: 'filter by kind of open exception, or "any"' },
-  { name: 'orderType', value: 'text', help: 'filter by business category' },
-  { name: 'userId', value: 'id', help: 'filter by user' },
-  { name: 'project', value: 'code', help: 'filter by project' },
-  { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
-  { name: 'amountMin', value: 'amount', help: "minimum amount, in major units of the order's currency", read: amount },
-  { name: 'amountMax', value: 'amount', help: "maximum amount, in major units of the order's currency", read: amount },
-  {
-    name: 'createdFrom',
-    flag: 'since',
-    value: 'time',
-    help: 'created after this time, e.g. 2026-01-31, or 2h for two hours ago',
-    read: instant,
-  },
-  { name: 'createdTo', flag: 'until', value: 'time', help: 'created before this time', read: instant },
-];
+/** The console's path of exceptions. */
+export const EXCEPTIONS = '/api/v1/exceptions';
 
 /** The console's path of approvals. */
 export const APPROVALS = '/api/v1/approvals';
-
-/** The number of a refund for examples. */
-export const REFUND_NO = 'R20261121060100D4N8ZR3VHC';
 
 /** Tells that a deed waits for another administrator: nothing was done yet. */
 export async function tellWaiting({ print }: Pick<Context, 'print'>, row: Row): Promise<void> {

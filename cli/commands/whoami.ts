@@ -27,7 +27,7 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /** Asks the server who the token belongs to. */
-export async function run({ api, target, print }: Context): Promise<void> {
+async function run({ api, target, print }: Context): Promise<void> {
   const { context, server, label } = await target();
   await print.item({ ...(await api.get('/api/v1/me')), context, server, label }, VIEW);
 }

@@ -6,7 +6,7 @@ import { shown } from '../terminal-text.ts';
 import type { Row } from '../values.ts';
 
 /** An answer in two parts: what the service itself says, and texts that somebody else wrote. */
-export interface Sorted {
+interface Sorted {
   data: Row;
   /** By the place they were found at. */
   untrusted: Record<string, string>;

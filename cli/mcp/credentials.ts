@@ -10,7 +10,7 @@ export interface CredentialFlags {
 }
 
 /** An API application and its secret. */
-export interface Credentials {
+interface Credentials {
   clientId: string;
   secret: string;
 }

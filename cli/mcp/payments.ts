@@ -27,7 +27,7 @@ const CLOSED_BY: Readonly<Record<string, string>> = {
 };
 
 /** Why an order is as it is, from what an application may read of it. */
-export const explainTool: Tool = tool({
+const explainTool: Tool = tool({
   name: 'explain_order',
   title: 'Explain an order',
   description:

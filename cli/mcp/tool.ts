@@ -2,6 +2,7 @@ import type { CallToolResult, ToolAnnotations } from '@modelcontextprotocol/sdk/
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { ApiClient } from '../api-client.ts';
+import { PAY_WAYS } from '../options.ts';
 import { ToolRefusal } from './answers.ts';
 
 /** What a tool works with while it runs. */
@@ -63,7 +64,7 @@ export const Key = z
   );
 
 /** The channel. */
-export const PayWay = z.enum(['alipay', 'wechat', 'paypal']).describe('Payment channel.');
+export const PayWay = z.enum(PAY_WAYS).describe('Payment channel.');
 
 /** What every tool answers. */
 export const Output = z.object({
@@ -81,7 +82,7 @@ export const Output = z.object({
 });
 
 /** Binds the key of each write to its arguments for the life of the process; the service does the same for longer. */
-export interface KeyBook {
+interface KeyBook {
   /** Gives the Idempotency-Key for a write; throws when the key was used with other arguments, or no more writes are allowed. */
   bind(tool: string, key: string, args: unknown): string;
 }

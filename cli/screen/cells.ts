@@ -2,7 +2,7 @@ import { graphemeWidth, graphemes, ownSequence, paintedParts } from '../terminal
 import { visible } from '../values.ts';
 
 /** One column of a line: a character with its looks, or the second half of a wide one, which has no text. */
-export interface Cell {
+interface Cell {
   text: string;
   /** What is in force where it is drawn, as the parameters of a control sequence: `1;31`, or nothing. */
   look: string;
@@ -28,7 +28,7 @@ export function cellsOf(line: string, columns: number): Cell[] {
 }
 
 /** A painted text at a place of its line. */
-export interface Placed {
+interface Placed {
   column: number;
   text: string;
 }

@@ -24,7 +24,7 @@ interface Keypress {
 const ESCAPE_MS = 50;
 
 /** Reads keys from a terminal in raw mode until the function that it gives is called; the input is then as it was. */
-export function readKeys(stdin: Streams['stdin'], onKey: (key: Key) => void): () => void {
+function readKeys(stdin: Streams['stdin'], onKey: (key: Key) => void): () => void {
   const wasRaw = stdin.isRaw === true;
   const listener = (text: string | undefined, key: Keypress = {}): void => onKey(keyOf(text, key));
   // Only this member of an interface of readline is looked at.
@@ -58,7 +58,7 @@ export interface FullScreen {
 }
 
 /** What happens at the terminal. */
-export interface ScreenEars {
+interface ScreenEars {
   onKey(key: Key): void;
   /** The screen has another size, or is to be drawn anew. */
   onResize(): void;

@@ -153,8 +153,8 @@ test('the rules themselves refuse and accept', (t) => {
   t.false(judge('server/channels/alipay/channel.ts', "import { x } from '../wechat/signature.ts';"));
   t.true(judge('server/routes/v2/pay.ts', "import { ChannelDisabled } from '../../payments/place.ts';"));
   t.false(judge('server/routes/v2/pay.ts', "import { placePayment } from '../../payments/place.ts';"));
-  t.false(judge('cli/commands/app/list.ts', "import { loadConfig } from '../../../config/load.ts';"));
-  t.true(judge('cli/commands/bootstrap.ts', "const server = await import('../../../server/app.ts');"));
+  t.false(judge('cli/commands/app.ts', "import { loadConfig } from '../../config/load.ts';"));
+  t.true(judge('cli/commands/bootstrap.ts', "const server = await import('../../server/app.ts');"));
   t.false(judge('server/http/input.ts', "const db = await import('../db/orm.ts');"));
   t.false(judge('server/db/store.ts', "import { x } from '../payments/place.ts';"));
   t.false(judge('server/db/entities/orders.ts', "import type { Scene } from '../../payments/channel.ts';"));

@@ -1,14 +1,14 @@
 import type { Context } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { plain, type Row } from '../../values.ts';
-import { fixOf } from '../channel.ts';
-import { channel } from '../channel-set.ts';
 import {
+  CHANNEL_CONFIGS,
   attempt,
   certificate,
   channelName,
   degraded,
   failed,
+  fixOf,
   inProject,
   lacking,
   nothingConfigured,
@@ -26,7 +26,7 @@ const SILENT = new Set(['timeout', 'network', 'busy', 'http_status']);
 /** Every enabled channel is complete, answers signed requests that move nothing, and can send its notifications. */
 export async function checkChannels({ api }: Context): Promise<Finding[]> {
   const configs = await ofEveryProject(api, (project) =>
-    api.page(`${channel.path}/list`, { project }).then(({ rows }) => rows),
+    api.page(`${CHANNEL_CONFIGS}/list`, { project }).then(({ rows }) => rows),
   );
   if (configs instanceof CliError) return unreadable('channels', configs);
   const used = configs.filter((row) => row['mode'] !== null);
@@ -58,7 +58,7 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
       `payctl channel set ${payWay}${inProject(project)}`,
     );
   const test = await attempt(() =>
-    api.data({ method: 'POST', path: `${channel.path}/${payWay}/test`, query: { project } }),
+    api.data({ method: 'POST', path: `${CHANNEL_CONFIGS}/${payWay}/test`, query: { project } }),
   );
   const isForbidden = test instanceof CliError && test.exitCode === EXIT.forbidden;
   if (isForbidden) return known(name, row);
@@ -138,7 +138,7 @@ async function checkNotices(api: Context['api'], configs: readonly Row[]): Promi
 export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   const certs = await ofEveryProject(api, async (project) => {
     const { body } = await api.call({ method: 'POST', path: '/api/v1/certs/list', query: { project }, body: {} });
-    const { rows } = await api.page(`${channel.path}/list`, { project });
+    const { rows } = await api.page(`${CHANNEL_CONFIGS}/list`, { project });
     const presentOf = new Map(rows.map((row) => [plain(row['payWay']), row]));
     return rowsOf((body as { data?: unknown } | undefined)?.data).map((row) => {
       const { mode, account } = presentOf.get(plain(row['payWay'])) ?? {};

@@ -6,6 +6,9 @@ import { plain, type Row } from '../../values.ts';
 
 export type { Finding } from '../../findings.ts';
 
+/** The console's path of channel configurations. */
+export const CHANNEL_CONFIGS = '/api/v1/payment/config';
+
 /** A skill whose handler will never be called, by the service's own rule. */
 export function handlerFinding(code: string, fault: string, project: string): Finding {
   const why =
@@ -93,6 +96,13 @@ export function otherMode({ id, project, payWay, kind, mode, present, trusted }:
     `${what}, the channel is in mode ${present}: ${verifies}`,
     `payctl cert delete ${id}${inProject(project)}`,
   );
+}
+
+/** The command that puts a field or certificate of a configuration right. */
+export function fixOf(payWay: string, field: string, ofProject: string): string {
+  return field.startsWith(`${payWay}_`)
+    ? `payctl cert upload FILE --kind ${field}${ofProject}`
+    : `payctl channel set ${payWay}${ofProject}`;
 }
 
 /** A configuration that lacks something, and what brings it; `others` has keys of the missing kinds that belong elsewhere. */

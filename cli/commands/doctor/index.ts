@@ -9,9 +9,7 @@ import { examples } from '../../options.ts';
 import { findToken, loginCommand } from '../../own-login.ts';
 import { withSpinner } from '../../spinner.ts';
 import { type Row, plain } from '../../values.ts';
-import { EXCEPTIONS } from '../exception.ts';
-import { REFUNDS } from '../refund.ts';
-import { APPROVALS, ORDERS } from '../views.ts';
+import { APPROVALS, EXCEPTIONS, ORDERS, REFUNDS } from '../views.ts';
 import { checkCertificates, checkChannels, ofEveryProject } from './channels.ts';
 import { checkDiagnosis } from './diagnosis.ts';
 import {
@@ -33,7 +31,7 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 /** The files of payctl are accessible to their owner only. */
-export async function checkSettings({ sessions: { folder } }: Context): Promise<Finding[]> {
+async function checkSettings({ sessions: { folder } }: Context): Promise<Finding[]> {
   for (const name of ['', 'contexts.json', 'credentials.json']) {
     const path = join(folder, name);
     if ((await openTo(path, 0o077)) !== 0)
@@ -43,7 +41,7 @@ export async function checkSettings({ sessions: { folder } }: Context): Promise<
 }
 
 /** The service is up, uses HTTPS unless it is local, agrees on the time, and its database is up. */
-export async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
+async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
   const { server, label } = await target();
   const answer = await attempt(() => api.call({ method: 'GET', path: '/health', anonymous: true }));
   if (answer instanceof CliError)
@@ -70,7 +68,7 @@ function clock({ headers }: Answer, now: Date): Finding {
 }
 
 /** The login is valid, and Debug is off unless the server is local. */
-export async function checkLogin({ api, target, terminal, sessions }: Context): Promise<Finding[]> {
+async function checkLogin({ api, target, terminal, sessions }: Context): Promise<Finding[]> {
   const place = await target();
   const token = await attempt(() => findToken(terminal, sessions, place));
   const me = token instanceof CliError ? token : await attempt(() => api.get('/api/v1/me'));
@@ -106,7 +104,7 @@ const OVERDUE_MS = 3_600_000;
 const WITHOUT_ORDER: ReadonlySet<unknown> = new Set(['unmatched_notice', 'order_unknown_here', 'line_unreadable']);
 
 /** No exception is open. */
-export async function checkExceptions({ api }: Context): Promise<Finding[]> {
+async function checkExceptions({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(EXCEPTIONS, { state: 'open' }));
   if (answer instanceof CliError) return unreadable('exceptions', answer);
   const [first] = answer.rows;
@@ -118,7 +116,7 @@ export async function checkExceptions({ api }: Context): Promise<Finding[]> {
 }
 
 /** No refund is abnormal. */
-export async function checkRefunds({ api }: Context): Promise<Finding[]> {
+async function checkRefunds({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(REFUNDS, { status: 'abnormal' }));
   if (answer instanceof CliError) return unreadable('refunds', answer);
   const [first] = answer.rows;
@@ -134,7 +132,7 @@ export async function checkRefunds({ api }: Context): Promise<Finding[]> {
 const FORGOTTEN_MS = 3 * 86_400_000;
 
 /** Nothing waits for a second administrator. */
-export async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
+async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(APPROVALS, { state: 'waiting' }));
   if (answer instanceof CliError) return unreadable('approvals', answer);
   if (answer.rows.length === 0) return [ok('approvals', 'none waiting')];
@@ -147,7 +145,7 @@ export async function checkApprovals({ api, terminal }: Context): Promise<Findin
 }
 
 /** No order is open long after its expiry: otherwise the jobs do not run. Simulator orders are frozen without Debug. */
-export async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
+async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
   const before = new Date(terminal.now().getTime() - OVERDUE_MS);
   const stuck = await attempt(async () => {
     const { debug, environment } = await api.get('/api/v1/info');
@@ -175,7 +173,7 @@ function countText(rows: readonly Row[], nextCursor: string | null): string {
 }
 
 /** The handler of every skill on sale can be called: otherwise its payers pay and are refunded. */
-export async function checkHandlers({ api }: Context): Promise<Finding[]> {
+async function checkHandlers({ api }: Context): Promise<Finding[]> {
   const skills = await ofEveryProject(api, async (project) => {
     const rows = [];
     for await (const page of api.pages('/api/v1/products', { project, kind: 'skill', enabled: 'true', limit: 200 }))
@@ -191,7 +189,7 @@ export async function checkHandlers({ api }: Context): Promise<Finding[]> {
 }
 
 /** The flags of `doctor`. */
-export type DoctorFlags = OfflineFlags & { offline?: boolean };
+type DoctorFlags = OfflineFlags & { offline?: boolean };
 
 type Check = (context: Context, flags: OfflineFlags) => Promise<Finding[]>;
 
@@ -225,7 +223,7 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /** Runs every check and prints what was found, good things too. */
-export async function run(context: Context, flags: DoctorFlags): Promise<void> {
+async function run(context: Context, flags: DoctorFlags): Promise<void> {
   const { terminal } = context;
   const checks = flags.offline ? await offlineChecks() : ONLINE;
   const findings = await withSpinner(terminal.err, 'Running checks', async () =>

@@ -10,7 +10,7 @@ import { ORDERS, ORDER_VIEW } from '../views.ts';
 import { type Found, type Line, type Section, sectionsOf } from './sections.ts';
 
 /** Where the page is shown. */
-export interface PageSpace {
+interface PageSpace {
   columns: number;
   style: Style;
 }
@@ -128,7 +128,7 @@ async function find(api: ApiClient, orderNo: string): Promise<Found> {
 }
 
 /** Prints the explanation: a page for a person, labelled lines in a pipe, the server's object with its timeline as JSON. */
-export async function run({ api, print, terminal, flags }: Context, orderNo: string): Promise<void> {
+async function run({ api, print, terminal, flags }: Context, orderNo: string): Promise<void> {
   const words = (print.format === 'table' || print.format === 'tsv') && !flags.quiet && !print.fields;
   if (!words) return print.item(await bare(api, orderNo), ORDER_VIEW);
   const isPage = print.format === 'table';

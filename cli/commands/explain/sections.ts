@@ -1,7 +1,7 @@
 import { type Row, minorMoney, money, plain, relativeTime, valueOf } from '../../values.ts';
 
 /** One step of an order's timeline. */
-export interface Step {
+interface Step {
   at: string;
   kind: string;
   summary: string;
@@ -9,7 +9,7 @@ export interface Step {
 }
 
 /** A step as cells: its mark (an arrow for a message, else the kind), what happened, and by whom or with what result. */
-export function stepCells({ kind, summary, detail = {} }: Step, time: (at: unknown) => string): string[] {
+function stepCells({ kind, summary, detail = {} }: Step, time: (at: unknown) => string): string[] {
   const read = (field: string): string => plain(valueOf(detail, field));
   switch (kind) {
     case 'move':
@@ -82,7 +82,7 @@ interface Next {
 }
 
 /** The server's explanation of an order. */
-export interface Explanation {
+interface Explanation {
   orderNo: string;
   status: string;
   situation: string;

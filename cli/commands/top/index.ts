@@ -7,12 +7,7 @@ import { type Board, type LiveFeed, createLiveFeed, rateOf } from './live-feed.t
 import { runScreen } from './screen.ts';
 
 /** Prints the board as one JSON object again and again, until `count` were printed or the reader has gone. */
-export async function runLines(
-  { terminal, print }: Context,
-  feed: LiveFeed,
-  everyMs: number,
-  count: number,
-): Promise<void> {
+async function runLines({ terminal, print }: Context, feed: LiveFeed, everyMs: number, count: number): Promise<void> {
   const first = Promise.withResolvers<void>();
   let wasLost = true;
   const reading = feed.run(() => {
@@ -52,7 +47,7 @@ function lastSequence({ rows }: Board): number {
 }
 
 /** The flags of `top`. */
-export interface TopFlags {
+interface TopFlags {
   interval: number;
   count?: number;
 }
@@ -71,7 +66,7 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /** Follows the service until the user has seen enough. */
-export async function run(context: Context, { interval, count }: TopFlags): Promise<void> {
+async function run(context: Context, { interval, count }: TopFlags): Promise<void> {
   const { print, terminal, flags } = context;
   if (flags.quiet || print.fields || print.format === 'env' || print.format === 'name')
     throw new UsageError('payctl top shows a screen or prints JSON.', 'use -o jsonl');

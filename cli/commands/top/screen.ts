@@ -11,7 +11,7 @@ import { type Section, type SectionName, clock, grouped, sectionsOf } from './se
 import { BEGINNING, type Page, type State, type Wish, chosenAt, filtered, press } from './state.ts';
 
 /** The screen, and how it is painted. */
-export interface Space {
+interface Space {
   columns: number;
   rows: number;
   style: Style;
@@ -19,7 +19,7 @@ export interface Space {
 }
 
 /** What stands in the first and the last line. */
-export interface Bars {
+interface Bars {
   /** Left and right part of the first line; the left one gives way. */
   title: string;
   /** Which server it is, so that prod is never mistaken for dev. */
@@ -39,7 +39,7 @@ const LEFT_SHARE = 0.43;
 const LEAST_LEFT = 76;
 
 /** How wide the figures are on a screen of a width. */
-export function figuresWidth(columns: number): number {
+function figuresWidth(columns: number): number {
   return columns >= WIDE ? Math.max(LEAST_LEFT, Math.floor(columns * LEFT_SHARE)) : columns;
 }
 

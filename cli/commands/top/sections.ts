@@ -19,7 +19,7 @@ const lookOfTally = (field: 'open' | 'past') => (row: Row) =>
   plain(row[`${field}Count`]) === '0' ? 'dim' : lookOf(plain(row[field]));
 
 /** Open orders, and beside them what became of orders. */
-export const ORDERS: readonly Column[] = [
+const ORDERS: readonly Column[] = [
   { field: 'open', title: 'ORDERS', kind: 'id', read: text('open'), look: lookOfTally('open'), width: 8 },
   { field: 'openCount', title: 'NOW', kind: 'money', read: text('openCount'), width: 6 },
   { field: 'openMoney', title: 'MONEY', kind: 'money', read: text('openMoney'), width: 13 },
@@ -32,7 +32,7 @@ const lookAbove = (value: unknown, warn: number, bad: number): Look | undefined 
   Number(value ?? 0) >= bad ? 'red' : Number(value ?? 0) >= warn ? 'yellow' : undefined;
 
 /** Channels, and how they answer. */
-export const CHANNELS: readonly Column[] = [
+const CHANNELS: readonly Column[] = [
   { field: 'payWay', title: 'CHANNELS', kind: 'id', width: 8 },
   {
     field: 'callsPerSecond',
@@ -55,7 +55,7 @@ export const CHANNELS: readonly Column[] = [
 ];
 
 /** Due work; of what waits for its turn a minute is late, five are too much. */
-export function dueColumns(now: Date): readonly Column[] {
+function dueColumns(now: Date): readonly Column[] {
   const lag = ({ oldestAt }: Row) => (typeof oldestAt === 'string' ? (now.getTime() - Date.parse(oldestAt)) / 1000 : 0);
   return [
     { field: 'kind', title: 'DUE WORK', kind: 'id', width: 8 },
@@ -66,7 +66,7 @@ export function dueColumns(now: Date): readonly Column[] {
 }
 
 /** Applications with deliveries that wait. */
-export const WEBHOOKS: readonly Column[] = [
+const WEBHOOKS: readonly Column[] = [
   { field: 'name', title: 'WEBHOOKS', read: (row) => plain(row['name']) || plain(row['clientId']), width: 8 },
   { field: 'count', title: 'WAITING', kind: 'money', read: (row) => countText(row['count'], row['more']), width: 7 },
   {
@@ -82,7 +82,7 @@ export const WEBHOOKS: readonly Column[] = [
 ];
 
 /** Open exceptions. */
-export const EXCEPTIONS: readonly Column[] = [
+const EXCEPTIONS: readonly Column[] = [
   { field: 'kind', title: 'EXCEPTIONS', kind: 'id', look: () => 'yellow', width: 16 },
   { field: 'createdAt', title: 'SINCE', kind: 'time', width: 8 },
   { field: 'orderNo', title: 'ORDER', kind: 'id', width: 25 },
@@ -90,7 +90,7 @@ export const EXCEPTIONS: readonly Column[] = [
 ];
 
 /** Processes of the service. */
-export const REPLICAS: readonly Column[] = [
+const REPLICAS: readonly Column[] = [
   { field: 'host', title: 'REPLICAS', width: 8 },
   {
     field: 'worker',
@@ -134,7 +134,7 @@ export const REPLICAS: readonly Column[] = [
 ];
 
 /** Events of the log. */
-export const EVENTS: readonly Column[] = [
+const EVENTS: readonly Column[] = [
   { field: 'at', title: 'EVENTS', kind: 'id', read: (row) => clock(row['at']), width: 8 },
   { field: 'type', kind: 'id', look: ({ type }) => lookOfEvent(plain(type)), width: 17 },
   { field: 'objectNo', title: 'ABOUT', kind: 'id', width: 25 },

@@ -33,7 +33,7 @@ export type Wish = { kind: 'quit' } | { kind: 'suspend' } | { kind: 'help' } | {
 export const BEGINNING: State = { section: 'events', chosen: {}, filter: '', isTyping: false, notice: '' };
 
 /** Rows of a page that are visible at a time, for the keys that move by one. */
-export const PAGE_STEP = 10;
+const PAGE_STEP = 10;
 
 /** What a key does to the state, and what it asks for. */
 export function press(state: State, key: Key, sections: readonly Section[]): { state: State; wish?: Wish } {
