@@ -1,9 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Row } from './values.ts';
 
-/** The channels, by their wire name. */
-export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
-
 /** Reads `a,b` into a list without blanks. */
 export function list(text: string): string[] {
   const items = text.split(',').map((item) => item.trim());

@@ -1,7 +1,8 @@
+import { MODES, PAY_WAYS } from '../../server/domain.ts';
 import type { Command } from 'commander';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
-import { PAY_WAYS, day, examples } from '../options.ts';
+import { day, examples } from '../options.ts';
 import { type Field, addFields, bodyOf } from '../resource.ts';
 import { type Row, type View, minorMoney, plain } from '../values.ts';
 
@@ -11,7 +12,7 @@ const FILTERS: readonly Field[] = [
   { name: 'payWay', value: 'channel', help: 'filter by channel', choices: PAY_WAYS },
   { name: 'account', value: 'account', help: "filter by the account's number at the channel" },
   { name: 'project', value: 'code', help: 'filter by project' },
-  { name: 'mode', value: 'mode', help: 'channel mode; by default live', choices: ['simulator', 'sandbox', 'live'] },
+  { name: 'mode', value: 'mode', help: 'channel mode; by default live', choices: MODES },
 ];
 
 const DAYS: View = {

@@ -1,5 +1,6 @@
+import { BILL_STATES, MODES, PAY_WAYS } from '../../server/domain.ts';
 import type { Context } from '../context.ts';
-import { PAY_WAYS, day } from '../options.ts';
+import { day } from '../options.ts';
 import type { Field } from '../resource.ts';
 import { type Column, type Row, type View, minorDigits, minorMoney, plain, valueOf } from '../values.ts';
 
@@ -8,33 +9,6 @@ export const BILL_NO = 'B20261121023000D4N8ZR3VHC';
 
 /** The console's path of bills. */
 export const BILLS = '/api/v1/bills';
-
-/** Where a bill stands; the service knows the same. */
-export const BILL_STATES = ['waiting', 'reading', 'matching', 'done', 'refused', 'missing'] as const;
-
-/** How a bill and the orders may differ; the service knows the same. */
-export const DIFFERENCE_KINDS = [
-  'paid_unknown_to_us',
-  'paid_missing_at_channel',
-  'amount_differs',
-  'currency_differs',
-  'refund_unknown_to_us',
-  'refund_missing_at_channel',
-  'refund_amount_differs',
-  'fee_differs',
-  'duplicate_payment',
-  'line_twice',
-  'order_unknown_here',
-  'dispute_unknown_to_us',
-  'line_unreadable',
-  'order_not_ours',
-] as const;
-
-/** Where a difference stands; the service knows the same. */
-export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
-
-/** What the lines of a bill are about; the service knows the same. */
-export const LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other', 'unreadable'] as const;
 
 /** How bills are shown. */
 export const BILL_VIEW: View = {
@@ -158,7 +132,7 @@ export const BILL_FILTERS: readonly Field[] = [
   { name: 'from', value: 'day', help: 'first day, e.g. 2026-11-01', read: day },
   { name: 'to', value: 'day', help: 'last day (inclusive)', read: day },
   { name: 'account', value: 'account', help: "filter by the account's number at the channel" },
-  { name: 'mode', value: 'mode', help: 'filter by mode', choices: ['simulator', 'sandbox', 'live'] },
+  { name: 'mode', value: 'mode', help: 'filter by mode', choices: MODES },
   { name: 'project', value: 'code', help: 'filter by project' },
 ];
 

@@ -1,3 +1,4 @@
+import { DIFFERENCE_KINDS, DIFFERENCE_STATES, BILL_LINE_KINDS, NOT_OURS } from '../../server/domain.ts';
 import type { Command } from 'commander';
 import { createInterface } from 'node:readline';
 import type { Query } from '../api-client.ts';
@@ -10,18 +11,7 @@ import type { ChangeFlags } from '../safety.ts';
 import type { Row } from '../values.ts';
 import { defineFetch, defineImport, defineRerun } from './bill-fetch.ts';
 import { defineSettlement } from './bill-settlement.ts';
-import {
-  BILLS,
-  BILL_FILTERS,
-  BILL_NO,
-  BILL_VIEW,
-  DIFFERENCES,
-  DIFFERENCE_KINDS,
-  DIFFERENCE_STATES,
-  LINES,
-  LINE_KINDS,
-  showBill,
-} from './bill-view.ts';
+import { BILLS, BILL_FILTERS, BILL_NO, BILL_VIEW, DIFFERENCES, LINES, showBill } from './bill-view.ts';
 
 /** Adds `bill list`. */
 function defineList(noun: Command, context: ContextOf): void {
@@ -71,7 +61,7 @@ const DIFFERENCE_FILTERS: readonly Field[] = [
     name: 'kind',
     value: 'kind',
     help: 'filter by kind; order_not_ours lists the lines of other systems, which are only counted otherwise',
-    choices: DIFFERENCE_KINDS,
+    choices: [...DIFFERENCE_KINDS, NOT_OURS],
   },
 ];
 
@@ -121,7 +111,7 @@ function defineLines(noun: Command, context: ContextOf): void {
     .command('lines')
     .description('Show the lines of a bill. For a whole bill, use payctl bill export.')
     .argument('<billNo>')
-    .addOption(choice('--kind <kind>', 'filter by kind', LINE_KINDS))
+    .addOption(choice('--kind <kind>', 'filter by kind', BILL_LINE_KINDS))
     .option('--limit <n>', 'number of lines, by default 50', integer(1, 100_000))
     .option('--all', 'show all lines');
   examples(
@@ -195,7 +185,7 @@ function defineExport(noun: Command, context: ContextOf): void {
       'Export the lines of a bill as CSV or NDJSON, to stdout or to a new file that is created only once it is complete.',
     )
     .argument('<billNo>')
-    .addOption(choice('--kind <kind>', 'filter by kind', LINE_KINDS));
+    .addOption(choice('--kind <kind>', 'filter by kind', BILL_LINE_KINDS));
   examples(
     exportFlags(command),
     `payctl bill export ${BILL_NO} --file bill.csv`,

@@ -1,3 +1,4 @@
+import { MODES, PAY_WAYS } from '../../server/domain.ts';
 import type { Command } from 'commander';
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { resolve } from 'node:path';
@@ -6,7 +7,7 @@ import { type ReadCredential, credentialFiles, formOf } from '../credential-file
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { reserveFile } from '../files.ts';
 import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
-import { PAY_WAYS, changes, choice, examples, given } from '../options.ts';
+import { changes, choice, examples, given } from '../options.ts';
 import { projectFlag, segment } from '../resource.ts';
 import { type ChangeFlags, confirmChange } from '../safety.ts';
 import { readSecretFile } from '../secrets.ts';
@@ -59,7 +60,6 @@ export const KINDS = [
 ] as const;
 
 /** The modes that an account can have. */
-const MODES = ['simulator', 'sandbox', 'live'] as const;
 
 /** The flags of `cert list`. */
 type ListFlags = Row & { project?: string };

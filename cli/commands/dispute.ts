@@ -1,10 +1,11 @@
+import { DISPUTE_STATES, PAY_WAYS } from '../../server/domain.ts';
 import type { Command } from 'commander';
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { PAY_WAYS, changes, choice, examples, paged } from '../options.ts';
+import { changes, choice, examples, paged } from '../options.ts';
 import { type Field, type ListFlags, addFields, bodyOf, complete, printList, segment } from '../resource.ts';
 import type { Change, ChangeFlags } from '../safety.ts';
 import type { Row, View } from '../values.ts';
@@ -38,7 +39,7 @@ const FILTERS: readonly Field[] = [
     name: 'status',
     value: 'status',
     help: 'filter by status',
-    choices: ['open', 'needs_answer', 'under_review', 'won', 'lost'],
+    choices: DISPUTE_STATES,
   },
   { name: 'orderNo', flag: 'order', value: 'orderNo', help: 'filter by order' },
   { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },

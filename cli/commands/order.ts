@@ -1,8 +1,9 @@
+import { MODES, ORDER_STATUSES, PAY_WAYS } from '../../server/domain.ts';
 import type { Command } from 'commander';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { type ExportFlags, exportFlags, exportStream } from '../export-stream.ts';
-import { PAY_WAYS, amount, changes, examples, instant, paged } from '../options.ts';
+import { amount, changes, examples, instant, paged } from '../options.ts';
 import { type Field, type ListFlags, addFields, bodyOf, printList, segment, watchList } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
 import type { Row, View } from '../values.ts';
@@ -16,23 +17,11 @@ const TIMELINE: View = {
   columns: [{ field: 'at', kind: 'time' }, { field: 'kind', kind: 'id' }, { field: 'summary' }],
 };
 
-/** The statuses of an order in the API. */
-const STATUSES = [
-  'created',
-  'pending',
-  'closing',
-  'closed',
-  'failed',
-  'paid',
-  'partially_refunded',
-  'refunded',
-] as const;
-
 /** What orders can be found by. */
 const FILTERS: readonly Field[] = [
-  { name: 'status', value: 'status', help: 'filter by status', choices: STATUSES },
+  { name: 'status', value: 'status', help: 'filter by status', choices: ORDER_STATUSES },
   { name: 'payWay', value: 'channel', help: 'filter by channel', choices: PAY_WAYS },
-  { name: 'mode', value: 'mode', help: 'filter by mode', choices: ['simulator', 'sandbox', 'live'] },
+  { name: 'mode', value: 'mode', help: 'filter by mode', choices: MODES },
   { name: 'orderNo', value: 'no', help: 'filter by order number' },
   { name: 'merchantOrderNo', value: 'no', help: 'filter by the order number of the merchant' },
   {

@@ -1,8 +1,9 @@
+import { PAY_WAYS } from '../../server/domain.ts';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../context.ts';
 import { Cancelled, CliError, EXIT, onlyUnreachable } from '../errors.ts';
-import { PAY_WAYS, amount, changes, examples, integer, json, payCode, seconds } from '../options.ts';
+import { amount, changes, examples, integer, json, payCode, seconds } from '../options.ts';
 import { drawQr } from '../qr.ts';
 import { addFields, bodyOf, complete, segment, type Field } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';

@@ -1,3 +1,4 @@
+import { MODES } from '../../server/domain.ts';
 import type { Command } from 'commander';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
@@ -29,7 +30,7 @@ function defineStats(noun: Command, context: ContextOf): void {
     .option('--from <day>', 'first day, or a timestamp; by default 29 days before the end')
     .option('--to <day>', 'last day (inclusive), or a timestamp; by default today')
     .option('--tz <zone>', 'time zone of the days; by default Asia/Shanghai')
-    .addOption(choice('--mode <mode>', 'channel mode; by default live', ['simulator', 'sandbox', 'live']));
+    .addOption(choice('--mode <mode>', 'channel mode; by default live', MODES));
   examples(
     command,
     'payctl project stats',

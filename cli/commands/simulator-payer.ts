@@ -1,7 +1,8 @@
+import { PAY_WAYS } from '../../server/domain.ts';
 import type { Command } from 'commander';
 import type { ApiClient } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
-import { PAY_WAYS, amount, choice, examples, given, integer } from '../options.ts';
+import { amount, choice, examples, given, integer } from '../options.ts';
 import type { Row, View } from '../values.ts';
 
 /** Where the simulator listens by default. */

@@ -1,10 +1,11 @@
+import { PAY_WAYS } from '../../server/domain.ts';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { resolve } from 'node:path';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { type OfflineFlags, offlineFlags, translate } from '../offline.ts';
-import { PAY_WAYS, choice, duration, examples, given, integer } from '../options.ts';
+import { choice, duration, examples, given, integer } from '../options.ts';
 import type { Row } from '../values.ts';
 import {
   type SimulatorFlags,

@@ -1,3 +1,4 @@
+import { PAY_WAYS } from '../../server/domain.ts';
 import type { Command } from 'commander';
 import { type JsonWebKey, createPublicKey, randomUUID, verify } from 'node:crypto';
 import { resolve } from 'node:path';
@@ -5,7 +6,7 @@ import type { ApiClient, Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { credentialFiles } from '../credential-files.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
-import { PAY_WAYS, amount, changes, choice, examples, given, instant, json } from '../options.ts';
+import { amount, changes, choice, examples, given, instant, json } from '../options.ts';
 import { drawQr } from '../qr.ts';
 import { projectFlag, segment } from '../resource.ts';
 import { type ChangeFlags, confirmChange, targetLine } from '../safety.ts';

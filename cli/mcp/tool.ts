@@ -1,8 +1,8 @@
+import { PAY_WAYS } from '../../server/domain.ts';
 import type { CallToolResult, ToolAnnotations } from '@modelcontextprotocol/sdk/types.js';
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { ApiClient } from '../api-client.ts';
-import { PAY_WAYS } from '../options.ts';
 import { ToolRefusal } from './answers.ts';
 
 /** What a tool works with while it runs. */
