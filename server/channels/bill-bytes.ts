@@ -1,3 +1,4 @@
+/** The bytes of a bill: fetched, bounded, unpacked and cut into lines. */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream';

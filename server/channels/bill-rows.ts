@@ -1,3 +1,4 @@
+/** The rows of a bill: cells, columns, rows that cannot be read, and sums. */
 import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../payments/channel.ts';
 
 /** With more rows that cannot be read it is the file that is wrong. */

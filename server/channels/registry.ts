@@ -1,3 +1,4 @@
+/** The list of channels, and how each of them counts the serial of a certificate. */
 import type { X509Certificate } from 'node:crypto';
 import type { ChannelKind, PayWay } from '../payments/channel.ts';
 import { alipayKind } from './alipay/kind.ts';

@@ -1,3 +1,4 @@
+/** How channels are asked: one exchange with its record, the download of a file, and the texts that may be sent or kept. */
 import type { Span } from '@opentelemetry/api';
 import { isUtf8 } from 'node:buffer';
 import {

@@ -1,3 +1,4 @@
+/** Keys, X.509 certificates written in DER, and the authority that issues them. */
 import { type KeyObject, X509Certificate, createPrivateKey, generateKeyPair, randomBytes, sign } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** The page at `/` that controls the simulator, with its style and script. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { readFileSync } from 'node:fs';

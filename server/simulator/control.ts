@@ -1,3 +1,4 @@
+/** The control API, below `/sim`: trades, refunds, disputes, agents, faults, accounts and the clock. */
 import Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import { z } from 'zod';

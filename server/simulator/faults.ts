@@ -1,3 +1,4 @@
+/** The faults that can be set, and how an answer or a notice is spoilt. */
 import { randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
 import { SimulatorRefusal } from './requests.ts';

@@ -1,3 +1,4 @@
+/** The folder of a simulator: one process has it, files are written privately, and the journal keeps whole lines. */
 import {
   closeSync,
   existsSync,

@@ -1,3 +1,24 @@
+/**
+ * The port of the simulator: what the halves share, what one half is, and at which address it is asked. To plug a channel in:
+ *
+ * 1. write `server/simulator/<payWay>/half.ts` that exports a `Half`, with the files beside it that the other channels have, and add
+ *    it to HALVES in simulator.ts;
+ * 2. `hosts` are the names under which the channel is at the root (`leadToChannel`); `mount` registers the channel's routes below
+ *    `/<payWay>` (the adapter's base address is `<simulator>/<payWay>`); the raw body of a request is `rawBodyOf(ctx)` from requests.ts;
+ * 3. a route checks the request as strictly as the channel does and answers bad ones with `write(ctx, …)`; a good one becomes
+ *    `core.answer(ctx, { payWay, account, call, orderNo, act, seal })`: `act` changes trades through `core.trades` (each change
+ *    is in the ledger before the call returns) and gives the unsigned answer, `seal` signs it. All faults are drawn and applied
+ *    by `core.answer`; `act` looks at `fault` for the faults of the effect (`query-lag`, `pending-refund`, `wrong-amount`,
+ *    `capture-pending` …), `seal` for those of the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew`,
+ *    `unknown-serial`, `signtest`). `tampered`, `half-body`, `html`, all time-outs and delays need nothing from a half.
+ *    `wrong-key` signs with `core.strangerKey`;
+ * 4. fixed outcomes: `trade.fixed`. A create answers `declined` with a definite refusal before it makes a trade
+ *    (`fixedOutcome()`), calls `core.startFixed(trade)` once after `core.trades.create`, and returns `silent: true` for the first
+ *    create of a `silent` one; a refund of `refunds-fail` is refused;
+ * 5. a refund goes through `core.refund(trade, draft, fault)`, which knows all refund faults and ends what must end later;
+ * 6. a notice is `core.notices.send(trade, { id, event, url, facts }, core.noticeDelay(trade))`; it is signed anew for every
+ *    delivery by `signNotice`, which must write the same facts each time.
+ */
 import type Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import type { KeyObject } from 'node:crypto';
@@ -14,7 +35,7 @@ import type { NoticeRecord, Notices, SignedNotice } from './notice.ts';
 import type { DisputeDeed, Refund, RefundDraft, Trade, TradeDraft } from './trade.ts';
 import type { Trades } from './trades.ts';
 
-/** What the halves share: see `halves.ts`. */
+/** What the halves share. */
 export interface Core {
   /** Base address of the simulator, without a slash at the end. */
   url: string;
@@ -50,7 +71,7 @@ export interface HalfConfig {
   pems: Record<string, string[]>;
 }
 
-/** One channel inside the simulator. See `halves.ts` for how to plug one in. */
+/** One channel inside the simulator; `simulator.ts` has the list of them. */
 export interface Half {
   readonly payWay: PayWay;
   /** Names of the channel's own hosts, in small letters: under these it is at the root. */

@@ -1,3 +1,4 @@
+/** A notice as it is kept, signed and posted. */
 import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import type { PayWay } from '../payments/channel.ts';

@@ -1,3 +1,4 @@
+/** The deeds of a payer, and the page for them. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import {

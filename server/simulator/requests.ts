@@ -1,3 +1,4 @@
+/** Requests to the simulator: bodies, forms and files, the callers that are refused, and the refusal in words. */
 import type { Context, Next } from 'koa';
 import { z } from 'zod';
 import { issueWords } from '../issue-words.ts';

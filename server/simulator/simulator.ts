@@ -1,3 +1,4 @@
+/** The simulator as it is started: every half, on its addresses, within this process or as one of its own. */
 import Router from '@koa/router';
 import Koa, { type Context, type Next } from 'koa';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+/** The facts that a channel keeps: orders, payments, refunds, holds, lines of the ledger, and deeds about a dispute. */
 import { z } from 'zod';
 import type { PayWay } from '../payments/channel.ts';
 import { type Money, majorText, readMajorText } from '../payments/money.ts';
@@ -83,7 +84,7 @@ export interface RefundDraft {
   fromAvailable?: boolean;
 }
 
-/** What an order of an exact amount does by itself; see `fixed.ts`. */
+/** What an order of an exact amount does by itself; see `trades.ts`. */
 export type FixedOutcome = 'pays' | 'declined' | 'pays-later' | 'late-notice' | 'refunds-fail' | 'silent';
 
 /** An order as the channel knows it. Times are milliseconds on the simulated clock, amounts minor units. */

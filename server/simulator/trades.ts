@@ -1,3 +1,4 @@
+/** Writes trades: created, paid and given back, with the outcome that an amount fixes and the offers of others. */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
 import { majorText } from '../payments/money.ts';

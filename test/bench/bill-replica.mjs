@@ -16,15 +16,15 @@ const { reopened } = await import(built('server/compose/payments.js'));
 
 const READERS = {
   async alipay() {
-    const { readBill } = await import(built('server/channels/alipay/bill.js'));
+    const { readBill } = await import(built('server/channels/alipay/bill-file.js'));
     return (from) => readBill(from, day, account);
   },
   async wechat() {
-    const { readTradeBill } = await import(built('server/channels/wechat/bill.js'));
+    const { readTradeBill } = await import(built('server/channels/wechat/bill-file.js'));
     return (from) => readTradeBill(from, day, { mchid: account, subMchid: undefined });
   },
   async paypal() {
-    const { readTransactions } = await import(built('server/channels/paypal/bill.js'));
+    const { readTransactions } = await import(built('server/channels/paypal/bill-file.js'));
     return (from) => readTransactions(from, day);
   },
 };

@@ -9,7 +9,7 @@ import type { Core } from '../../server/simulator/half.ts';
 import type { Delivery, NoticeRecord } from '../../server/simulator/notice.ts';
 import { signedHeaders } from '../../server/simulator/paypal/notices.ts';
 import { readMerchant } from '../../server/simulator/wechat/account.ts';
-import { sealNotice } from '../../server/simulator/wechat/answers.ts';
+import { sealNotice } from '../../server/simulator/wechat/notices.ts';
 
 /** A notice as it is posted. */
 export interface Message {

@@ -1,3 +1,4 @@
+/** The meaning of a verified answer: to a create, a query, a close, a refund, and to the download of a certificate. */
 import type { X509Certificate } from 'node:crypto';
 import type {
   CloseOutcome,

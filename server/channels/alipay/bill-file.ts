@@ -1,3 +1,4 @@
+/** Reads the file of a bill: the details, and the sums by shop behind them. */
 import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../../payments/channel.ts';
 import { fileBytes, firstBytes, textBlocks } from '../bill-bytes.ts';
 import {

@@ -1,3 +1,4 @@
+/** The kind of Alipay: what the service knows without an account, what a merchant registers there, and which certificates can be downloaded. */
 import type {
   Addresses,
   CertsDownloaded,

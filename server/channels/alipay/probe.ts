@@ -1,3 +1,4 @@
+/** The test of a configuration: its credentials, and the products that are signed for. */
 import { randomBytes } from 'node:crypto';
 import { type ProbeCheck, type ProbeResult, type ProbeWish, type Scene, verdictOf } from '../../payments/channel.ts';
 import {

@@ -1,3 +1,4 @@
+/** The outside of an answer: its signature over the exact bytes, its codes, and what each of them means here. */
 import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 import { TransportFailed, type UnknownCause, type WireAnswer } from '../../payments/channel.ts';

@@ -1,3 +1,4 @@
+/** The calls as they are sent: parameters, and the create of each scene. */
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef } from '../../payments/channel.ts';
 import { majorText } from '../../payments/money.ts';
 import type { FormPart } from '../evidence.ts';

@@ -1,3 +1,4 @@
+/** The keys of one configuration, and how a certificate is proven by a chain to the pinned roots. */
 import { type KeyObject, type X509Certificate, createPrivateKey, createPublicKey } from 'node:crypto';
 import { type ChannelInput, ChannelMisconfigured } from '../../payments/channel.ts';
 import { type KeyRing, createKeyRing, storedKey } from '../key-ring.ts';
@@ -67,7 +68,7 @@ export interface AlipayKeys {
   rootCertSerial: string;
   /**
    * Alipay's verify keys: numbered in key mode; by `alipay_cert_sn` in certificate mode, where one that is not known is downloaded
-   * and has to prove that it is Alipay's (downloaded.ts).
+   * and has to prove that it is Alipay's (answers.ts).
    */
   ring: KeyRing;
   certificateMode: boolean;

@@ -1,3 +1,4 @@
+/** The meaning of an answer: of an order, a capture, a refund and a refusal, with the words and issues of PayPal. */
 import type {
   CloseOutcome,
   Outcome,
@@ -298,7 +299,7 @@ function words(amount: PaypalAmount | undefined): string {
   return amount ? `${amount.value} ${amount.currency_code}`.slice(0, 40) : 'nothing';
 }
 
-/**
+/*
  * What PayPal's issues mean, by call. Source: the OpenAPI documents of Orders v2 and Payments v2 (paypal-rest-api-specifications, 2024-02-03)
  * and the error pages at developer.paypal.com ("Handle payment failures", "Orders v2 error messages", "Payments v2 errors").
  */

@@ -1,3 +1,4 @@
+/** The file that a bill of PayPal is written to: its form, its reader, and what the codes of its transactions mean. */
 import { z } from 'zod';
 import {
   type BillLine,
@@ -122,7 +123,7 @@ export async function readAccount(file: string): Promise<string> {
   throw new BillMalformed('not_a_bill', `The first line does not begin a bill (${FORMAT}).`, { line: 1 });
 }
 
-/** Reads a file of transactions (bill-format.ts says how it is written); throws BillMalformed. PayPal names no sums of a day, only balances. */
+/** Reads a file of transactions (`BillHead` says how it is written); throws BillMalformed. PayPal names no sums of a day, only balances. */
 export async function* readTransactions(file: string, day: string, isLenient = false): AsyncGenerator<BillPart> {
   const rows = createRows(isLenient, daySpan(day, 0).begin);
   const reader = createReader(day, rows);

@@ -1,3 +1,4 @@
+/** Asks for the bill of a day: the pages of its transactions, and the balances before and after it. */
 import { z } from 'zod';
 import {
   type BillAnswer,

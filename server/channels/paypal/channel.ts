@@ -1,3 +1,4 @@
+/** One account at PayPal: its calls, in the order of the port, and how a refund that PayPal names is looked up. */
 import {
   type CaptureRef,
   type Channel,

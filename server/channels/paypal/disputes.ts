@@ -1,3 +1,4 @@
+/** Disputes: calls, what the answers mean, and the desk that the port asks for. */
 import { z } from 'zod';
 import type {
   ChannelDispute,

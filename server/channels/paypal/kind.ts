@@ -1,3 +1,4 @@
+/** The kind of PayPal: what the service knows without an account, and what a merchant registers there. */
 import type { Addresses, ChannelKind, FieldSpec, Mode, Registration, Scene } from '../../payments/channel.ts';
 import { PERCENT_AND_AMOUNT_FIELD } from '../fee-rate.ts';
 import { PAYPAL_BILLS } from './bills.ts';

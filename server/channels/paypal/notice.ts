@@ -1,3 +1,4 @@
+/** Webhooks: genuine, by a certificate that is fetched and kept; what they name; and how they are registered and tested. */
 import { Buffer } from 'node:buffer';
 import { hash, verify } from 'node:crypto';
 import { z } from 'zod';

@@ -1,3 +1,4 @@
+/** One exchange: sent with an access token; the answer is read as JSON, sorted by its status and taken apart by schemas. */
 import { z } from 'zod';
 import {
   type Transport,

@@ -1,3 +1,4 @@
+/** The signed text of a webhook, and whether the certificate of its key is one of PayPal. */
 import type { Buffer } from 'node:buffer';
 import { type KeyObject, X509Certificate } from 'node:crypto';
 import { rootCertificates } from 'node:tls';

@@ -1,3 +1,4 @@
+/** The meaning of a verified answer: to a create, a query, a close, a refund; and the platform certificates in one. */
 import { X509Certificate, randomBytes } from 'node:crypto';
 import type {
   CloseOutcome,

@@ -1,3 +1,4 @@
+/** Reads the file of a trade bill: its table, rows and sums. */
 import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../../payments/channel.ts';
 import { fileBytes, firstBytes, gunzippedFile, isGzip, textBlocks } from '../bill-bytes.ts';
 import {

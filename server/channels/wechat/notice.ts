@@ -1,3 +1,4 @@
+/** Notices: genuine, and about which order, refund or complaint; and the registered address of complaints. */
 import { z } from 'zod';
 import {
   type FetchBudget,

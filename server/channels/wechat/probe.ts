@@ -1,3 +1,4 @@
+/** The test of a configuration: its credentials, and the products that are opened. */
 import { randomBytes } from 'node:crypto';
 import {
   type Mode,

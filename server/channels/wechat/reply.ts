@@ -1,3 +1,4 @@
+/** One exchange: signed and sent to one of two addresses; the answer is verified and read as JSON, and its words and codes get their meaning here. */
 import { randomBytes } from 'node:crypto';
 import {
   type Download,

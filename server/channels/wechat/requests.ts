@@ -1,3 +1,4 @@
+/** The calls as they are sent, with the options of a create. */
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef, Scene, WireRequest } from '../../payments/channel.ts';
 import { plainText } from '../transport.ts';
 import { type Settings, type SubMerchant, subAppIdsOf } from './settings.ts';

@@ -1,3 +1,4 @@
+/** How requests, answers and notices are signed, and how sealed members are opened (AEAD_AES_256_GCM). */
 import { type KeyObject, createCipheriv, createDecipheriv, sign, verify } from 'node:crypto';
 
 /** The only authorization scheme of API v3. */

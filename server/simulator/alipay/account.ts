@@ -1,3 +1,4 @@
+/** An account at Alipay: its ids, keys, certificates and products, and how each of them is replaced. */
 import { type KeyObject, createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import { certSerial, readCertificates, rootCertSerial } from '../../channels/alipay/signature.ts';
 import { type Account, merchantOf } from '../accounts.ts';

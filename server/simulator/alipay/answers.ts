@@ -1,3 +1,4 @@
+/** Answers of the gateway: success and refusal, in which charset, with which times, and signed. */
 import { randomBytes } from 'node:crypto';
 import { signRsa2 } from '../../channels/alipay/signature.ts';
 import type { Answer } from '../exchange.ts';

@@ -1,3 +1,4 @@
+/** Bills: of trades and of the account, asked for by day or month and fetched by address. */
 import iconv from 'iconv-lite';
 import type { Context } from 'koa';
 import { createHash } from 'node:crypto';

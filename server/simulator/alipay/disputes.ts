@@ -1,3 +1,4 @@
+/** Complaints: the deeds of a payer, and the calls by which a merchant reads and ends them. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Call, FaultName } from '../faults.ts';

@@ -1,25 +1,47 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { SimulatorRefusal, rawBodyOf, readParts } from '../requests.ts';
-import type { Core, Half } from '../half.ts';
 import { write } from '../exchange.ts';
+import type { Call, FaultName } from '../faults.ts';
+import type { Core, Half } from '../half.ts';
+import { rawBodyOf, readParts, SimulatorRefusal } from '../requests.ts';
 import type { Trade } from '../trade.ts';
-import { type AgentPaid, cashier, payBill } from './agents.ts';
-import { BILL_PATH, serveBill } from './bills.ts';
-import { METHODS, openPage, perform } from './trades.ts';
-import { actOnComplaint } from './disputes.ts';
+import { type AlipayAccount, configFor, createKeyring, newSecrets, PRODUCTS, rotate } from './account.ts';
+import { type AgentPaid, cashier, confirmDelivery, payBill, verifyProof } from './agents.ts';
+import { AlipayRefusal, contentText, refused, sealAnswer, success, unsignedAnswer } from './answers.ts';
+import { BILL_PATH, queryBill, serveBill } from './bills.ts';
+import { actOnComplaint, COMPLAINT_METHODS } from './disputes.ts';
+import { signNotice, tell, tellBank } from './notices.ts';
+import { refund, refundQuery } from './refunds.ts';
 import {
   type AlipayRequest,
-  type RawRequest,
   checkRequest,
   newTradeNo,
   orderNoIn,
+  type RawRequest,
   readRequest,
+  readText,
   tradeNoOf,
 } from './requests.ts';
-import { signNotice, tell, tellBank } from './notices.ts';
-import { type AlipayAccount, PRODUCTS, configFor, createKeyring, newSecrets, rotate } from './account.ts';
-import { AlipayRefusal, contentText, sealAnswer, unsignedAnswer } from './answers.ts';
+import { cancel, close, createForMiniProgram, openPage, payByCode, precreate, query, type Said } from './trades.ts';
+
+type Act = (core: Core, request: AlipayRequest, fault: FaultName | undefined) => Said;
+
+/** The methods of the gateway that answer JSON, with the name that faults know them by. */
+const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
+  'alipay.trade.precreate': { call: 'create', act: precreate },
+  'alipay.trade.create': { call: 'create', act: createForMiniProgram },
+  'alipay.trade.pay': { call: 'create', act: payByCode },
+  'alipay.trade.cancel': { call: 'close', act: cancel },
+  'alipay.trade.query': { call: 'query', act: query },
+  'alipay.trade.close': { call: 'close', act: close },
+  'alipay.trade.refund': { call: 'refund', act: refund },
+  'alipay.trade.fastpay.refund.query': { call: 'refund-query', act: refundQuery },
+  'alipay.open.app.alipaycert.download': { call: 'certificate', act: downloadCertificate },
+  'alipay.data.dataservice.bill.downloadurl.query': { call: 'bill', act: queryBill },
+  'alipay.aipay.agent.payment.verify': { call: 'agent-verify', act: verifyProof },
+  'alipay.aipay.agent.fulfillment.confirm': { call: 'agent-confirm', act: confirmDelivery },
+  ...COMPLAINT_METHODS,
+};
 
 const GATEWAY = '/alipay/gateway.do';
 /** At another host of Alipay's than the gateway, so at its own path here. */
@@ -88,6 +110,28 @@ async function serve(core: Core, ctx: Context): Promise<void> {
     },
     seal: ({ body: text }, fault) => sealAnswer(core, account, { member, text, certificateMode, charset }, fault),
   });
+}
+
+/** Does what a checked request asks; a refusal of the business is an answer like any other. */
+function perform(core: Core, request: AlipayRequest, fault: FaultName | undefined, word?: string): Said {
+  try {
+    if (fault === 'refused' && word !== undefined) throw refused(word, 'Refused, as a fault asks for.');
+    if (fault === 'refused-in-gbk' && word !== undefined) throw refused(word, '交易失败：余额不足，请充值。');
+    if (fault === 'clock-skew')
+      throw new AlipayRefusal('40002', 'isv.invalid-timestamp', 'The timestamp is not of now.');
+    if (fault === 'same-id-concurrent-refusal') throw refused('SYSTEM_ERROR', 'The same request is being served.');
+    return METHODS[request.method]!.act(core, request, fault);
+  } catch (error) {
+    if (error instanceof AlipayRefusal) return { content: error.content };
+    throw error;
+  }
+}
+
+/** A certificate of Alipay's for this app, as the base64 of its file. With which code another serial is refused is not documented. */
+function downloadCertificate(_core: Core, { account, content }: AlipayRequest): Said {
+  const pem = account.alipayCerts.get(readText(content['alipay_cert_sn'], 'alipay_cert_sn', /^[0-9a-f]{32}$/));
+  if (pem === undefined) throw refused('INVALID_PARAMETER', 'No certificate of this app has the serial.');
+  return { content: success({ alipay_cert_content: Buffer.from(pem).toString('base64') }) };
 }
 
 /** The request, or undefined when it was refused and answered: some refusals of the gateway carry no signature. */

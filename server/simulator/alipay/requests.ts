@@ -1,3 +1,4 @@
+/** Requests to the gateway: taken apart, checked, and the trade that they name. */
 import { verifyRsa2 } from '../../channels/alipay/signature.ts';
 import { readMajorText } from '../../payments/money.ts';
 import type { Core } from '../half.ts';

@@ -1,3 +1,4 @@
+/** The bills of all channels: what is planted in them, the conditions that hold, and the files that were promised. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
 import type { Clock } from '../clock.ts';

@@ -1,3 +1,4 @@
+/** The files of bills: cells and pieces of text, packed by GZIP or as a zip. */
 import iconv from 'iconv-lite';
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';

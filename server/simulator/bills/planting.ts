@@ -1,3 +1,4 @@
+/** Plants differences, and the part of the control API that is about bills. */
 import type Router from '@koa/router';
 import { z } from 'zod';
 import type { PayWay } from '../../payments/channel.ts';

@@ -1,3 +1,4 @@
+/** The rows of a bill, as every channel writes them: of the ledger and of the filler, with days and fees. */
 import { createHash } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
 import {

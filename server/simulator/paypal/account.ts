@@ -1,3 +1,4 @@
+/** An account at PayPal: its client, webhooks and certificates, and the tokens that it is given. */
 import { createHash, createHmac, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { type Account, merchantOf } from '../accounts.ts';
 import { type Credential, issueCertificate, newRsaKeys, pkcs8 } from '../certificates.ts';

@@ -1,3 +1,4 @@
+/** Answers: how orders, captures and refunds are presented, and the refusals. */
 import { feeOf } from '../bills/rows.ts';
 import type { Core } from '../half.ts';
 import { type Payment, type Refund, type Trade, majorOf } from '../trade.ts';

@@ -1,3 +1,4 @@
+/** Reports: the transactions of a span, and the balances at an instant. */
 import { z } from 'zod';
 import type { BillContent } from '../bills/book.ts';
 import { FORMULA, UNREADABLE } from '../bills/files.ts';

@@ -1,3 +1,4 @@
+/** Disputes: their states and events, the deeds of payer and channel, and the calls about them. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Core } from '../half.ts';

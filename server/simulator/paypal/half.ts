@@ -1,19 +1,16 @@
+/** PayPal inside the simulator: the half, its tokens, and the calls about orders, captures and refunds. */
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { createPrivateKey } from 'node:crypto';
 import { FEE_RATES } from '../bills/rows.ts';
 import { type Answer, write } from '../exchange.ts';
 import { type FaultName, duplicateFirstKey } from '../faults.ts';
 import type { Core, Half } from '../half.ts';
-import type { NoticeRecord, SignedNotice } from '../notice.ts';
 import { SimulatorRefusal, rawBodyOf } from '../requests.ts';
 import type { Trade } from '../trade.ts';
 import {
   TOKEN_SECONDS,
   accountOfBasic,
   accountOfBearer,
-  certificateId,
-  certificatesOf,
   issueToken,
   newPaypalId,
   newSecrets,
@@ -21,7 +18,6 @@ import {
 } from './account.ts';
 import {
   PaypalRefusal,
-  apiUrlOf,
   notFound,
   presentCapture,
   presentOrder,
@@ -33,7 +29,7 @@ import {
 } from './answers.ts';
 import { addReports } from './bills.ts';
 import { actOnPaypalDispute, addDisputes } from './disputes.ts';
-import { type EventFacts, addNotifications, signedHeaders, tell } from './notices.ts';
+import { addNotifications, signNotice, tell } from './notices.ts';
 import { type FoundRefund, getRefund, makeRefund, tellRefund, tradeOfCapture } from './refunds.ts';
 import { type AddRoute, type Request, type Route, json, readOrderRequest, readRefundRequest } from './requests.ts';
 import {
@@ -332,34 +328,6 @@ function approve(core: Core, trade: Trade): void {
   core.trades.approve(trade);
   const order = presentOrder(trade, sceneryOf(core, trade));
   tell(core, trade, 'CHECKOUT.ORDER.APPROVED', 'An order has been approved by buyer', order);
-}
-
-function signNotice(core: Core, notice: NoticeRecord, fault: FaultName | undefined): SignedNotice {
-  const account = core.accounts.get('paypal', notice.account);
-  if (!account) throw new SimulatorRefusal(404, 'no_such_account', `The account ${notice.account} does not exist.`);
-  const body = bodyOf(notice, fault);
-  const known = certificateId(certificatesOf(account)[0] ?? '');
-  const name = fault === 'unknown-serial' ? `${known}0` : known;
-  const certUrl = `${apiUrlOf(core)}/v1/notifications/certs/${name}`;
-  const skew = fault === 'clock-skew' ? 600_000 : 0;
-  const time = new Date(notice.createdAt - skew).toISOString();
-  const { webhookId } = notice.facts as EventFacts;
-  const key = fault === 'wrong-key' ? core.strangerKey : createPrivateKey(account.secrets['privateKey'] ?? '');
-  const { 'PAYPAL-TRANSMISSION-SIG': signature = '', ...headers } = signedHeaders(
-    body,
-    { id: notice.id, time, webhookId, certUrl },
-    key,
-  );
-  if (fault === 'no-signature') return { headers, body };
-  const sent = fault === 'signtest' ? Buffer.from('SIGNTEST').toString('base64') : signature;
-  return { headers: { ...headers, 'PAYPAL-TRANSMISSION-SIG': sent }, body };
-}
-
-function bodyOf({ facts }: NoticeRecord, fault: FaultName | undefined): Buffer {
-  const text = JSON.stringify((facts as EventFacts).event);
-  if (fault === 'duplicate-key') return Buffer.from(duplicateFirstKey(text));
-  if (fault === 'wrong-amount') return Buffer.from(text.replaceAll(/"value":"(\d)/g, '"value":"9$1'));
-  return Buffer.from(text);
 }
 
 function pick(from: Record<string, string>, names: readonly string[]): Record<string, string> {

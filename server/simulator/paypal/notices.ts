@@ -1,8 +1,12 @@
+/** Webhooks: told, signed, registered and verified. */
 import type Router from '@koa/router';
-import { type KeyObject, X509Certificate, randomUUID, sign, verify } from 'node:crypto';
+import { createPrivateKey, type KeyObject, randomUUID, sign, verify, X509Certificate } from 'node:crypto';
 import { webhookText } from '../../channels/paypal/signature.ts';
 import type { Account } from '../accounts.ts';
+import { duplicateFirstKey, type FaultName } from '../faults.ts';
 import type { Core } from '../half.ts';
+import type { NoticeRecord, SignedNotice } from '../notice.ts';
+import { SimulatorRefusal } from '../requests.ts';
 import type { Trade } from '../trade.ts';
 import { type Webhook, certificateId, certificatesOf, newPaypalId, setWebhooks, webhooksOf } from './account.ts';
 import { apiUrlOf, notFound, refuse } from './answers.ts';
@@ -249,4 +253,33 @@ function present(core: Core, { id, url, eventTypes }: Webhook): Record<string, u
     event_types: eventTypes.map((name) => ({ name })),
     links: [{ href: `${apiUrlOf(core)}/v1/notifications/webhooks/${id}`, rel: 'self', method: 'GET' }],
   };
+}
+
+/** The bytes and headers of one delivery, signed for the webhook that listens, or wrongly as the fault says. */
+export function signNotice(core: Core, notice: NoticeRecord, fault: FaultName | undefined): SignedNotice {
+  const account = core.accounts.get('paypal', notice.account);
+  if (!account) throw new SimulatorRefusal(404, 'no_such_account', `The account ${notice.account} does not exist.`);
+  const body = bodyOf(notice, fault);
+  const known = certificateId(certificatesOf(account)[0] ?? '');
+  const name = fault === 'unknown-serial' ? `${known}0` : known;
+  const certUrl = `${apiUrlOf(core)}/v1/notifications/certs/${name}`;
+  const skew = fault === 'clock-skew' ? 600_000 : 0;
+  const time = new Date(notice.createdAt - skew).toISOString();
+  const { webhookId } = notice.facts as EventFacts;
+  const key = fault === 'wrong-key' ? core.strangerKey : createPrivateKey(account.secrets['privateKey'] ?? '');
+  const { 'PAYPAL-TRANSMISSION-SIG': signature = '', ...headers } = signedHeaders(
+    body,
+    { id: notice.id, time, webhookId, certUrl },
+    key,
+  );
+  if (fault === 'no-signature') return { headers, body };
+  const sent = fault === 'signtest' ? Buffer.from('SIGNTEST').toString('base64') : signature;
+  return { headers: { ...headers, 'PAYPAL-TRANSMISSION-SIG': sent }, body };
+}
+
+function bodyOf({ facts }: NoticeRecord, fault: FaultName | undefined): Buffer {
+  const text = JSON.stringify((facts as EventFacts).event);
+  if (fault === 'duplicate-key') return Buffer.from(duplicateFirstKey(text));
+  if (fault === 'wrong-amount') return Buffer.from(text.replaceAll(/"value":"(\d)/g, '"value":"9$1'));
+  return Buffer.from(text);
 }

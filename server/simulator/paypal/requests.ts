@@ -1,3 +1,4 @@
+/** Requests: the routes that they come to, and the checks of their bodies. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { exponentOf } from '../../payments/money.ts';

@@ -1,3 +1,4 @@
+/** Orders: made, found and captured. */
 import type { Account } from '../accounts.ts';
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../half.ts';

@@ -1,3 +1,4 @@
+/** A merchant or partner at WeChat Pay: numbers, apps, sub-merchants, keys, and how each of them is replaced. */
 import { type KeyObject, X509Certificate, createPrivateKey, randomBytes } from 'node:crypto';
 import { plainSerial } from '../../channels/wechat/signature.ts';
 import type { Account } from '../accounts.ts';

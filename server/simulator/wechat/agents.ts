@@ -1,3 +1,4 @@
+/** Agent pay: developers of SkillHub, codes that pay, and the preorder that gives one. */
 import type { Context } from 'koa';
 import { type KeyObject, createHmac, createPublicKey, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';

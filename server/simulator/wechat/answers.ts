@@ -1,9 +1,9 @@
+/** Answers: how trades and refunds are described, and how a body is sealed and signed. */
 import { type KeyObject, randomBytes } from 'node:crypto';
 import { SIGNTEST, answerText, sealText, signRsa } from '../../channels/wechat/signature.ts';
 import type { Answer } from '../exchange.ts';
 import { type FaultName, duplicateFirstKey } from '../faults.ts';
 import type { Core } from '../half.ts';
-import type { NoticeRecord, SignedNotice } from '../notice.ts';
 import { NO_OFFERS, type Refund, type Trade, paymentOf, refundedMinor } from '../trade.ts';
 import { type Merchant, type SigningKey, privateKeyOf, signingKeyOf } from './account.ts';
 import { type Names, namesOf } from './requests.ts';
@@ -188,22 +188,6 @@ export async function sealAnswer(
   return { ...answer, body, headers: { ...answer.headers, ...type, ...headers } };
 }
 
-/** Seals the facts of a notice with the APIv3 key and signs it: the same facts each time, under a new nonce. */
-export async function sealNotice(
-  core: Core,
-  merchant: Merchant,
-  notice: NoticeRecord,
-  fault: FaultName | undefined,
-): Promise<SignedNotice> {
-  const plain = JSON.stringify(noticeOf(merchant, notice, fault));
-  const body = fault === 'duplicate-key' ? duplicateFirstKey(plain) : plain;
-  const headers = await signHeaders(core, noticeKeyOf(merchant, notice), body, fault);
-  return {
-    headers: { 'Content-Type': 'application/json', 'User-Agent': 'Mozilla/4.0', ...headers },
-    body: Buffer.from(body),
-  };
-}
-
 /** An encrypted member as WeChat writes it; `bad-tag` and `bad-aad` are signed like any other and do not open. */
 export function encrypted(
   text: string,
@@ -227,32 +211,6 @@ function withBadTag(ciphertext: string): string {
   return bytes.toString('base64');
 }
 
-/** While a merchant changes over, every other delivery is signed the new way. */
-function noticeKeyOf(merchant: Merchant, { attempts }: NoticeRecord): SigningKey {
-  const newest = merchant.publicKeys[0]?.serial;
-  return signingKeyOf(merchant, merchant.verifyMode === 'both' && attempts % 2 === 1 ? '' : newest);
-}
-
-function noticeOf({ apiV3Key }: Merchant, { id, event, facts, createdAt }: NoticeRecord, fault: FaultName | undefined) {
-  const kind = KINDS[event.split('.')[0] ?? ''] ?? 'transaction';
-  const told = fault === 'wrong-amount' ? withWrongAmount(facts) : facts;
-  return {
-    id,
-    create_time: beijingTime(createdAt),
-    resource_type: 'encrypt-resource',
-    event_type: event,
-    summary: SUMMARIES[kind],
-    resource: { original_type: kind, ...encrypted(JSON.stringify(told), kind, apiV3Key, fault) },
-  };
-}
-
-const KINDS: Readonly<Record<string, string>> = { REFUND: 'refund', COMPLAINT: 'complaint' };
-const SUMMARIES: Readonly<Record<string, string>> = {
-  refund: '退款通知',
-  complaint: '投诉通知',
-  transaction: '支付成功',
-};
-
 /** Facts whose amounts are one fen too high. */
 export function withWrongAmount(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const amount = facts.amount as Record<string, unknown> | undefined;
@@ -263,7 +221,8 @@ export function withWrongAmount(facts: Readonly<Record<string, unknown>>): Recor
   return { ...facts, amount: Object.fromEntries(wrong) };
 }
 
-async function signHeaders(
+/** The headers that sign a body with a key, or wrongly as the fault says. */
+export async function signHeaders(
   core: Core,
   key: SigningKey,
   body: string,

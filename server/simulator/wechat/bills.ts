@@ -1,3 +1,4 @@
+/** Bills: of trades and of the account, asked for by day and fetched by address. */
 import { createHash } from 'node:crypto';
 import { createGzip } from 'node:zlib';
 import { z } from 'zod';

@@ -1,3 +1,4 @@
+/** Complaints: the deeds of a payer, the calls about them, and the images of answers. */
 import { X509Certificate, constants, hash, publicEncrypt, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Answer } from '../exchange.ts';

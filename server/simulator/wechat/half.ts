@@ -1,3 +1,4 @@
+/** WeChat Pay inside the simulator: its calls, assembled, and the platform certificates. */
 import type { Context } from 'koa';
 import { X509Certificate, randomUUID } from 'node:crypto';
 import { PREORDER_PATH } from '../../channels/wechat/signature.ts';
@@ -9,18 +10,10 @@ import type { Trade } from '../trade.ts';
 import { randomDigits } from '../trades.ts';
 import { type SigningKey, configOfMerchant, newMerchant, readMerchant, rotateMerchant } from './account.ts';
 import { servePreorder } from './agents.ts';
-import {
-  beijingTime,
-  describeRefundNotice,
-  describeTrade,
-  encrypted,
-  refundEvent,
-  sealAnswer,
-  sealNotice,
-} from './answers.ts';
+import { beijingTime, describeRefundNotice, describeTrade, encrypted, refundEvent, sealAnswer } from './answers.ts';
 import { BILL_CALLS } from './bills.ts';
 import { COMPLAINT_CALLS, IMAGE_CALLS, actOnComplaint, endApproved } from './disputes.ts';
-import { COMPLAINT_NOTICE_CALLS } from './notices.ts';
+import { COMPLAINT_NOTICE_CALLS, sealNotice } from './notices.ts';
 import { REFUND_CALLS, resumeRefunds } from './refunds.ts';
 import {
   type Asked,

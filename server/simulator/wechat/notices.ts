@@ -1,6 +1,11 @@
+/** Notices: sealed and signed; and the address at which complaints are told. */
 import { z } from 'zod';
 import type { Account } from '../accounts.ts';
+import { duplicateFirstKey, type FaultName } from '../faults.ts';
 import type { Core } from '../half.ts';
+import type { NoticeRecord, SignedNotice } from '../notice.ts';
+import { type Merchant, type SigningKey, signingKeyOf } from './account.ts';
+import { beijingTime, encrypted, signHeaders, withWrongAmount } from './answers.ts';
 import {
   type Asked,
   type CallRoute,
@@ -76,3 +81,45 @@ function keep(core: Core, account: Account, complaintUrl: string): void {
 function absent(): Said {
   return refuse(400, 'RESOURCE_NOT_EXISTS', '查询的通知回调不存在');
 }
+
+/** Seals the facts of a notice with the APIv3 key and signs it: the same facts each time, under a new nonce. */
+export async function sealNotice(
+  core: Core,
+  merchant: Merchant,
+  notice: NoticeRecord,
+  fault: FaultName | undefined,
+): Promise<SignedNotice> {
+  const plain = JSON.stringify(noticeOf(merchant, notice, fault));
+  const body = fault === 'duplicate-key' ? duplicateFirstKey(plain) : plain;
+  const headers = await signHeaders(core, noticeKeyOf(merchant, notice), body, fault);
+  return {
+    headers: { 'Content-Type': 'application/json', 'User-Agent': 'Mozilla/4.0', ...headers },
+    body: Buffer.from(body),
+  };
+}
+
+/** While a merchant changes over, every other delivery is signed the new way. */
+function noticeKeyOf(merchant: Merchant, { attempts }: NoticeRecord): SigningKey {
+  const newest = merchant.publicKeys[0]?.serial;
+  return signingKeyOf(merchant, merchant.verifyMode === 'both' && attempts % 2 === 1 ? '' : newest);
+}
+
+function noticeOf({ apiV3Key }: Merchant, { id, event, facts, createdAt }: NoticeRecord, fault: FaultName | undefined) {
+  const kind = KINDS[event.split('.')[0] ?? ''] ?? 'transaction';
+  const told = fault === 'wrong-amount' ? withWrongAmount(facts) : facts;
+  return {
+    id,
+    create_time: beijingTime(createdAt),
+    resource_type: 'encrypt-resource',
+    event_type: event,
+    summary: SUMMARIES[kind],
+    resource: { original_type: kind, ...encrypted(JSON.stringify(told), kind, apiV3Key, fault) },
+  };
+}
+
+const KINDS: Readonly<Record<string, string>> = { REFUND: 'refund', COMPLAINT: 'complaint' };
+const SUMMARIES: Readonly<Record<string, string>> = {
+  refund: '退款通知',
+  complaint: '投诉通知',
+  transaction: '支付成功',
+};

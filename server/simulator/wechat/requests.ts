@@ -1,3 +1,4 @@
+/** Requests: the check of their signature, the merchants that they name, the schemas of their bodies, and the refusals. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import {

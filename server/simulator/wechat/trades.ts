@@ -1,3 +1,4 @@
+/** Trades: made, queried and closed; by a code, and by the page of an h5_url. */
 import type { Context } from 'koa';
 import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
@@ -296,7 +297,7 @@ function pay(asked: Asked, body: CodepayBody): Answer {
   const wrong = refuseNames(merchant, names);
   if (wrong) return wrong;
   if (!merchant.products.includes('codepay')) return notOpened();
-  const known = findCodeTrade(asked, body.out_trade_no);
+  const known = findTrade(asked, body.out_trade_no);
   if (known) return refuseRepeat(known);
   if (isUsed(asked, body.payer.auth_code))
     return refuse(400, 'AUTH_CODE_INVALID', '每个二维码仅限使用一次，请刷新再试');
@@ -353,7 +354,7 @@ function reverse(asked: Asked, orderNo: string, names: Names): Answer {
   const { mchid, subMchid } = names;
   const wrong = refuseNames(merchant, { mchid, subMchid });
   if (wrong) return wrong;
-  const trade = findCodeTrade(asked, orderNo);
+  const trade = findTrade(asked, orderNo);
   if (!trade || !isFor(trade, names)) return refuse(404, 'ORDER_NOT_EXIST', '订单不存在');
   const details = detailsOf(trade);
   const { appid = details.appid, subAppid } = names;
@@ -367,8 +368,4 @@ function reverse(asked: Asked, orderNo: string, names: Names): Answer {
     core.refund(trade, { refundNo: `reverse${trade.id}`, minor: refundableMinor(trade), notifyUrl: null });
   else core.trades.close(trade);
   return done;
-}
-
-function findCodeTrade({ core, account }: Asked, orderNo: string): Trade | undefined {
-  return core.trades.find(orderNo, { payWay: 'wechat', account: account.name });
 }

@@ -200,7 +200,7 @@ function refusalOf(world: World, task: string, error: unknown): Answer {
   return { status, headers: {}, body: JSON.stringify({ code, ...options.extra }) };
 }
 
-/** A code of the payer's app, of each order another one. Alipay's simulated payers do by its last digit what `alipay/till.ts` says. */
+/** A code of the payer's app, of each order another one. Alipay's simulated payers do by its last digit what `alipay/trades.ts` says. */
 function payCodeOf({ id, way }: OrderPlan): string {
   const number = Number(id.slice(1));
   const text = String(number).padStart(15, '0');

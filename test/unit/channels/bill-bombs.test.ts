@@ -23,8 +23,8 @@ function deflated(head: Buffer, row: Buffer): Buffer {
 
 const at = (path: string): string => JSON.stringify(new URL(`../../../server/channels/${path}`, import.meta.url).href);
 const READERS = {
-  wechat: `(await import(${at('wechat/bill.ts')})).readTradeBill(file, '${wechat.DAY}', { mchid: '${wechat.MCHID}' })`,
-  alipay: `(await import(${at('alipay/bill.ts')})).readBill(file, '${alipay.DAY}', '${alipay.SELLER}')`,
+  wechat: `(await import(${at('wechat/bill-file.ts')})).readTradeBill(file, '${wechat.DAY}', { mchid: '${wechat.MCHID}' })`,
+  alipay: `(await import(${at('alipay/bill-file.ts')})).readBill(file, '${alipay.DAY}', '${alipay.SELLER}')`,
 };
 
 /** What a reader says to a file in a process of its own, after how many lines, and the megabytes that this took at most. */

@@ -33,7 +33,7 @@ test('keys, trades, numbers and the clock survive a restart; a torn last line is
 
 test('what was answered is in the ledger after a kill -9', async (t) => {
   const dir = newDir();
-  const script = `import { runSimulator } from './server/simulator/main.ts';
+  const script = `import { runSimulator } from './server/simulator/simulator.ts';
     await runSimulator({ dir: ${JSON.stringify(dir)}, listen: { host: '127.0.0.1', port: 0 } }, (url) => console.log(url));`;
   const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
