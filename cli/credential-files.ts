@@ -27,8 +27,7 @@ export interface CredentialFiles {
 
 /** Loads the service's own reader of such files. */
 export async function credentialFiles(now: Date): Promise<CredentialFiles> {
-  const [pem, { parseCert }, { AppError }] = await Promise.all([
-    import('../server/credentials/pem.ts'),
+  const [pem, { AppError }] = await Promise.all([
     import('../server/credentials/pem.ts'),
     import('../server/errors.ts'),
   ]);
@@ -46,7 +45,7 @@ export async function credentialFiles(now: Date): Promise<CredentialFiles> {
     read: (path, shown, { passphrase, ...spec }) =>
       told(shown, () => {
         const bytes = readFileSync(path);
-        const parsed = parseCert(spec, { bytes, passphrase }, { now, serialOf: () => '' });
+        const parsed = pem.parseCert(spec, { bytes, passphrase }, { now, serialOf: () => '' });
         return { content: pem.readText(bytes), privatePem: parsed.privatePem, publicPem: parsed.publicPem ?? '' };
       }),
   };

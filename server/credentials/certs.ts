@@ -1,3 +1,4 @@
+// The operations on certificates and keys; how an uploaded one is kept, and how it becomes the default.
 import { randomUUID } from 'node:crypto';
 import type { CertRow } from '../db/entities/credentials.ts';
 import { openOrdersWith } from '../db/queries/credentials.ts';

@@ -1,3 +1,4 @@
+// The channels of all projects as they are configured now; each call is watched, and the health is noted.
 import {
   type CurrentVersion,
   type HealthNote,

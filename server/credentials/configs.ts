@@ -1,3 +1,4 @@
+// The operations on channel configurations, the view of one, and the registration of notifications at a channel.
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { type FieldError, InvalidRequest } from '../errors.ts';
@@ -418,9 +419,9 @@ export async function registerNotices(ports: CredentialPorts, acting: Acting, pa
   if (!kind.registerNotices)
     throw new InvalidRequest('Notifications of this channel need no registration: each order names their address.');
   const rows = await currentRows(ports, acting.project, kind);
-  const said = await ask(ports, kind, rows);
+  const said = await askToRegister(ports, kind, rows);
   if (!said.ok) return said;
-  return (await keep(ports, acting, kind, rows.config, said.fields)) ?? { ok: true };
+  return (await keepRegistered(ports, acting, kind, rows.config, said.fields)) ?? { ok: true };
 }
 
 /** The current version with its certificates; throws NothingConfigured. */
@@ -434,7 +435,7 @@ export async function currentRows(ports: CredentialPorts, project: string, kind:
   return rows;
 }
 
-async function ask(ports: CredentialPorts, kind: ChannelKind, rows: VersionRows): Promise<NoticesRegistered> {
+async function askToRegister(ports: CredentialPorts, kind: ChannelKind, rows: VersionRows): Promise<NoticesRegistered> {
   try {
     return await kind.registerNotices!(inputOf(kind, rows, rows.config, ports.sealing.open, ports));
   } catch (error) {
@@ -444,7 +445,7 @@ async function ask(ports: CredentialPorts, kind: ChannelKind, rows: VersionRows)
 }
 
 /** Nothing is written when the fields are known already. */
-async function keep(
+async function keepRegistered(
   ports: CredentialPorts,
   acting: Acting,
   kind: ChannelKind,

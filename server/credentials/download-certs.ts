@@ -1,3 +1,4 @@
+// Certificates that a channel hands out: downloaded for an administrator or application, or found while the channel is used.
 import type { CertRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
 import { InvalidRequest } from '../errors.ts';

@@ -1,3 +1,4 @@
+// Certificate and key files: reads PEM, DER and bare base64, bounds what a passphrase may cost, and checks a file against its kind.
 import { type KeyObject, X509Certificate, createHash, createPrivateKey, createPublicKey } from 'node:crypto';
 import type { CertRow } from '../db/entities/credentials.ts';
 import { AppError } from '../errors.ts';

@@ -1,3 +1,4 @@
+// Encryption at rest: seals and opens texts of the database, names the place of each text, and rotates the master key.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
 import { type SealedText, holdSealedTexts, replaceSealedText } from '../db/queries/credentials.ts';

@@ -1,3 +1,4 @@
+// The status of channels, certificates that expire soon, and notes about notifications.
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
 import { channelStates, endingCerts, noteNotice, noteRefusedNotices } from '../db/queries/credentials.ts';
 import type { ReadTx, Store } from '../db/store.ts';
@@ -112,8 +113,6 @@ export function sealFaultOf({ config, certs }: Pick<VersionRows, 'config' | 'cer
   }
 }
 
-const A_DAY = 86_400_000;
-
 /** A certificate in use that ends soon, or has ended (`daysLeft` ≤ 0). */
 export interface EndingCert {
   id: string;
@@ -125,7 +124,7 @@ export interface EndingCert {
 
 /** Whole days until a certificate ends, rounded down; null when it never does. */
 export function daysLeft({ notAfter }: { notAfter: Date | null }, now: Date): number | null {
-  return notAfter && Math.floor((notAfter.getTime() - now.getTime()) / A_DAY);
+  return notAfter && Math.floor((notAfter.getTime() - now.getTime()) / DAY);
 }
 
 /**
@@ -142,7 +141,7 @@ export async function watchExpiry({
   log: HealthPorts['log'];
 }): Promise<EndingCert[]> {
   const at = now();
-  const until = new Date(at.getTime() + EXPIRY_DAYS * A_DAY);
+  const until = new Date(at.getTime() + EXPIRY_DAYS * DAY);
   return store.transaction(async (tx) => {
     const ending = (await endingCerts(tx, until)).filter(({ kind }) => !isRoot(kind));
     for (const [, [first]] of Map.groupBy(ending, ({ project, payWay }) => `${project} ${payWay}`)) {

@@ -1,3 +1,4 @@
+// Which account a certificate or key belongs to, whether it is trusted, and the locked rows through which both change.
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
 import type { Actor } from '../identity/ports.ts';

@@ -1,3 +1,4 @@
+// Versions of a channel configuration: read, made into a channel, drafted and written.
 import { hash, randomUUID } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/store.ts';

@@ -1,3 +1,5 @@
+// Error codes of payments, pay-per-call, the catalog and credentials.
+
 /** Refusals of orders and refunds, and what became of a call to a channel. */
 export const paymentsCodes = {
   amount_invalid: {

@@ -1,3 +1,5 @@
+// Error codes of any request, and of access.
+
 /** Refusals of any request: its bytes, its caller's limits, its Idempotency-Key, and faults of the service itself. */
 export const requestCodes = {
   body_incomplete: {

@@ -1,3 +1,4 @@
+// Addresses that the service listens at: how they are written, and why one cannot be used.
 import { LocalError } from '../errors.ts';
 
 /** Host and port as one writes them in a URL. */

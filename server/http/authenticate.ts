@@ -1,3 +1,4 @@
+// Credentials of applications and administrators: checked, limited, and counted when they are wrong.
 import type { IncomingHttpHeaders } from 'node:http';
 import { addressBlock, addressNetwork, isWithin } from '../addresses.ts';
 import { AppError, Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';

@@ -1,3 +1,4 @@
+// Files that a build has made, and that a checkout makes in a thread: the guides and the API explorer.
 import { once as happens } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';

@@ -1,3 +1,4 @@
+// Callers of requests, the port that checks their credentials, and what an administrator's request reaches.
 import type { AppTerms, AskedKey, KeptKey } from '../payments/idempotency.ts';
 
 /** What an administrator may be: to read, to move money, to do everything. */

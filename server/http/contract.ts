@@ -1,3 +1,4 @@
+// Contracts: what an endpoint takes and gives, and the answer of a handler that is more than data.
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { ErrorCode } from '../error-codes/error-codes.ts';

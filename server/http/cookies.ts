@@ -1,3 +1,4 @@
+// Cookies of the console session, and the CSRF check of requests that carry them.
 import { timingSafeEqual } from 'node:crypto';
 import { Forbidden } from '../errors.ts';
 import type { EdgeContext } from './edge.ts';

@@ -1,3 +1,4 @@
+// Faults: the refusal that a fault becomes, and the description of an error in the log.
 import type { ErrorCode } from '../error-codes/error-codes.ts';
 import { AppError, BUSY, ChangeUnknown, NO_ROOM, Unavailable, causes } from '../errors.ts';
 

@@ -1,3 +1,4 @@
+// Reads path, query, headers and body of a request by its contract, and the parameters of OAuth.
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { notKnown } from '../../config/nearest.ts';

@@ -1,3 +1,4 @@
+// The logger: JSON lines, or text for people, with secrets redacted.
 import { styleText } from 'node:util';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { traceId } from '../tracing.ts';

@@ -1,3 +1,4 @@
+// The steps around every request: the log, refusals, CORS, entity tags, and the mark of a staging service.
 import { type Span, SpanStatusCode } from '@opentelemetry/api';
 import { hash, randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';

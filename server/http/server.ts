@@ -1,3 +1,4 @@
+// The HTTP server: starts to listen, drains, and stops without breaking off requests.
 import type Koa from 'koa';
 import { once } from 'node:events';
 import { type Server, createServer } from 'node:http';

@@ -1,3 +1,4 @@
+// Text that has one meaning only, and members of a body that its schema does not name.
 import { z } from 'zod';
 import { notKnown } from '../../config/nearest.ts';
 import { type FieldError, InvalidRequest } from '../errors.ts';

@@ -1,3 +1,4 @@
+// Bodies that are files: multipart bodies in memory, and streams that are read as they arrive.
 import type { ExtendedFormidableOptions } from 'koa-body';
 import type { IncomingMessage } from 'node:http';
 import { Readable, Writable } from 'node:stream';

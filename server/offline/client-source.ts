@@ -1,3 +1,4 @@
+// The source of the client: operations and types, written from the OpenAPI document.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mergeDocument, readWords } from '../http/openapi/document.ts';

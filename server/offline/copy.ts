@@ -1,3 +1,4 @@
+// Copies of the database: opened for a check, and written as a backup.
 import { randomBytes } from 'node:crypto';
 import { existsSync, openAsBlob, realpathSync, statSync } from 'node:fs';
 import { link, mkdtemp, open, rm } from 'node:fs/promises';

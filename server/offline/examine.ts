@@ -1,3 +1,4 @@
+// Facts of a database: for the doctor, and for the check of a restored copy.
 import type { Examination, RestoredFacts } from '../../cli/offline-port.ts';
 import type { Config } from '../../config/config.ts';
 import { CHANNEL_KINDS } from '../channels/registry.ts';

@@ -1,3 +1,4 @@
+// The files of the API explorer, and the part of the document that each view shows.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';

@@ -1,3 +1,4 @@
+// The pages of the API explorer: header, plugin, and the page of koa2-swagger-ui in three files.
 import type { Context } from 'koa';
 import { readFile } from 'node:fs/promises';
 import type { swaggerAssets } from '../http/built-files.ts';

@@ -1,3 +1,4 @@
+// The guides as HTML: Markdown, lists of headings, and code samples.
 import { Marked, type Token, type Tokens } from 'marked';
 import { readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+// The offline commands of payctl, over the service's own database and rules.
 import { existsSync } from 'node:fs';
 import type {
   BootstrapPlan,
@@ -15,7 +16,7 @@ import { loadConfig } from '../../config/load.ts';
 import { CHANNEL_KINDS, channelSerial } from '../channels/registry.ts';
 import { leaveAllModes } from '../credentials/other-modes.ts';
 import type { CredentialPorts } from '../credentials/ports.ts';
-import { createSealing } from '../credentials/sealing.ts';
+import { createSealing, rotateMasterKey } from '../credentials/sealing.ts';
 import { DatabaseClock } from '../db/clock.ts';
 import type { AdminRow } from '../db/entities/identity.ts';
 import { migrate, schemaStatus, seed } from '../db/migrate.ts';
@@ -217,8 +218,6 @@ export async function rotateSeals(
   { audit, now }: Pick<OfflinePorts, 'audit' | 'now'>,
   actor: Actor,
 ): Promise<{ keyId: string; rewrapped: number }> {
-  const { rotateMasterKey } = await import('../credentials/sealing.ts');
-  const { createSealing } = await import('../credentials/sealing.ts');
   const { masterKeys } = config.security;
   await store.transaction((tx) => keepFormerAuditKeys(tx, masterKeys, createSealing(masterKeys), now()));
   const result = await rotateMasterKey(store, masterKeys);

@@ -1,3 +1,4 @@
+// The HTML document that all pages share: frame, language switch, safe text and stylesheet.
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { LANGUAGES, LANGUAGE_NAMES, LANGUAGE_TAGS, type Language, inLanguage } from './language.ts';

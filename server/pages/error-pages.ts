@@ -1,3 +1,4 @@
+// Pages about errors: the article and the index of error codes, and the page of a refusal.
 import {
   type ErrorCode,
   type ErrorWords,

@@ -1,3 +1,4 @@
+// The list of the guides, and the page around each.
 import { escapeHtml, htmlDocument, languageSwitch } from './document.ts';
 import { type Language, inLanguage } from './language.ts';
 

@@ -1,3 +1,5 @@
+// Languages of pages, and amounts as readers of each language write them.
+
 /** Languages that pages are written in; the first is for readers of any other. */
 export const LANGUAGES = ['en', 'zh'] as const;
 

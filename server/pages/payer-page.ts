@@ -1,3 +1,4 @@
+// The payer's page of an order, with its script and its QR code.
 import type { PayWay } from '../payments/channel.ts';
 import type { PayerOrder } from '../payments/orders/payer.ts';
 import {

@@ -1,3 +1,4 @@
+// The words of the pages for payers, in English and Chinese.
 import type { PayWay } from '../payments/channel.ts';
 import type { PayerState } from '../payments/orders/payer.ts';
 

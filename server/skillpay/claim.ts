@@ -1,3 +1,4 @@
+// The claim of paid work: one claim at a time, how often and how long the work is tried, and how a call waits for it.
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import { offerPair } from '../db/queries/skillpay.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
@@ -135,7 +136,7 @@ export function nextAttempt(attempts: number, now: Date): Date {
   return later(now, BACKOFF[Math.min(attempts, BACKOFF.length) - 1] ?? BACKOFF[0]);
 }
 
-/** So often it looks whether another replica has done it (ms). */
+/** How often a waiting call looks whether another replica has done the work (ms). */
 export const LOOK_MS = 100;
 
 /** Until the work ends, at most `ms`. */

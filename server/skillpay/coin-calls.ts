@@ -1,3 +1,4 @@
+// Calls that coins pay: the operations, the work, the members of a 402 about coins, and the view.
 import type { CoinCallRow } from '../db/entities/skillpay.ts';
 import type { Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';

@@ -1,3 +1,4 @@
+// The work of paid orders: done once, and resumed by the job.
 import { claimDueRefund } from '../db/queries/due.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { later } from '../payments/core/plan.ts';

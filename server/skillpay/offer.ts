@@ -1,3 +1,4 @@
+// Offers: the order of a first call, and the successor of an offer that ended unpaid.
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { OfferEntry, SkillOrderRow } from '../db/entities/skillpay.ts';
 import { countOpenOffers } from '../db/queries/skillpay.ts';

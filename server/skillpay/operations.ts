@@ -1,3 +1,4 @@
+// The pay-per-call operations as routes and jobs see them, with the first call, the choice of another channel, and the view of an order.
 import { hash } from 'node:crypto';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';

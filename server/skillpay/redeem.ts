@@ -1,3 +1,4 @@
+// The repeat of a call with its number, and the client's own key of a payment.
 import type { OrderRow } from '../db/entities/orders.ts';
 import { AppError } from '../errors.ts';
 import { afterIntent } from '../payments/ask.ts';

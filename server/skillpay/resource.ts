@@ -1,3 +1,4 @@
+// Resources that can be called: skills on sale, the channels that pay for them, and the demo skill.
 import type { ProductRow } from '../db/entities/catalog.ts';
 import type { OfferEntry } from '../db/entities/skillpay.ts';
 import type { Store } from '../db/store.ts';

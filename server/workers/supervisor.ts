@@ -1,3 +1,4 @@
+// The supervisor of several workers, and their figures added up.
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -22,7 +22,7 @@ const errorCodes = /^server\/error-codes\//;
 const domain = /^server\/domain\.ts$/;
 /** What everybody may use: of ours it imports the table of error codes at most. */
 const errors =
-  /^(server\/((errors|domain|folder-lock|addresses|csv|uuid|issue-words|work|tracing)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
+  /^(server\/((errors|domain|folder-lock|addresses|csv|issue-words|work|tracing)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
 /** The words of payments that every room speaks: what a channel is, amounts, why a notification was refused. */
 const money = /^server\/payments\/(channel|money|notice-refusal)\.ts$/;
 /** How numbers of refunds are made and read. */
@@ -41,7 +41,7 @@ const queries = /^server\/db\/queries\//;
 /** Pages for people: text in, HTML out. */
 const pages = /^server\/pages\//;
 /** What pages have in common, whoever serves them. */
-const looks = /^server\/pages\/(document|html|language|money-text|stylesheet)\.ts$/;
+const looks = /^server\/pages\/(document|language)\.ts$/;
 const configTypes = /^config\//;
 const koa = /^(@?koa|koa-|koa2-)/;
 const database = /^(@mikro-orm|pg$|@electric-sql|kysely$)/;

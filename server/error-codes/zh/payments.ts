@@ -1,3 +1,4 @@
+// The Chinese words of the codes of payments, pay-per-call, the catalog and credentials.
 import type { ErrorWords } from '../error-codes.ts';
 import type { catalogCodes, credentialsCodes, paymentsCodes, skillpayCodes } from '../payments.ts';
 

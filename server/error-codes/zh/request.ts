@@ -1,3 +1,4 @@
+// The Chinese words of the codes of any request, and of access.
 import type { ErrorWords } from '../error-codes.ts';
 import type { accessCodes, requestCodes } from '../request.ts';
 

@@ -1,3 +1,4 @@
+// The OpenAPI document: operations and webhooks from the contracts, words from the comments.
 import { join } from 'node:path';
 import type { z } from 'zod';
 import type { ErrorCode } from '../../error-codes/error-codes.ts';

@@ -1,3 +1,4 @@
+// The parts of the OpenAPI document that come from no single route: problems, security, tags, headers of answers.
 import { type Contract, KEY_IGNORED, ignoresKey } from '../contract.ts';
 import { REPLICA_LAG } from '../middleware.ts';
 import { type Json, codeSchemas, isJson, problemOf } from './schemas.ts';

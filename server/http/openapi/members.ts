@@ -1,3 +1,4 @@
+// Descriptions and examples of members, from the glossary.
 import { catalogWords } from './glossary/catalog.ts';
 import { identityWords } from './glossary/identity.ts';
 import { operationsWords } from './glossary/operations.ts';

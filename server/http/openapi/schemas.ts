@@ -1,3 +1,4 @@
+// Schemas of the OpenAPI document: those of the contracts, those of error codes and problems; and the form of a glossary.
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../../error-codes/error-codes.ts';
 import type { AdminAuth, Auth, Contract } from '../contract.ts';

@@ -1,3 +1,4 @@
+// The dialect of Alipay's agents, with their bills, their proofs and the confirmation of a delivery.
 import type { OrderRow } from '../../db/entities/orders.ts';
 import { AppError, NotFound } from '../../errors.ts';
 import type { AgentProof, Channel } from '../../payments/channel.ts';

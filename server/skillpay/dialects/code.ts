@@ -1,3 +1,4 @@
+// The service's own dialect: the brand in its header, and the signed payment codes and receipts.
 import { hash, randomBytes } from 'node:crypto';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { CoinCallRow, SkillOrderRow } from '../../db/entities/skillpay.ts';

@@ -1,3 +1,4 @@
+// The interface of a dialect, and what all dialects share: the pair of rows, the room in the headers, the address of the payer.
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OfferEntry, SkillOrderRow } from '../../db/entities/skillpay.ts';
 import type { AppTerms } from '../../payments/idempotency.ts';

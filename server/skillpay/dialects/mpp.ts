@@ -1,3 +1,4 @@
+// The dialect MPP (HTTP authentication scheme `Payment`): challenges, credentials, and the methods that a client prefers.
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { OfferEntry } from '../../db/entities/skillpay.ts';
 import type { PayWay } from '../../payments/channel.ts';

@@ -1,3 +1,4 @@
+// The dialect of WeChat's agents, and the payment codes that WeChat gives for them.
 import type { KeyObject } from 'node:crypto';
 import type { Place } from '../../credentials/sealing.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';

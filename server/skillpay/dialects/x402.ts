@@ -1,3 +1,4 @@
+// The dialect x402: the terms of an offer, the proof of payment, and the signed offers and receipts of its extension.
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OfferEntry } from '../../db/entities/skillpay.ts';
 import type { Mode } from '../../payments/channel.ts';
@@ -159,7 +160,7 @@ export function isOffered(accepted: unknown, pair: SkillPair, publicUrl: string)
   return termsOf(pair, publicUrl).some((one) => digest(one) === sent);
 }
 
-/** The header that carries it. */
+/** The header that carries a proof. */
 export const PROOF_HEADER = 'PAYMENT-SIGNATURE';
 
 /** A proof of payment as it was sent. */
