@@ -151,7 +151,6 @@ function numberOf(proofs: readonly Proof[]): string | undefined {
 /** What routes and jobs may call. */
 export type SkillOperations = ReturnType<typeof skillOperations>;
 
-/** Only PayPal sells in other currencies than CNY. */
 function priceOf(minor: bigint, currency: string): number {
   return majorNumber({ minor, currency });
 }

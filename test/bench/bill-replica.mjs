@@ -9,9 +9,9 @@ const built = (path) => join(root, 'dist', path);
 
 const { loadConfig } = await import(built('config/load.js'));
 const { buildApp } = await import(built('server/app.js'));
-const { newBill } = await import(built('server/payments/bills/plan-bills.js'));
-const { beginReading, storeBill } = await import(built('server/payments/bills/store-bill.js'));
-const { compareBill } = await import(built('server/payments/bills/work-bill.js'));
+const { newBill } = await import(built('server/payments/bills/payees.js'));
+const { beginReading, storeBill } = await import(built('server/payments/bills/store.js'));
+const { compareBill } = await import(built('server/payments/bills/work.js'));
 const { reopened } = await import(built('server/compose/payments.js'));
 
 const READERS = {
