@@ -26,7 +26,7 @@ interface Sums {
 const ENDED = ['closing', 'closed', 'failed'];
 const MOST_MINOR = 10_000_000_000n;
 
-/** The tables that payments touch, as `server/db/entities` describes them (test/unit/prove/memory-tables.test.ts compares). */
+/** The tables that payments touch, as `server/db/entities` describes them. */
 export const MEMORY_TABLES = {
   orders: {
     uniques: [
