@@ -17,7 +17,7 @@ export interface ChannelRefusal {
 }
 
 /** The optional parts of a refusal. */
-export interface AppErrorOptions {
+interface AppErrorOptions {
   hint?: string;
   retryable?: boolean;
   /** Seconds until a retry makes sense; becomes `Retry-After`. */

@@ -13,7 +13,7 @@ export interface FolderHolder {
 }
 
 /** How a refusal of a folder is worded. */
-export interface FolderLockWords {
+interface FolderLockWords {
   /** Where the folder is configured. */
   key: string;
   /** The refusal when another process has the folder; the holder is not known while it has not written its name yet. */

@@ -13,7 +13,7 @@ import {
 import { recordSpans } from './tracing.ts';
 
 /** Where traces go, and what they say of the service. */
-export interface TraceTarget {
+interface TraceTarget {
   /** Of a collector: `/v1/traces` is added. */
   url: string;
   /** How many of the requests that bring no trace of their own begin one. */

@@ -19,13 +19,13 @@ import { type CatalogPorts, given, note, requireProject } from './ports.ts';
 import { BizNoUsed, CodeTaken, CoinDisabled, CoinsInsufficient, InUse } from './refusals.ts';
 
 /** What may be said about a coin. */
-export interface CoinSettings {
+interface CoinSettings {
   name: string;
   clawback: CoinRow['clawback'];
 }
 
 /** Which coin: unique in its project. */
-export interface CoinKey {
+interface CoinKey {
   project: string;
   code: string;
 }
@@ -122,7 +122,7 @@ export interface Holder {
 }
 
 /** One movement of coins. `source` happens once per coin; `clientId` hears about it. */
-export interface Posting {
+interface Posting {
   delta: bigint;
   kind: CoinEntryRow['kind'];
   source: string;
@@ -211,7 +211,7 @@ export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>)
 }
 
 /** A line of a ledger as it leaves: coins are integers. */
-export function viewEntry(entry: CoinEntryRow) {
+function viewEntry(entry: CoinEntryRow) {
   return {
     id: String(entry.id),
     userId: entry.userId,
@@ -228,7 +228,7 @@ export function viewEntry(entry: CoinEntryRow) {
 }
 
 /** A merchant takes coins of a payer for something of its own, `bizNo`. */
-export interface Debit {
+interface Debit {
   userId: string;
   /** Coins, a positive integer. */
   amount: number;
@@ -237,7 +237,7 @@ export interface Debit {
 }
 
 /** An administrator corrects a balance. */
-export interface Adjustment {
+interface Adjustment {
   userId: string;
   /** Coins, negative to take. */
   amount: number;
@@ -335,7 +335,7 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
 export type Spend = ReturnType<typeof spend>;
 
 /** What a call costs, and the number of the order that it pays. */
-export interface Charge extends Holder {
+interface Charge extends Holder {
   amount: bigint;
   orderNo: string;
   clientId: string;

@@ -12,7 +12,7 @@ import { type CatalogPorts, given, note, requireProject } from './ports.ts';
 import { CodeTaken, InUse, faults, invalid } from './refusals.ts';
 
 /** A product as an administrator describes it; `price` in major units. */
-export interface ProductSettings {
+interface ProductSettings {
   name: string;
   description: string | null;
   price: number | string;
@@ -72,10 +72,10 @@ function fault(pointer: string, detail: string): FieldError {
 }
 
 /** A change; what is left out stays, `null` clears. */
-export type ProductPatch = { [Member in keyof ProductSettings]?: ProductSettings[Member] | undefined };
+type ProductPatch = { [Member in keyof ProductSettings]?: ProductSettings[Member] | undefined };
 
 /** Which product: unique in its project. */
-export interface ProductKey {
+interface ProductKey {
   project: string;
   code: string;
 }

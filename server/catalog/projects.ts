@@ -7,7 +7,7 @@ import { type CatalogPorts, given, note } from './ports.ts';
 import { CodeTaken, InUse } from './refusals.ts';
 
 /** What may be said about a project. */
-export interface ProjectSettings {
+interface ProjectSettings {
   name: string;
   remark: string | null;
 }

@@ -10,7 +10,7 @@ import { invalid } from './refusals.ts';
 const MAX_DAYS = 366;
 
 /** What is asked: days of a time zone (`yyyy-mm-dd`, both included), or instants; one mode at a time. */
-export interface StatsQuestion {
+interface StatsQuestion {
   from?: string | undefined;
   to?: string | undefined;
   tz: string;
@@ -19,7 +19,7 @@ export interface StatsQuestion {
 }
 
 /** Counts and sums of one channel and currency; amounts in major and minor units. */
-export interface Sums {
+interface Sums {
   payWay: string;
   currency: string;
   paidOrders: number;
@@ -130,7 +130,7 @@ function isDate(text: string): boolean {
 }
 
 /** One day of a time zone: its date and the instant at which it begins. */
-export interface Day {
+interface Day {
   date: string;
   start: Date;
 }

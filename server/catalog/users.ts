@@ -9,7 +9,7 @@ import { later } from '../payments/core/plan.ts';
 import { type CatalogPorts, given, note, requireProject } from './ports.ts';
 
 /** What may be said about a payer; what is left out stays, `null` clears. */
-export interface UserPatch {
+interface UserPatch {
   nickname?: string | null | undefined;
   email?: string | null | undefined;
   phone?: string | null | undefined;
@@ -18,7 +18,7 @@ export interface UserPatch {
 }
 
 /** Which payer: unique in its project. */
-export interface UserKey {
+interface UserKey {
   project: string;
   userId: string;
 }

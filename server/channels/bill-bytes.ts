@@ -148,13 +148,13 @@ function tooLarge(): BillMalformed {
 }
 
 /** Some lines of a file that follow each other; `from` is the number of the first, counted from 1. */
-export interface TextBlock {
+interface TextBlock {
   from: number;
   lines: string[];
 }
 
 /** In what a bill is written. The decoder of GB18030 reads GBK, too. */
-export type Charset = 'utf-8' | 'gb18030';
+type Charset = 'utf-8' | 'gb18030';
 
 /** Lines are read when there is so much of them: some hundred of a bill. */
 const BLOCK_BYTES = 64 * 1024;

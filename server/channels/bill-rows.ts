@@ -205,7 +205,7 @@ export function findColumns<Name extends string>(
 }
 
 /** Running sums of a bill by name, whole numbers of any size. */
-export interface Sums<Name extends string> {
+interface Sums<Name extends string> {
   add(name: Name, value: number): void;
   of(name: Name): bigint;
   /** Throws BillMalformed `wrong_sums` when the bill names another sum; where rows could not be read it is noted as a shortfall. */

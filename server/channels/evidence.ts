@@ -10,10 +10,10 @@ const KINDS = {
   'application/pdf': { begins: ['255044462d'], ending: 'pdf' },
 } as const;
 /** What a file is. */
-export type EvidenceKind = keyof typeof KINDS;
+type EvidenceKind = keyof typeof KINDS;
 
 /** What a channel takes as evidence. */
-export interface EvidenceLimits {
+interface EvidenceLimits {
   channel: string;
   kinds: readonly EvidenceKind[];
   mostFiles: number;

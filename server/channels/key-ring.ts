@@ -27,7 +27,7 @@ export interface KeyRing<Key = VerifyKey> {
 }
 
 /** What a key ring is made from. */
-export interface KeyRingOptions<Key> {
+interface KeyRingOptions<Key> {
   keys: Iterable<readonly [serial: string, key: Key]>;
   now: () => Date;
   /** How two spellings of one serial are made equal. */

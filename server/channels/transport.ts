@@ -37,7 +37,7 @@ export interface ChannelMessage {
 }
 
 /** What a transport tells of what it sends. */
-export interface Recording {
+interface Recording {
   payWay: PayWay;
   now: () => Date;
   /** Told about every exchange that is about an order; what it throws is ignored, for a record must never stop money. */
@@ -47,7 +47,7 @@ export interface Recording {
 }
 
 /** What a transport is made from. */
-export interface TransportOptions {
+interface TransportOptions {
   /** Covers the whole exchange: connect, send and read. */
   timeoutMs: number;
   recording?: Recording;
@@ -129,7 +129,7 @@ function supportIdOf(headers: WireAnswer['headers']): string | null {
 }
 
 /** Why an exchange failed, as a channel reads it. */
-export function failureOf(error: unknown, timeoutMs: number): TransportFailed {
+function failureOf(error: unknown, timeoutMs: number): TransportFailed {
   if (error instanceof TransportFailed) return error;
   if (error instanceof Error && error.name === 'TimeoutError') {
     return new TransportFailed('timeout', `No complete response within ${timeoutMs} ms.`, { cause: error });
@@ -225,7 +225,7 @@ export function channelTime(): Date {
 }
 
 /** In what a channel counts a length: UTF-16 units, or bytes of UTF-8. */
-export type LengthUnit = 'characters' | 'bytes';
+type LengthUnit = 'characters' | 'bytes';
 
 /** A text as channels take it: controls and what is no character become blanks, and it is cut to `most` without splitting a character. */
 export function plainText(text: string, most: number, unit: LengthUnit = 'characters'): string {
@@ -244,7 +244,7 @@ export function plainText(text: string, most: number, unit: LengthUnit = 'charac
 }
 
 /** What a download is made from. */
-export interface DownloadOptions {
+interface DownloadOptions {
   /** How long a channel may take to begin, and between two pieces; the whole may take as long as its size needs. */
   stallMs: number;
 }

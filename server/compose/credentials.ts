@@ -58,7 +58,7 @@ export function composeCredentials(
 }
 
 /** The way to the channels and back; what is said on it about an order is kept for the order's timeline. */
-export interface Messages {
+interface Messages {
   log: MessageLog;
   /** Sends to one channel. */
   transportTo(payWay: PayWay): Transport;

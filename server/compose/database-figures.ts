@@ -8,7 +8,7 @@ import type { DueKind } from '../jobs/lanes.ts';
 import type { Base } from './base.ts';
 
 /** Figures that are read from the database together, in one statement. */
-export interface FigureGroup {
+interface FigureGroup {
   /** A figure of the group; every replica and every worker tells the same. */
   gauge<Label extends string>(configuration: Figure<Label>): Gauge<Label>;
   /** Resolves when the figures are as fresh as they will be for whoever asks now. */

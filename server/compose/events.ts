@@ -28,7 +28,7 @@ import type { Base } from './base.ts';
 import { createProcessGauge, describeProcess } from './service-figures.ts';
 
 /** Makes what a stream asks while it is open: throws when its administrator is no longer let in, or has another role than then. */
-export function composeRecheck({ config }: Pick<Base, 'config'>, { authenticators }: Pick<Identity, 'authenticators'>) {
+function composeRecheck({ config }: Pick<Base, 'config'>, { authenticators }: Pick<Identity, 'authenticators'>) {
   const isSecure = config.server.publicUrl.startsWith('https:');
   return async ({ headers }: Pick<RequestFacts, 'headers'>, { role }: Pick<AdminCaller, 'role'>): Promise<void> => {
     const credential = readAdminCredential(headers, isSecure, true) ?? { token: '', via: 'bearer', safe: true };

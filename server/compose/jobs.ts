@@ -53,7 +53,7 @@ const LIMIT_USE_DAYS = 62;
 const ATTEMPT_DAYS = 7;
 
 /** Assembles the clean-ups of what has had its time: a task of its own for each kind, so that none stops another. */
-export function composeRetention({
+function composeRetention({
   config,
   database,
   store,

@@ -147,7 +147,7 @@ interface AgentPayNeeds {
 }
 
 /** WeChat agent pay: who asks for codes, and the asking. */
-export interface ComposedAgentPay {
+interface ComposedAgentPay {
   settings: AgentPaySettings;
   withAgentCode: WithAgentCode;
 }

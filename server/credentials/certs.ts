@@ -52,7 +52,7 @@ export interface CertUpload {
 }
 
 /** Whose certificate: an administrator may leave the project open. */
-export type CertActing = Omit<Acting, 'project'> & { project: string | undefined };
+type CertActing = Omit<Acting, 'project'> & { project: string | undefined };
 
 /** The operations on certificates and keys. */
 export interface Certs {
@@ -229,7 +229,7 @@ function requireMode({ modes, name }: ChannelKind, mode: Mode): void {
 }
 
 /** The certificate kind of a channel; throws a 400 that names the ones there are. */
-export function specOf(ports: Pick<CredentialPorts, 'kinds'>, payWay: PayWay, kind: string): CertKindSpec {
+function specOf(ports: Pick<CredentialPorts, 'kinds'>, payWay: PayWay, kind: string): CertKindSpec {
   const { certKinds } = kindOf(ports, payWay);
   const spec = certKinds.find((one) => one.kind === kind);
   if (spec) return spec;
@@ -305,7 +305,7 @@ export class SimulatorsKey extends Error {
 }
 
 /** The actor of an upload, and the account that it is for: null = the first one that is configured. */
-export interface Brought {
+interface Brought {
   actor: Actor;
   of: Account | null;
   name?: string | undefined;
@@ -384,7 +384,7 @@ export function mayBeDefault(locked: LockedCredentials, cert: CertRow, spec: Cer
 }
 
 /** Makes a certificate the default, and its other half with it; throws NotAPair when there is none that fits the default one. */
-export async function chooseCert(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
+async function chooseCert(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
   const partner = partnerOf(cert.kind);
   const halves = locked.certs.filter((one) => one.kind === partner && sameAccount(one, cert));
   const current = halves.find(({ isDefault }) => isDefault);

@@ -298,14 +298,14 @@ export interface HealthPorts {
 }
 
 /** Notes the health of channels. */
-export interface Health {
+interface Health {
   note(version: Pick<HealthNote, 'project' | 'payWay' | 'version'>, failure: UnknownCause | null): void;
   /** Resolves when every note so far is written. */
   idle(): Promise<void>;
 }
 
 /** Writes notes beside the work, seldom, and never lets one fail the work. */
-export function createHealth({ store, now, log }: HealthPorts): Health {
+function createHealth({ store, now, log }: HealthPorts): Health {
   const noted = new Map<string, number>();
   const writing = new Set<Promise<void>>();
   return {

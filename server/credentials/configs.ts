@@ -250,7 +250,7 @@ function facts(config: ChannelConfigRow, { enabled }: ChannelStateRow): object {
 export type ShownCert = Pick<CertRow, 'id' | 'kind' | 'name' | 'serialNumber' | 'fingerprint' | 'notAfter'>;
 
 /** One that belongs to another account, or to the same one in another mode. */
-export type ForeignCert = ShownCert & Pick<CertRow, 'mode' | 'account'>;
+type ForeignCert = ShownCert & Pick<CertRow, 'mode' | 'account'>;
 
 /** A configuration as it may be shown: secrets are only `***` and a fingerprint. */
 export interface ConfigView {
@@ -285,7 +285,7 @@ export interface ConfigView {
 }
 
 /** What a view depends on beside the rows. */
-export interface ViewSurroundings {
+interface ViewSurroundings {
   simulated: boolean;
   now: Date;
   unseal: Unseal;
@@ -294,7 +294,7 @@ export interface ViewSurroundings {
 }
 
 /** Reads the current configuration of (project, payWay) as it may be shown. */
-export async function readView(
+async function readView(
   tx: ReadTx,
   project: string,
   kind: ChannelKind,
@@ -323,7 +323,7 @@ export async function readView(
 }
 
 /** How a configuration is shown. */
-export function show(
+function show(
   kind: ChannelKind,
   state: ChannelStateRow,
   config: ChannelConfigRow,

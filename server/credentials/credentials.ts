@@ -19,7 +19,7 @@ import { createSealing, type MasterKey, type Sealing } from './sealing.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
 
 /** What credentials are made of. */
-export interface CredentialParts extends Omit<CredentialPorts, 'sealing'> {
+interface CredentialParts extends Omit<CredentialPorts, 'sealing'> {
   masterKeys: readonly MasterKey[];
   log: HealthPorts['log'];
   /** Hears how each call of a channel ended. */

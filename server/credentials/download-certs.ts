@@ -14,7 +14,7 @@ import { type TrustWord, lockCredentials, makeDefault, trustOf, verifyingKinds }
 import { type Finder, type VersionRows, followCerts, inputOf } from './versions.ts';
 
 /** A certificate that the channel handed out, as it is kept here. */
-export type HandedCert = Pick<CertRow, 'id' | 'kind' | 'serialNumber' | 'notAfter'> & {
+type HandedCert = Pick<CertRow, 'id' | 'kind' | 'serialNumber' | 'notAfter'> & {
   isNew: boolean;
   /** Null: its kind verifies nothing. */
   trust: TrustWord | 'deleted' | null;
@@ -79,7 +79,7 @@ async function keep(
 }
 
 /** Keeps what channels hand out and prove themselves. */
-export interface FoundCerts {
+interface FoundCerts {
   /** Writes it beside the work; a failure is logged and costs only that the next replica fetches it again. */
   keep(finder: Finder, kind: string, pem: string): void;
   /** Resolves when everything so far is written. */
@@ -120,7 +120,7 @@ export function createFoundCerts(ports: CredentialPorts & { log: HealthPorts['lo
 }
 
 /** Undefined when it is not kept: it is known here, whatever became of it, or not of the current account. */
-export async function keepFound(
+async function keepFound(
   tx: Tx,
   ports: CredentialPorts,
   { project, payWay, mode, account }: Finder,

@@ -15,7 +15,7 @@ export class PemRefused extends Error {
 }
 
 /** Largest certificate or key that is looked at, in bytes. */
-export const MAX_PEM_BYTES = 64 * 1024;
+const MAX_PEM_BYTES = 64 * 1024;
 
 /** More rounds than tools write by themselves; they take some 50 ms, in which the process does nothing else. */
 const MOST_ROUNDS = 100_000;
@@ -78,7 +78,7 @@ function rewrapped(text: string): string {
 }
 
 /** Every certificate of a PEM text, or the one of bare base64, the leaf first; throws PemRefused when there is none or a private key among them. */
-export function readCertificates(given: string): [X509Certificate, ...X509Certificate[]] {
+function readCertificates(given: string): [X509Certificate, ...X509Certificate[]] {
   const text = unfolded(given);
   if (text.includes('PRIVATE KEY'))
     throw new PemRefused('private_key_unexpected', 'contains a private key; upload only the certificate');
@@ -148,7 +148,7 @@ export function readPublicKey(given: string): KeyObject {
 }
 
 /** Throws PemRefused unless the key is RSA of 2048 bits or more. */
-export function requireRsa(key: KeyObject): KeyObject {
+function requireRsa(key: KeyObject): KeyObject {
   if (key.asymmetricKeyType !== 'rsa') throw new PemRefused('not_rsa', 'is not an RSA key');
   const bits = bitsOf(key);
   if (bits < 2048) throw new PemRefused('key_too_small', `has ${bits} bits; RSA keys must have at least 2048`);
@@ -157,7 +157,7 @@ export function requireRsa(key: KeyObject): KeyObject {
 }
 
 /** How many bits the modulus of a key has; 0 when it has none. */
-export function bitsOf(key: KeyObject): number {
+function bitsOf(key: KeyObject): number {
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
   if (bits > MOST_BITS) forgetFault();
   return bits;

@@ -20,7 +20,7 @@ export interface Place {
 }
 
 /** Why a sealed text does not open, in stable words. */
-export type SealFault = 'malformed' | 'key_unknown' | 'not_genuine';
+type SealFault = 'malformed' | 'key_unknown' | 'not_genuine';
 
 /** A sealed text does not open. Names the place and the key id, never any content. */
 export class SealBroken extends Error {
@@ -156,7 +156,7 @@ export function privatePartPlace({ id }: Pick<CertRow, 'id'>): Place {
 }
 
 /** What a change of master keys did; `keyId` is the only one left in the database. */
-export interface Rotated {
+interface Rotated {
   keyId: string;
   rewrapped: number;
 }

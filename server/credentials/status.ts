@@ -15,7 +15,7 @@ import { type Unseal, type VersionRows, openSecrets, pemsOf, readVersion } from 
 export type ChannelStatus = 'up' | 'degraded' | 'down' | 'disabled' | 'unconfigured';
 
 /** A certificate that ends within these days makes its channel degraded. */
-export const EXPIRY_DAYS = 30;
+const EXPIRY_DAYS = 30;
 
 const DAY = 86_400_000;
 /** A success this fresh weighs more than a failure after it. */
@@ -123,7 +123,7 @@ export interface EndingCert {
 }
 
 /** Whole days until a certificate ends, rounded down; null when it never does. */
-export function daysLeft({ notAfter }: { notAfter: Date | null }, now: Date): number | null {
+function daysLeft({ notAfter }: { notAfter: Date | null }, now: Date): number | null {
   return notAfter && Math.floor((notAfter.getTime() - now.getTime()) / DAY);
 }
 
@@ -159,7 +159,7 @@ export async function watchExpiry({
 }
 
 /** The channel of one project. */
-export interface NoticedChannel {
+interface NoticedChannel {
   project: string;
   payWay: PayWay;
 }

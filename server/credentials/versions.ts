@@ -23,7 +23,7 @@ import { type LockedCredentials, chosenCerts, isUsable, sameAccount, verifyingKi
 export type Unseal = Sealing['open'];
 
 /** What a channel is made from, beside its configuration. */
-export interface Surroundings {
+interface Surroundings {
   simulatorUrl: string | null;
   /** Where this service is reached; left out = nobody looks where notices go. */
   publicUrl?: string | undefined;
@@ -148,7 +148,7 @@ function originsOf({ mode }: ChannelConfigRow, certs: readonly CertRow[]): Map<s
 }
 
 /** What a new version is to be: all fields in the clear, and the certificates in their order. */
-export interface VersionDraft {
+interface VersionDraft {
   mode: Mode;
   fields: Record<string, string>;
   certs: CertRow[];
@@ -290,7 +290,7 @@ function draftAnyhow(
 }
 
 /** When the first of the certificates expires that must not; of a kind that has several the last one, which takes over. */
-export function firstExpiry(certs: readonly CertRow[]): Date | null {
+function firstExpiry(certs: readonly CertRow[]): Date | null {
   const dated = certs.filter(({ kind, notAfter }) => notAfter !== null && !isRoot(kind));
   const ends = [...Map.groupBy(dated, ({ kind }) => kind).values()].map((ofKind) =>
     Math.max(...ofKind.map(({ notAfter }) => notAfter!.getTime())),
@@ -299,12 +299,12 @@ export function firstExpiry(certs: readonly CertRow[]): Date | null {
 }
 
 /** The secret fields of a version; throws ConfigurationBroken. */
-export function openOrRefuse({ sealing }: Pick<CredentialPorts, 'sealing'>, config: ChannelConfigRow) {
+function openOrRefuse({ sealing }: Pick<CredentialPorts, 'sealing'>, config: ChannelConfigRow) {
   return refusingBroken(config, () => openSecrets(config, sealing.open));
 }
 
 /** A secret as it may be shown: eight digits of its hash, and its end when it is long enough to spare it. */
-export function fingerprintOf(secret: string): string {
+function fingerprintOf(secret: string): string {
   const digits = hash('sha256', secret).slice(0, 8);
   return secret.length >= 16 ? `${digits}…${secret.slice(-4)}` : digits;
 }

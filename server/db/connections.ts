@@ -17,14 +17,14 @@ export class DatabaseMissing extends LocalError {
 }
 
 /** The server answers and lets nobody in, or nobody in this way (503). */
-export class DatabaseRefused extends LocalError {
+class DatabaseRefused extends LocalError {
   constructor(why: string, hint: string, cause: unknown) {
     super('database_refused', 503, `PostgreSQL refuses the connection: ${why}.`, { cause, hint });
   }
 }
 
 /** Nobody answers where the database should be, or nobody who speaks its language (503). */
-export class DatabaseUnreachable extends LocalError {
+class DatabaseUnreachable extends LocalError {
   constructor(url: string, why: string, cause: unknown) {
     super('database_unavailable', 503, `PostgreSQL cannot be reached at ${placeOf(url)}: ${why}.`, {
       cause,

@@ -83,7 +83,7 @@ function isOutage(error: unknown): boolean {
 }
 
 /** Whether the database has room, as this process has found by writing. */
-export interface Fullness {
+interface Fullness {
   /** Is told of every write that failed. */
   heard(error: unknown): void;
   isFull(): boolean;

@@ -9,7 +9,7 @@ export interface MessageLog {
 }
 
 /** What a log writes with, and who hears of what it cannot write. */
-export interface MessageLogPorts {
+interface MessageLogPorts {
   write: (batch: readonly Waiting[]) => Promise<void>;
   failed: (error: unknown) => void;
   /** So many messages are lost; their orders get a mark. */

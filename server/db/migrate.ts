@@ -126,7 +126,7 @@ async function waitForLock(attempt: () => Promise<unknown>): Promise<void> {
 }
 
 /** The rows that the service begins with; identity makes them, so that hashes and defaults have one source. */
-export interface SeedRows {
+interface SeedRows {
   consoleApp(project: string, at: Date): ApiAppRow;
   /** The test applications of Debug. */
   testApps(at: Date): ApiAppRow[];

@@ -5,7 +5,7 @@ import { type Removal, noteRemoved } from './queries/retention.ts';
 import { type ReadTx, type Store, type Tx, createStore } from './store.ts';
 
 /** A table that grows with every order, of which each month is a table of its own. */
-export interface MonthlyTable {
+interface MonthlyTable {
   name: 'channel_messages' | 'moves' | 'notices' | 'events' | 'deliveries' | 'delivery_attempts';
   /** When a row was written; it never changes. */
   at: 'at' | 'created_at' | 'received_at';
@@ -30,7 +30,7 @@ export function monthlyTable(name: MonthlyTable['name']): MonthlyTable {
 }
 
 /** A part of a divided table: rows from `from` until before `to`; the rest has neither. */
-export interface Part {
+interface Part {
   name: string;
   from: Date | null;
   to: Date | null;
@@ -93,7 +93,7 @@ async function whenFree(store: Store, work: (tx: Tx) => Promise<void>, tries = T
 const AHEAD_MS = 35 * 86_400_000;
 
 /** What became of the months of a table; `rest`: there are rows of that month in the rest, and they stay there. */
-export interface MonthMade {
+interface MonthMade {
   name: string;
   result: 'made' | 'busy' | 'rest';
 }
@@ -149,7 +149,7 @@ export async function countParts(database: OpenDatabase): Promise<void> {
 }
 
 /** What was done about the tables of months; `refused`: this role does not own the tables, so somebody else has to. */
-export interface MonthsKept {
+interface MonthsKept {
   months: MonthMade[];
   refused?: Error;
 }

@@ -33,7 +33,7 @@ export interface DatabaseSettings {
 }
 
 /** The little of MikroORM that this folder shares between both drivers. */
-export type Orm = PostgresOrm | PgliteOrm;
+type Orm = PostgresOrm | PgliteOrm;
 
 /** An open database; `close` also gives the folder of the embedded one free. */
 export interface OpenDatabase {
@@ -50,7 +50,7 @@ export interface OpenDatabase {
 }
 
 /** What a pooler makes of sessions. */
-export interface Pooler {
+interface Pooler {
   /** Whether plans are kept under names. */
   prepared: boolean;
   /** What would bound the statements that stand alone, too; undefined when the role has limits. */
@@ -196,7 +196,7 @@ async function openEmbedded(settings: DatabaseSettings): Promise<OpenDatabase> {
 }
 
 /** The embedded database is open in another process. */
-export class FolderHeld extends LocalError {
+class FolderHeld extends LocalError {
   constructor(folder: string, holder: Partial<FolderHolder>) {
     super('database_in_use', 503, `The embedded database ${folder} is in use by ${nameHolder(holder)}.`, {
       retryable: true,
@@ -210,7 +210,7 @@ export class FolderHeld extends LocalError {
  * Takes the folder of an embedded database, made if it is not there; gives its real path, which the database needs, and its
  * release. Throws FolderHeld. The folder and whatever this process writes from now on are for its own user only.
  */
-export function takeFolder(named: string): { folder: string; release: () => void } {
+function takeFolder(named: string): { folder: string; release: () => void } {
   process.umask(0o077);
   makeNamed(named);
   const folder = realpathSync(named);
@@ -256,7 +256,7 @@ interface NodeFiles {
  * Keeps the lock's files from the database inside the folder. It would find the folder not empty and refuse to begin, and
  * a backup that reads the lock's file would give the lock free by closing it.
  */
-export const hideLock = {
+const hideLock = {
   name: 'hide the lock',
   async setup(_database: unknown, options: { preRun?: unknown[] }) {
     const hide = ({ FS }: { FS: { filesystems: { NODEFS: { node_ops: NodeFiles } } } }): void => {

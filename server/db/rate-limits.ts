@@ -16,7 +16,7 @@ const DELETE_PART = `with part as materialized (
   select (select count(*) from gone) as removed, count(*) as "lookedAt", max(key) as last from part`;
 
 /** What is left of a limit. */
-export interface CountedQuota {
+interface CountedQuota {
   readonly allowed: boolean;
   readonly limit: number;
   readonly remaining: number;

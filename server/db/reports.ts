@@ -11,7 +11,7 @@ export interface Reports {
 }
 
 /** What reports are made of. */
-export interface ReportParts {
+interface ReportParts {
   store: Store;
   /** Opens the replica; called again after a while when it fails. */
   open: () => Promise<OpenDatabase>;
@@ -124,7 +124,7 @@ function createFigures(registry: Registry) {
 }
 
 /** Says how old what a replica shows is at most. */
-export interface LagRule {
+interface LagRule {
   /** Seconds; undefined when it cannot be told, or when it is not a replica of the primary at all. */
   lagOf(replica: Store): Promise<number | undefined>;
 }

@@ -28,7 +28,7 @@ export interface Store {
 }
 
 /** Who else hears of writes. */
-export interface StoreEars {
+interface StoreEars {
   /** A transaction was committed. */
   committed?: () => void;
   /** A write failed. */
@@ -98,7 +98,7 @@ function isRefusedCommit(error: unknown): boolean {
 }
 
 /** The statements of an entity manager. */
-export function createStatements(em: SqlEntityManager): Statements {
+function createStatements(em: SqlEntityManager): Statements {
   return {
     inTransaction: em.isInTransaction(),
     run: (text, values) => run(em, text, values),
@@ -216,13 +216,13 @@ export interface Tx extends Tables, Sql {
 }
 
 /** What reads over `statements`. */
-export function createReadTx(statements: Statements): ReadTx {
+function createReadTx(statements: Statements): ReadTx {
   const tables = new Opened((entity) => new ReadTable(statements, entity)) as object as ReadTables;
   return Object.assign(tables, sqlOver(statements, readingOnly));
 }
 
 /** What reads and writes over `statements`; `wake` hears of rows that are due at once. */
-export function createTx(statements: Statements, wake: Wake): Tx {
+function createTx(statements: Statements, wake: Wake): Tx {
   const tables = new Opened((entity) => new Table(statements, entity)) as object as Tables;
   const needTransaction = () => {
     if (!statements.inTransaction) throw new TypeError('a savepoint, a lock and a wake need a transaction');

@@ -23,7 +23,7 @@ export interface Statements {
 export type Where<Row> = Partial<{ [K in keyof Row]: Row[K] | readonly NonNullable<Row[K]>[] }>;
 
 /** Newest or oldest first, by one or more columns. */
-export type Order<Row> = Partial<Record<keyof Row, 'asc' | 'desc'>>;
+type Order<Row> = Partial<Record<keyof Row, 'asc' | 'desc'>>;
 
 /** PostgreSQL binds at most 65,535 values. */
 const MOST_ROWS = 300;
@@ -169,7 +169,7 @@ export class Table<Row extends object> extends ReadTable<Row> {
 }
 
 /** A row of another table that is written in the same statement. */
-export interface Also<Row extends object> {
+interface Also<Row extends object> {
   /** Its name in a transaction. */
   table: string;
   row: Partial<Row>;
@@ -261,7 +261,7 @@ function plain(column: string, value: unknown): unknown {
 }
 
 /** A column: its quoted name, how a value is bound, and what a value of the database becomes. */
-export interface Column {
+interface Column {
   /** Of the property in the row. */
   readonly name: string;
   readonly sql: string;
@@ -276,7 +276,7 @@ export interface Column {
 }
 
 /** A table as its entity describes it. */
-export interface Layout {
+interface Layout {
   readonly table: string;
   readonly columns: readonly Column[];
   /** Every column, for a select. */

@@ -28,7 +28,7 @@ export function signedHeaders(
 }
 
 /** How one attempt ended. */
-export interface Attempt {
+interface Attempt {
   at: Date;
   /** The receiver's status; null when there was no complete answer. */
   status: number | null;

@@ -4,16 +4,16 @@ import type { ReadTx } from '../db/store.ts';
 import type { EventPorts } from './ports.ts';
 
 /** As much of an event as filters look at. */
-export type LogRow = Pick<EventRow, 'sequence' | 'type' | 'clientId' | 'project' | 'objectNo' | 'createdAt'>;
+type LogRow = Pick<EventRow, 'sequence' | 'type' | 'clientId' | 'project' | 'objectNo' | 'createdAt'>;
 
 /** Where a follower stands: what is new for it, and the number up to which it has seen everything. */
-export interface News<Row = EventRow> {
+interface News<Row = EventRow> {
   events: Row[];
   upTo: bigint;
 }
 
 /** How a feed reads the log. */
-export interface Reader<Row extends LogRow> {
+interface Reader<Row extends LogRow> {
   /** The events after a number, as `listEvents` gives them. */
   list(tx: ReadTx, filter: EventFilter, after: bigint, rows: number, settled?: bigint): Promise<Row[]>;
   /** Most events of one read, and how many are kept in memory. */

@@ -14,7 +14,7 @@ export interface StreamOptions {
 }
 
 /** What a stream sends, look by look; an empty text is a look without anything new. */
-export type Looks = AsyncIterable<string>;
+type Looks = AsyncIterable<string>;
 
 /** Throws when the caller's credential is no longer good. */
 export type StillAllowed = () => Promise<unknown>;
@@ -49,9 +49,6 @@ export function guardedStreams({
   };
 }
 
-/** Opens a guarded stream. */
-export type OpenGuarded = ReturnType<typeof guardedStreams>;
-
 /** A database that is away for a moment says nothing about the credential, but nothing is sent unchecked either. */
 async function refusalOf(check: StillAllowed): Promise<string | undefined> {
   try {
@@ -64,7 +61,7 @@ async function refusalOf(check: StillAllowed): Promise<string | undefined> {
 }
 
 /** How a stream is followed. */
-export interface StreamRequest {
+interface StreamRequest {
   filter: EventFilter;
   /** The last number that was received; undefined begins with what happens from now on. */
   after: bigint | undefined;

@@ -13,9 +13,6 @@ export function viewEvent({ id, type, createdAt, sequence, payload }: Omit<Event
   };
 }
 
-/** The payload of an event. */
-export type EventView = ReturnType<typeof viewEvent>;
-
 /** An event as the console sees it: with whose it is. */
 export function viewConsoleEvent(event: EventRow) {
   const { clientId, project, objectNo } = event;

@@ -20,14 +20,14 @@ import type { EventPorts } from './ports.ts';
 import { viewDelivery, viewWebhook } from './view.ts';
 
 /** What may be changed about a webhook; what is left out stays. */
-export interface WebhookChange {
+interface WebhookChange {
   url?: string | undefined;
   types?: string[] | undefined;
   enabled?: boolean | undefined;
 }
 
 /** How a signing secret is replaced. */
-export interface SecretRotation {
+interface SecretRotation {
   graceSeconds: number;
   /** Only makes the new secret: nothing ends before it comes back as `secret`. */
   prepare?: boolean | undefined;
@@ -38,7 +38,7 @@ export interface SecretRotation {
 const PREPARED_MS = 15 * 60_000;
 
 /** There is no url to send to (409). */
-export class WebhookNotConfigured extends Conflict {
+class WebhookNotConfigured extends Conflict {
   constructor() {
     super('webhook_not_configured', 'No webhook is enabled, and the order has no notifyUrl.');
   }

@@ -51,7 +51,7 @@ function requireAdminNetwork(ctx: EdgeContext): void {
 }
 
 /** Which application calls, by `Authorization: Bearer` and nothing else (RFC 6750 §2.1); counts its own limit. */
-export async function authenticateApp(ctx: EdgeContext, asked?: AskedKey): Promise<AppCaller> {
+async function authenticateApp(ctx: EdgeContext, asked?: AskedKey): Promise<AppCaller> {
   const header = ctx.req.headers.authorization;
   if (header === undefined) throw new Unauthenticated();
   ctx.state.credential = true;
@@ -83,7 +83,7 @@ async function countRequest(ctx: EdgeContext, app: AppCaller): Promise<void> {
  * Who the administrator is: the JWT of `Authorization: Bearer`, or of the cookie only when there is no such header.
  * A bad header is never rescued by a good cookie. With the cookie, unsafe methods need the csrf value.
  */
-export async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
+async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
   const credential = readAdminCredential(ctx.req.headers, ctx.edge.secure, isSafe(ctx.method));
   if (!credential) throw new Unauthenticated();
   ctx.state.credential = true;
@@ -97,7 +97,7 @@ export async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> 
 }
 
 /** Throws 403 when everybody must have a second factor and this administrator has none yet. */
-export function requireEnrolled({ secondFactor }: AdminCaller): void {
+function requireEnrolled({ secondFactor }: AdminCaller): void {
   if (secondFactor !== 'missing') return;
   throw new Forbidden('second_factor_enrolment_required', 'Every administrator must have a second factor here.', {
     hint: 'Enrol one: payctl second-factor enable, or POST /api/v1/me/second-factor/start.',
@@ -107,7 +107,7 @@ export function requireEnrolled({ secondFactor }: AdminCaller): void {
 const RANK: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, admin: 2 };
 
 /** Throws 403 unless the administrator has at least this role. */
-export function requireRole({ role }: AdminCaller, needed: Role): void {
+function requireRole({ role }: AdminCaller, needed: Role): void {
   if (RANK[role] >= RANK[needed]) return;
   throw new Forbidden('role_insufficient', `Your role is ${role}; this needs the role ${needed}.`);
 }
@@ -165,7 +165,7 @@ const NETWORK_TIMES = 10;
  * Counts a wrong credential against its address and its network and passes the refusal on; beyond the limit it becomes a 429.
  * Only failures are counted, so a right credential costs no query and never suffers from a neighbour's mistakes.
  */
-export async function refuseBadCredential(ctx: EdgeContext, error: unknown): Promise<never> {
+async function refuseBadCredential(ctx: EdgeContext, error: unknown): Promise<never> {
   const limit = ctx.edge.badCredentialsPerMinute;
   if (error instanceof Unauthenticated && limit > 0) {
     const { ip } = ctx.state;

@@ -9,7 +9,7 @@ import type { Encoded } from './contract.ts';
  * in a checkout they are made when one is first asked for, by a program of `offline/` in a thread of its own, because that takes a
  * while of computing and would hold up every other request. What neither has is undefined.
  */
-export function builtFiles<Name extends string>(
+function builtFiles<Name extends string>(
   folder: string,
   thread: string,
 ): (name: Name) => Promise<Uint8Array | undefined> {

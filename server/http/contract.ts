@@ -137,7 +137,7 @@ export interface Input<C extends Contract> {
 }
 
 /** What the handler of a contract returns. */
-export type Output<C extends Contract> = C extends { raw: string }
+type Output<C extends Contract> = C extends { raw: string }
   ? Reply<unknown>
   : C extends { list: true }
     ? Page<Data<C>> | Reply<Page<Data<C>>>

@@ -20,7 +20,7 @@ export interface Requests {
 }
 
 /** What the page of a refusal is made from. */
-export interface RefusedRequest {
+interface RefusedRequest {
   code: ErrorCode;
   status: number;
   requestId: string;
@@ -81,7 +81,7 @@ export type EdgeContext = ParameterizedContext<
 export type EdgeMiddleware = Middleware<RequestState, DefaultContext & { edge: Edge; params: Record<string, string> }>;
 
 /** What is left of a limit after one more use. */
-export interface Quota {
+interface Quota {
   readonly allowed: boolean;
   readonly limit: number;
   readonly remaining: number;

@@ -92,7 +92,7 @@ function sendKept(ctx: EdgeContext, { status, headers, body, replayed }: Answer)
 }
 
 /** Writes what a handler returned, as its contract says it looks. */
-export interface AnswerWriter {
+interface AnswerWriter {
   send(ctx: EdgeContext, result: unknown): void;
   /** The same as text, for an answer that is to be kept. */
   render(result: unknown): Answer;
@@ -101,7 +101,7 @@ export interface AnswerWriter {
 const json = 'application/json; charset=utf-8';
 
 /** Makes the writer of a contract; data is parsed by `returns`, so a member it does not name never leaves. */
-export function answerWriter(contract: Contract): AnswerWriter {
+function answerWriter(contract: Contract): AnswerWriter {
   const toBody = bodyOf(contract);
   const render = (result: unknown): Answer => {
     const parts: ReplyParts<unknown> = result instanceof Reply ? result.parts : { data: result };

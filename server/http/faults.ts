@@ -42,7 +42,7 @@ export function translateFault(error: unknown, changed: Changed = 'nothing'): Ap
 }
 
 /** Whether an error comes from outside, or from waiting for it: it is expected to happen, and no line of ours is to blame. */
-export function isOutside(error: unknown): boolean {
+function isOutside(error: unknown): boolean {
   for (const cause of causes(error)) {
     if (cause instanceof AppError) return cause.status !== 500;
     // `why` says what befell an exchange with a channel or a receiver.

@@ -6,7 +6,7 @@ import { currentWork } from '../work.ts';
 import { type ErrorDescription, describeError } from './faults.ts';
 
 /** The part of the configuration that logging needs. */
-export interface LogConfig {
+interface LogConfig {
   log: { level: string; format?: 'auto' | 'json' | 'text' };
 }
 
@@ -136,7 +136,7 @@ export function redactText(text: string): string {
 }
 
 /** Text for a terminal: whatever it would obey, or reorder text by, is written as in JSON. */
-export function plainText(text: string): string {
+function plainText(text: string): string {
   return text.replace(rawControl, escaped).replace(ascii, escaped);
 }
 

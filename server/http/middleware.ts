@@ -219,6 +219,6 @@ export const stagingMark: EdgeMiddleware = async (ctx, next) => {
 };
 
 /** A page with the ribbon; what is no whole page stays as it is. */
-export function withRibbon(page: string): string {
+function withRibbon(page: string): string {
   return page.replace(/<\/head>/i, `${LINK}$&`).replace(/<body\b[^>]*>/i, `$&${RIBBON}`);
 }

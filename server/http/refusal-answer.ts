@@ -52,10 +52,7 @@ function logFault(ctx: EdgeContext, refusal: AppError): void {
 }
 
 /** The problem document of a refusal; `requestId` leads to its log line. */
-export function problemDocument(
-  { code, status, message, options }: AppError,
-  requestId: string,
-): Record<string, unknown> {
+function problemDocument({ code, status, message, options }: AppError, requestId: string): Record<string, unknown> {
   const known: PublishedError = errorCodes[code];
   return {
     ...options.extra,

@@ -40,7 +40,7 @@ export interface ListenOptions {
 }
 
 /** A server that accepts requests. */
-export interface Listening {
+interface Listening {
   readonly host: string;
   readonly port: number;
   /**
@@ -139,7 +139,7 @@ export async function stop(server: Server, drained: Promise<void>, shutdownSecon
 }
 
 /** Gives the port up to the other processes that have it; connections may be used for a while before quiet ones are closed. */
-export async function leaveOthers(server: Server, quietMs: number, shutdownSeconds: number): Promise<void> {
+async function leaveOthers(server: Server, quietMs: number, shutdownSeconds: number): Promise<void> {
   const closed = once(server, 'close');
   // That of HTTP would close the quiet connections at once, one of which may be about to carry a request.
   NetServer.prototype.close.call(server);

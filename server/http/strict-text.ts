@@ -6,7 +6,7 @@ import { type FieldError, InvalidRequest } from '../errors.ts';
 const maxDepth = 20;
 
 /** Whether PostgreSQL and every channel can keep this text: no NUL, no lone surrogate. */
-export function isPlainText(text: string): boolean {
+function isPlainText(text: string): boolean {
   return !text.includes('\u0000') && text.isWellFormed();
 }
 

@@ -9,7 +9,7 @@ import type { EdgeContext } from './edge.ts';
 import { requirePlainTree } from './strict-text.ts';
 
 /** A file of a multipart body, in memory. */
-export interface Upload {
+interface Upload {
   /** What the caller calls it, in plain characters. */
   name: string;
   bytes: Buffer;

@@ -11,7 +11,7 @@ import { removeSecondFactor } from './second-factors.ts';
 import { canonicalUsername } from './sessions.ts';
 
 /** Nobody could administer the service any more (409). */
-export class LastAdmin extends Conflict {
+class LastAdmin extends Conflict {
   constructor() {
     super('last_admin', 'The last administrator of all projects cannot be disabled, demoted, limited or deleted.', {
       hint: 'Create or enable another one first.',
@@ -20,14 +20,14 @@ export class LastAdmin extends Conflict {
 }
 
 /** The name belongs to another account (409). */
-export class UsernameTaken extends Conflict {
+class UsernameTaken extends Conflict {
   constructor() {
     super('username_taken', 'An administrator with this username already exists.');
   }
 }
 
 /** What the operations on administrators need. */
-export interface AdminPorts {
+interface AdminPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'admins'>;
   passwords: Passwords;
@@ -36,7 +36,7 @@ export interface AdminPorts {
 }
 
 /** A new administrator. */
-export interface NewAdmin {
+interface NewAdmin {
   username: string;
   password: string;
   role: Role;
@@ -45,7 +45,7 @@ export interface NewAdmin {
 }
 
 /** What may be changed; a new password, disabling and other projects end the account's sessions. */
-export type AdminChange = Partial<Pick<NewAdmin, 'role' | 'password' | 'projects'> & { enabled: boolean }>;
+type AdminChange = Partial<Pick<NewAdmin, 'role' | 'password' | 'projects'> & { enabled: boolean }>;
 
 /** An account with its role, and whether it has a second factor. */
 export type KnownAdmin = AdminRow & { secondFactor: boolean };

@@ -31,7 +31,7 @@ export interface AppSettings {
 export const defaultLatePayment: LatePayment = { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' };
 
 /** The columns of settings. */
-export type SettingColumns = Pick<
+type SettingColumns = Pick<
   ApiAppRow,
   'name' | 'scopes' | 'trusted' | 'allowedIps' | 'rateLimit' | 'latePayment' | 'remark'
 >;
@@ -122,7 +122,7 @@ export interface WithSecret {
 }
 
 /** What decides about a new row besides its settings. */
-export interface NewApp {
+interface NewApp {
   project: string;
   at: Date;
   kind?: ApiAppRow['kind'];
@@ -185,12 +185,12 @@ export function consoleAppRow(project: string, at: Date): ApiAppRow {
 const AMOUNTS = ['perOrder', 'perDay', 'perMonth', 'refundPerDay'] as const;
 
 /** Limits of a currency as they are sent: amounts in major units, null clears one. */
-export type CurrencyLimitsChange = {
+type CurrencyLimitsChange = {
   [Name in (typeof AMOUNTS)[number]]?: number | string | null | undefined;
 } & { ordersPerHour?: number | null | undefined };
 
 /** A change of limits: what is not named stays, a currency that is null goes, and null clears all. */
-export type LimitsChange = Readonly<Record<string, CurrencyLimitsChange | null>> | null;
+type LimitsChange = Readonly<Record<string, CurrencyLimitsChange | null>> | null;
 
 /** The limits after a change; throws a 400 that names every fault. */
 export function changedLimits(before: AppLimits | null, change: LimitsChange | undefined): AppLimits | null {

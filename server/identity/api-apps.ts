@@ -21,7 +21,7 @@ import { covers, exists } from './authenticators.ts';
 import type { Actor, AppFilter, IdentityQueries } from './ports.ts';
 
 /** What the operations on applications need. */
-export interface ApiAppPorts {
+interface ApiAppPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'apps'>;
   audit: Audit;
@@ -31,7 +31,7 @@ export interface ApiAppPorts {
 }
 
 /** How a secret is replaced; without grace the old one and every live token die at once. */
-export interface Rotation {
+interface Rotation {
   graceSeconds: number;
   revokeTokens?: boolean | undefined;
   /** Only makes the new secret: nothing ends before it comes back as `secret`. */

@@ -173,7 +173,7 @@ const AuditFault = z.enum([
   'lines_lost',
 ]);
 /** Why the log is not what was written. */
-export type AuditFault = z.infer<typeof AuditFault>;
+type AuditFault = z.infer<typeof AuditFault>;
 
 const Count = z.int().min(0);
 const Id = z.string().regex(/^[\w-]{1,64}$/);
@@ -192,7 +192,7 @@ const AuditPlace = z
   .readonly();
 
 /** What a proof of the audit log knows between two parts; whoever makes one up deceives nobody else. */
-export type AuditPlace = z.infer<typeof AuditPlace>;
+type AuditPlace = z.infer<typeof AuditPlace>;
 
 /** Reads a place that was JSON; undefined when it is none. */
 export function readAuditPlace(text: string): AuditPlace | undefined {

@@ -200,7 +200,7 @@ export function deriveAuditKey({ key: master }: Pick<MasterKey, 'key'>): AuditKe
 }
 
 /** What the keys are made of. */
-export interface AuditKeyParts {
+interface AuditKeyParts {
   store: Store;
   masterKeys: readonly MasterKey[];
   sealing: Pick<Sealing, 'open'>;
@@ -273,20 +273,20 @@ export async function anchorAudit({
 /** Shapes of the export. */
 export const AUDIT_FORMATS = ['csv', 'ndjson'] as const;
 /** One of them. */
-export type AuditFormat = (typeof AUDIT_FORMATS)[number];
+type AuditFormat = (typeof AUDIT_FORMATS)[number];
 
 /** A line of the audit log as it leaves. */
-export type ShownLine = Record<string, unknown>;
+type ShownLine = Record<string, unknown>;
 
 /** What an export of the audit log needs. */
-export interface AuditExportPorts {
+interface AuditExportPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'auditLines'>;
   audit: Audit;
 }
 
 /** Which lines are exported. */
-export type ExportedLines = Omit<AuditFilter, 'limit' | 'cursor'>;
+type ExportedLines = Omit<AuditFilter, 'limit' | 'cursor'>;
 
 const COLUMNS = [
   'id',

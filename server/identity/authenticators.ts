@@ -11,7 +11,7 @@ import { isConfirmed } from './confirm.ts';
 import { type FactorState, createSessionUse, factorState, usedSince } from './sessions.ts';
 
 /** What checking a credential needs. */
-export interface AuthenticatorPorts {
+interface AuthenticatorPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'appState' | 'adminState' | 'touchApp' | 'touchSession'>;
   adminTokens: TokenMint;
@@ -31,7 +31,7 @@ export interface AuthenticatorPorts {
 }
 
 /** An administrator who was found to be one, for this request. */
-export interface FoundAdmin {
+interface FoundAdmin {
   readonly kind: 'admin';
   readonly id: string;
   readonly username: string;
@@ -46,7 +46,7 @@ export interface FoundAdmin {
 }
 
 /** An application that was found to be one, for this request. */
-export interface FoundApp {
+interface FoundApp {
   readonly kind: 'app';
   readonly clientId: string;
   readonly name: string;
@@ -69,7 +69,7 @@ export interface IdentityAuthenticators {
 }
 
 /** An operation that a session was refused for want of a confirmation. */
-export interface RefusedOperation {
+interface RefusedOperation {
   /** Method and path of the route. */
   operation: string;
   ip: string;
@@ -125,7 +125,7 @@ export function exists({ kind }: Pick<AppState, 'kind'>, debug: boolean): boolea
 }
 
 /** The refusal of an address that is not on an application's list. */
-export function addressRefused(): Forbidden {
+function addressRefused(): Forbidden {
   return new Forbidden('ip_not_allowed', 'This application is not allowed to be used from your IP address.');
 }
 

@@ -95,7 +95,7 @@ export class CodeRefused extends Error {
 }
 
 /** The secret cannot be decrypted: the master key of this replica is another one (503). */
-export class SecondFactorUnreadable extends Unavailable {
+class SecondFactorUnreadable extends Unavailable {
   constructor(cause: unknown) {
     super('second_factor_unreadable', 'The second factor of the account cannot be decrypted.', {
       retryable: false,

@@ -13,7 +13,7 @@ import type { Actor, AdminState, IdentityQueries, LoginState, Session } from './
 import { type TokenMint, newCsrfToken } from './tokens.ts';
 
 /** What checking a password needs. */
-export interface CheckPorts {
+interface CheckPorts {
   store: Store;
   passwords: Passwords;
   limits: LoginLimits;
@@ -21,7 +21,7 @@ export interface CheckPorts {
 }
 
 /** Whether a password is right, and the refusal that holds nevertheless unless a right code came with it. */
-export interface Looked {
+interface Looked {
   right: boolean;
   refusal: TooManyRequests | undefined;
 }
@@ -64,7 +64,7 @@ export async function recordFailure(
 }
 
 /** What checking a code needs. */
-export interface CodePorts extends Pick<CheckPorts, 'store' | 'limits' | 'audit'> {
+interface CodePorts extends Pick<CheckPorts, 'store' | 'limits' | 'audit'> {
   sealing: Pick<Sealing, 'open'>;
   now: () => Date;
 }
@@ -193,10 +193,10 @@ export interface OwnCodePorts extends CodePorts {
 }
 
 /** Ports of a look at the own password. */
-export interface OwnPasswordPorts extends CheckPorts, OwnCodePorts {}
+interface OwnPasswordPorts extends CheckPorts, OwnCodePorts {}
 
 /** The account of a session, and the attempt that a wrong password or code of it counts for. */
-export interface Checked {
+interface Checked {
   account: NonNullable<LoginState['admin']>;
   attempt: Attempt;
   actor: Actor;

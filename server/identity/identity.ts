@@ -25,7 +25,7 @@ import { UUID } from '../domain.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
 
 /** The part of the configuration that identity needs. */
-export interface IdentityConfig {
+interface IdentityConfig {
   debug: boolean;
   environment: 'development' | 'staging' | 'production';
   server: { publicUrl: string };
@@ -36,7 +36,7 @@ export interface IdentityConfig {
 }
 
 /** What identity is made of. */
-export interface IdentityParts {
+interface IdentityParts {
   config: IdentityConfig;
   store: Store;
   queries: IdentityQueries;

@@ -7,7 +7,7 @@ import { TooManyRequests } from '../errors.ts';
 import type { FailureCounts } from './ports.ts';
 
 /** How many failures are borne. */
-export interface LoginLimitSettings {
+interface LoginLimitSettings {
   /** Per account and address in 15 minutes; for any address five times that per account, and more per address and network. */
   loginFailures: number;
   /** Failed client authentications per address and minute, ten times that per client and per network; 0 = off. Logins have counters of their own. */

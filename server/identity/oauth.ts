@@ -16,7 +16,7 @@ export interface ClientCredentials {
 }
 
 /** What checking a client needs. */
-export interface ClientPorts {
+interface ClientPorts {
   store: Store;
   limits: Pick<LoginLimits, 'clientFailed'>;
   debug: boolean;
@@ -24,7 +24,7 @@ export interface ClientPorts {
 }
 
 /** Unknown client, wrong secret, disabled: the same answer (RFC 6749 §5.2, 401 `invalid_client`). */
-export class InvalidClient extends AppError {
+class InvalidClient extends AppError {
   constructor(basic: boolean) {
     super('invalid_client', 401, 'Invalid client_id or client_secret.', {
       headers: basic ? { 'WWW-Authenticate': 'Basic realm="oauth", charset="UTF-8"' } : {},
@@ -63,7 +63,7 @@ function previousHash(app: ApiAppRow | undefined, now: Date): string | null | un
 }
 
 /** Scopes that the application does not have, or that do not exist (RFC 6749 §5.2), by name. */
-export class InvalidScope extends AppError {
+class InvalidScope extends AppError {
   constructor(missing: readonly string[]) {
     const named = missing.slice(0, 20).map((scope) => scope.slice(0, 64));
     super('invalid_scope', 400, `Not granted to the application: ${named.join(' ')}.`);
@@ -71,27 +71,27 @@ export class InvalidScope extends AppError {
 }
 
 /** What the token endpoints need. */
-export interface OAuthPorts extends ClientPorts {
+interface OAuthPorts extends ClientPorts {
   queries: Pick<IdentityQueries, 'touchApp'>;
   accessTokens: TokenMint;
 }
 
 /** What a client asks for; without `scope` it gets all it has. */
-export interface TokenRequest {
+interface TokenRequest {
   credentials: ClientCredentials;
   scope?: string;
   ip: string;
 }
 
 /** A granted token (RFC 6749 §5.1). */
-export interface TokenGrant {
+interface TokenGrant {
   accessToken: string;
   expiresIn: number;
   scope: string;
 }
 
 /** A token that is to die; credentials are optional, `clientId` alone only names the owner. */
-export interface RevokeRequest {
+interface RevokeRequest {
   token: string;
   credentials?: ClientCredentials;
   clientId?: string;

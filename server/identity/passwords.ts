@@ -6,7 +6,7 @@ import { commonPasswords, isOftenLeaked } from './common-passwords.ts';
 export type GateLine = 'open' | 'reserved';
 
 /** Runs work, at most a few at a time; throws `Unavailable` (503) instead of letting a line grow. */
-export type Gate = <T>(work: () => Promise<T>, line?: GateLine) => Promise<T>;
+type Gate = <T>(work: () => Promise<T>, line?: GateLine) => Promise<T>;
 
 /**
  * Makes a gate with `slots` places and room for `queue` more that wait in each line. Password hashing fills Node's thread
@@ -43,7 +43,7 @@ export function createGate({ slots, queue }: { slots: number; queue: number }): 
 }
 
 /** Argon2id as OWASP asks for at least; a change of these is applied at each administrator's next login. */
-export const hashParameters = { type: argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+const hashParameters = { type: argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
 const bounds = { minCharacters: 12, maxBytes: 1024, minUnforeseen: 8 };
 

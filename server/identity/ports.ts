@@ -26,7 +26,7 @@ export interface Session {
 }
 
 /** What is left of a limit after one more use, or before it. */
-export interface LimitState {
+interface LimitState {
   readonly allowed: boolean;
   readonly resetSeconds: number;
 }

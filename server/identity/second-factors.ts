@@ -18,7 +18,7 @@ import {
 const PENDING_MS = 600_000;
 
 /** What second factors need. */
-export interface SecondFactorPorts extends OwnCodePorts {
+interface SecondFactorPorts extends OwnCodePorts {
   queries: Pick<IdentityQueries, 'endOtherSessions' | 'loginState'>;
   sealing: Pick<Sealing, 'seal' | 'open'>;
   /** What an authenticator shows beside the account. */
@@ -26,14 +26,14 @@ export interface SecondFactorPorts extends OwnCodePorts {
 }
 
 /** The second factor of an account, without its secret. */
-export interface SecondFactorState {
+interface SecondFactorState {
   enabled: boolean;
   enabledAt: Date | null;
   recoveryCodesLeft: number;
 }
 
 /** A secret for an authenticator; shown once. */
-export interface Enrolment {
+interface Enrolment {
   secret: string;
   uri: string;
   expiresAt: Date;

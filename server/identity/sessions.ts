@@ -30,7 +30,7 @@ import { type GenuineToken, newCsrfToken } from './tokens.ts';
 const MOST_REPLACED = 4;
 
 /** There is no administrator yet, so nobody can log in (503). */
-export class NotBootstrapped extends Unavailable {
+class NotBootstrapped extends Unavailable {
   constructor() {
     super('not_bootstrapped', 'No administrator exists yet.', {
       retryAfter: 60,
@@ -41,7 +41,7 @@ export class NotBootstrapped extends Unavailable {
 }
 
 /** The password is right, and the account has a second factor of which no code was sent (401). */
-export class SecondFactorRequired extends Unauthenticated {
+class SecondFactorRequired extends Unauthenticated {
   constructor() {
     super('A code of the second factor is required.', 'second_factor_required', {
       hint: 'Send the request again with `code`: six digits of the authenticator, or a recovery code.',
@@ -50,14 +50,14 @@ export class SecondFactorRequired extends Unauthenticated {
 }
 
 /** What sessions need. */
-export interface SessionPorts extends ConfirmPorts {
+interface SessionPorts extends ConfirmPorts {
   hide: Hide;
   /** Whether every administrator must have a second factor. */
   requireSecondFactor: boolean;
 }
 
 /** Who wants to log in, from where. */
-export interface LoginInput {
+interface LoginInput {
   username: string;
   password: string;
   /** Of the authenticator, or a recovery code. */
@@ -272,7 +272,7 @@ export function usedSince(now: Date, idleMinutes: number): Date {
 }
 
 /** What noting the use of sessions needs. */
-export interface SessionUsePorts {
+interface SessionUsePorts {
   store: Store;
   queries: Pick<SessionQueries, 'touchSession'>;
   now: () => Date;
@@ -293,7 +293,7 @@ export function createSessionUse({ store, queries, now }: SessionUsePorts) {
 }
 
 /** What looking at sessions needs. */
-export interface AdminSessionPorts {
+interface AdminSessionPorts {
   store: Store;
   queries: Pick<SessionQueries, 'sessions'>;
   audit: Audit;

@@ -3,7 +3,7 @@ import { createHmac, hash, hkdfSync, randomBytes, randomUUID, timingSafeEqual } 
 import { Unauthenticated } from '../errors.ts';
 
 /** One kind of token: who makes it, for whom, and the key that only this kind uses. */
-export interface TokenKind {
+interface TokenKind {
   readonly typ: string;
   readonly issuer: string;
   readonly audience: string;
@@ -17,7 +17,7 @@ export interface TokenKind {
 export const PRINTABLE_NAME = /^[\x21-\x7e]{1,64}$/;
 
 /** What a token of ours says about its owner; `generation` must equal the owner's, or the token is dead. */
-export interface TokenClaims {
+interface TokenClaims {
   readonly subject: string;
   readonly generation: number;
   readonly scope?: string;
@@ -132,7 +132,7 @@ function seal(key: Uint8Array, jti: string, random: string): string {
 }
 
 /** Keys of 32 bytes, each for one purpose, so that nothing signed for one is ever valid for another. */
-export interface IdentityKeys {
+interface IdentityKeys {
   readonly adminTokens: Uint8Array;
   readonly accessTokens: Uint8Array;
   readonly csrf: Uint8Array;

@@ -1,7 +1,7 @@
 import type { DueRows } from '../db/queries/due.ts';
 
 /** How many rows of one kind a replica works at the same time: of one lane, of one group of lanes, and in all. */
-export interface Widths {
+interface Widths {
   laneWidth: number;
   groupWidth?: number;
   /** Absent = as many as all groups have. */
@@ -153,7 +153,7 @@ export interface LaneTally {
 }
 
 /** Who may begin how much, and who has to wait for the rate of calls. */
-export interface Rooms {
+interface Rooms {
   rooms: ReadonlyMap<string, number>;
   limited: ReadonlySet<string>;
 }

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Tx } from '../db/store.ts';
 
 /** What a pace is kept with. */
-export interface PacePorts {
+interface PacePorts {
   /** Calls that one lane may make in a second. */
   perSecond: number;
   now: () => Date;

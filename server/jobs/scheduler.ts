@@ -147,7 +147,7 @@ function inOne(tallies: readonly LaneTally[]): LaneTally[] {
 }
 
 /** What the scheduler reports to the registry. */
-export interface JobMetrics {
+interface JobMetrics {
   worked(kind: string, failed: boolean): void;
   looked(lags: Record<string, number>): void;
   leaseLost(kind: string): void;

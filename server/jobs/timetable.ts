@@ -20,7 +20,7 @@ export interface TimetablePorts {
 }
 
 /** Runs tasks when they are due. */
-export interface Timetable {
+interface Timetable {
   /** Begins whatever is due and not under way here. */
   look(): void;
   /** Resolves when no task is under way. */

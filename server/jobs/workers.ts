@@ -5,7 +5,7 @@ import { type DueKind, type LaneTally, Lanes, type Log } from './lanes.ts';
 import type { Pace } from './pace.ts';
 
 /** What leases are kept with. */
-export interface LeasePorts {
+interface LeasePorts {
   store: Store;
   now: () => Date;
   log: Log;
@@ -26,7 +26,7 @@ export interface WorkerPorts extends LeasePorts {
 }
 
 /** Works the due rows of one kind: a row begins as soon as it is claimed, and nobody waits for the slowest. */
-export interface Workers {
+interface Workers {
   /** Claims whatever is due; a row that is named comes ahead of older ones. */
   wake(id?: string): void;
   /** Works until nothing is due; returns how many rows were worked. */
@@ -233,7 +233,7 @@ function countLanes(rows: readonly DueRow[]): Map<string, number> {
 }
 
 /** The leases of the rows of one kind that this replica is working. */
-export interface Leases {
+interface Leases {
   /** A row that was claimed a moment ago is being worked. */
   hold(row: DueRow): Held;
   /** Its work is over. */
@@ -243,7 +243,7 @@ export interface Leases {
 }
 
 /** A row under way; without a lease when the work itself has planned it anew, or another replica has it. */
-export interface Held {
+interface Held {
   readonly id: string;
   lease: Date | undefined;
   /** From then on it is time to renew. */

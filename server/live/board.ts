@@ -15,16 +15,16 @@ import type { LivePorts } from './ports.ts';
 import type { Reporter } from './process.ts';
 
 /** The parts of what is shown; each is sent whole when it changed. */
-export type SectionName = 'orders' | 'channels' | 'due' | 'webhooks' | 'exceptions' | 'replicas';
+type SectionName = 'orders' | 'channels' | 'due' | 'webhooks' | 'exceptions' | 'replicas';
 
 /** A part as JSON, with a number that grows with every change of any part. */
-export interface Section {
+interface Section {
   json: string;
   revision: number;
 }
 
 /** What all followers of this process look at; it is read only while there are any. */
-export interface Board {
+interface Board {
   /** The events of the log as they pass. */
   feed: EventFeed<LiveEvent>;
   /** Begins to follow; resolves when everything can be shown, with the number of the newest event of it. Every `join` needs its `leave`. */
@@ -185,7 +185,7 @@ export function createBoard(
 }
 
 /** How the live feed is followed. */
-export interface LiveRequest {
+interface LiveRequest {
   /** The id of the last message that was received; undefined begins with what happens from now on. */
   after: bigint | undefined;
   stillAllowed: StillAllowed;

@@ -179,9 +179,9 @@ function rounded(value: number, decimals: number): number {
 }
 
 /** What became of orders, as the log tells it. */
-export const PAST_STATUSES = ['paid', 'closed', 'failed', 'refunded'] as const;
+const PAST_STATUSES = ['paid', 'closed', 'failed', 'refunded'] as const;
 /** One of them. */
-export type PastStatus = (typeof PAST_STATUSES)[number];
+type PastStatus = (typeof PAST_STATUSES)[number];
 
 const STATUS_OF: Readonly<Record<string, PastStatus>> = {
   'order.paid': 'paid',
@@ -192,7 +192,7 @@ const STATUS_OF: Readonly<Record<string, PastStatus>> = {
 };
 
 /** Orders of one status: how many, and their money by currency in minor units. */
-export interface Tally {
+interface Tally {
   status: string;
   count: number;
   minor: Map<string, bigint>;

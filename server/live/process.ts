@@ -7,7 +7,7 @@ import type { Ports } from '../payments/ports.ts';
 import type { LivePorts } from './ports.ts';
 
 /** Counts the calls of channels over the last minute. */
-export interface CallMeter {
+interface CallMeter {
   asked: NonNullable<Ports['asked']>;
   /** A genuine notice of the channel came. */
   noticed(payWay: PayWay): void;

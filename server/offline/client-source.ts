@@ -175,10 +175,10 @@ function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): str
 }
 
 /** Whose members are written: a caller may give `undefined` for what it leaves out, an answer never has it. */
-export type Side = 'input' | 'output';
+type Side = 'input' | 'output';
 
 /** The TypeScript of a JSON schema as the document has them; references become names. */
-export function typeOf(schema: Json, side: Side): string {
+function typeOf(schema: Json, side: Side): string {
   const { $ref, anyOf, oneOf, allOf, type, properties, items, additionalProperties } = schema;
   if (typeof $ref === 'string') return $ref.slice($ref.lastIndexOf('/') + 1);
   if ('const' in schema) return literal(schema['const']);
@@ -204,7 +204,7 @@ const PLAIN: Readonly<Record<string, string>> = {
 };
 
 /** The members of an object schema, one a line, each with what it means. */
-export function membersText({ properties, required = [] }: Json, side: Side): string {
+function membersText({ properties, required = [] }: Json, side: Side): string {
   return Object.entries(properties as Record<string, Json>)
     .map(([name, schema]) => {
       const isRequired = (required as string[]).includes(name);
@@ -214,7 +214,7 @@ export function membersText({ properties, required = [] }: Json, side: Side): st
 }
 
 /** One member. */
-export function memberText(
+function memberText(
   name: string,
   { type, isRequired, side, words }: { type: string; isRequired: boolean; side: Side; words?: unknown },
 ): string {
@@ -224,7 +224,7 @@ export function memberText(
 }
 
 /** A component as a declaration of its own. */
-export function declarationOf(name: string, schema: Json, side: Side): string {
+function declarationOf(name: string, schema: Json, side: Side): string {
   const words = commentOf(schema['description'] ?? `${name} of the OpenAPI document.`);
   const isPlain = schema['properties'] && !schema['allOf'] && !schema['anyOf'];
   return isPlain
@@ -233,13 +233,13 @@ export function declarationOf(name: string, schema: Json, side: Side): string {
 }
 
 /** A text as a comment on a line of its own, or nothing. */
-export function commentOf(words: unknown): string {
+function commentOf(words: unknown): string {
   if (typeof words !== 'string' || words === '') return '';
   return `/** ${words.trim().replaceAll(/\s+/g, ' ').replaceAll('*/', '*\u200b/')} */\n`;
 }
 
 /** The components that a part of the document refers to. */
-export function namesIn(node: unknown): string[] {
+function namesIn(node: unknown): string[] {
   if (Array.isArray(node)) return node.flatMap(namesIn);
   if (!isJson(node)) return [];
   const { $ref } = node;

@@ -71,10 +71,7 @@ function uncallable(handlers: readonly HandlerFact[], { webhook, production }: C
 }
 
 /** Opens every sealed text where it stands: one that was changed, swapped or sealed under a lost key does not open. */
-export function tryKeys(
-  masterKeys: Config['security']['masterKeys'],
-  texts: readonly SealedText[],
-): Examination['sealed'] {
+function tryKeys(masterKeys: Config['security']['masterKeys'], texts: readonly SealedText[]): Examination['sealed'] {
   const sealing = createSealing(masterKeys);
   const broken = texts.flatMap(({ table, id, sealed, place }): Examination['sealed']['broken'] => {
     try {

@@ -77,7 +77,7 @@ const WORDS: Readonly<Record<ExplorerView, string>> = {
 };
 
 /** Which view an operation is in: the console has what administrators, load balancers and channels call, merchants have the rest. */
-export function viewOfPath(path: string): ExplorerView {
+function viewOfPath(path: string): ExplorerView {
   return /^\/(api\/v1|health|notify)(\/|$)/.test(path) ? 'console' : 'merchant';
 }
 

@@ -109,7 +109,7 @@ export const CONSOLE_INTERCEPTOR = `(request) => {
 }`;
 
 /** What a page of the explorer has of its own. */
-export interface ExplorerParts {
+interface ExplorerParts {
   title: string;
   /** Address of the document that it shows. */
   document: string;

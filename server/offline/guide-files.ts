@@ -28,7 +28,7 @@ export async function writeGuideFiles(folder: string, source: string): Promise<v
 }
 
 /** A heading of a guide. */
-export interface Heading {
+interface Heading {
   depth: number;
   text: string;
   /** The same in every language, so that a link leads to it whatever the reader's language is. */
@@ -36,7 +36,7 @@ export interface Heading {
 }
 
 /** What a guide is made of, beside its text. */
-export interface GuideSource {
+interface GuideSource {
   language: Language;
   /** Of the English text, in order: the anchors of every other one. */
   ids: readonly string[];
@@ -63,7 +63,7 @@ export function headingIds(markdown: string): string[] {
 }
 
 /** The headings of a text. */
-export function headingsOf(markdown: string): Omit<Heading, 'id'>[] {
+function headingsOf(markdown: string): Omit<Heading, 'id'>[] {
   const isHeading = (token: Token): token is Tokens.Heading => token.type === 'heading';
   return new Marked()
     .lexer(markdown)
@@ -72,7 +72,7 @@ export function headingsOf(markdown: string): Omit<Heading, 'id'>[] {
 }
 
 /** The HTML of a guide without its frame: text, list of headings, samples in the language that the reader chooses. */
-export function guideHtml(markdown: string, source: GuideSource): string {
+function guideHtml(markdown: string, source: GuideSource): string {
   const { language, ids, samples } = source;
   const headings: Heading[] = [];
   const marked = new Marked({
@@ -171,7 +171,7 @@ export const SAMPLE_LANGUAGES = {
 export type SampleLanguage = keyof typeof SAMPLE_LANGUAGES;
 
 /** Finds the text of a sample in every language; `part` is what stands between its marks in the file. */
-export type Samples = (name: string, part?: string) => Readonly<Record<SampleLanguage, string>>;
+type Samples = (name: string, part?: string) => Readonly<Record<SampleLanguage, string>>;
 
 const ALL_SAMPLE_LANGUAGES = Object.keys(SAMPLE_LANGUAGES) as SampleLanguage[];
 const CHOOSE: Readonly<Record<Language, string>> = { en: 'Samples in', zh: '示例语言' };
@@ -183,7 +183,7 @@ export function sampleFile(name: string, language: SampleLanguage): string {
 }
 
 /** Reads samples from a folder. Throws when a part is not in a file. */
-export function samplesIn(folder: string): Samples {
+function samplesIn(folder: string): Samples {
   return (name, part) => {
     const texts = ALL_SAMPLE_LANGUAGES.map((language) => {
       const file = sampleFile(name, language);
@@ -225,7 +225,7 @@ function withoutMarks(lines: readonly string[]): string[] {
 }
 
 /** A sample in every language, one of which the style shows: the one that is chosen at the top of the page. */
-export function sampleTabs(texts: Readonly<Record<SampleLanguage, string>>): string {
+function sampleTabs(texts: Readonly<Record<SampleLanguage, string>>): string {
   const labels = ALL_SAMPLE_LANGUAGES.map(
     (language) => `<label for="in-${language}" class="${language}">${SAMPLE_LANGUAGES[language].name}</label>`,
   );
@@ -238,7 +238,7 @@ export function sampleTabs(texts: Readonly<Record<SampleLanguage, string>>): str
 }
 
 /** Where a reader chooses, without script: the style looks which one is checked. */
-export function languageChoice(language: Language): string {
+function languageChoice(language: Language): string {
   const choices = ALL_SAMPLE_LANGUAGES.map(
     (one, index) =>
       `<span><input type="radio" name="in" id="in-${one}"${index === 0 ? ' checked' : ''}><label for="in-${one}">${SAMPLE_LANGUAGES[one].name}</label></span>`,

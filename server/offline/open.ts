@@ -177,12 +177,12 @@ async function listApps(store: Store): Promise<{ client_id: string; name: string
 }
 
 /** The plan as identity reads it. */
-export function documentOf({ admin, apps }: BootstrapPlan): object {
+function documentOf({ admin, apps }: BootstrapPlan): object {
   return { admins: admin ? [admin] : [], apps };
 }
 
 /** What was done, in the order of the plan; only what is new carries its secret. */
-export function resultOf(
+function resultOf(
   plan: BootstrapPlan,
   changed: boolean,
   applied: readonly { kind: string; name: string; done: string; clientId?: string; secret?: string }[],

@@ -4,7 +4,7 @@ import https from 'node:https';
 import { BlockList, type LookupFunction, isIP } from 'node:net';
 
 /** One message to an address that somebody else gave us. */
-export interface OutgoingRequest {
+interface OutgoingRequest {
   url: string;
   headers: Record<string, string>;
   body: string;
@@ -17,7 +17,7 @@ export interface OutgoingRequest {
 }
 
 /** The answer as it came; a redirect is an answer like any other and is not followed. */
-export interface OutgoingAnswer {
+interface OutgoingAnswer {
   status: number;
   /** Lower-case names. */
   headers: Record<string, string>;

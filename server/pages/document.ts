@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { LANGUAGES, LANGUAGE_NAMES, LANGUAGE_TAGS, type Language, inLanguage } from './language.ts';
 
 /** A page without what every page has. */
-export interface PageParts {
+interface PageParts {
   language: Language;
   /** Plain text. */
   title: string;
@@ -83,7 +83,7 @@ export function explorerStyle(): string {
 export const STYLE_PATH = '/pay/assets/pages.css';
 
 /** Its address in a page: another style has another one, so a browser may keep it for ever. */
-export const STYLE_ADDRESS = `${STYLE_PATH}?v=${digestOf(STYLESHEET)}`;
+const STYLE_ADDRESS = `${STYLE_PATH}?v=${digestOf(STYLESHEET)}`;
 
 /** A short digest for the address of a file that may be kept for ever. */
 export function digestOf(text: string): string {

@@ -98,7 +98,7 @@ export function errorWords(code: ErrorCode, language: Language): ErrorWords {
 }
 
 /** A refusal as a person reads it. */
-export interface RefusedPage {
+interface RefusedPage {
   code: ErrorCode;
   status: number;
   requestId: string;

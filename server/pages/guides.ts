@@ -3,7 +3,7 @@ import { escapeHtml, htmlDocument, languageSwitch } from './document.ts';
 import { type Language, inLanguage } from './language.ts';
 
 /** What the menu of the guides is divided into. */
-export type GuideGroup = 'start' | 'build' | 'live' | 'run';
+type GuideGroup = 'start' | 'build' | 'live' | 'run';
 
 /** One guide: a Markdown file of each language in `guides/`, named after the slug. */
 export interface Guide {
@@ -38,7 +38,7 @@ export function guidePath(slug: string): string {
 }
 
 /** What a page in the frame of the guides is made of. */
-export interface GuidePageParts {
+interface GuidePageParts {
   language: Language;
   /** Its own address without a language. */
   address: string;

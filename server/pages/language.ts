@@ -13,7 +13,7 @@ export const LANGUAGE_TAGS: Readonly<Record<Language, string>> = { en: 'en', zh:
 export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
 
 /** What is known of the reader's language, the strongest word first. */
-export interface LanguageWishes {
+interface LanguageWishes {
   /** The parameter `lang` of the address. */
   asked?: string | undefined;
   /** What was kept of an earlier `lang`. */

@@ -255,7 +255,7 @@ export interface CertKindSpec {
 }
 
 /** What a scene needs and how long its credential may live. */
-export interface SceneSpec {
+interface SceneSpec {
   type: PayHint['type'];
   maxSeconds: number;
   needs: readonly ('openId' | 'clientIp' | 'returnUrl' | 'payCode')[];

@@ -5,7 +5,7 @@ import { attemptEffect, failed, listFailed, resolveExceptions } from './follow-u
 import type { Ports } from './ports.ts';
 
 /** Who asked for it to be done now, and why. */
-export interface AskedBy {
+interface AskedBy {
   readonly actor: string;
   readonly reason: string;
 }

@@ -157,7 +157,7 @@ export async function noteDeed(
 const PAUSES = [5, 15, 60, 300, 900, 3600] as const;
 
 /** The rows that an effect is about, as the move left them. */
-export interface About {
+interface About {
   readonly order: OrderRow;
   readonly refund?: RefundRow | undefined;
 }

@@ -8,7 +8,7 @@ import type { Ports } from './ports.ts';
 import { LimitExceeded, type LimitReached } from './refusals.ts';
 
 /** The limits that are counted in a span of time; perOrder is the only other one. */
-export const COUNTED = {
+const COUNTED = {
   perMonth: 'month',
   perDay: 'day',
   ordersPerHour: 'hour',
@@ -100,7 +100,7 @@ function requireLeft(
 }
 
 /** What is left of a limit; never negative, though a limit may be lowered below what was used. */
-export function leftOf(allowed: bigint, used: bigint): bigint {
+function leftOf(allowed: bigint, used: bigint): bigint {
   return allowed > used ? allowed - used : 0n;
 }
 

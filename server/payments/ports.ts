@@ -84,7 +84,7 @@ export interface Effects {
 }
 
 /** A genuine message of a channel about an order, for the timeline. */
-export interface HeardMessage {
+interface HeardMessage {
   orderNo: string;
   refundNo: string | null;
   payWay: PayWay;

@@ -163,7 +163,7 @@ export async function findRefund(tx: ReadTx, refundNo: string, owner: Owner): Pr
 }
 
 /** One line of an order's story. */
-export interface TimelineEntry {
+interface TimelineEntry {
   at: Date;
   kind: 'move' | 'message' | 'exception' | 'event' | 'delivery';
   /** What happened, in a few words. */

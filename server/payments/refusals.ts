@@ -6,7 +6,7 @@ import { refundableOf } from './core/decide-refund.ts';
 import { majorNumber } from './money.ts';
 
 /** The channel was asked and nobody knows whether it acted (504); the order stays open and is looked after. */
-export class ChannelOutcomeUnknown extends AppError {
+class ChannelOutcomeUnknown extends AppError {
   constructor(orderNo: string, cause: UnknownCause, supportId?: string) {
     super('channel_outcome_unknown', 504, `The channel sent no usable response (${cause}).`, {
       retryable: true,
@@ -90,14 +90,14 @@ export class OrderAlreadyPaid extends Conflict {
 }
 
 /** There is nothing to give back yet (409). */
-export class OrderNotPaid extends Conflict {
+class OrderNotPaid extends Conflict {
   constructor(orderNo: string) {
     super('order_not_paid', 'The order has not been paid.', { extra: { orderNo } });
   }
 }
 
 /** More than is left of what was paid (422). */
-export class RefundExceedsRefundable extends NotAllowed {
+class RefundExceedsRefundable extends NotAllowed {
   constructor(orderNo: string, refundableAmount: number) {
     super('refund_exceeds_refundable', `At most ${refundableAmount} can be refunded.`, {
       extra: { orderNo, refundableAmount },
@@ -106,7 +106,7 @@ export class RefundExceedsRefundable extends NotAllowed {
 }
 
 /** An equal refund is on its way and its outcome is not known yet (409). */
-export class RefundInProgress extends Conflict {
+class RefundInProgress extends Conflict {
   constructor(refundNo: string) {
     super('refund_in_progress', 'A refund of the same amount of this order is in progress.', {
       extra: { refundNo },
@@ -118,7 +118,7 @@ export class RefundInProgress extends Conflict {
 }
 
 /** An open exception must be resolved before anything is refunded (409). */
-export class RefundsBlocked extends Conflict {
+class RefundsBlocked extends Conflict {
   constructor(orderNo: string, exception: string) {
     super('refunds_blocked', `Refunds of this order are blocked by the open exception ${exception}.`, {
       extra: { orderNo, exception },

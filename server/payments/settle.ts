@@ -138,7 +138,7 @@ export function permitted(decided: Change | Refusal, order: OrderRow): Change {
 }
 
 /** Loads what a decision about an order needs beyond its row, and nothing else; the caller holds the order's lock. */
-export async function loadFacts(ports: Ports, tx: Tx, order: OrderRow, input: Heard | OrderWish): Promise<OrderFacts> {
+async function loadFacts(ports: Ports, tx: Tx, order: OrderRow, input: Heard | OrderWish): Promise<OrderFacts> {
   let facts: OrderFacts = {};
   for (let need = orderNeeds(order, facts, input); need; need = orderNeeds(order, facts, input))
     facts = { ...facts, [need]: await load[need](ports, tx, order, input) };

@@ -160,7 +160,7 @@ function viewMoney(kept: StoredMoney | Money | undefined) {
 }
 
 /** Where the payer goes, and what the channel handed out for it. */
-export interface Credential {
+interface Credential {
   payment?: PayHint & { expiresAt: string };
   payUrl: string;
 }

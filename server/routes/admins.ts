@@ -42,7 +42,7 @@ const AdminChange = z
   .meta({ id: 'AdminChange' });
 
 /** What the routes of console accounts call. */
-export interface AdminOperations {
+interface AdminOperations {
   admins: Admins;
   secondFactors: Pick<SecondFactors, 'reset'>;
 }

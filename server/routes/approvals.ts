@@ -9,7 +9,7 @@ import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.
 const State = z.enum(['waiting', 'approved', 'rejected']);
 
 /** An approval on the wire. */
-export const Approval = z
+const Approval = z
   .object({
     refundNo: z
       .string()

@@ -16,7 +16,7 @@ const ListQuery = z.object({ ...Paging, ...Filters });
 const ExportQuery = z.object({ ...Filters, format: z.enum(AUDIT_FORMATS).default('csv'), bom: Bom });
 
 /** What the routes of the audit log call. */
-export interface AuditLogPorts {
+interface AuditLogPorts {
   auditLines(filter: AuditFilter): Promise<AuditRow[]>;
   exportAudit: ExportAudit;
 }

@@ -11,7 +11,7 @@ import { FETCH_BILL_ERRORS, IMPORT_BILL_ERRORS, RERUN_BILL_ERRORS } from './sche
 import { Bom, Code, Id, Paging, SafeText, Timestamp, exportReply, pageOf } from './schemas/fields.ts';
 
 /** A day as the channel counts days. */
-export const Day = z.iso.date('must be a day such as 2026-11-20');
+const Day = z.iso.date('must be a day such as 2026-11-20');
 const Account = z
   .string()
   .min(1)
@@ -19,7 +19,7 @@ const Account = z
   .describe("A payee's number at the channel, or an app id, merchant number or client id that is configured for it.");
 
 /** Which bills are listed. */
-export const BillsQuery = z.object({
+const BillsQuery = z.object({
   ...Paging,
   payWay: PayWayName.optional(),
   account: Account.optional(),
@@ -40,11 +40,11 @@ const which = {
 };
 
 /** Whose bill of which day is asked for. */
-export const FetchBill = z.object(which).meta({ id: 'FetchBillRequest' });
+const FetchBill = z.object(which).meta({ id: 'FetchBillRequest' });
 /** The same in a query, beside a file. */
-export const ImportQuery = z.object(which);
+const ImportQuery = z.object(which);
 /** Why an account becomes quiet. */
-export const QuietAccount = z
+const QuietAccount = z
   .object({ reason: SafeText(1, 500).describe('Recorded with your name.') })
   .meta({ id: 'QuietAccountRequest' });
 
@@ -87,7 +87,7 @@ const Sums = z.object({
 });
 
 /** A bill on the wire. */
-export const Bill = z
+const Bill = z
   .object({
     billNo: z.string(),
     payWay: PayWayName,
@@ -147,7 +147,7 @@ export const Bill = z
 const KINDS = [...DIFFERENCE_KINDS, NOT_OURS] as const;
 
 /** Which differences are listed. */
-export const DifferencesQuery = z.object({
+const DifferencesQuery = z.object({
   ...Paging,
   kind: z.enum(KINDS).optional().describe('`order_not_ours` lists the lines of other systems.'),
   state: z.enum(DIFFERENCE_STATES).optional(),
@@ -167,7 +167,7 @@ const Side = z
   .nullable();
 
 /** A difference on the wire. */
-export const Difference = z
+const Difference = z
   .object({
     id: z.string().nullable(),
     billNo: z.string(),
@@ -194,14 +194,14 @@ export const Difference = z
   .meta({ id: 'BillDifference' });
 
 /** Which lines of a bill, and how. */
-export const LinesQuery = z.object({
+const LinesQuery = z.object({
   format: z.enum(['csv', 'ndjson']).default('csv'),
   kind: z.enum(BILL_LINE_KINDS).optional(),
   bom: Bom,
 });
 
 /** Of which days and accounts the settlement is asked. */
-export const SettlementQuery = z.object({
+const SettlementQuery = z.object({
   from: Day.optional().describe('First day; by default 29 days before `to`.'),
   to: Day.optional().describe('Last day (inclusive); by default yesterday.'),
   mode: z.enum(MODES).default('live').describe('One mode at a time.'),
@@ -225,7 +225,7 @@ const settled = {
 const ofBill = { day: z.iso.date(), payWay: PayWayName, account: z.string(), mode: z.enum(MODES) };
 
 /** What the channels settle, on the wire. */
-export const SettlementReport = z
+const SettlementReport = z
   .object({
     days: z.array(z.object({ ...ofBill, billNo: z.string(), project: z.string().nullable(), ...settled })),
     totals: z.array(z.object(settled)),

@@ -31,7 +31,7 @@ import {
 const PEM = { 'application/x-pem-file': 'text' } as const;
 
 /** What the routes of certificates call. */
-export interface CertPorts {
+interface CertPorts {
   certs: Certs;
   now: () => Date;
 }

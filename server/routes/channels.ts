@@ -33,7 +33,7 @@ import {
 import { Toggle } from './schemas/identity.ts';
 
 /** What the routes of channel configurations call. */
-export interface ConfigPorts {
+interface ConfigPorts {
   configs: Credentials['configs'];
   now: () => Date;
 }

@@ -13,18 +13,18 @@ const Clawback = z.enum(['refuse', 'debt', 'partial']);
 const mostCoins = 1_000_000_000_000;
 
 /** A new coin. */
-export const NewCoin = z
+const NewCoin = z
   .object({ code: Code, name: SafeText(1, 128), clawback: Clawback.default('refuse') })
   .meta({ id: 'NewCoin' });
 
 /** A change of a coin; what is left out stays. */
-export const CoinChange = z
+const CoinChange = z
   .object({ name: SafeText(1, 128), clawback: Clawback })
   .partial()
   .meta({ id: 'CoinChange' });
 
 /** A coin in an answer. */
-export const Coin = z
+const Coin = z
   .object({
     code: Code,
     project: z.string(),
@@ -42,9 +42,7 @@ export const CoinAccount = z
   .meta({ id: 'CoinAccount' });
 
 /** What a merchant sees of an account. */
-export const CoinBalance = z
-  .object({ userId: z.string(), coin: z.string(), available: z.int() })
-  .meta({ id: 'CoinBalance' });
+const CoinBalance = z.object({ userId: z.string(), coin: z.string(), available: z.int() }).meta({ id: 'CoinBalance' });
 
 /** One line of a coin ledger. */
 export const CoinEntry = z
@@ -64,7 +62,7 @@ export const CoinEntry = z
   .meta({ id: 'CoinEntry' });
 
 /** The body of an adjustment. */
-export const Adjustment = z
+const Adjustment = z
   .object({
     userId: UserId,
     amount: z
@@ -77,7 +75,7 @@ export const Adjustment = z
   .meta({ id: 'CoinAdjustment' });
 
 /** The body of a debit. */
-export const Debit = z
+const Debit = z
   .object({
     userId: UserId,
     amount: z.int().min(1).max(mostCoins),
@@ -87,16 +85,16 @@ export const Debit = z
   .meta({ id: 'CoinDebit' });
 
 /** Filters of the coin list. */
-export const CoinsQuery = z.object({ ...UuidPaging, ...InProject.shape, enabled: Flag.optional() });
+const CoinsQuery = z.object({ ...UuidPaging, ...InProject.shape, enabled: Flag.optional() });
 /** The part of the account list that is wanted. */
-export const AccountsQuery = z.object({ ...UuidPaging, ...InProject.shape });
+const AccountsQuery = z.object({ ...UuidPaging, ...InProject.shape });
 /** Filters of a ledger. */
-export const EntriesQuery = z.object({ ...NumberPaging, ...InProject.shape, userId: UserId.optional() });
+const EntriesQuery = z.object({ ...NumberPaging, ...InProject.shape, userId: UserId.optional() });
 /** The part of a payer's own ledger that is wanted. */
-export const OwnEntriesQuery = z.object({ ...NumberPaging, userId: UserId });
+const OwnEntriesQuery = z.object({ ...NumberPaging, userId: UserId });
 
 /** How a coin is shown. */
-export function presentCoin(row: CoinRow): z.input<typeof Coin> {
+function presentCoin(row: CoinRow): z.input<typeof Coin> {
   const { code, project, name, enabled, clawback, createdAt, updatedAt } = row;
   const times = { createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
   return { code, project, name, enabled, clawback, ...times };
@@ -112,7 +110,7 @@ export function presentAccount(
 }
 
 /** How a line of a ledger is shown. */
-export function presentEntry(row: CoinEntryRow): z.input<typeof CoinEntry> {
+function presentEntry(row: CoinEntryRow): z.input<typeof CoinEntry> {
   const { userId, coin, kind, actor } = row;
   return {
     id: String(row.id),
@@ -133,7 +131,7 @@ const OfUser = z.object({ userId: UserId });
 const ByHolder = ByCode.extend(OfUser.shape);
 
 /** What the routes of ledgers call. */
-export interface LedgerPorts {
+interface LedgerPorts {
   coins: Coins & Spend;
 }
 

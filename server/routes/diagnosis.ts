@@ -4,7 +4,7 @@ import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { PAY_WAYS } from '../payments/channel.ts';
 
 /** What `GET /api/v1/diagnosis` tells. */
-export const Diagnosis = z
+const Diagnosis = z
   .object({
     production: z.boolean().describe('`Server.Environment` is production or staging.'),
     consoleOpen: z.boolean().describe('`Server.AdminNetworks` is empty: `/api/v1` answers every address.'),

@@ -39,17 +39,17 @@ export const Dispute = z
   .meta({ id: 'Dispute' });
 
 /** A dispute in a path. */
-export const DisputeParams = z.object({ disputeNo: Id });
+const DisputeParams = z.object({ disputeNo: Id });
 
 /** By what an application finds its own disputes. */
-export const OwnDisputesQuery = z.object({
+const OwnDisputesQuery = z.object({
   ...Paging,
   orderNo: Id.optional(),
   status: z.enum(DISPUTE_STATES).optional(),
 });
 
 /** By what an administrator finds disputes. */
-export const DisputesQuery = OwnDisputesQuery.extend({
+const DisputesQuery = OwnDisputesQuery.extend({
   channelDisputeNo: Id.optional(),
   clientId: Id.optional(),
   project: Code.optional(),

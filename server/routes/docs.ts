@@ -20,7 +20,7 @@ import { Code } from './schemas/fields.ts';
 import { Lang, languageHeaders, pageLanguage } from './schemas/language.ts';
 
 /** What the guides know of the service that serves them. */
-export interface GuideSettings {
+interface GuideSettings {
   /** Takes the place of the address of a service on a laptop, in every sample. */
   publicUrl: string;
   /** Whether the API explorer is served. */

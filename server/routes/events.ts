@@ -25,7 +25,7 @@ export const Sequence = z
   .transform((text) => BigInt(text));
 
 /** Types of events, comma-separated. */
-export const EventTypes = z
+const EventTypes = z
   .string()
   .max(512)
   .transform((text) => [...new Set(text.split(','))])
@@ -33,7 +33,7 @@ export const EventTypes = z
   .meta({ description: 'Types, comma-separated.', examples: ['order.paid,refund.succeeded'] });
 
 /** How the log is read: everything after a number. */
-export const EventsQuery = z.object({
+const EventsQuery = z.object({
   after: Sequence.optional().describe('Sequence of the last received event; returns the events after it.'),
   cursor: Sequence.optional().describe('Same as `after`: `page.nextCursor` of the previous page.'),
   types: EventTypes.optional(),
@@ -41,7 +41,7 @@ export const EventsQuery = z.object({
 });
 
 /** The console's filters of events. */
-export const EventFilters = {
+const EventFilters = {
   clientId: Id.optional(),
   project: Code.optional(),
   objectNo: Id.optional().describe('Number of the order or refund.'),
@@ -49,7 +49,7 @@ export const EventFilters = {
 };
 
 /** An event: the payload of the log and of webhooks. */
-export const Event = z
+const Event = z
   .object({
     id: z.string(),
     type: z.string(),
@@ -60,12 +60,12 @@ export const Event = z
   .meta({ id: 'Event' });
 
 /** An event as the console sees it. */
-export const ConsoleEvent = Event.extend({ clientId: z.string(), project: z.string(), objectNo: z.string() }).meta({
+const ConsoleEvent = Event.extend({ clientId: z.string(), project: z.string(), objectNo: z.string() }).meta({
   id: 'ConsoleEvent',
 });
 
 /** One delivery of an event, with everything that was tried. */
-export const Delivery = z
+const Delivery = z
   .object({
     id: z.string(),
     eventId: z.string(),
@@ -88,7 +88,7 @@ export const Delivery = z
   .meta({ id: 'Delivery' });
 
 /** Settings of a webhook. */
-export const Webhook = z
+const Webhook = z
   .object({
     clientId: z.string(),
     url: z.string().nullable().describe('Null if only a secret exists, for the notifyUrl of orders.'),
@@ -103,7 +103,7 @@ export const Webhook = z
   .meta({ id: 'Webhook' });
 
 /** A change of a webhook; what is left out stays. */
-export const WebhookInput = z
+const WebhookInput = z
   .object({
     url: HttpUrl.optional(),
     types: z.array(z.enum(EVENT_TYPES)).max(EVENT_TYPES.length).optional(),
@@ -112,14 +112,14 @@ export const WebhookInput = z
   .meta({ id: 'WebhookInput' });
 
 /** A page of the log as the list that the wire shows. */
-export function eventPage<Item>({ items, next }: EventPage<Item>): Page<Item> {
+function eventPage<Item>({ items, next }: EventPage<Item>): Page<Item> {
   return { data: items, page: { nextCursor: next === null ? null : String(next), hasMore: next !== null } };
 }
 
 const StreamQuery = z.object({ ...EventFilters, types: EventTypes.optional(), after: Sequence.optional() });
 
 /** What the console's event routes call. */
-export interface EventConsole {
+interface EventConsole {
   events: EventReading;
   openStream: OpenEventStream;
   resend: WebhookOperations['resend'];
@@ -248,7 +248,7 @@ const CredentialChange = z
 const CoinPosting = CoinEntry.extend({ available: z.int() }).meta({ id: 'CoinPosting' });
 
 /** What merchants are told, when, and the shape of the object of each event. */
-export const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContract>> = {
+const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContract>> = {
   'order.paid': { when: 'An order was paid.', object: OrderEntry },
   'order.paid_late': { when: 'Money came for an order that had ended; it goes back.', object: OrderEntry },
   'order.closed': { when: 'An order was closed.', object: OrderEntry },

@@ -135,7 +135,7 @@ export const LiveMessage = z
   .meta({ id: 'LiveMessage' });
 
 /** What the route of the live feed calls. */
-export interface LiveConsole {
+interface LiveConsole {
   openLive: OpenLiveStream;
   /** Throws when the administrator of a request is no longer let in, or has another role than then. */
   recheck(request: Pick<RequestFacts, 'headers'>, caller: Pick<AdminCaller, 'role'>): Promise<unknown>;

@@ -43,7 +43,7 @@ const Confirmed = z
 const Changed = z.object({ sessionsEnded: z.literal(true) }).meta({ id: 'PasswordChanged' });
 
 /** What the routes of the own account call. */
-export interface MeOperations {
+interface MeOperations {
   sessions: Sessions;
   adminSessions: AdminSessions;
 }

@@ -8,7 +8,7 @@ import type { ClientCredentials, OAuth } from '../identity/oauth.ts';
 import { GRANT_TOKEN_ERRORS, REVOKE_TOKEN_ERRORS } from './schemas/errors.ts';
 
 /** What a request to a token endpoint says about its client. */
-export interface SentClient {
+interface SentClient {
   /** Set when a secret was sent. */
   credentials?: ClientCredentials;
   clientId?: string;
@@ -18,7 +18,7 @@ export interface SentClient {
  * Reads the client of a token request from HTTP Basic or from the body (RFC 6749 §2.3.1); throws 400 for both at once
  * and 401 for a header that is not Basic.
  */
-export function readClient(
+function readClient(
   authorization: string | string[] | undefined,
   body: { client_id?: string; client_secret?: string },
 ): SentClient {
@@ -55,7 +55,7 @@ function decode(text: string): string {
 }
 
 /** What the token endpoints and their metadata need. */
-export interface OAuthOperations {
+interface OAuthOperations {
   oauth: OAuth;
   issuer: string;
   publicUrl: string;

@@ -42,7 +42,7 @@ import {
 const status = z.enum(ORDER_STATUSES).optional();
 
 /** Filters of the merchant's own order list. */
-export const OwnOrdersQuery = z.object({
+const OwnOrdersQuery = z.object({
   ...Paging,
   ...TimeRange,
   merchantOrderNo: Id.optional(),
@@ -51,7 +51,7 @@ export const OwnOrdersQuery = z.object({
 });
 
 /** Filters of the console's order list. */
-export const OrdersQuery = z.object({
+const OrdersQuery = z.object({
   ...Paging,
   ...TimeRange,
   orderNo: Id.optional(),
@@ -73,7 +73,7 @@ export const OrdersQuery = z.object({
 });
 
 /** The filter that a console query means; amounts are major units, and count in the currency of each order. */
-export function orderFilter(
+function orderFilter(
   query: Partial<Omit<z.output<typeof OrdersQuery>, 'project'>> & Pick<OrderFilter, 'project'>,
 ): OrderFilter {
   const { limit: _limit, cursor: _cursor, amountMin, amountMax, ...rest } = query;
@@ -246,7 +246,7 @@ const ConsolePayRequest = PlacePaymentRequest.extend({
 }).meta({ id: 'ConsolePayRequest' });
 
 /** What the payment routes call. */
-export type PaymentPorts = PaymentOperations & { consoleClientId: (project: string) => string };
+type PaymentPorts = PaymentOperations & { consoleClientId: (project: string) => string };
 
 const anyOrder = {
   prefix: '/api/v1/console/payment',

@@ -19,7 +19,7 @@ import { Code } from './schemas/fields.ts';
 import { Lang, type PageLanguage, payerLanguage } from './schemas/language.ts';
 
 /** What the payer's pages ask of the service. */
-export interface PayerOperations {
+interface PayerOperations {
   order(orderNo: string): Promise<PayerOrder | undefined>;
   progress(orderNo: string): Promise<PayerProgress | undefined>;
   addressOf(orderNo: string): Promise<string | undefined>;
@@ -27,7 +27,7 @@ export interface PayerOperations {
 }
 
 /** What anyone who knows the number may learn of an order. */
-export const PayerStatus = z
+const PayerStatus = z
   .object({
     state: z
       .enum([

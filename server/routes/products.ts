@@ -71,16 +71,16 @@ const optional = {
 };
 
 /** A new product. */
-export const NewProduct = z.object({ code: Code, kind: Kind, ...required, ...optional }).meta({ id: 'NewProduct' });
+const NewProduct = z.object({ code: Code, kind: Kind, ...required, ...optional }).meta({ id: 'NewProduct' });
 
 /** A change of a product; what is left out stays, `null` clears. */
-export const ProductChange = z
+const ProductChange = z
   .object({ ...required, ...optional })
   .partial()
   .meta({ id: 'ProductChange' });
 
 /** Filters of the product list. */
-export const ProductsQuery = z.object({
+const ProductsQuery = z.object({
   ...UuidPaging,
   ...InProject.shape,
   kind: Kind.optional(),
@@ -88,7 +88,7 @@ export const ProductsQuery = z.object({
 });
 
 /** A product in an answer. */
-export const Product = z
+const Product = z
   .object({
     code: Code,
     project: z.string(),
@@ -121,7 +121,7 @@ export const Product = z
   .meta({ id: 'Product' });
 
 /** How a product is shown. */
-export function presentProduct(row: ShownProduct): z.input<typeof Product> {
+function presentProduct(row: ShownProduct): z.input<typeof Product> {
   const { code, project, version, name, kind, enabled, currency, priceMinor, refundAfterFulfilment } = row;
   const payWays = row.payWays as PayWay[];
   const price = majorNumber({ minor: priceMinor, currency });

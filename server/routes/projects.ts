@@ -21,10 +21,10 @@ const period = {
 };
 
 /** What a question about one project may say. */
-export const ProjectStatsQuery = z.object(period);
+const ProjectStatsQuery = z.object(period);
 
 /** What a question about all projects, or one, may say. */
-export const StatsQuery = z.object({ ...period, project: Code.optional() });
+const StatsQuery = z.object({ ...period, project: Code.optional() });
 
 const Sums = z.object({
   payWay: z.string(),
@@ -46,7 +46,7 @@ const figures = {
 };
 
 /** Counts and sums of a period and of each of its days. */
-export const Overview = z
+const Overview = z
   .object({
     mode: z.enum(MODES),
     tz: z.string(),

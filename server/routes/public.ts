@@ -8,7 +8,7 @@ import { PING_DATABASE_ERRORS } from './schemas/errors.ts';
 const HealthStatus = z.object({ status: z.literal('ok') }).meta({ id: 'HealthStatus' });
 
 /** What `GET /api/v1/info` tells an administrator. */
-export const ServiceInfo = z
+const ServiceInfo = z
   .object({
     name: z.string(),
     version: z.string(),
@@ -24,7 +24,7 @@ export const ServiceInfo = z
   .meta({ id: 'ServiceInfo' });
 
 /** What the public routes ask of the service. */
-export interface PublicOperations {
+interface PublicOperations {
   info(): Promise<z.input<typeof ServiceInfo>>;
   /** Resolves when the database answers, rejects otherwise. */
   pingDatabase(): Promise<void>;

@@ -51,7 +51,7 @@ const OWN = { admin: 'viewer', reach: 'own', enrolling: true } as const;
 const OWN_CONFIRMED = { ...OWN, confirmed: 'always' } as const;
 
 /** What the routes of the own second factor call. */
-export interface SecondFactorOperations {
+interface SecondFactorOperations {
   secondFactors: SecondFactors;
   sessions: Pick<Sessions, 'removeSecondFactor'>;
   required: boolean;

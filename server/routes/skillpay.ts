@@ -12,13 +12,13 @@ import { Amount, Code, Id, Instant, SafeText, Timestamp } from './schemas/fields
 import { PayWayName, Refund, RefundPlaced } from './schemas/orders.ts';
 
 /** A pay-per-call number, `X` and 24 characters. */
-export const OutTradeNo = z
+const OutTradeNo = z
   .string()
   .regex(/^X\d{14}[0-9A-Z]{10}$/, 'must be the outTradeNo of a pay-per-call order')
   .meta({ id: 'OutTradeNo', examples: ['X20300101000000ABCDEFGHJK'] });
 
 /** The body of a call; the repeat may leave it out. */
-export const SkillRequest = z
+const SkillRequest = z
   .object({
     resource: Code.optional().describe('Code of a skill; may be omitted if the project has only one, or in Debug.'),
     input: z.unknown().optional().describe('Input of the resource; part of the offer.'),
@@ -29,7 +29,7 @@ export const SkillRequest = z
   .meta({ id: 'SkillRequest' });
 
 /** The headers of a call. */
-export const SkillHeaders = z.object({
+const SkillHeaders = z.object({
   'x-out-trade-no': OutTradeNo.optional().describe(
     'The order number from the 402 response; sent when the call is repeated.',
   ),
@@ -63,7 +63,7 @@ export const SkillHeaders = z.object({
 const CoinPrice = z.object({ code: z.string(), amount: z.int() });
 
 /** The paid content, or the news that it failed and the money is back. */
-export const SkillContent = z
+const SkillContent = z
   .object({
     outTradeNo: z.string(),
     orderNo: z.string(),
@@ -81,7 +81,7 @@ export const SkillContent = z
   .meta({ id: 'SkillContent' });
 
 /** Members beside `data` for agents of Alipay, as Alipay's product document names them. */
-export const AgentContent = z.object({
+const AgentContent = z.object({
   resource_id: z.string().optional().describe("The resource, for orders that an agent of Alipay's paid."),
   content: z.unknown().optional().describe('The content of `data`, for these agents.'),
   trade_no: z.string().optional().describe('The payment at Alipay, for these agents.'),
@@ -90,7 +90,7 @@ export const AgentContent = z.object({
 });
 
 /** A pay-per-call order. */
-export const SkillOrder = z
+const SkillOrder = z
   .object({
     outTradeNo: z.string(),
     orderNo: z.string(),
@@ -134,7 +134,7 @@ export const SkillCoinOrder = z
   .meta({ id: 'SkillCoinOrder' });
 
 /** The body of a pay-per-call refund. */
-export const SkillRefundRequest = z
+const SkillRefundRequest = z
   .object({
     outTradeNo: OutTradeNo,
     refundAmount: Amount.optional().describe('Major units; the full remaining amount if omitted.'),
@@ -144,10 +144,10 @@ export const SkillRefundRequest = z
   .meta({ id: 'SkillRefundRequest' });
 
 /** The answer to a pay-per-call refund. */
-export const SkillRefundPlaced = RefundPlaced.extend({ outTradeNo: z.string() }).meta({ id: 'SkillRefundPlaced' });
+const SkillRefundPlaced = RefundPlaced.extend({ outTradeNo: z.string() }).meta({ id: 'SkillRefundPlaced' });
 
 /** One line of the price list. */
-export const SkillPrice = z
+const SkillPrice = z
   .object({
     resource: z.string(),
     name: z.string(),
@@ -164,7 +164,7 @@ export const SkillPrice = z
   .meta({ id: 'SkillPrice' });
 
 /** Figures of one app and resource. */
-export const SkillFigures = z
+const SkillFigures = z
   .object({
     project: z.string(),
     clientId: z.string(),

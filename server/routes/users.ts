@@ -30,13 +30,13 @@ const settings = {
 };
 
 /** A payer to be created, or changed when it is there. */
-export const UserInput = z.object({ userId: UserId, ...settings }).meta({ id: 'UserInput' });
+const UserInput = z.object({ userId: UserId, ...settings }).meta({ id: 'UserInput' });
 
 /** A change of a payer; what is left out stays, `null` clears. */
-export const UserChange = z.object(settings).meta({ id: 'UserChange' });
+const UserChange = z.object(settings).meta({ id: 'UserChange' });
 
 /** Filters of the payer list. */
-export const UsersQuery = z.object({
+const UsersQuery = z.object({
   ...UuidPaging,
   userId: UserId.optional(),
   status: Status.optional(),
@@ -45,7 +45,7 @@ export const UsersQuery = z.object({
 });
 
 /** The path parameter of one payer. */
-export const ByUserId = z.object({ userId: UserId });
+const ByUserId = z.object({ userId: UserId });
 
 const Total = z.object({
   mode: z.string(),
@@ -77,7 +77,7 @@ export const User = z
   .meta({ id: 'User' });
 
 /** How a payer is shown. */
-export function presentUser(row: PayerRow, totals?: readonly UserTotal[]): z.input<typeof User> {
+function presentUser(row: PayerRow, totals?: readonly UserTotal[]): z.input<typeof User> {
   const { userId, project, nickname, email, phone, status } = row;
   return {
     userId,
@@ -240,7 +240,7 @@ function auditedActor({ caller, request }: { caller: Caller; request: RequestFac
 const OrdersOfUser = z.object({ ...Paging, ...InProject.shape });
 
 /** What the console's own routes of payers call. */
-export interface ConsoleUserPorts {
+interface ConsoleUserPorts {
   users: Users;
   coins: Pick<Coins, 'accountsOf'>;
   payments: Pick<PaymentOperations, 'orders'>;

@@ -9,7 +9,7 @@ import { writePrivately } from './folder.ts';
 const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, null: 0x05, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 };
 
 /** One DER element: tag, length, contents. */
-export function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
+function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(contents);
   return Buffer.concat([Buffer.from([tag]), lengthOf(body.length), body]);
 }
@@ -20,7 +20,7 @@ export function sequence(...items: readonly Uint8Array[]): Buffer {
 }
 
 /** SET of one element. */
-export function setOf(item: Uint8Array): Buffer {
+function setOf(item: Uint8Array): Buffer {
   return element(TAG.set, item);
 }
 
@@ -47,7 +47,7 @@ export function octetString(bytes: Uint8Array): Buffer {
 }
 
 /** Text as a DER UTF8String. */
-export function utf8String(text: string): Buffer {
+function utf8String(text: string): Buffer {
   return element(TAG.utf8, Buffer.from(text, 'utf8'));
 }
 
@@ -57,7 +57,7 @@ export function nothing(): Buffer {
 }
 
 /** BOOLEAN TRUE. */
-export function yes(): Buffer {
+function yes(): Buffer {
   return element(0x01, Buffer.from([0xff]));
 }
 
@@ -99,7 +99,7 @@ export interface DistinguishedName {
 }
 
 /** What a certificate says and who says it. */
-export interface CertificateRequest {
+interface CertificateRequest {
   subject: DistinguishedName;
   issuer: DistinguishedName;
   publicKey: KeyObject;
@@ -198,7 +198,7 @@ export interface Authority {
 }
 
 /** An authority that the root vouches for. */
-export interface Intermediate {
+interface Intermediate {
   /** Issues a certificate for a public key; the file has the authority's own behind it. */
   certify(commonName: string, publicKey: KeyObject, unit: string): string;
 }

@@ -17,7 +17,7 @@ import { SIMULATOR_WORDS, type SimulatorWords } from './words.ts';
  * The script of the page that controls the simulator: it asks for the page every two seconds and puts what has changed in its
  * place, but for a part in which somebody is just pressing a button. Without it the page loads itself again.
  */
-export const CONSOLE_SCRIPT = `'use strict';
+const CONSOLE_SCRIPT = `'use strict';
 (() => {
   let pressed;
   addEventListener('pointerdown', (event) => { pressed = event.target.closest('[data-live]'); });
@@ -44,22 +44,22 @@ export const CONSOLE_SCRIPT = `'use strict';
 `;
 
 /** Where the script is served. */
-export const CONSOLE_SCRIPT_PATH = '/console/console.js';
+const CONSOLE_SCRIPT_PATH = '/console/console.js';
 
 /** Its address in a page: another script has another one. */
-export const CONSOLE_SCRIPT_ADDRESS = `${CONSOLE_SCRIPT_PATH}?v=${digestOf(CONSOLE_SCRIPT)}`;
+const CONSOLE_SCRIPT_ADDRESS = `${CONSOLE_SCRIPT_PATH}?v=${digestOf(CONSOLE_SCRIPT)}`;
 
 /** What the page that controls the simulator has beside the style of all pages. */
 export const CONSOLE_STYLE = readFileSync(new URL('console.css', import.meta.url), 'utf8');
 
 /** Where it is served. */
-export const CONSOLE_STYLE_PATH = '/console/console.css';
+const CONSOLE_STYLE_PATH = '/console/console.css';
 
 /** Its address in a page: another style has another one. */
-export const CONSOLE_STYLE_ADDRESS = `${CONSOLE_STYLE_PATH}?v=${digestOf(CONSOLE_STYLE)}`;
+const CONSOLE_STYLE_ADDRESS = `${CONSOLE_STYLE_PATH}?v=${digestOf(CONSOLE_STYLE)}`;
 
 /** What the page shows. */
-export interface ConsoleView {
+interface ConsoleView {
   now: Date;
   /** Those that can still be paid, the newest first. */
   open: readonly Trade[];
@@ -71,7 +71,7 @@ export interface ConsoleView {
 }
 
 /** How far the clock can be put forward, in seconds. */
-export const STEPS = { minute: 60, quarter: 900, hour: 3600, day: 86_400 } as const;
+const STEPS = { minute: 60, quarter: 900, hour: 3600, day: 86_400 } as const;
 
 interface Scene extends ConsoleView {
   language: Language;
@@ -79,13 +79,13 @@ interface Scene extends ConsoleView {
 }
 
 /** Why the last deed was not done. */
-export interface ShownRefusal {
+interface ShownRefusal {
   code: string;
   message: string;
 }
 
 /** The page that controls the simulator; `refusal` is of the last deed. */
-export function consolePage(view: ConsoleView, language: Language, refusal?: ShownRefusal): string {
+function consolePage(view: ConsoleView, language: Language, refusal?: ShownRefusal): string {
   const words = SIMULATOR_WORDS[language];
   const scene: Scene = { ...view, language, words };
   return htmlDocument({

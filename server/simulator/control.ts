@@ -25,7 +25,7 @@ const PayByBill = z.object({ paymentNeeded: z.string().max(8192), clientSession:
 const PayByCode = z.object({ paymentCode: z.string().max(1024) });
 
 /** Adds the part of the control API that is about agents: a developer of SkillHub, and agents that pay by a code or a bill. */
-export function addAgents(router: Router, core: Core): void {
+function addAgents(router: Router, core: Core): void {
   router.post('/agent/developer', async (ctx) => {
     const { account, skills } = bodyOf(ctx, NewDeveloper);
     ctx.body = await giveDeveloper(core, account, skills);
@@ -44,7 +44,7 @@ export function addAgents(router: Router, core: Core): void {
 }
 
 /** Does it at the channel of the trade. */
-export function actOnDispute(core: Core, trade: Trade, deed: DisputeDeed): object {
+function actOnDispute(core: Core, trade: Trade, deed: DisputeDeed): object {
   const { dispute } = core.half(trade.payWay);
   if (!dispute) throw new SimulatorRefusal(400, 'no_disputes', 'This channel has no disputes here.');
   return dispute(core, trade, deed);

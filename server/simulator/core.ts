@@ -27,12 +27,12 @@ interface Settings {
 }
 
 /** A core whose keys, accounts and ledger are in a folder. */
-export interface CoreOptions extends Settings {
+interface CoreOptions extends Settings {
   dir: string;
 }
 
 /** What a core is made from. */
-export interface CoreParts extends Settings {
+interface CoreParts extends Settings {
   authority: Authority;
   strangerKey: KeyObject;
   accounts: Accounts;

@@ -20,7 +20,7 @@ export function writePrivately(file: string, text: string): void {
 }
 
 /** An append-only file of JSON lines. */
-export interface Journal {
+interface Journal {
   /** Writes one line before it returns: the line survives the death of the process. */
   append(line: object): void;
   close(): void;

@@ -24,7 +24,7 @@ export interface NoticeRecord {
 }
 
 /** What a half says about a new notice; null facts mean that this channel tells nobody. */
-export interface NoticeDraft {
+interface NoticeDraft {
   id: string;
   event: string;
   url: string;

@@ -74,7 +74,7 @@ export function payerPath({ payWay, id }: Pick<Trade, 'payWay' | 'id'>): string 
 }
 
 /** The whole page for a trade in its present state, or the page that says there is none. */
-export function payerPage(trade: Trade | undefined, language: Language, address: string): string {
+function payerPage(trade: Trade | undefined, language: Language, address: string): string {
   const words = SIMULATOR_WORDS[language];
   const main =
     trade === undefined

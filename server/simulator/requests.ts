@@ -122,7 +122,7 @@ const BEGINS = {
   pdf: ['255044462d'],
 } as const;
 /** What a file may be. */
-export type FileKind = keyof typeof BEGINS;
+type FileKind = keyof typeof BEGINS;
 
 /** Whether bytes and name are of one of these kinds; `jpeg` is `jpg`. */
 export function isOfKind(bytes: Buffer, fileName: string, kinds: readonly FileKind[]): boolean {

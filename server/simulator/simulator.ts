@@ -82,7 +82,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
 }
 
 /** The simulator's app: its channels, the payer's pages, the control API and the page that controls it. */
-export function createApp(core: Core): Koa {
+function createApp(core: Core): Koa {
   const app = new Koa();
   // A client that gives up in the middle of a silence is what the silence is for.
   app.on('error', (error: Error & { status?: number }) => core.log('request failed', { error: String(error) }));

@@ -123,7 +123,7 @@ export type TradeDraft = Pick<Trade, 'payWay' | 'account' | 'orderNo' | 'scene' 
   Partial<Pick<Trade, 'id' | 'state' | 'notifyUrl' | 'returnUrl' | 'cancelUrl' | 'expiresAt' | 'details'>>;
 
 /** What happened to a trade, as the ledger tells it. */
-export const ENTRY_TYPES = [
+const ENTRY_TYPES = [
   'created',
   'scanned',
   'approved',
@@ -187,7 +187,7 @@ export function majorOf(trade: Pick<Trade, 'currency' | 'payWay'>, minor: number
 }
 
 /** What a payer, or the channel's own people, do about a payment that is disputed. */
-export const DISPUTE_DEEDS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
+const DISPUTE_DEEDS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
 
 /** One such deed. Amounts are major units; `refund`: how a loss shows, see `server/simulator/README.md`. */
 export const DisputeDeed = z.object({

@@ -52,7 +52,7 @@ export function offer(trade: Trade, offers: Offers): void {
 }
 
 /** Who bears what of a refund: the same part of each as of the amount, and with the last one all that is left. */
-export function offersBack({ offers = NO_OFFERS, ...trade }: Trade, minor: number): Offers {
+function offersBack({ offers = NO_OFFERS, ...trade }: Trade, minor: number): Offers {
   const paid = paymentOf(trade)?.minor ?? 0;
   const before = trade.refunds.filter(({ state }) => state !== 'failed');
   const isLast = minor + before.reduce((sum, refund) => sum + refund.minor, 0) >= paid;
@@ -64,7 +64,7 @@ export function offersBack({ offers = NO_OFFERS, ...trade }: Trade, minor: numbe
 }
 
 /** Narrows a search by order number. */
-export interface TradeFilter {
+interface TradeFilter {
   payWay?: PayWay;
   account?: string;
 }

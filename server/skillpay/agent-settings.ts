@@ -9,7 +9,7 @@ import type { Mode } from '../payments/channel.ts';
 import { agentKeyPlace, type AskCode } from './dialects/wechat.ts';
 
 /** What an administrator says; what is left out stays as it is. */
-export interface AgentPayChange {
+interface AgentPayChange {
   developerId?: string | undefined;
   keyId?: string | undefined;
   /** PEM. */
@@ -18,13 +18,13 @@ export interface AgentPayChange {
 }
 
 /** What may be shown: everything but the key. */
-export type AgentPayView = Omit<AgentPayRow, 'sealed' | Moment> &
+type AgentPayView = Omit<AgentPayRow, 'sealed' | Moment> &
   Record<Exclude<Moment, 'updatedAt'>, string | null> & { updatedAt: string };
 
 type Moment = 'lastSuccessAt' | 'lastFailureAt' | 'updatedAt';
 
 /** What a test came to. */
-export interface AgentPayTest {
+interface AgentPayTest {
   ok: boolean;
   message: string;
 }

@@ -7,7 +7,7 @@ import { later } from '../payments/core/plan.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
 /** A claim is its maker's for this long: longer than any handler may take. */
-export const LEASE_SECONDS = 30;
+const LEASE_SECONDS = 30;
 /** Tries before the money goes back. */
 export const MAX_ATTEMPTS = 5;
 /** From the first try on, the work may take this long (and an unclaimed order waits as long before a person is told). */

@@ -174,10 +174,10 @@ function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void 
 }
 
 /** What stands in the way of the work, or that it was begun. */
-export type Begun = { kind: 'begun'; work: Promise<void> } | Obstacle | { kind: 'over' };
+type Begun = { kind: 'begun'; work: Promise<void> } | Obstacle | { kind: 'over' };
 
 /** The work of calls that coins paid, once each; the same rules as for money. */
-export interface CoinWork {
+interface CoinWork {
   /** Does the work of a call whose claim its row carries; ends when the result is stored, and never throws. */
   perform(row: CoinCallRow): Promise<void>;
   /** Claims the work and begins. `due`: the job that comes at its time need not wait for the pause between tries. */
@@ -293,14 +293,14 @@ export function coinWork(ports: SkillPorts): CoinWork {
 }
 
 /** The call's row, locked until the transaction ends; its account is only locked after it. */
-export async function lockCall(tx: Tx, orderNo: string): Promise<CoinCallRow> {
+async function lockCall(tx: Tx, orderNo: string): Promise<CoinCallRow> {
   const row = await tx.coinCalls.lock({ orderNo });
   if (!row) throw new NotFound('order');
   return row;
 }
 
 /** Writes the content of a call and tells of it. */
-export async function keepContent(
+async function keepContent(
   { now, recordEvent }: Pick<SkillPorts, 'now' | 'recordEvent'>,
   tx: Tx,
   row: CoinCallRow,
@@ -346,7 +346,7 @@ function brokenOff({ failureCode, failureMessage }: CoinCallRow): HandlerFailed 
 }
 
 /** What a call costs in coins, and where they are sold: what a 402 says to a caller who named a payer without enough of them. */
-export interface CoinsWanted {
+interface CoinsWanted {
   code: string;
   price: number;
   available: number;
@@ -389,7 +389,7 @@ export async function coinsWanted(
 }
 
 /** A call that coins paid, as it appears on the wire. */
-export function viewCoinCall(row: CoinCallRow) {
+function viewCoinCall(row: CoinCallRow) {
   const createdAt = row.createdAt.toISOString();
   return {
     outTradeNo: row.orderNo,
@@ -409,4 +409,4 @@ export function viewCoinCall(row: CoinCallRow) {
 }
 
 /** How it appears. */
-export type CoinCallView = ReturnType<typeof viewCoinCall>;
+type CoinCallView = ReturnType<typeof viewCoinCall>;

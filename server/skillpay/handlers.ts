@@ -23,7 +23,7 @@ export class HandlerFailed extends Error {
 const MAX_CONTENT = 64 * 1024;
 
 /** What a handler is told. */
-export type HandledCall = Pick<SkillOrderRow, 'orderNo' | 'resource' | 'input' | 'handler'>;
+type HandledCall = Pick<SkillOrderRow, 'orderNo' | 'resource' | 'input' | 'handler'>;
 
 /** Faults of the sender that no repetition cures. */
 const TERMINAL: ReadonlySet<string> = new Set(['url_invalid', 'scheme_refused', 'address_refused', 'too_large']);

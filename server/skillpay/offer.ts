@@ -178,7 +178,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
 const route = 'offer in place of another';
 
 /** What a successor may be paid with. */
-export interface Wanted {
+interface Wanted {
   /** Only this; left out = all that the product takes. */
   payWay?: PayWay | undefined;
 }

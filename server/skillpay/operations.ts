@@ -23,7 +23,7 @@ import { ProofInvalid } from './refusals.ts';
 import { findSkill, skillsOnSale } from './resource.ts';
 
 /** What comes with a call besides its request. */
-export interface CallFacts {
+interface CallFacts {
   /** The headers that its dialects read. */
   headers: CallHeaders;
   /** The body as it came. */
@@ -33,7 +33,7 @@ export interface CallFacts {
 }
 
 /** A refund request of the consumer. */
-export interface SkillRefundRequest {
+interface SkillRefundRequest {
   outTradeNo: string;
   /** Major units; left out = all that is left. */
   refundAmount?: number | string | undefined;
@@ -158,12 +158,7 @@ function priceOf(minor: bigint, currency: string): number {
 const route = 'POST /api/v2/skillpay/resource';
 
 /** The first call: an offer (402). With a key whose order exists, the answer to what that order is now. */
-export type FirstCall = (
-  caller: SkillCaller,
-  request: SkillRequest,
-  key: string | undefined,
-  call: Call,
-) => Promise<Redeemed>;
+type FirstCall = (caller: SkillCaller, request: SkillRequest, key: string | undefined, call: Call) => Promise<Redeemed>;
 
 /** How a first call can go on. */
 interface Ways {
@@ -173,7 +168,7 @@ interface Ways {
 }
 
 /** The operation over its ports. A 402 is never a stored answer: the key only points to the order. */
-export function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): FirstCall {
+function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): FirstCall {
   const { store, now } = ports;
   return async (caller, request, key, call) => {
     if (key === undefined)
@@ -212,7 +207,7 @@ export function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): Fi
  * How the payer of an offer takes another channel than the order's: the order is closed, and one of the other channel
  * takes its place. Money that comes for the closed one all the same is late money, as ever.
  */
-export function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerChoice {
+function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerChoice {
   const { store, payments } = ports;
   return {
     async others(orderNo) {
@@ -272,7 +267,7 @@ function otherWays(pair: SkillPair): PayWay[] {
 }
 
 /** A pay-per-call order as it appears on the wire. */
-export function viewSkillOrder({ order, skill }: SkillPair, refunds: readonly RefundRow[], stale: boolean) {
+function viewSkillOrder({ order, skill }: SkillPair, refunds: readonly RefundRow[], stale: boolean) {
   const major = (minor: bigint) => majorNumber({ minor, currency: order.currency });
   return {
     outTradeNo: order.orderNo,

@@ -36,7 +36,7 @@ export interface SkillPayments {
 }
 
 /** Whose coins pay which call. */
-export interface CoinCharge {
+interface CoinCharge {
   project: string;
   coin: string;
   userId: string;
@@ -47,7 +47,7 @@ export interface CoinCharge {
 }
 
 /** Moves coins in the caller's transaction. */
-export interface CoinCharges {
+interface CoinCharges {
   /** False, and nothing is written, when the coins are not there. */
   take: (tx: Tx, charge: CoinCharge) => Promise<boolean>;
   giveBack: (tx: Tx, charge: CoinCharge) => Promise<void>;

@@ -192,7 +192,7 @@ const route = 'payment-identifier';
  * Binds a client's own key of a payment to the payload that first came with it, among the application's keys; throws
  * PaymentIdUsed when it came with another. The answer is found by the order, so nothing else is kept.
  */
-export async function bindPaymentId(
+async function bindPaymentId(
   { store, now }: Pick<SkillPorts, 'store' | 'now'>,
   { clientId }: SkillCaller,
   { key, payload }: NonNullable<Proof['once']>,

@@ -39,7 +39,7 @@ export async function findSkill(
 }
 
 /** A channel by which a resource can be paid now. */
-export interface PayableWay extends OfferEntry {
+interface PayableWay extends OfferEntry {
   active: ActiveChannel;
 }
 
@@ -74,7 +74,7 @@ function isOnSale({ saleFrom, saleTo }: ProductRow, now: Date): boolean {
 }
 
 /** Code of the skill that exists while Debug is on. */
-export const DEMO = 'demo';
+const DEMO = 'demo';
 
 /** Tells the row that Debug made from a product that somebody named `demo`. */
 const DEMO_ID = '00000000-0000-4000-8000-0000000de000';

@@ -11,7 +11,7 @@ import { listenForMetrics } from '../http/metrics.ts';
 import type { Figures, FirstWord, ReadyFacts, SupervisorWord, ToldError, WorkerWord } from './life.ts';
 
 /** What a supervisor needs. */
-export interface SupervisorParts {
+interface SupervisorParts {
   /** Reads the configuration anew, as the workers will; throws when it is not valid. */
   load: () => LoadedConfig;
   /** Of this process, when the service brings its own. */
@@ -180,7 +180,7 @@ function rebuilt({ name, message, code, status, options }: ToldError): Error {
 }
 
 /** The figures of all workers as one. */
-export interface GatheredFigures {
+interface GatheredFigures {
   readonly contentType: string;
   /** From now on this worker's figures are among them; what it counted is, too, after its end. */
   watch(worker: Worker): void;

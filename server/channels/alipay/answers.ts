@@ -179,7 +179,7 @@ export function readChinaTime(text: unknown): Date | undefined {
 }
 
 /** An answer about something else says nothing. */
-export function otherThing(content: Content): Unknown {
+function otherThing(content: Content): Unknown {
   return unknown('mismatch', `The response is about order ${String(content.out_trade_no)}.`);
 }
 
@@ -192,7 +192,7 @@ function isOther(named: unknown, ours: string): boolean {
 }
 
 /** Whether a member is there and says something. */
-export function hasText(value: unknown): value is string {
+function hasText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
@@ -247,12 +247,12 @@ const REFUSED = subCodes(CODES);
 const KNOWN = subCodes(KNOWN_CODES);
 
 /** Whether a create that is refused with this sub_code left nothing behind that could be paid. */
-export function isRefusedForGood(subCode: string): boolean {
+function isRefusedForGood(subCode: string): boolean {
   return REFUSED.has(subCode);
 }
 
 /** Why a create that is refused with another sub_code decides nothing. */
-export function createDoubt(subCode: string): RefusalDoubt {
+function createDoubt(subCode: string): RefusalDoubt {
   return KNOWN.has(subCode) ? 'trade_may_exist' : 'unlisted';
 }
 

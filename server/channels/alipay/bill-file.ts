@@ -34,20 +34,20 @@ const DETAILS = [
 /** Of bills from before Alipay shared (分账) there is none. */
 const SHARE = '分润';
 /** The name of a column of the details. */
-export type Column = (typeof DETAILS)[number];
+type Column = (typeof DETAILS)[number];
 
 /** The columns of the sums by shop (业务汇总, the same document). */
 const SUMMARY = ['交易订单总笔数', '退款订单总笔数', '订单金额', '商家实收', '服务费'] as const;
 /** The net amount of the day (the same document); not every file has it. */
 const NET = '实收净额';
 /** The name of a column of the sums. */
-export type SumColumn = (typeof SUMMARY)[number];
+type SumColumn = (typeof SUMMARY)[number];
 
 /** How many lines of a file come before its header. */
-export const PREAMBLE_LINES = 4;
+const PREAMBLE_LINES = 4;
 
 /** Reads one of the first four lines: title, account, period, the beginning of the table. The account of the second; throws BillMalformed. */
-export function readPreamble(text: string, line: number, day: string, title: string): string | undefined {
+function readPreamble(text: string, line: number, day: string, title: string): string | undefined {
   if (!text.startsWith('#'))
     throw new BillMalformed('not_a_bill', 'The first lines are not those of a bill.', { line });
   if (line === 1 && !text.includes(title))
@@ -58,7 +58,7 @@ export function readPreamble(text: string, line: number, day: string, title: str
 }
 
 /** The account that the second line names: the seller's number and some digits behind it; throws BillMalformed. */
-export function accountIn(text: string, line: number): string {
+function accountIn(text: string, line: number): string {
   const [, account] = /账号[：:]\s*\[(\d{16,32})\]/.exec(text) ?? [];
   if (account === undefined) throw new BillMalformed('not_a_bill', 'The account is missing.', { line });
   return account;
@@ -77,10 +77,10 @@ function requirePeriod(text: string, line: number, day: string): void {
 }
 
 /** The cells of a row, without the blanks and tabs that they are padded with. */
-export type Cells = readonly string[];
+type Cells = readonly string[];
 
 /** What a row of the details is read with. */
-export interface DetailTable {
+interface DetailTable {
   cellsOf(text: string, line: number): Cells;
   columns: Columns<Column>;
   /** The place of what went on to those with whom the merchant shares; -1 = there is none. */
@@ -136,7 +136,7 @@ function cellsOfCommas(header: readonly string[], read: readonly number[], cells
 }
 
 /** The table of the details under its header. */
-export function readDetailHeader(text: string, line: number): DetailTable {
+function readDetailHeader(text: string, line: number): DetailTable {
   const header = headerCells(text);
   const columns = findColumns(header, DETAILS, line);
   const width = header.length;
@@ -155,7 +155,7 @@ export function readDetailHeader(text: string, line: number): DetailTable {
 }
 
 /** One of the two sums behind the table. */
-export interface Trailer {
+interface Trailer {
   count: number;
   /** Which sum of the rows the amount is: 商家实收 or, in older bills, 订单金额. */
   of: 'received' | 'ordered';
@@ -164,7 +164,7 @@ export interface Trailer {
 }
 
 /** One of the two lines with the sums behind the details; undefined for other lines. Throws BillMalformed. */
-export function readTrailer(text: string, line: number): { of: 'payments' | 'refunds'; sums: Trailer } | undefined {
+function readTrailer(text: string, line: number): { of: 'payments' | 'refunds'; sums: Trailer } | undefined {
   const [, word, rest = ''] = /^#+(交易|退款)合计[：:](.*)$/.exec(text) ?? [];
   if (word === undefined) return undefined;
   const [, count = ''] = /^(\d+)笔，/.exec(rest) ?? [];
@@ -177,7 +177,7 @@ export function readTrailer(text: string, line: number): { of: 'payments' | 'ref
 }
 
 /** The sums of all shops, from the row under the header of the second file. */
-export function readSummaryRow(
+function readSummaryRow(
   header: string,
   row: string,
   line: number,
@@ -204,7 +204,7 @@ function headerCells(text: string): string[] {
 }
 
 /** What the file with the sums by shop says of all shops together. */
-export interface BillSummary {
+interface BillSummary {
   account: string;
   sums: Record<SumColumn, bigint>;
   /** The net amount of the day (实收净额); null = the file has none. */
@@ -214,7 +214,7 @@ export interface BillSummary {
 }
 
 /** Reads the second file of a bill (业务汇总); throws BillMalformed. */
-export async function readSummary(bytes: AsyncIterable<Uint8Array>, day: string): Promise<BillSummary> {
+async function readSummary(bytes: AsyncIterable<Uint8Array>, day: string): Promise<BillSummary> {
   let account = '';
   let header = '';
   let found: Pick<BillSummary, 'sums' | 'net' | 'line'> | undefined;

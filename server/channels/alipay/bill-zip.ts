@@ -4,7 +4,7 @@ import { BillMalformed } from '../../payments/channel.ts';
 import { MOST_BYTES, refuseBomb, unpackingFault } from '../bill-bytes.ts';
 
 /** The two files of a bill: the payments and refunds, and their sums by shop. */
-export interface BillArchive {
+interface BillArchive {
   details: () => AsyncIterable<Uint8Array>;
   summary: (() => AsyncIterable<Uint8Array>) | undefined;
   close: () => void;

@@ -14,7 +14,7 @@ export const ALIPAY_BILLS: BillCalendar = {
 const METHOD = 'alipay.data.dataservice.bill.downloadurl.query';
 
 /** How Alipay is asked. */
-export interface BillCalls {
+interface BillCalls {
   ask: (call: AlipayCall) => Promise<Reply>;
   download: Download;
   mode: Mode;

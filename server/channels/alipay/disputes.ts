@@ -56,7 +56,7 @@ const Page = z.object({
 const Uploaded = z.object({ file_key: z.string().min(1), file_url: z.string().min(1) });
 
 /** How Alipay is asked. */
-export interface ComplaintCalls {
+interface ComplaintCalls {
   ask: (call: AlipayCall) => Promise<Reply>;
   upload: (file: AlipayUpload) => Promise<Reply>;
   /** The merchant whose complaints count; empty = whoever the app speaks for. */

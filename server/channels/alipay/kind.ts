@@ -17,7 +17,7 @@ const BY_HAND =
   'The first public certificate, the root certificates and the app certificate are fetched by hand in the console of the app; only the public certificate that follows one that is trusted can be downloaded, by its serial.';
 
 /** Has Alipay sign an answer: the certificate whose serial it names is downloaded and proven, unless it is known. */
-export async function downloadAlipayCerts(input: ChannelInput): Promise<CertsDownloaded> {
+async function downloadAlipayCerts(input: ChannelInput): Promise<CertsDownloaded> {
   if (!input.pems[KINDS.appCert]?.length) return { ok: true, certs: [], byHand: KEY_MODE };
   const certs: { kind: string; pem: string }[] = [];
   const channel = createAlipay({ ...input, keep: (kind, pem) => void certs.push({ kind, pem }) });
@@ -32,7 +32,7 @@ const CONSOLE = 'Open Platform (open.alipay.com), the app, Development settings 
  * What a merchant has to register for this service. Source: Alipay's "开发设置" of an app: 服务器IP白名单 and 应用网关 are optional, 授权回调地址 is
  * for authorisation only; payments by page, wap, app and code need neither, because each order names its own addresses.
  */
-export function alipayRegistrations({ publicUrl, notifyUrl }: Addresses): Registration<Scene>[] {
+function alipayRegistrations({ publicUrl, notifyUrl }: Addresses): Registration<Scene>[] {
   return [
     {
       name: 'Website of the product',

@@ -11,7 +11,7 @@ import { hasUniqueMembers } from '../unique-members.ts';
 const MAX_PARAMETERS = 200;
 
 /** Whose notices are genuine. */
-export interface NoticeReader {
+interface NoticeReader {
   appId: string;
   /** Empty when not configured. */
   sellerId: string;

@@ -22,17 +22,17 @@ const CODE_MS = 5 * 60_000;
 const NOBODY = 'nobody@test';
 
 /** What a test needs: how to ask, with which keys, and what the configuration says of the seller. */
-export interface Prober extends Seller {
+interface Prober extends Seller {
   ask: (call: AlipayCall) => Promise<Reply>;
   keys: Pick<AlipayKeys, 'certificateMode'>;
   now: () => Date;
 }
 
 /** What Alipay answers to a code of a product that nobody ever sees. */
-export type UnseenCodes = (product: string) => Promise<Reply>;
+type UnseenCodes = (product: string) => Promise<Reply>;
 
 /** A code of each product is made once and cancelled, however many checks read the answer. */
-export function unseenCodes(prober: Prober): UnseenCodes {
+function unseenCodes(prober: Prober): UnseenCodes {
   const made = new Map<string, () => Promise<Reply>>();
   return (product) => {
     const code = made.get(product) ?? askedOnce(() => tryAndCancel(prober, unseenCode(prober, product)));
@@ -42,22 +42,18 @@ export function unseenCodes(prober: Prober): UnseenCodes {
 }
 
 /** Tries each scene without a payer: a code that nobody sees, or an order for somebody who does not exist. */
-export async function productChecks(
-  prober: Prober,
-  codes: UnseenCodes,
-  scenes: readonly Scene[],
-): Promise<ProbeCheck[]> {
+async function productChecks(prober: Prober, codes: UnseenCodes, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
   const test = (scene: Scene) => traced(async () => [await testProduct(prober, codes, scene)]);
   return (await Promise.all(scenes.map(test))).flat();
 }
 
 /** The product that QR codes are sold as. */
-export function qrProductOf({ qrProductCode }: Pick<Prober, 'qrProductCode'>): string {
+function qrProductOf({ qrProductCode }: Pick<Prober, 'qrProductCode'>): string {
   return qrProductCode || QR_PRODUCTS[0];
 }
 
 /** How a product is called in a test. */
-export function productName(scene: Scene, qrProductCode: string): string {
+function productName(scene: Scene, qrProductCode: string): string {
   const words: Readonly<Partial<Record<Scene, string>>> = {
     qr: `QR codes, ${qrProductOf({ qrProductCode })}`,
     code: `Payer's code, ${QR_PRODUCTS[0]}`,
@@ -71,7 +67,7 @@ export function productName(scene: Scene, qrProductCode: string): string {
 }
 
 /** The code by which an answer says that the merchant has not signed for the product. */
-export function productRefusal(reply: Reply): string | undefined {
+function productRefusal(reply: Reply): string | undefined {
   return reply.kind === 'said' && saysNoProduct(reply.said) ? reply.said.subCode || reply.said.code : undefined;
 }
 
@@ -91,7 +87,7 @@ function unseenOrder(sellerId: string, now: Date): Record<string, unknown> {
 }
 
 /** Whose money it is, where the configuration says so: Alipay refuses an order for a merchant whom the app does not collect for. */
-export function sellerChecks(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
+function sellerChecks(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
   return traced(async () => (prober.sellerId ? [await testSeller(prober, codes)] : []));
 }
 

@@ -50,7 +50,7 @@ const SILENT: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a sub_code says only that Alipay could not answer now: the same call is asked about, or made, again. */
-export function isBusy(subCode: string): boolean {
+function isBusy(subCode: string): boolean {
   return SILENT.has(subCode) || subCode.includes('BUSY');
 }
 
@@ -180,7 +180,7 @@ function contentOf({ text: said }: Envelope): Said {
 }
 
 /** The outside of an answer; `signed` are the exact raw bytes of the response member, which the signature covers. */
-export interface Envelope {
+interface Envelope {
   signed: Uint8Array;
   /** The same as text. */
   text: string;
@@ -192,7 +192,7 @@ export interface Envelope {
 }
 
 /** The answer cannot be read; `why` is the stable word for it. */
-export class UnreadableAnswer extends Error {
+class UnreadableAnswer extends Error {
   readonly why: Extract<UnknownCause, 'unparsable' | 'duplicate_key'>;
   constructor(why: UnreadableAnswer['why'], detail: string) {
     super(detail);

@@ -144,7 +144,7 @@ type AlipayOptions = NonNullable<PlaceOrder['options']['alipay']>;
 type Goods = NonNullable<AlipayOptions['goods']>[number];
 
 /** A scene that Alipay has. */
-export type AlipayScene = keyof typeof CREATE;
+type AlipayScene = keyof typeof CREATE;
 
 /** The products that QR codes are sold as: without a word Alipay takes the first one (reference of alipay.trade.precreate). */
 export const QR_PRODUCTS = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'] as const;

@@ -77,7 +77,7 @@ export interface AlipayKeys {
 type KeyInput = Pick<ChannelInput, 'pems' | 'origins' | 'distrusted' | 'keep' | 'now'>;
 
 /** Downloads the certificate of a serial: its PEM text when it is proven; throws when it is not. */
-export type Download = (serial: string, measure: Measure) => Promise<string>;
+type Download = (serial: string, measure: Measure) => Promise<string>;
 
 /** Imports the keys; throws ChannelMisconfigured naming the kind that cannot be used. An app certificate means certificate mode. */
 export function readKeys(input: KeyInput, download: Download): AlipayKeys {

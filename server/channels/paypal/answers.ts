@@ -13,11 +13,11 @@ import { type PaypalAmount, type PaypalCapture, type PaypalOrder, type PaypalRef
 import type { PaypalSettings } from './settings.ts';
 
 /** What an order's word means here; a word that no table lists is pending. (Orders v2 reference.) */
-export type OrderMeaning = 'pending' | 'waiting' | 'approved' | 'completed' | 'voided';
+type OrderMeaning = 'pending' | 'waiting' | 'approved' | 'completed' | 'voided';
 /** What a capture's word means here. (Payments v2 reference.) */
-export type CaptureMeaning = 'paid' | 'refunded' | 'pending' | 'declined';
+type CaptureMeaning = 'paid' | 'refunded' | 'pending' | 'declined';
 /** What a refund's word means here. (Payments v2 reference.) */
-export type RefundMeaning = 'succeeded' | 'pending' | 'failed';
+type RefundMeaning = 'succeeded' | 'pending' | 'failed';
 
 const ORDER: ReadonlyMap<string, OrderMeaning> = new Map([
   ['CREATED', 'waiting'],
@@ -53,22 +53,22 @@ const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a capture that is pending for this reason waits for the merchant. */
-export function waitsForMerchant(reason: string): boolean {
+function waitsForMerchant(reason: string): boolean {
   return MERCHANT_DECIDES.has(reason);
 }
 
 /** Meaning of an order status: `waiting` = for the payer. `completed` is never money by itself: read the capture. */
-export function orderMeaning(word: string): OrderMeaning {
+function orderMeaning(word: string): OrderMeaning {
   return ORDER.get(word) ?? 'pending';
 }
 
 /** Meaning of a capture status; `refunded` is paid with refunds to look at. */
-export function captureMeaning(word: string): CaptureMeaning {
+function captureMeaning(word: string): CaptureMeaning {
   return CAPTURE.get(word) ?? 'pending';
 }
 
 /** Meaning of a refund status. */
-export function refundMeaning(word: string): RefundMeaning {
+function refundMeaning(word: string): RefundMeaning {
   return REFUND.get(word) ?? 'pending';
 }
 

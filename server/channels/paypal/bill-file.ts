@@ -89,12 +89,12 @@ const DONE: ReadonlySet<string> = new Set(['S', 'V']);
  * Money that PayPal holds or releases: "part of your total balance" and "not available for withdrawal" (same page, T2103 and T2107). Of disputes
  * (T1110, T1111) and of the account (T15nn, reserves in T21nn, and T1105, which ends one of T15nn).
  */
-export function isHold(code: string): boolean {
+function isHold(code: string): boolean {
   return code === 'T1110' || code === 'T1111' || code === 'T1105' || code.startsWith('T15') || code.startsWith('T21');
 }
 
 /** What a transaction is, by its code and status and by whether the account gained by it. */
-export function kindOf(code: string, status: string, amount: number): BillLineKind {
+function kindOf(code: string, status: string, amount: number): BillLineKind {
   if (!hasMoved(status)) return 'other';
   if (PAYMENTS.has(code)) return amount > 0 ? 'payment' : 'other';
   // A refund that went back, and what brought it back, are both none.
@@ -104,12 +104,12 @@ export function kindOf(code: string, status: string, amount: number): BillLineKi
 }
 
 /** Whether a code is that of refunds by the merchant. */
-export function isRefund(code: string): boolean {
+function isRefund(code: string): boolean {
   return code === REFUND;
 }
 
 /** Whether money has moved: what is pending (P) or was denied (D) moved nothing. */
-export function hasMoved(status: string): boolean {
+function hasMoved(status: string): boolean {
   return DONE.has(status);
 }
 

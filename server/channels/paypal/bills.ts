@@ -24,7 +24,7 @@ import { type Call, unknown } from './reply.ts';
 import type { PaypalSettings } from './settings.ts';
 
 /** Why there are no (more) transactions. */
-export class NoPages extends Error {
+class NoPages extends Error {
   readonly answer: Exclude<BillAnswer, { kind: 'bill' }>;
   constructor(answer: NoPages['answer']) {
     super(answer.kind);
@@ -57,7 +57,7 @@ const Page = z.object({
 });
 type Page = z.infer<typeof Page>;
 /** One transaction_info. */
-export type Info = Page['transaction_details'][number]['transaction_info'];
+type Info = Page['transaction_details'][number]['transaction_info'];
 
 /** The transactions of one window, and the account that they are of. */
 export interface Rows {
@@ -70,11 +70,7 @@ export interface Rows {
  * The transactions between two instants, those of one window at a time, each once. A window with too many is halved. Throws
  * NoPages with what is to be said instead, and BillMalformed for another account's.
  */
-export async function* readWindows(
-  call: Call,
-  settings: Asker,
-  span: { begin: Date; end: Date },
-): AsyncGenerator<Rows> {
+async function* readWindows(call: Call, settings: Asker, span: { begin: Date; end: Date }): AsyncGenerator<Rows> {
   const open: Window[] = [{ first: span.begin.getTime(), last: span.end.getTime() - 1000 }];
   let before: ReadonlySet<string> = new Set();
   for (let window = open.pop(); window; window = open.pop()) {
@@ -191,7 +187,7 @@ const Balances = z.object({
  * The total balances of the account at an instant, in minor units by currency (`total_balance`, "the sum of all the other balances", also of
  * withheld ones; Transaction Search v1, `balance_detail`); undefined where PayPal tells none of that instant. Throws NoPages where no answer came.
  */
-export async function readBalances(
+async function readBalances(
   call: Call,
   { apiUrl }: Pick<Asker, 'apiUrl'>,
   at: number,
@@ -231,7 +227,7 @@ function instantText(at: number): string {
 }
 
 /** Causes that a failed exchange has, too. */
-export function isOfWire(cause: UnknownCause): cause is 'timeout' | 'network' | 'too_large' {
+function isOfWire(cause: UnknownCause): cause is 'timeout' | 'network' | 'too_large' {
   return cause === 'timeout' || cause === 'network' || cause === 'too_large';
 }
 

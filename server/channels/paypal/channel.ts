@@ -55,18 +55,18 @@ import { type PaypalSettings, readSettings } from './settings.ts';
 import type { Transmission } from './signature.ts';
 
 /** A refund as PayPal itself tells it, with the numbers of ours that it belongs to. */
-export type FoundRefund = Required<Pick<Notice, 'orderNo' | 'refundNo' | 'refund'>>;
+type FoundRefund = Required<Pick<Notice, 'orderNo' | 'refundNo' | 'refund'>>;
 
 const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
 
 /** `silent` = PayPal did not answer; `unreadable` = it shows no such refund; `foreign` = the capture is not one of this payee's orders. */
-export type LookedUp = FoundRefund | 'silent' | 'unreadable' | 'foreign';
+type LookedUp = FoundRefund | 'silent' | 'unreadable' | 'foreign';
 
 /**
  * Asks PayPal about the refund that a webhook names, and about its capture for the order. `refundNo` is null for a
  * refund that was made elsewhere.
  */
-export async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: string): Promise<LookedUp> {
+async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: string): Promise<LookedUp> {
   const reply = await call(getRefundRequest(settings, refundId));
   if (reply.kind === 'unknown') return 'silent';
   const refund = reply.kind === 'ok' ? readRefund(reply.body) : undefined;
@@ -90,7 +90,7 @@ export async function lookUpRefund(call: Call, settings: PaypalSettings, refundI
  * A refund of this order by PayPal's own id, made here or elsewhere. A capture that is not the order's is asked about, too: with our
  * number and payee it is a second payment of the order, and the refund says so (`payment`, amounts in minor units).
  */
-export async function refundById(
+async function refundById(
   call: Call,
   settings: PaypalSettings,
   order: OrderRef,

@@ -20,7 +20,7 @@ import type { PaypalSettings } from './settings.ts';
 const JSON_TYPE = 'application/json';
 
 /** `GET /v1/customer/disputes/{id}`. */
-export function getDisputeRequest(settings: PaypalSettings, id: string): WireRequest {
+function getDisputeRequest(settings: PaypalSettings, id: string): WireRequest {
   return get(settings, `/v1/customer/disputes/${encodeURIComponent(id)}`);
 }
 
@@ -28,7 +28,7 @@ export function getDisputeRequest(settings: PaypalSettings, id: string): WireReq
  * `GET /v1/customer/disputes`: those that changed after an instant, or those about one capture, 50 at a time, the next page by PayPal's
  * token. Source: PayPal's OpenAPI description of Disputes v1.
  */
-export function listDisputesRequest(
+function listDisputesRequest(
   settings: PaypalSettings,
   which: { update_time_after: string } | { disputed_transaction_id: string },
   pageToken?: string,
@@ -42,7 +42,7 @@ export function listDisputesRequest(
  * `POST …/provide-evidence`: a note of 2000 characters at most, and files; PayPal takes a form with the JSON as its part
  * `input` and the files beside it. Source: PayPal's OpenAPI description of Disputes v1 and its guide.
  */
-export function evidenceRequest(
+function evidenceRequest(
   settings: PaypalSettings,
   id: string,
   notes: string,
@@ -52,12 +52,12 @@ export function evidenceRequest(
 }
 
 /** `POST …/send-message`: to the payer, while PayPal does not examine the dispute yet. */
-export function messageRequest(settings: PaypalSettings, id: string, message: string): WireRequest {
+function messageRequest(settings: PaypalSettings, id: string, message: string): WireRequest {
   return postForm(settings, id, 'send-message', { message });
 }
 
 /** `POST …/accept-claim`: PayPal refunds the payer the disputed amount. */
-export function acceptRequest(settings: PaypalSettings, id: string, note: string): WireRequest {
+function acceptRequest(settings: PaypalSettings, id: string, note: string): WireRequest {
   const body = JSON.stringify({ note, accept_claim_type: 'REFUND' });
   return post(settings, id, 'accept-claim', { 'content-type': JSON_TYPE }, { body });
 }
@@ -151,17 +151,15 @@ const Page = z.object({
 });
 
 /** A dispute in PayPal's words. */
-export type PaypalDispute = z.infer<typeof Dispute>;
+type PaypalDispute = z.infer<typeof Dispute>;
 
 /** The dispute in a successful body; undefined when it is not one. */
-export function readDispute(body: unknown): PaypalDispute | undefined {
+function readDispute(body: unknown): PaypalDispute | undefined {
   return Dispute.safeParse(body).data;
 }
 
 /** One page of the list and the token of the next one; undefined when it is none. */
-export function readDisputePage(
-  body: unknown,
-): { disputes: readonly ListedDispute[]; next: string | undefined } | undefined {
+function readDisputePage(body: unknown): { disputes: readonly ListedDispute[]; next: string | undefined } | undefined {
   const page = Page.safeParse(body).data;
   if (!page) return undefined;
   const href = page.links.find(({ rel }) => rel === 'next')?.href;
@@ -181,12 +179,12 @@ export function offers({ links }: PaypalDispute, action: string): boolean {
 const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
 
 /** Whose money the dispute is about; what PayPal does not say is not compared. */
-export function isPayee({ disputed_transactions: transactions }: PaypalDispute, merchantId: string | null): boolean {
+function isPayee({ disputed_transactions: transactions }: PaypalDispute, merchantId: string | null): boolean {
   return transactions.every(({ seller }) => !merchantId || !seller?.merchant_id || seller.merchant_id === merchantId);
 }
 
 /** What PayPal says about a dispute; a text why nothing can be settled of it. Amounts are minor units. */
-export function disputeOf(found: PaypalDispute): ChannelDispute | string {
+function disputeOf(found: PaypalDispute): ChannelDispute | string {
   const amount = readAmount(found.dispute_amount);
   if (!amount) return 'The disputed amount cannot be read.';
   const tradeNos = found.disputed_transactions.flatMap(({ seller_transaction_id: id }) => (id ? [id] : []));

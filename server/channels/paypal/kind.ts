@@ -9,7 +9,7 @@ import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
 const DASHBOARD = 'Developer dashboard (developer.paypal.com), Apps & Credentials, the REST app';
 
 /** What the REST app needs for this service; payctl makes the webhook. Return addresses go with each order. */
-export function paypalRegistrations({ notifyUrl }: Pick<Addresses, 'notifyUrl'>): Registration<Scene>[] {
+function paypalRegistrations({ notifyUrl }: Pick<Addresses, 'notifyUrl'>): Registration<Scene>[] {
   return [
     {
       name: 'Webhook address',

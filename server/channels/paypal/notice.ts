@@ -65,7 +65,7 @@ const REFUND_EVENTS = new Set([
 ]);
 
 /** What a webhook names, to be looked up. */
-export interface Named extends Pick<
+interface Named extends Pick<
   Notice,
   'event' | 'orderNo' | 'refundNo' | 'channelOrderId' | 'paymentNo' | 'approvedAt' | 'disputeId'
 > {
@@ -122,7 +122,7 @@ const SHORTEST_SIGNATURE = 256;
 const TRY_OUT = 'WEBHOOK_ID';
 
 /** Where keys come from, and who decides when a key comes without the certificates that vouch for it. */
-export interface Verifier {
+interface Verifier {
   webhookId: string;
   findKey(certificateUrl: string): Promise<WebhookKey>;
   /** Has PayPal itself verify the delivery; throws NoticeUndecided when it does not say. */
@@ -130,7 +130,7 @@ export interface Verifier {
 }
 
 /** A genuine delivery. */
-export interface Verified {
+interface Verified {
   noticeId: string;
   isTest: boolean;
   /** False: the certificate's chain was incomplete, and PayPal itself verified it. */
@@ -180,10 +180,10 @@ function header(headers: Record<string, string | undefined>, name: string, form:
 }
 
 /** A key that came from one of PayPal's own addresses, and whether it also leads to a root. */
-export type WebhookKey = Pick<JudgedKey, 'key' | 'isChained'>;
+type WebhookKey = Pick<JudgedKey, 'key' | 'isChained'>;
 
 /** Finds the key that a webhook names by the address of its certificate, fetched if the budget allows it; throws NoticeNotGenuine. */
-export type FindWebhookKey = (certificateUrl: string, budget?: FetchBudget) => Promise<WebhookKey>;
+type FindWebhookKey = (certificateUrl: string, budget?: FetchBudget) => Promise<WebhookKey>;
 
 interface Kept {
   result: WebhookKey | { refused: string };

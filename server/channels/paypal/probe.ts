@@ -13,7 +13,7 @@ import type { PaypalSettings } from './settings.ts';
 import { webhookChecks, WEBHOOK_SUBJECTS } from './notice.ts';
 
 /** What a test needs: the account, its token and the way to ask. */
-export interface Prober {
+interface Prober {
   settings: PaypalSettings;
   tokens: TokenSource;
   call: Call;

@@ -154,7 +154,7 @@ export type PaypalCapture = z.infer<typeof Capture>;
 /** A refund of a capture. */
 export type PaypalRefund = z.infer<typeof Refund>;
 /** An access token and its life in seconds. */
-export type PaypalToken = z.infer<typeof Token>;
+type PaypalToken = z.infer<typeof Token>;
 
 /** An answer that says nothing certain, and why. */
 export interface Unknown {
@@ -177,7 +177,7 @@ export interface Refused {
 export type Reply = { kind: 'ok'; body: unknown } | Refused | Unknown;
 
 /** Sorts an answer of the REST API: only 200 and 201 with readable JSON are a success, 429, 5xx and nonsense are unknown. */
-export function readReply(answer: WireAnswer): Reply {
+function readReply(answer: WireAnswer): Reply {
   const { status } = answer;
   if (status === 200 || status === 201) return readBody(answer.body);
   if (status >= 300 && status < 400) return unknown('redirected', `HTTP ${status}`);
@@ -238,7 +238,7 @@ export function readVerification(body: unknown): 'SUCCESS' | 'FAILURE' | undefin
 }
 
 /** The access token in a successful body of the token call; undefined when it is not one. */
-export function readToken(body: unknown): PaypalToken | undefined {
+function readToken(body: unknown): PaypalToken | undefined {
   return Token.safeParse(body).data;
 }
 
@@ -249,7 +249,7 @@ export function captureIdOf(links: PaypalRefund['links']): string | undefined {
 }
 
 /** An access token, or why there is none. */
-export type TokenReply = { kind: 'token'; token: string } | Unknown;
+type TokenReply = { kind: 'token'; token: string } | Unknown;
 
 /** Hands out one client's access token. */
 export interface TokenSource {
@@ -307,7 +307,7 @@ export function createTokenSource(request: WireRequest, send: Transport, now: ()
 }
 
 /** Sends once and sorts the answer; a failed transport is an unknown reply. Throws only what is a fault of ours. */
-export async function sendQuietly(send: Transport, request: WireRequest): Promise<Reply & { status?: number }> {
+async function sendQuietly(send: Transport, request: WireRequest): Promise<Reply & { status?: number }> {
   try {
     const answer = await send(request);
     return { ...readReply(answer), status: answer.status };

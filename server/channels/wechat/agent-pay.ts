@@ -10,19 +10,19 @@ import { preorderText, signRsa } from './signature.ts';
 export const AGENT_PAY_LIVE = 'https://payapp.weixin.qq.com';
 
 /** What the payer would pay with anywhere else, from the answer to the create. */
-export interface PayData {
+interface PayData {
   type: 'code_url' | 'prepay_id' | 'h5_url';
   value: string;
 }
 
 /** A skill as SkillHub knows it. */
-export interface AgentSkill {
+interface AgentSkill {
   id: string;
   version: string;
 }
 
 /** Who signs: a developer of SkillHub and one key of it. */
-export interface AgentDeveloper {
+interface AgentDeveloper {
   developerId: string;
   keyId: string;
   key: KeyObject;

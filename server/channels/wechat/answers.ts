@@ -45,7 +45,7 @@ export function readCodePaid(reply: Reply, account: Account, order: OrderRef, re
 }
 
 /** A create that was refused: definite only when signed and with a code that cannot hide a trade. */
-export function readPlaceRefusal(refused: Refused): Outcome {
+function readPlaceRefusal(refused: Refused): Outcome {
   const { code, message, signed } = refused;
   const definite = signed && isDefinite(code, message);
   const nothing = unknownRefusal(refused);
@@ -125,7 +125,7 @@ export function readClosed(reply: Reply): CloseOutcome {
 }
 
 /** Which refund an answer must be about; one that somebody else made may have any amount. */
-export type Asked = Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'> & Partial<Pick<RefundRef, 'refundAmount'>>;
+type Asked = Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'> & Partial<Pick<RefundRef, 'refundAmount'>>;
 
 /**
  * The answer to a refund. A payment that is known is not found now and then, and is by the same request a little later, so

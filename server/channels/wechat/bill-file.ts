@@ -38,13 +38,13 @@ const NAMES = [
   '申请退款金额',
 ] as const;
 /** The name of a column that is read. */
-export type Column = (typeof NAMES)[number];
+type Column = (typeof NAMES)[number];
 
 /** Texts of the merchant's own: whatever stands in them, the columns behind them are counted from the end. */
 const LAST_TEXT = '商户数据包';
 
 /** The sums in the last line (the same document). */
-export const SUM_NAMES = [
+const SUM_NAMES = [
   '总交易单数',
   '应结订单总金额',
   '退款总金额',
@@ -53,16 +53,16 @@ export const SUM_NAMES = [
   '订单总金额',
   '申请退款总金额',
 ] as const;
-export type SumName = (typeof SUM_NAMES)[number];
+type SumName = (typeof SUM_NAMES)[number];
 
 /** What a row of cells is read with. */
-export interface Table {
+interface Table {
   cellsOf(text: string, line: number): string[];
   at(cells: readonly string[], column: Column): number;
 }
 
 /** The table under a header. */
-export function readHeader(text: string, line: number): Table {
+function readHeader(text: string, line: number): Table {
   const header = headerCells(text);
   const columns = findColumns(header, NAMES, line);
   const lastText = header.indexOf(LAST_TEXT);
@@ -83,7 +83,7 @@ export function readHeader(text: string, line: number): Table {
 }
 
 /** The sums of the bill under their header, money in hundred-thousandths of a yuan; throws BillMalformed. */
-export function readSums(header: string, row: string, line: number): Record<SumName, bigint> {
+function readSums(header: string, row: string, line: number): Record<SumName, bigint> {
   const columns = findColumns(headerCells(header), SUM_NAMES, line - 1);
   if (!row.startsWith('`')) throw wrongCell(line, 0, 'A sum without a backtick', row);
   const cells = row.slice(1).split(',`');
@@ -112,7 +112,7 @@ function missingCells(row: string, found: number, width: number, line: number): 
 export const UTC_OFFSET_MINUTES = 480;
 
 /** Whose bill it must be: a partner's names both merchants. */
-export interface BillOwner {
+interface BillOwner {
   mchid: string;
   subMchid: string | undefined;
   /** The file has the rows of all merchants of the partner: those of others are left out. */

@@ -28,7 +28,7 @@ const Named = z.object({
 });
 
 /** How WeChat Pay is asked. */
-export interface BillCalls {
+interface BillCalls {
   ask: Ask;
   download: DownloadSigned;
   settings: Pick<Settings, 'base' | 'spareBase' | 'mchid' | 'sub' | 'refundFunds'>;

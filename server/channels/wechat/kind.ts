@@ -25,7 +25,7 @@ const OWN_CERTIFICATE =
   'The merchant certificate is not handed out by the API: renew it by hand in the merchant platform (Account center, API security) before it expires.';
 
 /** Fetches the platform certificates: opened with the APIv3 key, signed by one of them or by a public key that is trusted. */
-export async function downloadWechatCerts(input: ChannelInput): Promise<CertsDownloaded> {
+async function downloadWechatCerts(input: ChannelInput): Promise<CertsDownloaded> {
   const settings = readSettings(input);
   const send = createSender(settings, input.send, input.now);
   try {
@@ -47,7 +47,7 @@ const PLATFORM = 'Merchant platform (pay.weixin.qq.com), Product center';
  * What a merchant has to register for this service. Sources: "H5支付" and "JSAPI支付", 开发配置 (H5 支付域名, JSAPI 支付授权目录), and
  * "商户号绑定APPID" (pay.weixin.qq.com/doc/v3/merchant). Native, App and payment codes need no address; notifications go to the address of each order.
  */
-export function wechatRegistrations(
+function wechatRegistrations(
   fields: Readonly<Record<string, string>>,
   { publicUrl }: Pick<Addresses, 'publicUrl'>,
 ): Registration<Scene>[] {

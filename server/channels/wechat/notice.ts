@@ -25,7 +25,7 @@ import { type Account, merchantOf } from './requests.ts';
 import { openText } from './signature.ts';
 
 /** Whose notices are genuine. */
-export interface NoticeReader extends Account {
+interface NoticeReader extends Account {
   /** Every app of the configuration. */
   appIds: readonly string[];
   apiV3Key: Buffer;
@@ -155,7 +155,7 @@ const TARGET = '/v3/merchant-service/complaint-notifications';
 const Registered = z.object({ url: z.string().min(1) });
 
 /** Where the notices of complaints are to come. */
-export interface ComplaintNotices {
+interface ComplaintNotices {
   ask: Ask;
   mode: Mode;
   notifyUrl?: string | undefined;

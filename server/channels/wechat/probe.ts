@@ -18,7 +18,7 @@ import { PRODUCTS, certificatesRequest, closeRequest, placeRequest, queryRequest
 import { KINDS, type Settings, appIdsOf } from './settings.ts';
 
 /** What a test needs: the account, and the two ways to ask. */
-export interface Prober {
+interface Prober {
   settings: Settings;
   ask: Ask;
   send: SendSigned;
@@ -47,7 +47,7 @@ const NOBODY = 'nobody@test';
  * Makes an order of 0.10 in each product and closes it at once. Nobody can pay it: its code, address or number is given to
  * nobody. Where an order needs a payer (jsapi, mini, code) none is made, because that payer could pay it.
  */
-export async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
+async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
   const { settings } = prober;
   const apps = await Promise.all(
     appsOf(settings, scenes).map(([appId, field]) => traced(async () => [await testApp(prober, appId, field)])),
@@ -57,7 +57,7 @@ export async function productChecks(prober: Prober, scenes: readonly Scene[]): P
 }
 
 /** The same, when the credentials do not work. */
-export function untestedProducts(settings: Settings, scenes: readonly Scene[]): ProbeCheck[] {
+function untestedProducts(settings: Settings, scenes: readonly Scene[]): ProbeCheck[] {
   const apps = appsOf(settings, scenes).map(([appId]) => notReached('credential', appName(appId)));
   return [...apps, ...scenes.map((scene) => notReached('product', nameOf(scene)))];
 }

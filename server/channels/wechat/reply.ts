@@ -20,7 +20,7 @@ import { answerText, isFresh, plainSerial, requestText, signRsa, verifyRsa, writ
 const SPARE_MS = 5 * 60_000;
 
 /** Which of WeChat's two addresses the next try goes to. */
-export interface AccessPoint {
+interface AccessPoint {
   current(): string;
   /** A try at `base` failed with this error; only silence says something about the address. */
   failed(base: string, error: unknown): void;
@@ -30,7 +30,7 @@ export interface AccessPoint {
  * Where nothing answers, the next try goes to the spare address for five minutes, or back when that is silent, too. One try is
  * one send: whoever asked hears that the outcome is unknown, and what comes next is the same request again or a question.
  */
-export function createAccessPoint({ base, spareBase }: Settings, now: () => Date): AccessPoint {
+function createAccessPoint({ base, spareBase }: Settings, now: () => Date): AccessPoint {
   let spareUntil = -Infinity;
   return {
     current: () => (spareBase !== undefined && now().getTime() < spareUntil ? spareBase : base),
@@ -152,7 +152,7 @@ export const SPENT_CODES: ReadonlySet<string> = new Set([
 ]);
 
 /** Codes that mean: this credential, not this order, is wrong. */
-export const CREDENTIAL_CODES: ReadonlySet<string> = new Set([
+const CREDENTIAL_CODES: ReadonlySet<string> = new Set([
   'SIGN_ERROR',
   'NO_AUTH',
   'MCH_NOT_EXISTS',
@@ -160,11 +160,7 @@ export const CREDENTIAL_CODES: ReadonlySet<string> = new Set([
 ]);
 
 /** Codes that mean: too often, ask again later. */
-export const BUSY_CODES: ReadonlySet<string> = new Set([
-  'FREQUENCY_LIMITED',
-  'RATELIMIT_EXCEEDED',
-  'FREQUENCY_LIMIT_EXCEED',
-]);
+const BUSY_CODES: ReadonlySet<string> = new Set(['FREQUENCY_LIMITED', 'RATELIMIT_EXCEEDED', 'FREQUENCY_LIMIT_EXCEED']);
 
 const DOCUMENTED = `PARAM_ERROR INVALID_REQUEST APPID_MCHID_NOT_MATCH ORDER_CLOSED ORDER_PAID SIGN_ERROR NO_AUTH
   OUT_TRADE_NO_USED RULE_LIMIT TRADE_ERROR NOT_ENOUGH ACCOUNT_ERROR USER_ACCOUNT_ABNORMAL REQUEST_BLOCKED ORDER_NOT_EXIST
@@ -177,7 +173,7 @@ const OLD_SPELLINGS: ReadonlyMap<string, string> = new Map(
 );
 
 /** A code of the channel in its documented spelling; ORDERPAID becomes ORDER_PAID, unknown codes stay as they are. */
-export function readCode(code: string): string {
+function readCode(code: string): string {
   return OLD_SPELLINGS.get(code.replaceAll('_', '')) ?? code;
 }
 
@@ -202,7 +198,7 @@ export interface Refused {
 export type Reply = { kind: 'said'; status: number; members: Members } | Refused | Unknown;
 
 /** Reads an answer: redirects and 5xx say nothing, every 2xx must verify, a 4xx that claims a signature must too. */
-export async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
+async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
   const { status } = answer;
   if (status >= 300 && status < 400) return unknown('redirected', `HTTP ${status}`);
   if (status >= 400 && status < 500) return readRefusal(answer, judge);
@@ -226,7 +222,7 @@ function readUnfinished(answer: WireAnswer): Reply {
 }
 
 /** What a failed exchange says. Anything but TransportFailed is a fault of ours and says as little. */
-export function unknownFrom(error: unknown): Unknown {
+function unknownFrom(error: unknown): Unknown {
   if (error instanceof TransportFailed) return unknown(error.why, error.message);
   return unknown('network', error instanceof Error ? error.message : 'The request failed.');
 }
@@ -355,13 +351,13 @@ async function authorize(settings: Settings, { method, target, body = '' }: Call
 export type Headers = Readonly<Record<string, string | undefined>>;
 
 /** Why something was not signed by WeChat Pay, in stable words. */
-export interface Doubt {
+interface Doubt {
   cause: Extract<UnknownCause, 'unsigned' | 'clock_skew' | 'serial_unknown' | 'signature_invalid'>;
   detail: string;
 }
 
 /** Who signed, or why it is not known: one of both. */
-export type Judgement = { doubt: Doubt; signer?: undefined } | { doubt?: undefined; signer: VerifyKey };
+type Judgement = { doubt: Doubt; signer?: undefined } | { doubt?: undefined; signer: VerifyKey };
 
 /** An RSA signature of 2048 bits or more, in base64. */
 const SIGNATURE = /^[A-Za-z0-9+/]{341,1400}={0,2}$/;
@@ -370,7 +366,7 @@ const SIGNATURE = /^[A-Za-z0-9+/]{341,1400}={0,2}$/;
 export type Judge = (headers: Headers, rawBody: Buffer, budget?: FetchBudget) => Promise<Judgement>;
 
 /** Fetches the platform's current certificates as verify keys by serial; throws when that fails. */
-export type FetchPlatformKeys = () => Promise<Iterable<readonly [serial: string, key: VerifyKey]>>;
+type FetchPlatformKeys = () => Promise<Iterable<readonly [serial: string, key: VerifyKey]>>;
 
 /**
  * Judges with all keys of an account at once, platform certificates and WeChat Pay public keys side by side. A platform

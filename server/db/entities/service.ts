@@ -65,8 +65,6 @@ export const RemovedHistoryEntity = defineEntity({
   },
 });
 
-export type RemovedHistoryRow = RowOf<typeof RemovedHistoryEntity>;
-
 /** Uses of a key within a window, counted by all replicas; `expire` is its end in ms. Also when a task of the timetable is due (queries/due.ts). */
 export const RateLimitEntity = defineEntity({
   name: 'RateLimit',

@@ -4,7 +4,7 @@ import type { Tx } from '../store.ts';
 import { isKnownOrRemoved, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './payees.ts';
 
 /** A bill and how it is to be compared. */
-export interface Match {
+interface Match {
   bill: Pick<BillRow, 'billNo' | 'reading' | 'payWay' | 'account' | 'mode' | 'day'>;
   /** The instants at which its day begins and ends. */
   from: Date;

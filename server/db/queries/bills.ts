@@ -153,7 +153,7 @@ export async function billFigures(tx: ReadTx, since: string, simulated: boolean)
 }
 
 /** Which differences of a bill. */
-export interface DifferenceFilter {
+interface DifferenceFilter {
   kind?: string | undefined;
   state?: string | undefined;
 }
@@ -186,7 +186,7 @@ export async function listDifferences(
 }
 
 /** Which bill's lines: those of the reading that counts. */
-export type CountingBill = Pick<BillRow, 'billNo' | 'reading' | 'day' | 'payWay' | 'account' | 'mode'>;
+type CountingBill = Pick<BillRow, 'billNo' | 'reading' | 'day' | 'payWay' | 'account' | 'mode'>;
 
 /** Lines of a bill behind a line, in their order. */
 export function linesAfter(
@@ -282,7 +282,7 @@ export async function pendingRefunds(
 }
 
 /** A payee, since when it is configured, and the projects that take money for it. */
-export interface BilledAccount extends Pick<BillRow, 'payWay' | 'account' | 'mode'> {
+interface BilledAccount extends Pick<BillRow, 'payWay' | 'account' | 'mode'> {
   since: Date;
   projects: string[];
 }

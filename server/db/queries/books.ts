@@ -23,7 +23,7 @@ export const WALKS: Readonly<
 };
 
 /** Keys above `after`, up to `upTo`; without it to the end, whatever is there. */
-export interface KeyRange {
+interface KeyRange {
   after: string;
   upTo: string | null;
 }
@@ -32,7 +32,7 @@ export interface KeyRange {
 type Within = (column: string) => string;
 
 /** One check of ledger consistency: the statements that find where an invariant does not hold. */
-export interface BookCheck {
+interface BookCheck {
   /** The name of the invariant (payments/core/invariants.ts). */
   check: string;
   /** Selects `id` and `detail` of every violation in a range of a walk. */

@@ -5,7 +5,7 @@ import type { Statement } from './orders.ts';
 import { type Projects, ofProjects } from './reach.ts';
 
 /** Whether a project sells, and how a payer stands in it. */
-export interface Admission {
+interface Admission {
   enabled: boolean;
   status: 'active' | 'blocked';
 }
@@ -122,7 +122,7 @@ export async function contentsOfProject(tx: ReadTx, project: string): Promise<st
 }
 
 /** A part of a list, newest first: one row more than `limit` is read. */
-export interface Part {
+interface Part {
   limit: number;
   cursor?: { createdAt: Date; id: string } | undefined;
 }
@@ -256,7 +256,7 @@ export async function userTotals(
 }
 
 /** A line of a coin ledger before it has its number. */
-export type NewEntry = Omit<CoinEntryRow, 'id'>;
+type NewEntry = Omit<CoinEntryRow, 'id'>;
 
 /** Appends a line and gives its number; a source that happened before breaks the transaction. */
 export async function appendEntry(tx: Tx, entry: NewEntry): Promise<bigint> {

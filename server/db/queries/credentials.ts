@@ -13,11 +13,6 @@ export interface CurrentVersion {
   trustRevision: number;
 }
 
-/** The current version of (project, payWay). */
-export async function currentVersion(tx: ReadTx, project: string, payWay: PayWay): Promise<CurrentVersion | undefined> {
-  return (await currentVersions(tx, project, [payWay])).get(payWay);
-}
-
 /** The current versions of a project's channels. */
 export async function currentVersions(
   tx: ReadTx,
@@ -49,7 +44,7 @@ export interface VersionName {
 export type IdentityFields = readonly { name: string; unless: string }[];
 
 /** A version as orders see it: those of one account with equal identities speak for the same party. */
-export interface VersionOfAccount extends VersionName {
+interface VersionOfAccount extends VersionName {
   identity: string;
 }
 
@@ -109,7 +104,7 @@ export async function versionsOfAccount(
 }
 
 /** The newest usable version of an identity, and all that have it. */
-export interface IdentityVersions extends VersionOfAccount {
+interface IdentityVersions extends VersionOfAccount {
   versions: number[];
   /** The identity without what an order names itself. */
   payee: string;
@@ -220,7 +215,7 @@ export async function openOrdersWith(
 }
 
 /** A channel's state with what its current version says, for lists and status pages. */
-export interface StateOfChannel {
+interface StateOfChannel {
   configId: string;
   project: string;
   payWay: PayWay;

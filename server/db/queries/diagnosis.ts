@@ -6,7 +6,7 @@ import { arrayText } from '../table.ts';
 import { MOST_COUNTED } from './figures.ts';
 
 /** An application that webhooks do not reach. */
-export interface FailingWebhooks {
+interface FailingWebhooks {
   clientId: string;
   /** Deliveries that failed and are tried again. */
   retrying: number;
@@ -17,7 +17,7 @@ export interface FailingWebhooks {
 }
 
 /** A channel of whose payments no notification tells. */
-export interface SilentNotices {
+interface SilentNotices {
   project: string;
   payWay: PayWay;
   /** How many of the newest payments were looked at. */
@@ -95,7 +95,7 @@ export async function clockAhead(tx: ReadTx): Promise<number> {
 }
 
 /** A channel configuration that is current, as far as `payctl doctor` must know it. */
-export interface ChannelFact {
+interface ChannelFact {
   project: string;
   payWay: string;
   mode: string;
@@ -105,7 +105,7 @@ export interface ChannelFact {
 }
 
 /** A key or certificate that verifies, of another mode than the configuration of its channel. */
-export interface OtherModeFact {
+interface OtherModeFact {
   id: string;
   project: string;
   payWay: string;
@@ -116,7 +116,7 @@ export interface OtherModeFact {
 }
 
 /** The default certificate of a kind and when it ends. */
-export interface CertFact {
+interface CertFact {
   project: string;
   payWay: string;
   kind: string;
@@ -131,7 +131,7 @@ export interface HandlerFact {
 }
 
 /** What waits: for a person, or for a service that runs. */
-export interface Waiting {
+interface Waiting {
   openExceptions: number;
   abnormalRefunds: number;
   /** Orders that should have ended an hour ago; those of the simulator count only while Debug is on. */

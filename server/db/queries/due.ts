@@ -23,12 +23,12 @@ interface Moment {
 }
 
 /** What to claim of a backlog: of each lane so many rows at most. */
-export interface Claim extends Moment {
+interface Claim extends Moment {
   rooms: ReadonlyMap<string, number>;
 }
 
 /** Rows to claim by name, but none of these lanes and groups. */
-export interface NamedClaim extends Moment {
+interface NamedClaim extends Moment {
   ids: readonly string[];
   fullLanes?: readonly string[];
   fullGroups?: readonly string[];
@@ -67,7 +67,7 @@ export interface DueRows {
 export const MOST_DUE = 1_000;
 
 /** A table that can have due rows; the texts are SQL about its row `d`. */
-export interface DueTable {
+interface DueTable {
   table: string;
   key: string;
   keyType?: 'text' | 'uuid';

@@ -15,7 +15,7 @@ export interface EventFilter {
 }
 
 /** An event that is to be appended; `since` is when its object began. */
-export type EventDraft = Omit<EventRow, 'sequence'> & { since: Date };
+type EventDraft = Omit<EventRow, 'sequence'> & { since: Date };
 
 /** The class of the advisory locks that say "I may be about to commit a number above this one". */
 const APPENDING = 1_702_258_030;

@@ -86,7 +86,7 @@ const MADE = `l.target = a.username and l.actor_kind = 'admin' and l.action = 'a
               and l.at >= a.created_at - interval '1 minute'`;
 
 /** Reasons against an administrator as the second pair of eyes. */
-export interface Dependence {
+interface Dependence {
   /** When the account was made; none = it is gone. */
   madeAt: Date | null;
   /** The administrator that asked made the account, however long ago. */

@@ -11,7 +11,7 @@ import type { Statement } from './orders.ts';
 export const MOST_COUNTED = 10_000;
 
 /** What waits for people and for receivers, and what time the database has. */
-export interface WaitingFigures {
+interface WaitingFigures {
   exceptions: { kind: string; count: number }[];
   /** Deliveries that were never tried, those that are tried again, and of the last that ended within a day those that were given up. */
   deliveries: { waiting: number; retrying: number; failed: number };
@@ -205,7 +205,7 @@ export function listReplicas(tx: ReadTx, seconds: number): Promise<SeenReplica[]
 }
 
 /** What a process reports. */
-export type Report = Omit<ReplicaRow, 'seenAt' | 'followedUntil'>;
+type Report = Omit<ReplicaRow, 'seenAt' | 'followedUntil'>;
 
 /** Writes a report; with `followedSeconds` all others know that somebody follows here. Who was silent for an hour is forgotten. */
 export async function reportReplica(tx: Tx, report: Report, followedSeconds: number | null): Promise<void> {

@@ -9,7 +9,7 @@ export interface Forgotten {
 }
 
 /** What one walk over a payer's rows came to. */
-export interface Walk {
+interface Walk {
   /** Orders that are still under way, or that somebody holds: to be looked at again. */
   left: number;
   /** False when it was stopped before the end. */

@@ -43,7 +43,7 @@ const NEWEST = 1;
 export const DICTIONARIES: Readonly<Record<number, Buffer>> = { 1: Buffer.from(FIRST) };
 
 /** What was said, as the timeline shows it. */
-export interface MessageTexts {
+interface MessageTexts {
   request: string | null;
   answer: string | null;
 }

@@ -221,7 +221,7 @@ export async function orderShown(
 }
 
 /** What bills say that orders cost: of each order by the number of a refund, the payment's own without one. */
-export type Fees = ReadonlyMap<string, ReadonlyMap<string, OrderFeeRow>>;
+type Fees = ReadonlyMap<string, ReadonlyMap<string, OrderFeeRow>>;
 
 /** No bill is there before its day is over: of a payment that is younger there is nothing to read. */
 const BILLED_AFTER_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import type { ReadTx } from '../store.ts';
 
 /** A column that takes its numbers from a sequence, and where both are. */
-export interface SequenceFact {
+interface SequenceFact {
   table: string;
   column: string;
   sequence: string;
@@ -12,7 +12,7 @@ export interface SequenceFact {
 }
 
 /** Numbers that are missing between the lowest and the highest of a table. */
-export interface GapFact {
+interface GapFact {
   table: string;
   missing: string;
   /** The first of them, as `7` or `7-9`. */
@@ -20,7 +20,7 @@ export interface GapFact {
 }
 
 /** The newest moment of a column, and how many rows have a later one than they should. */
-export interface MomentFact {
+interface MomentFact {
   table: string;
   column: string;
   newest: Date;

@@ -38,7 +38,7 @@ export interface SkillStatsFilter {
 }
 
 /** Figures of one app and resource; money in minor units. */
-export interface SkillStatsRow {
+interface SkillStatsRow {
   project: string;
   clientId: string;
   resource: string;

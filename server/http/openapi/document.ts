@@ -9,7 +9,7 @@ import { describeMembers, exemplify } from './members.ts';
 import { type Json, type SchemaCollector, codesOf, collectSchemas, isForAdmins, isJson, problemOf } from './schemas.ts';
 
 /** What the document says of the service itself. */
-export interface DocumentInfo {
+interface DocumentInfo {
   version: string;
 }
 
@@ -238,7 +238,7 @@ const HEADERS = [
 ] as const;
 
 /** The `webhooks` of the document: one entry for each type that the contracts name. */
-export function webhooksOf(routes: readonly Route[], schemas: SchemaCollector): Json {
+function webhooksOf(routes: readonly Route[], schemas: SchemaCollector): Json {
   const named = routes.flatMap(({ contract }) => Object.entries(contract.webhooks ?? {}));
   return Object.fromEntries(named.map(([type, contract]) => [type, { post: describeEvent(type, contract, schemas) }]));
 }
@@ -284,7 +284,7 @@ function describeEvent(type: string, { when, object }: WebhookContract, schemas:
 }
 
 /** Words per path and method, as the `@openapi` comments above the routes have them. */
-export type Words = Record<string, Record<string, Json>>;
+type Words = Record<string, Record<string, Json>>;
 
 /**
  * Reads the `@openapi` comments of the route files: `.ts` in a checkout, `.js` in a build (the compiler keeps comments).

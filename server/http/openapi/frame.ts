@@ -190,7 +190,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const ORDER = Object.values(GROUPS).flatMap((tags) => Object.keys(tags));
 
 /** The tags that paths use with what they are about, and the groups that an explorer splits the document by. */
-export function tagsOf(paths: Json): { tags: Json[]; 'x-tagGroups': Json[] } {
+function tagsOf(paths: Json): { tags: Json[]; 'x-tagGroups': Json[] } {
   const used = new Set(Object.values(paths).map(tagOf));
   const groups = Object.entries(GROUPS).map(([name, tags]) => ({
     name,
@@ -202,7 +202,7 @@ export function tagsOf(paths: Json): { tags: Json[]; 'x-tagGroups': Json[] } {
 }
 
 /** The paths of merchants first, then those of the console; within a tag as they were. */
-export function inOrder(paths: Record<string, Record<string, Json>>): Record<string, Record<string, Json>> {
+function inOrder(paths: Record<string, Record<string, Json>>): Record<string, Record<string, Json>> {
   return Object.fromEntries(Object.entries(paths).toSorted(([, one], [, other]) => byPlace(tagOf(one), tagOf(other))));
 }
 
@@ -219,7 +219,7 @@ function tagOf(item: unknown): string {
 const text = (description: string, example: string): Json => ({ description, schema: { type: 'string' }, example });
 
 /** Headers of answers, as components of the document. */
-export const answerHeaders: Readonly<Record<string, Json>> = {
+const answerHeaders: Readonly<Record<string, Json>> = {
   'X-Request-Id': text('ID of the request, for questions to the operator.', '01JH0000000000000000000000'),
   RateLimit: text(
     'What is left in the window: `r` requests, for `t` seconds. Not sent where nothing is limited.',

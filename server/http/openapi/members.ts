@@ -104,7 +104,7 @@ const BY_TYPE: Readonly<Record<string, unknown>> = {
 };
 
 /** A value that a schema describes, made of the examples of its members: the schema's own, else the glossary's, else the first that it allows. */
-export function exampleOf(schema: Json, schemas: Schemas, place: Place): unknown {
+function exampleOf(schema: Json, schemas: Schemas, place: Place): unknown {
   const own = (schema['examples'] as unknown[] | undefined)?.[0] ?? schema['const'];
   if (own !== undefined) return own;
   const told = place.member === undefined ? undefined : entryOf(place.owner, place.member)?.[1];
@@ -172,7 +172,7 @@ export function nameOf(reference: string): string {
 export const entries = entriesOf([catalogWords, identityWords, operationsWords, paymentWords]);
 
 /** What is said of a member of an owner; undefined where nobody has described it there. */
-export function entryOf(owner: string, member: string): Entry | undefined {
+function entryOf(owner: string, member: string): Entry | undefined {
   return entries.get(`${owner}.${member}`);
 }
 

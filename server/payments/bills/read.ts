@@ -25,7 +25,7 @@ import { settlement } from './settlement.ts';
 import { billRepairs } from './store.ts';
 
 /** A bill as it appears on the wire; amounts in minor units. `quiet`: all accounts that are. */
-export function viewBill(bill: BillRow, differences: readonly DifferenceCount[], quiet: readonly QuietAccountRow[]) {
+function viewBill(bill: BillRow, differences: readonly DifferenceCount[], quiet: readonly QuietAccountRow[]) {
   const own = quiet.find((one) => one.payWay === bill.payWay && one.account === bill.account && one.mode === bill.mode);
   const { billNo, payWay, account, mode, project, day, state, source, lines, mostLines, notOurs, sha256, checks } =
     bill;
@@ -89,7 +89,7 @@ export function viewBill(bill: BillRow, differences: readonly DifferenceCount[],
 }
 
 /** A difference as it appears on the wire; `exceptionId`: where a person looks at it. */
-export function viewDifference(row: BillDifferenceRow, exceptionId: string | null) {
+function viewDifference(row: BillDifferenceRow, exceptionId: string | null) {
   const { id, billNo, payWay, project, day, kind, orderNo, refundNo, state, checks } = row;
   return {
     id,
@@ -113,7 +113,7 @@ export function viewDifference(row: BillDifferenceRow, exceptionId: string | nul
 }
 
 /** A line of another system, in the form of a difference: it is counted, and nobody has to do anything. */
-export function viewNotOurs({ billNo, payWay, project, day, readAt }: BillRow, line: BillLineRow) {
+function viewNotOurs({ billNo, payWay, project, day, readAt }: BillRow, line: BillLineRow) {
   return {
     id: null,
     billNo,
@@ -162,9 +162,9 @@ function iso(at: Date | null): string | null {
 }
 
 /** What a bill is on the wire. */
-export type BillView = ReturnType<typeof viewBill>;
+type BillView = ReturnType<typeof viewBill>;
 /** What a difference is on the wire. */
-export type DifferenceView = ReturnType<typeof viewDifference> | ReturnType<typeof viewNotOurs>;
+type DifferenceView = ReturnType<typeof viewDifference> | ReturnType<typeof viewNotOurs>;
 
 const LINE = /^\d{1,9}$/;
 
@@ -174,7 +174,7 @@ function wrongCursor(): InvalidRequest {
 }
 
 /** Reading bills and their differences as they appear on the wire. */
-export function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) {
+function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) {
   return { bill, bills, differences };
 
   async function bill(billNo: string): Promise<BillView> {
@@ -239,7 +239,7 @@ export function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) 
 }
 
 /** A bill, or the 404 of nothing. */
-export async function findBill(tx: ReadTx, billNo: string) {
+async function findBill(tx: ReadTx, billNo: string) {
   const found = await tx.bills.find({ billNo });
   if (!found) throw new NotFound('bill');
   return found;
@@ -268,7 +268,7 @@ const BATCH = 500;
  * Streams the lines of a bill that count, as the channel numbers them, in the memory of one batch. In CSV, text that a spreadsheet would
  * take for a formula is made harmless. That somebody asked is in the audit log before the first line leaves.
  */
-export function exportLines({ store, reports, audit }: Pick<Ports, 'store' | 'reports' | 'audit'>) {
+function exportLines({ store, reports, audit }: Pick<Ports, 'store' | 'reports' | 'audit'>) {
   return async (
     asker: Pick<Asker, 'person'>,
     billNo: string,
@@ -312,7 +312,7 @@ function toCsv(row: BillLineRow): string {
 export type BillOperations = ReturnType<typeof billOperations>;
 
 /** What a request needs that takes as long as its file. */
-export interface LongWork {
+interface LongWork {
   /** Runs work whose statements do not share the time of a request. */
   patiently<T>(work: () => Promise<T>): Promise<T>;
 }

@@ -7,7 +7,7 @@ import type { BillSum, PendingRefunds } from '../../domain.ts';
 import { dayAfter, dayOf, readyAt } from '../channel-bills.ts';
 
 /** Amounts of some days, in minor units of one currency; `netMinor` = gross − refunds − discounts − fees − shares − disputes + other. */
-export interface SettledSums {
+interface SettledSums {
   payments: number;
   grossMinor: number;
   refunds: number;

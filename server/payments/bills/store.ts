@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +35,7 @@ let readers = 0;
  * texts, for which V8 would take two hundred megabytes more and be slow to give them back. Both are factors that V8 looks up at each
  * collection; one that does not know them any more needs more memory, nothing else.
  */
-export function keepHeapLean(): () => void {
+function keepHeapLean(): () => void {
   readers += 1;
   if (readers === 1) for (const flag of LEAN) setFlagsFromString(flag);
   let isOver = false;
@@ -53,7 +52,7 @@ const LEASE_SECONDS = 60;
 const RENEWED_SECONDS = 20;
 
 /** What reading a file came to: `taken` = somebody else began to read the same bill meanwhile. */
-export type Stored = 'read' | 'unchanged' | 'taken';
+type Stored = 'read' | 'unchanged' | 'taken';
 
 /** A try to read a bill: its number is taken in the database, so that of two the later one counts. */
 export async function beginReading(ports: BillPorts, billNo: string): Promise<Reading | undefined> {
@@ -68,7 +67,7 @@ export async function beginReading(ports: BillPorts, billNo: string): Promise<Re
 }
 
 /** What is read, and who brought it. */
-export interface FileOf {
+interface FileOf {
   desk: Pick<BillDesk, 'read'>;
   /** null = the channel says that nothing happened on that day. */
   spool: Spooled | null;
@@ -276,13 +275,8 @@ async function write(source: AsyncIterable<Uint8Array>, file: string): Promise<S
   return { file, bytes, sha256: hash.digest('hex') };
 }
 
-/** The bytes of a file, piece by piece. */
-export function bytesOf(file: string): AsyncIterable<Uint8Array> {
-  return createReadStream(file, { highWaterMark: 1024 * 1024 });
-}
-
 /** Whose bill of which day is meant. */
-export interface BillOf {
+interface BillOf {
   project: string;
   payWay: PayWay;
   /** One of several accounts of the project; absent = the one that is used for new orders. */
@@ -292,7 +286,7 @@ export interface BillOf {
 }
 
 /** A file is not the bill of that account and day (422). */
-export class BillRefused extends NotAllowed {
+class BillRefused extends NotAllowed {
   constructor({ fault, message, line, column }: BillMalformed) {
     const place = line === undefined ? '' : ` (line ${line}${column === undefined ? '' : `, column ${column}`})`;
     super('bill_malformed', `${message.replace(/\.$/, '')}${place}.`, {

@@ -151,7 +151,7 @@ function faultOf(said: Exclude<BillAnswer, { kind: 'bill' | 'empty' }>): Fault {
 }
 
 /** Writes down why there is no bill, and when it is asked for again; what was read before goes on to count. */
-export async function noteFault(
+async function noteFault(
   ports: BillPorts,
   billNo: string,
   { state, fault, detail, line, column }: Fault,

@@ -20,7 +20,7 @@ export interface DisputeFacts {
 }
 
 /** Numbers for what may begin to exist, and who says so. */
-export interface DisputeNames {
+interface DisputeNames {
   readonly disputeNo: string;
   readonly refundNo: string;
   readonly actor: string;
@@ -189,7 +189,7 @@ function givenBack(order: OrderRow, { refundNo }: DisputeRow, refund: RefundRow 
 }
 
 /** The code of a refund whose dispute was won after all. */
-export const WON = 'dispute_won';
+const WON = 'dispute_won';
 
 function otherCurrency(channelDisputeNo: string, { amount }: LostMoney): Raised {
   const dedupe = `dispute:${channelDisputeNo}`;

@@ -23,7 +23,7 @@ export function canCapture(order: OrderRow, now: Date): boolean {
 }
 
 /** The intent to take approved money, with a lease. */
-export function claimCapture(order: OrderRow, now: Date): Change {
+function claimCapture(order: OrderRow, now: Date): Change {
   if (!canCapture(order, now)) return STAY;
   return {
     rule: null,
@@ -38,7 +38,7 @@ export function claimCapture(order: OrderRow, now: Date): Change {
 }
 
 /** The channel was asked and shows no capture of this number. */
-export function forgetCapture(order: OrderRow, captures: number, now: Date): Change {
+function forgetCapture(order: OrderRow, captures: number, now: Date): Change {
   if (order.captures !== captures || !isDoubtful(order, now)) return STAY;
   return { rule: null, order: { captureState: null, captureLeasedUntil: null, nextCheckAt: now } };
 }
@@ -47,14 +47,14 @@ export function forgetCapture(order: OrderRow, captures: number, now: Date): Cha
  * The payer has agreed once more, after the channel refused the way to pay that was chosen before. Who knew of an earlier refusal only,
  * or of none, speaks of the approval that was refused.
  */
-export function approvedAgain(order: OrderRow, refusedAt: Date | null, now: Date): Change {
+function approvedAgain(order: OrderRow, refusedAt: Date | null, now: Date): Change {
   const { state, approvalAskedAt } = order;
   if (!takesMoney(state) || approvalAskedAt === null || approvalAskedAt.getTime() !== refusedAt?.getTime()) return STAY;
   return { rule: null, order: { approvalAskedAt: null, nextCheckAt: now } };
 }
 
 /** Only a certain answer ends the intent, silence leaves it `unknown`. */
-export function settleCapture(
+function settleCapture(
   order: OrderRow,
   { captures, outcome }: { readonly captures: number; readonly outcome: Outcome },
   now: Date,
@@ -95,7 +95,7 @@ function refusedCapture(order: OrderRow, outcome: Said<'declined'>, now: Date): 
 }
 
 /** What a capture says, as the order hears it: an approval that is still there means that nothing was taken. */
-export function afterCapture(outcome: Outcome): Outcome {
+function afterCapture(outcome: Outcome): Outcome {
   return outcome.kind === 'approved' ? { kind: 'pending' } : outcome;
 }
 
@@ -147,7 +147,7 @@ export type OrderWish =
 type Wish<Name extends OrderWish['wish']> = Extract<OrderWish, { wish: Name }>;
 
 /** What a wish does to an order. */
-export function wishOrder(order: OrderRow, facts: OrderFacts, wish: OrderWish, now: Date): Change | Refusal {
+function wishOrder(order: OrderRow, facts: OrderFacts, wish: OrderWish, now: Date): Change | Refusal {
   return WISHES[wish.wish](order, wish as never, now, facts);
 }
 

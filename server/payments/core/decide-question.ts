@@ -8,7 +8,7 @@ import { later, nextRefundCheck } from './plan.ts';
 const LISTED_SECONDS = 86_400;
 
 /** What an answer does to the question what became of a refund that the channel named. */
-export interface QuestionMoved {
+interface QuestionMoved {
   readonly patch: Partial<RefundQuestionRow>;
   readonly raise?: readonly Raised[];
   readonly resolve?: readonly Resolved[];
@@ -22,7 +22,7 @@ type RefundEnd = Extract<RefundOutcome, { kind: 'succeeded' | 'failed' | 'abnorm
 export type RefundSaid = RefundEnd | Extract<RefundOutcome, { kind: 'pending' }>;
 
 /** What an answer is about. */
-export interface Questioned extends Pick<OrderRow, 'paid'> {
+interface Questioned extends Pick<OrderRow, 'paid'> {
   /** The refund has a row: it is one of ours, or was done elsewhere before. */
   readonly isKnown: boolean;
   /** It is of a payment that is listed as another one than the order's, which need not be paid for that. */
@@ -64,6 +64,6 @@ export function unanswered(number: string, said: object = {}): Raised {
 }
 
 /** How a question is listed. */
-export function listedAs(orderNo: string, number: string) {
+function listedAs(orderNo: string, number: string) {
   return { orderNo, kind: 'refund_unexplained' as const, dedupe: number };
 }

@@ -31,13 +31,13 @@ export function decideRefund(
 }
 
 /** What a new refund needs beyond the order. */
-export interface NewRefundFacts extends RefundFacts {
+interface NewRefundFacts extends RefundFacts {
   /** All refunds of the order so far. */
   readonly earlier: readonly RefundRow[];
 }
 
 /** A refund that somebody asks for; `mayRepeat` = nothing tells it from a retry of the same request (no key, no number). */
-export type RefundAsked = Omit<RefundIntent, 'dueAt' | 'sentByCaller'> & { readonly mayRepeat: boolean };
+type RefundAsked = Omit<RefundIntent, 'dueAt' | 'sentByCaller'> & { readonly mayRepeat: boolean };
 
 /** The guards of a new refund, in the order in which they refuse, and its reservation. */
 export function decideNewRefund(
@@ -83,7 +83,7 @@ function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: D
 }
 
 /** What a refund that was made elsewhere may be the news of. */
-export interface ForeignFacts {
+interface ForeignFacts {
   readonly isKnown: boolean;
   /** A lost dispute took the same money, and no refund of the channel was told for it yet. */
   readonly ofDispute?: RefundRow | undefined;
@@ -214,7 +214,7 @@ interface Pair {
 }
 
 /** What a wish does to a refund. */
-export function wishRefund(order: OrderRow, refund: RefundRow, wish: RefundWish, now: Date): Change | Refusal {
+function wishRefund(order: OrderRow, refund: RefundRow, wish: RefundWish, now: Date): Change | Refusal {
   return WISHES[wish.wish]({ order, refund }, wish as never, now);
 }
 

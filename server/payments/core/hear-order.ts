@@ -70,7 +70,7 @@ type Came = Omit<Said<'paid'>, 'channelNo'> & { readonly channelNo: string | nul
 type Succeeded = Extract<RefundOutcome, { kind: 'succeeded' }>;
 
 /** What a paid order remembers of its payment. */
-export function paidPatch(outcome: Came, order: OrderRow, now: Date): OrderMoved['order'] {
+function paidPatch(outcome: Came, order: OrderRow, now: Date): OrderMoved['order'] {
   return {
     state: 'paid',
     paid: outcome.amount.minor,
@@ -93,7 +93,7 @@ export function paidPatch(outcome: Came, order: OrderRow, now: Date): OrderMoved
 }
 
 /** The right money after the end: the application's policy decides, a sibling or missing stock overrules it. */
-export function latePaid(hearing: Paid): Change {
+function latePaid(hearing: Paid): Change {
   const { order, facts, outcome, now } = hearing;
   if (!isWelcomeLate(order, facts) || facts.readmitted !== true) return giveBack(hearing);
   return {
@@ -172,7 +172,7 @@ function endEffects({ state }: OrderRow): EffectRun[] {
 }
 
 /** The same success again; another payment of the same order, or a hint at refunds that nobody knows, is listed. */
-export function againPaid({ order, outcome, now }: Paid): Change {
+function againPaid({ order, outcome, now }: Paid): Change {
   const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
   const { channelNo: dedupe, amount: received } = outcome;
   const second: Raised[] = isOther ? [{ kind: 'double_paid', dedupe, received, detail: outcome }] : [];
@@ -209,7 +209,7 @@ function settlementPatch({ settlement }: Pick<Came, 'settlement'>): Partial<Pick
 }
 
 /** Genuine money of another amount never pays an order; a person decides, and until then nobody asks. */
-export function differentAmount({ order, facts, outcome, now }: Paid): Change {
+function differentAmount({ order, facts, outcome, now }: Paid): Change {
   // The person has decided about this money, so the order goes on to its own end.
   if (facts.mismatch === 'ended' && isOpen(order.state))
     return closed(order, order.closeReason ?? 'admin', now, outcome);
@@ -270,7 +270,7 @@ export function afterReverse(
 }
 
 /** A payment that may be on its way back counts only when the close was answered; it is due as soon as it can be sent again. */
-export function awaitReverse({ reverseDoubtAt }: OrderRow, now: Date): Change {
+function awaitReverse({ reverseDoubtAt }: OrderRow, now: Date): Change {
   const nextCheckAt = reverseDoubtAt !== null && reverseDoubtAt > now ? reverseDoubtAt : now;
   return { rule: null, order: { checkedAt: now, nextCheckAt, leasedUntil: null } };
 }

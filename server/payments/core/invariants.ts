@@ -151,12 +151,12 @@ export const ORDER_INVARIANTS = {
 } as const satisfies Readonly<Record<string, Promised & { breach: Breach }>>;
 
 /** What holds of the coins of each payer, which only a database can show. */
-export const COIN_INVARIANTS = {
+const COIN_INVARIANTS = {
   coins: { promise: 'every balance equals the sum of its ledger entries' },
 } as const satisfies Readonly<Record<string, Promised>>;
 
 /** What the channels say a day later, which only a database can show. */
-export const BILL_INVARIANTS = {
+const BILL_INVARIANTS = {
   bills: { promise: "the channels' bills that were read in the last five weeks agree" },
 } as const satisfies Readonly<Record<string, Promised>>;
 

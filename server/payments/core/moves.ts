@@ -81,7 +81,7 @@ export type RefundRule = (typeof REFUND_MOVES)[number]['rule'];
 export type DisputeRule = (typeof DISPUTE_MOVES)[number]['rule'];
 
 /** The states in which nothing will move an order but late money. */
-export const SETTLED_STATES: readonly OrderState[] = ['closed', 'failed', 'paid'];
+const SETTLED_STATES: readonly OrderState[] = ['closed', 'failed', 'paid'];
 
 /** Whether the order is still on its way. */
 export function isOpen(state: OrderState): boolean {

@@ -6,10 +6,10 @@ import type { OpenedRefund } from './change.ts';
 import { laneOf, later } from './plan.ts';
 
 /** A refund that nobody has approved yet is sent at the end of days: no release and no job takes it for due. */
-export const NEVER = new Date('9000-01-01T00:00:00.000Z');
+const NEVER = new Date('9000-01-01T00:00:00.000Z');
 
 /** Whether people asked for it; what the service itself owes needs nobody. */
-export function isAsked({ origin }: Pick<RefundRow, 'origin'>): boolean {
+function isAsked({ origin }: Pick<RefundRow, 'origin'>): boolean {
   return origin === 'merchant' || origin === 'admin';
 }
 

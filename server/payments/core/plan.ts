@@ -44,7 +44,7 @@ const DISPUTE_STEPS: readonly number[] = [10 * MINUTE, HOUR, 6 * HOUR];
 export const ABSENCE_SECONDS = 60;
 
 /** An expired order begins to close this long after its expiry, so that the channel's own clock has passed it too. */
-export const EXPIRY_GRACE_SECONDS = 60;
+const EXPIRY_GRACE_SECONDS = 60;
 
 /** What the schedule reads of an order. */
 export interface Scheduled {

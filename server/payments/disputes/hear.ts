@@ -79,14 +79,14 @@ export async function noteListed(tx: Tx, dispute: DisputeRow): Promise<void> {
 }
 
 /** Where a dispute was named: the channel that is asked about it. */
-export interface DisputeSource {
+interface DisputeSource {
   project: string;
   payWay: PayWay;
   from: NoticeChannel;
 }
 
 /** What became of a hint at a dispute. */
-export type DisputeHeard = 'settled' | 'irrelevant' | 'unknown_order' | 'not_genuine' | 'unconfirmed';
+type DisputeHeard = 'settled' | 'irrelevant' | 'unknown_order' | 'not_genuine' | 'unconfirmed';
 
 /** A message only names a dispute: the channel is asked, outside any transaction, and what it says is settled. */
 export function hearDispute(ports: Ports) {
@@ -145,7 +145,7 @@ function readDispute(channel: Channel, channelDisputeNo: string): Promise<Disput
 }
 
 /** What came of the look for the disputes of an order; `found`: the channel's numbers of those that were settled. */
-export type DisputesSaid =
+type DisputesSaid =
   | { kind: 'found'; disputes: readonly string[] }
   | { kind: 'absent' | 'pending' | 'not_asked' }
   | { kind: 'refused'; code: string; reason: string }

@@ -16,7 +16,7 @@ import { refusalFor } from '../refusals.ts';
 import { loadRefundFacts, lockPair, type Pair, settleRefundLocked } from '../settle.ts';
 
 /** Money that goes back by another door than a refund: a dispute that is accepted, an exception whose money is given back. */
-export interface DeedAbove {
+interface DeedAbove {
   kind: 'dispute' | 'exception';
   /** The number of the dispute, or the id of the exception. */
   number: string;
@@ -63,7 +63,7 @@ export async function waitAbove(
 }
 
 /** The deeds behind the other doors, once another administrator has approved them. */
-export type ApprovedDeeds = Record<
+type ApprovedDeeds = Record<
   DeedAbove['kind'],
   (asker: Asker, number: string, reason: string) => Promise<object | Waits>
 >;

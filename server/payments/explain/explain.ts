@@ -12,7 +12,7 @@ import { refundStatusOf, statusOf } from '../view.ts';
 import { isPaidTwice, paidTwice, refundSituation, situationOf } from './situations.ts';
 
 /** Something that will happen by itself. */
-export interface NextStep {
+interface NextStep {
   action: string;
   /** RFC 3339; null when it is being done right now. */
   at: string | null;
@@ -59,7 +59,7 @@ export interface Explanation {
 }
 
 /** What an explanation is made of, read at one moment. */
-export interface Explained {
+interface Explained {
   order: OrderRow;
   refunds: readonly RefundRow[];
   exceptions: readonly OrderExceptionRow[];

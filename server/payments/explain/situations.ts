@@ -19,7 +19,7 @@ const HELD_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** What is known of an order when it is explained. */
-export interface Scene {
+interface Scene {
   order: OrderRow;
   exceptions: readonly OrderExceptionRow[];
   now: Date;
@@ -30,7 +30,7 @@ export interface Scene {
 }
 
 /** Why an order is in its state, what happens next, and what a person can do. */
-export interface Situation {
+interface Situation {
   code: string;
   reason: string;
   /** What the service does by itself at the order's next check; left out = nothing. */
@@ -278,7 +278,7 @@ function received({ receivedMinor, receivedCurrency }: OrderExceptionRow, order:
 }
 
 /** Why a refund is in its state, what happens next, and what a person can do. */
-export interface RefundSituation {
+interface RefundSituation {
   code: string;
   reason: string;
   next?: string;

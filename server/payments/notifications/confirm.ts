@@ -12,7 +12,7 @@ const YOUNG_SECONDS = 24 * 3600;
 type Paid = Extract<Outcome, { kind: 'paid' }>;
 
 /** Whether a notice may be settled: one that says too much, or whose key is too young, only when the channel says the same. */
-export type ConfirmNotice = (arrived: Arrived) => Promise<boolean>;
+type ConfirmNotice = (arrived: Arrived) => Promise<boolean>;
 
 /**
  * The operation over its ports: asks outside any transaction. What the channel does not confirm is not settled; what it says

@@ -35,7 +35,7 @@ import { type NoticeRefusal, changeFor, nearestRefusal } from '../notice-refusal
 const MOST_IN_A_MINUTE = 5;
 
 /** How many keys and certificates are fetched for nothing because of the notices of one address: anybody can name some. */
-export function createFetchBudgets(now: () => Date): (address: string) => FetchBudget {
+function createFetchBudgets(now: () => Date): (address: string) => FetchBudget {
   let minute = 0;
   let spent = new Map<string, number>();
   return (address) => {
@@ -97,7 +97,7 @@ interface Settled {
 }
 
 /** Settles a channel's message about an order. Only a genuine message of the account that the order pins moves anything. */
-export type ReceiveNotice = (
+type ReceiveNotice = (
   payWay: PayWay,
   project: string,
   headers: Record<string, string | undefined>,

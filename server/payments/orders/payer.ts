@@ -54,7 +54,7 @@ export interface PayerOrder {
 export type PayerProgress = Pick<PayerOrder, 'state' | 'secondsLeft'>;
 
 /** What the pages ask of the operations. */
-export interface PayerActions {
+interface PayerActions {
   query(asker: Asker, orderNo: string): Promise<unknown>;
   capture(order: OrderRow, cause: string): Promise<unknown>;
   renew(order: OrderRow): Promise<OrderRow>;

@@ -26,7 +26,7 @@ import { settle, settleLocked } from '../settle.ts';
 import { capturePayment } from './capture.ts';
 
 /** The order that a request means, as it would be inserted; refuses what its channel cannot do (400). */
-export function draftOrder(
+function draftOrder(
   active: ActiveChannel,
   payee: Payee,
   request: PayRequest,
@@ -255,7 +255,7 @@ function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
 }
 
 /** The order that a request means. */
-export interface Claimed {
+interface Claimed {
   order: OrderRow;
   /** Whether the channel must be called. */
   send: boolean;
@@ -264,7 +264,7 @@ export interface Claimed {
 }
 
 /** Key row and order in one insert transaction; the unique indexes decide who is first. */
-export async function claimOrder(
+async function claimOrder(
   ports: Ports,
   tx: Tx,
   draft: OrderRow,
@@ -382,7 +382,7 @@ export interface PayRequest {
 }
 
 /** Who places, for which project, with which promises about late money. */
-export interface Payee {
+interface Payee {
   clientId: string;
   project: string;
   latePayment: LatePayment;
@@ -394,7 +394,7 @@ export interface Payee {
 }
 
 /** What an order is of beyond an ordinary payment. */
-export interface PlaceOptions {
+interface PlaceOptions {
   claim?: KeyClaim | undefined;
   kind?: OrderRow['kind'];
   /** The channel as the caller has just found it; left out = it is looked up. */

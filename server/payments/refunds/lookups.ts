@@ -64,7 +64,7 @@ async function otherPayment(
 }
 
 /** The channel's numbers of payments that came for an order and are not in its sums, as far as they are listed, or were. */
-export async function listedPayments(tx: ReadTx, orderNo: string): Promise<string[]> {
+async function listedPayments(tx: ReadTx, orderNo: string): Promise<string[]> {
   const listed = await tx.exceptions.list({ orderNo, kind: ['double_paid', 'amount_mismatch'] });
   return listed.map(({ dedupe }) => dedupe);
 }

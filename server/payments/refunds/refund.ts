@@ -26,7 +26,7 @@ import {
 } from '../settle.ts';
 
 /** Gives money back: reserves, asks the channel, settles. Once accepted it is never an error, also when the channel is silent. */
-export type RefundPayment = (asker: Asker, request: RefundRequest, options?: RefundOptions) => Promise<Pair>;
+type RefundPayment = (asker: Asker, request: RefundRequest, options?: RefundOptions) => Promise<Pair>;
 
 /** The operation over its ports. */
 export function refundPayment(ports: Ports): RefundPayment {
@@ -84,7 +84,7 @@ export interface RefundRequest {
 }
 
 /** What the caller may add: the key, and (for the service's own refunds) the fixed number and origin. */
-export interface RefundOptions {
+interface RefundOptions {
   claim?: KeyClaim | undefined;
   origin?: RefundOrigin;
   refundNo?: string;
@@ -93,14 +93,14 @@ export interface RefundOptions {
 }
 
 /** The refund that a request means. */
-export interface ClaimedRefund {
+interface ClaimedRefund {
   pair: Pair;
   /** Whether the channel is called now. */
   due: boolean;
 }
 
 /** The intent of a refund request: the refund that it repeats, or a new one with its reservation. */
-export async function claimRefund(
+async function claimRefund(
   ports: Ports,
   tx: Tx,
   asker: Asker,

@@ -20,7 +20,7 @@ export const PayWayName = z.enum(PAY_WAYS).meta({ id: 'PayWay' });
 export const ModeName = z.enum(MODES).meta({ id: 'Mode' });
 
 /** How a channel is, in one word. */
-export const StatusWord = z.enum(['up', 'degraded', 'down', 'disabled', 'unconfigured']).meta({ id: 'ChannelStatus' });
+const StatusWord = z.enum(['up', 'degraded', 'down', 'disabled', 'unconfigured']).meta({ id: 'ChannelStatus' });
 
 /** The path of a configuration. */
 export const ByPayWay = z.object({ payWay: PayWayName });
@@ -358,9 +358,7 @@ export function presentDownload(download: Download, now: Date): z.input<typeof D
 }
 
 /** What must be registered, as it is shown. */
-export function presentRegistrations({
-  registrations,
-}: Pick<ConfigView, 'registrations'>): z.input<typeof ToRegister>[] {
+function presentRegistrations({ registrations }: Pick<ConfigView, 'registrations'>): z.input<typeof ToRegister>[] {
   return registrations.map(({ values, scenes, ...rest }) => ({ ...rest, values: [...values], scenes: [...scenes] }));
 }
 

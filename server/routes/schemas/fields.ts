@@ -54,7 +54,7 @@ export const Limit = z
   .meta({ description: 'Entries per page, 1 to 200.' });
 
 /** A place in a list ordered by `(createdAt, id)` descending. */
-export interface CursorPosition {
+interface CursorPosition {
   createdAt: Date;
   id: string;
 }

@@ -11,7 +11,7 @@ const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code');
 const AmountLimit = Amount.nullable().optional();
 
 /** Limits of an application by currency as they are sent; null clears a limit, a currency, or all. */
-export const LimitsInput = z
+const LimitsInput = z
   .record(
     CurrencyCode,
     z
@@ -34,7 +34,7 @@ export const LimitsInput = z
 const ShownLimit = z.number().nullable();
 
 /** Limits of an application by currency in an answer; null = not limited. */
-export const ShownLimits = z
+const ShownLimits = z
   .record(
     z.string(),
     z.object({
@@ -50,7 +50,7 @@ export const ShownLimits = z
 const AMOUNTS = ['perOrder', 'perDay', 'perMonth', 'refundPerDay'] as const;
 
 /** The limits of an application in major units. */
-export function presentLimits(limits: ApiAppRow['limits']): z.input<typeof ShownLimits> | null {
+function presentLimits(limits: ApiAppRow['limits']): z.input<typeof ShownLimits> | null {
   if (limits === null) return null;
   const presented = Object.entries(limits).map(([currency, known]) => {
     const major = (name: (typeof AMOUNTS)[number]) =>
@@ -86,7 +86,7 @@ const scopeNames = [
 ] as const satisfies readonly Scope[];
 
 /** A scope of an API application. */
-export const ScopeName = z.enum(scopeNames).meta({ id: 'Scope' });
+const ScopeName = z.enum(scopeNames).meta({ id: 'Scope' });
 
 /** What an administrator may do. */
 export const Role = z.enum(ROLES).meta({
@@ -149,7 +149,7 @@ export const Admin = z
 const LatePolicy = z.enum(['accept', 'refund']);
 
 /** What happens to money that arrives after an order ended. */
-export const LatePaymentPolicy = z
+const LatePaymentPolicy = z
   .object({ afterExpiry: LatePolicy, afterClose: LatePolicy, afterFailed: LatePolicy })
   .meta({ id: 'LatePayment' });
 

@@ -76,7 +76,7 @@ const Paypal = z
   .meta({ id: 'PaypalOptions' });
 
 /** What a merchant may ask of the channels beyond the order itself; those of other channels than the order's are ignored. */
-export const ChannelOptions = z
+const ChannelOptions = z
   .object({ alipay: Alipay.optional(), wechat: Wechat.optional(), paypal: Paypal.optional() })
   .describe('What is passed on to the channel beyond the order itself, by channel; only that of `payWay` is used.')
   .meta({ id: 'ChannelOptions' });

@@ -29,7 +29,7 @@ const NAMES: Readonly<Record<keyof typeof ISSUERS, (owner: Owner) => string>> = 
 };
 
 /** A new key of Alipay's or the app's, and its certificate with the one that issued it, as PEM. */
-export async function newCredential(
+async function newCredential(
   { authority }: Core,
   whose: keyof typeof ISSUERS,
   owner: Owner,
@@ -48,7 +48,7 @@ function certificateOf(
 }
 
 /** The serial of a certificate file, as Alipay counts it. */
-export function serialOfFile(pem: string): string {
+function serialOfFile(pem: string): string {
   const [leaf] = readCertificates(pem);
   if (leaf === undefined) throw new Error('The file holds no certificate.');
   return certSerial(leaf);
@@ -71,7 +71,7 @@ export const PRODUCTS: Readonly<Record<string, { scene: string; code: string; fo
 export const MINI_PRODUCT = 'JSAPI_PAY';
 
 /** Every product that a merchant may sign for. */
-export const ALL_PRODUCTS: readonly string[] = [
+const ALL_PRODUCTS: readonly string[] = [
   ...QR_PRODUCTS,
   MINI_PRODUCT,
   ...Object.values(PRODUCTS).map(({ code }) => code),

@@ -89,7 +89,7 @@ export function unsignedAnswer(member: string, text: string, charset: Charset = 
 }
 
 /** A response member before it is signed. */
-export interface Unsigned {
+interface Unsigned {
   member: string;
   text: string;
   certificateMode: boolean;

@@ -22,7 +22,7 @@ import { AlipayRefusal, type Content, chinaTime, success } from './answers.ts';
 import { type AlipayRequest, sellerOf } from './requests.ts';
 
 /** What a bill says of itself beside its rows. */
-export interface BillFace extends Span {
+interface BillFace extends Span {
   /** The merchant's number; an account is called by it and 0156. */
   pid: string;
   exportedAt: number;
@@ -90,7 +90,7 @@ interface Sums {
 }
 
 /** 业务明细: one row for each payment and refund; refunds are negative. */
-export function* tradeBill(content: BillContent, face: BillFace): Iterable<string> {
+function* tradeBill(content: BillContent, face: BillFace): Iterable<string> {
   yield* opening('#支付宝业务明细查询', face, line('业务明细列表', 41, 40));
   yield `${columnsFor(content, COLUMNS).join(',')}\r\n`;
   const sums = noSums();
@@ -105,7 +105,7 @@ export function* tradeBill(content: BillContent, face: BillFace): Iterable<strin
 }
 
 /** 业务明细(汇总): one row for each shop, of which there is none here, and one for all. */
-export function* tradeSummary(content: BillContent, face: BillFace): Iterable<string> {
+function* tradeSummary(content: BillContent, face: BillFace): Iterable<string> {
   yield* opening('#支付宝业务汇总查询', face, line('业务汇总列表', 41, 40));
   yield `${SUMMARY_COLUMNS.join(',')}\r\n`;
   const sums = noSums();
@@ -120,13 +120,13 @@ export function* tradeSummary(content: BillContent, face: BillFace): Iterable<st
 }
 
 /** The first four lines of every file: what it is, whose, of which time, and the beginning of the list. */
-export function* opening(title: string, { pid, from, to }: BillFace, list: string): Iterable<string> {
+function* opening(title: string, { pid, from, to }: BillFace, list: string): Iterable<string> {
   yield `${title}\r\n#账号：[${pid}0156]\r\n`;
   yield `#起始日期：[${dayText(from)}]   终止日期：[${dayText(to)}]\r\n${list}\r\n`;
 }
 
 /** The last line of every file. */
-export function closing({ exportedAt }: BillFace): string {
+function closing({ exportedAt }: BillFace): string {
   return `#导出时间：[${dayText(exportedAt)}]\r\n`;
 }
 
@@ -136,12 +136,12 @@ export function line(title: string, before: number, after: number): string {
 }
 
 /** The columns, one of them with another name where that is asked for. */
-export function columnsFor({ has }: BillContent, columns: readonly string[]): string[] {
+function columnsFor({ has }: BillContent, columns: readonly string[]): string[] {
   return columns.map((name, index) => (has('other-columns') && index === 1 ? `${name}（新）` : name));
 }
 
 /** A title as a cell holds it: nothing in these files is quoted, so it has no comma and no end of line (an inference). */
-export function textCell(text: string, { has }: BillContent): string {
+function textCell(text: string, { has }: BillContent): string {
   return has('formula') ? FORMULA : text.replaceAll(',', '，').replaceAll(/[\r\n\t]+/g, ' ');
 }
 
@@ -236,7 +236,7 @@ interface Flow {
 }
 
 /** 账务明细: what came to the account and what left it, fees on lines of their own. */
-export function* accountBill(content: BillContent, face: BillFace): Iterable<string> {
+function* accountBill(content: BillContent, face: BillFace): Iterable<string> {
   yield* opening('#支付宝账务明细查询', face, line('账务明细列表', 41, 40));
   yield `${columnsFor(content, ACCOUNT_COLUMNS).join(',')}\r\n`;
   const sums = { in: 0, came: 0, out: 0, left: 0 };
@@ -252,7 +252,7 @@ export function* accountBill(content: BillContent, face: BillFace): Iterable<str
 }
 
 /** 账务明细(汇总): the sums of the same. */
-export function* accountSummary(content: BillContent, face: BillFace): Iterable<string> {
+function* accountSummary(content: BillContent, face: BillFace): Iterable<string> {
   yield* opening('#支付宝账务汇总查询', face, line('账务汇总列表', 41, 40));
   yield `${ACCOUNT_SUMMARY_COLUMNS.join(',')}\r\n`;
   const sums = { in: 0, came: 0, out: 0, left: 0 };

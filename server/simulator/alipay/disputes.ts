@@ -12,7 +12,7 @@ import { type AlipayRequest, sellerOf, tradeNoOf, yuan } from './requests.ts';
 const DAY_MS = 86_400_000;
 
 /** Alipay's words for a complaint, with what they are shown as. Source: see server/simulator/README.md. */
-export const COMPLAINT_STATUS = {
+const COMPLAINT_STATUS = {
   WAIT_PROCESS: '待处理',
   PROCESSING: '处理中',
   PROCESSED: '处理完成',
@@ -24,10 +24,10 @@ export const COMPLAINT_STATUS = {
   DROP_PROCESSED: '处理完成用户撤诉',
   DROP_OVERDUE_PROCESSED: '超时处理完成用户撤诉',
 } as const;
-export type ComplaintStatus = keyof typeof COMPLAINT_STATUS;
+type ComplaintStatus = keyof typeof COMPLAINT_STATUS;
 
 /** What a merchant can say that was done; the spelling of the last one is Alipay's. */
-export const PROCESS_CODES = {
+const PROCESS_CODES = {
   CONSENSUS_WITH_CLIENT: '已联系到用户，协商一致，无异议',
   RECTIFICATION_NO_REFUND: '不涉及退款，已针对投诉内容进行整改',
   REFUND: '已退款，用户无异议',
@@ -36,7 +36,7 @@ export const PROCESS_CODES = {
 } as const;
 
 /** A complaint inside the details of its trade. */
-export interface AlipayComplaint {
+interface AlipayComplaint {
   id: number;
   taskId: string;
   minor: number;
@@ -52,7 +52,7 @@ export interface AlipayComplaint {
 }
 
 /** The complaints of a trade, oldest first. */
-export function complaintsOf({ details }: Trade): AlipayComplaint[] {
+function complaintsOf({ details }: Trade): AlipayComplaint[] {
   return (details['complaints'] as AlipayComplaint[] | undefined) ?? [];
 }
 
@@ -118,7 +118,7 @@ function withdraw(core: Core, complaint: AlipayComplaint): void {
 }
 
 /** The word of now: one that nobody dealt with in time is overdue. */
-export function statusOf(core: Core, { status, dueAt }: AlipayComplaint): ComplaintStatus {
+function statusOf(core: Core, { status, dueAt }: AlipayComplaint): ComplaintStatus {
   return status === 'WAIT_PROCESS' && core.clock.now() >= dueAt ? 'OVERDUE' : status;
 }
 

@@ -9,7 +9,7 @@ import type { AlipayAccount } from './account.ts';
 import { AlipayRefusal, type Charset, charsetOf, chinaTime, decode, readChinaTime, refused } from './answers.ts';
 
 /** Raw form parameters: the bytes of each value as they were sent, and the names that came twice. */
-export interface RawForm {
+interface RawForm {
   values: Map<string, Buffer>;
   repeated: string[];
 }

@@ -65,7 +65,7 @@ const Options = z
   .refine((options) => !options.enable_pay_channels || !options.disable_pay_channels);
 
 /** Reads them as the gateway would; throws the refusal. Which ways to pay exclude each other is Alipay's own rule. */
-export function readCreateOptions(content: Readonly<Record<string, unknown>>): z.output<typeof Options> {
+function readCreateOptions(content: Readonly<Record<string, unknown>>): z.output<typeof Options> {
   const options = Options.safeParse(content);
   if (options.success) return options.data;
   throw refused('INVALID_PARAMETER', `${options.error.issues[0]?.path.join('.') || 'enable_pay_channels'} is invalid.`);
@@ -117,13 +117,13 @@ export function openPage(core: Core, request: AlipayRequest): Trade {
 }
 
 /** What a merchant has not signed for is refused before anything else about the trade is looked at (our inference). */
-export function requireProduct({ account }: AlipayRequest, product: string): void {
+function requireProduct({ account }: AlipayRequest, product: string): void {
   if (!account.products.includes(product))
     throw refused('ACCESS_FORBIDDEN', 'The merchant has not signed for this product.');
 }
 
 /** Makes the trade or, for the same number and facts while unpaid, finds it again. */
-export function createTrade(
+function createTrade(
   core: Core,
   request: AlipayRequest,
   scene: string,

@@ -47,12 +47,12 @@ const WHERE = {
 } as const satisfies Record<string, readonly PayWay[]>;
 
 /** The name of a condition. */
-export type ConditionName = keyof typeof WHERE;
+type ConditionName = keyof typeof WHERE;
 /** Every condition by its stable name. */
 export const CONDITIONS = Object.keys(WHERE) as [ConditionName, ...ConditionName[]];
 
 /** A condition that was set; without a date for every day. */
-export interface Condition {
+interface Condition {
   id: string;
   payWay: PayWay;
   condition: ConditionName;
@@ -62,7 +62,7 @@ export interface Condition {
 }
 
 /** What a channel's bills are like at present. */
-export interface Conditions {
+interface Conditions {
   set(condition: Omit<Condition, 'id'>): Condition;
   /** Takes away what has this channel, name and date. */
   unset(condition: Pick<Condition, 'payWay' | 'condition' | 'date'>): void;
@@ -76,7 +76,7 @@ export interface Conditions {
 }
 
 /** Conditions, none at first. They do not outlive the process. */
-export function createConditions(): Conditions {
+function createConditions(): Conditions {
   let known: Condition[] = [];
   const holding = (payWay: PayWay, name: ConditionName, days: readonly string[]) =>
     known.filter(
@@ -114,7 +114,7 @@ export function createConditions(): Conditions {
 }
 
 /** Differences that are made in the bill alone: the ledger stays as it is. */
-export const BILL_PLANTS = [
+const BILL_PLANTS = [
   'paid_missing_at_channel',
   'amount_differs',
   'currency_differs',
@@ -128,7 +128,7 @@ export const BILL_PLANTS = [
   'withdrawal',
 ] as const;
 /** Differences that are made by money that moves and of which nobody is told. */
-export const LEDGER_PLANTS = [
+const LEDGER_PLANTS = [
   'paid_unknown_to_us',
   'refund_unknown_to_us',
   'duplicate_payment',
@@ -153,7 +153,7 @@ export interface Plant {
 }
 
 /** The differences that were planted; those of the ledger cannot be taken back and are only remembered. */
-export interface Plants {
+interface Plants {
   add(plant: Omit<Plant, 'id'>, foreign?: BillRow): Plant;
   list(): readonly Plant[];
   /** Forgets one, or all. */
@@ -178,7 +178,7 @@ const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>>
 };
 
 /** Plants, none at first. They do not outlive the process. */
-export function createPlants(): Plants {
+function createPlants(): Plants {
   let known: { plant: Plant; foreign?: BillRow }[] = [];
   const foreign: Plants['foreign'] = (scope) =>
     known.flatMap(({ plant, foreign: row }) =>

@@ -13,7 +13,7 @@ import { type BillRow, type Span, dayOf, foreignRow, spanOfDay } from './rows.ts
 const NOON_MS = 12 * 3_600_000;
 
 /** What is asked for: without an order a fitting one of that day, without a date today. */
-export interface PlantRequest {
+interface PlantRequest {
   kind: PlantKind;
   payWay: PayWay;
   date?: string | undefined;
@@ -41,7 +41,7 @@ interface Spot {
 }
 
 /** Plants a difference between a bill and what the merchant knows; throws SimulatorRefusal when nothing fits. */
-export function plant(core: Core, request: PlantRequest): Plant {
+function plant(core: Core, request: PlantRequest): Plant {
   const ground = groundOf(core, request);
   const { kind, payWay, date, account } = ground;
   if (kind === 'withdrawal' && payWay !== 'paypal')

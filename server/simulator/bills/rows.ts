@@ -13,7 +13,7 @@ import {
 } from '../trade.ts';
 
 /** Where money of a bill stands: it moved, it is about to, or it did not. */
-export type RowState = 'done' | 'under-way' | 'failed';
+type RowState = 'done' | 'under-way' | 'failed';
 
 /** One line of a bill before a channel writes it in its own form. Times are milliseconds on the simulated clock, amounts minor units. */
 export interface BillRow {
@@ -136,7 +136,7 @@ export function fillerRow({ payWay, from, to, count }: Filler, index: number): B
 }
 
 /** When the payment of this index happens. */
-export function timeOfFiller({ from, to, count }: Pick<Filler, 'from' | 'to' | 'count'>, index: number): number {
+function timeOfFiller({ from, to, count }: Pick<Filler, 'from' | 'to' | 'count'>, index: number): number {
   return from + Math.floor((index * (to - from)) / count);
 }
 

@@ -4,7 +4,7 @@ import type { Core } from '../half.ts';
 import { type Payment, type Refund, type Trade, majorOf } from '../trade.ts';
 
 /** Who gets the money, and where the API and the payer page of this order are. */
-export interface Scenery {
+interface Scenery {
   /** Base address of the simulated REST API. */
   apiUrl: string;
   /** Where the payer approves this order. */
@@ -22,7 +22,7 @@ const PAYER = { payer_id: 'SIMPAYER00001', email_address: 'payer@simulator.inval
  * The order status that goes with a trade; a capture of any kind completes the order. A refused instrument leaves it approved, as shops
  * report (woocommerce-paypal-payments, issue 4633); that PAYER_ACTION_REQUIRED is the status too is inferred from its name.
  */
-export function orderStatus(trade: Trade, linkName: Scenery['linkName']): string {
+function orderStatus(trade: Trade, linkName: Scenery['linkName']): string {
   if (trade.payments.length > 0) return 'COMPLETED';
   const { refusedWith = 'PAYER_ACTION_REQUIRED' } = trade.details;
   if (trade.state === 'approved' || refusedWith !== 'PAYER_ACTION_REQUIRED') return 'APPROVED';

@@ -44,13 +44,13 @@ export function signed({ kind, minor }: BillRow): number {
 }
 
 /** The rows of a window, of which only those of a page are made. */
-export interface Window {
+interface Window {
   total: number;
   page(number: number, size: number): BillRow[];
 }
 
 /** The rows that began within a span, the ledger's first; at PayPal both ends of a window belong to it, in whole seconds. */
-export function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { from, to }: Span): Window {
+function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { from, to }: Span): Window {
   const parts = fillers.map((filler) => partOf(filler, from, to));
   const total = parts.reduce((sum, { count }) => sum + count, rows.length);
   return {
@@ -64,7 +64,7 @@ export function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'
 }
 
 /** A row as a member of `transaction_details` (OpenAPI description reporting_transactions_v1 of PayPal, `transaction_info`). */
-export function presentRow(row: BillRow, { has }: BillContent): object {
+function presentRow(row: BillRow, { has }: BillContent): object {
   const { kind, number, tradeNo, fee, trade } = row;
   const isPayment = kind === 'payment';
   const reference = isPayment ? { id: trade?.id, type: 'ODR' } : { id: tradeNo, type: 'TXN' };
@@ -92,7 +92,7 @@ export function presentRow(row: BillRow, { has }: BillContent): object {
 }
 
 /** An instant as the reports write it: whole seconds, and an offset without a colon (samples of the documents). */
-export function reportTime(at: number): string {
+function reportTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}+0000`;
 }
 

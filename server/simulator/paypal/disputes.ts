@@ -11,7 +11,7 @@ import { tell } from './notices.ts';
 import { type AddRoute, type Request, json } from './requests.ts';
 
 /** A dispute as PayPal keeps it, inside the details of its trade. Times are milliseconds of the simulated clock. */
-export interface SimulatedDispute {
+interface SimulatedDispute {
   id: string;
   minor: number;
   reason: string;
@@ -35,19 +35,19 @@ export interface SimulatedDispute {
 }
 
 /** The disputes of a trade, oldest first. */
-export function disputesOf({ details }: Trade): SimulatedDispute[] {
+function disputesOf({ details }: Trade): SimulatedDispute[] {
   return (details['disputes'] as SimulatedDispute[] | undefined) ?? [];
 }
 
 /** Whether the merchant may give in now. */
-export function canAccept({ status }: SimulatedDispute): boolean {
+function canAccept({ status }: SimulatedDispute): boolean {
   return status === 'OPEN' || status === 'WAITING_FOR_SELLER_RESPONSE';
 }
 
 type Json = Record<string, unknown>;
 
 /** Tells the merchant; the resource is the dispute as it is now. */
-export function tellDispute(
+function tellDispute(
   core: Core,
   trade: Trade,
   dispute: SimulatedDispute,
@@ -60,7 +60,7 @@ export function tellDispute(
  * A dispute as `GET /v1/customer/disputes/{id}` shows it. Members and words: PayPal's OpenAPI description of Disputes v1; the
  * links of each state, with underscores: a merchant's record of a run in PayPal's sandbox.
  */
-export function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
+function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
   const { id, status, outcome, messages, dueAt } = dispute;
   const amount = (minor: number) => ({ currency_code: trade.currency, value: majorOf(trade, minor) });
   const taken = {
@@ -104,7 +104,7 @@ export function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispu
 }
 
 /** What of it the list shows. */
-export function presentDisputeInfo(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
+function presentDisputeInfo(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
   const whole = presentDispute(core, trade, dispute);
   const self = [linkTo(core, dispute.id)];
   return {
@@ -114,7 +114,7 @@ export function presentDisputeInfo(core: Core, trade: Trade, dispute: SimulatedD
 }
 
 /** The answer to an action: a link to the dispute. */
-export function presentAction(core: Core, { id }: SimulatedDispute): Json {
+function presentAction(core: Core, { id }: SimulatedDispute): Json {
   return { links: [linkTo(core, id)] };
 }
 
@@ -186,12 +186,7 @@ export function actOnPaypalDispute(core: Core, trade: Trade, deed: DisputeDeed):
 }
 
 /** The payer is right: PayPal takes the money from the merchant, or with `payout` pays it out of its own pocket. */
-export function lose(
-  core: Core,
-  trade: Trade,
-  dispute: SimulatedDispute,
-  how: DisputeDeed['refund'],
-): SimulatedDispute {
+function lose(core: Core, trade: Trade, dispute: SimulatedDispute, how: DisputeDeed['refund']): SimulatedDispute {
   dispute.refunded = dispute.minor;
   if (how === 'payout') return resolve(core, trade, dispute, 'RESOLVED_WITH_PAYOUT');
   const minor = Math.min(dispute.minor, refundableMinor(trade));
@@ -200,7 +195,7 @@ export function lose(
 }
 
 /** Evidence arrives: PayPal examines it. */
-export function provideEvidence(
+function provideEvidence(
   core: Core,
   trade: Trade,
   dispute: SimulatedDispute,
@@ -213,14 +208,14 @@ export function provideEvidence(
 }
 
 /** A message to the payer; only before PayPal examines the dispute. */
-export function sendMessage(core: Core, trade: Trade, dispute: SimulatedDispute, text: string): void {
+function sendMessage(core: Core, trade: Trade, dispute: SimulatedDispute, text: string): void {
   refuseUnless(dispute.stage === 'INQUIRY' && dispute.status !== 'RESOLVED');
   dispute.messages.push({ by: 'SELLER', text, at: core.clock.now() });
   move(core, trade, dispute, {});
 }
 
 /** The merchant gives in. */
-export function acceptClaim(core: Core, trade: Trade, dispute: SimulatedDispute): void {
+function acceptClaim(core: Core, trade: Trade, dispute: SimulatedDispute): void {
   refuseUnless(canAccept(dispute));
   lose(core, trade, dispute, 'told');
 }

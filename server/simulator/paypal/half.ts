@@ -44,7 +44,7 @@ import {
 } from './trades.ts';
 
 /** Adds the calls about orders, captures and refunds. */
-export function addCheckout(add: AddRoute, core: Core, books: Books): void {
+function addCheckout(add: AddRoute, core: Core, books: Books): void {
   const idOf = ({ params }: Request) => params['id'] ?? '';
   const orderNo = (request: Request) => books.byNumber(request.account, idOf(request))?.orderNo;
 
@@ -168,7 +168,7 @@ function numberIn(body: unknown): string | undefined {
 }
 
 /** Adds everything of PayPal's REST API that the simulator knows, below `/paypal`. */
-export function mountPaypal(router: Router, core: Core): void {
+function mountPaypal(router: Router, core: Core): void {
   const books = openBooks(core);
   const add: AddRoute = (method, path, route) => {
     router[method](`/paypal${path}`, (ctx) => answer(core, ctx, route));

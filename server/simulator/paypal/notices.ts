@@ -15,7 +15,7 @@ import { type AddRoute, json, readVerifyRequest, readWebhookPatch, readWebhookRe
 type Json = Record<string, unknown>;
 
 /** What a notice of this half says: fixed when the event happens, so every delivery has the same bytes. */
-export interface EventFacts extends Json {
+interface EventFacts extends Json {
   webhookId: string;
   event: Json;
 }
@@ -64,7 +64,7 @@ function describe(core: Core, eventType: string, summary: string): Json {
 }
 
 /** What a delivery is signed over and with. */
-export interface Transmission {
+interface Transmission {
   id: string;
   /** RFC 3339; the time of the first delivery, on every delivery. */
   time: string;
@@ -92,12 +92,7 @@ export function signedHeaders(
 }
 
 /** Whether a signature fits a body, for the channel's own verify call. */
-export function fits(
-  body: Buffer,
-  { id, time, webhookId }: Transmission,
-  signature: string,
-  certificate: string,
-): boolean {
+function fits(body: Buffer, { id, time, webhookId }: Transmission, signature: string, certificate: string): boolean {
   const text = Buffer.from(webhookText(id, time, webhookId, body));
   return verify('RSA-SHA256', text, new X509Certificate(certificate).publicKey, Buffer.from(signature, 'base64'));
 }

@@ -127,9 +127,9 @@ export type OrderRequest = z.infer<typeof OrderRequest>;
 /** The body of a refund. */
 export type RefundRequest = z.infer<typeof RefundRequest>;
 /** The body of a webhook registration. */
-export type WebhookRequest = z.infer<typeof WebhookRequest>;
+type WebhookRequest = z.infer<typeof WebhookRequest>;
 /** The body of a question about a webhook's signature. */
-export type VerifyRequest = z.infer<typeof VerifyRequest>;
+type VerifyRequest = z.infer<typeof VerifyRequest>;
 
 /** Reads the body of a create; throws PaypalRefusal with PayPal's issue and field. */
 export function readOrderRequest(body: unknown): OrderRequest {

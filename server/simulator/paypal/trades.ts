@@ -10,7 +10,7 @@ import { tell } from './notices.ts';
 import { type OrderRequest, readAmount } from './requests.ts';
 
 /** Faults that decide what becomes of a capture. */
-export type CaptureFault = 'capture-pending' | 'capture-declined';
+type CaptureFault = 'capture-pending' | 'capture-declined';
 
 /** How long a capture is pending when a fault asks for it. Scaled. */
 const PENDING_MS = 60_000;
@@ -34,7 +34,7 @@ const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
 ]);
 
 /** Refuses a capture as a fault says, or as an earlier one said that the payer has not answered; throws PaypalRefusal. */
-export function refuseCapture(core: Core, trade: Trade, fault: FaultName | undefined, word: string | undefined): void {
+function refuseCapture(core: Core, trade: Trade, fault: FaultName | undefined, word: string | undefined): void {
   const issue = fault === 'refused' ? (word ?? 'TRANSACTION_REFUSED') : trade.details['refusedWith'];
   if (typeof issue !== 'string') return;
   const isForPayer = CHOOSE_AGAIN.has(issue);
@@ -99,7 +99,7 @@ function tellCapture(core: Core, trade: Trade, event: string, state: Payment['st
 }
 
 /** An order without its payer's agreement, or agreed and not captured, ends after this. */
-export const ORDER_LIFE_MS = 3 * 3600 * 1000;
+const ORDER_LIFE_MS = 3 * 3600 * 1000;
 /** How long a create is remembered by its PayPal-Request-Id. */
 const CREATE_MEMORY_MS = 6 * 3600 * 1000;
 
@@ -111,7 +111,7 @@ export interface Done {
 }
 
 /** What the headers of a create say. */
-export interface CreateHeaders {
+interface CreateHeaders {
   requestId: string | undefined;
   /** Where the simulator sends the webhooks of this order; PayPal itself knows no such header. */
   notifyUrl: string | null;
@@ -193,7 +193,7 @@ export function getOrder(core: Core, books: Books, account: Account, id: string)
 }
 
 /** A capture call, and what a fault makes of it. */
-export interface CaptureAsked {
+interface CaptureAsked {
   id: string;
   requestId: string | undefined;
   fault: FaultName | undefined;

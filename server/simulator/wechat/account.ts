@@ -9,7 +9,7 @@ import { SimulatorRefusal } from '../requests.ts';
 import { randomDigits } from '../trades.ts';
 
 /** A merchant that a partner brought. */
-export interface SubMerchant {
+interface SubMerchant {
   mchid: string;
   /** A small merchant (小微商户), which has no bill of its own. */
   isSmall?: true;
@@ -20,21 +20,21 @@ export interface SubMerchant {
 }
 
 /** One more app of the sub-merchant that is handed over; those before it stay linked. */
-export function linkSubApp(subMerchants: readonly SubMerchant[], field: string, appId: string): SubMerchant[] {
+function linkSubApp(subMerchants: readonly SubMerchant[], field: string, appId: string): SubMerchant[] {
   const [newest, ...others] = subMerchants;
   if (!newest) throw new SimulatorRefusal(400, 'no_partner', 'This account is not a partner.');
   return [{ ...newest, appIds: [...newest.appIds, appId], fields: { ...newest.fields, [field]: appId } }, ...others];
 }
 
 /** One more sub-merchant, which is handed over from now on. */
-export function addSubMerchant(subMerchants: readonly SubMerchant[], mchid: string): SubMerchant[] {
+function addSubMerchant(subMerchants: readonly SubMerchant[], mchid: string): SubMerchant[] {
   if (subMerchants.length === 0) throw new SimulatorRefusal(400, 'no_partner', 'This account is not a partner.');
   return [{ mchid, appIds: [], fields: {} }, ...subMerchants];
 }
 
 /** How a merchant verifies WeChat Pay: by platform certificates, by public keys, or by both while changing over. */
-export const VERIFY_MODES = ['both', 'certificate', 'public-key'] as const;
-export type VerifyMode = (typeof VERIFY_MODES)[number];
+const VERIFY_MODES = ['both', 'certificate', 'public-key'] as const;
+type VerifyMode = (typeof VERIFY_MODES)[number];
 
 /** A key under which WeChat Pay signs; `publicPem` is a certificate or a bare public key. */
 export interface SigningKey {

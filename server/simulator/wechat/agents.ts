@@ -12,7 +12,7 @@ import type { Trade } from '../trade.ts';
 import { refuse, tell } from './requests.ts';
 
 /** A developer of SkillHub whose skills are paid to a merchant; the newest key comes first and is the only good one. */
-export interface Developer {
+interface Developer {
   developerId: string;
   keyId: string;
   privateKey: string;
@@ -40,12 +40,12 @@ export async function giveDeveloper(core: Core, name: string, skills: string[] |
 }
 
 /** The developer of an account, if one was made. */
-export function developerOf({ secrets }: Account): Developer | undefined {
+function developerOf({ secrets }: Account): Developer | undefined {
   return secrets['skillhub'] ? (JSON.parse(secrets['skillhub']) as Developer) : undefined;
 }
 
 /** Every account with a developer. */
-export function developersIn(core: Core): { account: Account; developer: Developer }[] {
+function developersIn(core: Core): { account: Account; developer: Developer }[] {
   return core.accounts.of('wechat').flatMap((account) => {
     const developer = developerOf(account);
     return developer ? [{ account, developer }] : [];
@@ -53,12 +53,12 @@ export function developersIn(core: Core): { account: Account; developer: Develop
 }
 
 /** The key by which a developer's signatures are verified. */
-export function publicKeyOf({ publicKey }: Developer): KeyObject {
+function publicKeyOf({ publicKey }: Developer): KeyObject {
   return createPublicKey(publicKey);
 }
 
 /** What a create answered with. */
-export interface PayData {
+interface PayData {
   type: 'code_url' | 'prepay_id' | 'h5_url';
   value: string;
 }
@@ -66,7 +66,7 @@ export interface PayData {
 const FORM = /^PAYCODE_([\w-]+)\.(\d+)\.([0-9a-f]{16})\.([0-9a-f]{32})$/;
 
 /** A code that pays the trade until then (simulated clock, ms); nothing is kept, the code proves itself. */
-export function newPaymentCode(account: Account, trade: Trade, until: number): string {
+function newPaymentCode(account: Account, trade: Trade, until: number): string {
   const text = `${trade.id}.${until}.${randomBytes(8).toString('hex')}`;
   return `PAYCODE_${text}.${macOf(account, text)}`;
 }
@@ -84,7 +84,7 @@ export function tradeOfCode(core: Core, code: string): Trade {
 }
 
 /** The open WeChat trade of an account that this pays; undefined for anything that no create answered. */
-export function tradeOfPayData(core: Core, account: Account, { type, value }: PayData): Trade | undefined {
+function tradeOfPayData(core: Core, account: Account, { type, value }: PayData): Trade | undefined {
   const trade = core.trades.byId(idIn(core, type, value) ?? '');
   return trade?.payWay === 'wechat' && trade.account === account.name && trade.details['product'] === PRODUCTS[type]
     ? trade

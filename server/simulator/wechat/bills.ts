@@ -31,12 +31,12 @@ import {
  * Which rows of a day: all, the payments, the refunds, or the refunds that were paid from the available balance (充值退款), of which the others have none
  * ("下载交易账单", bill_type). That this is what `funds_account` AVAILABLE asks for is inferred from the documents.
  */
-export const TRADE_BILL_TYPES = ['ALL', 'SUCCESS', 'REFUND', 'RECHARGE_REFUND'] as const;
+const TRADE_BILL_TYPES = ['ALL', 'SUCCESS', 'REFUND', 'RECHARGE_REFUND'] as const;
 /** One of them. */
-export type TradeBillType = (typeof TRADE_BILL_TYPES)[number];
+type TradeBillType = (typeof TRADE_BILL_TYPES)[number];
 
 /** Whose bill it is. */
-export interface BillOwner {
+interface BillOwner {
   mchid: string;
   /** Of payments that another system made. */
   appid: string;
@@ -62,7 +62,7 @@ const SUMMARY = '总交易单数,应结订单总金额,退款总金额,充值券
 const REFUND_WORDS = { done: 'SUCCESS', 'under-way': 'PROCESSING', failed: 'FAIL' } as const;
 
 /** The part of a day that a type of bill is about. */
-export function contentOf(content: BillContent, type: TradeBillType): BillContent {
+function contentOf(content: BillContent, type: TradeBillType): BillContent {
   const isPart = ({ kind, fromAvailable }: BillRow) =>
     type === 'ALL'
       ? !fromAvailable
@@ -74,7 +74,7 @@ export function contentOf(content: BillContent, type: TradeBillType): BillConten
 }
 
 /** The trade bill: a header, a row for each payment and each refund however it stands, a second header, one row of sums. */
-export function* tradeBill(content: BillContent, owner: BillOwner, type: TradeBillType): Iterable<string> {
+function* tradeBill(content: BillContent, owner: BillOwner, type: TradeBillType): Iterable<string> {
   const columns = COLUMNS.map(({ name }) => name).filter((name) => isIn(type, name));
   const header = columns.map((name) => (content.has('other-columns') && name === '商户订单号' ? '商家订单号' : name));
   yield `\uFEFF${header.join(',')}\r\n`;
@@ -106,12 +106,12 @@ export function* tradeBill(content: BillContent, owner: BillOwner, type: TradeBi
 }
 
 /** A row: every cell begins with a backtick. */
-export function marked(cells: readonly string[]): string {
+function marked(cells: readonly string[]): string {
   return `${cells.map((cell) => `\`${cell}`).join(',')}\r\n`;
 }
 
 /** `2026-01-31 09:30:00`, in Beijing. */
-export function billTime(at: number): string {
+function billTime(at: number): string {
   return beijingTime(at).slice(0, 19).replace('T', ' ');
 }
 
@@ -204,7 +204,7 @@ interface Flow {
 }
 
 /** The bill of the basic account: what came and what left; the fee of a payment is a line of its own, a refund's is taken off it. */
-export function* fundBill(content: BillContent, { mchid }: BillOwner): Iterable<string> {
+function* fundBill(content: BillContent, { mchid }: BillOwner): Iterable<string> {
   yield `\uFEFF${content.has('other-columns') ? FUND_COLUMNS.replace('业务凭证号', '凭证编号') : FUND_COLUMNS}\r\n`;
   const sums = { in: 0, came: 0, out: 0, left: 0 };
   let balance = OPENING_BALANCE;

@@ -34,7 +34,7 @@ export const IMAGE_CALLS: readonly CallRoute[] = [
 const owners = new WeakMap<Core, Map<string, string>>();
 
 /** Whether the merchant has uploaded the image. */
-export function hasImage({ core, account }: Pick<Asked, 'core' | 'account'>, mediaId: string): boolean {
+function hasImage({ core, account }: Pick<Asked, 'core' | 'account'>, mediaId: string): boolean {
   return owners.get(core)?.get(mediaId) === account.name;
 }
 

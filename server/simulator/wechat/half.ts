@@ -29,7 +29,7 @@ import {
 import { CODE_CALLS, H5_PATH, TRADE_CALLS, openH5 } from './trades.ts';
 
 /** Downloading the platform certificates. */
-export const CERTIFICATE_CALLS: readonly CallRoute[] = [
+const CERTIFICATE_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/certificates$/, call: 'certificates', plan: planCertificates },
 ];
 

@@ -140,13 +140,13 @@ function signError(message: string): Answer {
 const Id = z.string().min(1).max(32);
 
 /** In whose name a direct merchant asks. */
-export const DirectMchid = { mchid: Id };
+const DirectMchid = { mchid: Id };
 /** In whose name a partner asks (pay.weixin.qq.com/doc/v3/partner, every call of basic payment). */
-export const PartnerMchids = { sp_mchid: Id, sub_mchid: Id };
+const PartnerMchids = { sp_mchid: Id, sub_mchid: Id };
 /** The same with the app, as in a create. */
-export const DirectNames = { appid: Id, ...DirectMchid };
+const DirectNames = { appid: Id, ...DirectMchid };
 /** The same with the apps; the sub-merchant's may be left out. */
-export const PartnerNames = { sp_appid: Id, sub_appid: Id.optional(), ...PartnerMchids };
+const PartnerNames = { sp_appid: Id, sub_appid: Id.optional(), ...PartnerMchids };
 
 /** Whoever is named, in one form; without a sub-merchant it is a direct merchant's request. */
 export interface Names {

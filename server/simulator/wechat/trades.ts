@@ -39,7 +39,7 @@ export const H5_PATH = '/wechat/cgi-bin/mmpayweb-bin/checkmweb';
 const URL_LIFE_MS = 5 * 60_000;
 
 /** A new address that opens WeChat for a trade; each create gives one of its own, and none outlives its five minutes. */
-export function newH5Url(core: Core, trade: Trade): string {
+function newH5Url(core: Core, trade: Trade): string {
   const issued = `${core.clock.now()}${randomDigits(6)}`;
   return `${core.url}${H5_PATH}?prepay_id=wx${trade.id}&package=${issued}`;
 }

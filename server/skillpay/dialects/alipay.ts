@@ -16,7 +16,7 @@ const MAX_PROOF_BYTES = 2048;
 const MAX_SESSION_BYTES = 4096;
 
 /** What the dialect needs to know from elsewhere. */
-export interface AlipayAgents {
+interface AlipayAgents {
   /** The pair with what agents are asked with, where the account takes payments of agents. */
   withBill(pair: SkillPair): Promise<SkillPair>;
   /** The order that a proof pays, settled; throws a refusal. */
@@ -59,7 +59,7 @@ export function alipayAgentDialect(agents: AlipayAgents): Dialect {
  * Reads `Payment-Proof`; throws ProofInvalid. Alipay's product document says base64url, its demos take either alphabet with or
  * without padding, and its acceptance script sends padded base64. What it carries goes to Alipay as it came.
  */
-export function readProof(header: string): AgentProof {
+function readProof(header: string): AgentProof {
   try {
     const { protocol, method } = readHeaderObject(header, 'either', MAX_HEADER_BYTES);
     const { payment_proof: paymentProof, trade_no: tradeNo } = objectOf(protocol, 'has no protocol');

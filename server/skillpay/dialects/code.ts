@@ -26,17 +26,17 @@ export function codeDialect(brand: string | undefined): Dialect {
 const BRANDS: Readonly<Record<PayWay, string>> = { wechat: 'Weixin', alipay: 'Alipay', paypal: 'PayPal' };
 
 /** Name of the header with our payment code of an order of the channel; a configured brand takes the place of every operator's. */
-export function brandHeader(brand: string | undefined, payWay: PayWay): string {
+function brandHeader(brand: string | undefined, payWay: PayWay): string {
   return `${brand ?? BRANDS[payWay]}-Pay-Required`;
 }
 
 /** Every name that `brandHeader` may give. */
-export function brandHeaders(brand: string | undefined): string[] {
+function brandHeaders(brand: string | undefined): string[] {
   return [...new Set(PAY_WAYS.map((payWay) => brandHeader(brand, payWay)))];
 }
 
 /** What an offer is about, for its code. */
-export type CodeSubject = Pick<SkillOrderRow, 'resource' | 'bodyDigest'>;
+type CodeSubject = Pick<SkillOrderRow, 'resource' | 'bodyDigest'>;
 
 /** Port: makes payment codes and receipts, so that an operator's own code can take the place of ours. */
 export interface PaymentCodes {

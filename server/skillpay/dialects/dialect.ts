@@ -54,7 +54,7 @@ export interface Asked {
 }
 
 /** Added by a dialect to the 200 with the content: headers, and members beside `data`. */
-export interface Given {
+interface Given {
   headers?: Record<string, string>;
   members?: Record<string, unknown>;
 }
@@ -114,7 +114,7 @@ export class ProofRejected extends Error {
  * Most bytes of the headers that dialects add to a 402. With the service's other headers, some 660 bytes and 350 more for
  * pages of other origins, they stay below 4 KB, which is all that common reverse proxies read of an answer's head.
  */
-export const HEADER_ROOM = 3_050;
+const HEADER_ROOM = 3_050;
 
 /**
  * What all dialects together add to the 402 of an order. When it is too much, dialects that can be brief become so, the

@@ -118,10 +118,10 @@ const PROBLEMS: Readonly<Record<Failure, string>> = {
 };
 
 /** The field that carries credentials: `Authorization` is the application's own token. */
-export const CREDENTIAL_HEADER = 'Payment-Authorization';
+const CREDENTIAL_HEADER = 'Payment-Authorization';
 
 /** A challenge of the scheme `Payment` (draft-httpauth-payment-01): every parameter as it stands on the wire. */
-export interface Challenge {
+interface Challenge {
   id: string;
   realm: string;
   method: string;
@@ -134,7 +134,7 @@ export interface Challenge {
 }
 
 /** Makes and knows challenges; every replica has the same keys. */
-export interface ChallengeKeys {
+interface ChallengeKeys {
   idOf(challenge: Omit<Challenge, 'id'>, clientId: string): string;
   isOwn(challenge: Challenge, clientId: string): boolean;
 }
@@ -168,7 +168,7 @@ function bind(secret: Buffer, challenge: Omit<Challenge, 'id'>, clientId: string
 }
 
 /** What a payer is asked for, as the `request` of a challenge; of the same order always the same. Amounts are minor units. */
-export function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): string {
+function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): string {
   const { order } = pair;
   const decimals = exponentOf(order.currency) ?? 2;
   const request = {
@@ -186,14 +186,14 @@ export function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string)
 }
 
 /** A challenge in `WWW-Authenticate`. Nothing in it needs escaping: names, base64, a host, a time. */
-export function challengeText(challenge: Challenge): string {
+function challengeText(challenge: Challenge): string {
   const { id, realm, method, intent, request, expires, digest, header } = challenge;
   const members = Object.entries({ id, realm, method, intent, request, expires, digest, header });
   return `Payment ${members.flatMap(([name, value]) => (value === undefined ? [] : [`${name}="${value}"`])).join(', ')}`;
 }
 
 /** A credential as it was sent. */
-export interface Credential {
+interface Credential {
   challenge: Challenge;
   /** Undefined when the payload does not name an order. */
   outTradeNo: string | undefined;
@@ -203,7 +203,7 @@ const REQUIRED = ['id', 'realm', 'method', 'intent', 'request'] as const;
 const OPTIONAL = ['expires', 'digest', 'header', 'opaque', 'description'] as const;
 
 /** Reads `Payment <base64url of JSON>`; throws HeaderMalformed. */
-export function readCredential(header: string): Credential {
+function readCredential(header: string): Credential {
   const [, encoded] = /^Payment +([\w-]+)$/i.exec(header) ?? [];
   if (encoded === undefined) throw new HeaderMalformed('is not one Payment credential');
   const { challenge, payload } = readHeaderObject(encoded, 'base64url');

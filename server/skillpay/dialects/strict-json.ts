@@ -6,7 +6,7 @@ const MAX_DEPTH = 20;
 export class HeaderMalformed extends Error {}
 
 /** How the bytes of a header are written; `either` = in one of both alphabets, with or without padding. */
-export type HeaderEncoding = 'base64' | 'base64url' | 'either';
+type HeaderEncoding = 'base64' | 'base64url' | 'either';
 
 /**
  * The JSON object of a base64 header: at most 4 KB and 20 levels, in a form that an encoder gives, and with one meaning. Throws

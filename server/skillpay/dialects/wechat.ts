@@ -38,7 +38,7 @@ const MOST_SECONDS = 900;
 const SILENCE_MS = 30_000;
 
 /** What is asked for: a code for what the payer would pay with anywhere else. */
-export interface CodeWish {
+interface CodeWish {
   orderNo: string;
   mode: AgentPayRow['mode'];
   skill: { id: string; version: string };
@@ -47,7 +47,7 @@ export interface CodeWish {
 }
 
 /** Who asks. */
-export interface CodeAsker {
+interface CodeAsker {
   developerId: string;
   keyId: string;
   key: KeyObject;
@@ -60,7 +60,7 @@ export type CodeAnswer = { code: string } | { fault: string };
 export type AskCode = (asker: CodeAsker, wish: CodeWish) => Promise<CodeAnswer>;
 
 /** What is needed to hold the codes of agents. */
-export interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'patience'> {
+interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'patience'> {
   open: (place: Place, sealed: string) => string;
   readKey: (pem: string) => KeyObject;
   ask: AskCode;
@@ -77,7 +77,7 @@ export function agentKeyPlace(project: string): Place {
 }
 
 /** The code that pays at this moment. */
-export function liveAgentCode({ skill }: SkillPair, now: Date): string | undefined {
+function liveAgentCode({ skill }: SkillPair, now: Date): string | undefined {
   const { agentCode, agentCodeUntil } = skill;
   return agentCode !== null && agentCodeUntil !== null && agentCodeUntil > now ? agentCode : undefined;
 }

@@ -109,17 +109,17 @@ function encode(value: object): string {
 }
 
 /** The network of an entry: its channel, and whether real money moves there. */
-export function networkOf({ payWay, mode }: OfferEntry): string {
+function networkOf({ payWay, mode }: OfferEntry): string {
   return `${payWay}:${mode}`;
 }
 
 /** The address of a resource; the fragment names it, all of them are called at one path. */
-export function resourceUrlOf(publicUrl: string, resource: string): string {
+function resourceUrlOf(publicUrl: string, resource: string): string {
   return `${publicUrl}/api/v2/skillpay/resource#${resource}`;
 }
 
 /** What an x402 client is asked to pay; equal for the life of the order. */
-export interface Terms {
+interface Terms {
   scheme: 'exact';
   network: string;
   /** Minor units. */
@@ -155,16 +155,16 @@ function termsOfEntry(pair: SkillPair, entry: OfferEntry, publicUrl: string): Te
 }
 
 /** Whether what the client accepted is what the offer asks for. */
-export function isOffered(accepted: unknown, pair: SkillPair, publicUrl: string): boolean {
+function isOffered(accepted: unknown, pair: SkillPair, publicUrl: string): boolean {
   const sent = digest(accepted ?? null);
   return termsOf(pair, publicUrl).some((one) => digest(one) === sent);
 }
 
 /** The header that carries a proof. */
-export const PROOF_HEADER = 'PAYMENT-SIGNATURE';
+const PROOF_HEADER = 'PAYMENT-SIGNATURE';
 
 /** A proof of payment as it was sent. */
-export interface X402Proof {
+interface X402Proof {
   outTradeNo: string;
   accepted: unknown;
   /** `payment-identifier`: the client's own key of the payment. */
@@ -250,7 +250,7 @@ export function signedTerms(keys: Pick<SigningKeys, 'sign'>, publicUrl: string):
 }
 
 /** The service as a signer: its host in the method `web` of DIDs. */
-export function didOf(publicUrl: string): string {
+function didOf(publicUrl: string): string {
   return `did:web:${encodeURIComponent(new URL(publicUrl).host)}`;
 }
 
