@@ -34,9 +34,34 @@ export interface ProductSnapshot {
   coin?: { code: string; amount: number; bonus: number } | null;
 }
 
-/** The channels, by their wire name. */
-export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
-export type PayWay = (typeof PAY_WAYS)[number];
+interface ChannelNames {
+  /** Of the channel, as payers and operators know it. */
+  name: { en: string; zh: string };
+  /** Of the app that payers pay with. */
+  app: { en: string; zh: string };
+  /** Of its operator, in the names of HTTP headers. */
+  operator: string;
+}
+
+/** The channels by their wire name. */
+export const CHANNELS = {
+  alipay: { name: { en: 'Alipay', zh: '支付宝' }, app: { en: 'Alipay', zh: '支付宝' }, operator: 'Alipay' },
+  wechat: { name: { en: 'WeChat Pay', zh: '微信支付' }, app: { en: 'WeChat', zh: '微信' }, operator: 'Weixin' },
+  paypal: { name: { en: 'PayPal', zh: 'PayPal' }, app: { en: 'PayPal', zh: 'PayPal' }, operator: 'PayPal' },
+} as const satisfies Readonly<Record<string, ChannelNames>>;
+
+export type PayWay = keyof typeof CHANNELS;
+
+/** The channels' names for people, by their wire name. */
+export function channelNames(of: 'name' | 'app', language: 'en' | 'zh'): Readonly<Record<PayWay, string>> {
+  return Object.fromEntries(PAY_WAYS.map((payWay) => [payWay, CHANNELS[payWay][of][language]])) as Record<
+    PayWay,
+    string
+  >;
+}
+
+/** The wire names of the channels. */
+export const PAY_WAYS = Object.keys(CHANNELS) as readonly PayWay[] as readonly [PayWay, ...PayWay[]];
 
 /**
  * Decimals of the currencies that the channels take. A currency has the same minor unit in all amounts of the service: a channel that

@@ -1,5 +1,5 @@
 // The words of the pages for payers, in English and Chinese.
-import type { PayWay } from '../payments/channel.ts';
+import { type PayWay, channelNames } from '../domain.ts';
 import type { PayerState } from '../payments/orders/payer.ts';
 
 /** How a state is shown: `busy` is polled, the others are final. */
@@ -50,8 +50,8 @@ export interface PayerWords {
 
 /** What payers read in English. */
 export const PAYER_WORDS_EN: PayerWords = {
-  channels: { alipay: 'Alipay', wechat: 'WeChat Pay', paypal: 'PayPal' },
-  apps: { alipay: 'Alipay', wechat: 'WeChat', paypal: 'PayPal' },
+  channels: channelNames('name', 'en'),
+  apps: channelNames('app', 'en'),
   states: {
     preparing: {
       tone: 'busy',
@@ -160,8 +160,8 @@ export const PAYER_WORDS_EN: PayerWords = {
 
 /** What payers read in Chinese. */
 export const PAYER_WORDS_ZH: PayerWords = {
-  channels: { alipay: '支付宝', wechat: '微信支付', paypal: 'PayPal' },
-  apps: { alipay: '支付宝', wechat: '微信', paypal: 'PayPal' },
+  channels: channelNames('name', 'zh'),
+  apps: channelNames('app', 'zh'),
   states: {
     preparing: { tone: 'busy', title: '正在准备支付', text: '正在等待{channel}响应，页面会自动刷新。' },
     waiting: { tone: 'busy', title: '等待支付', text: '支付完成后，页面会自动刷新。' },

@@ -1,4 +1,4 @@
-import type { PayWay } from '../payments/channel.ts';
+import { type PayWay, channelNames } from '../domain.ts';
 import type { Language } from '../pages/language.ts';
 import type { EntryType, TradeState } from './trade.ts';
 import type { stageOf } from './faults.ts';
@@ -59,7 +59,7 @@ export interface SimulatorWords {
 }
 
 const EN: SimulatorWords = {
-  channels: { alipay: 'Alipay', wechat: 'WeChat Pay', paypal: 'PayPal' },
+  channels: channelNames('name', 'en'),
   title: 'Simulator',
   subtitle: 'It plays Alipay, WeChat Pay and PayPal. No real money is moved.',
   payment: 'Payment',
@@ -132,7 +132,7 @@ const EN: SimulatorWords = {
 };
 
 const ZH: SimulatorWords = {
-  channels: { alipay: '支付宝', wechat: '微信支付', paypal: 'PayPal' },
+  channels: channelNames('name', 'zh'),
   title: '模拟器',
   subtitle: '模拟支付宝、微信支付和 PayPal，不会产生真实资金交易。',
   payment: '支付',

@@ -2,7 +2,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { CoinCallRow, SkillOrderRow } from '../../db/entities/skillpay.ts';
-import { PAY_WAYS, type PayWay } from '../../domain.ts';
+import { CHANNELS, PAY_WAYS, type PayWay } from '../../domain.ts';
 import type { Mode } from '../../payments/channel.ts';
 import type { SigningKeys } from '../signing-keys.ts';
 import type { Dialect, Proof } from './dialect.ts';
@@ -22,12 +22,9 @@ export function codeDialect(brand: string | undefined): Dialect {
   return dialect;
 }
 
-/** How the operators of the channels are called in the name of the header. */
-const BRANDS: Readonly<Record<PayWay, string>> = { wechat: 'Weixin', alipay: 'Alipay', paypal: 'PayPal' };
-
 /** Name of the header with our payment code of an order of the channel; a configured brand takes the place of every operator's. */
 function brandHeader(brand: string | undefined, payWay: PayWay): string {
-  return `${brand ?? BRANDS[payWay]}-Pay-Required`;
+  return `${brand ?? CHANNELS[payWay].operator}-Pay-Required`;
 }
 
 /** Every name that `brandHeader` may give. */
