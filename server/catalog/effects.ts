@@ -4,7 +4,7 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import { admission, countPurchases, releaseStock, retakeStock, takeStock } from '../db/queries/catalog.ts';
 import type { Tx } from '../db/store.ts';
 import type { ProductSnapshot } from '../domain.ts';
-import { majorNumber, readAmount } from '../payments/money.ts';
+import { majorNumber, readAmount } from '../money.ts';
 import type { Asked, Effects } from '../payments/ports.ts';
 import { type Holder, available, changeAccount, ledger, lockAccount } from './coins.ts';
 import type { EffectPorts } from './ports.ts';

@@ -6,7 +6,7 @@ import { type FieldError, NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { UrlFault, UrlRule } from '../outgoing/url-rule.ts';
 import type { PayWay } from '../payments/channel.ts';
-import { type Money, readAmount } from '../payments/money.ts';
+import { type Money, readAmount } from '../money.ts';
 import type { Channels } from '../payments/ports.ts';
 import { type CatalogPorts, given, note, requireProject } from './ports.ts';
 import { CodeTaken, InUse, faults, invalid } from './refusals.ts';

@@ -2,7 +2,7 @@ import type { Projects } from '../db/queries/reach.ts';
 import { type Counted, type Summed, countCreated, sumPaid, sumRefunded } from '../db/queries/stats.ts';
 import { NotFound } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';
-import { majorNumber } from '../payments/money.ts';
+import { majorNumber } from '../money.ts';
 import type { CatalogPorts } from './ports.ts';
 import { invalid } from './refusals.ts';
 

@@ -1,5 +1,5 @@
 import { ChannelMisconfigured, type FeeRate, type FieldSpec } from '../payments/channel.ts';
-import { exponentOf } from '../payments/money.ts';
+import { exponentOf } from '../money.ts';
 
 const NAME = 'feeRate';
 

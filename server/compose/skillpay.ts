@@ -5,7 +5,7 @@ import { AGENT_PAY_LIVE, readPaymentCode, signPreorder } from '../channels/wecha
 import { PREORDER_PATH } from '../channels/wechat/signature.ts';
 import { refuseMode } from '../credentials/live-guard.ts';
 import { readPrivateKey } from '../credentials/pem.ts';
-import type { Sealing } from '../credentials/sealing.ts';
+import type { Sealing } from '../sealing.ts';
 import type { RouteGroup } from '../http/router.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';

@@ -1,9 +1,9 @@
-import type { Sealing } from '../credentials/sealing.ts';
+import type { Sealing } from '../sealing.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Ports } from '../payments/ports.ts';
-import type { TellCredentialChange } from './record.ts';
+import type { TellCredentialChange } from '../identity/ports.ts';
 
 /** Seals the signing secrets. */
 export type SecretSealing = Pick<Sealing, 'seal' | 'open'>;

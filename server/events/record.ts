@@ -4,6 +4,7 @@ import { appendEvent } from '../db/queries/events.ts';
 import type { Tx } from '../db/store.ts';
 import type { NewEvent } from '../payments/ports.ts';
 import { traceParent } from '../tracing.ts';
+import type { TellCredentialChange } from '../identity/ports.ts';
 
 /** What merchants are told about. */
 export const EVENT_TYPES = [
@@ -26,18 +27,6 @@ export const EVENT_TYPES = [
   'coin.debited',
   'app.credentials_changed',
 ] as const;
-
-/** A change by which a credential of an application was given out, or can do more than before. */
-export interface CredentialChange {
-  clientId: string;
-  project: string;
-  change: 'created' | 'widened' | 'enabled' | 'secret' | 'webhook' | 'webhook_secret';
-  /** Name of the administrator. */
-  by: string;
-}
-
-/** Tells such a change in the transaction that makes it. */
-export type TellCredentialChange = (tx: Tx, change: CredentialChange) => Promise<void>;
 
 /**
  * Makes it. The event belongs to the console application of the project: administrators read it in the event log and its stream, and

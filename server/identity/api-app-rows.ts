@@ -6,7 +6,7 @@ import type { ApiAppRow, AppLimits, CurrencyLimits, LatePayment } from '../db/en
 import type { Tx } from '../db/store.ts';
 import { merchantScopes, scopes as knownScopes, trustedScopes } from '../domain.ts';
 import { type FieldError, InvalidRequest } from '../errors.ts';
-import { exponentOf, readAmount } from '../payments/money.ts';
+import { exponentOf, readAmount } from '../money.ts';
 
 const needsTrust: ReadonlySet<string> = new Set(trustedScopes);
 

@@ -1,7 +1,7 @@
 import type { ApiAppRow } from '../db/entities/identity.ts';
 import type { Store, Tx } from '../db/store.ts';
 import { Conflict, NotFound } from '../errors.ts';
-import type { CredentialChange, TellCredentialChange } from '../events/record.ts';
+import type { Actor, AppFilter, CredentialChange, IdentityQueries, TellCredentialChange } from './ports.ts';
 import {
   type AppSettings,
   type WithSecret,
@@ -18,7 +18,6 @@ import {
 import { type Audit, by } from './audit.ts';
 import { areWithin } from '../addresses.ts';
 import { covers, exists } from './authenticators.ts';
-import type { Actor, AppFilter, IdentityQueries } from './ports.ts';
 
 /** What the operations on applications need. */
 interface ApiAppPorts {

@@ -1,6 +1,6 @@
-import type { Sealing } from '../credentials/sealing.ts';
+import type { Sealing } from '../sealing.ts';
 import type { Store } from '../db/store.ts';
-import type { TellCredentialChange } from '../events/record.ts';
+import type { AuditFilter, FailureCounts, IdentityQueries, TellCredentialChange } from './ports.ts';
 import { type Admins, createAdmins } from './admins.ts';
 import { type ApiApps, createApiApps } from './api-apps.ts';
 import {
@@ -19,7 +19,6 @@ import { PRINTABLE_NAME, createMint, deriveKeys } from './tokens.ts';
 import { createOAuth, type OAuth } from './oauth.ts';
 import { type AdminSessions, type Sessions, createAdminSessions, createSessions } from './sessions.ts';
 import type { Passwords } from './passwords.ts';
-import type { AuditFilter, FailureCounts, IdentityQueries } from './ports.ts';
 import { createSecondFactors, type SecondFactors } from './second-factors.ts';
 import { UUID } from '../domain.ts';
 import type { AuditRow } from '../db/entities/identity.ts';

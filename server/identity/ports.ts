@@ -1,3 +1,4 @@
+import type { Tx } from '../db/store.ts';
 export type { AdminRow, ApiAppRow, AuditRow, SessionRow } from '../db/entities/identity.ts';
 export type {
   AdminState,
@@ -37,3 +38,15 @@ export interface FailureCounts {
   /** Whether none of the keys has reached its limit, without counting a use; one indexed read at most. */
   peek(limits: readonly { key: string; limit: number }[]): Promise<LimitState>;
 }
+
+/** A change by which a credential of an application was given out, or can do more than before. */
+export interface CredentialChange {
+  clientId: string;
+  project: string;
+  change: 'created' | 'widened' | 'enabled' | 'secret' | 'webhook' | 'webhook_secret';
+  /** Name of the administrator. */
+  by: string;
+}
+
+/** Tells such a change in the transaction that makes it. */
+export type TellCredentialChange = (tx: Tx, change: CredentialChange) => Promise<void>;

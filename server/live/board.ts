@@ -9,7 +9,7 @@ import {
 } from '../db/queries/figures.ts';
 import { type EventFeed, createFeed } from '../events/feed.ts';
 import { type StillAllowed, type StreamOptions, guardedStreams } from '../events/stream.ts';
-import { majorNumber } from '../payments/money.ts';
+import { majorNumber } from '../money.ts';
 import { type Figures, type PastHour, createPastHour, readFigures, viewTally } from './figures.ts';
 import type { LivePorts } from './ports.ts';
 import type { Reporter } from './process.ts';

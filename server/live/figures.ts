@@ -21,7 +21,7 @@ import {
 import type { Statement } from '../db/queries/orders.ts';
 import type { ReadTx } from '../db/store.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
-import { majorNumber } from '../payments/money.ts';
+import { majorNumber } from '../money.ts';
 import type { DueKinds, LivePorts } from './ports.ts';
 import { quantileOf } from './process.ts';
 

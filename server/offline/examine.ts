@@ -2,7 +2,7 @@
 import type { Examination, RestoredFacts } from '../../cli/offline-port.ts';
 import type { Config } from '../../config/config.ts';
 import { CHANNEL_KINDS } from '../channels/registry.ts';
-import { SealBroken, createSealing, keyIdOf } from '../credentials/sealing.ts';
+import { SealBroken, createSealing, keyIdOf } from '../sealing.ts';
 import { verifyingKinds } from '../credentials/trust.ts';
 import { type SealedText, listSealedTexts } from '../db/queries/credentials.ts';
 import {

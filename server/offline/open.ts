@@ -16,7 +16,7 @@ import { loadConfig } from '../../config/load.ts';
 import { CHANNEL_KINDS, channelSerial } from '../channels/registry.ts';
 import { leaveAllModes } from '../credentials/other-modes.ts';
 import type { CredentialPorts } from '../credentials/ports.ts';
-import { createSealing, rotateMasterKey } from '../credentials/sealing.ts';
+import { createSealing, rotateMasterKey } from '../sealing.ts';
 import { DatabaseClock } from '../db/clock.ts';
 import type { AdminRow } from '../db/entities/identity.ts';
 import { migrate, schemaStatus, seed } from '../db/migrate.ts';

@@ -1,6 +1,6 @@
 import type { ChannelOptions, DisputeState, Mode, PayHint, PayWay, Scene } from '../domain.ts';
 import type { BillCalendar, BillDesk } from './channel-bills.ts';
-import type { Money } from './money.ts';
+import type { Money } from '../money.ts';
 import type { CloseOutcome, Outcome, RefundOutcome, Traced, UnknownCause, UnknownOutcome } from './outcomes.ts';
 
 export * from './channel-bills.ts';

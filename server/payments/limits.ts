@@ -3,7 +3,7 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import { type Use, type UseSpan, countUses, shiftUses } from '../db/queries/identity.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
-import { majorNumber } from './money.ts';
+import { majorNumber } from '../money.ts';
 import type { Ports } from './ports.ts';
 import { LimitExceeded, type LimitReached } from './refusals.ts';
 

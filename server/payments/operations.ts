@@ -8,7 +8,7 @@ import { closePayment } from './orders/close.ts';
 import { takesMoney } from './core/moves.ts';
 import { noteDeed } from './follow-ups.ts';
 import type { KeyClaim } from './idempotency.ts';
-import { majorNumber } from './money.ts';
+import { majorNumber } from '../money.ts';
 import { receiveNotice } from './notifications/notice.ts';
 import { type ExceptionAction, operatorRepairs, type RefundAction } from './exceptions/operator.ts';
 import { type PayRequest, type PayingApp, payeeOf, placePayment } from './orders/place.ts';

@@ -1,5 +1,5 @@
 import type { PayHint } from '../domain.ts';
-import type { Money } from './money.ts';
+import type { Money } from '../money.ts';
 
 /** What is left of a payment for the merchant, as the channel says it. */
 export interface Settlement {

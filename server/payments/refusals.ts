@@ -3,7 +3,7 @@ import { AppError, type ChannelRefusal, Conflict, Forbidden, InvalidRequest, Not
 import type { RefusalDoubt, UnknownCause, UnknownOutcome } from './channel.ts';
 import type { Refusal } from './core/change.ts';
 import { refundableOf } from './core/decide-refund.ts';
-import { majorNumber } from './money.ts';
+import { majorNumber } from '../money.ts';
 
 /** The channel was asked and nobody knows whether it acted (504); the order stays open and is looked after. */
 class ChannelOutcomeUnknown extends AppError {

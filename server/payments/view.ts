@@ -5,7 +5,7 @@ import type { PayHint } from './channel.ts';
 import { refundableOf } from './core/decide-refund.ts';
 import { hasCredential } from './core/decide-order.ts';
 import type { ExceptionKind, OrderStatus, RefundStatus } from '../domain.ts';
-import { majorNumber, type Money } from './money.ts';
+import { majorNumber, type Money } from '../money.ts';
 
 /** The wire's word for an order: refunds make `partially_refunded` and `refunded` of what was paid. */
 export function statusOf(order: Pick<OrderRow, 'state' | 'paid' | 'refunded'>): OrderStatus {

@@ -4,7 +4,7 @@ import { InvalidRequest } from '../errors.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { EXPORT_FORMATS, type ExportOrders } from '../payments/export.ts';
-import { type AmountBound, readBound } from '../payments/money.ts';
+import { type AmountBound, readBound } from '../money.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import type { OrderFilter } from '../payments/read.ts';
 import { askerOf, forApplications } from './schemas/audience.ts';

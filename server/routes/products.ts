@@ -3,7 +3,7 @@ import type { Products, ShownProduct } from '../catalog/products.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { PayWay } from '../payments/channel.ts';
-import { majorNumber } from '../payments/money.ts';
+import { majorNumber } from '../money.ts';
 import { ByCode, InProject, placeOf } from './schemas/audience.ts';
 import { CHANGE_PRODUCT_ERRORS, CREATE_PRODUCT_ERRORS, DELETE_PRODUCT_ERRORS } from './schemas/errors.ts';
 import {

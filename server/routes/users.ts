@@ -6,7 +6,7 @@ import type { Caller } from '../http/callers.ts';
 import type { RequestFacts } from '../http/contract.ts';
 import { Reply, endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
-import { majorNumber } from '../payments/money.ts';
+import { majorNumber } from '../money.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import { CoinAccount, presentAccount } from './coins.ts';
 import { InProject, forAdministrators, forApplications, placeOf, projectOf } from './schemas/audience.ts';

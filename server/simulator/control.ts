@@ -3,7 +3,7 @@ import Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import { z } from 'zod';
 import type { PayWay } from '../payments/channel.ts';
-import { readMajorText } from '../payments/money.ts';
+import { readMajorText } from '../money.ts';
 import { payAsAgent } from './alipay/half.ts';
 import { addBills } from './bills/planting.ts';
 import { ensureAccount } from './core.ts';

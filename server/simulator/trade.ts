@@ -1,7 +1,7 @@
 /** The facts that a channel keeps: orders, payments, refunds, holds, lines of the ledger, and deeds about a dispute. */
 import { z } from 'zod';
 import type { PayWay } from '../payments/channel.ts';
-import { type Money, majorText, readMajorText } from '../payments/money.ts';
+import { type Money, majorText, readMajorText } from '../money.ts';
 import { SimulatorRefusal } from './requests.ts';
 
 /** `offered` = handed out but not yet scanned (Alipay: no trade exists); `approved` = PayPal's payer agreed. */
@@ -141,6 +141,7 @@ const ENTRY_TYPES = [
   'refund-reversed',
   'updated',
 ] as const;
+/** What a line of the ledger is about. */
 export type EntryType = (typeof ENTRY_TYPES)[number];
 
 /** One line of the append-only ledger; `minor` is in minor units, `at` is RFC 3339 on the simulated clock. */

@@ -1,7 +1,7 @@
 /** Writes trades: created, paid and given back, with the outcome that an amount fixes and the offers of others. */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
-import { majorText } from '../payments/money.ts';
+import { majorText } from '../money.ts';
 import { feeBackOf } from './bills/rows.ts';
 import type { Ledger } from './ledger.ts';
 import { SimulatorRefusal } from './requests.ts';

@@ -1,5 +1,5 @@
 import type { CoinCallRow } from '../db/entities/skillpay.ts';
-import { majorNumber } from '../payments/money.ts';
+import { majorNumber } from '../money.ts';
 import { statusOf } from '../payments/view.ts';
 import { type Call, type Dialect, type Failed, type Failure, askAll } from './dialects/dialect.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';

@@ -3,7 +3,7 @@ import type { CoinCallRow } from '../db/entities/skillpay.ts';
 import type { Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import { type KeyClaim, claimKey, digest } from '../payments/idempotency.ts';
-import { majorNumber } from '../payments/money.ts';
+import { majorNumber } from '../money.ts';
 import { newNumber } from '../payments/numbers.ts';
 import { type Redeemed, coinAnswer, coinsBackAnswer } from './answers.ts';
 import { LOOK_MS, MAX_ATTEMPTS, type Obstacle, claimPatch, isLive, nextAttempt, obstacleTo, pause } from './claim.ts';

@@ -8,7 +8,7 @@ import { afterIntent } from '../payments/ask.ts';
 import type { Channel, PayWay } from '../payments/channel.ts';
 import { laneOf } from '../payments/core/plan.ts';
 import { type KeyClaim, digest, withIntentKey } from '../payments/idempotency.ts';
-import { majorNumber } from '../payments/money.ts';
+import { majorNumber } from '../money.ts';
 import { payeeOf } from '../payments/orders/place.ts';
 import { lockPair, readPair } from './claim.ts';
 import { agentBill } from './dialects/alipay.ts';

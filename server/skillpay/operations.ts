@@ -8,7 +8,7 @@ import { afterIntent } from '../payments/ask.ts';
 import type { PayWay } from '../payments/channel.ts';
 import { isOpen } from '../payments/core/moves.ts';
 import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
-import { majorNumber } from '../payments/money.ts';
+import { majorNumber } from '../money.ts';
 import type { PayerChoice } from '../payments/orders/payer.ts';
 import { statusOf, viewRefund } from '../payments/view.ts';
 import { type Redeemed, paymentRequired } from './answers.ts';

@@ -22,9 +22,9 @@ const errorCodes = /^server\/error-codes\//;
 const domain = /^server\/domain\.ts$/;
 /** What everybody may use: of ours it imports the table of error codes at most. */
 const errors =
-  /^(server\/((errors|domain|folder-lock|addresses|csv|issue-words|work|tracing)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
+  /^(server\/((errors|domain|money|folder-lock|addresses|csv|issue-words|work|tracing)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
 /** The words of payments that every room speaks: what a channel is, amounts, why a notification was refused. */
-const money = /^server\/payments\/(channel|money|notice-refusal)\.ts$/;
+const port = /^server\/payments\/(channel|notice-refusal)\.ts$/;
 /** How numbers of refunds are made and read. */
 const numbers = /^server\/payments\/numbers\.ts$/;
 /** What a room stands on: what skillpay and catalog sell is paid as orders, and live shows the event log. */
@@ -36,6 +36,8 @@ const below: Readonly<Record<string, RegExp>> = {
 const belowPayments = /^server\/(payments|identity|credentials|events)\//;
 /** The Idempotency-Key from the header to the intent: the edge runs it, every operation claims by it. */
 const idempotency = /^server\/payments\/idempotency\.ts$/;
+/** Encryption at rest. */
+const sealing = /^server\/sealing\.ts$/;
 /** Plain functions over `tx.sql`: the inside may call them, nothing else of the database. */
 const queries = /^server\/db\/queries\//;
 /** Pages for people: text in, HTML out. */
@@ -50,25 +52,27 @@ const database = /^(@mikro-orm|pg$|@electric-sql|kysely$)/;
 const rules: readonly Rule[] = [
   { files: /^config\//, ours: [/^config\//], never: [koa, database] },
   { files: errors, ours: [errors, errorCodes] },
+  { files: sealing, ours: [errors, queries], types: [/^server\/db\//], never: [koa, database] },
   ...inside.map((folder) => ({
     files: new RegExp(`^server/${folder}/`),
     ours: [
       errors,
       new RegExp(`^server/${folder}/`),
-      money,
+      port,
       ...(below[folder] ? [below[folder]] : []),
       idempotency,
       queries,
+      sealing,
     ],
     types: [folder === 'payments' ? belowPayments : anInside, /^server\/(db|outgoing)\//],
     never: [koa, database],
   })),
   ...['alipay', 'wechat', 'paypal'].map((folder) => ({
     files: new RegExp(`^server/channels/${folder}/`),
-    ours: [errors, money, new RegExp(`^server/channels/${folder}/`), /^server\/channels\/(?!registry)[\w-]+\.ts$/],
+    ours: [errors, port, new RegExp(`^server/channels/${folder}/`), /^server\/channels\/(?!registry)[\w-]+\.ts$/],
     never: [koa, database],
   })),
-  { files: /^server\/channels\//, ours: [errors, money, numbers, /^server\/channels\//], never: [koa, database] },
+  { files: /^server\/channels\//, ours: [errors, port, numbers, /^server\/channels\//], never: [koa, database] },
   {
     files: /^server\/db\//,
     ours: [errors, /^server\/db\//],
@@ -82,15 +86,15 @@ const rules: readonly Rule[] = [
   },
   {
     files: /^server\/routes\//,
-    ours: [errors, money, /^server\/http\//, /^server\/routes\//, pages],
+    ours: [errors, port, /^server\/http\//, /^server\/routes\//, pages],
     types: [anInside, configTypes],
     nouns: [anInside],
     never: [database],
   },
-  { files: pages, ours: [errors, money, pages], types: [anInside], never: [koa, database] },
+  { files: pages, ours: [errors, port, pages], types: [anInside], never: [koa, database] },
   {
     files: /^server\/simulator\//,
-    ours: [errors, money, /^server\/simulator\//, looks, /^server\/channels\/\w+\/signature\.ts$/],
+    ours: [errors, port, /^server\/simulator\//, looks, /^server\/channels\/\w+\/signature\.ts$/],
     types: [configTypes],
     never: [database],
   },

@@ -36,7 +36,7 @@ export function dieAt(checkpoint: string): PromiseLike<never> | undefined {
 registerHooks({
   load(url, context, next) {
     const found = next(url, context);
-    if (!found.source || !/\/server\/(?:payments|skillpay)\/[\w-]+\.ts$/.test(url)) return found;
+    if (!found.source || !/\/server\/(?:payments|skillpay)\/[\w/-]+\.ts$/.test(url)) return found;
     const source = Buffer.from(found.source as Uint8Array).toString();
     return { ...found, source: source.replaceAll(/^( +)(ports\.checkpoint\()/gm, '$1await $2') };
   },

@@ -4,7 +4,7 @@
  */
 import type { KeyObject } from 'node:crypto';
 import type { AgentBill, AgentDesk, AgentProof, AgentVerdict } from '../../payments/channel.ts';
-import { majorText, readMajorText } from '../../payments/money.ts';
+import { majorText, readMajorText } from '../../money.ts';
 import { CODE, type Reply, type Said, type Unknown, unknown, unknownRefusal } from './reply.ts';
 import type { AlipayCall } from './requests.ts';
 import { requestText, signRsa2 } from './signature.ts';

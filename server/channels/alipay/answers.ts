@@ -9,7 +9,7 @@ import type {
   RefundRef,
   RefusalDoubt,
 } from '../../payments/channel.ts';
-import { type Money, readMajorText, sameMoney } from '../../payments/money.ts';
+import { type Money, readMajorText, sameMoney } from '../../money.ts';
 import {
   CODE,
   DISCORDANT,

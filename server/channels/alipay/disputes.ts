@@ -8,7 +8,7 @@ import type {
   DisputePage,
   DisputeState,
 } from '../../payments/channel.ts';
-import { readMajorText } from '../../payments/money.ts';
+import { readMajorText } from '../../money.ts';
 import { type TypedFile, typedFiles } from '../evidence.ts';
 import { readChinaTime } from './answers.ts';
 import { CODE, type Reply, type Said, type Unknown, unknown, unknownRefusal } from './reply.ts';

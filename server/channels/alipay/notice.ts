@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { NoticeNotGenuine, type Notice } from '../../payments/channel.ts';
-import { readMajorText } from '../../payments/money.ts';
+import { readMajorText } from '../../money.ts';
 import { readTrade } from './answers.ts';
 import { decoderOf } from './reply.ts';
 import { noticeText, signerIn } from './signature.ts';

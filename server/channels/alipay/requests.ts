@@ -1,6 +1,6 @@
 /** The calls as they are sent: parameters, and the create of each scene. */
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef } from '../../payments/channel.ts';
-import { majorText } from '../../payments/money.ts';
+import { majorText } from '../../money.ts';
 import type { FormPart } from '../evidence.ts';
 import { plainText } from '../transport.ts';
 

@@ -8,7 +8,7 @@ import type {
   RefusalDoubt,
   Settlement,
 } from '../../payments/channel.ts';
-import { type Money, readMajorText, sameMoney } from '../../payments/money.ts';
+import { type Money, readMajorText, sameMoney } from '../../money.ts';
 import { type PaypalAmount, type PaypalCapture, type PaypalOrder, type PaypalRefund, unknown } from './reply.ts';
 import type { PaypalSettings } from './settings.ts';
 

@@ -7,7 +7,7 @@ import {
   type BillPart,
   type BillTotals,
 } from '../../payments/channel.ts';
-import { exponentOf } from '../../payments/money.ts';
+import { exponentOf } from '../../money.ts';
 import { fileBytes, textBlocks } from '../bill-bytes.ts';
 import { type Rows, type Unread, createRows, daySpan, readClock, readDecimal, wrongCell } from '../bill-rows.ts';
 

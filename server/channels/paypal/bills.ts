@@ -8,7 +8,7 @@ import {
   TransportFailed,
   type UnknownCause,
 } from '../../payments/channel.ts';
-import { exponentOf } from '../../payments/money.ts';
+import { exponentOf } from '../../money.ts';
 import { goneDay } from '../bill-bytes.ts';
 import { type DaySpan, daySpan, readSum } from '../bill-rows.ts';
 import {

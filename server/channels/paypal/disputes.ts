@@ -12,7 +12,7 @@ import type {
   LostMoney,
   WireRequest,
 } from '../../payments/channel.ts';
-import { type Money, readMajorText } from '../../payments/money.ts';
+import { type Money, readMajorText } from '../../money.ts';
 import { type TypedFile, multipartForm, typedFiles } from '../evidence.ts';
 import { type Call, type Reply, type Unknown, unknown } from './reply.ts';
 import type { PaypalSettings } from './settings.ts';

@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { CaptureRef, OrderRef, PlaceOrder, RefundOrder, RefundRef, WireRequest } from '../../payments/channel.ts';
-import { majorText } from '../../payments/money.ts';
-import type { Money } from '../../payments/money.ts';
+import { type Money, majorText } from '../../money.ts';
 import { plainText } from '../transport.ts';
 import type { PaypalSettings } from './settings.ts';
 import type { Transmission } from './signature.ts';

@@ -11,7 +11,7 @@ import type {
   RefundRef,
   WireAnswer,
 } from '../../payments/channel.ts';
-import { type Money, sameMoney } from '../../payments/money.ts';
+import { type Money, sameMoney } from '../../money.ts';
 import type { VerifyKey } from '../key-ring.ts';
 import {
   type Members,

@@ -1,7 +1,7 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { EffectRun, ExceptionKind } from '../../domain.ts';
-import type { Money } from '../money.ts';
+import type { Money } from '../../money.ts';
 import type { OrderRule, RefundRule } from './moves.ts';
 
 /** What one decision does, as data: `apply` writes all of it in one commit, or nothing. */

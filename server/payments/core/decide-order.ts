@@ -1,7 +1,7 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { CloseReason } from '../../domain.ts';
 import type { CloseOutcome, Outcome, Returned } from '../channel.ts';
-import type { Money } from '../money.ts';
+import type { Money } from '../../money.ts';
 import { type Change, type Raised, type Refusal, STAY } from './change.ts';
 import { type Heard, type OrderFacts, type Said, missingFact } from './facts.ts';
 import { afterReverse, cameAndWent, claimReverse, hearOrder, ofAnother, refundByClose } from './hear-order.ts';

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { ChannelLimits, Outcome } from '../channel.ts';
-import type { Money } from '../money.ts';
+import type { Money } from '../../money.ts';
 import { DECISIONS } from './decisions.ts';
 import { takesMoney } from './moves.ts';
 

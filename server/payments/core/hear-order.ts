@@ -1,7 +1,7 @@
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { EffectRun } from '../../domain.ts';
 import type { Outcome, RefundOutcome } from '../channel.ts';
-import type { Money } from '../money.ts';
+import type { Money } from '../../money.ts';
 import {
   type Change,
   type OpenedRefund,

@@ -8,7 +8,7 @@ import { afterIntent, intend } from '../ask.ts';
 import { refundsRefused } from '../core/decide-refund.ts';
 import { unapprovedOf } from '../core/open-refund.ts';
 import { noteDeed } from '../follow-ups.ts';
-import { majorNumber } from '../money.ts';
+import { majorNumber } from '../../money.ts';
 import type { Asker, Ports } from '../ports.ts';
 import type { PageOf } from '../read.ts';
 import { approvalAbove, givenBackOf, refuseBesideRefund, sendRefund } from '../refunds/refund.ts';

@@ -3,7 +3,7 @@ import type { RefundRow } from '../../db/entities/refunds.ts';
 import { MOST_APPROVALS_ASKED, decideOrder } from '../core/decide-order.ts';
 import { isForeign } from '../core/open-refund.ts';
 import { type NextRefundStep, type NextStep, endOf, nextRefundStep, nextStep } from '../core/plan.ts';
-import { majorText } from '../money.ts';
+import { majorText } from '../../money.ts';
 
 /** What the reasons of a pending capture mean (PayPal, Payments v2, capture status details). */
 const HELD_WORDS: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import { ask, orderRef } from '../ask.ts';
 import type { Notice, Outcome } from '../channel.ts';
 import { later } from '../core/plan.ts';
-import { type Money, exponentOf } from '../money.ts';
+import { type Money, exponentOf } from '../../money.ts';
 import { type Arrived, type Ports, speaksFor } from '../ports.ts';
 import { lockOrder, ownerOf, settleLocked, settling } from '../settle.ts';
 

@@ -4,7 +4,7 @@ import type { OrderStatus } from '../../domain.ts';
 import type { Mode, PayHint, PayWay } from '../channel.ts';
 import { hasCredential } from '../core/decide-order.ts';
 import { isOpen } from '../core/moves.ts';
-import { majorText } from '../money.ts';
+import { majorText } from '../../money.ts';
 import type { Asker, Ports } from '../ports.ts';
 import { statusOf } from '../view.ts';
 

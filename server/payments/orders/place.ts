@@ -12,7 +12,7 @@ import { type Deed, noteDeed } from '../follow-ups.ts';
 import { type AppTerms, type KeyClaim, claimKey, digest, givingUp } from '../idempotency.ts';
 import { insertOrder } from '../ledger.ts';
 import { countOrder } from '../limits.ts';
-import { readAmount } from '../money.ts';
+import { readAmount } from '../../money.ts';
 import { newNumber } from '../numbers.ts';
 import type { ActiveChannel, Asker, Ports } from '../ports.ts';
 import {

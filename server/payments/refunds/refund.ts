@@ -11,7 +11,7 @@ import { type Deed, noteDeed } from '../follow-ups.ts';
 import { type KeyClaim, claimKey, givingUp } from '../idempotency.ts';
 import { type Via, apply } from '../ledger.ts';
 import { countRefund } from '../limits.ts';
-import { exponentOf, readAmount } from '../money.ts';
+import { exponentOf, readAmount } from '../../money.ts';
 import { newNumber } from '../numbers.ts';
 import type { Asker, Ports } from '../ports.ts';
 import { MerchantNumberUsed, refusalFor } from '../refusals.ts';

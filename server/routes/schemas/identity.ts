@@ -4,7 +4,7 @@ import type { RequestFacts } from '../../http/contract.ts';
 import type { KnownAdmin } from '../../identity/admins.ts';
 import type { Actor, ApiAppRow, AuditRow, SessionRow } from '../../identity/ports.ts';
 import { ROLES, type Scope } from '../../domain.ts';
-import { majorNumber } from '../../payments/money.ts';
+import { majorNumber } from '../../money.ts';
 import { Amount, Code, Id, SafeText, Timestamp } from './fields.ts';
 
 const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code');

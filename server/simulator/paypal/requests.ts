@@ -1,7 +1,7 @@
 /** Requests: the routes that they come to, and the checks of their bodies. */
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { exponentOf } from '../../payments/money.ts';
+import { exponentOf } from '../../money.ts';
 import type { Account } from '../accounts.ts';
 import type { Answer } from '../exchange.ts';
 import type { Call, FaultName } from '../faults.ts';

@@ -3,7 +3,7 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { OfferEntry } from '../../db/entities/skillpay.ts';
 import type { PayWay } from '../../payments/channel.ts';
 import { canonicalJson } from '../../payments/idempotency.ts';
-import { exponentOf } from '../../payments/money.ts';
+import { exponentOf } from '../../money.ts';
 import {
   type Asked,
   type Call,

@@ -3,7 +3,7 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OfferEntry } from '../../db/entities/skillpay.ts';
 import type { Mode } from '../../payments/channel.ts';
 import { digest } from '../../payments/idempotency.ts';
-import { exponentOf } from '../../payments/money.ts';
+import { exponentOf } from '../../money.ts';
 import { ProofInvalid } from '../refusals.ts';
 import type { SigningKeys } from '../signing-keys.ts';
 import { type Dialect, type Failure, type SkillPair, isOutTradeNo, payUrlOf } from './dialect.ts';

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import type { OrderRef, Outcome, PayWay, PlaceOrder } from '../../../server/payments/channel.ts';
-import { sameMoney } from '../../../server/payments/money.ts';
+import { sameMoney } from '../../../server/money.ts';
 import { ANSWER_FAULTS } from './faults.ts';
 import type { ChannelPromise } from './promises.ts';
 import { capture, newOrder, placed, show, until, type Subject } from './subject.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
-import { exponentOf } from '../../../server/payments/money.ts';
+import { exponentOf } from '../../../server/money.ts';
 
 for (const [payWay, kind] of CHANNEL_KINDS) {
   test(`${payWay}: what the registry says about it holds together`, (t) => {

@@ -13,7 +13,7 @@ import {
   readMajorText,
   sameMoney,
   WITHOUT_DECIMALS,
-} from '../../../server/payments/money.ts';
+} from '../../../server/money.ts';
 
 /** PayPal's list of those that it takes without decimals; no other channel takes them. */
 const NO_DECIMALS = ['HUF', 'JPY', 'TWD'];

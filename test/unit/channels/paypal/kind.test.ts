@@ -2,7 +2,7 @@ import test from 'ava';
 import { paypalKind } from '../../../../server/channels/paypal/kind.ts';
 import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from '../../../../server/channels/paypal/settings.ts';
 import { ChannelMisconfigured, type ChannelInput } from '../../../../server/payments/channel.ts';
-import { exponentOf } from '../../../../server/payments/money.ts';
+import { exponentOf } from '../../../../server/money.ts';
 import { FIELDS, json, placeOrder, token } from './scripted.ts';
 import { PEMS } from './signer.ts';
 

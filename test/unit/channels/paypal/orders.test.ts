@@ -1,7 +1,7 @@
 import test from 'ava';
 import { paypalKind } from '../../../../server/channels/paypal/kind.ts';
 import { TransportFailed, type Outcome } from '../../../../server/payments/channel.ts';
-import { exponentOf } from '../../../../server/payments/money.ts';
+import { exponentOf } from '../../../../server/money.ts';
 import * as s from './scripted.ts';
 
 const created = (more: object = {}): object => s.orderBody({ status: 'PAYER_ACTION_REQUIRED', ...more });

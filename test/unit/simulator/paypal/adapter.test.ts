@@ -1,7 +1,7 @@
 import test from 'ava';
 import { paypalKind } from '../../../../server/channels/paypal/kind.ts';
 import type { RefundOrder } from '../../../../server/payments/channel.ts';
-import { exponentOf, readAmount } from '../../../../server/payments/money.ts';
+import { exponentOf, readAmount } from '../../../../server/money.ts';
 import { until } from '../world.ts';
 import { approve, openShop, paid, place, placeOrder, type Shop } from './shop.ts';
 

@@ -1,7 +1,7 @@
 import { createPaypalChannel } from '../../../../server/channels/paypal/channel.ts';
 import { createTransport } from '../../../../server/channels/transport.ts';
 import type { CaptureRef, Channel, PlaceOrder } from '../../../../server/payments/channel.ts';
-import { readAmount } from '../../../../server/payments/money.ts';
+import { readAmount } from '../../../../server/money.ts';
 import { paypalHalf } from '../../../../server/simulator/paypal/half.ts';
 import type { SimulatorOptions } from '../../../../server/simulator/simulator.ts';
 import { startWorld, type World } from '../world.ts';

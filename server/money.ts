@@ -1,7 +1,7 @@
-import { InvalidRequest } from '../errors.ts';
-import { type AmountBound, exponentOf } from '../domain.ts';
+import { type AmountBound, exponentOf } from './domain.ts';
+import { InvalidRequest } from './errors.ts';
 
-export { type AmountBound, exponentOf, WITHOUT_DECIMALS } from '../domain.ts';
+export { type AmountBound, exponentOf, WITHOUT_DECIMALS } from './domain.ts';
 
 /** An amount in minor units (fen, cents) of an ISO 4217 currency. */
 export interface Money {
