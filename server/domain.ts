@@ -61,7 +61,7 @@ export function channelNames(of: 'name' | 'app', language: 'en' | 'zh'): Readonl
 }
 
 /** The wire names of the channels. */
-export const PAY_WAYS = Object.keys(CHANNELS) as readonly PayWay[] as readonly [PayWay, ...PayWay[]];
+export const PAY_WAYS = Object.keys(CHANNELS) as readonly PayWay[];
 
 /**
  * Decimals of the currencies that the channels take. A currency has the same minor unit in all amounts of the service: a channel that

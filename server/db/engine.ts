@@ -1,4 +1,4 @@
-// What the database must be able to do, and whether its disk has room.
+// Checks of the database: its abilities, and the room on its disk.
 
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import { Gauge, type Registry } from 'prom-client';

@@ -1,4 +1,4 @@
-// What the edge needs of the world: its ports, the state of a request, rate limits and security headers.
+// The edge of HTTP: its ports, the state of a request, rate limits and security headers.
 import Koa, { type Context, type DefaultContext, type Middleware, type ParameterizedContext } from 'koa';
 import helmet from 'koa-helmet';
 import { type IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';

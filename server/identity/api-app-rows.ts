@@ -1,4 +1,4 @@
-// What the row of an application is made of: settings, secret and limits.
+// The parts of an application's row: settings, secret and limits.
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readNetwork } from '../addresses.ts';

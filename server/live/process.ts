@@ -1,4 +1,4 @@
-// What a process knows of itself for the live feed: its calls of channels, and its report to the others.
+// Figures of one process for the live feed: its calls of channels, and its report to the others.
 
 import type { ChannelCalls } from '../db/entities/service.ts';
 import { reportReplica } from '../db/queries/figures.ts';

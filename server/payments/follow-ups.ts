@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
+import type { DueEffectRow, OrderExceptionRow, OrderRow } from '../db/entities/orders.ts';
 import { countNotice } from '../db/queries/exceptions.ts';
 import type { Tx } from '../db/store.ts';
 import type { Notice, PayWay } from './channel.ts';
 import { isOurNumber } from './numbers.ts';
 import type { Asker, Effects, Ports } from './ports.ts';
 import type { DisputeRow, RefundRow } from '../db/entities/refunds.ts';
-import type { DueEffectRow } from '../db/entities/orders.ts';
 import { DIFFERENCE_KINDS, type EffectRun } from '../domain.ts';
 import type { Raised, Resolved } from './core/change.ts';
 import { later } from './core/plan.ts';

@@ -108,8 +108,13 @@ function exceeded(
   { limit, allowed, left, resetsAt = null }: Reached,
   { currency }: { currency: string },
 ): LimitExceeded {
-  const shown = (minor: bigint) => (limit === 'ordersPerHour' ? Number(minor) : majorNumber({ minor, currency }));
+  const shown = shownIn(limit, currency);
   return new LimitExceeded({ limit, currency, allowed: shown(allowed), left: shown(left), resetsAt });
+}
+
+/** Writes values of a limit in major units; `ordersPerHour` counts orders. */
+function shownIn(limit: LimitReached['limit'], currency: string): (minor: bigint) => number {
+  return (minor) => (limit === 'ordersPerHour' ? Number(minor) : majorNumber({ minor, currency }));
 }
 
 type Reached = Pick<LimitReached, 'limit'> & { allowed: bigint; left: bigint; resetsAt?: Date | null };
@@ -153,7 +158,7 @@ async function view(tx: ReadTx, clientId: string, limits: AppLimits, at: Date): 
       const allowed = BigInt(known[limit]);
       const used = limit === 'perOrder' ? null : usedIn(currency, limit);
       const resetsAt = limit === 'perOrder' ? null : spanAt(COUNTED[limit], at).endsAt.toISOString();
-      const shown = (minor: bigint) => (limit === 'ordersPerHour' ? Number(minor) : majorNumber({ minor, currency }));
+      const shown = shownIn(limit, currency);
       const left = shown(leftOf(allowed, used ?? 0n));
       return [{ currency, limit, allowed: shown(allowed), used: used === null ? null : shown(used), left, resetsAt }];
     }),

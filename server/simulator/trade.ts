@@ -141,7 +141,7 @@ const ENTRY_TYPES = [
   'refund-reversed',
   'updated',
 ] as const;
-/** What a line of the ledger is about. */
+/** The kind of a ledger line. */
 export type EntryType = (typeof ENTRY_TYPES)[number];
 
 /** One line of the append-only ledger; `minor` is in minor units, `at` is RFC 3339 on the simulated clock. */

@@ -15,7 +15,7 @@ export function fitsPattern(pattern: string, path: string): boolean {
   return shape.test(path);
 }
 
-/** Builders whose test file has another name than they. What one of them serves to both audiences is tested apart. */
+/** Builders whose test file has another name than they. Routes for both audiences have a test file for each. */
 const NAMES: Readonly<Record<string, string>> = {
   appMeRoutes: 'v2/me',
   auditLogRoutes: 'v1/audit-log',

@@ -1,13 +1,14 @@
-import { ChannelMisconfigured, NOTICE_STATUS } from '../../payments/channel.ts';
-import type {
-  Channel,
-  ChannelInput,
-  CloseOutcome,
-  OrderRef,
-  Outcome,
-  PlaceOrder,
-  RefundOutcome,
-  WireAnswer,
+import {
+  type Channel,
+  type ChannelInput,
+  ChannelMisconfigured,
+  type CloseOutcome,
+  NOTICE_STATUS,
+  type OrderRef,
+  type Outcome,
+  type PlaceOrder,
+  type RefundOutcome,
+  type WireAnswer,
 } from '../../payments/channel.ts';
 import { multipartForm } from '../evidence.ts';
 import { readFeeRate } from '../fee-rate.ts';

@@ -1,6 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
-import { ChannelMisconfigured } from '../../payments/channel.ts';
-import type { ChannelInput, FeeRate, Mode } from '../../payments/channel.ts';
+import { type ChannelInput, ChannelMisconfigured, type FeeRate, type Mode } from '../../payments/channel.ts';
 import { readFeeRate } from '../fee-rate.ts';
 import { readPems } from './signature.ts';
 

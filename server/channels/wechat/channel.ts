@@ -1,17 +1,17 @@
-import type {
-  Channel,
-  ChannelInput,
-  CloseOutcome,
-  NoticeAck,
-  NoticesRegistered,
-  NoticeVerdict,
-  OrderRef,
-  Outcome,
-  PlaceOrder,
-  RefundOutcome,
-  RefundRef,
+import {
+  type Channel,
+  type ChannelInput,
+  type CloseOutcome,
+  NOTICE_STATUS,
+  type NoticeAck,
+  type NoticeVerdict,
+  type NoticesRegistered,
+  type OrderRef,
+  type Outcome,
+  type PlaceOrder,
+  type RefundOutcome,
+  type RefundRef,
 } from '../../payments/channel.ts';
-import { NOTICE_STATUS } from '../../payments/channel.ts';
 import { readFeeRate } from '../fee-rate.ts';
 import {
   readCertificates,

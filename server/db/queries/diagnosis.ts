@@ -1,4 +1,4 @@
-// What `payctl doctor` asks of the database, through the API and offline.
+// Statements of `payctl doctor`, through the API and offline.
 
 import type { PayWay } from '../../domain.ts';
 import type { ReadTx } from '../store.ts';

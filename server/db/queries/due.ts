@@ -1,4 +1,4 @@
-// What jobs ask of the database: due rows and their leases, the rate of calls, and the tasks of the timetable.
+// Statements of the jobs: due rows and their leases, the rate of calls, and the tasks of the timetable.
 
 import type { ReadTx, Tx } from '../store.ts';
 import { arrayText } from '../table.ts';

@@ -1,4 +1,4 @@
-// What waits for a person: exceptions, approvals and disputes.
+// Lists that wait for a person: exceptions, approvals and disputes.
 
 import type { OrderExceptionRow } from '../entities/orders.ts';
 import type { ApprovalRow, DisputeRow } from '../entities/refunds.ts';
