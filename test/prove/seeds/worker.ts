@@ -4,7 +4,7 @@ import { runOrder, type WorkOrder } from './work-order.ts';
 // Each thread has time, random numbers and signatures of its own.
 parentPort?.on('message', (order: WorkOrder) => {
   runOrder(order, (result) => parentPort?.postMessage(result)).then(
-    () => parentPort?.postMessage('done'),
+    () => process.exit(),
     (error: unknown) => {
       throw error;
     },
