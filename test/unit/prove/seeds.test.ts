@@ -24,7 +24,7 @@ async function firstOf(
   return undefined;
 }
 
-test.serial('the same seeds make the same worlds in every thread, and nothing is wrong in them', async (t) => {
+test('the same seeds make the same worlds in every thread, and nothing is wrong in them', async (t) => {
   const first = await run(SMALL);
   for (const { seed, wrong } of first) t.deepEqual(wrong, [], `seed ${seed}`);
   t.is(new Set(first.map(({ hash }) => hash)).size, first.length);
@@ -37,7 +37,7 @@ test.serial('the same seeds make the same worlds in every thread, and nothing is
   t.deepEqual(hashes(await run({ ...SMALL, seeds: SMALL.seeds.toReversed() }, 2)).toReversed(), hashes(first));
 });
 
-test.serial('a world on the embedded database is the world in memory', async (t) => {
+test('a world on the embedded database is the world in memory', async (t) => {
   // A world with refunds, deaths and a listed order, about which no service asks for weeks.
   const order = { ...SMALL, seeds: [34], orders: 5 };
   const [memory] = await run(order);
@@ -48,25 +48,22 @@ test.serial('a world on the embedded database is the world in memory', async (t)
   t.is(pglite!.hash, memory!.hash);
 });
 
-test.serial(
-  'a service whose every try of a refund is another refund is found out, and its short story is told again',
-  async (t) => {
-    const order = { ...SMALL, orders: 25, planted: 'each try has its own number' } as const;
-    const { seed, wrong, shrunk } = (await firstOf([2, 1], order, (one) => one.shrunk)) ?? t.fail();
-    t.regex(wrong.join('\n'), /happened \d+ times|gave back \d+, the channel \d+/);
-    t.regex(shrunk!.wrong.join('\n'), /happened \d+ times|gave back \d+, the channel \d+/);
-    t.true(shrunk!.acts <= 6, `${shrunk!.acts} acts`);
-    const story = shrunk!.story.join('\n');
-    t.regex(story, /\(place\)/);
-    t.regex(story, /asks \w+: [\w.]*refund P\w+ R\w+_\d/);
-    const { without } = shrunk!;
-    const [again] = await run({ ...order, seeds: [seed], without, isTold: true, isShrunk: false });
-    t.deepEqual(again!.story, shrunk!.story);
-    t.deepEqual(again!.wrong, shrunk!.wrong);
-  },
-);
+test('a service whose every try of a refund is another refund is found out, and its short story is told again', async (t) => {
+  const order = { ...SMALL, orders: 25, planted: 'each try has its own number' } as const;
+  const { seed, wrong, shrunk } = (await firstOf([2, 1], order, (one) => one.shrunk)) ?? t.fail();
+  t.regex(wrong.join('\n'), /happened \d+ times|gave back \d+, the channel \d+/);
+  t.regex(shrunk!.wrong.join('\n'), /happened \d+ times|gave back \d+, the channel \d+/);
+  t.true(shrunk!.acts <= 6, `${shrunk!.acts} acts`);
+  const story = shrunk!.story.join('\n');
+  t.regex(story, /\(place\)/);
+  t.regex(story, /asks \w+: [\w.]*refund P\w+ R\w+_\d/);
+  const { without } = shrunk!;
+  const [again] = await run({ ...order, seeds: [seed], without, isTold: true, isShrunk: false });
+  t.deepEqual(again!.story, shrunk!.story);
+  t.deepEqual(again!.wrong, shrunk!.wrong);
+});
 
-test.serial('a service that forgets Idempotency-Keys is found out by what clients were told', async (t) => {
+test('a service that forgets Idempotency-Keys is found out by what clients were told', async (t) => {
   const order = { ...SMALL, orders: 40, planted: 'keys are forgotten', isShrunk: false } as const;
   const several = /under key \S+ of \w+ became several/;
   t.truthy(await firstOf([1, 3], order, ({ wrong }) => several.test(wrong.join('\n'))));
