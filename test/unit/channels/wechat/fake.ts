@@ -12,8 +12,8 @@ import { sealText } from '../../../../server/channels/wechat/signature.ts';
 import { createWechatChannel } from '../../../../server/channels/wechat/channel.ts';
 import { issueCertificate } from '../../../../server/simulator/certificates.ts';
 
-/** The moment at which these tests take place: now, because the certificates made here are good from now. */
-export const NOW = new Date(Math.floor(Date.now() / 1000) * 1000);
+/** The moment at which these tests take place: 20:00 of today in Beijing, because whether a bill is ready depends on the time of the day. */
+export const NOW = new Date(new Date().setUTCHours(12, 0, 0, 0));
 export const MCHID = '1900000109';
 /** A merchant that a partner acts for. */
 export const SUB_MCHID = '1900000208';
