@@ -155,7 +155,7 @@ function addCertificates({ config, store, now, metrics: { registry }, figuresEve
     read: (tx) => firstEnds(tx, config.simulated),
     show(ends) {
       for (const { payWay, kind, end } of ends)
-        left.set({ pay_way: payWay, kind }, Math.floor((Date.parse(end) - now().getTime()) / 1000));
+        left.set({ pay_way: payWay, kind }, Math.floor((end.getTime() - now().getTime()) / 1000));
     },
   });
   const left = group.gauge({
@@ -177,8 +177,7 @@ export function composeDueFigures(
     read: (tx) =>
       countDue(
         tx,
-        kinds.map(({ rows }) => rows.waiting),
-        now(),
+        kinds.map(({ rows }) => rows.waiting(now())),
       ),
     show: (counts) => kinds.forEach(({ name: kind }, at) => due.set({ kind }, counts[at] ?? 0)),
   });

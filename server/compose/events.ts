@@ -170,4 +170,4 @@ export function composeLive(base: Base, { identity, isDraining }: LiveNeeds): Co
   };
 }
 
-const followedRows: Pick<DueRows, 'oldestLag'> = { oldestLag: FOLLOWED };
+const followedRows: Pick<DueRows, 'oldestLag'> = { oldestLag: () => FOLLOWED };

@@ -32,7 +32,7 @@ interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
 /** Assembles the API. */
 export async function composeHttp(base: Base, { groups, isDraining, ...needs }: Needs): Promise<Koa> {
   const { config, store, now, logger, limits, metrics, requests } = base;
-  const ping = async () => void (await store.read((tx) => tx.sql('select 1')));
+  const ping = async () => void (await store.read((tx) => tx.sql`select 1`));
   const own = publicRoutes({
     info: async () => describe(base),
     pingDatabase: ping,
@@ -87,8 +87,7 @@ export function composeDiagnosis({ config, store, now }: Base, kinds: readonly D
       store.read(async (tx) => {
         const rows = await countDue(
           tx,
-          tables.map(({ waiting }) => waiting),
-          now(),
+          tables.map(({ waiting }) => waiting(now())),
         );
         const lags = await lookForDue(tx, tables, now());
         return {

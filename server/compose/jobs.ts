@@ -174,7 +174,7 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
     now,
     log,
     async lookForDue(tx, rows, at) {
-      const look = () => live.lookForDue(tx, [{ oldestLag: DATABASE_TIME }, ...rows], at);
+      const look = () => live.lookForDue(tx, [{ oldestLag: () => DATABASE_TIME }, ...rows], at);
       const [, ...due] = await clock.hear(look, ([time]) => time);
       return due;
     },

@@ -1,10 +1,11 @@
+import { sql } from 'kysely';
 import type { OpenDatabase } from './orm.ts';
 
 /** A clock that differs by less decides nothing: machines that are kept in time keep their own. */
 const TOLERATED_MS = 1_000;
 
 /** SQL value: the database's time in seconds since 1970. */
-export const DATABASE_TIME = 'extract(epoch from clock_timestamp())::float8';
+export const DATABASE_TIME = sql<number>`extract(epoch from clock_timestamp())::float8`;
 
 /**
  * The time of this process, which is the database's where the machine's clock differs from it. Ends that are written (an order's,
@@ -45,7 +46,8 @@ export class DatabaseClock {
 
   /** Asks the database. */
   async ask({ em }: Pick<OpenDatabase, 'em'>): Promise<void> {
-    const statement = () => em.fork().execute<{ time: number }[]>(`select ${DATABASE_TIME} as time`);
-    await this.hear(statement, ([row]) => row?.time);
+    const db = em.fork({ useContext: false }).getKysely<unknown>();
+    const ask = () => sql<{ time: number }>`select ${DATABASE_TIME} as time`.execute(db);
+    await this.hear(ask, ({ rows: [row] }) => row?.time);
   }
 }

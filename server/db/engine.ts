@@ -1,10 +1,9 @@
 // Checks of the database: its abilities, and the room on its disk.
 
-import type { SqlEntityManager } from '@mikro-orm/postgresql';
+import { type Kysely, sql } from 'kysely';
 import { Gauge, type Registry } from 'prom-client';
 import { LocalError, NO_ROOM } from '../errors.ts';
 import type { OpenDatabase } from './orm.ts';
-import { run } from './store.ts';
 
 /** The database speaks PostgreSQL's protocol and lacks what money is kept right with (503). */
 class EngineUnsupported extends LocalError {
@@ -20,44 +19,38 @@ class EngineUnsupported extends LocalError {
 const CLASS = 1_702_258_031;
 
 /** What a lack is called, and how it shows; each in one transaction that changes nothing. */
-const PROBES: Readonly<Record<string, (em: SqlEntityManager) => Promise<boolean>>> = {
+const PROBES: Readonly<Record<string, (db: Kysely<unknown>) => Promise<boolean>>> = {
   'a lock that a transaction holds is not shown by pg_locks, so a reader of the event log could pass a number that is not committed yet':
-    async (em) => {
+    async (db) => {
       const key = Math.floor(Math.random() * 0x7fff_ffff);
-      await run(em, 'select pg_advisory_xact_lock_shared(cast($1 as int), cast($2 as int))', [CLASS, key]);
-      const { rows } = await run(
-        em,
-        `select count(*) as held from pg_locks l
-          where l.locktype = 'advisory' and l.objsubid = 2 and cast(l.classid as bigint) = $1
-            and cast(l.objid as bigint) = $2 and l.granted
-            and l.database = (select d.oid from pg_database d where d.datname = current_database())`,
-        [CLASS, key],
-      );
-      return Number(rows[0]?.['held']) === 1;
+      await sql`select pg_advisory_xact_lock_shared(cast(${CLASS} as int), cast(${key} as int))`.execute(db);
+      const { rows } = await sql<{ held: bigint }>`
+        select count(*) as held from pg_locks l
+         where l.locktype = 'advisory' and l.objsubid = 2 and cast(l.classid as bigint) = ${CLASS}
+           and cast(l.objid as bigint) = ${key} and l.granted
+           and l.database = (select d.oid from pg_database d where d.datname = current_database())`.execute(db);
+      return rows[0]?.held === 1n;
     },
-  'rows cannot be locked with SKIP LOCKED, so two replicas would do the same work': async (em) => {
-    await run(em, 'select 1 from rate_limits limit 1 for update skip locked', []);
+  'rows cannot be locked with SKIP LOCKED, so two replicas would do the same work': async (db) => {
+    await sql`select 1 from rate_limits limit 1 for update skip locked`.execute(db);
     return true;
   },
-  'a part of a transaction cannot be taken back alone (savepoints)': async (em) => {
-    await run(em, 'savepoint part', []);
-    await run(em, `select set_config('pay.probe', 'part', true)`, []);
-    await run(em, 'rollback to savepoint part', []);
-    const { rows } = await run(em, `select coalesce(current_setting('pay.probe', true), '') as left`, []);
-    return rows[0]?.['left'] === '';
+  'a part of a transaction cannot be taken back alone (savepoints)': async (db) => {
+    await sql`savepoint part`.execute(db);
+    await sql`select set_config('pay.probe', 'part', true)`.execute(db);
+    await sql`rollback to savepoint part`.execute(db);
+    const setting = sql<{ left: string }>`select coalesce(current_setting('pay.probe', true), '') as left`;
+    return (await setting.execute(db)).rows[0]?.left === '';
   },
-  'how far a sequence is cannot be read, so the end of the event log is unknown': async (em) => {
-    const { rows } = await run(em, 'select last_value, is_called from events_sequence_seq', []);
+  'how far a sequence is cannot be read, so the end of the event log is unknown': async (db) => {
+    const { rows } = await sql`select last_value, is_called from events_sequence_seq`.execute(db);
     return rows.length === 1;
   },
-  'a unique index over a part of a table is missing, so an order could be placed twice': async (em) => {
-    const { rows } = await run(
-      em,
-      `select count(*) as found from pg_index i join pg_class c on c.oid = i.indrelid
-        where c.relname = 'orders' and i.indisunique and i.indpred is not null and i.indisvalid`,
-      [],
-    );
-    return Number(rows[0]?.['found']) > 0;
+  'a unique index over a part of a table is missing, so an order could be placed twice': async (db) => {
+    const { rows } = await sql<{ found: bigint }>`
+      select count(*) as found from pg_index i join pg_class c on c.oid = i.indrelid
+       where c.relname = 'orders' and i.indisunique and i.indpred is not null and i.indisvalid`.execute(db);
+    return rows[0]!.found > 0n;
   },
 };
 
@@ -67,7 +60,9 @@ export async function requireEngine({ em, kind }: OpenDatabase): Promise<void> {
   for (const [lack, probe] of Object.entries(PROBES)) {
     const isThere = await em
       .fork({ useContext: false })
-      .transactional(probe)
+      .getKysely<unknown>()
+      .transaction()
+      .execute(probe)
       .catch((error: unknown) => {
         if (isOutage(error)) throw error;
         throw new EngineUnsupported(lack, error);

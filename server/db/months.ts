@@ -1,5 +1,7 @@
+import { sql } from 'kysely';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BUSY } from '../errors.ts';
+import type { Sql } from './kysely.ts';
 import type { OpenDatabase } from './orm.ts';
 import { type Removal, noteRemoved } from './queries/retention.ts';
 import { type ReadTx, type Store, type Tx, createStore } from './store.ts';
@@ -9,18 +11,18 @@ interface MonthlyTable {
   name: 'channel_messages' | 'moves' | 'notices' | 'events' | 'deliveries' | 'delivery_attempts';
   /** When a row was written; it never changes. */
   at: 'at' | 'created_at' | 'received_at';
-  /** Of a month that is old enough: which rows keep it, with `$1` for the instant before which rows are old. */
-  keeps?: string;
+  /** Of a month that is old enough: which rows keep it, by the instant before which rows are old. */
+  keeps?: (before: Date) => Sql;
 }
 
 /** All of them. Orders, refunds and what a person must look at are never divided: they stay. */
 export const MONTHLY: readonly MonthlyTable[] = [
   // What was counted again lately stays as long as a new message.
-  { name: 'channel_messages', at: 'at', keeps: 'last_at >= $1' },
+  { name: 'channel_messages', at: 'at', keeps: (before) => sql`last_at >= ${before}` },
   { name: 'moves', at: 'at' },
   { name: 'notices', at: 'received_at' },
   { name: 'events', at: 'created_at' },
-  { name: 'deliveries', at: 'created_at', keeps: `state = 'pending' or finished_at >= $1` },
+  { name: 'deliveries', at: 'created_at', keeps: (before) => sql`state = 'pending' or finished_at >= ${before}` },
   { name: 'delivery_attempts', at: 'at' },
 ];
 
@@ -42,16 +44,12 @@ export const REST = 'rest';
 
 /** The parts of a table, oldest first and the rest last. */
 export async function partsOf(tx: ReadTx, { name }: Pick<MonthlyTable, 'name'>): Promise<Part[]> {
-  const rows = await tx.sql<{ name: string; from: unknown; to: unknown; rest: boolean }>(
-    `select c.relname as name, cast(substring(b.bound from 'FROM \\(''([^'']+)''\\)') as timestamptz) as from,
-            cast(substring(b.bound from 'TO \\(''([^'']+)''\\)') as timestamptz) as to, b.bound = 'DEFAULT' as rest
-       from pg_inherits i join pg_class c on c.oid = i.inhrelid
-      cross join lateral (select pg_get_expr(c.relpartbound, c.oid) as bound) b
-      where i.inhparent = cast(? as regclass) order by b.bound = 'DEFAULT', 2`,
-    [name],
-  );
-  const instant = (value: unknown) => (value === null ? null : new Date(String(value)));
-  return rows.map((row) => ({ name: row.name, from: instant(row.from), to: instant(row.to), isRest: row.rest }));
+  return tx.sql`
+    select c.relname as name, cast(substring(b.bound from 'FROM \\(''([^'']+)''\\)') as timestamptz) as from,
+           cast(substring(b.bound from 'TO \\(''([^'']+)''\\)') as timestamptz) as to, b.bound = 'DEFAULT' as is_rest
+      from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     cross join lateral (select pg_get_expr(c.relpartbound, c.oid) as bound) b
+     where i.inhparent = cast(${name} as regclass) order by b.bound = 'DEFAULT', 2`;
 }
 
 /** The first instant of the month (UTC) that is so many months after that of an instant. */
@@ -77,7 +75,7 @@ async function whenFree(store: Store, work: (tx: Tx) => Promise<void>, tries = T
   for (let left = tries; left > 0; left -= 1) {
     try {
       await store.transaction(async (tx) => {
-        await tx.sql(`set local lock_timeout = ${WAIT_MS}`);
+        await tx.sql`set local lock_timeout = ${sql.lit(WAIT_MS)}`;
         await work(tx);
       });
       return true;
@@ -119,13 +117,12 @@ const DUPLICATE_TABLE = '42P07';
 
 async function makeMonth(store: Store, table: MonthlyTable, month: Date): Promise<MonthMade['result']> {
   const name = monthName(table, month);
-  const bounds = [month, monthFrom(month, 1)].map((at) => `'${at.toISOString()}'`);
+  const [from, to] = [month, monthFrom(month, 1)].map((at) => sql.lit(at.toISOString()));
   try {
     const isMade = await whenFree(store, async (tx) => {
-      await tx.sql(`create table "${name}" (like "${table.name}_${REST}" including all)`);
-      await tx.sql(
-        `alter table "${table.name}" attach partition "${name}" for values from (${bounds[0]}) to (${bounds[1]})`,
-      );
+      const [whole, part] = [sql.table(table.name), sql.table(name)];
+      await tx.sql`create table ${part} (like ${sql.table(`${table.name}_${REST}`)} including all)`;
+      await tx.sql`alter table ${whole} attach partition ${part} for values from (${from}) to (${to})`;
     });
     return isMade ? 'made' : 'busy';
   } catch (error) {
@@ -142,7 +139,7 @@ export async function countParts(database: OpenDatabase): Promise<void> {
   const own = (await database.reopen?.()) ?? database;
   try {
     const store = createStore(own, () => {});
-    for (const { name } of MONTHLY) await store.autocommit((tx) => tx.sql(`analyze "${name}"`));
+    for (const { name } of MONTHLY) await store.autocommit((tx) => tx.sql`analyze ${sql.table(name)}`);
   } finally {
     if (own !== database) await own.close();
   }
@@ -185,8 +182,8 @@ export async function dropOldParts(store: Store, table: MonthlyTable, before: Da
   for (const { name, to, isRest } of parts) {
     if (isRest || to === null || to > before || (await hasKept(store, table, name, before))) continue;
     const isDetached = await whenFree(store, async (tx) => {
-      await tx.sql(`alter table "${table.name}" detach partition "${name}"`);
-      await tx.sql(`alter table "${name}" rename to "${name}${GONE}"`);
+      await tx.sql`alter table ${sql.table(table.name)} detach partition ${sql.table(name)}`;
+      await tx.sql`alter table ${sql.table(name)} rename to ${sql.table(`${name}${GONE}`)}`;
     });
     if (isDetached) dropped += 1;
   }
@@ -196,21 +193,18 @@ export async function dropOldParts(store: Store, table: MonthlyTable, before: Da
 
 async function hasKept(store: Store, { keeps }: MonthlyTable, part: string, before: Date): Promise<boolean> {
   if (keeps === undefined) return false;
-  const rows = await store.read((tx) =>
-    tx.prepared(`select 1 from "${part}" where ${keeps} limit 1`, keeps.includes('$1') ? [before] : []),
-  );
+  const rows = await store.read((tx) => tx.sql`select 1 from ${sql.table(part)} where ${keeps(before)} limit 1`);
   return rows.length > 0;
 }
 
 async function dropGone(store: Store, { name }: MonthlyTable): Promise<void> {
-  const gone = await store.read((tx) =>
-    tx.sql<{ name: string }>(
-      `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-        where n.nspname = current_schema() and c.relkind = 'r' and c.relname ~ ? and not c.relispartition`,
-      [`^${name}_[0-9]{4}_[0-9]{2}${GONE}$`],
-    ),
+  const gone = await store.read(
+    (tx) => tx.sql<{ name: string }>`
+      select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+       where n.nspname = current_schema() and c.relkind = 'r' and c.relname ~ ${`^${name}_[0-9]{4}_[0-9]{2}${GONE}$`}
+         and not c.relispartition`,
   );
-  for (const { name: table } of gone) await store.autocommit((tx) => tx.sql(`drop table if exists "${table}"`));
+  for (const { name: table } of gone) await store.autocommit((tx) => tx.sql`drop table if exists ${sql.table(table)}`);
 }
 
 /** The parts from which old rows go one by one: the rest; every one when months are too long. */

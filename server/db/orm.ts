@@ -15,6 +15,7 @@ import {
   tryConnection,
 } from './connections.ts';
 import { ENTITIES } from './entities/index.ts';
+import { PARSERS } from './kysely.ts';
 import { MIGRATIONS } from './migrations/index.ts';
 import { type Connections, createDialect } from './pool.ts';
 
@@ -181,7 +182,7 @@ async function openEmbedded(settings: DatabaseSettings): Promise<OpenDatabase> {
       ...shared,
       dbName: folder ?? 'memory://',
       // A function, because what stands in the options is copied, and a Blob cannot be.
-      driverOptions: () => ({ extensions: { hideLock }, loadDataDir: settings.archive }),
+      driverOptions: () => ({ extensions: { hideLock }, loadDataDir: settings.archive, parsers: PARSERS }),
     });
     return { orm, kind: 'pglite', em: orm.em as unknown as SqlEntityManager, close };
 

@@ -9,9 +9,9 @@ import pg, {
   type QueryConfig,
   type QueryResult,
   TypeOverrides,
-  types,
 } from 'pg';
 import { type AbandonedConnections, type Bounds, localBounds, watchAbandoned } from './connections.ts';
+import { PARSERS } from './kysely.ts';
 
 /**
  * A dialect for MikroORM over a pool of `pg`. With `prepared` every connection keeps the plans of statements with bound
@@ -24,7 +24,7 @@ export function createDialect(
   prepared: boolean,
   local?: Bounds,
 ): { dialect: PostgresDialect; connections: () => Connections; end: () => Promise<void> } {
-  const pool = new Pool({ ...options, types: rawInstants() });
+  const pool = new Pool({ ...options, types: typeParsers() });
   // A connection that the server ends is an event first; without a listener it would end the process. The statement on it fails by itself.
   pool.on('connect', (client) => client.on('error', () => {}));
   pool.on('error', () => {});
@@ -55,11 +55,9 @@ export interface Connections {
   max: number;
 }
 
-/** Days and instants stay text: MikroORM and our tables read them so, from both drivers. */
-function rawInstants(): TypeOverrides {
+function typeParsers(): TypeOverrides {
   const overrides = new TypeOverrides();
-  const { DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL } = types.builtins;
-  for (const type of [DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL]) overrides.setTypeParser(type, String);
+  for (const [type, parse] of Object.entries(PARSERS)) overrides.setTypeParser(Number(type), parse as never);
   return overrides;
 }
 
@@ -229,7 +227,7 @@ function limit(statement: Statement, ms: number, own: number): void {
 
 /** Statements that get a name; what comes after them, or is as long as one that writes many rows, is planned every time. */
 const MOST_NAMES = 300;
-const LONGEST_NAMED = 4_000;
+const LONGEST_NAMED = 8_000;
 
 /** A name says what the statement is: nobody who shares a connection can take it for another. */
 function createNames(): NameOf {

@@ -1,19 +1,6 @@
+import { type Kysely, sql } from 'kysely';
 import type { OpenDatabase } from './orm.ts';
 import { inParts, type PartDone, PART_ROWS } from './queries/retention.ts';
-import { run } from './store.ts';
-import { arrayText } from './table.ts';
-
-/**
- * One part of the table in the order of its key, which is its only index. What is counted in the same moment is let be,
- * so nobody waits for the clean-up.
- */
-const DELETE_PART = `with part as materialized (
-    select key, expire from rate_limits where key > $2 order by key limit $3),
-  over as materialized (
-    select r.key from rate_limits r join part p on p.key = r.key
-     where p.expire < $1 and r.expire < $1 for update of r skip locked),
-  gone as (delete from rate_limits where key = any (array(select key from over)) returning 1)
-  select (select count(*) from gone) as removed, count(*) as "lookedAt", max(key) as last from part`;
 
 /** What is left of a limit. */
 interface CountedQuota {
@@ -34,16 +21,9 @@ export interface CountedLimits {
   deleteExpired(before: Date, goesOn?: () => boolean): Promise<number>;
 }
 
-/** The row lock of `on conflict do update` lets concurrent uses count one after the other. */
-const COUNT = `insert into rate_limits as counted (key, points, expire) values ($1, 1, $2)
-  on conflict (key) do update set
-    points = case when counted.expire <= $3 then 1 else counted.points + 1 end,
-    expire = case when counted.expire <= $3 then excluded.expire else counted.expire end
-  returning points, expire`;
-
 /** Makes the counters. */
 export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => number = Date.now): CountedLimits {
-  const own = em.fork({ useContext: false });
+  const db = em.fork({ useContext: false }).getKysely<unknown>();
   const known = new KnownUses();
 
   return {
@@ -51,8 +31,7 @@ export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => n
       const now = time();
       let uses = known.uses(key, now);
       if (uses === undefined || uses.points <= limit) {
-        const { rows } = await run(own, COUNT, [key, now + windowSeconds * 1000, now]);
-        uses = readUses(rows[0]);
+        uses = await count(db, key, now, now + windowSeconds * 1000);
         if (uses.points >= limit) known.note(key, uses);
       }
       const allowed = uses.points <= limit;
@@ -65,21 +44,46 @@ export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => n
         expire > now && points >= (limits.find((one) => one.key === key)?.limit ?? Number.POSITIVE_INFINITY);
       let used = limits.map(({ key }) => ({ key, ...(known.uses(key, now) ?? NOTHING) })).filter(usedUp);
       if (used.length === 0) {
-        const keys = arrayText(limits.map(({ key }) => key));
-        const { rows } = await run(own, 'select key, points, expire from rate_limits where key = any($1)', [keys]);
-        used = rows.map((row) => ({ key: String(row['key']), ...readUses(row) })).filter(usedUp);
+        const keys = limits.map(({ key }) => key);
+        const found = sql<
+          Stored & { key: string }
+        >`select key, points, expire from rate_limits where key = any(${keys})`;
+        used = (await found.execute(db)).rows.map((row) => ({ key: row.key, ...readUses(row) })).filter(usedUp);
       }
       if (used.length === 0) return { allowed: true, limit: 0, remaining: 1, resetSeconds: 0 };
       const resetSeconds = secondsUntil(Math.max(...used.map(({ expire }) => expire)), now);
       return { allowed: false, limit: 0, remaining: 0, resetSeconds };
     },
-    deleteExpired: (before, goesOn) => inParts((from?: string) => deletePart(own, before, from), goesOn),
+    deleteExpired: (before, goesOn) => inParts((from?: string) => deletePart(db, before, from), goesOn),
   };
 }
 
-async function deletePart(own: OpenDatabase['em'], before: Date, from = ''): Promise<PartDone<string>> {
-  const { rows } = await run(own, DELETE_PART, [before.getTime(), from, PART_ROWS]);
-  const { removed, lookedAt, last } = rows[0] ?? {};
+/** The row lock of `on conflict do update` lets concurrent uses count one after the other. */
+async function count(db: Kysely<unknown>, key: string, now: number, expire: number): Promise<Uses> {
+  const { rows } = await sql<Stored>`
+    insert into rate_limits as counted (key, points, expire) values (${key}, 1, ${expire})
+    on conflict (key) do update set
+      points = case when counted.expire <= ${now} then 1 else counted.points + 1 end,
+      expire = case when counted.expire <= ${now} then excluded.expire else counted.expire end
+    returning points, expire`.execute(db);
+  return readUses(rows[0]);
+}
+
+/**
+ * One part of the table in the order of its key, which is its only index. What is counted in the same moment is let be,
+ * so nobody waits for the clean-up.
+ */
+async function deletePart(db: Kysely<unknown>, before: Date, from = ''): Promise<PartDone<string>> {
+  const over = before.getTime();
+  const { rows } = await sql<{ removed: bigint; lookedAt: bigint; last: string | null }>`
+    with part as materialized (
+      select key, expire from rate_limits where key > ${from} order by key limit ${PART_ROWS}),
+    over as materialized (
+      select r.key from rate_limits r join part p on p.key = r.key
+       where p.expire < ${over} and r.expire < ${over} for update of r skip locked),
+    gone as (delete from rate_limits where key = any (array(select key from over)) returning 1)
+    select (select count(*) from gone) as removed, count(*) as "lookedAt", max(key) as last from part`.execute(db);
+  const { removed, lookedAt, last } = rows[0]!;
   return { removed: Number(removed), next: Number(lookedAt) < PART_ROWS ? undefined : String(last) };
 }
 
@@ -91,8 +95,13 @@ interface Uses {
 
 const NOTHING: Uses = { points: 0, expire: 0 };
 
-function readUses(row: Record<string, unknown> = {}): Uses {
-  return { points: Number(row['points']), expire: Number(row['expire'] ?? 0) };
+interface Stored {
+  points: number;
+  expire: bigint | null;
+}
+
+function readUses({ points, expire }: Stored = { points: 0, expire: null }): Uses {
+  return { points, expire: Number(expire ?? 0) };
 }
 
 function secondsUntil(instant: number, now: number): number {

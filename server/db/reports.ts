@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { OpenDatabase } from './orm.ts';
 import { type Requests, outsideRequestTime } from './pool.ts';
@@ -135,7 +136,7 @@ interface Place {
   database: string;
 }
 
-const DATABASE = `(select system_identifier from pg_control_system()) || ' ' || current_database() as database`;
+const DATABASE = sql`(select system_identifier from pg_control_system()) || ' ' || current_database() as database`;
 
 /** Where the log of the primary was at a moment. */
 interface Sample {
@@ -179,8 +180,10 @@ function createLagRule(primary: Store, mostSeconds: number, now = () => performa
     // The time comes first: what was written until then is before the place.
     const at = now();
     // The insert position counts: with `synchronous_commit = off` a commit is answered before the log is written.
-    const place = `select cast(pg_current_wal_insert_lsn() - '0/0' as text) as lsn, ${DATABASE}`;
-    const [row] = await primary.read((tx) => tx.prepared<Place & { lsn: string }>(place, []));
+    const [row] = await primary.read(
+      (tx) => tx.sql<Place & { lsn: string }>`
+        select cast(pg_current_wal_insert_lsn() - '0/0' as text) as lsn, ${DATABASE}`,
+    );
     database = row!.database;
     samples.push({ at, lsn: BigInt(row!.lsn) });
     const oldest = at - (mostSeconds + 1) * 1000;
@@ -191,11 +194,9 @@ function createLagRule(primary: Store, mostSeconds: number, now = () => performa
 
 /** How far a replica is; null for a server that is none, whatever it may have copied once. */
 async function placeOf(replica: Store): Promise<Place> {
-  const [row] = await replica.read((tx) =>
-    tx.prepared<Place>(
-      `select case when pg_is_in_recovery() then cast(pg_last_wal_replay_lsn() - '0/0' as text) end as lsn, ${DATABASE}`,
-      [],
-    ),
+  const [row] = await replica.read(
+    (tx) => tx.sql<Place>`
+      select case when pg_is_in_recovery() then cast(pg_last_wal_replay_lsn() - '0/0' as text) end as lsn, ${DATABASE}`,
   );
   return row!;
 }

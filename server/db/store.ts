@@ -1,10 +1,10 @@
 import type { EntityName } from '@mikro-orm/core';
-import type { SqlEntityManager } from '@mikro-orm/postgresql';
-import { CompiledQuery } from 'kysely';
+import { sql } from 'kysely';
 import { AppError, CommitUnknown } from '../errors.ts';
 import { inSpan, type SpanAbout } from '../tracing.ts';
+import { camelCase, type Database, type Db, onlyOne, type ReadDb, readingOnly } from './kysely.ts';
 import type { OpenDatabase } from './orm.ts';
-import { layoutOf, type Ran, ReadTable, type Statements, Table } from './table.ts';
+import { layoutOf, type Place, ReadTable, Table } from './table.ts';
 import { ApprovalEntity, DisputeEntity, RefundEntity, RefundQuestionEntity } from './entities/refunds.ts';
 import * as bills from './entities/bills.ts';
 import * as catalog from './entities/catalog.ts';
@@ -39,17 +39,20 @@ const SPAN: SpanAbout = { kind: 'client', attributes: { 'db.system.name': 'postg
 
 /** Opens the door; `wake` hears of rows that are due at once, after their commit. */
 export function createStore(database: OpenDatabase, wake: Wake, { committed, failed }: StoreEars = {}): Store {
-  const alone = createStatements(database.em.fork({ useContext: false }));
-  const reader = createReadTx(alone);
+  const db = database.em.fork({ useContext: false }).getKysely<Database>();
+  const layouts = (entity: object) => layoutOf(database.em.getMetadata(entity as EntityName));
+  const reader = createReadTx(db, layouts);
   const told = (error: unknown): never => {
     failed?.(error);
     throw error;
   };
+  const single = <T>(on: Db, work: (tx: Tx) => Promise<T>) =>
+    work(createTx(on.withPlugin(onlyOne()), layouts, () => {}));
   return {
     async transaction(work) {
       const wakes: Parameters<Wake>[] = [];
       const result = await inSpan('transaction', SPAN, () =>
-        transaction(database, (em) => work(createTx(createStatements(em), (...one) => void wakes.push(one)))),
+        transaction(db, (trx) => work(createTx(trx, layouts, (...one) => void wakes.push(one)))),
       ).catch(told);
       committed?.();
       for (const one of wakes) wake(...one);
@@ -58,10 +61,7 @@ export function createStore(database: OpenDatabase, wake: Wake, { committed, fai
     read: (work) => work(reader),
     // Behind a pooler only a transaction can have limits.
     autocommit: (work) =>
-      (database.pooler
-        ? transaction(database, (em) => work(createTx(createSingle(createStatements(em)), () => {})))
-        : work(createTx(createSingle(alone), () => {}))
-      ).catch(told),
+      (database.pooler ? transaction(db, (trx) => single(trx, work)) : single(db, work)).catch(told),
   };
 }
 
@@ -69,15 +69,13 @@ export function createStore(database: OpenDatabase, wake: Wake, { committed, fai
  * Kysely's own transaction and not MikroORM's: it costs less, and gives the connection back even when the database went
  * away and nothing can be rolled back any more; MikroORM's would keep it for ever, and ten of them are the whole pool.
  */
-async function transaction<T>({ em }: OpenDatabase, work: (em: SqlEntityManager) => Promise<T>): Promise<T> {
-  const own = em.fork({ useContext: false });
-  const begin = own.getKysely().transaction().setIsolationLevel('read committed');
+async function transaction<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> {
   let failure: { error: unknown } | undefined;
   let isDone = false;
   try {
+    const begin = db.transaction().setIsolationLevel('read committed');
     return await begin.execute(async (trx) => {
-      own.setTransactionContext(trx);
-      const result = await work(own).catch((error: unknown) => {
+      const result = await work(trx).catch((error: unknown) => {
         failure = { error };
         throw error;
       });
@@ -95,46 +93,6 @@ async function transaction<T>({ em }: OpenDatabase, work: (em: SqlEntityManager)
 function isRefusedCommit(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code) && code !== 'EPIPE';
-}
-
-/** The statements of an entity manager. */
-function createStatements(em: SqlEntityManager): Statements {
-  return {
-    inTransaction: em.isInTransaction(),
-    run: (text, values) => run(em, text, values),
-    runWritten: (text, values) => em.execute(text, values as unknown[], 'all'),
-    layoutOf: (entity) => layoutOf(em.getMetadata(entity as EntityName)),
-    layoutNamed: (table) => layoutOf(em.getMetadata(TABLES[table as keyof Entities] as EntityName)),
-  };
-}
-
-/** Refuses a second statement: it would not commit together with the first. */
-function createSingle(statements: Statements): Statements {
-  let used = false;
-  const once = async <T>(statement: () => Promise<T>): Promise<T> => {
-    if (used) throw new TypeError('autocommit is for one statement; several need a transaction');
-    used = true;
-    return statement();
-  };
-  return {
-    ...statements,
-    run: (...words) => once(() => statements.run(...words)),
-    runWritten: (...words) => once(() => statements.runWritten(...words)),
-  };
-}
-
-/** Runs one statement with bound values in the transaction of `em`, or alone without one. */
-export async function run(em: SqlEntityManager, text: string, values: readonly unknown[]): Promise<Ran> {
-  // MikroORM writes values into the text of a statement, so no two are alike; Kysely below it binds them.
-  try {
-    const { rows, numAffectedRows } = await em.getKysely().executeQuery(CompiledQuery.raw(text, [...values]));
-    return { rows: rows as Ran['rows'], affected: Number(numAffectedRows ?? 0) };
-  } catch (error) {
-    throw em
-      .getPlatform()
-      .getExceptionConverter()
-      .convertException(error as Error);
-  }
 }
 
 /** Told what a transaction made due at once: for whom, and the number of the row. */
@@ -192,21 +150,23 @@ const TABLES = {
 };
 
 type Entities = typeof TABLES;
-type ReadTables = { readonly [Name in keyof Entities]: ReadTable<RowOf<Entities[Name]>> };
-type Tables = { readonly [Name in keyof Entities]: Table<RowOf<Entities[Name]>> };
+type TableOf<Entity> = Entity extends { tableName?: infer Name } ? Extract<Name, keyof Database> : never;
+type ReadTables = { readonly [Name in keyof Entities]: ReadTable<RowOf<Entities[Name]>, TableOf<Entities[Name]>> };
+type Tables = { readonly [Name in keyof Entities]: Table<RowOf<Entities[Name]>, TableOf<Entities[Name]>> };
 
 interface Sql {
-  /** Runs one SQL statement (`?` placeholders); only `server/db/queries` calls it. */
-  sql<T>(statement: string, parameters?: readonly unknown[]): Promise<T[]>;
-  /** Like `sql`, for a statement of every request: `?` are bound (an array is one value) and its plan is kept. */
-  prepared<T>(statement: string, parameters: readonly unknown[]): Promise<T[]>;
+  /** Runs one statement in SQL and gives its rows, columns as properties; a value that is put in is bound, a fragment (`sql` of Kysely) is a part of it. */
+  sql<T>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<T[]>;
 }
 
-/** What is in reach of a read: no table of it can write, and its SQL is refused when it would. A `Tx` is one, too. */
-export interface ReadTx extends ReadTables, Sql {}
+/** Everything in reach of a read: no table of it can write, and its statements are refused when they would. A `Tx` is one, too. */
+export interface ReadTx extends ReadTables, Sql {
+  readonly db: ReadDb;
+}
 
 /** Everything that is in reach inside one transaction. */
 export interface Tx extends Tables, Sql {
+  readonly db: Db;
   /** Runs a part that may fail without taking the transaction with it. */
   savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T>;
   /** Holds a named lock until the transaction ends. */
@@ -215,30 +175,44 @@ export interface Tx extends Tables, Sql {
   wake(by: string, row: object): Promise<void>;
 }
 
-/** What reads over `statements`. */
-function createReadTx(statements: Statements): ReadTx {
-  const tables = new Opened((entity) => new ReadTable(statements, entity)) as object as ReadTables;
-  return Object.assign(tables, sqlOver(statements, readingOnly));
+type Layouts = (entity: object) => ReturnType<Place['layoutNamed']>;
+
+function placeOf(db: Db, layouts: Layouts): Place {
+  const layoutNamed: Place['layoutNamed'] = (table) => layouts(TABLES[table as keyof Entities]);
+  return { db, renaming: db.withPlugin(camelCase), layoutNamed };
 }
 
-/** What reads and writes over `statements`; `wake` hears of rows that are due at once. */
-function createTx(statements: Statements, wake: Wake): Tx {
-  const tables = new Opened((entity) => new Table(statements, entity)) as object as Tables;
+/** Reads; its own statements in SQL are looked at before they are sent. */
+function createReadTx(plain: Db, layouts: Layouts): ReadTx {
+  const place = placeOf(plain, layouts);
+  const db = plain.withPlugin(readingOnly).withPlugin(camelCase);
+  const tables = new Opened(
+    (entity) => new ReadTable({ ...place, renaming: db }, layouts(entity)),
+  ) as object as ReadTables;
+  return Object.assign(tables, { db }, sqlOver(db));
+}
+
+/** Reads and writes; `wake` hears of rows that are due at once. */
+function createTx(plain: Db, layouts: Layouts, wake: Wake): Tx {
+  const place = placeOf(plain, layouts);
+  const db = place.renaming;
+  const tables = new Opened((entity) => new Table(place, layouts(entity))) as object as Tables;
   const needTransaction = () => {
-    if (!statements.inTransaction) throw new TypeError('a savepoint, a lock and a wake need a transaction');
+    if (!db.isTransaction) throw new TypeError('a savepoint, a lock and a wake need a transaction');
   };
   let tell = wake;
-  const tx: Tx = Object.assign(tables, sqlOver(statements), {
+  const tx: Tx = Object.assign(tables, sqlOver(db), {
+    db,
     async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
       needTransaction();
       // Of savepoints with one name the innermost counts, which is what nesting needs.
-      await statements.run('savepoint part', []);
+      await sql`savepoint part`.execute(db);
       const outer = tell;
       const told: Parameters<Wake>[] = [];
       tell = (...one) => void told.push(one);
       try {
         const result = await part(tx);
-        await statements.run('release savepoint part', []);
+        await sql`release savepoint part`.execute(db);
         tell = outer;
         for (const one of told) tell(...one);
         return result;
@@ -246,8 +220,9 @@ function createTx(statements: Statements, wake: Wake): Tx {
         // The wakes of a part that is taken back are not told.
         tell = outer;
         try {
-          await statements.run('rollback to savepoint part', []);
-          await statements.run('release savepoint part', []);
+          // Two statements: the embedded database takes one in a text.
+          await sql`rollback to savepoint part`.execute(db);
+          await sql`release savepoint part`.execute(db);
         } catch (end) {
           // The connection is gone: whoever can do without the part must not believe that it goes on.
           throw error instanceof AppError ? end : error;
@@ -257,7 +232,7 @@ function createTx(statements: Statements, wake: Wake): Tx {
     },
     async advisoryLock(name: string): Promise<void> {
       needTransaction();
-      await statements.runWritten('select pg_advisory_xact_lock(hashtextextended(?, 0))', [name]);
+      await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(db);
     },
     async wake(by: string, row: object): Promise<void> {
       needTransaction();
@@ -267,38 +242,12 @@ function createTx(statements: Statements, wake: Wake): Tx {
   return tx;
 }
 
-function sqlOver(statements: Statements, checked: (text: string) => string = (text) => text): Sql {
+function sqlOver(db: Db): Sql {
   return {
-    async sql<T>(statement: string, parameters: readonly unknown[] = []) {
-      return (await statements.runWritten(checked(statement), parameters)) as T[];
-    },
-    async prepared<T>(statement: string, parameters: readonly unknown[]) {
-      return (await statements.run(numbered(checked(statement)), parameters)).rows as T[];
+    async sql<T>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<T[]> {
+      return (await sql<T>(text, ...values).execute(db)).rows;
     },
   };
-}
-
-const numberedTexts = new Map<string, string>();
-
-/** `?` as `$1`, `$2` …; for texts that are written in the source, never put together from values. */
-function numbered(text: string): string {
-  let known = numberedTexts.get(text);
-  if (known === undefined) {
-    let at = 0;
-    numberedTexts.set(text, (known = text.replaceAll('?', () => `$${(at += 1)}`)));
-  }
-  return known;
-}
-
-/** Words by which a statement writes, locks or takes a number. */
-const WRITES =
-  /\b(insert|update|delete|merge|into|truncate|nextval|setval|set_config|pg_(try_)?advisory_\w+|for\s+(key\s+)?share)\b/i;
-
-/** Gives the text back when it only reads. Types come first: this stands behind them, for texts that they cannot see. */
-function readingOnly(text: string): string {
-  if (!/^\s*(select|with|explain)\b/i.test(text) || WRITES.test(text))
-    throw new TypeError('store.read only reads; a statement that writes or locks needs autocommit or a transaction');
-  return text;
 }
 
 /** Has every table as a member that is opened when it is asked for: a transaction needs few of them. */

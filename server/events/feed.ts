@@ -13,7 +13,7 @@ interface News<Row = EventRow> {
 }
 
 /** How a feed reads the log. */
-interface Reader<Row extends LogRow> {
+export interface Reader<Row extends LogRow> {
   /** The events after a number, as `listEvents` gives them. */
   list(tx: ReadTx, filter: EventFilter, after: bigint, rows: number, settled?: bigint): Promise<Row[]>;
   /** Most events of one read, and how many are kept in memory. */

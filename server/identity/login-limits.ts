@@ -206,7 +206,7 @@ export function createKnownAddresses(hide: Hide): KnownAddresses {
       if ((await tx.knownAddresses.update(one, { seenAt: at })) === 0)
         await tx.knownAddresses.insertIfNew({ ...one, seenAt: at });
       const before = new Date(at.getTime() - DAYS * 86_400_000);
-      await tx.sql('delete from known_addresses where admin_id = ?::uuid and seen_at < ?', [adminId, before]);
+      await tx.sql`delete from known_addresses where admin_id = ${adminId}::uuid and seen_at < ${before}`;
     },
   };
 }

@@ -125,9 +125,8 @@ export function createBoard(
 
   async function readPast(mine: Showing, head: bigint): Promise<void> {
     const hourAgo = new Date(now().getTime() - HOUR_MS);
-    const { sql, parameters } = pastEventsStatement(head, hourAgo);
     const [events, newest] = await store.read(async (tx) => [
-      await tx.prepared<PastEvents>(sql, parameters),
+      await tx.sql<PastEvents>`${pastEventsStatement(head, hourAgo)}`,
       await newestLiveEvents(tx, head, SHOWN_EVENTS),
     ]);
     const [first] = events;

@@ -18,7 +18,7 @@ import {
   openOrdersStatement,
   waitingDeliveriesStatement,
 } from '../db/queries/figures.ts';
-import type { Statement } from '../db/queries/orders.ts';
+import type { Sql } from '../db/kysely.ts';
 import type { ReadTx } from '../db/store.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import { majorNumber } from '../money.ts';
@@ -38,8 +38,7 @@ export function readFigures({ store, now, due, simulated }: Pick<LivePorts, 'sto
     const orders = await ask<OpenOrders>(tx, openOrdersStatement(simulated));
     const counts = await countDue(
       tx,
-      kinds.tables.map(({ dueCount }) => dueCount),
-      now(),
+      kinds.tables.map(({ dueCount }) => dueCount(now())),
     );
     const webhooks = await ask<WaitingDeliveries>(tx, waitingDeliveriesStatement());
     const exceptions = await ask<OpenExceptions>(tx, openExceptionsStatement());
@@ -60,8 +59,8 @@ export function readFigures({ store, now, due, simulated }: Pick<LivePorts, 'sto
 /** What `readFigures` gives. */
 export type Figures = Awaited<ReturnType<typeof readFigures>>;
 
-function ask<Row>(tx: ReadTx, { sql, parameters }: Statement): Promise<Row[]> {
-  return tx.prepared<Row>(sql, parameters);
+function ask<Row>(tx: ReadTx, statement: Sql): Promise<Row[]> {
+  return tx.sql<Row>`${statement}`;
 }
 
 /** Orders of a status as they are shown: `more` when not all were counted. */
@@ -94,7 +93,7 @@ function channel(payWay: PayWay, replicas: readonly SeenReplica[], heard: readon
   const reports = replicas.flatMap(({ figures }) =>
     figures.channels.filter((one) => one.payWay === payWay).map((one) => ({ ...one, seconds: figures.seconds })),
   );
-  const known = heard.find((one) => one.pay_way === payWay);
+  const known = heard.find((one) => one.payWay === payWay);
   const calls = reports.reduce((sum, one) => sum + one.calls, 0);
   const unknown = reports.reduce((sum, one) => sum + one.unknown, 0);
   const answeredAt = latest(known?.answered, ...reports.map((one) => one.answeredAt));
@@ -131,9 +130,9 @@ function dueWork(kinds: DueKinds, counts: readonly number[], replicas: readonly 
   });
 }
 
-function waiting({ client_id, name, count, failing, oldest }: WaitingDeliveries) {
+function waiting({ clientId, name, count, failing, oldest }: WaitingDeliveries) {
   return {
-    clientId: client_id,
+    clientId,
     name,
     count: Math.min(count, MOST_WAITING),
     more: count > MOST_WAITING,
@@ -146,8 +145,8 @@ function exceptionKind({ kind, count, oldest, newest }: OpenExceptions) {
   return { kind, count, oldestAt: iso(oldest), newestAt: iso(newest) };
 }
 
-function exception({ id, kind, order_no, refund_no, at }: OpenException) {
-  return { id, kind, orderNo: order_no === '' ? null : order_no, refundNo: refund_no, createdAt: iso(at) };
+function exception({ id, kind, orderNo, refundNo, at }: OpenException) {
+  return { id, kind, orderNo: orderNo === '' ? null : orderNo, refundNo, createdAt: iso(at) };
 }
 
 function replica({ id, host, pid, worker, version, started, silent, figures }: SeenReplica) {

@@ -1,3 +1,4 @@
+import type { Sql } from '../db/kysely.ts';
 import type { Store } from '../db/store.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { ProcessFigures } from '../db/entities/service.ts';
@@ -14,8 +15,8 @@ export interface ThisProcess {
 
 /** Due rows as the scheduler of this process knows them. */
 export interface DueKinds {
-  /** The SQL value of how many rows of a kind are due (`dueCount`). */
-  tables: readonly { name: string; dueCount: string }[];
+  /** How many rows of a kind are due, as a value in SQL. */
+  tables: readonly { name: string; dueCount: (now: Date) => Sql }[];
   /** For how many seconds the oldest row has been due that nobody has, by kind; empty before the first look. */
   lags(): { at: Date; seconds: Readonly<Record<string, number>> };
 }

@@ -63,8 +63,8 @@ test.serial(
     t.regex(first?.target ?? '', /^unknown [\w-]{22}$/);
     t.is(again?.target, first?.target, 'the same name can be told again');
     t.not(other?.target, first?.target);
-    const written = await app.on.store.read((tx) =>
-      tx.sql<{ text: string }>('select audit_log::text as text from audit_log'),
+    const written = await app.on.store.read(
+      (tx) => tx.sql<{ text: string }>`select audit_log::text as text from audit_log`,
     );
     t.deepEqual(
       written.filter(({ text }) => /my-password/i.test(text)),

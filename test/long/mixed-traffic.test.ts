@@ -96,12 +96,13 @@ test('a silent channel, a dead receiver and the backlog of one application cost 
   t.deepEqual([...new Set(silent)], [504], 'the silent channel is told as silent');
   t.true(n - left > 0 && dead.taken() > 0);
   const counted = calm.told.length + stormy.told.length;
-  const [twice] = await store.read((tx) =>
-    tx.sql<{ paid: number; events: number }>(
-      `select count(*)::int as paid, (select count(*)::int from events e where e.client_id = ? and e.type = 'order.paid') as events
-         from orders where client_id = ? and state = 'paid'`,
-      [live.clientId, live.clientId],
-    ),
+  const [twice] = await store.read(
+    (tx) =>
+      tx.sql<{
+        paid: number;
+        events: number;
+      }>`select count(*)::int as paid, (select count(*)::int from events e where e.client_id = ${live.clientId} and e.type = 'order.paid') as events
+         from orders where client_id = ${live.clientId} and state = 'paid'`,
   );
   t.is(twice!.paid, twice!.events, 'each payment is one event');
   t.true(twice!.paid >= counted);

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import type { Store, Tx } from '../../server/db/store.ts';
 import { type BilledShop, billedShop } from '../support/billed-shop.ts';
@@ -15,10 +16,10 @@ const TABLES = `select c.relname as name from pg_class c
 async function backUp(store: Store): Promise<Backup> {
   return store.read(async (tx) => {
     const rows = new Map<string, string>();
-    for (const { name } of await tx.sql<{ name: string }>(TABLES)) {
-      const [found] = await tx.sql<{ rows: string }>(
-        `select coalesce(json_agg(t), '[]')::text as rows from "${name}" t`,
-      );
+    for (const { name } of await tx.sql<{ name: string }>`${sql.raw(TABLES)}`) {
+      const [found] = await tx.sql<{
+        rows: string;
+      }>`select coalesce(json_agg(t), '[]')::text as rows from "${sql.raw(name)}" t`;
       rows.set(name, found!.rows);
     }
     return rows;
@@ -28,7 +29,7 @@ async function backUp(store: Store): Promise<Backup> {
 /** Everything since then is lost. */
 async function restore(store: Store, backup: Backup): Promise<void> {
   await store.transaction(async (tx) => {
-    await tx.sql(`truncate ${[...backup.keys()].map((name) => `"${name}"`).join(', ')}`);
+    await tx.sql`truncate ${sql.raw([...backup.keys()].map((name) => `"${name}"`).join(', '))}`;
     await putBack(tx, backup);
   });
 }
@@ -36,10 +37,7 @@ async function restore(store: Store, backup: Backup): Promise<void> {
 /** What is missing comes back, and nothing is lost. */
 async function putBack(tx: Tx, backup: Backup): Promise<void> {
   for (const [name, rows] of backup)
-    await tx.sql(
-      `insert into "${name}" select * from json_populate_recordset(null::"${name}", cast(? as json)) on conflict do nothing`,
-      [rows],
-    );
+    await tx.sql`insert into "${sql.raw(name)}" select * from json_populate_recordset(null::"${sql.raw(name)}", cast(${rows} as json)) on conflict do nothing`;
 }
 
 const audited = async (shop: BilledShop): Promise<boolean | undefined> =>

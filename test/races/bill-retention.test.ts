@@ -9,10 +9,12 @@ const later = (days: number): Date => new Date(Date.parse('2026-11-20T12:00:00Z'
 
 /** `day lines` of every day that has lines. */
 async function days({ store }: Pick<TestDatabase, 'store'>): Promise<string[]> {
-  const rows = await store.read((tx) =>
-    tx.sql<{ day: string; n: number }>(
-      'select day::text as day, count(*)::int as n from bill_lines group by day order by day',
-    ),
+  const rows = await store.read(
+    (tx) =>
+      tx.sql<{
+        day: string;
+        n: number;
+      }>`select day::text as day, count(*)::int as n from bill_lines group by day order by day`,
   );
   return rows.map(({ day, n }) => `${day} ${n}`);
 }
@@ -61,7 +63,7 @@ test('a role that may not drop a table removes its rows; a table that is being r
         work({
           ...tx,
           sql: (text, ...values) =>
-            text.startsWith('drop table')
+            text[0]!.startsWith('drop table')
               ? Promise.reject(Object.assign(new Error('refused'), { code }))
               : tx.sql(text, ...values),
         }),

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import { PART_ROWS, deleteOldKeys } from '../../server/db/queries/retention.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
@@ -14,8 +15,8 @@ const DAY = 86_400_000;
 
 async function inChunks({ store }: TestDatabase, insert: string): Promise<void> {
   for (let from = 1; from <= ROWS; from += CHUNK)
-    await store.transaction((tx) =>
-      tx.sql(`${insert} from generate_series(?::int, ?::int) n`, [from, from + CHUNK - 1]),
+    await store.transaction(
+      (tx) => tx.sql`${sql.raw(insert)} from generate_series(${from}::int, ${from + CHUNK - 1}::int) n`,
     );
 }
 
@@ -55,11 +56,10 @@ test.serial(
 );
 
 async function inChunksOfNew({ store }: TestDatabase): Promise<void> {
-  await store.transaction((tx) =>
-    tx.sql(
-      `insert into idempotency_keys (scope, route, key, fingerprint, state, created_at)
+  await store.transaction(
+    (tx) =>
+      tx.sql`insert into idempotency_keys (scope, route, key, fingerprint, state, created_at)
        select 'app:new', 'pay', 'k' || n, 'f', 'done', now() from generate_series(1, 10) n`,
-    ),
   );
 }
 

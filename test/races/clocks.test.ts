@@ -55,10 +55,11 @@ for (const hours of [3, -3])
     const answers = [];
     for (let at = 0; at < 3; at += 1) answers.push((await guess(replica.url)).status);
     t.is(answers.at(-1), 429);
-    const windows = await service.app.store.read((tx) =>
-      tx.sql<{ left: number }>(
-        `select expire / 1000 - extract(epoch from clock_timestamp())::float8 as left from rate_limits where key like 'login%'`,
-      ),
+    const windows = await service.app.store.read(
+      (tx) =>
+        tx.sql<{
+          left: number;
+        }>`select expire / 1000 - extract(epoch from clock_timestamp())::float8 as left from rate_limits where key like 'login%'`,
     );
     t.true(windows.length > 0);
     for (const { left } of windows) t.true(left > 0 && left <= 900, `a window of 900 s ends in ${left} s`);

@@ -119,8 +119,8 @@ test('a key that was trusted by mistake pays nothing for a day, and never more t
   for (const forge of await Promise.all(forgeries)) t.is(await forge(10), 'pending', 'the channel knows of no payment');
   // The service's clock dates what Alipay is sent, so the keys grow old instead.
   await service.app.store.transaction(async (tx) => {
-    await tx.sql(`update certs set trusted_at = trusted_at - interval '24 hours' where trusted_at is not null`);
-    await tx.sql('update channel_states set trust_revision = trust_revision + 1');
+    await tx.sql`update certs set trusted_at = trusted_at - interval '24 hours' where trusted_at is not null`;
+    await tx.sql`update channel_states set trust_revision = trust_revision + 1`;
   });
   for (const forge of await Promise.all(forgeries)) {
     t.is(await forge(10), 'paid', 'this is what trust means');

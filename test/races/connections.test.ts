@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test from 'ava';
 import { openDatabase } from '../../server/db/orm.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
@@ -10,16 +11,16 @@ import { layStatementCable } from '../support/statement-cable.ts';
 test('connections that are lost in the middle of a transaction do not use up the pool', async (t) => {
   const { store } = await postgresDatabase(t, 2);
   for (let turn = 0; turn < 5; turn++) {
-    const lost = store.transaction((tx) => tx.sql('select pg_terminate_backend(pg_backend_pid())'));
+    const lost = store.transaction((tx) => tx.sql`select pg_terminate_backend(pg_backend_pid())`);
     await t.throwsAsync(lost, { message: /terminat/i });
   }
-  t.deepEqual(await store.transaction((tx) => tx.sql('select 1 as one')), [{ one: 1 }]);
+  t.deepEqual(await store.transaction((tx) => tx.sql`select 1 as one`), [{ one: 1 }]);
 });
 
 test('the first failure is what is told, not that the rollback failed too', async (t) => {
   const { store } = await postgresDatabase(t, 2);
   const failed = store.transaction(async (tx) => {
-    await tx.sql('select pg_terminate_backend(pg_backend_pid())').catch(() => {});
+    await tx.sql`select pg_terminate_backend(pg_backend_pid())`.catch(() => {});
     throw new Error('on purpose');
   });
   await t.throwsAsync(failed, { message: 'on purpose' });
@@ -28,10 +29,10 @@ test('the first failure is what is told, not that the rollback failed too', asyn
 test('a statement whose plan is kept is still itself after other statements, and after one that failed', async (t) => {
   const { store } = await postgresDatabase(t, 1);
   const add = (a: number, b: number) =>
-    store.read((tx) => tx.prepared<{ sum: number }>('select ?::int + ?::int as sum', [a, b]));
+    store.read((tx) => tx.sql<{ sum: number }>`select ${a}::int + ${b}::int as sum`);
   t.deepEqual(await add(1, 2), [{ sum: 3 }]);
   await t.throwsAsync(add(2_147_483_647, 1), { message: /out of range/ });
-  t.deepEqual(await store.read((tx) => tx.prepared('select ?::text as text', ['x'])), [{ text: 'x' }]);
+  t.deepEqual(await store.read((tx) => tx.sql`select ${'x'}::text as text`), [{ text: 'x' }]);
   t.deepEqual(await add(3, 4), [{ sum: 7 }]);
 });
 
@@ -40,7 +41,7 @@ test('a table that gets a column keeps its readers', async (t) => {
   const row = { jti: 'j', owner: 'o', expiresAt: new Date(0), revokedAt: new Date(0) };
   await store.transaction((tx) => tx.revokedTokens.insert(row));
   t.deepEqual(await store.read((tx) => tx.revokedTokens.find({ jti: 'j' })), row);
-  await store.transaction((tx) => tx.sql('alter table revoked_tokens add column more text'));
+  await store.transaction((tx) => tx.sql`alter table revoked_tokens add column more text`);
   t.deepEqual(await store.read((tx) => tx.revokedTokens.find({ jti: 'j' })), row);
 });
 
@@ -57,7 +58,7 @@ for (const prepared of ['on', 'off'] as const)
       t.is((await tx.revokedTokens.lock({ jti: 'j' }))?.owner, 'p');
     });
     t.deepEqual(await store.read((tx) => tx.revokedTokens.list({}, { limit: 5 })), [{ ...row, owner: 'p' }]);
-    t.deepEqual(await store.read((tx) => tx.prepared('select ?::int as n', [7])), [{ n: 7 }]);
+    t.deepEqual(await store.read((tx) => tx.sql`select ${7}::int as n`), [{ n: 7 }]);
     t.true((await createRateLimits(database).consume('k', 1, 60)).allowed);
     const kept = await database.em.execute<{ name: string }[]>('select name from pg_prepared_statements');
     // Behind a pooler what begins and ends something is sent as a text of its own.
@@ -73,10 +74,10 @@ test('after a black hole that has killed every connection of the pool, who finds
   const database = await openDatabase({ kind: 'postgres', url: cable.url, poolSize: 8, timeouts });
   t.teardown(() => database.close());
   const store = createStore(database, () => {});
-  const read = () => store.read((tx) => tx.sql('select 1 as one'));
-  await Promise.all(Array.from({ length: 8 }, () => store.read((tx) => tx.sql('select pg_sleep(0.2)'))));
-  const [{ n }] = (await direct.store.read((tx) =>
-    tx.sql(`select count(*)::int as n from pg_stat_activity where datname = current_database()`),
+  const read = () => store.read((tx) => tx.sql`select 1 as one`);
+  await Promise.all(Array.from({ length: 8 }, () => store.read((tx) => tx.sql`select pg_sleep(0.2)`)));
+  const [{ n }] = (await direct.store.read(
+    (tx) => tx.sql`select count(*)::int as n from pg_stat_activity where datname = current_database()`,
   )) as [{ n: number }];
   t.true(n >= 8, `${n} connections`);
   cable.strikeNext(/select 1/, 'black-hole');
@@ -92,17 +93,17 @@ test('closing waits for a transaction that is under way, which ends as if nothin
   const began = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const work = store.transaction(async (tx) => {
-    await tx.sql('select 1');
+    await tx.sql`select 1`;
     began.resolve();
     await gate.promise;
-    return tx.sql('select 2 as two');
+    return tx.sql`select 2 as two`;
   });
   await began.promise;
   const closing = database.close();
   gate.resolve();
   t.deepEqual(await work, [{ two: 2 }]);
   await closing;
-  await t.throwsAsync(store.read((tx) => tx.sql('select 3')));
+  await t.throwsAsync(store.read((tx) => tx.sql`select 3`));
 });
 
 test('commits that wait for a standby which is away hold no more connections than the pool has, and go on when it is not waited for any more', async (t) => {
@@ -114,32 +115,31 @@ test('commits that wait for a standby which is away hold no more connections tha
     return createStore(database, () => {});
   };
   const admin = await open(1, PATIENT);
-  const tell = (text: string) => admin.autocommit((tx) => tx.sql(text));
+  const tell = (text: string) => admin.autocommit((tx) => tx.sql`${sql.raw(text)}`);
   await tell('create table kept (turn int)');
   const standby = async (name: string) => {
     await tell(`alter system set synchronous_standby_names = '${name}'`);
     await tell('select pg_reload_conf()');
     const setting = "select current_setting('synchronous_standby_names') as name";
     await until('it is read', async () => {
-      const [row] = await admin.read((tx) => tx.sql<{ name: string }>(setting));
+      const [row] = await admin.read((tx) => tx.sql<{ name: string }>`${sql.raw(setting)}`);
       return row?.name === name;
     });
   };
   const store = await open(3, { query: 300, statement: 250, connect: 300 });
-  await store.read((tx) => tx.sql('select 1'));
+  await store.read((tx) => tx.sql`select 1`);
   const backends = () =>
-    admin.read((tx) =>
-      tx.sql<{ waits: string | null }>(
-        `select wait_event as waits from pg_stat_activity
+    admin.read(
+      (tx) =>
+        tx.sql<{ waits: string | null }>`select wait_event as waits from pg_stat_activity
          where backend_type = 'client backend' and pid <> pg_backend_pid()`,
-      ),
     );
   const waiting = async () => (await backends()).filter(({ waits }) => waits === 'SyncRep').length;
 
   await standby('away');
   const most: number[] = [];
   for (let turn = 0; turn < 12; turn += 1) {
-    await t.throwsAsync(store.transaction((tx) => tx.sql(`insert into kept values (${turn})`)));
+    await t.throwsAsync(store.transaction((tx) => tx.sql`insert into kept values (${sql.lit(turn)})`));
     most.push((await backends()).length);
   }
   t.is(await waiting(), 3, 'each connection of the pool once');
@@ -147,8 +147,8 @@ test('commits that wait for a standby which is away hold no more connections tha
   t.true(Math.max(...most) <= 4, most.join());
 
   await standby('');
-  await until('served again', async () => store.read((tx) => tx.sql('select 1')).then(Boolean, () => false));
+  await until('served again', async () => store.read((tx) => tx.sql`select 1`).then(Boolean, () => false));
   t.is(await waiting(), 0);
-  const [row] = await admin.read((tx) => tx.sql<{ n: number }>('select count(*)::int as n from kept'));
+  const [row] = await admin.read((tx) => tx.sql<{ n: number }>`select count(*)::int as n from kept`);
   t.is(row?.n, 3, 'what was sent was committed, and nothing else was sent');
 });

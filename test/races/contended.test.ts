@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import { existsSync } from 'node:fs';
 import { request as send } from 'node:http';
@@ -54,9 +55,9 @@ async function stage(t: ExecutionContext, rewrite: Rewrite = (_path, text) => te
 /** Holds whatever is written as `event` says, just before it is written. */
 async function gateAt({ app: { store } }: Service, event: string) {
   await store.transaction(async (tx) => {
-    await tx.sql(`create or replace function wait_here() returns trigger language plpgsql as
-      $$ begin perform pg_advisory_xact_lock_shared(${KEY}); return new; end $$`);
-    await tx.sql(`create trigger wait_here before ${event} for each row execute function wait_here()`);
+    await tx.sql`create or replace function wait_here() returns trigger language plpgsql as
+      $$ begin perform pg_advisory_xact_lock_shared(${sql.lit(KEY)}); return new; end $$`;
+    await tx.sql`create trigger wait_here before ${sql.raw(event)} for each row execute function wait_here()`;
   });
   return async <T>(
     waiters: number,
@@ -65,18 +66,19 @@ async function gateAt({ app: { store } }: Service, event: string) {
   ): Promise<T> => {
     const [shut, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const gate = store.transaction(async (tx) => {
-      await tx.sql(`select pg_advisory_xact_lock(${KEY})`);
+      await tx.sql`select pg_advisory_xact_lock(${sql.lit(KEY)})`;
       shut.resolve();
       await opened.promise;
     });
     await shut.promise;
     const working = work();
     await until(`${waiters} wait at the gate`, async () => {
-      const [row] = await store.read((tx) =>
-        tx.sql<{ n: number }>(
-          `select count(*)::int as n from pg_locks where locktype = 'advisory' and objid = ${KEY} and not granted
+      const [row] = await store.read(
+        (tx) =>
+          tx.sql<{
+            n: number;
+          }>`select count(*)::int as n from pg_locks where locktype = 'advisory' and objid = ${sql.lit(KEY)} and not granted
             and database = (select oid from pg_database where datname = current_database())`,
-        ),
       );
       return row?.n === waiters;
     });
@@ -340,14 +342,17 @@ const NOT_OF_CHANNELS = new Set(
 
 test('of everything that is unique it is known how channels meet it', async (t) => {
   const { store } = await postgresDatabase(t);
-  const rows = await store.read((tx) =>
-    tx.sql<{ name: string; of: string; columns: string[] }>(
-      `select replace(i.relname, '_rest_pkey', '_pkey') as name, c.relname as of,
+  const rows = await store.read(
+    (tx) =>
+      tx.sql<{
+        name: string;
+        of: string;
+        columns: string[];
+      }>`select replace(i.relname, '_rest_pkey', '_pkey') as name, c.relname as of,
               array(select a.attname::text from pg_attribute a where a.attrelid = x.indexrelid order by a.attnum) as columns
          from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class c on c.oid = x.indrelid
         where c.relnamespace = 'public'::regnamespace and x.indisunique
           and (not c.relispartition or c.relname like '%\\_rest' and c.relname <> 'bill_lines_rest')`,
-    ),
   );
   const met = rows.filter(({ of }) => !NOT_OF_CHANNELS.has(of));
   // A row that is drawn its own id meets nothing.

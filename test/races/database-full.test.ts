@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
@@ -97,26 +98,27 @@ test('the disk fills and has room again beside whoever reads several tables', as
   const service = await startService(t);
   const { store } = service.app;
   const makeRoom = await fillDatabase(service);
-  const [{ names = [] } = {}] = await store.read((tx) =>
-    tx.sql<{ names: string[] }>(
-      `select array_agg(tablename::text) as names from pg_tables where schemaname = 'public'`,
-    ),
+  const [{ names = [] } = {}] = await store.read(
+    (tx) =>
+      tx.sql<{
+        names: string[];
+      }>`select array_agg(tablename::text) as names from pg_tables where schemaname = 'public'`,
   );
   t.true(names.length > 20);
   const { promise: room, resolve } = Promise.withResolvers<string>();
   // Reads one table, and all others when room is being made and waits for it.
   await store.transaction(async (tx) => {
-    await tx.sql('select 1 from orders limit 1');
+    await tx.sql`select 1 from orders limit 1`;
     makeRoom().then(
       () => resolve('made'),
       (error: Error) => resolve(error.message),
     );
     const waiting = `select 1 from pg_locks where relation = 'orders'::regclass and not granted`;
     await until('something waits for whoever reads', async () => {
-      const rows = await store.read((beside) => beside.sql(waiting));
+      const rows = await store.read((beside) => beside.sql`${sql.raw(waiting)}`);
       return rows.length > 0;
     });
-    for (const name of names) await tx.sql(`select 1 from ${name} limit 1`);
+    for (const name of names) await tx.sql`select 1 from ${sql.raw(name)} limit 1`;
   });
   t.is(await room, 'made');
 });

@@ -37,7 +37,7 @@ test('a reader waits for the lower number, whichever transaction is the older on
   for (const younger of [false, true]) {
     const start = (await read(store, 0n)).length;
     // An older transaction that takes its number later must not be shown before the younger one with the lower number.
-    const begin = (tx: Tx) => tx.sql(`select pg_current_xact_id()`).then(() => {});
+    const begin = (tx: Tx) => tx.sql`select pg_current_xact_id()`.then(() => {});
     const gate = Promise.withResolvers<void>();
     const high = held(store, async (tx) => {
       if (younger) await begin(tx);
@@ -77,7 +77,7 @@ test('a follower far behind misses nothing when the lowest open number goes back
   const feed = createEventFeed({ store, log: () => {} }, 5);
   t.is(await feed.join(), 10n);
   // A writer that read the number 3 long ago and gets its lock only now; its own number will be a new one.
-  const slow = held(store, async (tx) => void (await tx.sql('select pg_advisory_xact_lock_shared(1702258030, 3)')));
+  const slow = held(store, async (tx) => void (await tx.sql`select pg_advisory_xact_lock_shared(1702258030, 3)`));
   await slow.worked;
   const { events, upTo } = await feed.since({}, 0n);
   await slow.commit();

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import { postgresDatabase } from '../support/database.ts';
 import { readTexts } from '../../server/db/queries/messages.ts';
@@ -121,12 +122,14 @@ test.serial(
   'every column of a table that knows payers is erased with them or kept, by decision, and no table is forgotten',
   async (t) => {
     const { store } = await postgresDatabase(t);
-    const columns = await store.read((tx) =>
-      tx.sql<{ name: string; col: string }>(
-        `select c.relname as name, a.attname as col from pg_attribute a join pg_class c on c.oid = a.attrelid
+    const columns = await store.read(
+      (tx) =>
+        tx.sql<{
+          name: string;
+          col: string;
+        }>`select c.relname as name, a.attname as col from pg_attribute a join pg_class c on c.oid = a.attrelid
         where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
           and a.attnum > 0 and not a.attisdropped`,
-      ),
     );
     const found = Map.groupBy(columns, ({ name }) => name);
     t.deepEqual([...found.keys()].toSorted(), [...Object.keys(COLUMNS), ...words(WITHOUT_PAYERS)].toSorted());
@@ -144,21 +147,24 @@ test.serial(
 
 /** Every column of the database that has the text somewhere, as `table.column`. */
 async function placesOf({ app }: Service, text: string): Promise<string[]> {
-  const columns = await app.store.read((tx) =>
-    tx.sql<{ name: string; col: string; type: string }>(
-      `select c.table_name as name, c.column_name as col, c.data_type as type from information_schema.columns c
+  const columns = await app.store.read(
+    (tx) =>
+      tx.sql<{
+        name: string;
+        col: string;
+        type: string;
+      }>`select c.table_name as name, c.column_name as col, c.data_type as type from information_schema.columns c
          join information_schema.tables t using (table_schema, table_name)
         where c.table_schema = 'public' and t.table_type = 'BASE TABLE'
           and c.data_type in ('text', 'character varying', 'character', 'json', 'jsonb', 'bytea', 'ARRAY')`,
-    ),
   );
   const found: string[] = [];
   const messages = await app.store.read((tx) => tx.messages.list({}));
   if (messages.some((row) => JSON.stringify(readTexts(row.texts)).includes(text))) found.push('channel_messages.texts');
   for (const { name, col, type } of columns) {
     const value = type === 'bytea' ? `encode("${col}", 'escape')` : `"${col}"::text`;
-    const rows = await app.store.read((tx) =>
-      tx.sql(`select 1 from "${name}" where ${value} like ? limit 1`, [`%${text}%`]),
+    const rows = await app.store.read(
+      (tx) => tx.sql`select 1 from "${sql.raw(name)}" where ${sql.raw(value)} like ${`%${text}%`} limit 1`,
     );
     if (rows.length > 0) found.push(`${name}.${col}`);
   }
@@ -376,19 +382,12 @@ test.serial(
     await store.transaction(async (tx) => {
       for (let n = 0; n < 1_000; n += 1)
         await tx.orders.insert(orderRow({ ...ended, orderNo: `P${n}`, userId: n % 10 === 0 ? 'somebody' : USER }));
-      await tx.sql(`create table written (n int)`);
-      await tx.sql(
-        `create function note_written() returns trigger language plpgsql as
-       $$ begin insert into written select count(*) from fresh; return null; end $$`,
-      );
-      await tx.sql(
-        `create trigger noted after update on orders referencing new table as fresh for each statement execute function note_written()`,
-      );
+      await tx.sql`create table written (n int)`;
+      await tx.sql`create function note_written() returns trigger language plpgsql as
+       $$ begin insert into written select count(*) from fresh; return null; end $$`;
+      await tx.sql`create trigger noted after update on orders referencing new table as fresh for each statement execute function note_written()`;
       for (const userId of [USER, 'somebody'])
-        await tx.sql(
-          `insert into users (id, project, user_id, status, created_at, updated_at) values (gen_random_uuid(), 'default', ?, 'active', now(), now())`,
-          [userId],
-        );
+        await tx.sql`insert into users (id, project, user_id, status, created_at, updated_at) values (gen_random_uuid(), 'default', ${userId}, 'active', now(), now())`;
     });
     const { call: admin } = await firstAdmin(one);
     t.is((await admin('DELETE', `/api/v1/users/${USER}`)).status, 204);
@@ -400,7 +399,7 @@ test.serial(
       for (const { clock } of [one, other]) clock.advance(61);
       return (await left()) === 0;
     });
-    const written = await store.read((tx) => tx.sql<{ n: number }>('select n from written where n > 0'));
+    const written = await store.read((tx) => tx.sql<{ n: number }>`select n from written where n > 0`);
     t.true(Math.max(...written.map(({ n }) => Number(n))) <= 100);
     t.is(
       written.reduce((sum, { n }) => sum + Number(n), 0),

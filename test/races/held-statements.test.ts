@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test from 'ava';
 import fc from 'fast-check';
 import pg from 'pg';
@@ -23,8 +24,8 @@ async function perform(tx: Tx, acts: readonly Act[]): Promise<void> {
   for (const one of acts) {
     if (one.do === 'throw') throw new Error('thrown');
     // With values and without: pg sends them in two ways.
-    if (one.do === 'insert') await tx.prepared('insert into acts (n) values ($1)', [one.n]);
-    if (one.do === 'insert-text') await tx.sql(`insert into acts (n) values (${one.n})`);
+    if (one.do === 'insert') await tx.sql`insert into acts (n) values (${one.n})`;
+    if (one.do === 'insert-text') await tx.sql`insert into acts (n) values (${sql.lit(one.n)})`;
     if (one.do !== 'part') continue;
     const part = tx.savepoint((inner) => perform(inner, one.acts));
     await (one.caught ? part.catch(() => {}) : part);
@@ -33,7 +34,7 @@ async function perform(tx: Tx, acts: readonly Act[]): Promise<void> {
 
 /** What became of each transaction, and what stands in the table at the end. */
 async function outcomes(store: Store, program: readonly (readonly Act[])[]): Promise<unknown> {
-  await store.transaction((tx) => tx.sql('truncate acts'));
+  await store.transaction((tx) => tx.sql`truncate acts`);
   const ends: string[] = [];
   for (const acts of program) {
     const end = store
@@ -44,7 +45,7 @@ async function outcomes(store: Store, program: readonly (readonly Act[])[]): Pro
       );
     ends.push(await end);
   }
-  const rows = await store.read((tx) => tx.sql<{ n: number }>('select n from acts order by n'));
+  const rows = await store.read((tx) => tx.sql<{ n: number }>`select n from acts order by n`);
   return { ends, rows };
 }
 
@@ -60,7 +61,7 @@ async function opened(
     await drop();
   });
   const store = createStore(database, () => {});
-  await store.autocommit((tx) => tx.sql('create table acts (n int primary key)'));
+  await store.autocommit((tx) => tx.sql`create table acts (n int primary key)`);
   return { url, database, store };
 }
 
@@ -92,7 +93,7 @@ test.serial(
   'what begins something goes with the next statement, and where nothing follows it is not sent at all',
   async (t) => {
     const { store } = await opened(t, 'on');
-    const insert = (tx: Tx, n: number) => tx.prepared('insert into acts (n) values ($1)', [n]);
+    const insert = (tx: Tx, n: number) => tx.sql`insert into acts (n) values (${n})`;
     // A connection learns each of them once.
     await store.transaction((tx) => tx.savepoint((part) => insert(part, 1)));
     await store.transaction((tx) => tx.savepoint((part) => insert(part, 2)));
@@ -121,7 +122,7 @@ test.serial(
   'a request whose time is over while its transaction is only held writes nothing outside of it',
   async (t) => {
     const { store } = await opened(t, 'on', 1);
-    const insert = (tx: Tx, n: number) => tx.prepared('insert into acts (n) values ($1)', [n]);
+    const insert = (tx: Tx, n: number) => tx.sql`insert into acts (n) values (${n})`;
     await store.transaction((tx) => insert(tx, 1));
     let spent = 0;
     const time = new RequestTime(1_000, () => spent);
@@ -138,17 +139,17 @@ test.serial(
       }),
     );
     await t.throwsAsync(done, { message: 'rolled back' });
-    const rows = await store.read((tx) => tx.sql('select n from acts order by n'));
+    const rows = await store.read((tx) => tx.sql`select n from acts order by n`);
     t.deepEqual(rows, [{ n: 1 }]);
   },
 );
 
 test.serial('a beginning that PostgreSQL refuses takes whatever follows with it', async (t) => {
   const { url, store } = await opened(t, 'on', 1);
-  const insert = (tx: Tx, n: number) => tx.prepared('insert into acts (n) values ($1)', [n]);
+  const insert = (tx: Tx, n: number) => tx.sql`insert into acts (n) values (${n})`;
   await store.transaction((tx) => insert(tx, 1));
   // The statement of the beginning is forgotten behind the service's back, so that it fails alone.
-  await store.autocommit((tx) => tx.sql('deallocate pay_begin'));
+  await store.autocommit((tx) => tx.sql`deallocate pay_begin`);
   const went = store.transaction(async (tx) => {
     await insert(tx, 2).catch(() => {});
     await insert(tx, 3);

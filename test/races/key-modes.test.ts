@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { createPublicKey, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -36,7 +37,7 @@ const AGED = [
 
 async function age({ app }: Service): Promise<void> {
   await app.store.transaction(async (tx) => {
-    for (const sql of AGED) await tx.sql(sql);
+    for (const text of AGED) await tx.sql`${sql.raw(text)}`;
   });
 }
 

@@ -212,8 +212,8 @@ test('the service books what its due work calls, and nothing that a merchant ask
   const shop = await service.merchant();
   const { store } = service.app;
   const booked = () =>
-    store.read((tx) =>
-      tx.sql<{ key: string; expire: string }>(`select key, expire from rate_limits where key like 'calls:%'`),
+    store.read(
+      (tx) => tx.sql<{ key: string; expire: string }>`select key, expire from rate_limits where key like 'calls:%'`,
     );
   const orders = [];
   for (let n = 0; n < 6; n++) orders.push(await placeOrder(shop, { payWay: 'alipay' }));

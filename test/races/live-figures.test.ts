@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test from 'ava';
 import {
   MOST_DUE,
@@ -23,7 +24,7 @@ import {
   pastEventsStatement,
   waitingDeliveriesStatement,
 } from '../../server/db/queries/figures.ts';
-import type { Statement } from '../../server/db/queries/orders.ts';
+import type { Sql } from '../../server/db/kysely.ts';
 import { readFigures } from '../../server/live/figures.ts';
 import { count } from '../support/counts.ts';
 import { postgresDatabase, type TestDatabase } from '../support/database.ts';
@@ -75,18 +76,18 @@ const DUE = {
 };
 
 /** Every statement of the figures, and how many rows it may touch whatever the tables hold. */
-const STATEMENTS: readonly [name: string, most: number, statement: Statement][] = [
+const STATEMENTS: readonly [name: string, most: number, statement: Sql][] = [
   ['open orders', 3 * (MOST_COUNTED + 1), openOrdersStatement(false)],
   ['waiting deliveries', 3 * (MOST_WAITING + 20), waitingDeliveriesStatement()],
   ['exceptions by kind', 1_001, openExceptionsStatement()],
   ['newest exceptions', 100, newestExceptionsStatement(50)],
   ['last notices', 1_010, heardChannelsStatement()],
   ['the past hour', MOST_COUNTED, pastEventsStatement(BigInt(2 * MOST_COUNTED), new Date('2030-01-01T00:00:00Z'))],
-  ...Object.entries(DUE).map(([name, { dueCount }]): [string, number, Statement] => [
+  ...Object.entries(DUE).map(([name, { dueCount }]): [string, number, Sql] => [
     `due ${name}`,
     // Whose order it is, for some.
     2 * (MOST_DUE + 1),
-    { sql: `select ${dueCount.replaceAll('$1', '?')} as due`, parameters: [new Date('2031-01-01T00:00:00Z')] },
+    sql`select ${dueCount(new Date('2031-01-01T00:00:00Z'))} as due`,
   ]),
 ];
 
@@ -94,7 +95,7 @@ test('figures of the live feed touch a bounded number of rows, by an index, and 
   const db = await postgresDatabase(t);
   await seed(db);
   for (const [name, most, statement] of STATEMENTS) {
-    const { scans, rows } = await explain(db.store, statement);
+    const { scans, rows } = await explain(db.store, () => statement);
     t.true(rows <= most, `${name}: ${rows} rows`);
     const large = scans.filter(({ type, rows: touched }) => type === 'Seq Scan' && touched > 0);
     t.deepEqual(large, [], name);

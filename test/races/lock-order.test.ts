@@ -251,10 +251,11 @@ async function balanced(t: ExecutionContext, world: CatalogWorld): Promise<void>
 }
 
 async function isWaiting({ store }: CatalogWorld): Promise<boolean> {
-  const [row] = await store.read((tx) =>
-    tx.sql<{ waits: boolean }>(
-      `select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as waits`,
-    ),
+  const [row] = await store.read(
+    (tx) =>
+      tx.sql<{
+        waits: boolean;
+      }>`select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as waits`,
   );
   return row?.waits === true;
 }

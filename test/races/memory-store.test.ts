@@ -116,8 +116,9 @@ function run(store: Store, statements: readonly Statement[]): Promise<unknown> {
     for (const statement of statements) given.push(await statement(tx));
     return given;
   };
-  return store.transaction(work).catch((error: Error) => {
-    if (/Constraint|RefusedByDatabase/.test(error.name)) return 'refused';
+  return store.transaction(work).catch((error: Error & { code?: string }) => {
+    // Of PostgreSQL every violation of a constraint.
+    if (error.name === 'RefusedByDatabase' || error.code?.startsWith('23')) return 'refused';
     throw error;
   });
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import { PATIENT } from '../support/database.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
@@ -8,16 +9,15 @@ const SLOW = 4711;
 
 /** What an order costs: its rows in every table that names it, and their bytes. */
 async function costOf({ app }: Service, orderNo: string): Promise<{ rows: number; messages: number; bytes: number }> {
-  const [cost] = await app.store.read((tx) =>
-    tx.sql<Record<'rows' | 'messages' | 'bytes', string>>(
-      `select count(*) as rows, count(*) filter (where name = 'message') as messages, sum(size) as bytes from (
-         select 'order' as name, pg_column_size(o.*) as size from orders o where order_no = ?
-         union all select 'message', pg_column_size(m.*) from channel_messages m where order_no = ?
-         union all select 'move', pg_column_size(m.*) from moves m where order_no = ?
-         union all select 'notice', pg_column_size(n.*) from notices n where order_no = ?
-         union all select 'event', pg_column_size(e.*) from events e where object_no = ?) parts`,
-      Array.from({ length: 5 }, () => orderNo),
-    ),
+  const [cost] = await app.store.read(
+    (tx) =>
+      tx.sql<Record<'rows' | 'messages' | 'bytes', string>>`
+       select count(*) as rows, count(*) filter (where name = 'message') as messages, sum(size) as bytes from (
+         select 'order' as name, pg_column_size(o.*) as size from orders o where order_no = ${orderNo}
+         union all select 'message', pg_column_size(m.*) from channel_messages m where order_no = ${orderNo}
+         union all select 'move', pg_column_size(m.*) from moves m where order_no = ${orderNo}
+         union all select 'notice', pg_column_size(n.*) from notices n where order_no = ${orderNo}
+         union all select 'event', pg_column_size(e.*) from events e where object_no = ${orderNo}) parts`,
   );
   return { rows: Number(cost?.rows), messages: Number(cost?.messages), bytes: Number(cost?.bytes) };
 }
@@ -70,26 +70,18 @@ async function slowService(t: ExecutionContext): Promise<Slow> {
   const service = await startService(t, { databaseTimeouts: { ...PATIENT, lock: 60_000 } });
   const { store, ports } = service.app;
   await store.transaction(async (tx) => {
-    await tx.sql(`create table writes (n int)`);
-    await tx.sql(
-      `create function wait_for_me() returns trigger language plpgsql as
-       $$ begin perform pg_advisory_xact_lock_shared(${SLOW}); return null; end $$`,
-    );
-    await tx.sql(
-      `create function note_written() returns trigger language plpgsql as
-       $$ begin insert into writes select count(*) from fresh; return null; end $$`,
-    );
-    await tx.sql(
-      `create trigger slow before insert on channel_messages for each statement execute function wait_for_me()`,
-    );
-    await tx.sql(
-      `create trigger noted after insert on channel_messages referencing new table as fresh for each statement execute function note_written()`,
-    );
+    await tx.sql`create table writes (n int)`;
+    await tx.sql`create function wait_for_me() returns trigger language plpgsql as
+       $$ begin perform pg_advisory_xact_lock_shared(${sql.lit(SLOW)}); return null; end $$`;
+    await tx.sql`create function note_written() returns trigger language plpgsql as
+       $$ begin insert into writes select count(*) from fresh; return null; end $$`;
+    await tx.sql`create trigger slow before insert on channel_messages for each statement execute function wait_for_me()`;
+    await tx.sql`create trigger noted after insert on channel_messages referencing new table as fresh for each statement execute function note_written()`;
   });
   const message = { refundNo: null, payWay: 'alipay', call: 'TRADE_SUCCESS', status: 200 } as const;
   const waiting = async () => {
-    const rows = await store.read((tx) =>
-      tx.sql(`select 1 from pg_locks where locktype = 'advisory' and objid = ${SLOW} and not granted`),
+    const rows = await store.read(
+      (tx) => tx.sql`select 1 from pg_locks where locktype = 'advisory' and objid = ${sql.lit(SLOW)} and not granted`,
     );
     return rows.length;
   };
@@ -99,7 +91,7 @@ async function slowService(t: ExecutionContext): Promise<Slow> {
       ports.heard({ ...message, orderNo, request: 'x'.repeat(characters), answer: 'ok', note: 'settled' }),
     while: (work) =>
       store.transaction(async (tx) => {
-        await tx.sql(`select pg_advisory_xact_lock(${SLOW})`);
+        await tx.sql`select pg_advisory_xact_lock(${sql.lit(SLOW)})`;
         await work();
       }),
     waiting,
@@ -120,7 +112,7 @@ test.serial(
       t.is(await slow.waiting(), 1);
     });
     await messages.flush();
-    const written = await store.read((tx) => tx.sql<{ n: number }>('select n from writes where n > 0'));
+    const written = await store.read((tx) => tx.sql<{ n: number }>`select n from writes where n > 0`);
     t.is(
       written.reduce((sum, { n }) => sum + Number(n), 0),
       400,
@@ -184,9 +176,9 @@ test.serial('two replicas that count on the same message lose none and wait for 
   }
   const { asked, deadlocks } = await one.app.store.read(async (tx) => ({
     asked: await tx.messages.list({ call: 'query' }),
-    deadlocks: await tx.sql<{ deadlocks: string }>(
-      `select deadlocks from pg_stat_database where datname = current_database()`,
-    ),
+    deadlocks: await tx.sql<{
+      deadlocks: string;
+    }>`select deadlocks from pg_stat_database where datname = current_database()`,
   }));
   const times = asked.reduce((sum, row) => sum + row.times, 0);
   t.true(times >= 50 && times <= 100, `${times} questions`);

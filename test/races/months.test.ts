@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test from 'ava';
 import { recordEvents } from '../../server/events/record.ts';
 import {
@@ -19,7 +20,7 @@ import { proveBooks } from '../support/prove.ts';
 import { type Service, startService, until } from '../support/service.ts';
 
 async function countOf(store: Store, from: string): Promise<number> {
-  const [row] = await store.read((tx) => tx.sql<{ n: number }>(`select count(*)::int as n from ${from}`));
+  const [row] = await store.read((tx) => tx.sql<{ n: number }>`select count(*)::int as n from ${sql.raw(from)}`);
   return Number(row?.n);
 }
 
@@ -55,9 +56,7 @@ test('months are made ahead, once, by two replicas at the same time; each row st
   const record = recordEvents(() => new Date(now.getTime() + 20 * 86_400_000));
   const event = { type: 'order.paid', clientId: 'a', project: 'p', dedupe: 'once', since: now, object: {} };
   await store.transaction((tx) => record(tx, { ...event, objectNo: 'P1' }));
-  const [row] = await store.read((tx) =>
-    tx.sql<{ part: string }>('select tableoid::regclass::text as part from events'),
-  );
+  const [row] = await store.read((tx) => tx.sql<{ part: string }>`select tableoid::regclass::text as part from events`);
   t.is(row?.part, `events_${now.toISOString().slice(0, 7).replace('-', '_')}`);
   // A later month that nobody made ahead is the rest, and stays there.
   const late = recordEvents(() => monthFrom(now, 5));
@@ -113,15 +112,11 @@ test('months that are over are dropped while services work; rows that are kept k
   for (const [month, state] of ['delivered', 'pending', 'delivered'].entries())
     await store.transaction(async (tx) => {
       const finished = state === 'pending' ? 'null' : `'${day(month)}'`;
-      await tx.sql(
-        `insert into deliveries (id, event_id, client_id, target, url, state, attempts, created_at, finished_at)
-         select gen_random_uuid(), 'evt', 'shop', 'webhook', 'https://shop.example', '${state}', 1, '${day(month)}', ${finished}
-           from generate_series(1, 50)`,
-      );
-      await tx.sql(
-        `insert into channel_messages (order_no, pay_way, direction, call, at, last_at)
-         select 'P' || n, 'alipay', 'out', 'query', '${day(month)}', ${month === 2 ? `'${day(3)}'` : 'null'} from generate_series(1, 50) n`,
-      );
+      await tx.sql`insert into deliveries (id, event_id, client_id, target, url, state, attempts, created_at, finished_at)
+         select gen_random_uuid(), 'evt', 'shop', 'webhook', 'https://shop.example', '${sql.raw(state)}', 1, '${sql.raw(day(month))}', ${sql.raw(finished)}
+           from generate_series(1, 50)`;
+      await tx.sql`insert into channel_messages (order_no, pay_way, direction, call, at, last_at)
+         select 'P' || n, 'alipay', 'out', 'query', '${sql.raw(day(month))}', ${sql.raw(month === 2 ? `'${day(3)}'` : 'null')} from generate_series(1, 50) n`;
     });
   const load = keepPaying(service, shop);
   const before = monthFrom(first, 3);
@@ -158,8 +153,8 @@ test('months that are over are dropped while services work; rows that are kept k
 
 test('what a drop left behind is dropped the next time, and nothing that somebody else detached', async (t) => {
   const { store } = await postgresDatabase(t);
-  await store.autocommit((tx) => tx.sql('create table events_2020_01_gone (n int)'));
-  await store.autocommit((tx) => tx.sql('create table events_2020_02 (n int)'));
+  await store.autocommit((tx) => tx.sql`create table events_2020_01_gone (n int)`);
+  await store.autocommit((tx) => tx.sql`create table events_2020_02 (n int)`);
   t.is(await dropOldParts(store, monthlyTable('events'), new Date('2021-01-01T00:00:00Z')), 0);
   t.is(await countOf(store, `pg_class where relname in ('events_2020_01_gone', 'events_2020_02')`), 1);
 });
@@ -174,7 +169,7 @@ test('a role that does not own the tables is told so, rows go to the rest, and l
     `grant select, insert, update, delete on all tables in schema public to ${role}`,
     `grant usage, select on all sequences in schema public to ${role}`,
   ])
-    await store.autocommit((tx) => tx.sql(text));
+    await store.autocommit((tx) => tx.sql`${sql.raw(text)}`);
   Object.assign(own, { username: role, password: 'secret' });
   const database = await openDatabase({ kind: 'postgres', url: own.href, poolSize: 2, timeouts: PATIENT });
   const narrow = createStore(database, () => {});
@@ -190,8 +185,8 @@ test('a role that does not own the tables is told so, rows go to the rest, and l
   t.is(await remove(narrow, monthFrom(late, -1)), 0);
   t.is(await remove(narrow, monthFrom(late, 1)), 1);
   await database.close();
-  await store.autocommit((tx) => tx.sql(`drop owned by ${role}`));
-  await store.autocommit((tx) => tx.sql(`drop role ${role}`));
+  await store.autocommit((tx) => tx.sql`drop owned by ${sql.raw(role)}`);
+  await store.autocommit((tx) => tx.sql`drop role ${sql.raw(role)}`);
 });
 
 test('where months would keep rows too long, they go one by one from every month', async (t) => {
@@ -230,6 +225,6 @@ test('books do not miss histories and events that were removed because they were
   t.is(await countOf(store, `moves where order_no = '${refunded}'`), 0);
   const proven = await proveBooks(service.app);
   t.true(proven.ok, JSON.stringify(proven.proofs.filter(({ ok }) => !ok)));
-  await store.transaction((tx) => tx.sql(`delete from moves where order_no = '${young}' and sequence = 1`));
+  await store.transaction((tx) => tx.sql`delete from moves where order_no = '${sql.raw(young)}' and sequence = 1`);
   t.false((await proveBooks(service.app)).ok, 'what is young is still missed');
 });

@@ -16,11 +16,9 @@ const accepted = ({ status }: { status: number }) => status === 200;
 /** Everything about money, without what only counts or remembers messages. */
 async function money({ app }: Service): Promise<unknown> {
   return app.store.read(async (tx) => [
-    await tx.sql(
-      `select order_no, state, paid::text, refunded::text, refunding::text, overrun::text from orders order by 1`,
-    ),
-    await tx.sql(`select refund_no, state, amount::text from refunds order by 1`),
-    await tx.sql(`select object_no, type from events where type <> 'order.exception' order by sequence`),
+    await tx.sql`select order_no, state, paid::text, refunded::text, refunding::text, overrun::text from orders order by 1`,
+    await tx.sql`select refund_no, state, amount::text from refunds order by 1`,
+    await tx.sql`select object_no, type from events where type <> 'order.exception' order by sequence`,
   ]);
 }
 

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
 import {
@@ -170,7 +171,7 @@ for (const word of ['INSTRUMENT_DECLINED', 'PAYER_ACTION_REQUIRED'])
 async function waiting({ one }: ButtonShop): Promise<number> {
   const asked =
     "select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-  const [row] = await one.app.store.read((tx) => tx.sql<{ n: number }>(asked));
+  const [row] = await one.app.store.read((tx) => tx.sql<{ n: number }>`${sql.raw(asked)}`);
   return row?.n ?? 0;
 }
 

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import pg from 'pg';
 import { openDatabase } from '../../server/db/orm.ts';
@@ -56,19 +57,19 @@ else {
       );
       const of = (name: string) => `select current_setting('${name}') as is`;
       const bounds = await store.transaction(async (tx) => [
-        await tx.sql(of('statement_timeout')),
-        await tx.sql(of('lock_timeout')),
-        await tx.sql(of('idle_in_transaction_session_timeout')),
+        await tx.sql`${sql.raw(of('statement_timeout'))}`,
+        await tx.sql`${sql.raw(of('lock_timeout'))}`,
+        await tx.sql`${sql.raw(of('idle_in_transaction_session_timeout'))}`,
       ]);
       t.deepEqual(bounds.flat(), [{ is: '700ms' }, { is: '300ms' }, { is: '10s' }]);
       // Nothing of it stays on the connection.
-      t.deepEqual(await store.read((tx) => tx.sql(of('statement_timeout'))), [{ is: '0' }]);
+      t.deepEqual(await store.read((tx) => tx.sql`${sql.raw(of('statement_timeout'))}`), [{ is: '0' }]);
       await t.throwsAsync(
-        store.transaction((tx) => tx.sql('select pg_sleep(5)')),
+        store.transaction((tx) => tx.sql`select pg_sleep(5)`),
         { message: /statement timeout/ },
       );
       await t.throwsAsync(
-        store.autocommit((tx) => tx.sql('select pg_sleep(5)')),
+        store.autocommit((tx) => tx.sql`select pg_sleep(5)`),
         { message: /statement timeout/ },
       );
     });
@@ -89,9 +90,7 @@ else {
         await tx.savepoint((part) => part.revokedTokens.update({ jti }, { owner: jti }));
       });
       t.is((await mine.read((tx) => tx.revokedTokens.find({ jti })))?.owner, jti);
-      t.deepEqual(await mine.read((tx) => tx.prepared('select ?::int + ?::int as sum', [turn, 1])), [
-        { sum: turn + 1 },
-      ]);
+      t.deepEqual(await mine.read((tx) => tx.sql`select ${turn}::int + ${1}::int as sum`), [{ sum: turn + 1 }]);
       t.true((await limits.consume(jti, 1, 60)).allowed);
     });
     t.is(await store.read((tx) => tx.revokedTokens.count({})), 400);

@@ -71,9 +71,7 @@ async function fromReplica(shop: Shop): Promise<string[]> {
 
 /** The standby has replayed what the primary has written until now. */
 async function caughtUp({ atReplica }: Pair, { app }: Service): Promise<void> {
-  const [row] = await app.store.read((tx) =>
-    tx.sql<{ lsn: string }>('select pg_current_wal_insert_lsn()::text as lsn'),
-  );
+  const [row] = await app.store.read((tx) => tx.sql<{ lsn: string }>`select pg_current_wal_insert_lsn()::text as lsn`);
   const isThere = `select pg_last_wal_replay_lsn() >= pg_lsn '${row!.lsn}' as there`;
   await until('the standby has everything', async () => (await atReplica(isThere)).rows[0].there);
 }

@@ -75,7 +75,7 @@ test.serial(
 
     await until(
       'months that were set aside are dropped',
-      async () => (await store.read((tx) => tx.sql(`select 1 from pg_class where relname ~ '_gone$'`))).length === 0,
+      async () => (await store.read((tx) => tx.sql`select 1 from pg_class where relname ~ '_gone$'`)).length === 0,
     );
     const dump = await dumpTables(service);
     for (const gone of [abandoned, offer]) t.false(dump.includes(gone), `${gone} is nowhere`);

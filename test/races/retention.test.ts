@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import {
   PART_ROWS,
@@ -83,7 +84,7 @@ const KINDS: readonly Kind[] = [
 ];
 
 async function countOf({ store }: Watched, table: string): Promise<number> {
-  const [row] = await store.read((tx) => tx.sql<{ n: number }>(`select count(*)::int as n from ${table}`));
+  const [row] = await store.read((tx) => tx.sql<{ n: number }>`select count(*)::int as n from ${sql.raw(table)}`);
   return Number(row?.n);
 }
 
@@ -102,7 +103,7 @@ for (const { table, remove, kept, insert } of KINDS)
       const on = await watched(t, table, 'delivery_attempts');
       const { store } = on;
       for (const statement of insert)
-        await store.transaction((tx) => tx.sql(`${statement} from generate_series(1, ${ROWS}) n`));
+        await store.transaction((tx) => tx.sql`${sql.raw(statement)} from generate_series(1, ${sql.lit(ROWS)}) n`);
       const first = await remove(store, BEFORE, () => false);
       t.true(first > 0 && first <= PART_ROWS, 'a replica that stops does one part and no more');
       const [one, other] = await Promise.all([remove(store, BEFORE), remove(store, BEFORE)]);
@@ -157,7 +158,7 @@ test.serial(
       `insert into channel_messages (order_no, pay_way, direction, call, at) select 'P' || n, 'wechat', 'out', 'query', now() ${series}`,
       `insert into order_exceptions (id, order_no, client_id, project, kind, dedupe, blocks_refunds, state, created_at) select md5(n::text)::uuid, 'P' || n, 'app_1', 'default', 'order_overdue', 'once', false, 'resolved', now() ${series}`,
     ])
-      await store.transaction((tx) => tx.sql(insert));
+      await store.transaction((tx) => tx.sql`${sql.raw(insert)}`);
     const first = await removeUnpaidOrders(store, NOW, () => false);
     t.is(first, 100, 'a replica that stops does one part and no more');
     const [one, other] = await Promise.all([removeUnpaidOrders(store, NOW), removeUnpaidOrders(store, NOW)]);
@@ -215,7 +216,7 @@ test.serial('an order that ever saw money, or of which something is open, stays'
       `insert into skill_orders (order_no, client_id, project, resource, product_version, body_digest, handler, refund_after_fulfilment, fulfilment, fencing, attempts, entries, lane, offered_at)
        values ('CONTENT', 'a', 'default', 'weather', 1, 'd', '{}', true, 'done', 1, 1, '[]', 'alipay simulator 1', now())`,
     ])
-      await tx.sql(insert);
+      await tx.sql`${sql.raw(insert)}`;
   });
   const orders = async () => (await store.read((tx) => tx.orders.list({}))).map(({ orderNo }) => orderNo).toSorted();
   const all = await orders();

@@ -130,10 +130,11 @@ test('codes that are renewed while another administrator takes the second factor
   const other = { id: randomUUID(), username: 'bob', jti: 'j' };
   const reset = two.identity.secondFactors.reset(other, { kind: 'admin', name: 'bob', requestId: 'r' }, adminId);
   await until('the reset waits for a lock', async () => {
-    const [row] = await one.store.read((tx) =>
-      tx.sql<{ waits: boolean }>(
-        `select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as waits`,
-      ),
+    const [row] = await one.store.read(
+      (tx) =>
+        tx.sql<{
+          waits: boolean;
+        }>`select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as waits`,
     );
     return row?.waits;
   });

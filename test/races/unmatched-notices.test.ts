@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import type { PayWay } from '../../server/payments/channel.ts';
 import { assertBooksBalance } from '../support/books.ts';
@@ -14,7 +15,7 @@ const listed = async ({ admin }: Stage, state = 'open') =>
 async function forget({ app }: Service, orderNo: string): Promise<void> {
   await app.store.transaction(async (tx) => {
     for (const table of ['moves', 'events', 'orders'])
-      await tx.sql(`delete from ${table} where ${table === 'events' ? 'object_no' : 'order_no'} = ?`, [orderNo]);
+      await tx.sql`delete from ${sql.raw(table)} where ${sql.raw(table === 'events' ? 'object_no' : 'order_no')} = ${orderNo}`;
   });
 }
 

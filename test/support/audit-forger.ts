@@ -13,7 +13,7 @@ const NONE: AuditKey = { id: '', key: new Uint8Array() };
 /** Puts these lines in the place of the whole log, hashed anew with a key or without one. */
 export async function rewriteAudit(store: Store, rows: readonly AuditRow[], key = NONE): Promise<void> {
   await store.transaction(async (tx) => {
-    await tx.sql('delete from audit_log');
+    await tx.sql`delete from audit_log`;
     let previousHash = firstHash;
     for (const { hash: _, ...row } of rows) {
       const line = { ...row, previousHash, keyId: key.id };

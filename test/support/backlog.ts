@@ -9,19 +9,13 @@ export async function backlogOf(
   { clientId, url, n }: { clientId: string; url: string; n: number },
 ): Promise<void> {
   await store.transaction(async (tx) => {
-    await tx.sql(
-      `insert into events (id, type, client_id, project, object_no, dedupe, payload, created_at)
-       select 'evt_heap_' || n, 'order.paid', ?, 'default', 'H' || n, 'once', '{}', now() - interval '1 hour'
-         from generate_series(1, ?) n`,
-      [clientId, n],
-    );
-    await tx.sql(
-      `insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)
-       select gen_random_uuid(), 'evt_heap_' || n, ?, 'webhook', ?, 'pending', 0, now() - interval '1 hour', now()
-         from generate_series(1, ?) n`,
-      [clientId, url, n],
-    );
-    await tx.sql('analyze deliveries');
+    await tx.sql`insert into events (id, type, client_id, project, object_no, dedupe, payload, created_at)
+       select 'evt_heap_' || n, 'order.paid', ${clientId}, 'default', 'H' || n, 'once', '{}', now() - interval '1 hour'
+         from generate_series(1, ${n}) n`;
+    await tx.sql`insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)
+       select gen_random_uuid(), 'evt_heap_' || n, ${clientId}, 'webhook', ${url}, 'pending', 0, now() - interval '1 hour', now()
+         from generate_series(1, ${n}) n`;
+    await tx.sql`analyze deliveries`;
   });
 }
 

@@ -37,15 +37,17 @@ export async function assertBooksBalance(t: ExecutionContext, service: Service):
     t.is(Number(inSums + surplus), theirs?.refunded ?? 0, `${order.orderNo}: refunded`);
     t.true(order.refunded + order.refunding <= order.paid + order.overrun);
   }
-  const twice = await store.read((tx) =>
-    tx.sql<{ n: number }>(`select count(*)::int as n from (select object_no, type from events
+  const twice = await store.read(
+    (tx) =>
+      tx.sql<{ n: number }>`select count(*)::int as n from (select object_no, type from events
       where type in ('order.paid', 'order.closed', 'order.paid_late', 'refund.succeeded') group by 1, 2
-      having count(*) > greatest(1, (select count(*) from moves m where m.refund_no = object_no and m.to_state = 'succeeded'))) d`),
+      having count(*) > greatest(1, (select count(*) from moves m where m.refund_no = object_no and m.to_state = 'succeeded'))) d`,
   );
   t.is(twice[0]?.n, 0, 'one event per move');
-  const silent = await store.read((tx) =>
-    tx.sql<{ n: number }>(`select count(*)::int as n from moves m where m.to_state = 'paid' and m.refund_no is null
-      and not exists (select 1 from events e where e.object_no = m.order_no and e.type = 'order.paid')`),
+  const silent = await store.read(
+    (tx) =>
+      tx.sql<{ n: number }>`select count(*)::int as n from moves m where m.to_state = 'paid' and m.refund_no is null
+      and not exists (select 1 from events e where e.object_no = m.order_no and e.type = 'order.paid')`,
   );
   t.is(silent[0]?.n, 0, 'every paid order was told');
   return orders.length;
@@ -72,14 +74,15 @@ export async function runUntilQuiet(service: Service, seconds: number, step = 18
 
 /** G3: everything is final, on the exceptions list, or due. Returns the numbers of those that are none of it. */
 export async function unexplained(service: Service): Promise<string[]> {
-  const rows = await service.app.store.read((tx) =>
-    tx.sql<{ number: string }>(
-      `select o.order_no as number from orders o where o.state not in ('paid', 'closed', 'failed') and o.next_check_at is null
+  const rows = await service.app.store.read(
+    (tx) =>
+      tx.sql<{
+        number: string;
+      }>`select o.order_no as number from orders o where o.state not in ('paid', 'closed', 'failed') and o.next_check_at is null
           and not exists (select 1 from order_exceptions e where e.order_no = o.order_no and e.state = 'open')
         union all
         select r.refund_no from refunds r where r.state not in ('succeeded', 'failed') and r.next_check_at is null
           and not exists (select 1 from order_exceptions e where e.order_no = r.order_no and e.state = 'open')`,
-    ),
   );
   return rows.map(({ number }) => number);
 }

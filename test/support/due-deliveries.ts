@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { ExecutionContext } from 'ava';
 import { dueDeliveries, lookForDue, planTask, takeTask } from '../../server/db/queries/due.ts';
 import type { Store } from '../../server/db/store.ts';
@@ -10,14 +11,14 @@ export async function insertDeliveries(
   apps: readonly string[] = ['app_a'],
   url = 'https://shop.example/',
 ): Promise<string[]> {
-  const rows = await store.transaction((tx) =>
-    tx.sql<{ id: string }>(
-      `insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)
-       select gen_random_uuid(), 'evt_' || n, (array[${apps.map((app) => `'${app}'`).join(', ')}])[n % ${apps.length} + 1],
-              'webhook', ?, 'pending', 0, now() - interval '1 minute', now()
-         from generate_series(1, ?) n returning id`,
-      [url, n],
-    ),
+  const rows = await store.transaction(
+    (tx) =>
+      tx.sql<{
+        id: string;
+      }>`insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)
+       select gen_random_uuid(), 'evt_' || n, (array[${sql.raw(apps.map((app) => `'${app}'`).join(', '))}])[n % ${sql.lit(apps.length)} + 1],
+              'webhook', ${url}, 'pending', 0, now() - interval '1 minute', now()
+         from generate_series(1, ${n}) n returning id`,
   );
   return rows.map(({ id }) => id);
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { DueRow, DueRows } from '../../server/db/queries/due.ts';
 import type { Store, Tx } from '../../server/db/store.ts';
 
@@ -31,9 +32,9 @@ export function fakeRows(due: FakeRow[] = []): FakeRows {
     claims: [],
     beforeAnswer: () => {},
     rows: {
-      waiting: '0',
-      oldestLag: 'null',
-      dueCount: '0',
+      waiting: () => sql`0`,
+      oldestLag: () => sql`null`,
+      dueCount: () => sql`0`,
       async lanes() {
         const found = [...new Set(fake.due.map(({ lane }) => lane))];
         await fake.beforeAnswer();

@@ -1,5 +1,5 @@
-import type { Statement } from '../../server/db/queries/orders.ts';
-import type { Store } from '../../server/db/store.ts';
+import type { Expression } from 'kysely';
+import type { ReadTx, Store } from '../../server/db/store.ts';
 
 interface Node {
   'Node Type': string;
@@ -12,9 +12,9 @@ interface Node {
 }
 
 /** What a statement read when it was run: every scan, and the rows that it touched, also those that it threw away. */
-export async function explain(store: Store, { sql, parameters }: Statement) {
-  const [row] = await store.read((tx) =>
-    tx.sql<{ 'QUERY PLAN': [{ Plan: Node }] }>(`explain (analyze, format json) ${sql}`, parameters),
+export async function explain(store: Store, statement: (tx: ReadTx) => Expression<unknown>) {
+  const [row] = await store.read(
+    (tx) => tx.sql<{ 'QUERY PLAN': [{ Plan: Node }] }>`explain (analyze, format json) ${statement(tx)}`,
   );
   const scans: { type: string; relation: string; rows: number }[] = [];
   const walk = (node: Node) => {

@@ -8,7 +8,7 @@ export function holdRows() {
       ...inner,
       transaction: (work) =>
         inner.transaction(async (tx) => {
-          if (isHeld) await tx.sql('set local lock_timeout = 100');
+          if (isHeld) await tx.sql`set local lock_timeout = 100`;
           return work(tx);
         }),
     }),

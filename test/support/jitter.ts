@@ -6,6 +6,10 @@ export interface JitteryStore extends Store {
   readonly failures: string[];
 }
 
+function isBuilder(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && 'compile' in value;
+}
+
 /** Lets every statement of a transaction be followed by a pause of up to `ms`. */
 export function withJitter(store: Store, ms: number): JitteryStore {
   const failures: string[] = [];
@@ -21,15 +25,16 @@ export function withJitter(store: Store, ms: number): JitteryStore {
         const member: unknown = Reflect.get(target, name);
         if (typeof member === 'object' && member !== null) return jittery(member);
         if (typeof member !== 'function') return member;
-        return async (...given: unknown[]) => {
+        return (...given: unknown[]) => {
           const [first] = given;
           if (name === 'savepoint')
             return (target as unknown as Tx).savepoint((part) =>
               (first as (tx: Tx) => Promise<unknown>)(jittery(part)),
             );
-          const result: unknown = await Promise.resolve(Reflect.apply(member, target, given)).catch(note);
-          await pause();
-          return result;
+          const result: unknown = Reflect.apply(member, target, given);
+          if (result instanceof Promise) return result.catch(note).finally(pause);
+          // A statement that is still being built.
+          return isBuilder(result) ? jittery(result) : result;
         };
       },
     });

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import type { Store } from '../../server/db/store.ts';
 import { embeddedDatabase, postgresDatabase } from './database.ts';
@@ -15,8 +16,8 @@ export function scenesOnBoth(what: string): (title: string, run: Scene) => void 
     for (const scene of scenes) {
       await scene(t, store);
       await store.transaction(async (tx) => {
-        const written = await tx.sql<{ name: string }>(WRITTEN);
-        await tx.sql(`truncate ${written.map(({ name }) => name).join(', ')} cascade`);
+        const written = await tx.sql<{ name: string }>`${sql.raw(WRITTEN)}`;
+        await tx.sql`truncate ${sql.raw(written.map(({ name }) => name).join(', '))} cascade`;
       });
     }
   });

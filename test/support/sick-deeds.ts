@@ -315,10 +315,11 @@ const notice: Deed = {
 };
 
 async function offersOf({ app }: SickStage['calm'], tag: string): Promise<string[]> {
-  const rows = await app.store.read((tx) =>
-    tx.sql<{ number: string }>(`select order_no as number from skill_orders where input = to_jsonb(cast(? as text))`, [
-      tag,
-    ]),
+  const rows = await app.store.read(
+    (tx) =>
+      tx.sql<{
+        number: string;
+      }>`select order_no as number from skill_orders where input = to_jsonb(cast(${tag} as text))`,
   );
   return rows.map(({ number }) => number);
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { ExecutionContext } from 'ava';
 import { PATIENT } from './database.ts';
 import { serve } from './http-server.ts';
@@ -74,18 +75,16 @@ async function startUpstream(t: ExecutionContext): Promise<{ url: string; execut
 /** Everything that a request about an order, or one with this subject or key, can have changed. */
 export async function factsAbout({ calm }: SickStage, subject: string, orderNo = ''): Promise<string> {
   return calm.app.store.read(async (tx) => {
-    const of = `(select order_no from orders where order_no = ? or subject = ?)`;
-    const [row] = await tx.sql<{ facts: unknown }>(
-      `select json_build_array(
+    const of = sql`(select order_no from orders where order_no = ${orderNo} or subject = ${subject})`;
+    const [row] = await tx.sql<{ facts: unknown }>`
+       select json_build_array(
         (select json_agg(json_build_array(order_no, state, sequence, paid, refunding, refunded, captures, capture_state,
-          close_asked, credential is not null) order by order_no) from orders where order_no = ? or subject = ?),
+          close_asked, credential is not null) order by order_no) from orders where order_no in ${of}),
         (select json_agg(json_build_array(refund_no, state, tries) order by refund_no) from refunds where order_no in ${of}),
         (select json_agg(json_build_array(order_no, fulfilment, attempts) order by order_no) from skill_orders where order_no in ${of}),
         (select count(*) from moves where order_no in ${of}),
         (select count(*) from events where object_no in ${of}),
-        (select count(*) from idempotency_keys where key = ?)) as facts`,
-      [...[1, 2, 3, 4, 5].flatMap(() => [orderNo, subject]), subject],
-    );
+        (select count(*) from idempotency_keys where key = ${subject})) as facts`;
     return JSON.stringify(row?.facts);
   });
 }
@@ -93,12 +92,11 @@ export async function factsAbout({ calm }: SickStage, subject: string, orderNo =
 /** Waits until no transaction of the database is open. */
 export async function untilNothingIsOpen({ calm }: SickStage): Promise<void> {
   await until('no transaction is left open', async () => {
-    const [row] = await calm.app.store.read((tx) =>
-      tx.sql<{ n: number }>(
-        `select count(*)::int as n from pg_stat_activity a
+    const [row] = await calm.app.store.read(
+      (tx) =>
+        tx.sql<{ n: number }>`select count(*)::int as n from pg_stat_activity a
           where datname = current_database() and pid <> pg_backend_pid() and (state like 'idle in transaction%'
             or exists (select 1 from pg_locks l where l.pid = a.pid and l.locktype in ('transactionid', 'advisory')))`,
-      ),
     );
     return row?.n === 0;
   });

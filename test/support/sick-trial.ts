@@ -188,9 +188,10 @@ export async function assertAllEnded(t: ExecutionContext, stage: SickStage, tall
     if (!isDeepStrictEqual(is, should)) tally.violations.push(`${which}: in the end ${show(is)}, not ${show(should)}`);
   }
   t.deepEqual(tally.violations, []);
-  const [{ left, sold }] = (await calm.app.store.read((tx) =>
-    tx.sql(`select (select stock from products where code = 'tea')::int as left,
-      (select count(*) from orders where product_code = 'tea' and state = 'paid')::int as sold`),
+  const [{ left, sold }] = (await calm.app.store.read(
+    (tx) =>
+      tx.sql`select (select stock from products where code = 'tea')::int as left,
+      (select count(*) from orders where product_code = 'tea' and state = 'paid')::int as sold`,
   )) as [{ left: number; sold: number }];
   t.is(left + sold, STOCK, 'no piece is lost, and none is sold twice');
   t.deepEqual(await unexplained(calm), []);

@@ -1,16 +1,18 @@
+import { sql } from 'kysely';
 import type { Service } from './service.ts';
 
 /** Counters of attempts, when sessions were used and the trail of calls: they may grow where nothing else may. */
 const BESIDE = new Set(['rate_limits', 'sessions', 'channel_messages', 'channel_states']);
 
 async function tablesOf({ app }: Service): Promise<string[]> {
-  const rows = await app.store.read((tx) =>
-    tx.sql<{ name: string }>(
-      // Parts of a table are read as the table; old ones that were set aside are dropped at any time (db/months.ts).
-      `select c.relname as name from pg_class c
+  const rows = await app.store.read(
+    (tx) =>
+      tx.sql<{ name: string }>`${sql.raw(
+        // Parts of a table are read as the table; old ones that were set aside are dropped at any time (db/months.ts).
+        `select c.relname as name from pg_class c
         where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
           and c.relname !~ '_gone$'`,
-    ),
+      )}`,
   );
   return rows.map(({ name }) => name);
 }
@@ -20,10 +22,11 @@ export async function fingerprints(service: Service): Promise<Record<string, str
   const prints: Record<string, string> = {};
   for (const name of await tablesOf(service)) {
     if (BESIDE.has(name)) continue;
-    const [row] = await service.app.store.read((tx) =>
-      tx.sql<{ print: string }>(
-        `select count(*) || ' ' || coalesce(md5(string_agg(t::text, '' order by t::text)), '') as print from "${name}" t`,
-      ),
+    const [row] = await service.app.store.read(
+      (tx) =>
+        tx.sql<{
+          print: string;
+        }>`select count(*) || ' ' || coalesce(md5(string_agg(t::text, '' order by t::text)), '') as print from "${sql.raw(name)}" t`,
     );
     prints[name] = row?.print ?? '';
   }
@@ -34,8 +37,8 @@ export async function fingerprints(service: Service): Promise<Record<string, str
 export async function dumpTables(service: Service): Promise<string> {
   const lines: string[] = [];
   for (const name of await tablesOf(service)) {
-    const rows = await service.app.store.read((tx) =>
-      tx.sql<{ row: string }>(`select row_to_json(t)::text as row from "${name}" t`),
+    const rows = await service.app.store.read(
+      (tx) => tx.sql<{ row: string }>`select row_to_json(t)::text as row from "${sql.raw(name)}" t`,
     );
     lines.push(...rows.map(({ row }) => `${name} ${row}`));
   }

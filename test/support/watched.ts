@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { ExecutionContext } from 'ava';
 import { postgresDatabase, type TestDatabase } from './database.ts';
 
@@ -16,20 +17,16 @@ export async function watched(t: ExecutionContext, ...tables: string[]): Promise
 /** Has a database note what is deleted from some tables. */
 export async function watchDeletes({ store }: Pick<TestDatabase, 'store'>, tables: readonly string[]): Promise<void> {
   await store.transaction(async (tx) => {
-    await tx.sql(`create table taken (name text, n int)`);
-    await tx.sql(
-      `create function note_taken() returns trigger language plpgsql as
-       $$ begin insert into taken select tg_table_name, count(*) from gone; return null; end $$`,
-    );
+    await tx.sql`create table taken (name text, n int)`;
+    await tx.sql`create function note_taken() returns trigger language plpgsql as
+       $$ begin insert into taken select tg_table_name, count(*) from gone; return null; end $$`;
     for (const table of tables)
-      await tx.sql(
-        `create trigger note_taken after delete on ${table} referencing old table as gone for each statement execute function note_taken()`,
-      );
+      await tx.sql`create trigger note_taken after delete on ${sql.raw(table)} referencing old table as gone for each statement execute function note_taken()`;
   });
 }
 
 /** How many rows each statement deleted. */
 export async function deletedFrom({ store }: Pick<TestDatabase, 'store'>, table: string): Promise<number[]> {
-  const rows = await store.read((tx) => tx.sql<{ n: number }>('select n from taken where n > 0 and name = ?', [table]));
+  const rows = await store.read((tx) => tx.sql<{ n: number }>`select n from taken where n > 0 and name = ${table}`);
   return rows.map(({ n }) => Number(n));
 }

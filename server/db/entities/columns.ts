@@ -1,4 +1,5 @@
 import { p, type InferEntity } from '@mikro-orm/core';
+import type { ColumnType, RawBuilder } from 'kysely';
 
 /** A text key or number of the wire: up to 64 characters. */
 export const code = () => p.string().length(64);
@@ -14,13 +15,14 @@ export const bytes = () => p.uint8array();
 export const minor = () => p.bigint();
 /** A list of short words. */
 export const words = () => p.array<string>();
-/** Any JSON document, typed by its user. */
-export const json = <T>() => p.json<T>();
+/** Any JSON document, typed by its user. Kysely takes it as `asJson` (db/kysely.ts) only. */
+export const json = <T>() => p.json<ColumnType<T, RawBuilder<T>, RawBuilder<T>>>();
+
+type Selected<T> = T extends ColumnType<infer Document, RawBuilder<unknown>, RawBuilder<unknown>> ? Document : T;
 
 /** A row as a plain record: every column present, no ORM marks. */
 export type RowOf<Entity> = {
-  [Column in keyof InferEntity<Entity> as Column extends string ? Column : never]-?: Exclude<
-    InferEntity<Entity>[Column],
-    undefined
+  [Column in keyof InferEntity<Entity> as Column extends string ? Column : never]-?: Selected<
+    Exclude<InferEntity<Entity>[Column], undefined>
   >;
 };

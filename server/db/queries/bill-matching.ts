@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { BillSum, DifferenceKind, FeeRate } from '../../domain.ts';
 import type { BillRow } from '../entities/bills.ts';
 import type { Tx } from '../store.ts';
@@ -37,63 +38,62 @@ export interface Matched {
  * fees. What is known of a difference stays, so that the same again changes nothing. A difference comes with both sides.
  */
 export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
-  const { bill, from, to, utcOffsetMinutes, rates, now, only } = match;
-  const { billNo, reading, payWay, account, mode, day } = bill;
+  const { bill: compared, from, to, utcOffsetMinutes, rates, now, only } = match;
+  const { billNo, reading, payWay, account, mode, day } = compared;
   const rows = [...rates].map(([project, { share, fixed, fixedCurrency }]) => {
     return { project, share, fixed: String(fixed), fixed_currency: fixedCurrency };
   });
-  const whose = [payWay, account, mode];
-  const time = [from, to, now, utcOffsetMinutes];
-  const values = [billNo, reading, day, ...whose, ...time, JSON.stringify(rows)];
-  const [row] = await tx.prepared<{
-    found: string;
-    listed: Matched['listed'];
-    relieved: unknown;
-    lines: string;
-    not_ours: string;
-    sums: unknown;
-  }>(only === undefined ? ALL_ORDERS : ONE_ORDER, only === undefined ? values : [...values, only]);
-  return {
-    found: Number(row?.found ?? 0),
-    relieved: (row?.relieved ?? []) as Matched['relieved'],
-    listed: row?.listed ?? {},
-    lines: Number(row?.lines ?? 0),
-    notOurs: Number(row?.not_ours ?? 0),
-    sums: (row?.sums ?? []) as BillSum[],
+  const given: Given = {
+    billNo: sql`cast(${billNo} as varchar)`,
+    reading: sql`cast(${reading} as int)`,
+    day: sql`cast(${day} as date)`,
+    payWay: sql`cast(${payWay} as varchar)`,
+    account: sql`cast(${account} as varchar)`,
+    mode: sql`cast(${mode} as varchar)`,
+    from: sql`cast(${from} as timestamptz)`,
+    to: sql`cast(${to} as timestamptz)`,
+    now: sql`cast(${now} as timestamptz)`,
+    offset: sql`make_interval(mins => cast(${utcOffsetMinutes} as int))`,
+    rates: JSON.stringify(rows),
   };
+  const isCompared = (column: string) =>
+    only === undefined ? sql`true` : sql`${sql.raw(column)} = cast(${only} as varchar)`;
+  const [row] = await tx.sql<{
+    found: bigint;
+    listed: Matched['listed'];
+    relieved: Matched['relieved'];
+    lines: bigint;
+    notOurs: bigint;
+    sums: BillSum[];
+  }>`${statement(given, isCompared)}`;
+  if (!row) throw new Error('a bill was not compared');
+  return { ...row, found: Number(row.found), lines: Number(row.lines), notOurs: Number(row.notOurs) };
 }
 
-const BILL = 'cast($1 as varchar)';
-const READING = 'cast($2 as int)';
-const DAY = 'cast($3 as date)';
-const FROM = 'cast($7 as timestamptz)';
-const TO = 'cast($8 as timestamptz)';
-const PAY_WAY = 'cast($4 as varchar)';
-const ACCOUNT = 'cast($5 as varchar)';
-const MODE = 'cast($6 as varchar)';
-const NOW = 'cast($9 as timestamptz)';
-const OFFSET = 'make_interval(mins => cast($10 as int))';
+/** The values of a match as SQL, each with its type. */
+type Given = Record<keyof Match['bill'] | 'from' | 'to' | 'now' | 'offset', RawBuilder<unknown>> & { rates: string };
 
 /** Whether a bill is one of the account that is compared. */
-const isOfBill = (row: string): string =>
-  `${row}.pay_way = ${PAY_WAY} and ${row}.account = ${ACCOUNT} and ${row}.mode = ${MODE}`;
+const isOfBill = (of: Given, row: string): RawBuilder<unknown> =>
+  sql`${sql.raw(row)}.pay_way = ${of.payWay} and ${sql.raw(row)}.account = ${of.account} and ${sql.raw(row)}.mode = ${of.mode}`;
 
 /** An order of the account that the bill is about. */
-const OF_ACCOUNT = `o.pay_way = ${PAY_WAY} and o.mode = ${MODE} and (o.project, o.config_version) in (select m.project, m.version from mine m)`;
+const ofAccount = (of: Given): RawBuilder<unknown> =>
+  sql`o.pay_way = ${of.payWay} and o.mode = ${of.mode} and (o.project, o.config_version) in (select m.project, m.version from mine m)`;
 
 /** The versions of configurations that take money for the account, and what the channel charges each project. */
-const WHOSE = `
+const whose = (of: Given): RawBuilder<unknown> => sql`
 mine as materialized (
   select p.project, p.version from payees p
-   where p.pay_way = ${PAY_WAY} and p.payee = ${ACCOUNT} and p.mode = ${MODE}),
+   where p.pay_way = ${of.payWay} and p.payee = ${of.account} and p.mode = ${of.mode}),
 rates as materialized (
-  select * from json_to_recordset(cast($11 as json)) as r(project varchar, share numeric, fixed numeric, fixed_currency varchar))`;
+  select * from json_to_recordset(cast(${of.rates} as json)) as r(project varchar, share numeric, fixed numeric, fixed_currency varchar))`;
 
 /** The number by which the channel knows a refund (payments/numbers.ts). */
-const REFUND_NUMBER = `case when r.attempt = 1 then r.refund_no else r.refund_no || '_' || r.attempt end`;
+const REFUND_NUMBER = sql`case when r.attempt = 1 then r.refund_no else r.refund_no || '_' || r.attempt end`;
 
 /** The refund `r` of the order `o` that a line `l` is about; one that is done before others. */
-export const REFUND_OF_LINE = `left join lateral (
+export const REFUND_OF_LINE = sql`left join lateral (
       select r.refund_no as own_no, ${REFUND_NUMBER} as own_number, r.state, r.amount, r.currency, r.finished_at
         from refunds r
        where r.order_no = o.order_no
@@ -101,35 +101,39 @@ export const REFUND_OF_LINE = `left join lateral (
        order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true`;
 
 /** What happens this close to the end of a day may stand in the bill of the next one. */
-const MIDNIGHT = `interval '30 minutes'`;
+const MIDNIGHT = sql`interval '30 minutes'`;
 /** A neighbour's bill that has not come by then is waited for no longer. */
-const PATIENCE = `interval '6 days'`;
+const PATIENCE = sql`interval '6 days'`;
 
 /** Whether what happened at an instant could still be in a bill that is to come. `n` is the bill of its day. */
-const awaited = (at: string): string => `(
-    case when ((${at} + ${OFFSET}) at time zone 'UTC')::time < time '00:30' then ${bill('n.day - 1', 'is_open')}
-         when ((${at} + ${OFFSET}) at time zone 'UTC')::time >= time '23:30' then not ${bill('n.day + 1', 'is_read')}
+const awaited = (of: Given, at: string): RawBuilder<unknown> => sql`(
+    case when ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::time < time '00:30' then ${bill('n.day - 1', 'is_open')}
+         when ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::time >= time '23:30' then not ${bill('n.day + 1', 'is_read')}
          else false end
-    and ${NOW} < ${TO} + ${PATIENCE})`;
+    and ${of.now} < ${of.to} + ${PATIENCE})`;
 
-const bill = (day: string, what: 'is_open' | 'is_read'): string =>
-  `exists (select 1 from bills m where m.pay_way = n.pay_way and m.account = n.account and m.mode = n.mode and m.day = ${day}
-            and ${what === 'is_read' ? 'm.reading > 0' : `m.reading = 0 and m.state in ('waiting', 'reading')`})`;
+const bill = (day: string, what: 'is_open' | 'is_read'): RawBuilder<unknown> =>
+  sql`exists (select 1 from bills m where m.pay_way = n.pay_way and m.account = n.account and m.mode = n.mode and m.day = ${sql.raw(day)}
+            and ${what === 'is_read' ? sql`m.reading > 0` : sql`m.reading = 0 and m.state in ('waiting', 'reading')`})`;
 
 /** The bill of the day of an instant, when it was read. */
-const natural = (at: string): string => `
-  join bills n on ${isOfBill('n')}
-    and n.day = ((${at} + ${OFFSET}) at time zone 'UTC')::date and n.reading > 0`;
+const natural = (of: Given, at: string): RawBuilder<unknown> => sql`
+  join bills n on ${isOfBill(of, 'n')}
+    and n.day = ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::date and n.reading > 0`;
 
 /** A line of a bill that counts, about the order `o`. */
-const lineOf = (condition: string): string => `exists (select 1 from bill_lines l
+const lineOf = (
+  of: Given,
+  condition: RawBuilder<unknown>,
+): RawBuilder<unknown> => sql`exists (select 1 from bill_lines l
     join bills b on b.bill_no = l.bill_no and b.reading = l.reading
-   where l.order_no = o.order_no and ${isOfBill('b')} and ${condition})`;
+   where l.order_no = o.order_no and ${isOfBill(of, 'b')} and ${condition})`;
 
-const jsonOf = (members: Readonly<Record<string, string>>): string =>
-  `jsonb_strip_nulls(jsonb_build_object(${Object.entries(members)
-    .map(([name, sql]) => `'${name}', ${sql}`)
-    .join(', ')}))`;
+/** A document of members by their SQL; those that are null are left out. */
+const jsonOf = (members: Readonly<Record<string, string>>): RawBuilder<unknown> =>
+  sql`jsonb_strip_nulls(jsonb_build_object(${sql.join(
+    Object.entries(members).map(([name, text]) => sql`${sql.lit(name)}, ${sql.raw(text)}`),
+  )}))`;
 
 const OUR_ORDER = jsonOf({
   state: 'x.state',
@@ -155,17 +159,17 @@ const THEIR_LINE = jsonOf({
 });
 
 /** What was taken a second time and is known: listed, or on its way back. */
-const KNOWN_TWICE = `(exists (select 1 from order_exceptions e where e.order_no = x.order_no and e.kind in ('double_paid', 'payment_of_another_order') and e.dedupe = x.channel_no)
+const KNOWN_TWICE = sql`(exists (select 1 from order_exceptions e where e.order_no = x.order_no and e.kind in ('double_paid', 'payment_of_another_order') and e.dedupe = x.channel_no)
     or exists (select 1 from refunds r where r.order_no = x.order_no and r.payment_no = x.channel_no and r.surplus))`;
 
 /**
  * Whether a fee is not that of the rate, by more than the rounding. Channels charge on what the merchant receives: WeChat Pay
  * on 应结订单金额, Alipay on 商家实收, which are the amount less the merchant's own discounts; shares leave afterwards.
  */
-const FEE_DIFFERS = `(x.rate is not null and x.fee_compared
+const FEE_DIFFERS = sql`(x.rate is not null and x.fee_compared
     and abs(x.fee - (round((x.amount - x.discount) * x.rate) + x.fixed)) > 1)`;
 
-const PAYMENT_DIFFERENCE = `case
+const PAYMENT_DIFFERENCE = sql`case
     when x.copy > 1 or x.is_before then 'line_twice'
     when x.paid > 0 and x.own_trade <> x.channel_no then case when ${KNOWN_TWICE} then null else 'duplicate_payment' end
     when x.currency <> x.own_currency then 'currency_differs'
@@ -173,22 +177,25 @@ const PAYMENT_DIFFERENCE = `case
     when x.paid = 0 then 'paid_unknown_to_us'
     when ${FEE_DIFFERS} then 'fee_differs' end`;
 
-const REFUND_DIFFERENCE = `case
+const REFUND_DIFFERENCE = sql`case
     when x.copy > 1 or x.is_before then 'line_twice'
     when x.own_number is null or (x.kind = 'refund' and x.state <> 'succeeded') then 'refund_unknown_to_us'
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
 
 /** The bill's side of a difference, without the place in the file, with which a reason begins. */
-const told = (row: string): string =>
-  `row(${row}.theirs - 'line' - 'reason', regexp_replace(${row}.theirs->>'reason', '^[0-9:]+ ', ''))`;
+const told = (row: string): RawBuilder<unknown> =>
+  sql`row(${sql.raw(row)}.theirs - 'line' - 'reason', regexp_replace(${sql.raw(row)}.theirs->>'reason', '^[0-9:]+ ', ''))`;
 
 /** Whether a difference that is known has changed; that its line has another place in the file is no news. */
-const IS_NEWS = `(d.state = 'healed' or d.ours is distinct from excluded.ours or ${told('d')} is distinct from ${told('excluded')})`;
+const IS_NEWS = sql`(d.state = 'healed' or d.ours is distinct from excluded.ours or ${told('d')} is distinct from ${told('excluded')})`;
 
 /** About an order that is not here, or a line that cannot be read, the channel is not asked: it is listed at once. */
-const isListedAtOnce = (row: string): string => `${row}.kind in ('${UNKNOWN_HERE}', 'line_unreadable')`;
-const stateOf = (row: string): string => `case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
-const dueOf = (row: string): string => `case when ${isListedAtOnce(row)} then null else ${NOW} end`;
+const isListedAtOnce = (row: string): RawBuilder<unknown> =>
+  sql`${sql.raw(row)}.kind in (${sql.lit(UNKNOWN_HERE)}, 'line_unreadable')`;
+const stateOf = (row: string): RawBuilder<unknown> =>
+  sql`case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
+const dueOf = (of: Given, row: string): RawBuilder<unknown> =>
+  sql`case when ${isListedAtOnce(row)} then null else ${of.now} end`;
 
 /** What the exception of such a difference says; like that of others (payments/bills/differences.ts). */
 const DETAIL = jsonOf({
@@ -201,88 +208,100 @@ const DETAIL = jsonOf({
 
 /** By what a channel tells one transaction from another: its number, and not its place in a file. */
 const NUMBER = {
-  payment: (line: string) => `${line}.channel_trade_no`,
-  refund: (line: string) => `coalesce(${line}.channel_refund_no, ${line}.refund_no)`,
+  payment: (line: string) => sql`${sql.raw(line)}.channel_trade_no`,
+  refund: (line: string) => sql`coalesce(${sql.raw(line)}.channel_refund_no, ${sql.raw(line)}.refund_no)`,
   // What a dispute held and what it released may have one number.
-  dispute: (line: string) => `(${line}.channel_refund_no || ' ' || ${line}.event || ' ' || ${line}.amount)`,
+  dispute: (line: string) =>
+    sql`(${sql.raw(line)}.channel_refund_no || ' ' || ${sql.raw(line)}.event || ' ' || ${sql.raw(line)}.amount)`,
 } as const;
 
 /** Which of the lines of a bill about the same transaction this is; a line without a number is one of its own. */
-const copyOf = (kind: keyof typeof NUMBER): string => `row_number() over (
+const copyOf = (kind: keyof typeof NUMBER): RawBuilder<unknown> => sql`row_number() over (
            partition by l.order_no, ${NUMBER[kind]('l')}, case when ${NUMBER[kind]('l')} is null then l.line end order by l.line) as copy`;
 
 /** Whether the bill of the day before has the same transaction; only what happened close to midnight is looked up. */
-const isBefore = (kind: keyof typeof NUMBER): string => `(l.at < ${FROM} + ${MIDNIGHT} and exists (
+const isBefore = (
+  of: Given,
+  kind: keyof typeof NUMBER,
+): RawBuilder<unknown> => sql`(l.at < ${of.from} + ${MIDNIGHT} and exists (
            select 1 from bill_lines e join bills b on b.bill_no = e.bill_no and b.reading = e.reading
-            where e.order_no = l.order_no and e.kind = '${kind}' and ${NUMBER[kind]('e')} = ${NUMBER[kind]('l')}
-              and ${isOfBill('b')}
-              and b.day = ${DAY} - 1)) as is_before`;
+            where e.order_no = l.order_no and e.kind = ${sql.lit(kind)} and ${NUMBER[kind]('e')} = ${NUMBER[kind]('l')}
+              and ${isOfBill(of, 'b')}
+              and b.day = ${of.day} - 1)) as is_before`;
 
 /** The key of a row that cannot be read and names no transaction: its text, and which of the rows with this text it is. */
-const MARK = `case when l.kind = 'unreadable' then concat_ws(' ', md5(l.raw),
-           row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line), coalesce(l.order_no, ${BILL})) end`;
+const markOf = (of: Given): RawBuilder<unknown> => sql`case when l.kind = 'unreadable' then concat_ws(' ', md5(l.raw),
+           row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line), coalesce(l.order_no, ${of.billNo})) end`;
 
 /**
  * Whether our books do not explain what a dispute of an order moved. Taken: it does not cancel out, no dispute and no loss of this
  * amount is known, and all that was taken is more than the known ones may take. Given back: less is left taken than our books say is
  * lost, and no other dispute that is known may have given it back.
  */
-const DISPUTE_DIFFERS = `case
+const DISPUTE_DIFFERS = sql`case
     when x.waits then false
     when x.amount < 0 then x.net > x.most and x.nth > x.opposed + x.exact
     else x.net < x.least and x.abroad = 0 end`;
 
 /** What a dispute that the channel tells in another currency took of an order in its own is not compared: each explains one line. */
-const IS_ABROAD = `(x.amount < 0 and x.rank <= x.abroad)`;
+const IS_ABROAD = sql`(x.amount < 0 and x.rank <= x.abroad)`;
 
 /** The newest dispute of the order, and what disputes may have taken of it by our books; null = none is known. */
-const OUR_DISPUTE = `(select ${jsonOf({ state: 'd.state', amount: 'x.most::text', currency: 'x.currency', channelNo: 'd.channel_dispute_no', at: 'd.opened_at' })}
+const OUR_DISPUTE = sql`(select ${jsonOf({ state: 'd.state', amount: 'x.most::text', currency: 'x.currency', channelNo: 'd.channel_dispute_no', at: 'd.opened_at' })}
        from disputes d where d.order_no = x.order_no order by d.opened_at desc, d.dispute_no limit 1)`;
 
 /** What disputes of the order of `m` are known to be about, in its currency; one that refunds paid took nothing itself. */
-const ofDisputes = (sum: string, condition = 'true'): string => `(select ${sum} from disputes d
+const ofDisputes = (
+  sum: RawBuilder<unknown>,
+  condition: RawBuilder<unknown> = sql`true`,
+): RawBuilder<unknown> => sql`(select ${sum} from disputes d
     where d.order_no = m.order_no and d.currency = m.currency and ${condition})`;
 
 /** What the order of `m` counts as lost to disputes. */
-const ofLosses = (sum: string, condition: string): string => `(select ${sum} from refunds r
+const ofLosses = (
+  sum: RawBuilder<unknown>,
+  condition: RawBuilder<unknown>,
+): RawBuilder<unknown> => sql`(select ${sum} from refunds r
     where r.order_no = m.order_no and r.currency = m.currency and r.origin = 'dispute' and r.state = 'succeeded' and ${condition})`;
 
 /** The most that a dispute may have taken for good: nothing when it was won. */
-const MAY_TAKE = `case d.state when 'won' then 0 when 'lost' then coalesce(nullif(d.amount_lost, 0), d.amount)
+const MAY_TAKE = sql`case d.state when 'won' then 0 when 'lost' then coalesce(nullif(d.amount_lost, 0), d.amount)
     else greatest(d.amount, d.amount_lost) end`;
 
 /** How often as much as `m` moved came back for its order. */
-const OPPOSED = `count(*) filter (where m.amount > 0) over (partition by m.order_no, m.currency, abs(m.amount))`;
+const OPPOSED = sql`count(*) filter (where m.amount > 0) over (partition by m.order_no, m.currency, abs(m.amount))`;
 
-const UNCLAIMED = `not exists (select 1 from disputes d where d.refund_no = r.refund_no)`;
+const UNCLAIMED = sql`not exists (select 1 from disputes d where d.refund_no = r.refund_no)`;
 
 /** Whose a line without an order is: that of the only project of the account, and of several none's. */
-const WHOSE_PROJECT = `(select case when count(distinct m.project) > 1 then '' else min(b.project) end
-    from bills b left join mine m on true where b.bill_no = ${BILL})`;
+const whoseProject = (
+  of: Given,
+): RawBuilder<unknown> => sql`(select case when count(distinct m.project) > 1 then '' else min(b.project) end
+    from bills b left join mine m on true where b.bill_no = ${of.billNo})`;
 
 /** The statement; `only` is a condition on an order number. */
-const statement = (only: (column: string) => string): string => `
-with ${WHOSE},
+const statement = (of: Given, only: (column: string) => RawBuilder<unknown>): RawBuilder<unknown> => sql`
+with ${whose(of)},
 pays as materialized (
   select l.line, l.order_no, l.channel_trade_no as channel_no, l.currency, l.amount, l.discount, l.fee, l.share, l.at,
          q.share as rate, q.fixed, l.currency = coalesce(q.fixed_currency, l.currency) as fee_compared,
          o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency, o.channel_trade_no as own_trade, o.paid_at,
-         cast(o.settlement->>'completedAt' as timestamptz) as completed_at, ${copyOf('payment')}, ${isBefore('payment')}
-    from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT} left join rates q on q.project = o.project
-   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind = 'payment' and ${only('l.order_no')}),
+         cast(o.settlement->>'completedAt' as timestamptz) as completed_at, ${copyOf('payment')}, ${isBefore(of, 'payment')}
+    from bill_lines l left join orders o on o.order_no = l.order_no and ${ofAccount(of)} left join rates q on q.project = o.project
+   where l.bill_no = ${of.billNo} and l.reading = ${of.reading} and l.day = ${of.day} and l.kind = 'payment' and ${only('l.order_no')}),
 backs as materialized (
   select l.line, l.kind, l.order_no, l.refund_no, coalesce(l.channel_refund_no, l.refund_no) as channel_no,
          l.currency, l.amount, l.discount, l.fee, l.share, l.at,
          o.project, r.state, r.own_no, r.own_number, r.amount as own_amount, r.currency as own_currency, r.finished_at,
-         ${copyOf('refund')}, ${isBefore('refund')}
-    from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
+         ${copyOf('refund')}, ${isBefore(of, 'refund')}
+    from bill_lines l left join orders o on o.order_no = l.order_no and ${ofAccount(of)}
     ${REFUND_OF_LINE}
-   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind in ('refund', 'pending') and ${only('l.order_no')}),
+   where l.bill_no = ${of.billNo} and l.reading = ${of.reading} and l.day = ${of.day} and l.kind in ('refund', 'pending') and ${only('l.order_no')}),
 others as materialized (
-  select l.line, l.bill_no, ${MARK} as mark,
+  select l.line, l.bill_no, ${markOf(of)} as mark,
          l.order_no, l.refund_no, l.channel_trade_no, l.channel_refund_no, l.event, l.at, o.project, l.kind, l.currency, l.amount, l.discount, l.fee, l.share
-    from bill_lines l left join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
-   where l.bill_no = ${BILL} and l.reading = ${READING} and l.day = ${DAY} and l.kind not in ('payment', 'refund', 'pending') and ${only('l.order_no')}),
+    from bill_lines l left join orders o on o.order_no = l.order_no and ${ofAccount(of)}
+   where l.bill_no = ${of.billNo} and l.reading = ${of.reading} and l.day = ${of.day} and l.kind not in ('payment', 'refund', 'pending') and ${only('l.order_no')}),
 strangers as materialized (
   select x.line, 'payment' as line_kind, x.order_no, cast(null as varchar) as refund_no, x.channel_no, x.currency, x.amount, x.fee, x.at, x.is_before
     from pays x where x.project is null and ${isOurOrder('x.order_no')}
@@ -290,39 +309,39 @@ strangers as materialized (
   select x.line, 'refund', case when ${isOurOrder('x.order_no')} then x.order_no else x.refund_no end, x.refund_no, x.channel_no, x.currency, x.amount, x.fee, x.at, x.is_before
     from backs x where x.project is null and (${isOurOrder('x.order_no')} or ${isOurRefund('x.refund_no')})
   union all
-  select l.line, 'dispute', l.order_no, null, coalesce(l.channel_refund_no, concat_ws(' ', l.event, l.channel_trade_no)), l.currency, l.amount, l.fee, l.at, ${isBefore('dispute')}
+  select l.line, 'dispute', l.order_no, null, coalesce(l.channel_refund_no, concat_ws(' ', l.event, l.channel_trade_no)), l.currency, l.amount, l.fee, l.at, ${isBefore(of, 'dispute')}
     from others l where l.project is null and l.kind = 'dispute' and ${isOurOrder('l.order_no')}),
 unknown_here as materialized (
   select x.*, row_number() over (partition by x.order_no, coalesce(x.channel_no, x.refund_no, '') order by x.line) as copy
     from strangers x
-   where not x.is_before and not ${isKnownOrRemoved('x.order_no', NOW)} and not ${isQuiet(PAY_WAY, ACCOUNT, MODE)}),
+   where not x.is_before and not ${isKnownOrRemoved('x.order_no', of.now)} and not ${isQuiet(of.payWay, of.account, of.mode)}),
 takes as materialized (
   select l.line, l.order_no, l.channel_refund_no as channel_no, l.currency, l.amount, l.fee, l.at, l.project,
-         ${copyOf('dispute')}, ${isBefore('dispute')}
+         ${copyOf('dispute')}, ${isBefore(of, 'dispute')}
     from others l where l.kind = 'dispute' and l.project is not null),
 waited as materialized (
   select l.order_no from bills n join bill_lines l on l.bill_no = n.bill_no and l.reading = n.reading and l.day = n.day
-   where ${isOfBill('n')} and n.day = ${DAY} - 1 and l.kind = 'dispute' and l.at >= ${FROM} - ${MIDNIGHT} and ${only('l.order_no')}),
+   where ${isOfBill(of, 'n')} and n.day = ${of.day} - 1 and l.kind = 'dispute' and l.at >= ${of.from} - ${MIDNIGHT} and ${only('l.order_no')}),
 moves as materialized (
   select distinct on (l.order_no, coalesce(${NUMBER.dispute('l')}, l.bill_no || ' ' || l.line))
          n.bill_no, n.day, l.line, l.order_no, o.project, l.channel_refund_no as channel_no, l.currency, l.amount, l.fee, l.at,
-         ${awaited('l.at')} as waits
+         ${awaited(of, 'l.at')} as waits
     from bill_lines l join bills n on n.bill_no = l.bill_no and n.reading = l.reading
-    join orders o on o.order_no = l.order_no and ${OF_ACCOUNT}
+    join orders o on o.order_no = l.order_no and ${ofAccount(of)}
    where l.order_no in (select t.order_no from takes t union select w.order_no from waited w) and l.kind = 'dispute' and l.amount <> 0
-     and ${isOfBill('n')}
+     and ${isOfBill(of, 'n')}
      and not exists (select 1 from refunds r where r.order_no = l.order_no and r.state = 'succeeded' and r.channel_refund_no = l.channel_refund_no)
    order by l.order_no, coalesce(${NUMBER.dispute('l')}, l.bill_no || ' ' || l.line), n.day, l.line),
 weighed as materialized (
   select m.*,
          row_number() over (partition by m.order_no, m.currency, m.amount order by m.at, m.day, m.line) as nth,
          ${OPPOSED} as opposed,
-         ${ofDisputes('count(*)', `d.state <> 'won' and - m.amount in (d.amount, d.amount_lost)`)}
-           + greatest(${ofDisputes('count(*)', `d.state = 'won' and d.amount = - m.amount`)} - ${OPPOSED}, 0)
-           + ${ofLosses('count(*)', `r.amount = - m.amount and ${UNCLAIMED}`)} as exact,
+         ${ofDisputes(sql`count(*)`, sql`d.state <> 'won' and - m.amount in (d.amount, d.amount_lost)`)}
+           + greatest(${ofDisputes(sql`count(*)`, sql`d.state = 'won' and d.amount = - m.amount`)} - ${OPPOSED}, 0)
+           + ${ofLosses(sql`count(*)`, sql`r.amount = - m.amount and ${UNCLAIMED}`)} as exact,
          - sum(m.amount) over (partition by m.order_no, m.currency) as net,
-         ${ofDisputes(`coalesce(sum(${MAY_TAKE}), 0)`)} + ${ofLosses('coalesce(sum(r.amount), 0)', UNCLAIMED)} as most,
-         ${ofLosses('coalesce(sum(r.amount), 0)', 'r.channel_refund_no is null')} - ${ofDisputes('coalesce(sum(d.amount), 0)', `d.state <> 'lost'`)} as least,
+         ${ofDisputes(sql`coalesce(sum(${MAY_TAKE}), 0)`)} + ${ofLosses(sql`coalesce(sum(r.amount), 0)`, UNCLAIMED)} as most,
+         ${ofLosses(sql`coalesce(sum(r.amount), 0)`, sql`r.channel_refund_no is null`)} - ${ofDisputes(sql`coalesce(sum(d.amount), 0)`, sql`d.state <> 'lost'`)} as least,
          (select count(*) from disputes d where d.order_no = m.order_no and d.currency <> m.currency) as abroad
     from moves m),
 disputed as materialized (
@@ -333,30 +352,30 @@ disputed as materialized (
 unbilled as materialized (
   select n.bill_no, n.day, o.order_no, o.project, o.state, o.paid, o.amount as expected, o.currency as own_currency,
          o.channel_trade_no as own_trade, o.paid_at
-    from orders o ${natural('o.paid_at')}
-   where ${OF_ACCOUNT} and o.paid_at >= ${FROM} - ${MIDNIGHT} and o.paid_at < ${TO} + ${MIDNIGHT} and o.paid > 0 and ${only('o.order_no')}
+    from orders o ${natural(of, 'o.paid_at')}
+   where ${ofAccount(of)} and o.paid_at >= ${of.from} - ${MIDNIGHT} and o.paid_at < ${of.to} + ${MIDNIGHT} and o.paid > 0 and ${only('o.order_no')}
      and not exists (select 1 from pays p where p.order_no = o.order_no)
-     and not ${awaited('o.paid_at')}
-     and not ${lineOf(`(l.kind = 'payment' or l.kind = 'unreadable' and l.refund_no is null)`)}),
+     and not ${awaited(of, 'o.paid_at')}
+     and not ${lineOf(of, sql`(l.kind = 'payment' or l.kind = 'unreadable' and l.refund_no is null)`)}),
 unbilled_backs as materialized (
   select n.bill_no, n.day, o.order_no, o.project, r.refund_no, r.state, r.amount as own_amount, r.currency as own_currency,
          coalesce(r.channel_refund_no, ${REFUND_NUMBER}) as own_number, r.finished_at
-    from refunds r join orders o on o.order_no = r.order_no ${natural('r.finished_at')}
-   where ${OF_ACCOUNT} and r.state = 'succeeded' and r.origin <> 'dispute' and not r.elsewhere
-     and r.finished_at >= ${FROM} - ${MIDNIGHT} and r.finished_at < ${TO} + ${MIDNIGHT} and ${only('r.order_no')}
+    from refunds r join orders o on o.order_no = r.order_no ${natural(of, 'r.finished_at')}
+   where ${ofAccount(of)} and r.state = 'succeeded' and r.origin <> 'dispute' and not r.elsewhere
+     and r.finished_at >= ${of.from} - ${MIDNIGHT} and r.finished_at < ${of.to} + ${MIDNIGHT} and ${only('r.order_no')}
      and not exists (select 1 from backs p where p.own_no = r.refund_no)
-     and not ${awaited('r.finished_at')}
-     and not ${lineOf(`l.kind in ('refund', 'pending', 'dispute', 'other', 'unreadable') and (l.refund_no in (${REFUND_NUMBER}, r.channel_refund_no) or l.channel_refund_no = r.channel_refund_no)`)}),
+     and not ${awaited(of, 'r.finished_at')}
+     and not ${lineOf(of, sql`l.kind in ('refund', 'pending', 'dispute', 'other', 'unreadable') and (l.refund_no in (${REFUND_NUMBER}, r.channel_refund_no) or l.channel_refund_no = r.channel_refund_no)`)}),
 found as materialized (
-  select ${BILL} as bill_no, ${DAY} as day, x.project, x.difference as kind, x.order_no, cast(null as varchar) as refund_no,
+  select ${of.billNo} as bill_no, ${of.day} as day, x.project, x.difference as kind, x.order_no, cast(null as varchar) as refund_no,
          left(coalesce(x.channel_no, ''), 100) as key, ${OUR_ORDER} as ours, ${THEIR_LINE} as theirs
     from (select *, ${PAYMENT_DIFFERENCE} as difference from pays x where x.project is not null) x where x.difference is not null
   union all
-  select ${BILL}, ${DAY}, x.project, x.difference, x.order_no, coalesce(x.own_no, x.refund_no),
+  select ${of.billNo}, ${of.day}, x.project, x.difference, x.order_no, coalesce(x.own_no, x.refund_no),
          left(coalesce(x.channel_no, x.at::text || ' ' || x.amount), 100), case when x.own_number is null then null else ${OUR_REFUND} end, ${THEIR_LINE}
     from (select *, ${REFUND_DIFFERENCE} as difference from backs x where x.project is not null) x where x.difference is not null
   union all
-  select ${BILL}, ${DAY}, x.project, 'line_twice', x.order_no, null, left(coalesce(x.channel_no, ''), 100), null, ${THEIR_LINE}
+  select ${of.billNo}, ${of.day}, x.project, 'line_twice', x.order_no, null, left(coalesce(x.channel_no, ''), 100), null, ${THEIR_LINE}
     from takes x where x.copy > 1 or x.is_before
   union all
   select x.bill_no, x.day, x.project, 'dispute_unknown_to_us', x.order_no, null,
@@ -367,11 +386,11 @@ found as materialized (
   select x.bill_no, x.day, x.project, 'refund_missing_at_channel', x.order_no, x.refund_no, left(x.refund_no, 100), ${OUR_REFUND}, null
     from unbilled_backs x
   union all
-  select ${BILL}, ${DAY}, ${WHOSE_PROJECT}, '${UNKNOWN_HERE}', x.order_no, x.refund_no,
+  select ${of.billNo}, ${of.day}, ${whoseProject(of)}, ${sql.lit(UNKNOWN_HERE)}, x.order_no, x.refund_no,
          left(coalesce(x.channel_no, x.refund_no, ''), 100), null, ${THEIR_LINE}
     from unknown_here x where x.copy = 1
   union all
-  select ${BILL}, ${DAY}, coalesce(x.project, ${WHOSE_PROJECT}), 'line_unreadable',
+  select ${of.billNo}, ${of.day}, coalesce(x.project, ${whoseProject(of)}), 'line_unreadable',
          case when x.project is null then '' else left(x.order_no, 64) end, x.refund_no,
          left(coalesce(nullif(concat_ws(' ', x.channel_trade_no, x.channel_refund_no, x.refund_no), ''), x.mark), 100),
          null, jsonb_build_object('line', x.line, 'reason', x.event)
@@ -380,13 +399,13 @@ written as (
   insert into bill_differences as d
          (id, bill_no, pay_way, lane, project, day, kind, order_no, refund_no, key, ours, theirs, state, checks, next_check_at, created_at)
   select distinct on (f.bill_no, f.kind, f.order_no, f.key)
-         gen_random_uuid(), f.bill_no, ${PAY_WAY}, ${PAY_WAY} || ' ' || ${MODE} || ' ' || ${ACCOUNT}, f.project, f.day, f.kind, f.order_no, f.refund_no, f.key, f.ours, f.theirs,
-         ${stateOf('f')}, 0, ${dueOf('f')}, ${NOW}
+         gen_random_uuid(), f.bill_no, ${of.payWay}, ${of.payWay} || ' ' || ${of.mode} || ' ' || ${of.account}, f.project, f.day, f.kind, f.order_no, f.refund_no, f.key, f.ours, f.theirs,
+         ${stateOf('f')}, 0, ${dueOf(of, 'f')}, ${of.now}
     from found f order by f.bill_no, f.kind, f.order_no, f.key
   on conflict (bill_no, kind, order_no, key) do update
      set ours = excluded.ours, theirs = excluded.theirs, refund_no = excluded.refund_no, project = excluded.project,
          state = case when ${IS_NEWS} then ${stateOf('d')} else d.state end, checks = case when ${IS_NEWS} then 0 else d.checks end,
-         next_check_at = case when ${IS_NEWS} then ${dueOf('d')} else d.next_check_at end,
+         next_check_at = case when ${IS_NEWS} then ${dueOf(of, 'd')} else d.next_check_at end,
          leased_until = case when ${IS_NEWS} then null else d.leased_until end,
          answer = case when ${IS_NEWS} then null else d.answer end,
          finished_at = case when ${IS_NEWS} then null else d.finished_at end
@@ -397,17 +416,17 @@ listed as (
          (id, order_no, client_id, project, kind, dedupe, detail, received_minor, received_currency, blocks_refunds, state, created_at)
   select gen_random_uuid(), w.order_no, coalesce((select o.client_id from orders o where o.order_no = w.order_no), ''), w.project, w.kind, w.key, ${DETAIL},
          case when w.refund_no is null then cast(w.theirs->>'amount' as bigint) end, case when w.refund_no is null then w.theirs->>'currency' end,
-         false, 'open', ${NOW}
+         false, 'open', ${of.now}
     from written w where ${isListedAtOnce('w')} and w.state = 'listed'
   on conflict (order_no, kind, dedupe) do update
      set state = 'open', project = excluded.project, detail = excluded.detail, resolution = null, reason = null, resolved_by = null, resolved_at = null
    where e.state = 'resolved' or e.project <> excluded.project
   returning e.kind),
 gone as (
-  update bill_differences d set state = 'healed', next_check_at = null, leased_until = null, finished_at = ${NOW}
-    from (select id, state from bill_differences where bill_no = ${BILL}
+  update bill_differences d set state = 'healed', next_check_at = null, leased_until = null, finished_at = ${of.now}
+    from (select id, state from bill_differences where bill_no = ${of.billNo}
           union select e.id, e.state from takes t join bill_differences e on e.order_no = t.order_no
-           where e.kind = 'dispute_unknown_to_us' and e.pay_way = ${PAY_WAY}) was
+           where e.kind = 'dispute_unknown_to_us' and e.pay_way = ${of.payWay}) was
    where was.id = d.id and d.state in ('open', 'listed') and ${only('d.order_no')}
      and not exists (select 1 from found f where f.bill_no = d.bill_no and f.kind = d.kind and f.order_no = d.order_no and f.key = d.key)
   returning d.order_no, d.kind, d.key, not exists (
@@ -416,10 +435,10 @@ gone as (
     select 1 from order_exceptions e where e.order_no = d.order_no and e.kind = d.kind and e.dedupe = d.key and e.state = 'open')) as is_listed),
 fees as (
   insert into order_fees as t (order_no, refund_no, fee, currency, bill_no)
-  select x.order_no, '', sum(x.fee), min(x.currency), ${BILL} from pays x
+  select x.order_no, '', sum(x.fee), min(x.currency), ${of.billNo} from pays x
    where x.project is not null and x.paid > 0 and x.own_trade = x.channel_no and x.copy = 1 group by x.order_no
   union all
-  select x.order_no, x.own_no, sum(x.fee), min(x.currency), ${BILL} from backs x
+  select x.order_no, x.own_no, sum(x.fee), min(x.currency), ${of.billNo} from backs x
    where x.project is not null and x.own_no is not null and x.copy = 1 group by x.order_no, x.own_no
   on conflict (order_no, refund_no) do update set fee = excluded.fee, currency = excluded.currency, bill_no = excluded.bill_no
    where t.fee <> excluded.fee or t.currency <> excluded.currency),
@@ -437,8 +456,8 @@ sums as (
    group by project, currency),
 on_other_days as (
   select project, currency, day, sum(amount - discount - fee - share) as net
-    from (select p.*, ((p.completed_at + ${OFFSET}) at time zone 'UTC')::date as day from pays p where p.own_trade = p.channel_no) p
-   where day <> ${DAY} group by project, currency, day)
+    from (select p.*, ((p.completed_at + ${of.offset}) at time zone 'UTC')::date as day from pays p where p.own_trade = p.channel_no) p
+   where day <> ${of.day} group by project, currency, day)
 select (select count(*) from found) as found,
        (select coalesce(jsonb_object_agg(kind, n), '{}') from (select kind, count(*) as n from listed group by kind) l) as listed,
        (select coalesce(jsonb_agg(jsonb_build_object('orderNo', order_no, 'kind', kind, 'key', key)), '[]') from gone where is_listed) as relieved,
@@ -451,6 +470,3 @@ select (select count(*) from found) as found,
           || coalesce((select jsonb_build_object('onOtherDays', jsonb_object_agg(to_char(d.day, 'YYYY-MM-DD'), d.net::text)) from on_other_days d
               where d.project = s.project and d.currency = s.currency having count(*) > 0), '{}')
           order by project, currency), '[]') from sums s) as sums`;
-
-const ALL_ORDERS = statement(() => 'true');
-const ONE_ORDER = statement((column) => `${column} = cast($12 as varchar)`);

@@ -1,4 +1,6 @@
+import { sql } from 'kysely';
 import { UUID } from '../../domain.ts';
+import type { Sql } from '../kysely.ts';
 import type { ReadTx } from '../store.ts';
 import { SAME_ACCOUNT, isQuiet } from './payees.ts';
 import { keptSince } from './retention.ts';
@@ -29,28 +31,28 @@ interface KeyRange {
 }
 
 /** The condition that a column is in the range; each call binds the range once more. */
-type Within = (column: string) => string;
+type Within = (column: string) => Sql;
 
 /** One check of ledger consistency: the statements that find where an invariant does not hold. */
 interface BookCheck {
   /** The name of the invariant (payments/core/invariants.ts). */
   check: string;
   /** Selects `id` and `detail` of every violation in a range of a walk. */
-  in: Partial<Record<WalkName, (within: Within) => string>>;
+  in: Partial<Record<WalkName, (within: Within) => Sql>>;
 }
 
 /** How many violations are listed as examples. */
 export const EXAMPLES = 20;
 
-const sumOfRefunds = (states: string, within: Within) =>
-  `(select order_no, sum(amount) as sum from refunds where ${within('order_no')} and state in (${states}) and not surplus group by 1)`;
+const sumOfRefunds = (states: Sql, within: Within) =>
+  sql`(select order_no, sum(amount) as sum from refunds where ${within('order_no')} and state in (${states}) and not surplus group by 1)`;
 
 /** The last line of a history; `of` says of which order or refund. */
 const lastMove = (of: string) =>
-  `left join lateral (select to_state from moves where ${of} order by sequence desc limit 1) m on true`;
+  sql`left join lateral (select to_state from moves where ${sql.raw(of)} order by sequence desc limit 1) m on true`;
 
 /** Nothing of a row's own history may have been removed because it was old (Retention.HistoryDays, Retention.EventDays). */
-const whole = (row: string, history: 'moves' | 'events') => `${row}.created_at >= ${keptSince(history)}`;
+const whole = (row: string, history: 'moves' | 'events') => sql`${sql.raw(row)}.created_at >= ${keptSince(history)}`;
 
 /** How many days of bills are looked at: an older one cannot always be had from the channel any more. */
 const BILL_DAYS = 35;
@@ -62,8 +64,8 @@ export const BOOK_CHECKS = [
     in: {
       orders: (
         within,
-      ) => `select o.order_no as id, format('order %s, refunds %s', o.refunded, coalesce(r.sum, 0)) as detail from orders o
-      left join ${sumOfRefunds(`'succeeded'`, within)} r using (order_no)
+      ) => sql`select o.order_no as id, format('order %s, refunds %s', o.refunded, coalesce(r.sum, 0)) as detail from orders o
+      left join ${sumOfRefunds(sql`'succeeded'`, within)} r using (order_no)
       where ${within('o.order_no')} and o.refunded <> coalesce(r.sum, 0)`,
     },
   },
@@ -72,8 +74,8 @@ export const BOOK_CHECKS = [
     in: {
       orders: (
         within,
-      ) => `select o.order_no as id, format('order %s, refunds %s', o.refunding, coalesce(r.sum, 0)) as detail from orders o
-      left join ${sumOfRefunds(`'pending', 'processing', 'abnormal'`, within)} r using (order_no)
+      ) => sql`select o.order_no as id, format('order %s, refunds %s', o.refunding, coalesce(r.sum, 0)) as detail from orders o
+      left join ${sumOfRefunds(sql`'pending', 'processing', 'abnormal'`, within)} r using (order_no)
       where ${within('o.order_no')} and o.refunding <> coalesce(r.sum, 0)`,
     },
   },
@@ -82,7 +84,7 @@ export const BOOK_CHECKS = [
     in: {
       orders: (
         within,
-      ) => `select o.order_no as id, format('paid %s, refunded or refunding %s', o.paid, o.refunded + o.refunding) as detail from orders o
+      ) => sql`select o.order_no as id, format('paid %s, refunded or refunding %s', o.paid, o.refunded + o.refunding) as detail from orders o
       where ${within('o.order_no')} and o.refunded + o.refunding > o.paid
         and not exists (select 1 from order_exceptions e where e.order_no = o.order_no and e.kind in ('refund_overrun', 'refund_elsewhere'))`,
     },
@@ -92,7 +94,7 @@ export const BOOK_CHECKS = [
     in: {
       orders: (
         within,
-      ) => `select order_no as id, format('paid %s of %s, channel number %s', paid, amount, coalesce(channel_trade_no, 'none')) as detail from orders
+      ) => sql`select order_no as id, format('paid %s of %s, channel number %s', paid, amount, coalesce(channel_trade_no, 'none')) as detail from orders
       where ${within('order_no')} and state = 'paid' and (channel_trade_no is null or paid_at is null
         or (paid <> amount and not exists (select 1 from order_exceptions e where e.order_no = orders.order_no and e.kind = 'amount_mismatch')))`,
     },
@@ -100,7 +102,7 @@ export const BOOK_CHECKS = [
   {
     check: 'unpaid',
     in: {
-      orders: (within) => `select order_no as id, format('%s with %s', state, paid) as detail from orders
+      orders: (within) => sql`select order_no as id, format('%s with %s', state, paid) as detail from orders
       where ${within('order_no')} and paid > 0 and state not in ('paid', 'closed', 'failed')`,
     },
   },
@@ -109,7 +111,7 @@ export const BOOK_CHECKS = [
     in: {
       orders: (
         within,
-      ) => `select o.order_no as id, format('state %s, history %s', o.state, coalesce(m.to_state, 'nothing')) as detail from orders o
+      ) => sql`select o.order_no as id, format('state %s, history %s', o.state, coalesce(m.to_state, 'nothing')) as detail from orders o
       ${lastMove('order_no = o.order_no and refund_no is null')}
       where ${within('o.order_no')} and m.to_state is distinct from o.state and ${whole('o', 'moves')}`,
     },
@@ -119,7 +121,7 @@ export const BOOK_CHECKS = [
     in: {
       orders: (
         within,
-      ) => `select r.refund_no as id, format('state %s, history %s', r.state, coalesce(m.to_state, 'nothing')) as detail from refunds r
+      ) => sql`select r.refund_no as id, format('state %s, history %s', r.state, coalesce(m.to_state, 'nothing')) as detail from refunds r
       ${lastMove('order_no = r.order_no and refund_no = r.refund_no')}
       where ${within('r.order_no')} and m.to_state is distinct from r.state and ${whole('r', 'moves')}`,
     },
@@ -129,7 +131,7 @@ export const BOOK_CHECKS = [
     in: {
       orders: (
         within,
-      ) => `select d.dispute_no as id, format('lost %s, refund %s', d.amount_lost, coalesce(d.refund_no, 'none')) as detail from disputes d
+      ) => sql`select d.dispute_no as id, format('lost %s, refund %s', d.amount_lost, coalesce(d.refund_no, 'none')) as detail from disputes d
       left join refunds r on r.refund_no = d.refund_no and r.order_no = d.order_no
       where ${within('d.order_no')} and d.amount_lost > 0 and (r.amount is distinct from d.amount_lost
         or exists (select 1 from disputes o where o.refund_no = d.refund_no and o.dispute_no <> d.dispute_no))`,
@@ -140,7 +142,7 @@ export const BOOK_CHECKS = [
     in: {
       orders: (
         within,
-      ) => `select o.order_no as id, format('%s entries, sequence %s', m.n, o.sequence) as detail from orders o
+      ) => sql`select o.order_no as id, format('%s entries, sequence %s', m.n, o.sequence) as detail from orders o
       join (select order_no, count(*) as n, max(sequence) as last from moves where ${within('order_no')} group by 1) m using (order_no)
       where ${within('o.order_no')} and (m.n <> o.sequence or m.last <> o.sequence) and ${whole('o', 'moves')}`,
     },
@@ -148,7 +150,7 @@ export const BOOK_CHECKS = [
   {
     check: 'order-events',
     in: {
-      orders: (within) => `select o.order_no as id, format('%s events', e.n) as detail from orders o
+      orders: (within) => sql`select o.order_no as id, format('%s events', e.n) as detail from orders o
       cross join lateral (select count(*) as n from events where object_no = o.order_no and type in ('order.paid', 'order.paid_late')) e
       where ${within('o.order_no')} and o.paid > 0 and e.n <> 1 and ${whole('o', 'events')}`,
     },
@@ -156,7 +158,7 @@ export const BOOK_CHECKS = [
   {
     check: 'refund-events',
     in: {
-      orders: (within) => `select r.refund_no as id, 'no event' as detail from refunds r
+      orders: (within) => sql`select r.refund_no as id, 'no event' as detail from refunds r
       cross join lateral (select count(*) as n from events where object_no = r.refund_no and type = 'refund.succeeded') e
       where ${within('r.order_no')} and r.state = 'succeeded' and e.n = 0 and ${whole('r', 'events')}`,
     },
@@ -164,7 +166,7 @@ export const BOOK_CHECKS = [
   {
     check: 'closed-events',
     in: {
-      orders: (within) => `select o.order_no as id, 'no event' as detail from orders o
+      orders: (within) => sql`select o.order_no as id, 'no event' as detail from orders o
       cross join lateral (select count(*) as n from events where object_no = o.order_no and type = 'order.closed') e
       where ${within('o.order_no')} and o.state = 'closed' and e.n = 0 and ${whole('o', 'events')}`,
     },
@@ -175,14 +177,14 @@ export const BOOK_CHECKS = [
       // A balance is what its last entry says, and each entry is the one before it and its own amount: together, the sum.
       accounts: (
         within,
-      ) => `select a.coin || '/' || a.user_id as id, format('balance %s, entries %s', a.balance, coalesce(e.balance_after, 0)) as detail
+      ) => sql`select a.coin || '/' || a.user_id as id, format('balance %s, entries %s', a.balance, coalesce(e.balance_after, 0)) as detail
        from coin_accounts a
        left join lateral (select balance_after from coin_entries
                            where project = a.project and coin = a.coin and user_id = a.user_id order by id desc limit 1) e on true
       where ${within('a.id')} and a.balance <> coalesce(e.balance_after, 0)`,
       entries: (
         within,
-      ) => `select c.coin || '/' || c.user_id as id, format('entry %s: %s after %s and %s', c.id, c.balance_after, coalesce(b.balance_after, 0), c.delta) as detail
+      ) => sql`select c.coin || '/' || c.user_id as id, format('entry %s: %s after %s and %s', c.id, c.balance_after, coalesce(b.balance_after, 0), c.delta) as detail
        from coin_entries c
        left join lateral (select balance_after from coin_entries
                            where project = c.project and coin = c.coin and user_id = c.user_id and id < c.id order by id desc limit 1) b on true
@@ -203,20 +205,20 @@ export const BOOK_CHECKS = [
       // A bill that waits to be made is no violation, nor is an account that never gave any; where others came, one that did not is.
       bills: (
         within,
-      ) => `select d.bill_no as id, format('%s: %s%s', d.day, d.kind, case when d.order_no = '' then '' else ' of order ' || d.order_no end) as detail
+      ) => sql`select d.bill_no as id, format('%s: %s%s', d.day, d.kind, case when d.order_no = '' then '' else ' of order ' || d.order_no end) as detail
         from bill_differences d join bills b on b.bill_no = d.bill_no
-        where ${within('d.bill_no')} and d.state in ('open', 'listed') and b.day >= current_date - ${BILL_DAYS}
+        where ${within('d.bill_no')} and d.state in ('open', 'listed') and b.day >= current_date - ${sql.lit(BILL_DAYS)}
       union all
       select b.bill_no, format('%s: no bill of %s %s, %s', b.day, b.pay_way, b.account, b.state) from bills b
         where ${within('b.bill_no')} and b.state in ('refused', 'missing') and b.reading = 0
           and exists (select 1 from bills o where o.pay_way = b.pay_way and o.account = b.account and o.mode = b.mode and o.reading > 0)
-          and b.day >= current_date - ${BILL_DAYS}`,
+          and b.day >= current_date - ${sql.lit(BILL_DAYS)}`,
     },
   },
   {
     check: 'due',
     in: {
-      orders: (within) => `select o.order_no as id, format('%s, not scheduled', o.state) as detail from orders o
+      orders: (within) => sql`select o.order_no as id, format('%s, not scheduled', o.state) as detail from orders o
         where ${within('o.order_no')} and o.state in ('created', 'pending', 'closing') and o.next_check_at is null
           and not exists (select 1 from order_exceptions e where e.order_no = o.order_no and e.state = 'open')
       union all
@@ -241,12 +243,12 @@ export async function nextKeys(
   limit: number,
 ): Promise<{ rows: number; last: string | null }> {
   const { table, key, type } = WALKS[walk];
-  const [row] = await tx.sql<{ n: string; last: string | null }>(
-    `with part as materialized (select ${key} as key from ${table} where ${key} > ?::${type} order by ${key} limit ?)
-     select count(*) as n, (select key::text from part order by key desc limit 1) as last from part`,
-    [after, limit],
-  );
-  return { rows: Number(row?.n ?? 0), last: row?.last ?? null };
+  const column = sql.ref(key);
+  const [row] = await tx.sql<{ rows: number; last: string | null }>`
+    with part as materialized (
+      select ${column} as key from ${sql.table(table)} where ${column} > ${after}::${sql.raw(type)} order by ${column} limit ${limit})
+    select count(*)::int as rows, (select key::text from part order by key desc limit 1) as last from part`;
+  return row ?? { rows: 0, last: null };
 }
 
 /** Of how many days of accounts a bill was read, and of how many it should have come by now and was not. */
@@ -259,33 +261,29 @@ export interface BillsRead {
 
 /** Counts the bills of the last five weeks in a range; the last two days' may still be to come. */
 export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<BillsRead> {
-  const check: BookCheck = {
-    check: 'bills',
-    in: {
-      bills: (within) => `select count(*) filter (where reading > 0 and day < current_date - 1)::int as read,
-               count(*) filter (where reading = 0 and day < current_date - 1)::int as unread,
-               coalesce(json_agg(distinct b.pay_way || ' ' || b.account) filter (where ${isQuiet('b.pay_way', 'b.account', 'b.mode')}), '[]') as quiet
-        from bills b where ${within('bill_no')} and day >= current_date - ${BILL_DAYS} and b.fault is distinct from '${SAME_ACCOUNT}'`,
-    },
-  };
-  const { sql, parameters } = checkStatement(check, 'bills', range)!;
-  const [row] = await tx.sql<BillsRead>(sql, parameters);
-  return { read: row?.read ?? 0, unread: row?.unread ?? 0, quiet: row?.quiet ?? [] };
+  const within = inRange('bills', range);
+  const isQuietAccount = isQuiet(sql`b.pay_way`, sql`b.account`, sql`b.mode`);
+  const [row] = await tx.sql<BillsRead>`
+    select count(*) filter (where reading > 0 and day < current_date - 1)::int as read,
+           count(*) filter (where reading = 0 and day < current_date - 1)::int as unread,
+           coalesce(json_agg(distinct b.pay_way || ' ' || b.account) filter (where ${isQuietAccount}), '[]') as quiet
+      from bills b where ${within('bill_no')} and day >= current_date - ${sql.lit(BILL_DAYS)} and b.fault is distinct from ${SAME_ACCOUNT}`;
+  return row ?? { read: 0, unread: 0, quiet: [] };
 }
 
-/** The statement of a check in a range, and its parameters; undefined when the check has nothing to do with the walk. */
-export function checkStatement(
-  { in: statements }: BookCheck,
-  walk: WalkName,
-  { after, upTo }: KeyRange,
-): { sql: string; parameters: string[] } | undefined {
-  const { type } = WALKS[walk];
-  const parameters: string[] = [];
-  const sql = statements[walk]?.((column) => {
-    parameters.push(...(upTo === null ? [after] : [after, upTo]));
-    return `${column} > ?::${type}${upTo === null ? '' : ` and ${column} <= ?::${type}`}`;
-  });
-  return sql === undefined ? undefined : { sql, parameters };
+/** The statement of a check in a range; undefined when the check has nothing to do with the walk. */
+export function checkStatement({ in: statements }: BookCheck, walk: WalkName, range: KeyRange): Sql | undefined {
+  return statements[walk]?.(inRange(walk, range));
+}
+
+function inRange(walk: WalkName, { after, upTo }: KeyRange): Within {
+  const type = sql.raw(WALKS[walk].type);
+  return (name) => {
+    const column = sql.ref(name);
+    return upTo === null
+      ? sql`${column} > ${after}::${type}`
+      : sql`${column} > ${after}::${type} and ${column} <= ${upTo}::${type}`;
+  };
 }
 
 /** Finds the violations of a check in a range: how many, and the first of them. */
@@ -297,9 +295,7 @@ export async function findViolations(
 ): Promise<{ count: number; examples: Violation[] }> {
   const statement = checkStatement(check, walk, range);
   if (!statement) return { count: 0, examples: [] };
-  const rows = await tx.sql<Violation & { n: string }>(
-    `select id, detail, count(*) over () as n from (${statement.sql}) violations order by id limit ${EXAMPLES}`,
-    statement.parameters,
-  );
-  return { count: Number(rows[0]?.n ?? 0), examples: rows.map(({ id, detail }) => ({ id, detail })) };
+  const rows = await tx.sql<Violation & { n: number }>`
+    select id, detail, (count(*) over ())::int as n from (${statement}) violations order by id limit ${EXAMPLES}`;
+  return { count: rows[0]?.n ?? 0, examples: rows.map(({ id, detail }) => ({ id, detail })) };
 }

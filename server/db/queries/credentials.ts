@@ -1,6 +1,7 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { Mode, PayWay } from '../../domain.ts';
 import type { ReadTx, Tx } from '../store.ts';
-import { arrayText } from '../table.ts';
+import { allOf, equalities } from './orders.ts';
 
 /** What every request asks about a channel: its current version and switch, one indexed read. */
 export interface CurrentVersion {
@@ -19,14 +20,24 @@ export async function currentVersions(
   project: string,
   payWays: readonly PayWay[],
 ): Promise<ReadonlyMap<PayWay, CurrentVersion>> {
-  const rows = await tx.prepared<CurrentVersion & { payWay: PayWay }>(
-    `select s.pay_way as "payWay", c.id::text as "configId", c.version, c.mode, c.account, c.missing, s.enabled,
-            s.trust_revision as "trustRevision"
-       from channel_states s
-       join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
-      where s.project = ? and s.pay_way = any(?::text[])`,
-    [project, arrayText(payWays)],
-  );
+  const rows = await tx.db
+    .selectFrom('channel_states as s')
+    .innerJoin('channel_configs as c', (join) =>
+      join.onRef('c.project', '=', 's.project').onRef('c.payWay', '=', 's.payWay').onRef('c.version', '=', 's.version'),
+    )
+    .select([
+      's.payWay',
+      'c.id as configId',
+      'c.version',
+      'c.mode',
+      'c.account',
+      'c.missing',
+      's.enabled',
+      's.trustRevision',
+    ])
+    .where('s.project', '=', project)
+    .where(sql<boolean>`s.pay_way = any(${payWays})`)
+    .execute();
   return new Map(rows.map(({ payWay, ...version }) => [payWay, version]));
 }
 
@@ -48,18 +59,16 @@ interface VersionOfAccount extends VersionName {
   identity: string;
 }
 
-/** The values of the identity fields of `config`, secrets by their fingerprint; its two values are `identityValues`. */
-const identityOf = (config: string) => `(
+/** The values of the identity fields of the configuration `config`, secrets by their fingerprint. */
+function identityOf(config: string, fields: IdentityFields): RawBuilder<string> {
+  const [values, prints] = [sql.ref(`${config}.fields`), sql.ref(`${config}.fingerprints`)];
+  return sql`(
   select coalesce(jsonb_agg(
-           case when coalesce(${config}.fields->>f.beside, '') <> '' and said.value <> '' then 'given' else said.value end
+           case when coalesce(${values}->>f.beside, '') <> '' and said.value <> '' then 'given' else said.value end
            order by f.name), '[]')::text
-    from unnest(?::text[], ?::text[]) as f(name, beside),
-         lateral (select coalesce(${config}.fields->>f.name, ${config}.fingerprints->>f.name, '') as value) said)`;
-
-const identityValues = (fields: IdentityFields) => [
-  arrayText(fields.map(({ name }) => name)),
-  arrayText(fields.map(({ unless }) => unless)),
-];
+    from unnest(${fields.map(({ name }) => name)}::text[], ${fields.map(({ unless }) => unless)}::text[]) as f(name, beside),
+         lateral (select coalesce(${values}->>f.name, ${prints}->>f.name, '') as value) said)`;
+}
 
 /** Of one account the newest usable version, the newest one of an order's identity, and the order's own; the newest first. */
 export async function versionsOfAccount(
@@ -68,39 +77,25 @@ export async function versionsOfAccount(
   fields: IdentityFields,
 ): Promise<VersionOfAccount[]> {
   const { project, payWay, account, mode, configVersion } = order;
-  const ofAccount = [project, payWay, account, mode];
-  const identity = identityValues(fields);
+  const ofAccount = (table: string) =>
+    allOf(equalities(table, { project, payWay, account, mode }, ['project', 'payWay', 'account', 'mode']));
   // Each look goes from the newest version back, and mostly ends at the first.
-  return tx.prepared<VersionOfAccount>(
-    `with own as (
-       select ${identityOf('o')} as identity from channel_configs o
-        where o.project = ? and o.pay_way = ? and o.account = ? and o.mode = ? and o.version = ?)
-     select c.id::text as "configId", c.version, c.mode, c.account, s.trust_revision as "trustRevision",
-            ${identityOf('c')} as identity
-       from channel_configs c
-       join channel_states s on s.project = c.project and s.pay_way = c.pay_way
-      where c.project = ? and c.pay_way = ? and c.account = ? and c.mode = ?
-        and c.version in (?::int,
-          (select n.version from channel_configs n
-            where n.project = ? and n.pay_way = ? and n.account = ? and n.mode = ? and cardinality(n.missing) = 0
-            order by n.version desc limit 1),
-          (select n.version from channel_configs n
-            where n.project = ? and n.pay_way = ? and n.account = ? and n.mode = ? and cardinality(n.missing) = 0
-              and ${identityOf('n')} = (select identity from own)
-            order by n.version desc limit 1))
-      order by c.version desc`,
-    [
-      ...identity,
-      ...ofAccount,
-      configVersion,
-      ...identity,
-      ...ofAccount,
-      configVersion,
-      ...ofAccount,
-      ...ofAccount,
-      ...identity,
-    ],
-  );
+  return tx.sql<VersionOfAccount>`
+    with own as (
+       select ${identityOf('o', fields)} as identity from channel_configs o
+        where ${ofAccount('o')} and o.version = ${configVersion})
+    select c.id::text as config_id, c.version, c.mode, c.account, s.trust_revision, ${identityOf('c', fields)} as identity
+      from channel_configs c
+      join channel_states s on s.project = c.project and s.pay_way = c.pay_way
+     where ${ofAccount('c')}
+       and c.version in (${configVersion}::int,
+         (select n.version from channel_configs n
+           where ${ofAccount('n')} and cardinality(n.missing) = 0
+           order by n.version desc limit 1),
+         (select n.version from channel_configs n
+           where ${ofAccount('n')} and cardinality(n.missing) = 0 and ${identityOf('n', fields)} = (select identity from own)
+           order by n.version desc limit 1))
+     order by c.version desc`;
 }
 
 /** The newest usable version of an identity, and all that have it. */
@@ -120,20 +115,18 @@ export async function identitiesSince(
   fields: IdentityFields,
   payeeFields: IdentityFields,
 ): Promise<IdentityVersions[]> {
-  return tx.sql<IdentityVersions>(
-    `select (array_agg(c.id order by c.version desc))[1]::text as "configId", max(c.version) as version, c.mode, c.account,
-            s.trust_revision as "trustRevision", c.identity, c.payee, jsonb_agg(c.version) as versions
-       from (select v.*, lead(v.created_at) over (order by v.version) as ended_at, ${identityOf('v')} as identity,
-                    ${identityOf('v')} as payee
-               from channel_configs v
-              where v.project = ? and v.pay_way = ?) c
-       join channel_states s on s.project = c.project and s.pay_way = c.pay_way
-      where cardinality(c.missing) = 0
-      group by c.account, c.mode, c.identity, c.payee, s.trust_revision
-     having bool_or(c.ended_at is null or c.ended_at >= ?)
-      order by version desc`,
-    [...identityValues(fields), ...identityValues(payeeFields), project, payWay, since],
-  );
+  return tx.sql<IdentityVersions>`
+    select (array_agg(c.id order by c.version desc))[1]::text as config_id, max(c.version) as version, c.mode, c.account,
+           s.trust_revision, c.identity, c.payee, jsonb_agg(c.version) as versions
+      from (select v.*, lead(v.created_at) over (order by v.version) as ended_at, ${identityOf('v', fields)} as identity,
+                   ${identityOf('v', payeeFields)} as payee
+              from channel_configs v
+             where v.project = ${project} and v.pay_way = ${payWay}) c
+      join channel_states s on s.project = c.project and s.pay_way = c.pay_way
+     where cardinality(c.missing) = 0
+     group by c.account, c.mode, c.identity, c.payee, s.trust_revision
+    having bool_or(c.ended_at is null or c.ended_at >= ${since})
+     order by version desc`;
 }
 
 /** One word about how the channel of one version did; `failure` null = well. */
@@ -148,24 +141,18 @@ export interface HealthNote {
 /** Notes how a channel did, unless its version is not current any more; the times only move forward. */
 export async function noteHealth(tx: Tx, { project, payWay, version, at, failure }: HealthNote): Promise<void> {
   if (failure === null)
-    await tx.prepared(
-      `update channel_states set last_success_at = greatest(last_success_at, $1::timestamptz) where project = $2 and pay_way = $3 and version = $4`,
-      [at, project, payWay, version],
-    );
+    await tx.sql`update channel_states set last_success_at = greatest(last_success_at, ${at}::timestamptz)
+      where project = ${project} and pay_way = ${payWay} and version = ${version}`;
   else
-    await tx.sql(
-      `update channel_states set last_failure = ?, last_failure_at = greatest(last_failure_at, ?::timestamptz)
-        where project = ? and pay_way = ? and version = ?`,
-      [failure, at, project, payWay, version],
-    );
+    await tx.sql`update channel_states
+        set last_failure = ${failure}, last_failure_at = greatest(last_failure_at, ${at}::timestamptz)
+      where project = ${project} and pay_way = ${payWay} and version = ${version}`;
 }
 
 /** Notes that a genuine notification came; the time only moves forward. */
 export async function noteNotice(tx: Tx, note: { project: string; payWay: PayWay; at: Date }): Promise<void> {
-  await tx.prepared(
-    'update channel_states set last_notice_at = greatest(last_notice_at, $1::timestamptz) where project = $2 and pay_way = $3',
-    [note.at, note.project, note.payWay],
-  );
+  await tx.sql`update channel_states set last_notice_at = greatest(last_notice_at, ${note.at}::timestamptz)
+    where project = ${note.project} and pay_way = ${note.payWay}`;
 }
 
 /**
@@ -185,17 +172,16 @@ export async function noteRefusedNotices(
   },
 ): Promise<void> {
   const { project, payWay, at, why, detail, count, signed } = note;
-  const isOfDay = `(refused_notices->>'at')::timestamptz > $1::timestamptz - interval '1 day'`;
-  const isSame = `refused_notices->>'why' = $4 and ${isOfDay}`;
-  await tx.prepared(
-    `update channel_states set refused_notices = jsonb_build_object(
-        'why', $4::text, 'detail', $5::text, 'at', $1::timestamptz,
-        'since', case when ${isSame} then refused_notices->'since' else to_jsonb($1::timestamptz) end,
-        'count', $6::int + case when ${isSame} then (refused_notices->>'count')::int else 0 end)
-      where project = $2 and pay_way = $3
-        and ($7 or refused_notices is null or not (refused_notices->>'why' = any($8::text[]) and ${isOfDay}))`,
-    [at, project, payWay, why, detail, count, signed.has(why), arrayText([...signed])],
-  );
+  const isOfDay = sql`(refused_notices->>'at')::timestamptz > ${at}::timestamptz - interval '1 day'`;
+  const isSame = sql`refused_notices->>'why' = ${why} and ${isOfDay}`;
+  await tx.sql`
+    update channel_states set refused_notices = jsonb_build_object(
+        'why', ${why}::text, 'detail', ${detail}::text, 'at', ${at}::timestamptz,
+        'since', case when ${isSame} then refused_notices->'since' else to_jsonb(${at}::timestamptz) end,
+        'count', ${count}::int + case when ${isSame} then (refused_notices->>'count')::int else 0 end)
+     where project = ${project} and pay_way = ${payWay}
+       and (${signed.has(why)} or refused_notices is null
+            or not (refused_notices->>'why' = any(${[...signed]}::text[]) and ${isOfDay}))`;
 }
 
 /** Whether an order that is not done yet began with a version that holds this certificate. */
@@ -203,14 +189,12 @@ export async function openOrdersWith(
   tx: ReadTx,
   { id, project, payWay }: { id: string; project: string; payWay: PayWay },
 ): Promise<boolean> {
-  const [row] = await tx.sql<{ found: boolean }>(
-    `select exists (
+  const [row] = await tx.sql<{ found: boolean }>`
+    select exists (
        select 1 from channel_configs c
          join orders o on o.project = c.project and o.pay_way = c.pay_way and o.config_version = c.version
-        where c.project = ? and c.pay_way = ? and c.cert_ids @> jsonb_build_array(?::text) and o.next_check_at is not null
-     ) as found`,
-    [project, payWay, id],
-  );
+        where c.project = ${project} and c.pay_way = ${payWay} and c.cert_ids @> jsonb_build_array(${id}::text)
+          and o.next_check_at is not null) as found`;
   return row?.found === true;
 }
 
@@ -235,43 +219,28 @@ export async function channelStates(
   project: string | null,
   verifying: readonly string[],
 ): Promise<StateOfChannel[]> {
-  type Raw = Omit<StateOfChannel, 'lastSuccessAt' | 'lastFailureAt' | 'certsExpireAt'> & {
-    success: string | null;
-    failure: string | null;
-    expiry: string | null;
-  };
-  const rows = await tx.sql<Raw>(
-    `select c.id as "configId", s.project, s.pay_way as "payWay", s.enabled, c.mode, c.missing,
-            s.last_success_at as success, s.last_failure_at as failure, s.certs_expire_at as expiry,
-            exists (
-              select 1 from certs k
-               where k.project = s.project and k.pay_way = s.pay_way and k.deleted_at is null
-                 and k.trusted_at is null and k.trusted_by is null and k.kind = any(?::text[])
-                 and (k.mode is null or (k.mode = c.mode and k.account = c.account))) as "awaitsTrust"
-       from channel_states s
-       join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
-      where ?::text is null or s.project = ?
-      order by s.project, s.pay_way`,
-    [arrayText(verifying), project, project],
-  );
-  const instant = (value: string | null) => (value === null ? null : new Date(value));
-  return rows.map(({ success, failure, expiry, ...row }) => ({
-    ...row,
-    lastSuccessAt: instant(success),
-    lastFailureAt: instant(failure),
-    certsExpireAt: instant(expiry),
-  }));
+  return tx.sql<StateOfChannel>`
+    select c.id as config_id, s.project, s.pay_way, s.enabled, c.mode, c.missing, s.last_success_at, s.last_failure_at,
+           s.certs_expire_at,
+           exists (
+             select 1 from certs k
+              where k.project = s.project and k.pay_way = s.pay_way and k.deleted_at is null
+                and k.trusted_at is null and k.trusted_by is null and k.kind = any(${verifying}::text[])
+                and (k.mode is null or (k.mode = c.mode and k.account = c.account))) as awaits_trust
+      from channel_states s
+      join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
+     where ${project}::text is null or s.project = ${project}
+     order by s.project, s.pay_way`;
 }
 
 /** Whether real money could be or was moved here: a current live configuration, or any live order. */
 export async function hasLiveMoney(tx: ReadTx): Promise<boolean> {
-  const [row] = await tx.sql<{ found: boolean }>(
-    `select exists (
+  const [row] = await tx.sql<{ found: boolean }>`
+    select exists (
        select 1 from channel_states s
          join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
         where c.mode = 'live'
-     ) or exists (select 1 from orders where mode = 'live') as found`,
-  );
+     ) or exists (select 1 from orders where mode = 'live') as found`;
   return row?.found === true;
 }
 
@@ -280,17 +249,15 @@ export async function endingCerts(
   tx: ReadTx,
   until: Date,
 ): Promise<{ id: string; project: string; payWay: PayWay; kind: string; notAfter: Date }[]> {
-  const rows = await tx.sql<{ id: string; project: string; payWay: PayWay; kind: string; ends: string }>(
-    `select k.id::text as id, k.project, k.pay_way as "payWay", k.kind, k.not_after as ends
-       from channel_states s
-       join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
-       join certs k on c.cert_ids @> jsonb_build_array(k.id::text)
-      where k.not_after < ?
-        and not exists (select 1 from certs l where c.cert_ids @> jsonb_build_array(l.id::text) and l.kind = k.kind and l.not_after >= ?)
-      order by k.not_after`,
-    [until, until],
-  );
-  return rows.map(({ ends, ...row }) => ({ ...row, notAfter: new Date(ends) }));
+  return tx.sql`
+    select k.id::text as id, k.project, k.pay_way, k.kind, k.not_after
+      from channel_states s
+      join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
+      join certs k on c.cert_ids @> jsonb_build_array(k.id::text)
+     where k.not_after < ${until}
+       and not exists (select 1 from certs l
+             where c.cert_ids @> jsonb_build_array(l.id::text) and l.kind = k.kind and l.not_after >= ${until})
+     order by k.not_after`;
 }
 
 /** Whether an order or refund of an account is still under way. */
@@ -298,14 +265,11 @@ export async function hasOpenWork(
   tx: ReadTx,
   { project, payWay, mode, account }: { project: string; payWay: PayWay; mode: Mode; account: string },
 ): Promise<boolean> {
-  const ofAccount = [project, payWay, mode, account];
-  const where = 'o.project = ? and o.pay_way = ? and o.mode = ? and o.account = ?';
-  const [row] = await tx.sql<{ found: boolean }>(
-    `select exists (select 1 from orders o where ${where} and o.next_check_at is not null)
-         or exists (select 1 from refunds r join orders o on o.order_no = r.order_no
-                     where ${where} and r.next_check_at is not null) as found`,
-    [...ofAccount, ...ofAccount],
-  );
+  const ofAccount = sql`o.project = ${project} and o.pay_way = ${payWay} and o.mode = ${mode} and o.account = ${account}`;
+  const [row] = await tx.sql<{ found: boolean }>`
+    select exists (select 1 from orders o where ${ofAccount} and o.next_check_at is not null)
+        or exists (select 1 from refunds r join orders o on o.order_no = r.order_no
+                    where ${ofAccount} and r.next_check_at is not null) as found`;
   return row?.found === true;
 }
 
@@ -315,16 +279,14 @@ export async function trustedOfOtherModes(
   verifying: readonly string[],
   simulated: boolean,
 ): Promise<{ project: string; payWay: PayWay }[]> {
-  return tx.sql<{ project: string; payWay: PayWay }>(
-    `select distinct k.project, k.pay_way as "payWay"
-       from certs k
-       left join channel_states s on s.project = k.project and s.pay_way = k.pay_way
-       left join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
-      where k.deleted_at is null and k.trusted_at is not null and k.kind = any(?::text[])
-        and ((k.mode = 'simulator' and (not ?::boolean or c.mode <> 'simulator')) or (k.mode = 'sandbox' and c.mode = 'live'))
-      order by 1, 2`,
-    [arrayText(verifying), simulated],
-  );
+  return tx.sql`
+    select distinct k.project, k.pay_way
+      from certs k
+      left join channel_states s on s.project = k.project and s.pay_way = k.pay_way
+      left join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
+     where k.deleted_at is null and k.trusted_at is not null and k.kind = any(${verifying}::text[])
+       and ((k.mode = 'simulator' and (not ${simulated}::boolean or c.mode <> 'simulator')) or (k.mode = 'sandbox' and c.mode = 'live'))
+     order by 1, 2`;
 }
 
 interface SealedColumn {
@@ -362,19 +324,26 @@ export interface SealedText {
 /** Every sealed text of the database; the tables take no writes until the transaction ends. */
 export async function holdSealedTexts(tx: Tx): Promise<SealedText[]> {
   const tables = [...new Set(SEALED.map(({ table }) => table))].toSorted();
-  await tx.sql(`lock table ${tables.join(', ')} in share row exclusive mode`);
+  await tx.sql`lock table ${sql.join(tables.map((table) => sql.table(table)))} in share row exclusive mode`;
   return listSealedTexts(tx);
 }
 
 /** Every sealed text of the database as it is now; nothing is held. */
 export async function listSealedTexts(tx: ReadTx): Promise<SealedText[]> {
   const texts: SealedText[] = [];
-  for (const { table, key, column, as = column, version: versioned = '1' } of SEALED) {
-    const rows = await tx.sql<{ id: string; sealed: string; version: number }>(
-      `select ${key}::text as id, ${column} as sealed, ${versioned} as version from ${table} where ${column} is not null order by ${key}`,
-    );
-    for (const { id, sealed, version } of rows)
-      texts.push({ table, column, id, sealed, place: { table, id, column: as, version } });
+  for (const { table, key, column, as = column, version: versioned } of SEALED) {
+    const [id, text] = [sql.ref(key), sql.ref(column)];
+    const rows = await tx.sql<{ id: string; sealed: string; version: number }>`
+      select ${id}::text as id, ${text} as sealed, ${versioned === undefined ? sql`1` : sql.ref(versioned)} as version
+        from ${sql.table(table)} where ${text} is not null order by ${id}`;
+    for (const row of rows)
+      texts.push({
+        table,
+        column,
+        id: row.id,
+        sealed: row.sealed,
+        place: { table, id: row.id, column: as, version: row.version },
+      });
   }
   return texts;
 }
@@ -383,5 +352,5 @@ export async function listSealedTexts(tx: ReadTx): Promise<SealedText[]> {
 export async function replaceSealedText(tx: Tx, { table, column, id }: SealedText, sealed: string): Promise<void> {
   const place = SEALED.find((one) => one.table === table && one.column === column);
   if (!place) throw new TypeError(`${table}.${column} holds nothing sealed`);
-  await tx.sql(`update ${place.table} set ${place.column} = ? where ${place.key}::text = ?`, [sealed, id]);
+  await tx.sql`update ${sql.table(place.table)} set ${sql.ref(place.column)} = ${sealed} where ${sql.ref(place.key)}::text = ${id}`;
 }

@@ -1,7 +1,8 @@
 // Statements of the jobs: due rows and their leases, the rate of calls, and the tasks of the timetable.
 
+import { sql } from 'kysely';
+import type { Sql } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
-import { arrayText } from '../table.ts';
 import { MOST_COUNTED } from './figures.ts';
 
 /** A row that is due is somebody's for this long; who is still at it renews it, or another replica takes it. */
@@ -55,12 +56,12 @@ export interface DueRows {
   claimNamed(tx: Tx, claim: NamedClaim): Promise<DueRow[]>;
   /** Prolongs the leases that are still as they were written, in one statement; gives what became of each. */
   renew(tx: Tx, renewal: Renewal): Promise<Renewed[]>;
-  /** The SQL value, with `$1` for now, of the seconds since the oldest row was due that nobody has; null for none. */
-  readonly oldestLag: string;
-  /** The SQL value, with `$1` for now, of how many rows are due, somebody's or not; the oldest are counted, `MOST_DUE` and one more. */
-  readonly dueCount: string;
-  /** The SQL value, with `$1` for now, of how many rows are due that nobody has, `MOST_COUNTED` at most. */
-  readonly waiting: string;
+  /** The seconds since the oldest row was due that nobody has, as a value in SQL; null for none. */
+  oldestLag(now: Date): Sql;
+  /** How many rows are due, somebody's or not, as a value in SQL; the oldest are counted, `MOST_DUE` and one more. */
+  dueCount(now: Date): Sql;
+  /** How many rows are due that nobody has, `MOST_COUNTED` at most, as a value in SQL. */
+  waiting(now: Date): Sql;
 }
 
 /** More due rows of a kind are not counted. */
@@ -87,107 +88,105 @@ interface DueTable {
 }
 
 /** The statements over one table. */
-function dueRows(table: DueTable): DueRows {
-  const texts = statementsOf(table);
+function dueRows(due: DueTable): DueRows {
+  const { table, key, keyType = 'text', at, lease, groups, condition, open = 'true' } = due;
+  const [from, id, type, dueAt, leased] = [table, key, keyType, at, lease].map((text) => sql.raw(text));
+  const [lane, isOpen, counts, inGroups] = [due.lane, open, condition, groups].map((text) => sql.raw(text));
+  const hasOwnLease = lease !== at;
+  const isCovered = sql.raw(due.covered ?? `d.${at} is not null`);
+  const isFree = (now: Sql) => (hasOwnLease ? sql`(d.${leased} is null or d.${leased} <= ${now})` : sql`true`);
+  const isReached = (now: Sql) => sql`${isCovered} and d.${dueAt} <= ${now}`;
+  const isDue = (now: Sql) => sql`${isReached(now)} and ${isFree(now)} and ${counts}`;
+  const picked = sql`select d.${id} as id, ${lane} as lane from ${from} d`;
+  const leasePicked = (until: Sql) => sql`update ${from} t set ${leased} = ${until}
+       from picked where t.${id} = picked.id returning picked.id::text as id, ${sql.raw(laneOf(due, 't'))} as lane`;
+  const takeUntil = (found: readonly Pick<DueRow, 'id' | 'lane'>[], lease: Date): DueRow[] =>
+    found.map((row) => ({ ...row, lease }));
   return {
-    oldestLag: texts.oldestLag,
-    dueCount: texts.dueCount,
-    waiting: texts.waiting,
-    lanes: async (tx, now) => (await tx.prepared<{ lane: string }>(texts.lanes, [now])).map(({ lane }) => lane),
+    oldestLag(at) {
+      const now = instant(at);
+      return sql`(select extract(epoch from ${now} - d.${dueAt})::float8 from ${from} d
+                  where ${isDue(now)} order by d.${dueAt} limit 1)`;
+    },
+    dueCount: (at) => sql`(select count(*)::int from (select ${counts} as counts from ${from} d
+                  where ${isReached(instant(at))} order by d.${dueAt} limit ${MOST_DUE + 1}) c where c.counts)`,
+    waiting: (at) =>
+      sql`(select count(*)::int from (select 1 from ${from} d where ${isDue(instant(at))} limit ${MOST_COUNTED}) n)`,
+    // From lane to lane by their index, and in each to the first row that is nobody's: what it costs depends on how many lanes
+    // there are, not on how many rows wait in them.
+    async lanes(tx, at) {
+      const now = instant(at);
+      const rows = await tx.sql<{ lane: string }>`
+        with recursive seen(lane) as (
+          (select ${lane} from ${from} d where ${isCovered} order by ${lane} limit 1)
+          union all
+          select (select ${lane} from ${from} d where ${isCovered} and ${lane} > s.lane order by ${lane} limit 1)
+            from seen s where s.lane is not null)
+        select s.lane from seen s, lateral (
+            select d.${dueAt} as at from ${from} d where ${lane} = s.lane and ${isCovered} and ${isFree(now)} and ${counts}
+             order by d.${dueAt} limit 1) first
+         where s.lane is not null and ${isOpen} and first.at <= ${now}`;
+      return rows.map((row) => row.lane);
+    },
+    // Materialized: a plan that evaluates the limited part twice would lease more than the limit.
     async claim(tx, { rooms, ...moment }) {
-      const { now, lease } = bounds(moment);
-      const names = [...rooms.keys()];
-      const places = names.map((name) => String(rooms.get(name)));
-      const found = await tx.prepared<Found>(texts.claim, [now, lease, arrayText(names), arrayText(places)]);
-      return found.map((row) => ({ ...row, lease }));
+      const { now, until, lease: ends } = bounds(moment);
+      return takeUntil(
+        await tx.sql`
+        with picked as materialized (
+          select p.id from unnest(${[...rooms.keys()]}::text[], ${[...rooms.values()]}::int[]) as l(lane, room), lateral (
+            ${picked} where ${lane} = l.lane and ${isDue(now)} order by d.${dueAt} limit l.room for update of d skip locked) p)
+        ${leasePicked(until)}`,
+        ends,
+      );
     },
     async claimNamed(tx, { ids, fullLanes = [], fullGroups = [], ...moment }) {
-      const { now, lease } = bounds(moment);
-      const full = [arrayText(fullLanes), arrayText(fullGroups)];
-      const found = await tx.prepared<Found>(texts.claimNamed, [now, lease, arrayText(ids), ...full]);
-      return found.map((row) => ({ ...row, lease }));
+      const { now, until, lease: ends } = bounds(moment);
+      return takeUntil(
+        await tx.sql`
+        with picked as materialized (
+          ${picked} where d.${id} = any(${ids}::${type}[]) and ${isDue(now)}
+             and not (${lane} = any(${fullLanes}::text[])) and not (${inGroups} && ${fullGroups}::text[])
+           order by d.${dueAt} for update of d skip locked)
+        ${leasePicked(until)}`,
+        ends,
+      );
     },
+    // Only a claim writes a lease that ends a whole lease after ours; one that the work itself has written ends earlier. Where a
+    // claim puts the attempt off, what the work has planned may be as late, so it counts only when ours could have been taken.
     async renew(tx, { rows, ...moment }) {
-      const { now, lease } = bounds(moment);
-      const ids = arrayText(rows.map(({ id }) => id));
-      const leases = arrayText(rows.map((row) => row.lease.toISOString()));
-      const found = await tx.prepared<{ place: string; became: 'renewed' | 'over' | 'lost' }>(texts.renew, [
-        now,
-        lease,
-        ids,
-        leases,
-      ]);
+      const { now, until, lease: ends } = bounds(moment);
+      const couldBeTaken = hasOwnLease ? sql`true` : sql`h.lease <= ${until}`;
+      const found = await tx.sql<{ place: bigint; became: 'renewed' | 'over' | 'lost' }>`
+        with mine as (
+          select * from unnest(${rows.map((row) => row.id)}::${type}[], ${rows.map((row) => row.lease)}::timestamptz[])
+            with ordinality as m(id, lease, place)),
+        held as materialized (
+          select m.id, m.place, m.lease as mine, t.${leased} as lease from ${from} t join mine m on m.id = t.${id}
+             for update of t skip locked),
+        renewed as (
+          update ${from} t set ${leased} = ${until} from held h where t.${id} = h.id and h.lease = h.mine returning h.place)
+        select h.place,
+               case when h.lease = h.mine then 'renewed'
+                    when h.lease >= h.mine + (${until} - ${now}) and ${couldBeTaken} then 'lost'
+                    else 'over' end as became
+          from held h`;
       const became = new Map(found.map((one) => [Number(one.place), one.became]));
-      return rows.map((_, at): Renewed => {
-        const kind = became.get(at + 1) ?? 'busy';
-        return kind === 'renewed' ? { kind, lease } : { kind };
+      return rows.map((_, place): Renewed => {
+        const kind = became.get(place + 1) ?? 'busy';
+        return kind === 'renewed' ? { kind, lease: ends } : { kind };
       });
     },
   };
 
-  function bounds({ now, leaseMs = LEASE_MS }: Moment): { now: Date; lease: Date } {
-    return { now, lease: new Date(now.getTime() + leaseMs) };
+  function bounds({ now, leaseMs = LEASE_MS }: Moment): { now: Sql; until: Sql; lease: Date } {
+    const ends = new Date(now.getTime() + leaseMs);
+    return { now: instant(now), until: instant(ends), lease: ends };
   }
 }
 
-type Found = Pick<DueRow, 'id' | 'lane'>;
-
-const NOW = 'cast($1 as timestamptz)';
-const LEASE = 'cast($2 as timestamptz)';
-
-function statementsOf(due: DueTable) {
-  const { table, key, keyType = 'text', at, lease, lane, groups, condition, open = 'true' } = due;
-  const covered = due.covered ?? `d.${at} is not null`;
-  const hasOwnLease = lease !== at;
-  const free = hasOwnLease ? `(d.${lease} is null or d.${lease} <= ${NOW})` : 'true';
-  const reached = `${covered} and d.${at} <= ${NOW}`;
-  const isDue = `${reached} and ${free} and ${condition}`;
-  const leased = `update ${table} t set ${lease} = ${LEASE}
-       from picked where t.${key} = picked.id`;
-  const picked = `select d.${key} as id, ${lane} as lane from ${table} d`;
-  const returned = `returning picked.id::text as id, ${laneOf(due, 't')} as lane`;
-  return {
-    oldestLag: `(select extract(epoch from ${NOW} - d.${at})::float8 from ${table} d
-                  where ${isDue} order by d.${at} limit 1)`,
-    dueCount: `(select count(*)::int from (select ${condition} as counts from ${table} d
-                  where ${reached} order by d.${at} limit ${MOST_DUE + 1}) c where c.counts)`,
-    waiting: `(select count(*)::int from (select 1 from ${table} d where ${isDue} limit ${MOST_COUNTED}) n)`,
-    // From lane to lane by their index, and in each to the first row that is nobody's: what it costs depends on how many lanes
-    // there are, not on how many rows wait in them.
-    lanes: `with recursive seen(lane) as (
-       (select ${lane} from ${table} d where ${covered} order by ${lane} limit 1)
-       union all
-       select (select ${lane} from ${table} d where ${covered} and ${lane} > s.lane order by ${lane} limit 1)
-         from seen s where s.lane is not null)
-     select s.lane from seen s, lateral (
-         select d.${at} as at from ${table} d where ${lane} = s.lane and ${covered} and ${free} and ${condition}
-          order by d.${at} limit 1) first
-      where s.lane is not null and ${open} and first.at <= ${NOW}`,
-    // Materialized: a plan that evaluates the limited part twice would lease more than the limit.
-    claim: `with picked as materialized (
-       select p.id from unnest(cast($3 as text[]), cast($4 as int[])) as l(lane, room), lateral (
-         ${picked} where ${lane} = l.lane and ${isDue} order by d.${at} limit l.room for update of d skip locked) p)
-     ${leased} ${returned}`,
-    claimNamed: `with picked as materialized (
-       ${picked} where d.${key} = any(cast($3 as ${keyType}[])) and ${isDue}
-          and not (${lane} = any(cast($4 as text[]))) and not (${groups} && cast($5 as text[]))
-        order by d.${at} for update of d skip locked)
-     ${leased} ${returned}`,
-    // Only a claim writes a lease that ends a whole lease after ours; one that the work itself has written ends earlier. Where a
-    // claim puts the attempt off, what the work has planned may be as late, so it counts only when ours could have been taken.
-    renew: `with mine as (
-       select * from unnest(cast($3 as ${keyType}[]), cast($4 as timestamptz[])) with ordinality as m(id, lease, place)),
-     held as materialized (
-       select m.id, m.place, m.lease as mine, t.${lease} as lease from ${table} t join mine m on m.id = t.${key}
-          for update of t skip locked),
-     renewed as (
-       update ${table} t set ${lease} = ${LEASE} from held h where t.${key} = h.id and h.lease = h.mine returning h.place)
-     select h.place::text as place,
-            case when h.lease = h.mine then 'renewed'
-                 when h.lease >= h.mine + (${LEASE} - ${NOW})${hasOwnLease ? '' : ` and h.lease <= ${LEASE}`} then 'lost'
-                 else 'over' end as became
-       from held h`,
-  };
+function instant(at: Date): Sql {
+  return sql`${at}::timestamptz`;
 }
 
 /** The lane of a row by another name than `d`. */
@@ -322,8 +321,7 @@ export function dueEffectRows(): DueRows {
 
 /** Deliveries to merchants, by application and receiver; each of the two is a group, for many may send to one that is dead. */
 export function dueDeliveries(): DueRows {
-  // \x3f is a question mark, which stands for a value in our statements.
-  const lane = `(d.client_id || ' //' || coalesce(substring(d.url from '^[a-z]+://([^/\\x3f#]*)'), ''))`;
+  const lane = `(d.client_id || ' //' || coalesce(substring(d.url from '^[a-z]+://([^/?#]*)'), ''))`;
   return dueRows({
     table: 'deliveries',
     key: 'id',
@@ -344,28 +342,27 @@ export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promi
 }
 
 /** Of each table for how many seconds the oldest row that is due and nobody's has been due, in one statement. */
-export async function lookForDue(
+export function lookForDue(
   tx: ReadTx,
   tables: readonly Pick<DueRows, 'oldestLag'>[],
   now: Date,
 ): Promise<(number | undefined)[]> {
   return valuesOf(
     tx,
-    tables.map(({ oldestLag }) => oldestLag),
-    now,
+    tables.map(({ oldestLag }) => oldestLag(now)),
   );
 }
 
-/** What each of these counts of `DueRows` (`dueCount`, `waiting`) comes to, in one statement. */
-export async function countDue(tx: ReadTx, counts: readonly string[], now: Date): Promise<number[]> {
-  return (await valuesOf(tx, counts, now)).map((count) => count ?? 0);
+/** The counts of `DueRows` (`dueCount`, `waiting`) in one statement. */
+export async function countDue(tx: ReadTx, counts: readonly Sql[]): Promise<number[]> {
+  return (await valuesOf(tx, counts)).map((count) => count ?? 0);
 }
 
-async function valuesOf(tx: ReadTx, values: readonly string[], now: Date): Promise<(number | undefined)[]> {
+async function valuesOf(tx: ReadTx, values: readonly Sql[]): Promise<(number | undefined)[]> {
   if (values.length === 0) return [];
-  const columns = values.map((value, at) => `${value} as due_${at}`).join(', ');
-  const [row] = await tx.prepared<Record<string, number | null>>(`select ${columns}`, [now]);
-  return values.map((_, at) => row?.[`due_${at}`] ?? undefined);
+  const columns = values.map((value, at) => sql`${value} as ${sql.ref(`due${at}`)}`);
+  const [row] = await tx.sql<Record<string, number | null>>`select ${sql.join(columns)}`;
+  return values.map((_, at) => row?.[`due${at}`] ?? undefined);
 }
 
 const ofProjects = { lane: 'd.project', groups: `'{}'::text[]` } as const;
@@ -390,16 +387,10 @@ function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRow
 }
 
 /**
- * The calls of a lane are a row of `rate_limits`, whichever replica makes them; `expire` is the instant up to which they are booked.
- * The rows are locked in the order of their keys, so that two replicas never wait for each other.
+ * Books calls of lanes that are made now at so many a second; gives the instants up to which each lane is booked (ms). The calls of a lane are
+ * a row of `rate_limits`, whichever replica makes them; `expire` is the instant up to which they are booked. The rows are locked in the order of
+ * their keys, so that two replicas never wait for each other.
  */
-const BOOK = `insert into rate_limits as booked (key, points, expire)
-  select 'calls:' || c.lane, 0, cast($1 as bigint) + c.ms
-    from unnest(cast($2 as text[]), cast($3 as bigint[])) as c(lane, ms) order by 1
-  on conflict (key) do update set expire = greatest(booked.expire, cast($1 as bigint)) + excluded.expire - cast($1 as bigint)
-  returning substr(key, 7) as lane, expire`;
-
-/** Books calls of lanes that are made now at so many a second; gives the instants up to which each lane is booked (ms). */
 export async function bookCalls(
   tx: Tx,
   perSecond: number,
@@ -407,12 +398,14 @@ export async function bookCalls(
   calls: ReadonlyMap<string, number>,
 ): Promise<ReadonlyMap<string, number>> {
   const lanes = [...calls.keys()];
-  const ms = lanes.map((lane) => String(Math.ceil(((calls.get(lane) ?? 0) * 1000) / perSecond)));
-  const rows = await tx.prepared<{ lane: string; expire: unknown }>(BOOK, [
-    now.getTime(),
-    arrayText(lanes),
-    arrayText(ms),
-  ]);
+  const ms = lanes.map((lane) => Math.ceil(((calls.get(lane) ?? 0) * 1000) / perSecond));
+  const at = now.getTime();
+  const rows = await tx.sql<{ lane: string; expire: bigint }>`
+    insert into rate_limits as booked (key, points, expire)
+    select 'calls:' || c.lane, 0, ${at}::bigint + c.ms
+      from unnest(${lanes}::text[], ${ms}::bigint[]) as c(lane, ms) order by 1
+    on conflict (key) do update set expire = greatest(booked.expire, ${at}::bigint) + excluded.expire - ${at}::bigint
+    returning substr(key, 7) as lane, expire`;
   return new Map(rows.map(({ lane, expire }) => [lane, Number(expire)]));
 }
 
@@ -424,16 +417,14 @@ const keyOf = (task: string): string => `task:${task}`;
 
 /** Takes a task that is due for all replicas together; false when another has it or has done it. */
 export async function takeTask(tx: Tx, task: string, now: Date, leasedUntil: Date): Promise<boolean> {
-  const taken = await tx.prepared(
-    `insert into rate_limits (key, points, expire) values ($1, 1, cast($2 as bigint))
-       on conflict (key) do update set expire = excluded.expire where rate_limits.expire <= cast($3 as bigint)
-     returning key`,
-    [keyOf(task), leasedUntil.getTime(), now.getTime()],
-  );
+  const taken = await tx.sql`
+    insert into rate_limits (key, points, expire) values (${keyOf(task)}, 1, ${leasedUntil.getTime()}::bigint)
+      on conflict (key) do update set expire = excluded.expire where rate_limits.expire <= ${now.getTime()}::bigint
+    returning key`;
   return taken.length === 1;
 }
 
 /** Says when a task is due again. */
 export async function planTask(tx: Tx, task: string, at: Date): Promise<void> {
-  await tx.prepared(`update rate_limits set expire = cast($2 as bigint) where key = $1`, [keyOf(task), at.getTime()]);
+  await tx.sql`update rate_limits set expire = ${at.getTime()}::bigint where key = ${keyOf(task)}`;
 }

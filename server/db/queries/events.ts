@@ -1,6 +1,8 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { DeliveryAttemptRow, DeliveryRow, EventRow } from '../entities/events.ts';
+import { asJson } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
-import type { Position, Statement } from './orders.ts';
+import { allOf, equalities, newestFirst, type Position } from './orders.ts';
 import { type Projects, ofProjects } from './reach.ts';
 import { PART_ROWS } from './retention.ts';
 
@@ -32,41 +34,31 @@ export async function appendEvent(
   tx: Tx,
   event: EventDraft,
 ): Promise<{ sequence: bigint; deliveryId: string | null } | undefined> {
-  const [taken] = await tx.prepared<{ sequence: unknown }>(
-    `select case when cast(pg_advisory_xact_lock_shared(${APPENDING}, cast(s.last % cast(? as bigint) as integer)) as text)
-                      is not null
-              then nextval('events_sequence_seq') end as sequence
-       from (select last_value - case when is_called then 0 else 1 end as last from events_sequence_seq) s`,
-    [KEYS],
-  );
-  const sequence = String(taken?.sequence);
-  const [written] = await tx.prepared<{ id: string; delivery_id: string | null }>(
-    `with told as (
+  const [taken] = await tx.sql<{ sequence: bigint }>`
+    select case when cast(pg_advisory_xact_lock_shared(${APPENDING}::int, cast(s.last % ${KEYS}::bigint as integer)) as text) is not null
+             then nextval('events_sequence_seq') end as sequence
+      from (select last_value - case when is_called then 0 else 1 end as last from events_sequence_seq) s`;
+  const { sequence } = taken!;
+  const { type, objectNo, dedupe, clientId, notifyUrl, createdAt } = event;
+  const [written] = await tx.sql<{ id: string; deliveryId: string | null }>`
+    with told as (
         insert into events (sequence, id, type, client_id, project, object_no, dedupe, payload, notify_url, trace_parent, created_at)
-        select cast(? as bigint), ?, ?, ?, ?, ?, ?, cast(? as jsonb), ?, ?, cast(? as timestamptz)
-         where not exists (select 1 from events e where e.object_no = ? and e.type = ? and e.dedupe = ?
-                              and e.created_at >= cast(? as timestamptz) - interval '1 day')
+        select ${sequence}::bigint, ${event.id}, ${type}, ${clientId}, ${event.project}, ${objectNo}, ${dedupe},
+               ${asJson(event.payload)}, ${notifyUrl}, ${event.traceParent}, ${createdAt}::timestamptz
+         -- A day for clocks of replicas that differ.
+         where not exists (select 1 from events e where e.object_no = ${objectNo} and e.type = ${type} and e.dedupe = ${dedupe}
+                              and e.created_at >= ${event.since}::timestamptz - interval '1 day')
         on conflict do nothing returning id),
       sent as (
         insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)
-        select gen_random_uuid(), told.id, ?, case when cast(? as text) is null then 'webhook' else 'order' end,
-               coalesce(cast(? as text), w.url), 'pending', 0, ?, ?
+        select gen_random_uuid(), told.id, ${clientId}, case when ${notifyUrl}::text is null then 'webhook' else 'order' end,
+               coalesce(${notifyUrl}::text, w.url), 'pending', 0, ${createdAt}, ${createdAt}
           from told left join webhooks w
-            on w.client_id = ? and w.enabled and (cardinality(w.types) = 0 or ? = any (w.types))
-         where coalesce(cast(? as text), w.url) is not null
+            on w.client_id = ${clientId} and w.enabled and (cardinality(w.types) = 0 or ${type} = any (w.types))
+         where coalesce(${notifyUrl}::text, w.url) is not null
         returning id)
-      select told.id, (select sent.id from sent) as delivery_id from told`,
-    // In groups of the statement's parts.
-    [
-      [sequence, event.id, event.type, event.clientId, event.project, event.objectNo, event.dedupe],
-      [JSON.stringify(event.payload), event.notifyUrl, event.traceParent, event.createdAt],
-      // A day for clocks of replicas that differ.
-      [event.objectNo, event.type, event.dedupe, event.since],
-      [event.clientId, event.notifyUrl, event.notifyUrl, event.createdAt, event.createdAt],
-      [event.clientId, event.type, event.notifyUrl],
-    ].flat(),
-  );
-  return written && { sequence: BigInt(sequence), deliveryId: written.delivery_id };
+    select told.id, (select sent.id from sent) as delivery_id from told`;
+  return written && { sequence, deliveryId: written.deliveryId };
 }
 
 /**
@@ -74,15 +66,14 @@ export async function appendEvent(
  * its commit can be seen, so whatever is not locked here is visible there.
  */
 export async function settledHead(tx: ReadTx): Promise<bigint> {
-  const [row] = await tx.sql<{ head: unknown }>(
-    `select least(s.last, (
-        select min(s.last - (s.last - cast(l.objid as bigint) + ${KEYS}) % ${KEYS})
+  const [row] = await tx.sql<{ head: bigint | null }>`
+    select least(s.last, (
+        select min(s.last - (s.last - cast(l.objid as bigint) + ${KEYS}::bigint) % ${KEYS}::bigint)
           from pg_locks l
-         where l.locktype = 'advisory' and l.objsubid = 2 and cast(l.classid as bigint) = ${APPENDING}
+         where l.locktype = 'advisory' and l.objsubid = 2 and cast(l.classid as bigint) = ${APPENDING}::bigint
            and l.database = (select d.oid from pg_database d where d.datname = current_database()))) as head
-       from (select last_value - case when is_called then 0 else 1 end as last from events_sequence_seq) s`,
-  );
-  return BigInt(String(row?.head ?? 0));
+       from (select last_value - case when is_called then 0 else 1 end as last from events_sequence_seq) s`;
+  return row?.head ?? 0n;
 }
 
 /**
@@ -99,51 +90,38 @@ export async function listEvents(
 ): Promise<EventRow[]> {
   const head = settled ?? (await settledHead(tx));
   if (head <= after) return [];
-  const { sql, parameters } = eventListStatement(filter, { after, head }, rows);
-  const found = await tx.sql<{ sequence: unknown }>(sql, parameters);
-  if (found.length === 0) return [];
-  const numbers = found.map(({ sequence }) => BigInt(String(sequence)));
-  return tx.events.list({ sequence: numbers }, { orderBy: { sequence: 'asc' } });
+  return eventList(tx, filter, { after, head }, rows).execute();
 }
 
 /** The statement of the event log, for the list and its EXPLAIN test; each type is read from its own part of the index. */
-export function eventListStatement(
+export function eventList(
+  tx: Pick<ReadTx, 'events'>,
   filter: EventFilter,
   { after, head }: { after: bigint; head: bigint },
   rows: number,
-): Statement {
-  const { where, parameters } = conditions(filter, after, head);
-  const tail = `order by e.sequence limit ${rows}`;
+) {
+  const all = tx.events.rows().orderBy('sequence').limit(rows);
   const { types } = filter;
-  if (!types || types.length === 0)
-    return { sql: `select e.sequence from events e where ${where} ${tail}`, parameters };
-  const one = `(select e.sequence from events e where ${where} and e.type = ? ${tail})`;
-  return {
-    sql: `select e.sequence from (${types.map(() => one).join(' union all ')}) e ${tail}`,
-    parameters: types.flatMap((type) => [...parameters, type]),
-  };
+  if (!types || types.length === 0) return all.where(eventMatches('events', filter, after, head));
+  const parts = types.map(
+    (type) => sql`(select e.sequence from events e
+      where ${eventMatches('e', filter, after, head)} and e.type = ${type} order by e.sequence limit ${rows})`,
+  );
+  return all.where(sql<boolean>`sequence in (${sql.join(parts, sql` union all `)})`);
 }
 
-function conditions(filter: EventFilter, after: bigint, head: bigint): { where: string; parameters: unknown[] } {
-  const parts = ['e.sequence > ?', 'e.sequence <= ?'];
-  const parameters: unknown[] = [String(after), String(head)];
-  const add = (part: string, ...values: unknown[]) => {
-    parts.push(part);
-    parameters.push(...values);
-  };
-  if (filter.clientId !== undefined) add('e.client_id = ?', filter.clientId);
-  if (filter.project !== undefined) add(...ofProjects('e.project', filter.project));
-  if (filter.objectNo !== undefined) add('e.object_no = ?', filter.objectNo);
+function eventMatches(table: string, filter: EventFilter, after: bigint, head: bigint): RawBuilder<boolean> {
+  const { project, since } = filter;
+  const [sequence, createdAt] = [sql.ref(`${table}.sequence`), sql.ref(`${table}.created_at`)];
+  const parts = [sql`${sequence} > ${after}`, sql`${sequence} <= ${head}`];
+  parts.push(...equalities(table, filter, ['clientId', 'objectNo']));
+  if (project !== undefined) parts.push(ofProjects(`${table}.project`, project));
   // Numbers and times run nearly together: the lowest number among the first that are late enough is where it begins.
-  if (filter.since !== undefined)
-    add(
-      `e.sequence >= (select min(f.sequence) from
-         (select s.sequence from events s where s.created_at >= ? order by s.created_at, s.sequence limit 1000) f)
-       and e.created_at >= ?`,
-      filter.since,
-      filter.since,
-    );
-  return { where: parts.join(' and '), parameters };
+  if (since !== undefined)
+    parts.push(sql`${sequence} >= (select min(f.sequence) from
+         (select s.sequence from events s where s.created_at >= ${since} order by s.created_at, s.sequence limit 1000) f)
+       and ${createdAt} >= ${since}`);
+  return allOf(parts);
 }
 
 /** Filters of the delivery list. */
@@ -167,23 +145,8 @@ export async function listDeliveries(
   after: Position | undefined,
   limit: number,
 ): Promise<DeliveryStory[]> {
-  const parts = ['d.client_id = ?'];
-  const parameters: unknown[] = [clientId];
-  const add = (part: string, ...values: unknown[]) => {
-    parts.push(part);
-    parameters.push(...values);
-  };
-  if (state !== undefined) add('d.state = ?', state);
-  if (eventId !== undefined) add('d.event_id = ?', eventId);
-  if (after) add('(d.created_at, d.id) < (?, cast(? as uuid))', after.createdAt, after.id);
-  const found = await tx.sql<{ id: string }>(
-    `select d.id from deliveries d where ${parts.join(' and ')} order by d.created_at desc, d.id desc limit ${limit + 1}`,
-    parameters,
-  );
-  const deliveries = found.length === 0 ? [] : await tx.deliveries.list({ id: found.map(({ id }) => id) });
-  const stories = await withTries(tx, deliveries);
-  const byId = new Map(stories.map((story) => [story.delivery.id, story]));
-  return found.flatMap(({ id }) => byId.get(id) ?? []);
+  const parts = equalities('deliveries', { clientId, state, eventId }, ['clientId', 'state', 'eventId']);
+  return withTries(tx, await newestFirst(tx.deliveries, sql`id`, parts, after, limit + 1).execute());
 }
 
 /** Adds to deliveries what was tried. */
@@ -208,11 +171,9 @@ export async function withTries(tx: ReadTx, deliveries: readonly DeliveryRow[]):
  * being sent, is cancelled when its turn comes.
  */
 export async function cancelDeliveries(tx: Tx, clientId: string, now: Date): Promise<void> {
-  await tx.prepared(
-    `update deliveries set state = 'cancelled', next_attempt_at = null, leased_until = null, finished_at = $2
-      where id = any (array(
-        select id from deliveries where client_id = $1 and state = 'pending' and target = 'webhook' limit $3
-           for update skip locked))`,
-    [clientId, now, PART_ROWS],
-  );
+  await tx.sql`
+    update deliveries set state = 'cancelled', next_attempt_at = null, leased_until = null, finished_at = ${now}
+     where id = any (array(
+       select id from deliveries where client_id = ${clientId} and state = 'pending' and target = 'webhook' limit ${PART_ROWS}
+          for update skip locked))`;
 }

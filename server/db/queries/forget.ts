@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { ReadTx, Store, Tx } from '../store.ts';
 import { inParts } from './retention.ts';
 
@@ -25,17 +26,13 @@ const PART_ORDERS = 100;
 const PART_ENTRIES = 500;
 
 /** Members of a decision's outcome, or of an exception's detail, that name somebody or have a channel's own words. */
-const OUTCOME_WORDS = `array['payer', 'pay', 'reason', 'detail', 'message']`;
+const OUTCOME_WORDS = sql`array['payer', 'pay', 'reason', 'detail', 'message']`;
 /** Members of an event's object, or of a stored answer, that were said about a payer. */
 const SAID = ['subject', 'extra', 'payer', 'failure', 'reason', 'memo', 'payment'];
 
 /** Payers whose time has come, the longest waiting first. */
 export async function duePayers(tx: ReadTx, now: Date, limit: number): Promise<Forgotten[]> {
-  const due = await tx.sql<{ id: string }>(`select id from users where forget_at <= ? order by forget_at limit ?`, [
-    now,
-    limit,
-  ]);
-  const rows = await tx.users.list({ id: due.map(({ id }) => id) }, { orderBy: { forgetAt: 'asc' } });
+  const rows = await tx.users.rows().where('forgetAt', '<=', now).orderBy('forgetAt').limit(limit).execute();
   return rows.flatMap(({ project, userId, forgetSince: since }) => (since ? [{ project, userId, since }] : []));
 }
 
@@ -60,32 +57,26 @@ async function forgetOrders(
   { project, userId, since }: Forgotten,
   from: OrderPlace = { at: '-infinity', orderNo: '' },
 ): Promise<{ left: number; next: OrderPlace | undefined }> {
-  const part = await tx.prepared<{ order_no: string; at: string }>(
-    `select order_no, cast(created_at as text) as at from orders
-      where user_id = $1 and project = $2 and created_at <= $3 and created_at >= cast($4 as timestamptz)
-        and (created_at, order_no) > (cast($4 as timestamptz), $5)
-      order by created_at, order_no limit $6`,
-    [userId, project, since, from.at, from.orderNo, PART_ORDERS],
-  );
+  const part = await tx.sql<OrderPlace>`
+    select order_no, created_at::text as at from orders
+     where user_id = ${userId} and project = ${project} and created_at <= ${since} and created_at >= ${from.at}::timestamptz
+       and (created_at, order_no) > (${from.at}::timestamptz, ${from.orderNo})
+     order by created_at, order_no limit ${PART_ORDERS}`;
   const last = part.at(-1);
   if (!last) return { left: 0, next: undefined };
-  const numbers = part.map((row) => row.order_no);
   // The locks come first: what is read after them can no longer change.
-  const locked = await tx.prepared<{ order_no: string }>(
-    `select order_no from orders where order_no = any ($1) order by order_no for update skip locked`,
-    [numbers],
-  );
-  const ended = await tx.prepared<{ order_no: string }>(
-    `select order_no from orders o where order_no = any ($1) and state in ('paid', 'closed', 'failed') and not effects_due
-        and not exists (select 1 from refunds r where r.order_no = o.order_no and r.state in ('pending', 'processing'))`,
-    [locked.map((row) => row.order_no)],
-  );
+  const locked = await tx.sql<{ orderNo: string }>`
+    select order_no from orders where order_no = any(${part.map(({ orderNo }) => orderNo)})
+     order by order_no for update skip locked`;
+  const ended = await tx.sql<{ orderNo: string }>`
+    select order_no from orders o
+     where order_no = any(${locked.map(({ orderNo }) => orderNo)}) and state in ('paid', 'closed', 'failed') and not effects_due
+       and not exists (select 1 from refunds r where r.order_no = o.order_no and r.state in ('pending', 'processing'))`;
   await eraseOrders(
     tx,
-    ended.map((row) => row.order_no),
+    ended.map(({ orderNo }) => orderNo),
   );
-  const next = part.length < PART_ORDERS ? undefined : { at: last.at, orderNo: last.order_no };
-  return { left: part.length - ended.length, next };
+  return { left: part.length - ended.length, next: part.length < PART_ORDERS ? undefined : last };
 }
 
 /** Whatever was said about the payer of some orders whose locks are held. Nothing that is clean already is written again. */
@@ -93,66 +84,58 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
   if (orderNos.length === 0) return;
   const refunds = await tx.refunds.list({ orderNo: orderNos });
   const numbers = [...orderNos, ...refunds.map(({ refundNo }) => refundNo)];
-  await tx.prepared(
-    `with o as (
+  const isOne = sql`any(${orderNos})`;
+  await tx.sql`
+     with o as (
        update orders set subject = '', extra = null, payer = null, client_ip = null, open_id = null, credential = null,
               return_url = null, failure_message = null, pay_code = null, channel_options = null
-        where order_no = any ($1)
+        where order_no = ${isOne}
           and (subject <> '' or coalesce(extra, payer, client_ip, open_id, credential::text, return_url, failure_message, pay_code, channel_options::text)
                  is not null)),
      r as (
        update refunds set reason = null, failure_message = null
-        where order_no = any ($1) and coalesce(reason, failure_message) is not null),
+        where order_no = ${isOne} and coalesce(reason, failure_message) is not null),
      a as (
        update approvals set reason = null, decision = null
         where coalesce(reason, decision) is not null and refund_no in (
-          select refund_no from refunds where order_no = any ($1)
-          union all select dispute_no from disputes where order_no = any ($1)
-          union all select cast(id as text) from order_exceptions where order_no = any ($1))),
+          select refund_no from refunds where order_no = ${isOne}
+          union all select dispute_no from disputes where order_no = ${isOne}
+          union all select cast(id as text) from order_exceptions where order_no = ${isOne})),
      m as (
-       update moves set outcome = outcome - ${OUTCOME_WORDS} where order_no = any ($1) and jsonb_exists_any(outcome, ${OUTCOME_WORDS})),
+       update moves set outcome = outcome - ${OUTCOME_WORDS} where order_no = ${isOne} and jsonb_exists_any(outcome, ${OUTCOME_WORDS})),
      x as (
        update order_exceptions set reason = null, detail = (detail - ${OUTCOME_WORDS})
               || case when jsonb_typeof(detail -> 'said') = 'object' then jsonb_build_object('said', (detail -> 'said') - ${OUTCOME_WORDS})
                       else '{}' end
-        where order_no = any ($1) and (reason is not null or detail is not null)),
+        where order_no = ${isOne} and (reason is not null or detail is not null)),
      l as (
-       select bill_no, reading, line, day from bill_lines where order_no = any ($1) and raw <> '' order by bill_no, reading, line for update),
+       select bill_no, reading, line, day from bill_lines where order_no = ${isOne} and raw <> '' order by bill_no, reading, line for update),
      b as (
        update bill_lines b set raw = '' from l
         where b.bill_no = l.bill_no and b.reading = l.reading and b.line = l.line and b.day = l.day),
-     d as (update due_effects set last_error = null where order_no = any ($1) and last_error is not null)
+     d as (update due_effects set last_error = null where order_no = ${isOne} and last_error is not null)
      update channel_messages set texts = null
-      where order_no = any ($1) and texts is not null`,
-    [orderNos],
-  );
+      where order_no = ${isOne} and texts is not null`;
   await eraseTold(tx, numbers, numbers);
 }
 
 /** Lines of coin ledgers: what was written beside them. */
 async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from = '0'): Promise<string | undefined> {
-  const rows = await tx.prepared<{ id: string }>(
-    `select e.id::text as id from (select distinct coin from coin_accounts where project = $1 and user_id = $2) a
-      cross join lateral (
-        select id from coin_entries c
-         where c.project = $1 and c.coin = a.coin and c.user_id = $2 and c.id > cast($3 as bigint) and c.created_at <= $4
-         order by c.id limit $5) e
-      order by e.id limit $5`,
-    [project, userId, from, since, PART_ENTRIES],
-  );
+  const rows = await tx.sql<{ id: string }>`
+    select e.id::text as id from (select distinct coin from coin_accounts where project = ${project} and user_id = ${userId}) a
+     cross join lateral (
+       select id from coin_entries c
+        where c.project = ${project} and c.coin = a.coin and c.user_id = ${userId} and c.id > ${from}::bigint and c.created_at <= ${since}
+        order by c.id limit ${PART_ENTRIES}) e
+     order by e.id limit ${PART_ENTRIES}`;
   const ids = rows.map(({ id }) => id);
   if (ids.length > 0) {
-    await tx.prepared(
-      `update coin_entries set memo = null where id = any (cast($1 as bigint[])) and memo is not null`,
-      [ids],
-    );
-    // What a call was asked for may name somebody; its content stays, as whoever paid for it may ask again.
-    await tx.prepared(
-      `update coin_calls set input = null, subject = ''
-        where order_no in (select order_no from coin_entries where id = any (cast($1 as bigint[])) and source like 'skillpay:%')
-          and fulfilment in ('done', 'failed') and (input is not null or subject <> '')`,
-      [ids],
-    );
+    await tx.sql`update coin_entries set memo = null where id = any(${ids}::bigint[]) and memo is not null`;
+    // The input of a call may name somebody; its content stays, because the payer of the call may ask for it again.
+    await tx.sql`
+      update coin_calls set input = null, subject = ''
+       where order_no in (select order_no from coin_entries where id = any(${ids}::bigint[]) and source like 'skillpay:%')
+         and fulfilment in ('done', 'failed') and (input is not null or subject <> '')`;
     await eraseTold(
       tx,
       ids.map((id) => `coin_${id}`),
@@ -164,15 +147,13 @@ async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from
 
 /** What merchants were told, or were answered under an Idempotency-Key: the key stays, for it keeps a retry from being a payment. */
 async function eraseTold(tx: Tx, objects: readonly string[], intents: readonly string[]): Promise<void> {
-  await tx.prepared(
-    `update events e set payload = payload || c.clean
-       from (select sequence, jsonb_object_agg(k, case k when 'subject' then '""'::jsonb else 'null'::jsonb end) as clean
-               from events, jsonb_object_keys(payload) k
-              where object_no = any ($1) and k = any ($2) and payload -> k not in ('null', '""')
-              group by sequence) c
-      where e.sequence = c.sequence`,
-    [objects, SAID],
-  );
+  await tx.sql`
+    update events e set payload = payload || c.clean
+      from (select sequence, jsonb_object_agg(k, case k when 'subject' then '""'::jsonb else 'null'::jsonb end) as clean
+              from events, jsonb_object_keys(payload) k
+             where object_no = any(${objects}) and k = any(${SAID}) and payload -> k not in ('null', '""')
+             group by sequence) c
+     where e.sequence = c.sequence`;
   const keys = await tx.keys.list({ intentNo: intents });
   for (const { scope, route, key, body } of keys) {
     if (body === null) continue;

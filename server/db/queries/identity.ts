@@ -1,8 +1,9 @@
+import { sql } from 'kysely';
 import type { Role } from '../../domain.ts';
 import type { AdminRow, ApiAppRow, AuditRow, LimitUseRow, SessionRow } from '../entities/identity.ts';
 import type { AskedKey, KeptKey } from '../entities/orders.ts';
 import type { ReadTx, Store, Tx } from '../store.ts';
-import type { Position } from './orders.ts';
+import { allOf, equalities, newestFirst, type Position } from './orders.ts';
 import { type Projects, ofProjects } from './reach.ts';
 import { PART_ROWS, type PartDone, inParts } from './retention.ts';
 
@@ -118,193 +119,122 @@ export const identityQueries: IdentityQueries = {
   deleteExpiredSessions: (store, goesOn) => deleteExpired(store, 'sessions', goesOn),
 };
 
-const APP_STATE = `select client_id as "clientId", name, project, kind, scopes, enabled, generation,
-  allowed_ips as "allowedIps", rate_limit as "rateLimit", late_payment as "latePayment", limits,
-  last_used_at as "lastUsedAt", exists(select 1 from revoked_tokens where jti = ?) as revoked`;
-
-const KEPT_KEY = `(select json_build_object('fingerprint', k.fingerprint, 'intentNo', k.intent_no, 'state', k.state,
-    'leasedUntil', k.leased_until, 'status', k.status, 'body', k.body)
-  from idempotency_keys k where k.scope = 'app:' || client_id and k.route = ? and k.key = ?)`;
-
-type AppStateRow = Omit<AppState, 'lastUsedAt' | 'kept'> & {
-  lastUsedAt: string | null;
+type AppStateRow = Omit<AppState, 'kept'> & {
   kept: (Omit<KeptKey, 'leasedUntil'> & { leasedUntil: string | null }) | null;
 };
 
 /** The application, whether this token of it was revoked and what is kept under its key: one statement over primary keys, on every request. */
 async function appState(tx: ReadTx, clientId: string, jti: string, asked?: AskedKey): Promise<AppState | undefined> {
-  const [row] = asked
-    ? await tx.prepared<AppStateRow>(`${APP_STATE}, ${KEPT_KEY} as kept from api_apps where client_id = ?`, [
-        jti,
-        asked.route,
-        asked.key,
-        clientId,
-      ])
-    : await tx.prepared<AppStateRow>(`${APP_STATE}, null as kept from api_apps where client_id = ?`, [jti, clientId]);
-  if (!row) return undefined;
-  const { kept, lastUsedAt, ...app } = row;
-  return {
-    ...app,
-    lastUsedAt: dateOf(lastUsedAt),
-    kept: kept && { ...kept, leasedUntil: dateOf(kept.leasedUntil) },
-  };
+  const kept = asked
+    ? sql`(select json_build_object('fingerprint', k.fingerprint, 'intentNo', k.intent_no, 'state', k.state,
+                'leasedUntil', k.leased_until, 'status', k.status, 'body', k.body)
+             from idempotency_keys k
+            where k.scope = 'app:' || client_id and k.route = ${asked.route} and k.key = ${asked.key})`
+    : sql`null`;
+  const [row] = await tx.sql<AppStateRow>`
+    select client_id, name, project, kind, scopes, enabled, generation, allowed_ips, rate_limit, late_payment, limits,
+           last_used_at, exists(select 1 from revoked_tokens where jti = ${jti}) as revoked, ${kept} as kept
+      from api_apps where client_id = ${clientId}`;
+  if (!row?.kept) return row as AppState | undefined;
+  const { leasedUntil } = row.kept;
+  return { ...row, kept: { ...row.kept, leasedUntil: leasedUntil === null ? null : new Date(leasedUntil) } };
 }
-
-type SessionTime = 'confirmedAt' | 'codeAt' | 'replacedAt';
 
 /** The role of an account, its projects, and whether it has a second factor. */
-const BOUNDS = `a.role, a.projects,
-            coalesce(f.enabled_at is not null, false) as "hasFactor"`;
-
-function dateOf(text: string | null): Date | null {
-  return text === null ? null : new Date(text);
-}
+const BOUNDS = sql`a.role, a.projects, coalesce(f.enabled_at is not null, false) as has_factor`;
 
 /** The administrator and this session; undefined where there is none, because it was ended or its row was removed. */
 async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined> {
-  const [row] = await tx.prepared<
-    Omit<AdminState, SessionTime | 'seenAt'> & Record<SessionTime, string | null> & { seenAt: string }
-  >(
-    `select a.id, a.username, a.enabled, a.generation, ${BOUNDS}, s.confirmed_at as "confirmedAt",
-            s.seen_at as "seenAt", s.code_at as "codeAt", s.replaced_at as "replacedAt", s.second_factor as "gaveFactor"
-       from admins a left join second_factors f on f.admin_id = a.id join sessions s on s.jti = ? and s.admin_id = a.id
-      where a.id = ?::uuid`,
-    [jti, id],
-  );
-  if (!row) return undefined;
-  const { confirmedAt, seenAt, codeAt, replacedAt } = row;
-  const times = { confirmedAt: dateOf(confirmedAt), codeAt: dateOf(codeAt), replacedAt: dateOf(replacedAt) };
-  return { ...row, ...times, seenAt: new Date(seenAt) };
+  const [row] = await tx.sql<AdminState>`
+    select a.id, a.username, a.enabled, a.generation, ${BOUNDS}, s.confirmed_at, s.seen_at, s.code_at, s.replaced_at,
+           s.second_factor as gave_factor
+      from admins a left join second_factors f on f.admin_id = a.id join sessions s on s.jti = ${jti} and s.admin_id = a.id
+     where a.id = ${id}::uuid`;
+  return row;
 }
 
 type LoginRow = { bootstrapped: boolean; known: boolean; id: string | null } & NonNullable<LoginState['admin']>;
 
 /** The account of a username, whether it was at this address before, and whether there is any account. */
 async function loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState> {
-  const [row] = await tx.sql<LoginRow>(
-    `select exists(select 1 from admins) as bootstrapped, a.id, a.username, a.enabled, a.generation, ${BOUNDS},
-            a.password_hash as "passwordHash",
-            exists(select 1 from known_addresses k where k.admin_id = a.id and k.address = ?) as known
-       from (select 1) as one left join admins a on a.username = ? left join second_factors f on f.admin_id = a.id`,
-    [addressKey, username],
-  );
+  const [row] = await tx.sql<LoginRow>`
+    select exists(select 1 from admins) as bootstrapped, a.id, a.username, a.enabled, a.generation, ${BOUNDS}, a.password_hash,
+           exists(select 1 from known_addresses k where k.admin_id = a.id and k.address = ${addressKey}) as known
+      from (select 1) as one left join admins a on a.username = ${username} left join second_factors f on f.admin_id = a.id`;
   if (!row) return { bootstrapped: false, known: false };
   const { bootstrapped, known, ...admin } = row;
   return { bootstrapped, known, admin: admin.id === null ? undefined : admin };
 }
 
 async function touchApp(tx: Tx, clientId: string, at: Date): Promise<void> {
-  await tx.prepared(
-    `update api_apps set last_used_at = ? where client_id = ? and (last_used_at is null or last_used_at < ?)`,
-    [at, clientId, new Date(at.getTime() - 60_000)],
-  );
+  await tx.sql`update api_apps set last_used_at = ${at}
+    where client_id = ${clientId} and (last_used_at is null or last_used_at < ${new Date(at.getTime() - 60_000)})`;
 }
 
 /** Applications, newest first, one more than `limit`. */
-async function apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]> {
-  const { kinds, project, enabled = null, name = null } = filter;
-  const [inProject, ...ofProject] = project === undefined ? ['true'] : ofProjects('project', project);
-  const ids = await tx.sql<{ id: string }>(
-    `select client_id as id from api_apps
-      where kind in (${kinds.map(() => '?').join(', ')})
-        and ${inProject} and (?::boolean is null or enabled = ?) and (?::text is null or name = ?)
-        and ${behind('client_id')}
-      order by created_at desc, client_id desc limit ?`,
-    [...kinds, ...ofProject, enabled, enabled, name, name, ...place(filter)],
-  );
-  const rows = await tx.apps.list({ clientId: ids.map(({ id }) => id) });
-  return inOrder(ids, rows, ({ clientId }) => clientId);
+function apps(tx: ReadTx, { kinds, project, cursor, limit, ...filter }: AppFilter): Promise<ApiAppRow[]> {
+  const parts = equalities('api_apps', filter, ['enabled', 'name']);
+  if (project !== undefined) parts.push(ofProjects('project', project));
+  parts.push(sql`kind = any(${kinds})`);
+  return newestFirst(tx.apps, sql`client_id`, parts, cursor, limit + 1).execute();
 }
 
 /** Administrators, newest first, one more than `limit`. */
-async function admins(tx: ReadTx, part: Part & { username?: string }): Promise<AdminRow[]> {
-  const { username = null } = part;
-  const ids = await tx.sql<{ id: string }>(
-    `select id::text as id from admins where (?::text is null or username = ?) and ${behind('id::text')}
-      order by created_at desc, id::text desc limit ?`,
-    [username, username, ...place(part)],
-  );
-  const rows = await tx.admins.list({ id: ids.map(({ id }) => id) });
-  return inOrder(ids, rows, ({ id }) => id);
-}
-
-/** The rows after a cursor; `place` has its parameters. */
-function behind(id: string, createdAt = 'created_at'): string {
-  return `(?::timestamptz is null or (${createdAt}, ${id}) < (?::timestamptz, ?))`;
-}
-
-/** The parameters of `behind` and of `limit`, which reads one row more to see whether there are more. */
-function place({ cursor, limit }: Part): unknown[] {
-  const at = cursor?.createdAt ?? null;
-  return [at, at, cursor?.id ?? '', limit + 1];
-}
-
-/** Rows in the order of their ids; a row that went in between is left out. */
-function inOrder<Row>(ids: readonly { id: string }[], rows: readonly Row[], idOf: (row: Row) => string): Row[] {
-  const byId = new Map(rows.map((row) => [idOf(row), row]));
-  return ids.map(({ id }) => byId.get(id)).filter((row) => row !== undefined);
+function admins(tx: ReadTx, { cursor, limit, ...filter }: Part & { username?: string }): Promise<AdminRow[]> {
+  const parts = equalities('admins', filter, ['username']);
+  return newestFirst(tx.admins, sql`id::text`, parts, cursor, limit + 1).execute();
 }
 
 /** Lines of the audit log, newest first, one more than `limit`. Their ids are in the order of their commits. */
-async function auditLines(tx: ReadTx, filter: AuditFilter): Promise<AuditRow[]> {
-  const { actor = null, action = null, target = null, from = null, to = null, cursor } = filter;
-  const before = cursor && /^\d{1,18}$/.test(cursor.id) ? cursor.id : null;
-  const ids = await tx.sql<{ id: string }>(
-    `select id::text as id from audit_log
-      where (?::text is null or actor = ?) and (?::text is null or action = ?) and (?::text is null or target = ?)
-        and (?::timestamptz is null or at >= ?) and (?::timestamptz is null or at < ?)
-        and (?::bigint is null or id < ?::bigint)
-      order by audit_log.id desc limit ?`,
-    [actor, actor, action, action, target, target, from, from, to, to, before, before, filter.limit + 1],
-  );
-  return read(tx, ids);
+function auditLines(tx: ReadTx, { from, to, cursor, limit, ...filter }: AuditFilter): Promise<AuditRow[]> {
+  const parts = equalities('audit_log', filter, ['actor', 'action', 'target']);
+  if (from) parts.push(sql`at >= ${from}`);
+  if (to) parts.push(sql`at < ${to}`);
+  if (cursor && /^\d{1,18}$/.test(cursor.id)) parts.push(sql`id < ${cursor.id}::bigint`);
+  return tx.audit
+    .rows()
+    .where(allOf(parts))
+    .orderBy('id', 'desc')
+    .limit(limit + 1)
+    .execute();
 }
 
 /** Lines of the audit log in their own order, behind `after`. */
-async function auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]> {
-  const ids = await tx.sql<{ id: string }>(
-    `select id::text as id from audit_log where id > ?::bigint order by audit_log.id limit ?`,
-    [String(after), limit],
-  );
-  return read(tx, ids);
+function auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]> {
+  return tx.audit.rows().where('id', '>', after).orderBy('id').limit(limit).execute();
 }
 
 /** The hash of the first line behind `after`, if there is one. */
 export async function auditHashAfter(tx: ReadTx, after: string): Promise<string | undefined> {
-  const text = `select hash from audit_log where id > ?::bigint order by audit_log.id limit 1`;
-  return (await tx.prepared<{ hash: string }>(text, [after]))[0]?.hash;
-}
-
-async function read(tx: ReadTx, ids: readonly { id: string }[]): Promise<AuditRow[]> {
-  const rows = await tx.audit.list({ id: ids.map(({ id }) => BigInt(id)) });
-  return inOrder(ids, rows, ({ id }) => String(id));
+  const line = tx.db.selectFrom('audit_log').select('hash').where('id', '>', BigInt(after)).orderBy('id').limit(1);
+  return (await line.executeTakeFirst())?.hash;
 }
 
 /** The sessions of an account that are alive, newest first, one more than `limit`. */
-async function sessions(tx: ReadTx, adminId: string, filter: Parameters<SessionQueries['sessions']>[2]) {
-  const ids = await tx.sql<{ id: string }>(
-    `select s.jti as id from sessions s join admins a on a.id = s.admin_id and a.generation = s.generation
-      where s.admin_id = ?::uuid and s.replaced_at is null and s.expires_at > ? and s.seen_at >= ?
-        and ${behind('s.jti', 's.created_at')}
-      order by s.created_at desc, s.jti desc limit ?`,
-    [adminId, filter.at, filter.seenSince, ...place(filter)],
-  );
-  const rows = await tx.sessions.list({ jti: ids.map(({ id }) => id) });
-  return inOrder(ids, rows, ({ jti }) => jti);
+function sessions(
+  tx: ReadTx,
+  adminId: string,
+  filter: Parameters<SessionQueries['sessions']>[2],
+): Promise<SessionRow[]> {
+  const { at, seenSince, cursor, limit } = filter;
+  const parts = [
+    ...equalities('sessions', { adminId }, ['adminId']),
+    sql`replaced_at is null and expires_at > ${at} and seen_at >= ${seenSince}`,
+    sql`exists (select 1 from admins a where a.id = sessions.admin_id and a.generation = sessions.generation)`,
+  ];
+  return newestFirst(tx.sessions, sql`jti`, parts, cursor, limit + 1).execute();
 }
 
 /** Notes the use of a session. */
 async function touchSession(tx: Tx, jti: string, at: Date): Promise<void> {
-  await tx.prepared('update sessions set seen_at = greatest(seen_at, ?) where jti = ?', [at, jti]);
+  await tx.sql`update sessions set seen_at = greatest(seen_at, ${at}) where jti = ${jti}`;
 }
 
 /** Ends every session of an account but one; one that was replaced is no session any more, and does not count. */
 async function endOtherSessions(tx: Tx, { adminId, jti, at }: { adminId: string; jti: string; at: Date }) {
-  const rows = await tx.sql<{ counts: boolean }>(
-    `delete from sessions where admin_id = ?::uuid and (jti <> ? or replaced_at is not null)
-     returning replaced_at is null and expires_at > ?::timestamptz as counts`,
-    [adminId, jti, at],
-  );
+  const rows = await tx.sql<{ counts: boolean }>`
+    delete from sessions where admin_id = ${adminId}::uuid and (jti <> ${jti} or replaced_at is not null)
+    returning replaced_at is null and expires_at > ${at}::timestamptz as counts`;
   return rows.filter(({ counts }) => counts).length;
 }
 
@@ -313,15 +243,13 @@ async function endOtherSessions(tx: Tx, { adminId, jti, at }: { adminId: string;
  * one whose clock is behind a token that has expired is still alive.
  */
 function deleteExpired(store: Store, table: 'revoked_tokens' | 'sessions', goesOn?: () => boolean): Promise<number> {
-  const over = `expires_at < now() - interval '1 day'`;
+  const from = sql.table(table);
   const clean = async (): Promise<PartDone<true>> => {
-    const rows = await store.transaction((tx) =>
-      tx.prepared(
-        `delete from ${table} where ctid = any (array(
-           select ctid from ${table} where ${over} order by expires_at limit $1 for update skip locked))
-         returning 1`,
-        [PART_ROWS],
-      ),
+    const rows = await store.transaction(
+      (tx) => tx.sql`delete from ${from} where ctid = any (array(
+          select ctid from ${from} where expires_at < now() - interval '1 day' order by expires_at limit ${PART_ROWS}
+             for update skip locked))
+        returning 1`,
     );
     return { removed: rows.length, next: rows.length < PART_ROWS ? undefined : true };
   };
@@ -341,36 +269,30 @@ type Whose = Pick<LimitUseRow, 'clientId' | 'currency'>;
  * another. Every caller names the spans in the order of their names.
  */
 export async function countUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<Use[]> {
-  const rows = await tx.prepared<{ span: UseSpan; used: string | number | bigint }>(
-    `insert into limit_uses as held (client_id, currency, span, begins_at, used)
-     values ${uses.map(() => '(?, ?, ?, ?::timestamptz, ?::bigint)').join(', ')}
-     on conflict (client_id, currency, span, begins_at) do update set used = held.used + excluded.used
-     returning span, used`,
-    uses.flatMap(({ span, beginsAt, used }) => [clientId, currency, span, beginsAt, String(used)]),
+  const values = uses.map(
+    ({ span, beginsAt, used }) => sql`(${clientId}, ${currency}, ${span}, ${beginsAt}::timestamptz, ${used}::bigint)`,
   );
+  const rows = await tx.sql<{ span: UseSpan; used: bigint }>`
+    insert into limit_uses as held (client_id, currency, span, begins_at, used) values ${sql.join(values)}
+    on conflict (client_id, currency, span, begins_at) do update set used = held.used + excluded.used
+    returning span, used`;
   return uses.map(({ span, beginsAt }) => ({
     span,
     beginsAt,
-    used: BigInt(rows.find((row) => row.span === span)?.used ?? 0),
+    used: rows.find((row) => row.span === span)?.used ?? 0n,
   }));
 }
 
 /** Changes what was used by spans that are still kept; locks in the same order as `countUses`. */
 export async function shiftUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<void> {
-  const spans = uses.map(() => '(?::varchar, ?::timestamptz, ?::bigint)').join(', ');
-  await tx.prepared(
-    `with part as materialized (
-       select u.span, u.begins_at, v.by
-         from limit_uses u join (values ${spans}) v (span, begins_at, by) on v.span = u.span and v.begins_at = u.begins_at
-        where u.client_id = ? and u.currency = ? order by u.span for update of u)
-     update limit_uses u set used = u.used + part.by from part
-      where u.client_id = ? and u.currency = ? and u.span = part.span and u.begins_at = part.begins_at`,
-    [
-      ...uses.flatMap(({ span, beginsAt, used }) => [span, beginsAt, String(used)]),
-      clientId,
-      currency,
-      clientId,
-      currency,
-    ],
+  const spans = uses.map(
+    ({ span, beginsAt, used }) => sql`(${span}::varchar, ${beginsAt}::timestamptz, ${used}::bigint)`,
   );
+  await tx.sql`
+    with part as materialized (
+       select u.span, u.begins_at, v.by
+         from limit_uses u join (values ${sql.join(spans)}) v (span, begins_at, by) on v.span = u.span and v.begins_at = u.begins_at
+        where u.client_id = ${clientId} and u.currency = ${currency} order by u.span for update of u)
+    update limit_uses u set used = u.used + part.by from part
+     where u.client_id = ${clientId} and u.currency = ${currency} and u.span = part.span and u.begins_at = part.begins_at`;
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { ChannelMessageRow } from '../entities/orders.ts';
+import { asJson } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 
 /**
@@ -135,9 +136,9 @@ export async function writeMessages(tx: Tx, batch: readonly Waiting[]): Promise<
     seen.add(topic);
     return { ...message, place, asks, digest, texts: packTexts({ request, answer })?.toString('base64') ?? null };
   });
-  await tx.prepared(
-    `with fresh as materialized (
-       select * from jsonb_to_recordset(cast($1 as jsonb)) as f
+  await tx.sql`
+     with fresh as materialized (
+       select * from jsonb_to_recordset(${asJson(rows)}) as f
          ("place" int, "asks" boolean, "orderNo" text, "refundNo" text, "payWay" text, "direction" text, "call" text, "status" int,
           "durationMs" int, "supportId" text, "texts" text, "digest" bigint, "note" text, "at" timestamptz, "times" int, "lastAt" timestamptz)),
      last as materialized (
@@ -159,7 +160,5 @@ export async function writeMessages(tx: Tx, batch: readonly Waiting[]): Promise<
        returning f.place)
      insert into channel_messages (order_no, refund_no, pay_way, direction, call, status, duration_ms, support_id, texts, digest, note, at, times, last_at)
      select "orderNo", "refundNo", "payWay", direction, call, status, "durationMs", "supportId", decode(texts, 'base64'), digest, note, at, times, "lastAt"
-       from fresh where place not in (select place from counted) order by place`,
-    [JSON.stringify(rows)],
-  );
+       from fresh where place not in (select place from counted) order by place`;
 }

@@ -1,8 +1,11 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { AmountBound } from '../../domain.ts';
 import type { OrderFeeRow } from '../entities/bills.ts';
 import { IN_WHOLE_UNITS, ORDER_STATUS, type OrderExceptionRow, type OrderRow } from '../entities/orders.ts';
 import type { RefundRow } from '../entities/refunds.ts';
+import type { Sql } from '../kysely.ts';
 import type { ReadTx } from '../store.ts';
+import type { ReadTable } from '../table.ts';
 import { type Projects, ofProjects } from './reach.ts';
 
 /** Where a page begins: strictly after this row, newest first. */
@@ -30,89 +33,111 @@ export interface OrderFilter {
   createdTo?: Date | undefined;
 }
 
-/** Numbers of the orders that match, newest first, one more than asked so that the caller sees whether there is a next page. */
+/** Orders that match, newest first, one more than asked so that the caller sees whether there is a next page. */
 export async function listOrders(
   tx: ReadTx,
   filter: OrderFilter,
   after: Position | undefined,
   limit: number,
 ): Promise<OrderRow[]> {
-  const { sql, parameters } = orderListStatement(filter, after, limit + 1);
-  const rows = await tx.sql<{ order_no: string }>(sql, parameters);
+  const rows = await orderList(tx, filter, after, limit + 1).execute();
   if (rows.length === 0) return [];
-  const numbers = rows.map((row) => row.order_no);
-  const found = await tx.orders.list({ orderNo: numbers });
-  const byNumber = new Map(found.map((order) => [order.orderNo, order]));
+  const numbers = rows.map(({ orderNo }) => orderNo);
+  const byNumber = new Map((await tx.orders.list({ orderNo: numbers })).map((order) => [order.orderNo, order]));
   return numbers.flatMap((number) => byNumber.get(number) ?? []);
 }
 
-/** One SQL statement and its parameters. */
-export interface Statement {
-  sql: string;
-  parameters: unknown[];
-}
-
-/** The statement of the order list, for the list, its export and its EXPLAIN test. */
-export function orderListStatement(filter: OrderFilter, after: Position | undefined, rows: number): Statement {
-  const isByAmount = filter.amountMin !== undefined || filter.amountMax !== undefined;
+/** The statement of the order list, for the list, its export and its EXPLAIN test; it gives their numbers. */
+export function orderList({ db }: Pick<ReadTx, 'db'>, filter: OrderFilter, after: Position | undefined, rows: number) {
+  const part = (decimals?: keyof AmountBound) =>
+    db
+      .selectFrom('orders as o')
+      .select(['o.orderNo', 'o.createdAt'])
+      .where(orderMatches(filter, after, decimals))
+      .orderBy('o.createdAt', 'desc')
+      .orderBy('o.orderNo', 'desc')
+      .limit(rows);
+  if (filter.amountMin === undefined && filter.amountMax === undefined) return part();
   // Each part answers from an index of its own, in order; together they could not.
-  const parts = (isByAmount ? (['decimal', 'whole'] as const) : [undefined]).map((decimals) => {
-    const { where, parameters } = conditions(filter, after, decimals);
-    const sql = `select o.order_no, o.created_at from orders o where ${where} order by o.created_at desc, o.order_no desc limit ${rows}`;
-    return { sql, parameters };
-  });
-  const [first, second] = parts;
-  if (!second) return first!;
-  const both = `(${first!.sql}) union all (${second.sql})`;
-  const sql = `select order_no from (${both}) o order by o.created_at desc, o.order_no desc limit ${rows}`;
-  return { sql, parameters: [...first!.parameters, ...second.parameters] };
+  return db
+    .selectFrom(() =>
+      sql<Pick<OrderRow, 'orderNo' | 'createdAt'>>`((${part('decimal')}) union all (${part('whole')}))`.as('o'),
+    )
+    .select(['o.orderNo', 'o.createdAt'])
+    .orderBy('o.createdAt', 'desc')
+    .orderBy('o.orderNo', 'desc')
+    .limit(rows);
 }
 
-function conditions(
-  filter: OrderFilter,
-  after?: Position,
-  decimals?: keyof AmountBound,
-): { where: string; parameters: unknown[] } {
-  const parts: string[] = ['true'];
-  const parameters: unknown[] = [];
-  const add = (part: string, ...values: unknown[]) => {
-    parts.push(part);
-    parameters.push(...values);
-  };
-  for (const [member, column] of EQUALITIES) if (filter[member] !== undefined) add(`o.${column} = ?`, filter[member]);
-  if (filter.project !== undefined) add(...ofProjects('o.project', filter.project));
-  if (filter.status !== undefined) add(`${ORDER_STATUS} = ?`, filter.status);
+function orderMatches(filter: OrderFilter, after?: Position, decimals?: keyof AmountBound): RawBuilder<boolean> {
+  const { project, status, exception, amountMin, amountMax, createdFrom, createdTo } = filter;
+  const parts: Sql[] = equalities('o', filter, ORDER_EQUALITIES);
+  if (project !== undefined) parts.push(ofProjects('o.project', project));
+  if (status !== undefined) parts.push(sql`${sql.raw(ORDER_STATUS)} = ${status}`);
   // As an array the open exceptions are looked up once, and the orders by their key.
-  if (filter.exception === 'any') parts.push(`o.order_no = any(array(${OPEN_EXCEPTIONS}))`);
-  else if (filter.exception !== undefined)
-    add(`o.order_no = any(array(${OPEN_EXCEPTIONS} and e.kind = ?))`, filter.exception);
+  if (exception === 'any') parts.push(sql`o.order_no = any(array(${OPEN_EXCEPTIONS}))`);
+  else if (exception !== undefined)
+    parts.push(sql`o.order_no = any(array(${OPEN_EXCEPTIONS} and e.kind = ${exception}))`);
   if (decimals !== undefined) {
-    const [min, max] = [filter.amountMin?.[decimals], filter.amountMax?.[decimals]];
-    add(`${decimals === 'whole' ? '' : 'not '}o.${IN_WHOLE_UNITS}`);
-    if (min !== undefined && min === max) add('o.amount = ?', min);
+    const [min, max] = [amountMin?.[decimals], amountMax?.[decimals]];
+    const whole = sql.raw(`o.${IN_WHOLE_UNITS}`);
+    parts.push(decimals === 'whole' ? whole : sql`not ${whole}`);
+    if (min !== undefined && min === max) parts.push(sql`o.amount = ${min}`);
     else {
-      if (min !== undefined) add('o.amount >= ?', min);
-      if (max !== undefined) add('o.amount <= ?', max);
+      if (min !== undefined) parts.push(sql`o.amount >= ${min}`);
+      if (max !== undefined) parts.push(sql`o.amount <= ${max}`);
     }
   }
-  if (filter.createdFrom !== undefined) add('o.created_at >= ?', filter.createdFrom);
-  if (filter.createdTo !== undefined) add('o.created_at < ?', filter.createdTo);
-  if (after) add('(o.created_at, o.order_no) < (?, ?)', after.createdAt, after.id);
-  return { where: parts.join(' and '), parameters };
+  if (createdFrom !== undefined) parts.push(sql`o.created_at >= ${createdFrom}`);
+  if (createdTo !== undefined) parts.push(sql`o.created_at < ${createdTo}`);
+  if (after) parts.push(sql`(o.created_at, o.order_no) < (${after.createdAt}, ${after.id})`);
+  return allOf(parts);
 }
 
-const EQUALITIES = [
-  ['orderNo', 'order_no'],
-  ['merchantOrderNo', 'merchant_order_no'],
-  ['channelTradeNo', 'channel_trade_no'],
-  ['clientId', 'client_id'],
-  ['userId', 'user_id'],
-  ['payWay', 'pay_way'],
-  ['mode', 'mode'],
-  ['orderType', 'order_type'],
+const ORDER_EQUALITIES = [
+  'orderNo',
+  'merchantOrderNo',
+  'channelTradeNo',
+  'clientId',
+  'userId',
+  'payWay',
+  'mode',
+  'orderType',
 ] as const;
 
-const OPEN_EXCEPTIONS = `select e.order_no from order_exceptions e where e.state = 'open'`;
+const OPEN_EXCEPTIONS = sql`select e.order_no from order_exceptions e where e.state = 'open'`;
+
+/** The equalities of those members of a filter that are there, on the columns of `table` that have their names. */
+export function equalities<Filter extends object>(
+  table: string,
+  filter: Filter,
+  members: readonly (keyof Filter & string)[],
+): Sql[] {
+  return members.flatMap((member) =>
+    filter[member] === undefined ? [] : [sql`${sql.ref(`${table}.${member}`)} = ${filter[member]}`],
+  );
+}
+
+/** A condition of all parts; of none it is true. */
+export function allOf(parts: readonly Sql[]): RawBuilder<boolean> {
+  return parts.length === 0 ? sql`true` : sql`${sql.join(parts, sql` and `)}`;
+}
+
+/** Whole rows of a table that fulfil all parts, newest first, behind the last one of the page before; `key` tells rows of one instant apart. */
+export function newestFirst<Row extends object>(
+  table: Pick<ReadTable<Row>, 'rows'>,
+  key: Sql,
+  parts: readonly Sql[],
+  after: Position | undefined,
+  rows: number,
+) {
+  const behind = after ? [sql`(created_at, ${key}) < (${after.createdAt}, ${after.id})`] : [];
+  const list = table.rows().where(allOf([...parts, ...behind]));
+  return list
+    .orderBy(sql`created_at`, 'desc')
+    .orderBy(key, 'desc')
+    .limit(rows);
+}
 
 /** Filters of the refund list. */
 export interface RefundFilter {
@@ -128,52 +153,33 @@ export interface RefundFilter {
 }
 
 /** Refunds that match, newest first, one more than asked. */
-export async function listRefunds(
+export function listRefunds(
   tx: ReadTx,
   filter: RefundFilter,
   after: Position | undefined,
   limit: number,
 ): Promise<RefundRow[]> {
-  const { sql, parameters } = refundListStatement(filter, after, limit + 1);
-  const rows = await tx.sql<{ refund_no: string }>(sql, parameters);
-  if (rows.length === 0) return [];
-  const found = await tx.refunds.list({ refundNo: rows.map((row) => row.refund_no) });
-  const byNumber = new Map(found.map((refund) => [refund.refundNo, refund]));
-  return rows.flatMap((row) => byNumber.get(row.refund_no) ?? []);
+  return refundList(tx, filter, after, limit + 1).execute();
 }
 
 /** The statement of the refund list, for the list and its EXPLAIN test. */
-export function refundListStatement(filter: RefundFilter, after: Position | undefined, rows: number): Statement {
-  const parts: string[] = ['true'];
-  const parameters: unknown[] = [];
-  for (const [member, column] of REFUND_EQUALITIES)
-    if (filter[member] !== undefined) {
-      parts.push(`r.${column} = ?`);
-      parameters.push(filter[member]);
-    }
-  const add = (part: string, ...values: unknown[]) => {
-    parts.push(part);
-    parameters.push(...values);
-  };
-  // The filter speaks the words that are shown (`refundStatusOf` in payments/view.ts).
-  if (filter.status === 'waiting_for_approval') add("r.state = 'pending' and r.approval = 'waiting'");
-  else if (filter.status !== undefined) add('r.state = ?', filter.status);
-  if (filter.status === 'pending') add("r.approval is distinct from 'waiting'");
-  if (filter.project !== undefined) add(...ofProjects('r.project', filter.project));
-  if (filter.createdFrom) add('r.created_at >= ?', filter.createdFrom);
-  if (filter.createdTo) add('r.created_at < ?', filter.createdTo);
-  if (after) add('(r.created_at, r.refund_no) < (?, ?)', after.createdAt, after.id);
-  const sql = `select r.refund_no from refunds r where ${parts.join(' and ')} order by r.created_at desc, r.refund_no desc limit ${rows}`;
-  return { sql, parameters };
+export function refundList(
+  tx: Pick<ReadTx, 'refunds'>,
+  filter: RefundFilter,
+  after: Position | undefined,
+  rows: number,
+) {
+  const { project, status, createdFrom, createdTo } = filter;
+  const parts = equalities('refunds', filter, ['refundNo', 'orderNo', 'merchantRefundNo', 'clientId', 'origin']);
+  // The filter has the words that are shown (`refundStatusOf` in payments/view.ts).
+  if (status === 'waiting_for_approval') parts.push(sql`state = 'pending' and approval = 'waiting'`);
+  else if (status !== undefined) parts.push(sql`state = ${status}`);
+  if (status === 'pending') parts.push(sql`approval is distinct from 'waiting'`);
+  if (project !== undefined) parts.push(ofProjects('project', project));
+  if (createdFrom) parts.push(sql`created_at >= ${createdFrom}`);
+  if (createdTo) parts.push(sql`created_at < ${createdTo}`);
+  return newestFirst(tx.refunds, sql`refund_no`, parts, after, rows);
 }
-
-const REFUND_EQUALITIES = [
-  ['refundNo', 'refund_no'],
-  ['orderNo', 'order_no'],
-  ['merchantRefundNo', 'merchant_refund_no'],
-  ['clientId', 'client_id'],
-  ['origin', 'origin'],
-] as const;
 
 /** The open exceptions of each order, the oldest first. */
 export async function openExceptions(

@@ -1,6 +1,8 @@
 // The accounts that bills are about: payees, claims, and accounts that are quiet about unknown numbers.
 
+import { type RawBuilder, sql } from 'kysely';
 import type { BillRow, PayeeRow, QuietAccountRow } from '../entities/bills.ts';
+import type { Sql } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { keptSince } from './retention.ts';
 
@@ -11,13 +13,13 @@ export type Account = Pick<BillRow, 'payWay' | 'account' | 'mode'>;
 export const SAME_ACCOUNT = 'same_account';
 
 /** The condition that an order `o` is one of the account of a bill `b`. */
-export const OF_PAYEE = `exists (select 1 from payees p
+export const OF_PAYEE = sql<boolean>`exists (select 1 from payees p
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and p.project = o.project and p.version = o.config_version)
   and o.pay_way = b.pay_way and o.mode = b.mode`;
 
 /** The condition that no project but these takes money for the account of a bill `b`. */
-export const OF_NO_OTHER = `not exists (select 1 from payees p
-  where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and p.project <> all(?::text[]))`;
+export const ofNoOther = (projects: readonly string[]): RawBuilder<boolean> => sql`not exists (select 1 from payees p
+  where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and p.project <> all(${projects}::text[]))`;
 
 /** The versions of configurations that take money for the account of a bill. */
 export async function versionsOf(tx: ReadTx, { payWay, account, mode }: Account): Promise<PayeeRow[]> {
@@ -26,36 +28,34 @@ export async function versionsOf(tx: ReadTx, { payWay, account, mode }: Account)
 
 /** Since when a payee is configured, in whatever project; undefined = it never was. */
 export async function accountSince(tx: ReadTx, { payWay, account, mode }: Account): Promise<Date | undefined> {
-  const [row] = await tx.prepared<{ since: string | null }>(
-    `select min(c.created_at)::text as since from payees p
-       join channel_configs c on c.project = p.project and c.pay_way = p.pay_way and c.version = p.version
-      where p.pay_way = $1 and p.payee = $2 and p.mode = $3`,
-    [payWay, account, mode],
-  );
-  return row?.since ? new Date(row.since) : undefined;
+  const [row] = await tx.sql<{ since: Date | null }>`
+    select min(c.created_at) as since from payees p
+      join channel_configs c on c.project = p.project and c.pay_way = p.pay_way and c.version = p.version
+     where p.pay_way = ${payWay} and p.payee = ${account} and p.mode = ${mode}`;
+  return row?.since ?? undefined;
 }
 
-/** The condition that a bill, or an account, `b` is called so (two parameters, both the name): by the payee or by an account that is configured for it. */
-export const IS_CALLED = `(b.account = ? or exists (select 1 from payees p
+/** The condition that a bill, or an account, `b` is called so: by the payee or by an account that is configured for it. */
+export const isCalled = (
+  account: string,
+): RawBuilder<boolean> => sql`(b.account = ${account} or exists (select 1 from payees p
   join channel_configs c on c.project = p.project and c.pay_way = p.pay_way and c.version = p.version
-  where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and c.account = ?))`;
+  where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and c.account = ${account}))`;
 
 /**
  * Whether an order was placed with a version of a claim. That was while the version was the newest one, so the orders of its project in that
  * time, and two days beside it, are looked through, and no others.
  */
 export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account): Promise<boolean> {
-  const [row] = await tx.prepared<{ found: boolean }>(
-    `select exists (
+  const [row] = await tx.sql<{ found: boolean }>`
+    select exists (
        select 1 from payees p
          join channel_configs c on c.project = p.project and c.pay_way = p.pay_way and c.version = p.version
          cross join lateral (select coalesce(min(n.created_at), 'infinity') as at from channel_configs n
                               where n.project = p.project and n.pay_way = p.pay_way and n.version > p.version) ended
          join orders o on o.project = p.project and o.pay_way = p.pay_way and o.config_version = p.version
           and o.created_at between c.created_at - interval '2 days' and ended.at + interval '2 days'
-        where p.pay_way = $1 and p.payee = $2 and p.mode = $3) as found`,
-    [payWay, account, mode],
-  );
+        where p.pay_way = ${payWay} and p.payee = ${account} and p.mode = ${mode}) as found`;
   return row?.found === true;
 }
 
@@ -72,25 +72,29 @@ const STAMPED =
   '20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9A-HJKMNP-TV-Z]{10}';
 
 /** Whether a column has the form of the numbers of our orders. */
-export const isOurOrder = (column: string): string => `${column} ~ '^[PX]${STAMPED}$'`;
+export const isOurOrder = (column: string): RawBuilder<boolean> =>
+  sql`${sql.ref(column)} ~ ${sql.lit(`^[PX]${STAMPED}$`)}`;
 
 /** Whether a column has the form of our refunds' numbers: of their own, or made of the order's; behind it the attempt. */
-export const isOurRefund = (column: string): string =>
-  `${column} ~ '^R(${STAMPED}|[PX]${STAMPED}[CFL])(_[1-9][0-9]{0,3}){0,1}$'`;
+export const isOurRefund = (column: string): RawBuilder<boolean> =>
+  sql`${sql.ref(column)} ~ ${sql.lit(`^R(${STAMPED}|[PX]${STAMPED}[CFL])(_[1-9][0-9]{0,3}){0,1}$`)}`;
 
 /** A bill of five weeks is compared as if nothing were ever removed, however short Retention.UnpaidOrderDays is. */
 const TOLD_DAYS = 35;
 
 /** Whether an order or refund of a number is here, or may have been removed because its time was over: the number tells when it was made. */
-export const isKnownOrRemoved = (number: string, now: string): string => `(
+export const isKnownOrRemoved = (column: string, now: RawBuilder<unknown>): RawBuilder<boolean> => {
+  const number = sql.ref(column);
+  return sql`(
     exists (select 1 from orders known where known.order_no = ${number})
     or exists (select 1 from refunds known where known.refund_no = split_part(${number}, '_', 1))
     or substring(${number} from '[0-9]{14}') < to_char(
-         least(greatest(${keptSince('orders')}, timestamptz '2000-01-01'), ${now} - interval '${TOLD_DAYS} days') at time zone 'UTC', 'YYYYMMDDHH24MISS'))`;
+         least(greatest(${keptSince('orders')}, timestamptz '2000-01-01'), ${now} - make_interval(days => ${TOLD_DAYS})) at time zone 'UTC', 'YYYYMMDDHH24MISS'))`;
+};
 
-/** Whether an account is quiet; its columns as SQL. */
-export const isQuiet = (payWay: string, account: string, mode: string): string =>
-  `exists (select 1 from quiet_accounts q where q.pay_way = ${payWay} and q.account = ${account} and q.mode = ${mode})`;
+/** Whether an account is quiet. */
+export const isQuiet = (payWay: Sql, account: Sql, mode: Sql): RawBuilder<boolean> =>
+  sql`exists (select 1 from quiet_accounts q where q.pay_way = ${payWay} and q.account = ${account} and q.mode = ${mode})`;
 
 /** The accounts that are quiet; they are few. */
 export function quietAccounts(tx: ReadTx): Promise<QuietAccountRow[]> {
@@ -104,33 +108,30 @@ export function quietAccounts(tx: ReadTx): Promise<QuietAccountRow[]> {
 export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
   const { payWay, account, mode, since, by, reason } = row;
   await tx.quietAccounts.insert(row);
-  const [gone] = await tx.prepared<{ n: string }>(
-    `with gone as (
+  const [gone] = await tx.sql<{ n: bigint }>`
+    with gone as (
        delete from bill_differences d using bills b
-        where b.bill_no = d.bill_no and b.pay_way = $1 and b.account = $2 and b.mode = $3
-          and d.kind = '${UNKNOWN_HERE}' and d.state <> 'ended'
+        where b.bill_no = d.bill_no and b.pay_way = ${payWay} and b.account = ${account} and b.mode = ${mode}
+          and d.kind = ${UNKNOWN_HERE} and d.state <> 'ended'
        returning d.id, d.order_no, d.kind, d.key, d.state),
      resolved as (
-       update order_exceptions e set state = 'resolved', resolution = 'quiet', reason = $4, resolved_by = $5, resolved_at = $6
+       update order_exceptions e set state = 'resolved', resolution = 'quiet', reason = ${reason}, resolved_by = ${by},
+              resolved_at = ${since}
          from gone g
         where e.order_no = g.order_no and e.kind = g.kind and e.dedupe = g.key and e.state = 'open'
           and not exists (select 1 from bill_differences o
                            where o.order_no = g.order_no and o.kind = g.kind and o.key = g.key and o.state = 'listed'
                              and o.id not in (select id from gone)))
-     select count(*) as n from gone where state = 'listed'`,
-    [payWay, account, mode, reason, by, since],
-  );
+     select count(*) as n from gone where state = 'listed'`;
   return Number(gone?.n ?? 0);
 }
 
 /** Has the bills of an account of the last weeks compared again; their numbers. A bill that the service is asking for is compared once it is read, or can no longer be had. */
 export async function compareAgain(tx: Tx, { payWay, account, mode }: Account, now: Date): Promise<string[]> {
-  const rows = await tx.prepared<{ bill_no: string }>(
-    `update bills set state = 'matching', next_check_at = $4
-      where pay_way = $1 and account = $2 and mode = $3 and state = 'done' and reading > 0
-        and day >= cast($4 as timestamptz)::date - ${TOLD_DAYS}
-     returning bill_no`,
-    [payWay, account, mode, now],
-  );
-  return rows.map(({ bill_no: billNo }) => billNo);
+  const rows = await tx.sql<{ billNo: string }>`
+    update bills set state = 'matching', next_check_at = ${now}
+     where pay_way = ${payWay} and account = ${account} and mode = ${mode} and state = 'done' and reading > 0
+       and day >= (${now}::timestamptz)::date - ${TOLD_DAYS}::int
+    returning bill_no`;
+  return rows.map(({ billNo }) => billNo);
 }

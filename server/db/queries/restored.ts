@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { ReadTx } from '../store.ts';
 
 /** A column that takes its numbers from a sequence, and where both are. */
@@ -29,17 +30,16 @@ interface MomentFact {
 
 /** Which migrations ran, by the database's own list; empty where there is none. */
 export async function migrationsRun(tx: ReadTx): Promise<string[]> {
-  const [found] = await tx.sql<{ is: boolean }>(`select to_regclass('schema_migrations') is not null as is`);
+  const [found] = await tx.sql<{ is: boolean }>`select to_regclass('schema_migrations') is not null as is`;
   if (!found?.is) return [];
-  const rows = await tx.sql<{ name: string }>('select name from schema_migrations order by id');
+  const rows = await tx.sql<{ name: string }>`select name from schema_migrations order by id`;
   return rows.map(({ name }) => name);
 }
 
 /** By which a database differs from every other one that runs at this moment, whatever its address is. */
 export async function runningDatabase(tx: ReadTx): Promise<string> {
-  const [row] = await tx.sql<{ name: string }>(
-    `select current_database() || ' ' || extract(epoch from pg_postmaster_start_time()) as name`,
-  );
+  const [row] = await tx.sql<{ name: string }>`
+    select current_database() || ' ' || extract(epoch from pg_postmaster_start_time()) as name`;
   return row?.name ?? '';
 }
 
@@ -49,32 +49,27 @@ interface Column {
 }
 
 /** The columns of our tables that fulfil a condition on `a` (pg_attribute) and `c` (pg_class); parts of tables are left out. */
-function columnsOf(tx: ReadTx, condition: string): Promise<Column[]> {
-  return tx.sql<Column>(
-    `select c.relname as "table", a.attname as "column"
-       from pg_class c join pg_attribute a on a.attrelid = c.oid
-      where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-        and a.attnum > 0 and not a.attisdropped and ${condition}
-      order by 1, 2`,
-  );
+function columnsOf(tx: ReadTx, condition: RawBuilder<boolean>): Promise<Column[]> {
+  return tx.sql<Column>`
+    select c.relname as "table", a.attname as "column"
+      from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and a.attnum > 0 and not a.attisdropped and ${condition}
+     order by 1, 2`;
 }
-
-const sequenceOf = `pg_get_serial_sequence(quote_ident(c.relname), a.attname)`;
 
 /** Where every sequence stands, and its column. */
 export async function sequencesOf(tx: ReadTx): Promise<SequenceFact[]> {
   const facts: SequenceFact[] = [];
-  for (const { table, column } of await columnsOf(tx, `${sequenceOf} is not null`)) {
-    const [named] = await tx.sql<{ sequence: string }>(`select pg_get_serial_sequence(quote_ident(?), ?) as sequence`, [
-      table,
-      column,
-    ]);
+  const hasSequence = sql<boolean>`pg_get_serial_sequence(quote_ident(c.relname), a.attname) is not null`;
+  for (const { table, column } of await columnsOf(tx, hasSequence)) {
+    const [named] = await tx.sql<{ sequence: string }>`
+      select pg_get_serial_sequence(quote_ident(${table}), ${column}) as sequence`;
     const sequence = named!.sequence;
-    const [row] = await tx.sql<Pick<SequenceFact, 'last' | 'highest'>>(
-      `select (case when s.is_called then s.last_value else s.last_value - 1 end)::text as last,
-              coalesce((select max("${column}") from "${table}"), 0)::text as highest
-         from ${sequence} s`,
-    );
+    const [row] = await tx.sql<Pick<SequenceFact, 'last' | 'highest'>>`
+      select (case when s.is_called then s.last_value else s.last_value - 1 end)::text as last,
+             coalesce((select max(${sql.ref(column)}) from ${sql.table(table)}), 0)::text as highest
+        from ${sql.raw(sequence)} s`;
     facts.push({ table, column, sequence, ...row! });
   }
   return facts;
@@ -91,15 +86,13 @@ const UNBROKEN = [
 export async function gapsOf(tx: ReadTx, most: number): Promise<GapFact[]> {
   const facts: GapFact[] = [];
   for (const { table, column } of UNBROKEN) {
-    const [sum] = await tx.sql<{ missing: string }>(
-      `select (coalesce(max(${column}) - min(${column}) + 1, 0) - count(*))::text as missing from ${table}`,
-    );
-    const gaps = await tx.sql<{ first: string; last: string }>(
-      `select (number + 1)::text as first, (next - 1)::text as last
-         from (select ${column} as number, lead(${column}) over (order by ${column}) as next from ${table}) n
-        where next > number + 1 order by number limit ?`,
-      [most],
-    );
+    const [number, from] = [sql.ref(column), sql.table(table)];
+    const [sum] = await tx.sql<{ missing: string }>`
+      select (coalesce(max(${number}) - min(${number}) + 1, 0) - count(*))::text as missing from ${from}`;
+    const gaps = await tx.sql<{ first: string; last: string }>`
+      select (number + 1)::text as first, (next - 1)::text as last
+        from (select ${number} as number, lead(${number}) over (order by ${number}) as next from ${from}) n
+       where next > number + 1 order by number limit ${most}`;
     const first = gaps.map((gap) => (gap.first === gap.last ? gap.first : `${gap.first}-${gap.last}`));
     facts.push({ table, missing: sum?.missing ?? '0', first });
   }
@@ -109,14 +102,14 @@ export async function gapsOf(tx: ReadTx, most: number): Promise<GapFact[]> {
 /** Of every moment at which something was written: the newest one, and how many rows are later than `latest`. */
 export async function momentsOf(tx: ReadTx, latest: Date): Promise<MomentFact[]> {
   const facts: MomentFact[] = [];
-  const written = `a.atttypid = 'timestamptz'::regtype and a.attname in ('created_at', 'updated_at', 'at', 'received_at')`;
-  // What a channel's bill says is the channel's own clock.
-  for (const { table, column } of await columnsOf(tx, `${written} and c.relname <> 'bill_lines'`)) {
-    const [row] = await tx.sql<{ newest: string | Date | null; later: number }>(
-      `select max("${column}") as newest, count(*) filter (where "${column}" > ?)::int as later from "${table}"`,
-      [latest],
-    );
-    if (row?.newest) facts.push({ table, column, newest: new Date(row.newest), later: row.later });
+  // The times in a channel's bill are those of the channel's own clock.
+  const written = sql<boolean>`a.atttypid = 'timestamptz'::regtype and c.relname <> 'bill_lines'
+    and a.attname in ('created_at', 'updated_at', 'at', 'received_at')`;
+  for (const { table, column } of await columnsOf(tx, written)) {
+    const at = sql.ref(column);
+    const [row] = await tx.sql<{ newest: Date | null; later: number }>`
+      select max(${at}) as newest, count(*) filter (where ${at} > ${latest})::int as later from ${sql.table(table)}`;
+    if (row?.newest) facts.push({ table, column, newest: row.newest, later: row.later });
   }
   return facts;
 }

@@ -1,6 +1,8 @@
 // Removal of what is old, part by part, and since when each table is complete.
 
+import { sql } from 'kysely';
 import { ORDER_STATUS } from '../entities/orders.ts';
+import type { Sql } from '../kysely.ts';
 import type { Store, Tx } from '../store.ts';
 
 /** What one bounded part of a clean-up did. */
@@ -41,10 +43,10 @@ const PART_DELIVERIES = 150;
  * Channel messages by their numbers, which grow with their time: no index is needed, and it ends at the first young part. Of a table
  * of months this and the next ones take one part at a time (`from`): places of rows are those of a part.
  */
-export const removeMessages = (from = 'channel_messages'): Removal => byNumber(from, 'coalesce(last_at, at)');
+export const removeMessages = (from = 'channel_messages'): Removal => byNumber(from, sql`coalesce(last_at, at)`);
 
 /** Histories of orders and refunds, likewise; orders and refunds stay. */
-export const removeMoves = (from = 'moves'): Removal => byNumber(from, 'at');
+export const removeMoves = (from = 'moves'): Removal => byNumber(from, sql`at`);
 
 /** What merchants were told; numbers are never given again. */
 export const removeEvents = (from = 'events'): Removal => byTime(from, 'created_at');
@@ -57,82 +59,83 @@ export const removeDeliveries =
   (from = 'deliveries'): Removal =>
   (store, before, goesOn) =>
     inParts<true>(async () => {
-      const [done] = await store.autocommit((tx) =>
-        tx.prepared<{ n: string }>(
-          `with gone as (
-           delete from ${from} where ctid = any (array(
-             select ctid from ${from} where finished_at < $1 and state <> 'pending'
-              order by finished_at limit $2 for update skip locked))
-           returning id),
-         tried as (delete from delivery_attempts where delivery_id in (select id from gone))
-         select count(*) as n from gone`,
-          [before, PART_DELIVERIES],
-        ),
+      const table = sql.table(from);
+      const [done] = await store.autocommit(
+        (tx) => tx.sql<{ removed: number }>`
+          with gone as (
+            delete from ${table} where ctid = any (array(
+              select ctid from ${table} where finished_at < ${before} and state <> 'pending'
+               order by finished_at limit ${PART_DELIVERIES} for update skip locked))
+            returning id),
+          tried as (delete from delivery_attempts where delivery_id in (select id from gone))
+          select count(*)::int as removed from gone`,
       );
-      const removed = Number(done?.n ?? 0);
+      const { removed } = done!;
       return { removed, next: removed < PART_DELIVERIES ? undefined : true };
     }, goesOn);
 
 /** Effects that are done or given up. */
-export const removeEffects = byTime('due_effects', 'finished_at', `state <> 'due'`);
+export const removeEffects = byTime('due_effects', 'finished_at', sql`state <> 'due'`);
 
 /** Questions about refunds that have their answer or were given up. */
-export const removeRefundQuestions = byTime('refund_questions', 'finished_at', `state <> 'open'`);
+export const removeRefundQuestions = byTime('refund_questions', 'finished_at', sql`state <> 'open'`);
 
 /** What was counted for limits in spans of time that are long over. */
 export const removeLimitUses = byTime('limit_uses', 'begins_at');
 
 /** Rows of a table whose time has an index. */
-function byTime(table: string, column: string, condition = 'true'): Removal {
-  const text = `delete from ${table} where ctid = any (array(
-      select ctid from ${table} where ${column} < $1 and ${condition} order by ${column} limit $2 for update skip locked))
-    returning 1`;
+function byTime(name: string, time: string, condition: Sql = sql`true`): Removal {
+  const [table, at] = [sql.table(name), sql.ref(time)];
   return (store, before, goesOn) =>
     inParts<true>(async () => {
-      const { length } = await store.autocommit((tx) => tx.prepared(text, [before, PART_ROWS]));
+      const { length } = await store.autocommit(
+        (tx) => tx.sql`delete from ${table} where ctid = any (array(
+            select ctid from ${table} where ${at} < ${before} and ${condition} order by ${at} limit ${PART_ROWS}
+               for update skip locked))
+          returning 1`,
+      );
       return { removed: length, next: length < PART_ROWS ? undefined : true };
     }, goesOn);
 }
 
 /** Rows of a table whose numbers grow with their time; `time` says how old one is. */
-function byNumber(table: string, time: string): Removal {
-  const text = `with part as materialized (
-       select id, at, ${time} as since from ${table} where id > $2 order by id limit $3),
-     old as materialized (
-       select id from ${table} where id in (select id from part where since < $1) for update skip locked),
-     gone as (delete from ${table} where id in (select id from old) returning 1)
-     select (select count(*) from gone) as removed, count(*) as looked_at, count(*) filter (where at < $1) as old,
-            max(id) as last
-       from part`;
+function byNumber(table: string, time: Sql): Removal {
   return (store, before, goesOn) =>
-    inParts<string>((from) => store.transaction((tx) => removeNumbers(tx, text, before, from)), goesOn);
+    inParts<string>((from) => store.transaction((tx) => removeNumbers(tx, { table, time }, before, from)), goesOn);
 }
 
-async function removeNumbers(tx: Tx, text: string, before: Date, from = '0'): Promise<PartDone<string>> {
-  const [row] = await tx.prepared<{ removed: string; looked_at: string; old: string; last: string }>(text, [
-    before,
-    from,
-    PART_ROWS,
-  ]);
-  if (!row || Number(row.looked_at) === 0) return { removed: 0, next: undefined };
-  const isLast = Number(row.looked_at) < PART_ROWS || Number(row.old) === 0;
-  return { removed: Number(row.removed), next: isLast ? undefined : String(row.last) };
+async function removeNumbers(
+  tx: Tx,
+  of: { table: string; time: Sql },
+  before: Date,
+  from = '0',
+): Promise<PartDone<string>> {
+  const table = sql.table(of.table);
+  const [row] = await tx.sql<{ removed: number; lookedAt: number; old: number; last: string | null }>`
+    with part as materialized (
+       select id, at, ${of.time} as since from ${table} where id > ${from}::bigint order by id limit ${PART_ROWS}),
+     old as materialized (
+       select id from ${table} where id in (select id from part where since < ${before}) for update skip locked),
+     gone as (delete from ${table} where id in (select id from old) returning 1)
+    select (select count(*)::int from gone) as removed, count(*)::int as looked_at,
+           (count(*) filter (where at < ${before}))::int as old, max(id)::text as last
+      from part`;
+  if (!row || row.lookedAt === 0) return { removed: 0, next: undefined };
+  const isLast = row.lookedAt < PART_ROWS || row.old === 0;
+  return { removed: row.removed, next: isLast || row.last === null ? undefined : row.last };
 }
 
 /** Says that rows of a table from before an instant may be missing from now on; it never goes back. */
 export async function noteRemoved(store: Store, kind: string, before: Date): Promise<void> {
-  await store.autocommit((tx) =>
-    tx.prepared(
-      `insert into removed_history (kind, before) values ($1, $2)
-         on conflict (kind) do update set before = excluded.before where removed_history.before < excluded.before`,
-      [kind, before],
-    ),
+  await store.autocommit(
+    (tx) => tx.sql`insert into removed_history (kind, before) values (${kind}, ${before})
+      on conflict (kind) do update set before = excluded.before where removed_history.before < excluded.before`,
   );
 }
 
 /** The SQL value of the instant from which all rows of a table are there. */
-export function keptSince(kind: string): string {
-  return `coalesce((select h.before from removed_history h where h.kind = '${kind}'), timestamptz '-infinity')`;
+export function keptSince(kind: string): Sql {
+  return sql`coalesce((select h.before from removed_history h where h.kind = ${sql.lit(kind)}), timestamptz '-infinity')`;
 }
 
 /** The last key that a part looked at. */
@@ -153,12 +156,12 @@ export function deleteOldKeys(store: Store, now: Date, goesOn?: () => boolean): 
 
 /** Each part begins behind the last one, so keys that have to stay are looked at once. */
 async function deleteKeys(tx: Tx, before: Date, from: KeyPlace = BEFORE_ALL_KEYS): Promise<PartDone<KeyPlace>> {
-  const [row] = await tx.prepared<{ removed: string; looked_at: string } & KeyPlace>(
-    `with part as materialized (
+  const [row] = await tx.sql<{ removed: number; lookedAt: number } & KeyPlace>`
+    with part as materialized (
        select scope, route, key, intent_no, created_at from idempotency_keys
-        where created_at < $1 and created_at >= cast($2 as timestamptz)
-          and (created_at, scope, route, key) > (cast($2 as timestamptz), $3, $4, $5)
-        order by created_at, scope, route, key limit $6),
+        where created_at < ${before} and created_at >= ${from.at}::timestamptz
+          and (created_at, scope, route, key) > (${from.at}::timestamptz, ${from.scope}, ${from.route}, ${from.key})
+        order by created_at, scope, route, key limit ${PART_ROWS}),
      final as materialized (
        select k.ctid as place from idempotency_keys k
          join part p on p.scope = k.scope and p.route = k.route and p.key = k.key
@@ -166,17 +169,12 @@ async function deleteKeys(tx: Tx, before: Date, from: KeyPlace = BEFORE_ALL_KEYS
           and not exists (select 1 from refunds r where r.refund_no = p.intent_no and r.state in ('pending', 'processing', 'abnormal'))
         for update of k skip locked),
      gone as (delete from idempotency_keys where ctid = any (array(select place from final)) returning 1)
-     select (select count(*) from gone) as removed, (select count(*) from part) as looked_at,
-            cast(created_at as text) as at, scope, route, key
-       from part order by created_at desc, scope desc, route desc, key desc limit 1`,
-    [before, from.at, from.scope, from.route, from.key, PART_ROWS],
-  );
+    select (select count(*)::int from gone) as removed, (select count(*)::int from part) as looked_at,
+           created_at::text as at, scope, route, key
+      from part order by created_at desc, scope desc, route desc, key desc limit 1`;
   if (!row) return { removed: 0, next: undefined };
-  const { at, scope, route, key } = row;
-  return {
-    removed: Number(row.removed),
-    next: Number(row.looked_at) < PART_ROWS ? undefined : { at, scope, route, key },
-  };
+  const { removed, lookedAt, ...last } = row;
+  return { removed, next: lookedAt < PART_ROWS ? undefined : last };
 }
 
 /** The last order that a part looked at. */
@@ -202,37 +200,27 @@ export async function removeUnpaidOrders(store: Store, before: Date, goesOn?: ()
 }
 
 async function removeUnpaid(tx: Tx, before: Date, from: OrderPlace = BEFORE_ALL_ORDERS): Promise<PartDone<OrderPlace>> {
-  const part = await tx.prepared<{ order_no: string; at: string }>(
-    `select order_no, cast(created_at as text) as at from orders
-      where ${ORDER_STATUS} = $1 and created_at < $2 and created_at >= cast($3 as timestamptz)
-        and (created_at, order_no) > (cast($3 as timestamptz), $4)
-      order by created_at, order_no limit $5`,
-    [from.status, before, from.at, from.orderNo, PART_ORDERS],
-  );
-  const removed =
-    part.length === 0
-      ? 0
-      : await removeOrders(
-          tx,
-          before,
-          part.map((row) => row.order_no),
-        );
+  const part = await tx.sql<{ orderNo: string; at: string }>`
+    select order_no, created_at::text as at from orders
+     where ${sql.raw(ORDER_STATUS)} = ${from.status} and created_at < ${before} and created_at >= ${from.at}::timestamptz
+       and (created_at, order_no) > (${from.at}::timestamptz, ${from.orderNo})
+     order by created_at, order_no limit ${PART_ORDERS}`;
+  const numbers = part.map(({ orderNo }) => orderNo);
+  const removed = numbers.length === 0 ? 0 : await removeOrders(tx, before, numbers);
   const last = part.at(-1);
-  if (last && part.length === PART_ORDERS)
-    return { removed, next: { status: from.status, at: last.at, orderNo: last.order_no } };
+  if (last && part.length === PART_ORDERS) return { removed, next: { status: from.status, ...last } };
   const status = ENDS[ENDS.indexOf(from.status) + 1];
   return { removed, next: status && { ...BEFORE_ALL_ORDERS, status } };
 }
 
 async function removeOrders(tx: Tx, before: Date, orderNos: readonly string[]): Promise<number> {
   // The locks come first: what is read after them can no longer change.
-  const locked = await tx.prepared<{ order_no: string }>(
-    `select order_no from orders where order_no = any ($1) order by order_no for update skip locked`,
-    [orderNos],
-  );
-  const ended = await tx.prepared<{ order_no: string }>(
-    `select order_no from orders o
-      where order_no = any ($1) and state in ('closed', 'failed') and coalesce(closed_at, created_at) < $2
+  const locked = await tx.sql<{ orderNo: string }>`
+    select order_no from orders where order_no = any(${orderNos}) order by order_no for update skip locked`;
+  const ended = await tx.sql<{ orderNo: string }>`
+     select order_no from orders o
+      where order_no = any(${locked.map(({ orderNo }) => orderNo)}) and state in ('closed', 'failed')
+        and coalesce(closed_at, created_at) < ${before}
         and paid = 0 and refunded = 0 and refunding = 0 and channel_trade_no is null
         and next_check_at is null and not effects_due and not stock_held
         and not exists (select 1 from refunds r where r.order_no = o.order_no)
@@ -242,32 +230,29 @@ async function removeOrders(tx: Tx, before: Date, orderNos: readonly string[]): 
         and not exists (select 1 from order_exceptions e
                          where e.order_no = o.order_no and (e.state = 'open' or e.received_minor is not null))
         and not exists (select 1 from events e join deliveries d on d.event_id = e.id
-                         where e.object_no = o.order_no and d.state = 'pending')`,
-    [locked.map((row) => row.order_no), before],
-  );
+                         where e.object_no = o.order_no and d.state = 'pending')`;
   if (ended.length === 0) return 0;
-  const [gone] = await tx.prepared<{ n: string }>(
-    `with told as (delete from events where object_no = any ($1) returning id),
+  const isOne = sql`any(${ended.map(({ orderNo }) => orderNo)})`;
+  const [gone] = await tx.sql<{ orders: number }>`
+     with told as (delete from events where object_no = ${isOne} returning id),
           sent as (delete from deliveries where event_id in (select id from told) returning id),
           tried as (delete from delivery_attempts where delivery_id in (select id from sent)),
-          moved as (delete from moves where order_no = any ($1)),
-          heard as (delete from channel_messages where order_no = any ($1)),
-          listed as (delete from order_exceptions where order_no = any ($1)),
-          done as (delete from due_effects where order_no = any ($1)),
-          asked as (delete from refund_questions where order_no = any ($1)),
-          offered as (delete from skill_orders where order_no = any ($1)),
+          moved as (delete from moves where order_no = ${isOne}),
+          heard as (delete from channel_messages where order_no = ${isOne}),
+          listed as (delete from order_exceptions where order_no = ${isOne}),
+          done as (delete from due_effects where order_no = ${isOne}),
+          asked as (delete from refund_questions where order_no = ${isOne}),
+          offered as (delete from skill_orders where order_no = ${isOne}),
           counted as (
             insert into removed_orders as r (period_at, mode, project, state, client_id, resource, pay_way, currency, count)
             select date_bin('15 minutes', o.created_at, timestamptz '2000-01-01 00:00:00Z'), o.mode, o.project, o.state,
                    case when s.order_no is null then '' else s.client_id end, coalesce(s.resource, ''), o.pay_way, o.currency, count(*)
               from orders o left join skill_orders s on s.order_no = o.order_no
-             where o.order_no = any ($1)
+             where o.order_no = ${isOne}
              group by 1, 2, 3, 4, 5, 6, 7, 8 order by 1, 2, 3, 4, 5, 6, 7, 8
             on conflict (period_at, mode, project, state, client_id, resource, pay_way, currency)
               do update set count = r.count + excluded.count),
-          gone as (delete from orders where order_no = any ($1) returning 1)
-     select count(*) as n from gone`,
-    [ended.map((row) => row.order_no)],
-  );
-  return Number(gone?.n ?? 0);
+          gone as (delete from orders where order_no = ${isOne} returning 1)
+     select count(*)::int as orders from gone`;
+  return gone!.orders;
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Mode } from '../../domain.ts';
 import type { OrderRow } from '../entities/orders.ts';
 import type { SkillOrderRow } from '../entities/skillpay.ts';
@@ -20,11 +21,9 @@ export async function offerPair(
 
 /** How many unpaid offers of an app can still be paid. */
 export async function countOpenOffers(tx: ReadTx, clientId: string, now: Date): Promise<number> {
-  const [row] = await tx.prepared<{ count: number }>(
-    `select count(*)::int as count from orders
-      where client_id = ? and kind = 'skillpay' and state in ('created', 'pending') and expires_at > ?`,
-    [clientId, now],
-  );
+  const [row] = await tx.sql<{ count: number }>`
+    select count(*)::int as count from orders
+     where client_id = ${clientId} and kind = 'skillpay' and state in ('created', 'pending') and expires_at > ${now}`;
   return row?.count ?? 0;
 }
 
@@ -54,27 +53,23 @@ interface SkillStatsRow {
 
 /** Offers made within a time, by app, resource, mode and currency; unpaid ones that were removed count as well. */
 export async function skillStats(tx: ReadTx, filter: SkillStatsFilter): Promise<SkillStatsRow[]> {
-  const parts: ((of: { at: string; offer: string; order: string }) => string)[] = [];
-  const values: unknown[] = [];
-  const add = (value: unknown, part: (typeof parts)[number]) => {
-    if (value === undefined) return;
-    parts.push(part);
-    values.push(value);
-  };
-  add(filter.from, ({ at }) => `${at} >= ?`);
-  add(filter.to, ({ at }) => `${at} < ?`);
-  if (filter.project !== undefined) {
-    const { project } = filter;
-    add(ofProjects('', project)[1], ({ offer }) => ofProjects(`${offer}.project`, project)[0]);
-  }
-  add(filter.clientId, ({ offer }) => `${offer}.client_id = ?`);
-  add(filter.mode, ({ order }) => `${order}.mode = ?`);
-  const conditions = (of: Parameters<(typeof parts)[number]>[0]) =>
-    ['true', ...parts.map((part) => part(of))].join(' and ');
-  return tx.sql<SkillStatsRow>(
-    `select project, client_id as "clientId", resource, mode, currency,
+  const { from, to, project, clientId, mode } = filter;
+  const conditions = (of: { at: string; offer: string; order: string }) =>
+    sql.join(
+      [
+        sql`true`,
+        ...(from ? [sql`${sql.ref(of.at)} >= ${from}`] : []),
+        ...(to ? [sql`${sql.ref(of.at)} < ${to}`] : []),
+        ...(project === undefined ? [] : [ofProjects(`${of.offer}.project`, project)]),
+        ...(clientId === undefined ? [] : [sql`${sql.ref(`${of.offer}.client_id`)} = ${clientId}`]),
+        ...(mode === undefined ? [] : [sql`${sql.ref(`${of.order}.mode`)} = ${mode}`]),
+      ],
+      sql` and `,
+    );
+  return tx.sql<SkillStatsRow>`
+     select project, client_id, resource, mode, currency,
             sum(offered)::int as offered, sum(paid)::int as paid, sum(fulfilled)::int as fulfilled, sum(failed)::int as failed,
-            sum(refunded)::int as refunded, sum(revenue)::text as "revenueMinor"
+            sum(refunded)::int as refunded, sum(revenue)::text as revenue_minor
        from (
          select s.project, s.client_id, s.resource, o.mode, o.currency, count(*) as offered,
                 count(*) filter (where o.paid > 0) as paid,
@@ -92,7 +87,5 @@ export async function skillStats(tx: ReadTx, filter: SkillStatsFilter): Promise<
           group by g.project, g.client_id, g.resource, g.mode, g.currency) offers
       group by project, client_id, resource, mode, currency
       order by project, client_id, resource, mode, currency
-      limit 1000`,
-    [...values, ...values],
-  );
+      limit 1000`;
 }

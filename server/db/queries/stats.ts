@@ -1,5 +1,5 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { ReadTx } from '../store.ts';
-import type { Statement } from './orders.ts';
 import { ofProjects, type Projects } from './reach.ts';
 
 /** A period, the beginnings of its days, and whose orders. */
@@ -27,88 +27,70 @@ export interface Summed {
   minor: bigint;
 }
 
-type Raw = { day: number; state: string; count: string; pay_way: string; currency: string; minor: string };
-
 /** How many orders began on each day, by the state that they have now; unpaid ones that were removed count as well. */
 export async function countCreated(tx: ReadTx, range: StatsRange): Promise<Counted[]> {
-  const kept = createdStatement(range);
-  const gone = removedStatement(range);
-  const rows = [...(await tx.sql<Raw>(kept.sql, kept.parameters)), ...(await tx.sql<Raw>(gone.sql, gone.parameters))];
-  return rows.map(({ day, state, count }) => ({ day: Number(day), state, count: Number(count) }));
+  return [
+    ...(await tx.sql<Counted>`${createdStatement(range)}`),
+    ...(await tx.sql<Counted>`${removedStatement(range)}`),
+  ];
 }
 
-/** What was paid on each day. */
-export function sumPaid(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
-  return summed(tx, paidStatement(range));
+/** The payments of each day. */
+export async function sumPaid(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
+  return toSummed(await tx.sql<Raw>`${paidStatement(range)}`);
 }
 
-/** What was given back on each day of what was counted as paid: money beside an order was never counted. */
-export function sumRefunded(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
-  return summed(tx, refundedStatement(range));
+/** The refunds of each day, of money that was counted as paid: money beside an order was never counted. */
+export async function sumRefunded(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
+  return toSummed(await tx.sql<Raw>`${refundedStatement(range)}`);
 }
 
 /** Answered by the index orders_created alone. */
-export function createdStatement(range: StatsRange): Statement {
-  return {
-    sql: `select width_bucket(created_at, ?::timestamptz[]) as day, state, count(*)::text as count from orders
-           where created_at >= ?::timestamptz and created_at < ?::timestamptz and mode = ?${ofProject(range, 'project')}
-           group by 1, 2`,
-    parameters: parameters(range),
-  };
+export function createdStatement(range: StatsRange): RawBuilder<unknown> {
+  return sql`select ${dayOf('created_at', range)} as day, state, count(*)::int as count from orders
+    where ${isWithin('created_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}
+    group by 1, 2`;
 }
 
 /** Answered by the key of removed_orders. */
-function removedStatement(range: StatsRange): Statement {
-  return {
-    sql: `select width_bucket(period_at, ?::timestamptz[]) as day, state, sum(count)::text as count from removed_orders
-           where period_at >= ?::timestamptz and period_at < ?::timestamptz and mode = ?${ofProject(range, 'project')}
-           group by 1, 2`,
-    parameters: parameters(range),
-  };
+function removedStatement(range: StatsRange): RawBuilder<unknown> {
+  return sql`select ${dayOf('period_at', range)} as day, state, sum(count)::int as count from removed_orders
+    where ${isWithin('period_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}
+    group by 1, 2`;
 }
 
 /** Answered by the index orders_paid alone. */
-export function paidStatement(range: StatsRange): Statement {
-  return {
-    sql: `select width_bucket(paid_at, ?::timestamptz[]) as day, pay_way, currency, count(*)::text as count,
-                 sum(paid)::text as minor
-            from orders
-           where paid_at is not null and paid_at >= ?::timestamptz and paid_at < ?::timestamptz
-             and mode = ?${ofProject(range, 'project')}
-           group by 1, 2, 3`,
-    parameters: parameters(range),
-  };
+export function paidStatement(range: StatsRange): RawBuilder<unknown> {
+  return sql`select ${dayOf('paid_at', range)} as day, pay_way, currency, count(*)::int as count, sum(paid)::text as minor
+     from orders
+    where paid_at is not null and ${isWithin('paid_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}
+    group by 1, 2, 3`;
 }
 
 /** Answered by the index refunds_succeeded and the key of the orders. */
-export function refundedStatement(range: StatsRange): Statement {
-  return {
-    sql: `select width_bucket(r.finished_at, ?::timestamptz[]) as day, o.pay_way, o.currency, count(*)::text as count,
-                 sum(r.amount)::text as minor
-            from refunds r join orders o on o.order_no = r.order_no
-           where r.state = 'succeeded' and not r.surplus and r.finished_at >= ?::timestamptz and r.finished_at < ?::timestamptz
-             and o.mode = ?${ofProject(range, 'o.project')}
-           group by 1, 2, 3`,
-    parameters: parameters(range),
-  };
+export function refundedStatement(range: StatsRange): RawBuilder<unknown> {
+  return sql`select ${dayOf('r.finished_at', range)} as day, o.pay_way, o.currency, count(*)::int as count,
+          sum(r.amount)::text as minor
+     from refunds r join orders o on o.order_no = r.order_no
+    where r.state = 'succeeded' and not r.surplus and ${isWithin('r.finished_at', range)}
+      and o.mode = ${range.mode} and ${ofProject(range, 'o.project')}
+    group by 1, 2, 3`;
 }
 
-async function summed(tx: ReadTx, { sql, parameters: values }: Statement): Promise<Summed[]> {
-  const rows = await tx.sql<Raw>(sql, values);
-  return rows.map(({ day, pay_way, currency, count, minor }) => ({
-    day: Number(day),
-    payWay: pay_way,
-    currency,
-    count: Number(count),
-    minor: BigInt(minor),
-  }));
+type Raw = Omit<Summed, 'minor'> & { minor: string };
+
+function toSummed(rows: readonly Raw[]): Summed[] {
+  return rows.map((row) => ({ ...row, minor: BigInt(row.minor) }));
 }
 
-function ofProject({ project }: StatsRange, column: string): string {
-  return project === undefined ? '' : ` and ${ofProjects(column, project)[0]}`;
+function dayOf(column: string, { starts }: StatsRange): RawBuilder<number> {
+  return sql`width_bucket(${sql.ref(column)}, ${starts}::timestamptz[])`;
 }
 
-function parameters({ from, to, starts, mode, project }: StatsRange): unknown[] {
-  const days = `{${starts.map((start) => start.toISOString()).join(',')}}`;
-  return [days, from, to, mode, ...(project === undefined ? [] : [ofProjects('', project)[1]])];
+function isWithin(column: string, { from, to }: StatsRange): RawBuilder<boolean> {
+  return sql`${sql.ref(column)} >= ${from} and ${sql.ref(column)} < ${to}`;
+}
+
+function ofProject({ project }: StatsRange, column: string): RawBuilder<boolean> {
+  return project === undefined ? sql`true` : ofProjects(column, project);
 }

@@ -303,9 +303,7 @@ test.serial('a refund that its bill says is under way is settled as our books kn
   const inBooks = (state: 'succeeded' | 'failed' | 'processing') =>
     store.transaction((tx) => tx.refunds.update({ orderNo: orders.right }, { state }));
   const kindOf = (kind: string, was: string) =>
-    store.transaction((tx) =>
-      tx.sql('update bill_lines set kind = ? where bill_no = ? and kind = ?', [kind, billNo, was]),
-    );
+    store.transaction((tx) => tx.sql`update bill_lines set kind = ${kind} where bill_no = ${billNo} and kind = ${was}`);
   const rerun = async () => {
     await admin('POST', `/api/v1/bills/${billNo}/rerun`);
     while ((await service.app.bills.sweep.once()) > 0);

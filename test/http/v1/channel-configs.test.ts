@@ -235,8 +235,8 @@ test.serial('a key of a certificate that no master key opens is told as well', a
   const send = sendAs(service, CONSOLE);
   await send('POST', `${base}/alipay`, alipay);
   t.is((await send('GET', `${base}/alipay`)).body.data.fault, null);
-  const broken = await service.store.transaction((tx) =>
-    tx.sql(`update certs set sealed = sealed || 'A' where sealed is not null returning id`),
+  const broken = await service.store.transaction(
+    (tx) => tx.sql`update certs set sealed = sealed || 'A' where sealed is not null returning id`,
   );
   t.true(broken.length > 0);
   const { body } = await send('GET', `${base}/alipay`);

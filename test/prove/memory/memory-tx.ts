@@ -1,4 +1,5 @@
 import type { Tx } from '../../../server/db/store.ts';
+import { fakeSql } from '../../support/fake-sql.ts';
 import { MemoryTable, type Shelf } from './memory-table.ts';
 import { type AnyRow, TABLE_NAMES, type TableName } from './tables.ts';
 
@@ -17,13 +18,11 @@ export function memoryTx(shelves: Shelves): Tx {
   // Nobody fetches bills here, so that no order has fees.
   const nobody = { list: async () => [], insert: async () => {} };
   const others: Record<string, Pick<MemoryTable, 'list' | 'insert'>> = { ...tables, orderFees: nobody };
-  const sql = async (statement: string, parameters: readonly unknown[] = []) => runSql(tables, statement, parameters);
   const tx = {
     ...others,
     // Nobody limits applications here.
     apps: { find: async () => undefined },
-    sql,
-    prepared: sql,
+    sql: fakeSql((text, values) => runSql(tables, text, values)),
     async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
       const putBack = shelves.remember();
       try {
@@ -45,7 +44,7 @@ async function runSql(
   statement: string,
   parameters: readonly unknown[],
 ): Promise<AnyRow[]> {
-  if (!/^update order_exceptions\s+set detail = detail/.test(statement))
+  if (!/^\s*update order_exceptions\s+set detail = detail/.test(statement))
     throw new TypeError(`no such statement in memory: ${statement.slice(0, 80)}`);
   const [detail, orderNo, kind, dedupe] = parameters as string[];
   const where = { orderNo, kind, dedupe };

@@ -158,8 +158,8 @@ export const EARLY_BUILD: readonly Mutant[] = [
     name: 'expired idempotency keys are deleted in one statement, however many there are',
     from: 'early build',
     file: 'server/db/queries/retention.ts',
-    find: 'order by created_at, scope, route, key limit $6)',
-    put: 'order by created_at, scope, route, key limit $6 * 1000)',
+    find: 'order by created_at, scope, route, key limit ${PART_ROWS})',
+    put: 'order by created_at, scope, route, key limit ${PART_ROWS * 1000})',
     killedBy: witnessed('test/races/clean-up.test.ts', 'expired idempotency keys go in bounded parts*'),
   },
   {

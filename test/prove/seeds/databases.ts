@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { type DueRows, dueEffectRows, dueOrders, dueQuestions, dueRefunds } from '../../../server/db/queries/due.ts';
 import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
 import { indexedStore, type IndexedStore, type Written } from '../memory/indexed-store.ts';
@@ -122,7 +123,7 @@ export async function openPglite(): Promise<{ empty(): Promise<WorldDatabase>; c
     store,
     schedule: () =>
       store.read(async (tx) => {
-        const rows = await tx.sql<Omit<DueThing, 'at'> & { at: string }>(SCHEDULE);
+        const rows = await tx.sql<Omit<DueThing, 'at'> & { at: string }>`${sql.raw(SCHEDULE)}`;
         return rows.map((row) => ({ ...row, at: Math.round(Number(row.at)) }));
       }),
     claim: async (tx, kind, id, now) => (await DUE_ROWS[kind].claimNamed(tx, { now, ids: [id] })).length === 1,
@@ -136,7 +137,7 @@ export async function openPglite(): Promise<{ empty(): Promise<WorldDatabase>; c
   };
   return {
     async empty() {
-      await store.transaction((tx) => tx.sql(`truncate ${SQL_NAMES.join(', ')} restart identity`));
+      await store.transaction((tx) => tx.sql`truncate ${sql.raw(SQL_NAMES.join(', '))} restart identity`);
       return world;
     },
     close: () => database.close(),

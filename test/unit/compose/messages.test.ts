@@ -6,6 +6,7 @@ import type { Base } from '../../../server/compose/base.ts';
 import { composeMessages } from '../../../server/compose/credentials.ts';
 import { createMetrics } from '../../../server/http/metrics.ts';
 import { type Waiting, readTexts } from '../../../server/db/queries/messages.ts';
+import { fakeSql } from '../../support/fake-sql.ts';
 
 const at = new Date('2030-01-01T00:00:00Z');
 
@@ -14,15 +15,16 @@ function stage() {
   const rows: Waiting[] = [];
   const aheads: [string, number][] = [];
   const tx = {
-    prepared: async (_: string, [batch]: [string]) =>
-      void rows.push(
-        ...JSON.parse(batch).map(
-          ({ place: _place, asks: _asks, digest: _digest, texts, ...row }: Record<string, unknown>) => ({
-            ...row,
-            ...readTexts(Buffer.from(String(texts), 'base64')),
-          }),
-        ),
-      ),
+    sql: fakeSql((_, [batch]) => {
+      const written = JSON.parse(String(batch)) as Record<string, unknown>[];
+      rows.push(
+        ...written.map(({ place: _place, asks: _asks, digest: _digest, texts, ...row }) => ({
+          ...(row as unknown as Waiting),
+          ...readTexts(Buffer.from(String(texts), 'base64')),
+        })),
+      );
+      return [];
+    }),
   };
   const store = { autocommit: async (work: (of: typeof tx) => Promise<void>) => work(tx) };
   const config = { channels: { timeoutMs: 5000 }, jobs: { callsPerSecond: 0 } };

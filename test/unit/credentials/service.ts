@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { ExecutionContext } from 'ava';
 import { CHANNEL_KINDS, channelSerial } from '../../../server/channels/registry.ts';
 import { createTransport } from '../../../server/channels/transport.ts';
@@ -155,12 +156,12 @@ function caller(url: string): Service['call'] {
 
 async function dumpOf(store: Store): Promise<string> {
   return store.read(async (tx) => {
-    const tables = await tx.sql<{ name: string }>(
-      `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
-    );
+    const tables = await tx.sql<{
+      name: string;
+    }>`select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`;
     const texts: string[] = [];
     for (const { name } of tables) {
-      const rows = await tx.sql<{ row: string }>(`select row_to_json(t)::text as row from "${name}" t`);
+      const rows = await tx.sql<{ row: string }>`select row_to_json(t)::text as row from "${sql.raw(name)}" t`;
       texts.push(...rows.map(({ row }) => `${name} ${row}`));
     }
     return texts.join('\n');

@@ -29,7 +29,7 @@ let store: Store;
 const closing: (() => unknown)[] = [];
 test.before(async () => void ({ store } = await postgresDatabase({ teardown: (end) => void closing.push(end) })));
 test.afterEach.always(() =>
-  store.transaction((tx) => tx.sql('truncate orders, refunds, deliveries, coin_calls, rate_limits')),
+  store.transaction((tx) => tx.sql`truncate orders, refunds, deliveries, coin_calls, rate_limits`),
 );
 test.after.always(() => Promise.all(closing.map((end) => end())));
 

@@ -1,8 +1,11 @@
+import { type Insertable, sql } from 'kysely';
 import test from 'ava';
 import type { takeStock } from '../../../server/db/queries/catalog.ts';
 import type { claimDueRefund } from '../../../server/db/queries/due.ts';
 import { listEvents, type appendEvent } from '../../../server/db/queries/events.ts';
 import type { listOrders } from '../../../server/db/queries/orders.ts';
+import type { BillSum } from '../../../server/domain.ts';
+import type { asJson, Database } from '../../../server/db/kysely.ts';
 import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
 import { postgresDatabase } from '../../support/database.ts';
 
@@ -12,8 +15,10 @@ type Takes<Query extends (tx: never, ...rest: never[]) => unknown, Given> = [Giv
   ? true
   : false;
 type Missing<Type, Name extends string> = [Extract<keyof Type, Name>] extends [never] ? true : false;
-type TableName = Exclude<keyof ReadTx, 'sql' | 'prepared'>;
+type TableName = Exclude<keyof ReadTx, 'sql' | 'db'>;
 type NoTableWrites = { [Name in TableName]: Missing<ReadTx[Name], Writing> }[TableName];
+/** A document that is not bound with `asJson` is refused: pg would make `{}` of an empty list. */
+type Document = Insertable<Database['bills']>['sums'];
 type Writing = 'insert' | 'insertMany' | 'insertIfNew' | 'update' | 'delete' | 'lock';
 
 test('the compiler keeps writes out of a read, and lets a transaction read', (t) => {
@@ -29,6 +34,11 @@ test('the compiler keeps writes out of a read, and lets a transaction read', (t)
   const tables: [NoTableWrites] extends [true] ? true : false = true;
   const members: Missing<ReadTx, 'savepoint' | 'advisoryLock' | 'wake'> = true;
   t.deepEqual(refused, [false, false, false, false, false]);
+  const documents: [
+    [[]] extends [Document] ? true : false,
+    [ReturnType<typeof asJson<BillSum[]>>] extends [Document] ? true : false,
+  ] = [false, true];
+  t.deepEqual(documents, [false, true]);
   t.true([...reading, ...writing, tables, members].every(Boolean));
 });
 
@@ -36,11 +46,11 @@ test('at run time nothing in reach of a read writes', async (t) => {
   const { store } = await postgresDatabase(t);
   await store.autocommit((tx) => tx.revokedTokens.insert(row));
   await store.read(async (tx) => {
-    t.deepEqual(Object.keys(tx).toSorted(), ['prepared', 'sql']);
+    t.deepEqual(Object.keys(tx).toSorted(), ['db', 'sql']);
     const names = Object.getOwnPropertyNames(Object.getPrototypeOf(tx)).filter((name) => name !== 'constructor');
     t.is(names.length, 47);
     for (const name of names)
-      t.deepEqual(methodsOf(tx[name as keyof ReadTx]), ['count', 'find', 'findWith', 'list'], name);
+      t.deepEqual(methodsOf(tx[name as keyof ReadTx]), ['count', 'find', 'findWith', 'list', 'rows'], name);
     const writes = [
       `update revoked_tokens set owner = 'x'`,
       ` DELETE from revoked_tokens`,
@@ -53,14 +63,43 @@ test('at run time nothing in reach of a read writes', async (t) => {
       `lock table revoked_tokens`,
       `explain analyze insert into revoked_tokens default values`,
     ];
-    for (const text of writes) {
-      await t.throwsAsync(tx.sql(text), { instanceOf: TypeError, message: /only reads/ }, text);
-      await t.throwsAsync(tx.prepared(text, []), { instanceOf: TypeError, message: /only reads/ }, text);
-    }
-    t.deepEqual(await tx.sql('select owner from revoked_tokens'), [{ owner: 'o' }]);
-    t.deepEqual(await tx.prepared('with one as (select ?::text as word) select word from one', ['a']), [{ word: 'a' }]);
+    const refused = { instanceOf: TypeError, message: /only reads/ };
+    for (const text of writes) await t.throwsAsync(tx.sql`${sql.raw(text)}`, refused, text);
+    const db = tx.db as Tx['db'];
+    const built = {
+      insert: db.insertInto('revoked_tokens').values(row),
+      update: db.updateTable('revoked_tokens').set({ owner: 'x' }),
+      delete: db.deleteFrom('revoked_tokens'),
+      lock: tx.revokedTokens.rows().forUpdate(),
+      'a write in a with': tx.db
+        .with('gone', (inner) => inner.deleteFrom('revoked_tokens').returning('jti'))
+        .selectFrom('gone')
+        .selectAll(),
+      'a function that writes': tx.db.selectNoFrom(sql`nextval('events_sequence_seq')`.as('n')),
+    };
+    for (const [name, statement] of Object.entries(built))
+      await t.throwsAsync(async () => statement.execute(), refused, name);
+    t.deepEqual(await tx.sql`select owner from revoked_tokens where owner <> 'admin.update'`, [{ owner: 'o' }]);
+    t.deepEqual(await tx.revokedTokens.rows().distinct().execute(), [row]);
+    t.deepEqual(await tx.sql`with one as (select ${'a'}::text as word) select word from one`, [{ word: 'a' }]);
     t.deepEqual(await listEvents(tx, {}, 0n, 10), []);
   });
+});
+
+test('every column is the name of its property in snake case, and comes back as the property', async (t) => {
+  const { store, database } = await postgresDatabase(t);
+  let columns = 0;
+  for (const { tableName, props } of database.em.getMetadata()) {
+    const names = props.map(({ name }) => name);
+    await store.read(async ({ db }) => {
+      const statement = db.selectFrom(tableName as 'orders').select(names as ['orderNo']);
+      t.deepEqual(await statement.limit(0).execute(), [], tableName);
+      const [row] = await db.selectNoFrom(names.map((name) => sql`1`.as(name))).execute();
+      t.deepEqual(Object.keys(row!), names);
+    });
+    columns += names.length;
+  }
+  t.true(columns > 600, `${columns} columns`);
 });
 
 test('autocommit is one statement; a second one, and what needs a transaction, is refused', async (t) => {

@@ -1,4 +1,3 @@
-import { UniqueConstraintViolationException } from '@mikro-orm/core';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
@@ -162,7 +161,7 @@ both('a row that is taken is not new, and a second insert of it is refused', asy
   t.false(await store.transaction((tx) => tx.revokedTokens.insertIfNew({ ...row, owner: 'b' })));
   await t.throwsAsync(
     store.transaction((tx) => tx.revokedTokens.insert(row)),
-    { instanceOf: UniqueConstraintViolationException },
+    { code: '23505' },
   );
   t.is((await store.read((tx) => tx.revokedTokens.find({ jti: 'taken' })))?.owner, 'a');
 });
@@ -205,7 +204,7 @@ both('a failure in the middle leaves nothing, a savepoint leaves the rest', asyn
       await inner.revokedTokens.insert(row('inner'));
       await inner.revokedTokens.insert(row('kept'));
     });
-    await t.throwsAsync(part, { instanceOf: UniqueConstraintViolationException });
+    await t.throwsAsync(part, { code: '23505' });
   });
   const left = await store.read((tx) => tx.revokedTokens.list({ owner: 'savepoint' }));
   t.deepEqual(

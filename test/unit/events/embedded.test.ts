@@ -64,7 +64,7 @@ test('the embedded database reads its log, and what the live feed shows, the sam
     board.newest().map(({ orderNo }) => orderNo),
     ['a', 'b'],
   );
-  const look = () => store.read((tx) => lookForDue(tx, [{ oldestLag: FOLLOWED }, dueEffectRows()], now()));
+  const look = () => store.read((tx) => lookForDue(tx, [{ oldestLag: () => FOLLOWED }, dueEffectRows()], now()));
   t.deepEqual(await look(), [1, undefined]);
   board.leave();
   board.feed.stop();

@@ -3,6 +3,7 @@ import { mock } from 'node:test';
 import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
 import { createBoard, liveStreams } from '../../../server/live/board.ts';
 import { createReporter } from '../../../server/live/process.ts';
+import { fakeSql } from '../../support/fake-sql.ts';
 
 interface Log {
   head: number;
@@ -17,13 +18,14 @@ function boardOver() {
   const eventsIn = (after: number, upTo: number, rows: number) =>
     Array.from({ length: Math.max(0, Math.min(rows, upTo - after)) }, (_, at) => event(after + at + 1));
   const tx = {
-    sql: async () => [{ head: log.head }],
-    prepared: async (text: string, values: unknown[]) => {
-      if (text.includes('sequence >')) return eventsIn(Number(values[0]), Number(values[1]), Number(values[2]));
-      if (text.includes('sequence desc limit ?'))
+    sql: fakeSql((text, values) => {
+      if (text.includes('events_sequence_seq')) return [{ head: BigInt(log.head) }];
+      const [from = 0, upTo = 0, rows = 0] = values.map(Number);
+      if (text.includes('sequence >')) return eventsIn(from, upTo, rows);
+      if (text.includes('sequence desc limit') && text.includes('as subject'))
         return eventsIn(Math.max(0, log.head - 100), log.head, 100).toReversed();
       return [];
-    },
+    }),
   } as unknown as ReadTx;
   const store = {
     read: async (work: (tx: ReadTx) => Promise<unknown>) => {
@@ -73,7 +75,8 @@ function boardOver() {
 
 function event(sequence: number) {
   const nothing = { clientId: 'app', project: 'default', payWay: null, minor: null, currency: null, subject: null };
-  return { ...nothing, sequence: String(sequence), type: 'order.paid', objectNo: 'P1', orderNo: 'P1', at: 0 };
+  const named = { sequence: BigInt(sequence), type: 'order.paid', objectNo: 'P1', orderNo: 'P1' };
+  return { ...nothing, ...named, createdAt: new Date(0) };
 }
 
 const settle = async () => {

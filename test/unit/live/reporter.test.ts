@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { Store, Tx } from '../../../server/db/store.ts';
 import { createReporter } from '../../../server/live/process.ts';
+import { fakeSql } from '../../support/fake-sql.ts';
 
 function reporterOver(fails = false) {
   const written: { followed: unknown }[] = [];
@@ -8,11 +9,11 @@ function reporterOver(fails = false) {
   const removed: unknown[] = [];
   let elapsed = 0;
   const tx = {
-    prepared: async (_text: string, values: unknown[]) => {
+    sql: fakeSql((_, values) => {
       if (fails) throw new Error('away');
       written.push({ followed: values[6] });
       return [];
-    },
+    }),
     replicas: { delete: async (where: unknown) => void removed.push(where) },
   } as unknown as Tx;
   const reporter = createReporter(

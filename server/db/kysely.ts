@@ -1,0 +1,131 @@
+// Kysely over MikroORM's entities: typed statements, their values in both directions, and the guards of the doors in store.ts.
+
+import type { InferKyselyDB } from '@mikro-orm/postgresql';
+import {
+  CamelCasePlugin,
+  type Kysely,
+  type KyselyPlugin,
+  type OperationNode,
+  OperationNodeTransformer,
+  type PluginTransformQueryArgs,
+  type QueryId,
+  type RawBuilder,
+  type RawNode,
+  type RootOperationNode,
+  type SelectModifierNode,
+  sql,
+} from 'kysely';
+import { types } from 'pg';
+import type { ENTITIES } from './entities/index.ts';
+
+/** Every table by its name and every column by its property, as the entities define them. */
+export type Database = InferKyselyDB<(typeof ENTITIES)[number], { columnNamingStrategy: 'property' }>;
+
+/** A statement in SQL, or a part of one. */
+export type Sql = RawBuilder<unknown>;
+
+/** Statements in a transaction, or each alone. */
+export type Db = Kysely<Database>;
+
+/** Statements that only read; `sql` runs on it, too. */
+export type ReadDb = Pick<Db, 'selectFrom' | 'selectNoFrom' | 'with' | 'fn' | 'getExecutor'>;
+
+// Without `maintainNestedObjectKeys` the keys of JSON documents would be renamed, too.
+/** Properties as columns. Not MikroKyselyPlugin: it leaves aliases and aggregates as the driver gives them, and writes lists wrongly. */
+export const camelCase = new CamelCasePlugin({ maintainNestedObjectKeys: true });
+
+/** A JSON document as a bound value: pg would make `{}` of an empty list, and a number of '123'. */
+export function asJson<T>(value: T): RawBuilder<T> {
+  return sql<T>`cast(${JSON.stringify(value)} as jsonb)`;
+}
+
+type Parse = (text: string) => unknown;
+
+/** What both drivers make of a type: a day stays text (`yyyy-MM-dd`), an instant is a Date, an int8 a bigint. */
+export const PARSERS: Readonly<Record<number, Parse>> = {
+  [types.builtins.INT8]: BigInt,
+  [types.builtins.DATE]: String,
+  [types.builtins.TIMESTAMPTZ]: readInstant,
+};
+
+const INSTANT = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(?::?(\d\d))?$/;
+
+/** `2026-01-02 03:04:05.678+00`, to the millisecond. */
+export function readInstant(value: string): Date {
+  // What a PostgreSQL in UTC writes; the general form costs three times as much.
+  if (value.length >= 22 && value[10] === ' ' && value.endsWith('+00')) {
+    const date = new Date(`${value.slice(0, 10)}T${value.slice(11, -3)}Z`);
+    if (!Number.isNaN(date.getTime())) return date;
+  }
+  const [, day, time, hours, minutes = '00'] = INSTANT.exec(value) ?? [];
+  if (day === undefined) throw new TypeError(`${value} is not an instant`);
+  return new Date(`${day}T${time}${hours}:${minutes}`);
+}
+
+/** Refuses statements that write or lock. Types come first: it stands behind them, for what they cannot see. */
+export const readingOnly: KyselyPlugin = {
+  transformQuery({ node, queryId }) {
+    if (!/^\s*(select|with|explain)\b/i.test(beginOf(node))) throw refusal();
+    return readOnly.transformNode(node, queryId);
+  },
+  transformResult: async ({ result }) => result,
+};
+
+/** Refuses a second statement: it would not commit together with the first. */
+export function onlyOne(): KyselyPlugin {
+  let isUsed = false;
+  return {
+    transformQuery({ node }: PluginTransformQueryArgs): RootOperationNode {
+      if (isUsed) throw new TypeError('autocommit is for one statement; several need a transaction');
+      isUsed = true;
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  };
+}
+
+/** Words by which a statement in SQL writes, locks or takes a number. */
+const WRITES =
+  /\b(insert|update|delete|merge|into|truncate|lock|nextval|setval|set_config|pg_(try_)?advisory_\w+|for\s+(no\s+key\s+|key\s+)?(share|update))\b/i;
+
+/** Text of the statement's own, such as the action 'admin.update'. */
+const LITERAL = /'[^']*'/g;
+
+const WRITING: ReadonlySet<OperationNode['kind']> = new Set([
+  'InsertQueryNode',
+  'UpdateQueryNode',
+  'DeleteQueryNode',
+  'MergeQueryNode',
+]);
+
+/** The first word of a statement in SQL, of whatever parts it is made. */
+function beginOf(node: OperationNode): string {
+  if (node.kind === 'SelectQueryNode') return 'select';
+  if (node.kind !== 'RawNode') return '';
+  const { sqlFragments, parameters } = node as RawNode;
+  const [first = ''] = sqlFragments;
+  return first.trim() === '' && parameters[0] ? beginOf(parameters[0]) : first;
+}
+
+class ReadOnly extends OperationNodeTransformer {
+  override transformNodeImpl<T extends OperationNode>(node: T, queryId?: QueryId): T {
+    if (WRITING.has(node.kind)) throw refusal();
+    return super.transformNodeImpl(node, queryId);
+  }
+
+  override transformRaw(node: RawNode, queryId?: QueryId): RawNode {
+    if (WRITES.test(node.sqlFragments.join('?').replaceAll(LITERAL, ''))) throw refusal();
+    return super.transformRaw(node, queryId);
+  }
+
+  override transformSelectModifier(node: SelectModifierNode, queryId?: QueryId): SelectModifierNode {
+    if (node.modifier !== 'Distinct') throw refusal();
+    return super.transformSelectModifier(node, queryId);
+  }
+}
+
+const readOnly = new ReadOnly();
+
+function refusal(): TypeError {
+  return new TypeError('store.read only reads; a statement that writes or locks needs autocommit or a transaction');
+}
