@@ -1,7 +1,8 @@
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import test from 'ava';
-import { makePlace, scripted } from '../support/cli.ts';
+import { makePlace, type RunOptions, scripted } from '../support/cli.ts';
 import { FakeFailure, fakeOffline } from '../support/fake-offline.ts';
 
 const ADMIN = ['bootstrap', 'admin', '--username', 'alice', '--password-stdin'];
@@ -69,6 +70,22 @@ test('an outdated schema is migrated only with --migrate, or after a yes', async
   t.is(no.code, 2);
   t.is((await place.payctl([...ADMIN, '--migrate'], { ...PASSWORD, openOffline: async () => database })).code, 0);
   t.is(database.migrated, 1);
+});
+
+test('server migrate tells the migrations that it applied, also when their list cannot be written', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const migrate = (options: RunOptions = {}) => {
+    const database = fakeOffline({ version: '0001_begin', pending: 2 });
+    return place.payctl(['server', 'migrate', '--json'], { ...options, openOffline: async () => database });
+  };
+  const { code, stdout } = await migrate();
+  t.is(code, 0);
+  t.like(JSON.parse(stdout), { version: '0002_next', pending: 0, applied: ['0001', '0002'] });
+  const full = new Writable({ write: (_chunk, _encoding, done) => done(new Error('no space left on device')) });
+  const unheard = await migrate({ stdout: full as unknown as RunOptions['stdout'] });
+  t.is(unheard.code, 1);
+  t.regex(unheard.stderr, /The change was made: migrate the database/);
 });
 
 test('a database that a server holds is exit 7 with its process and the order of steps', async (t) => {
