@@ -48,10 +48,10 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     const { table, list } = this.#layout;
     const lists = parts.map((part) => sql`${rowsAsJson(this.#layout, part)} as ${sql.ref(part[0])}`);
     const isIt = matching(this.#layout, where);
-    const statement = sql<
-      Record<string, unknown>
-    >`select ${list}, ${sql.join(lists)} from ${table} where ${isIt} limit 1`;
-    const found = await firstOf(this.#place, statement);
+    const found = await firstOf(
+      this.#place,
+      sql<Record<string, unknown>>`select ${list}, ${sql.join(lists)} from ${table} where ${isIt} limit 1`,
+    );
     if (!found) return undefined;
     for (const [name, , layout] of parts)
       found[name] = ((found[name] ?? []) as Record<string, unknown>[]).map((one) => fromJson(layout, one));
@@ -64,10 +64,10 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     { orderBy = {}, limit, offset }: { orderBy?: Order<Row>; limit?: number; offset?: number } = {},
   ): Promise<Row[]> {
     const { table, list } = this.#layout;
-    const statement = sql<Row>`select ${list} from ${table} where ${matching(this.#layout, where)}${inOrder(
-      this.#layout,
-      orderBy,
-    )}${limit === undefined ? NOTHING : sql` limit ${limit}`}${offset === undefined ? NOTHING : sql` offset ${offset}`}`;
+    const [isIt, order] = [matching(this.#layout, where), inOrder(this.#layout, orderBy)];
+    const most = limit === undefined ? NOTHING : sql` limit ${limit}`;
+    const skipped = offset === undefined ? NOTHING : sql` offset ${offset}`;
+    const statement = sql<Row>`select ${list} from ${table} where ${isIt}${order}${most}${skipped}`;
     return (await statement.execute(this.#place.db)).rows;
   }
 
