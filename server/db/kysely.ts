@@ -41,7 +41,7 @@ export function asJson<T>(value: T): RawBuilder<T> {
 
 type Parse = (text: string) => unknown;
 
-/** What both drivers make of a type: a day stays text (`yyyy-MM-dd`), an instant is a Date, an int8 a bigint. */
+/** How both drivers parse a type: a date stays text (`yyyy-MM-dd`), a timestamptz is a Date, an int8 a bigint. */
 export const PARSERS: Readonly<Record<number, Parse>> = {
   [types.builtins.INT8]: BigInt,
   [types.builtins.DATE]: String,
@@ -52,7 +52,7 @@ const INSTANT = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(?::?(\d
 
 /** `2026-01-02 03:04:05.678+00`, to the millisecond. */
 export function readInstant(value: string): Date {
-  // What a PostgreSQL in UTC writes; the general form costs three times as much.
+  // PostgreSQL writes this form in UTC; the general one costs three times as much.
   if (value.length >= 22 && value[10] === ' ' && value.endsWith('+00')) {
     const date = new Date(`${value.slice(0, 10)}T${value.slice(11, -3)}Z`);
     if (!Number.isNaN(date.getTime())) return date;
