@@ -35,11 +35,11 @@ export interface ProductSnapshot {
 }
 
 interface ChannelNames {
-  /** Of the channel, as payers and operators know it. */
+  /** Payers and operators know the channel by this name. */
   name: { en: string; zh: string };
-  /** Of the app that payers pay with. */
+  /** Payers pay with the app of this name. */
   app: { en: string; zh: string };
-  /** Of its operator, in the names of HTTP headers. */
+  /** HTTP headers have the name of the channel's operator. */
   operator: string;
 }
 

@@ -30,8 +30,10 @@ export type Db = Kysely<Database>;
 /** Statements that only read; `sql` runs on it, too. */
 export type ReadDb = Pick<Db, 'selectFrom' | 'selectNoFrom' | 'with' | 'fn' | 'getExecutor'>;
 
-// Without `maintainNestedObjectKeys` the keys of JSON documents would be renamed, too.
-/** Properties as columns. Not MikroKyselyPlugin: it leaves aliases and aggregates as the driver gives them, and writes lists wrongly. */
+/**
+ * Names properties as columns and back; without `maintainNestedObjectKeys` it would rename the keys of JSON documents, too. MikroKyselyPlugin
+ * leaves aliases and aggregates as the driver gives them, and writes lists wrongly.
+ */
 export const camelCase = new CamelCasePlugin({ maintainNestedObjectKeys: true });
 
 /** A JSON document as a bound value: pg would make `{}` of an empty list, and a number of '123'. */
@@ -62,7 +64,7 @@ export function readInstant(value: string): Date {
   return new Date(`${day}T${time}${hours}:${minutes}`);
 }
 
-/** Refuses statements that write or lock. Types come first: it stands behind them, for what they cannot see. */
+/** Refuses statements that write or lock; types alone do not see text in SQL. */
 export const readingOnly: KyselyPlugin = {
   transformQuery({ node, queryId }) {
     if (!/^\s*(select|with|explain)\b/i.test(beginOf(node))) throw refusal();
@@ -88,7 +90,7 @@ export function onlyOne(): KyselyPlugin {
 const WRITES =
   /\b(insert|update|delete|merge|into|truncate|lock|nextval|setval|set_config|pg_(try_)?advisory_\w+|for\s+(no\s+key\s+|key\s+)?(share|update))\b/i;
 
-/** Text of the statement's own, such as the action 'admin.update'. */
+/** A literal may have such a word: the action 'admin.update'. */
 const LITERAL = /'[^']*'/g;
 
 const WRITING: ReadonlySet<OperationNode['kind']> = new Set([

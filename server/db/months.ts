@@ -11,7 +11,7 @@ interface MonthlyTable {
   name: 'channel_messages' | 'moves' | 'notices' | 'events' | 'deliveries' | 'delivery_attempts';
   /** When a row was written; it never changes. */
   at: 'at' | 'created_at' | 'received_at';
-  /** Of a month that is old enough: which rows keep it, by the instant before which rows are old. */
+  /** The condition of a row for which an old month is kept; rows from before `before` are old. */
   keeps?: (before: Date) => Sql;
 }
 

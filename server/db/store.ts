@@ -154,18 +154,15 @@ type TableOf<Entity> = Entity extends { tableName?: infer Name } ? Extract<Name,
 type ReadTables = { readonly [Name in keyof Entities]: ReadTable<RowOf<Entities[Name]>, TableOf<Entities[Name]>> };
 type Tables = { readonly [Name in keyof Entities]: Table<RowOf<Entities[Name]>, TableOf<Entities[Name]>> };
 
-interface Sql {
-  /** Runs one statement in SQL and gives its rows, columns as properties; a value that is put in is bound, a fragment (`sql` of Kysely) is a part of it. */
+/** Everything in reach of a read: no table of it can write, and its statements are refused when they would. A `Tx` is one, too. */
+export interface ReadTx extends ReadTables {
+  readonly db: ReadDb;
+  /** Runs one statement in SQL and gives its rows, columns as properties; a value is bound, a fragment (`sql` of Kysely) is a part of it. */
   sql<T>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<T[]>;
 }
 
-/** Everything in reach of a read: no table of it can write, and its statements are refused when they would. A `Tx` is one, too. */
-export interface ReadTx extends ReadTables, Sql {
-  readonly db: ReadDb;
-}
-
 /** Everything that is in reach inside one transaction. */
-export interface Tx extends Tables, Sql {
+export interface Tx extends Tables, Pick<ReadTx, 'sql'> {
   readonly db: Db;
   /** Runs a part that may fail without taking the transaction with it. */
   savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T>;
@@ -182,7 +179,7 @@ function placeOf(db: Db, layouts: Layouts): Place {
   return { db, renaming: db.withPlugin(camelCase), layoutNamed };
 }
 
-/** Reads; its own statements in SQL are looked at before they are sent. */
+/** Reads. Statements of `db` and `sql` are checked before they are sent; tables have nothing that writes. */
 function createReadTx(plain: Db, layouts: Layouts): ReadTx {
   const place = placeOf(plain, layouts);
   const db = plain.withPlugin(readingOnly).withPlugin(camelCase);
@@ -242,7 +239,7 @@ function createTx(plain: Db, layouts: Layouts, wake: Wake): Tx {
   return tx;
 }
 
-function sqlOver(db: Db): Sql {
+function sqlOver(db: Db): Pick<ReadTx, 'sql'> {
   return {
     async sql<T>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<T[]> {
       return (await sql<T>(text, ...values).execute(db)).rows;

@@ -258,7 +258,7 @@ interface Column {
   readonly field: string;
   readonly ref: Sql;
   readonly type: Sql;
-  readonly kind: 'json' | 'bigint' | 'instant' | 'plain';
+  readonly kind: 'json' | 'bigint' | 'instant' | 'day' | 'plain';
 }
 
 /** A table as its entity describes it. */
@@ -283,7 +283,14 @@ export function layoutOf(meta: EntityMetadata): Layout {
   return layout;
 }
 
-const KINDS: Readonly<Record<string, Column['kind']>> = { JsonType: 'json', BigIntType: 'bigint', Date: 'instant' };
+const KINDS: Readonly<Record<string, Column['kind']>> = {
+  JsonType: 'json',
+  BigIntType: 'bigint',
+  Date: 'instant',
+  DateType: 'day',
+};
+/** JSON would round these, or write them in another form. */
+const AS_TEXT: ReadonlySet<Column['kind']> = new Set(['bigint', 'instant', 'day']);
 
 function makeLayout({ tableName, props }: EntityMetadata): Layout {
   const columns = new Map(
@@ -293,12 +300,8 @@ function makeLayout({ tableName, props }: EntityMetadata): Layout {
     ]),
   );
   const [all, table] = [[...columns.values()], quote(tableName)];
-  const asText = ({ name, kind }: Column) =>
-    kind === 'bigint' || kind === 'instant' || props.find((one) => one.name === name)?.type === 'DateType';
-  const inJson = (column: Column) => {
-    const value = `${table}.${quote(column.field)}`;
-    return `${asText(column) ? `${value}::text` : value} as ${quote(column.name)}`;
-  };
+  const inJson = ({ name, field, kind }: Column) =>
+    `${table}.${quote(field)}${AS_TEXT.has(kind) ? '::text' : ''} as ${quote(name)}`;
   return {
     name: tableName,
     table: sql.raw(table),

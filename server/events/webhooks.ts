@@ -1,7 +1,7 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { WebhookRow } from '../db/entities/events.ts';
 import { type DeliveryFilter, listDeliveries, withTries } from '../db/queries/events.ts';
-import type { Position } from '../db/queries/orders.ts';
+import type { Position } from '../db/queries/lists.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
 import type { Actor, ApiAppRow } from '../identity/ports.ts';

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
-import { type OrderFilter, type Position, feesOf, listOrders, openExceptions } from '../db/queries/orders.ts';
+import { type Position } from '../db/queries/lists.ts';
+import { type OrderFilter, feesOf, listOrders, openExceptions } from '../db/queries/orders.ts';
 import { noteDeed } from './follow-ups.ts';
 import { csvLine } from '../csv.ts';
 import type { Asker, Ports } from './ports.ts';

@@ -1,10 +1,10 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import { type DisputeFilter, type ExceptionFilter, listDisputes, listExceptions } from '../db/queries/exceptions.ts';
+import { type Position } from '../db/queries/lists.ts';
 import {
   type Around,
   type OrderFilter,
-  type Position,
   type RefundFilter,
   feesOf,
   listOrders,
@@ -250,4 +250,5 @@ function until(lastAt: Date | null): string {
   return lastAt === null ? '' : ` until ${lastAt.toISOString()}`;
 }
 
-export type { OrderFilter, Position, RefundFilter } from '../db/queries/orders.ts';
+export type { Position } from '../db/queries/lists.ts';
+export type { OrderFilter, RefundFilter } from '../db/queries/orders.ts';

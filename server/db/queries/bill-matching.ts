@@ -1,6 +1,7 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { BillSum, DifferenceKind, FeeRate } from '../../domain.ts';
 import type { BillRow } from '../entities/bills.ts';
+import type { Sql } from '../kysely.ts';
 import type { Tx } from '../store.ts';
 import { isKnownOrRemoved, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './payees.ts';
 
@@ -71,18 +72,18 @@ export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
 }
 
 /** The values of a match as SQL, each with its type. */
-type Given = Record<keyof Match['bill'] | 'from' | 'to' | 'now' | 'offset', RawBuilder<unknown>> & { rates: string };
+type Given = Record<keyof Match['bill'] | 'from' | 'to' | 'now' | 'offset', Sql> & { rates: string };
 
 /** Whether a bill is one of the account that is compared. */
-const isOfBill = (of: Given, row: string): RawBuilder<unknown> =>
+const isOfBill = (of: Given, row: string): Sql =>
   sql`${sql.raw(row)}.pay_way = ${of.payWay} and ${sql.raw(row)}.account = ${of.account} and ${sql.raw(row)}.mode = ${of.mode}`;
 
 /** An order of the account that the bill is about. */
-const ofAccount = (of: Given): RawBuilder<unknown> =>
+const ofAccount = (of: Given): Sql =>
   sql`o.pay_way = ${of.payWay} and o.mode = ${of.mode} and (o.project, o.config_version) in (select m.project, m.version from mine m)`;
 
 /** The versions of configurations that take money for the account, and what the channel charges each project. */
-const whose = (of: Given): RawBuilder<unknown> => sql`
+const whose = (of: Given): Sql => sql`
 mine as materialized (
   select p.project, p.version from payees p
    where p.pay_way = ${of.payWay} and p.payee = ${of.account} and p.mode = ${of.mode}),
@@ -106,31 +107,28 @@ const MIDNIGHT = sql`interval '30 minutes'`;
 const PATIENCE = sql`interval '6 days'`;
 
 /** Whether what happened at an instant could still be in a bill that is to come. `n` is the bill of its day. */
-const awaited = (of: Given, at: string): RawBuilder<unknown> => sql`(
+const awaited = (of: Given, at: string): Sql => sql`(
     case when ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::time < time '00:30' then ${bill('n.day - 1', 'is_open')}
          when ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::time >= time '23:30' then not ${bill('n.day + 1', 'is_read')}
          else false end
     and ${of.now} < ${of.to} + ${PATIENCE})`;
 
-const bill = (day: string, what: 'is_open' | 'is_read'): RawBuilder<unknown> =>
+const bill = (day: string, what: 'is_open' | 'is_read'): Sql =>
   sql`exists (select 1 from bills m where m.pay_way = n.pay_way and m.account = n.account and m.mode = n.mode and m.day = ${sql.raw(day)}
             and ${what === 'is_read' ? sql`m.reading > 0` : sql`m.reading = 0 and m.state in ('waiting', 'reading')`})`;
 
 /** The bill of the day of an instant, when it was read. */
-const natural = (of: Given, at: string): RawBuilder<unknown> => sql`
+const natural = (of: Given, at: string): Sql => sql`
   join bills n on ${isOfBill(of, 'n')}
     and n.day = ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::date and n.reading > 0`;
 
 /** A line of a bill that counts, about the order `o`. */
-const lineOf = (
-  of: Given,
-  condition: RawBuilder<unknown>,
-): RawBuilder<unknown> => sql`exists (select 1 from bill_lines l
+const lineOf = (of: Given, condition: Sql): Sql => sql`exists (select 1 from bill_lines l
     join bills b on b.bill_no = l.bill_no and b.reading = l.reading
    where l.order_no = o.order_no and ${isOfBill(of, 'b')} and ${condition})`;
 
 /** A document of members by their SQL; those that are null are left out. */
-const jsonOf = (members: Readonly<Record<string, string>>): RawBuilder<unknown> =>
+const jsonOf = (members: Readonly<Record<string, string>>): Sql =>
   sql`jsonb_strip_nulls(jsonb_build_object(${sql.join(
     Object.entries(members).map(([name, text]) => sql`${sql.lit(name)}, ${sql.raw(text)}`),
   )}))`;
@@ -183,19 +181,16 @@ const REFUND_DIFFERENCE = sql`case
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
 
 /** The bill's side of a difference, without the place in the file, with which a reason begins. */
-const told = (row: string): RawBuilder<unknown> =>
+const told = (row: string): Sql =>
   sql`row(${sql.raw(row)}.theirs - 'line' - 'reason', regexp_replace(${sql.raw(row)}.theirs->>'reason', '^[0-9:]+ ', ''))`;
 
 /** Whether a difference that is known has changed; that its line has another place in the file is no news. */
 const IS_NEWS = sql`(d.state = 'healed' or d.ours is distinct from excluded.ours or ${told('d')} is distinct from ${told('excluded')})`;
 
 /** About an order that is not here, or a line that cannot be read, the channel is not asked: it is listed at once. */
-const isListedAtOnce = (row: string): RawBuilder<unknown> =>
-  sql`${sql.raw(row)}.kind in (${sql.lit(UNKNOWN_HERE)}, 'line_unreadable')`;
-const stateOf = (row: string): RawBuilder<unknown> =>
-  sql`case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
-const dueOf = (of: Given, row: string): RawBuilder<unknown> =>
-  sql`case when ${isListedAtOnce(row)} then null else ${of.now} end`;
+const isListedAtOnce = (row: string): Sql => sql`${sql.raw(row)}.kind in (${sql.lit(UNKNOWN_HERE)}, 'line_unreadable')`;
+const stateOf = (row: string): Sql => sql`case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
+const dueOf = (of: Given, row: string): Sql => sql`case when ${isListedAtOnce(row)} then null else ${of.now} end`;
 
 /** What the exception of such a difference says; like that of others (payments/bills/differences.ts). */
 const DETAIL = jsonOf({
@@ -216,21 +211,18 @@ const NUMBER = {
 } as const;
 
 /** Which of the lines of a bill about the same transaction this is; a line without a number is one of its own. */
-const copyOf = (kind: keyof typeof NUMBER): RawBuilder<unknown> => sql`row_number() over (
+const copyOf = (kind: keyof typeof NUMBER): Sql => sql`row_number() over (
            partition by l.order_no, ${NUMBER[kind]('l')}, case when ${NUMBER[kind]('l')} is null then l.line end order by l.line) as copy`;
 
 /** Whether the bill of the day before has the same transaction; only what happened close to midnight is looked up. */
-const isBefore = (
-  of: Given,
-  kind: keyof typeof NUMBER,
-): RawBuilder<unknown> => sql`(l.at < ${of.from} + ${MIDNIGHT} and exists (
+const isBefore = (of: Given, kind: keyof typeof NUMBER): Sql => sql`(l.at < ${of.from} + ${MIDNIGHT} and exists (
            select 1 from bill_lines e join bills b on b.bill_no = e.bill_no and b.reading = e.reading
             where e.order_no = l.order_no and e.kind = ${sql.lit(kind)} and ${NUMBER[kind]('e')} = ${NUMBER[kind]('l')}
               and ${isOfBill(of, 'b')}
               and b.day = ${of.day} - 1)) as is_before`;
 
 /** The key of a row that cannot be read and names no transaction: its text, and which of the rows with this text it is. */
-const markOf = (of: Given): RawBuilder<unknown> => sql`case when l.kind = 'unreadable' then concat_ws(' ', md5(l.raw),
+const markOf = (of: Given): Sql => sql`case when l.kind = 'unreadable' then concat_ws(' ', md5(l.raw),
            row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line), coalesce(l.order_no, ${of.billNo})) end`;
 
 /**
@@ -251,17 +243,11 @@ const OUR_DISPUTE = sql`(select ${jsonOf({ state: 'd.state', amount: 'x.most::te
        from disputes d where d.order_no = x.order_no order by d.opened_at desc, d.dispute_no limit 1)`;
 
 /** What disputes of the order of `m` are known to be about, in its currency; one that refunds paid took nothing itself. */
-const ofDisputes = (
-  sum: RawBuilder<unknown>,
-  condition: RawBuilder<unknown> = sql`true`,
-): RawBuilder<unknown> => sql`(select ${sum} from disputes d
+const ofDisputes = (sum: Sql, condition: Sql = sql`true`): Sql => sql`(select ${sum} from disputes d
     where d.order_no = m.order_no and d.currency = m.currency and ${condition})`;
 
 /** What the order of `m` counts as lost to disputes. */
-const ofLosses = (
-  sum: RawBuilder<unknown>,
-  condition: RawBuilder<unknown>,
-): RawBuilder<unknown> => sql`(select ${sum} from refunds r
+const ofLosses = (sum: Sql, condition: Sql): Sql => sql`(select ${sum} from refunds r
     where r.order_no = m.order_no and r.currency = m.currency and r.origin = 'dispute' and r.state = 'succeeded' and ${condition})`;
 
 /** The most that a dispute may have taken for good: nothing when it was won. */
@@ -276,11 +262,11 @@ const UNCLAIMED = sql`not exists (select 1 from disputes d where d.refund_no = r
 /** Whose a line without an order is: that of the only project of the account, and of several none's. */
 const whoseProject = (
   of: Given,
-): RawBuilder<unknown> => sql`(select case when count(distinct m.project) > 1 then '' else min(b.project) end
+): Sql => sql`(select case when count(distinct m.project) > 1 then '' else min(b.project) end
     from bills b left join mine m on true where b.bill_no = ${of.billNo})`;
 
 /** The statement; `only` is a condition on an order number. */
-const statement = (of: Given, only: (column: string) => RawBuilder<unknown>): RawBuilder<unknown> => sql`
+const statement = (of: Given, only: (column: string) => Sql): Sql => sql`
 with ${whose(of)},
 pays as materialized (
   select l.line, l.order_no, l.channel_trade_no as channel_no, l.currency, l.amount, l.discount, l.fee, l.share, l.at,

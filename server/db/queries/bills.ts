@@ -3,7 +3,7 @@ import type { PendingRefunds } from '../../domain.ts';
 import type { BillDifferenceRow, BillLineRow, BillRow } from '../entities/bills.ts';
 import type { ReadTx } from '../store.ts';
 import { REFUND_OF_LINE } from './bill-matching.ts';
-import { allOf, equalities, newestFirst, type Position } from './orders.ts';
+import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { OF_PAYEE, SAME_ACCOUNT, UNKNOWN_HERE, isCalled, isQuiet, ofNoOther } from './payees.ts';
 import { type Projects, ofProjects } from './reach.ts';
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import type { CoinAccountRow, CoinEntryRow, CoinRow, PayerRow, ProductRow, ProjectRow } from '../entities/catalog.ts';
 import type { ReadTx, Tx } from '../store.ts';
-import { allOf, equalities, newestFirst, type Position } from './orders.ts';
+import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './reach.ts';
 
 /** Whether a project sells, and how a payer stands in it. */

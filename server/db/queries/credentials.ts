@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Mode, PayWay } from '../../domain.ts';
 import type { ReadTx, Tx } from '../store.ts';
-import { allOf, equalities } from './orders.ts';
+import { allOf, equalities } from './lists.ts';
 
 /** What every request asks about a channel: its current version and switch, one indexed read. */
 export interface CurrentVersion {

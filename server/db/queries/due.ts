@@ -56,11 +56,11 @@ export interface DueRows {
   claimNamed(tx: Tx, claim: NamedClaim): Promise<DueRow[]>;
   /** Prolongs the leases that are still as they were written, in one statement; gives what became of each. */
   renew(tx: Tx, renewal: Renewal): Promise<Renewed[]>;
-  /** The seconds since the oldest row was due that nobody has, as a value in SQL; null for none. */
+  /** For how many seconds the oldest row without a lease has been due, as a value in SQL; null for none. */
   oldestLag(now: Date): Sql;
-  /** How many rows are due, somebody's or not, as a value in SQL; the oldest are counted, `MOST_DUE` and one more. */
+  /** How many rows are due, leased or not, as a value in SQL; the oldest are counted, `MOST_DUE` and one more. */
   dueCount(now: Date): Sql;
-  /** How many rows are due that nobody has, `MOST_COUNTED` at most, as a value in SQL. */
+  /** How many rows without a lease are due, `MOST_COUNTED` at most, as a value in SQL. */
   waiting(now: Date): Sql;
 }
 
@@ -100,7 +100,7 @@ function dueRows(due: DueTable): DueRows {
   const picked = sql`select d.${id} as id, ${lane} as lane from ${from} d`;
   const leasePicked = (until: Sql) => sql`update ${from} t set ${leased} = ${until}
        from picked where t.${id} = picked.id returning picked.id::text as id, ${sql.raw(laneOf(due, 't'))} as lane`;
-  const takeUntil = (found: readonly Pick<DueRow, 'id' | 'lane'>[], lease: Date): DueRow[] =>
+  const withLease = (found: readonly Pick<DueRow, 'id' | 'lane'>[], lease: Date): DueRow[] =>
     found.map((row) => ({ ...row, lease }));
   return {
     oldestLag(at) {
@@ -131,7 +131,7 @@ function dueRows(due: DueTable): DueRows {
     // Materialized: a plan that evaluates the limited part twice would lease more than the limit.
     async claim(tx, { rooms, ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
-      return takeUntil(
+      return withLease(
         await tx.sql`
         with picked as materialized (
           select p.id from unnest(${[...rooms.keys()]}::text[], ${[...rooms.values()]}::int[]) as l(lane, room), lateral (
@@ -142,7 +142,7 @@ function dueRows(due: DueTable): DueRows {
     },
     async claimNamed(tx, { ids, fullLanes = [], fullGroups = [], ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
-      return takeUntil(
+      return withLease(
         await tx.sql`
         with picked as materialized (
           ${picked} where d.${id} = any(${ids}::${type}[]) and ${isDue(now)}
@@ -341,7 +341,7 @@ export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promi
   return claimed.length === 1;
 }
 
-/** Of each table for how many seconds the oldest row that is due and nobody's has been due, in one statement. */
+/** `oldestLag` of each table, in one statement. */
 export function lookForDue(
   tx: ReadTx,
   tables: readonly Pick<DueRows, 'oldestLag'>[],

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { DeliveryAttemptRow, DeliveryRow, EventRow } from '../entities/events.ts';
 import { asJson } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
-import { allOf, equalities, newestFirst, type Position } from './orders.ts';
+import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './reach.ts';
 import { PART_ROWS } from './retention.ts';
 

@@ -5,7 +5,7 @@ import type { OrderExceptionRow } from '../entities/orders.ts';
 import type { ApprovalRow, DisputeRow } from '../entities/refunds.ts';
 import { asJson } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
-import { equalities, newestFirst, type Position } from './orders.ts';
+import { equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './reach.ts';
 
 /** Filters of the exceptions list. */

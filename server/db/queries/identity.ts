@@ -3,7 +3,7 @@ import type { Role } from '../../domain.ts';
 import type { AdminRow, ApiAppRow, AuditRow, LimitUseRow, SessionRow } from '../entities/identity.ts';
 import type { AskedKey, KeptKey } from '../entities/orders.ts';
 import type { ReadTx, Store, Tx } from '../store.ts';
-import { allOf, equalities, newestFirst, type Position } from './orders.ts';
+import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './reach.ts';
 import { PART_ROWS, type PartDone, inParts } from './retention.ts';
 

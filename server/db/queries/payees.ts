@@ -83,7 +83,7 @@ export const isOurRefund = (column: string): RawBuilder<boolean> =>
 const TOLD_DAYS = 35;
 
 /** Whether an order or refund of a number is here, or may have been removed because its time was over: the number tells when it was made. */
-export const isKnownOrRemoved = (column: string, now: RawBuilder<unknown>): RawBuilder<boolean> => {
+export const isKnownOrRemoved = (column: string, now: Sql): RawBuilder<boolean> => {
   const number = sql.ref(column);
   return sql`(
     exists (select 1 from orders known where known.order_no = ${number})

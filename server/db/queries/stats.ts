@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { Sql } from '../kysely.ts';
 import type { ReadTx } from '../store.ts';
 import { ofProjects, type Projects } from './reach.ts';
 
@@ -46,21 +47,21 @@ export async function sumRefunded(tx: ReadTx, range: StatsRange): Promise<Summed
 }
 
 /** Answered by the index orders_created alone. */
-export function createdStatement(range: StatsRange): RawBuilder<unknown> {
+export function createdStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('created_at', range)} as day, state, count(*)::int as count from orders
     where ${isWithin('created_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}
     group by 1, 2`;
 }
 
 /** Answered by the key of removed_orders. */
-function removedStatement(range: StatsRange): RawBuilder<unknown> {
+function removedStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('period_at', range)} as day, state, sum(count)::int as count from removed_orders
     where ${isWithin('period_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}
     group by 1, 2`;
 }
 
 /** Answered by the index orders_paid alone. */
-export function paidStatement(range: StatsRange): RawBuilder<unknown> {
+export function paidStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('paid_at', range)} as day, pay_way, currency, count(*)::int as count, sum(paid)::text as minor
      from orders
     where paid_at is not null and ${isWithin('paid_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}
@@ -68,7 +69,7 @@ export function paidStatement(range: StatsRange): RawBuilder<unknown> {
 }
 
 /** Answered by the index refunds_succeeded and the key of the orders. */
-export function refundedStatement(range: StatsRange): RawBuilder<unknown> {
+export function refundedStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('r.finished_at', range)} as day, o.pay_way, o.currency, count(*)::int as count,
           sum(r.amount)::text as minor
      from refunds r join orders o on o.order_no = r.order_no

@@ -11,7 +11,7 @@ import {
   listDifferences,
 } from '../../db/queries/bills.ts';
 import { quietAccounts } from '../../db/queries/payees.ts';
-import type { Position } from '../../db/queries/orders.ts';
+import type { Position } from '../../db/queries/lists.ts';
 import type { ReadTx } from '../../db/store.ts';
 import { type BillLineKind, type DifferenceSide, NOT_OURS, UUID } from '../../domain.ts';
 import { InvalidRequest, NotFound } from '../../errors.ts';

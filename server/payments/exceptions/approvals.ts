@@ -1,7 +1,7 @@
 import type { ApprovalRow } from '../../db/entities/refunds.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import { type ApprovalFilter, dependenceOf, HANDLED_DAYS, listApprovals } from '../../db/queries/exceptions.ts';
-import type { Position } from '../../db/queries/orders.ts';
+import type { Position } from '../../db/queries/lists.ts';
 import type { Tx } from '../../db/store.ts';
 import { Conflict, Forbidden, NotFound } from '../../errors.ts';
 import { afterIntent, intend } from '../ask.ts';
