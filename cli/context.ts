@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { resolve } from 'node:path';
+import type { PayWay } from '../server/domain.ts';
 import type { ServerInput } from '../server/main.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 import { readAuthorities } from './files.ts';
@@ -73,7 +74,7 @@ type RunSimulator = (
   options: {
     dir: string;
     listen: { host: string; port: number };
-    roots: Partial<Record<'alipay' | 'wechat' | 'paypal', { host: string; port: number }>>;
+    roots: Partial<Record<PayWay, { host: string; port: number }>>;
   },
   tellReady: (url: string) => void,
 ) => Promise<void>;

@@ -1,6 +1,12 @@
+import { PAY_WAYS } from '../server/domain.ts';
 import type { Context } from './context.ts';
 import { type Look, type Style, padTo, wrap } from './terminal-text.ts';
 import { type View, visible, widest } from './values.ts';
+
+const [first, ...others] = PAY_WAYS;
+
+/** The fix of a service without a channel. */
+export const SET_A_CHANNEL = `payctl channel set ${first} (or ${others.join(', ')})`;
 
 /** The result of one check, and the command that fixes it. */
 export interface Finding {

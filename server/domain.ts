@@ -34,23 +34,91 @@ export interface ProductSnapshot {
   coin?: { code: string; amount: number; bonus: number } | null;
 }
 
-interface ChannelNames {
+/** The facts about a channel that every room and payctl need by its wire name; the rest is its `ChannelKind`. */
+export interface ChannelFacts {
   /** Payers and operators know the channel by this name. */
   name: { en: string; zh: string };
   /** Payers pay with the app of this name. */
   app: { en: string; zh: string };
   /** HTTP headers have the name of the channel's operator. */
   operator: string;
+  /** The channel takes no other currency; absent = its `ChannelKind` lists those that it takes. */
+  onlyCurrency?: string;
+  /** The kinds of certificates and keys of a configuration; each certificate whose private key is ours names the kind of that key. */
+  certKinds: Readonly<Record<string, { key?: string }>>;
+  /** The headers of an answer by which the channel's support finds the request again; the usual one first. */
+  supportIdHeaders: readonly string[];
+  /** The channel hands out the certificates by which it is verified. */
+  handsOutCerts?: true;
+  /** Notifications are registered by a call: all of them, so that without it none arrive, or those of complaints alone. */
+  registers?: 'notifications' | 'complaints';
+  /** The channel's page refuses payers without a `Referer` header. */
+  needsReferrer?: true;
+  /** The channel creates the trade when the payer scans the code: until then it knows no such order. */
+  createsOnScan?: true;
+  /** The channel sends a payer that has agreed back with its number of the order as `token`. */
+  returnsWithToken?: true;
 }
 
-/** The channels by their wire name. */
-export const CHANNELS = {
-  alipay: { name: { en: 'Alipay', zh: '支付宝' }, app: { en: 'Alipay', zh: '支付宝' }, operator: 'Alipay' },
-  wechat: { name: { en: 'WeChat Pay', zh: '微信支付' }, app: { en: 'WeChat', zh: '微信' }, operator: 'Weixin' },
-  paypal: { name: { en: 'PayPal', zh: 'PayPal' }, app: { en: 'PayPal', zh: 'PayPal' }, operator: 'PayPal' },
-} as const satisfies Readonly<Record<string, ChannelNames>>;
+const channels = {
+  alipay: {
+    name: { en: 'Alipay', zh: '支付宝' },
+    app: { en: 'Alipay', zh: '支付宝' },
+    operator: 'Alipay',
+    onlyCurrency: 'CNY',
+    certKinds: {
+      alipay_app_cert: { key: 'alipay_app_key' },
+      alipay_public_cert: {},
+      alipay_root_cert: {},
+      alipay_public_key: {},
+      alipay_app_key: {},
+    },
+    supportIdHeaders: ['trace_id', 'alipay-trace-id'],
+    handsOutCerts: true,
+    createsOnScan: true,
+  },
+  wechat: {
+    name: { en: 'WeChat Pay', zh: '微信支付' },
+    app: { en: 'WeChat', zh: '微信' },
+    operator: 'Weixin',
+    onlyCurrency: 'CNY',
+    certKinds: {
+      wechat_merchant_cert: { key: 'wechat_merchant_key' },
+      wechat_merchant_key: {},
+      wechat_platform_cert: {},
+      wechat_public_key: {},
+    },
+    supportIdHeaders: ['Request-ID'],
+    handsOutCerts: true,
+    registers: 'complaints',
+    needsReferrer: true,
+  },
+  paypal: {
+    name: { en: 'PayPal', zh: 'PayPal' },
+    app: { en: 'PayPal', zh: 'PayPal' },
+    operator: 'PayPal',
+    certKinds: { paypal_webhook_intermediate: {}, paypal_simulator_ca: {} },
+    supportIdHeaders: ['PayPal-Debug-Id'],
+    registers: 'notifications',
+    returnsWithToken: true,
+  },
+} as const satisfies Readonly<Record<string, ChannelFacts>>;
 
-export type PayWay = keyof typeof CHANNELS;
+/** The wire name of a channel. */
+export type PayWay = keyof typeof channels;
+
+/** The channels by their wire name. */
+export const CHANNELS: Readonly<Record<PayWay, ChannelFacts>> = channels;
+
+/** The kinds of certificates and keys of all channels. */
+export const CERT_KINDS: readonly string[] = Object.values(CHANNELS).flatMap(({ certKinds }) => Object.keys(certKinds));
+
+/** Certificates whose private key is ours, and the kind of that key. */
+export const CERT_PAIRS: ReadonlyMap<string, string> = new Map(
+  Object.values(CHANNELS).flatMap(({ certKinds }) =>
+    Object.entries(certKinds).flatMap(([kind, { key }]) => (key === undefined ? [] : [[kind, key] as const])),
+  ),
+);
 
 /** The channels' names for people, by their wire name. */
 export function channelNames(of: 'name' | 'app', language: 'en' | 'zh'): Readonly<Record<PayWay, string>> {
@@ -62,6 +130,22 @@ export function channelNames(of: 'name' | 'app', language: 'en' | 'zh'): Readonl
 
 /** The wire names of the channels. */
 export const PAY_WAYS = Object.keys(CHANNELS) as readonly PayWay[];
+
+/** The names of the channels in one line of English: `Alipay, WeChat Pay and PayPal`. */
+export const CHANNEL_LIST = inEnglish(
+  PAY_WAYS.map((payWay) => CHANNELS[payWay].name.en),
+  'and',
+);
+
+/** Which currency the channels with only one take: `CNY for alipay and wechat`. */
+export const ONLY_CURRENCIES = [...Map.groupBy(PAY_WAYS, (payWay) => CHANNELS[payWay].onlyCurrency)]
+  .flatMap(([currency, payWays]) => (currency === undefined ? [] : [`${currency} for ${inEnglish(payWays, 'and')}`]))
+  .join(', ');
+
+/** Words in one line of English: `alipay, wechat or paypal`. */
+export function inEnglish(words: readonly string[], join: 'and' | 'or'): string {
+  return [words.slice(0, -1).join(', '), ...words.slice(-1)].filter(Boolean).join(` ${join} `);
+}
 
 /**
  * Decimals of the currencies that the channels take. A currency has the same minor unit in all amounts of the service: a channel that

@@ -1,7 +1,7 @@
-import { MODES, PAY_WAYS } from '../../server/domain.ts';
 import type { Command } from 'commander';
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { resolve } from 'node:path';
+import { CERT_KINDS, CERT_PAIRS, MODES, PAY_WAYS } from '../../server/domain.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { type ReadCredential, credentialFiles, formOf } from '../credential-files.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
@@ -44,21 +44,6 @@ const VIEW: View = {
   ],
 };
 
-/** The kinds that the service keeps. */
-export const KINDS = [
-  'alipay_app_cert',
-  'alipay_public_cert',
-  'alipay_root_cert',
-  'alipay_public_key',
-  'alipay_app_key',
-  'wechat_merchant_cert',
-  'wechat_merchant_key',
-  'wechat_platform_cert',
-  'wechat_public_key',
-  'paypal_webhook_intermediate',
-  'paypal_simulator_ca',
-] as const;
-
 /** The modes that an account can have. */
 
 /** The flags of `cert list`. */
@@ -71,7 +56,7 @@ function defineList(noun: Command, context: ContextOf): void {
   );
   command
     .addOption(choice('--pay-way <channel>', 'filter by channel', PAY_WAYS))
-    .addOption(choice('--kind <kind>', 'filter by kind', KINDS));
+    .addOption(choice('--kind <kind>', 'filter by kind', CERT_KINDS));
   examples(command, 'payctl cert list', 'payctl cert list --pay-way wechat --fields kind,daysLeft,serialNumber').action(
     (flags: ListFlags) => runList(context(), flags),
   );
@@ -137,7 +122,7 @@ function defineUpload(noun: Command, context: ContextOf): void {
       .argument('<file>'),
   );
   command
-    .addOption(choice('--kind <kind>', 'kind of certificate or key', KINDS).makeOptionMandatory())
+    .addOption(choice('--kind <kind>', 'kind of certificate or key', CERT_KINDS).makeOptionMandatory())
     .option('--key <file>', 'private key of the certificate')
     .option('--name <name>', 'display name')
     .addOption(choice('--mode <mode>', 'mode of the account that it is for, if not that of the configuration', MODES))
@@ -216,8 +201,8 @@ function matchingKey(
 }
 
 function keyKindOf(kind: string): string {
-  if (kind === 'alipay_app_cert') return 'alipay_app_key';
-  if (kind === 'wechat_merchant_cert') return 'wechat_merchant_key';
+  const key = CERT_PAIRS.get(kind);
+  if (key !== undefined) return key;
   throw new UsageError(`--key cannot be used with --kind ${kind}: its private key belongs to the channel.`);
 }
 

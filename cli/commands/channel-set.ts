@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { CHANNELS, type ChannelFacts, type PayWay } from '../../server/domain.ts';
 import type { CertKindSpec } from '../../server/payments/channel.ts';
 import type { ApiClient, Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
@@ -276,9 +277,11 @@ async function runSet(context: Context, payWay: string, flags: SetFlags): Promis
   );
   if (!row) return;
   await printConfig(context, row, channel.view);
-  if (HANDS_OUT_CERTS.has(payWay) && row['configured'] === true) await download(context, `${path}/certificates`, query);
-  if (payWay === 'paypal' && !body['webhookId']) await register(context, `${path}/notices`, query);
-  if (payWay === 'wechat') await registerForComplaints(context, `${path}/notices`, query);
+  const { handsOutCerts, registers }: Partial<ChannelFacts> = CHANNELS[payWay as PayWay] ?? {};
+  if (handsOutCerts && row['configured'] === true) await download(context, `${path}/certificates`, query);
+  if (registers === 'notifications' && !body['webhookId'])
+    await register(context, payWay as PayWay, `${path}/notices`, query);
+  if (registers === 'complaints') await registerForComplaints(context, payWay as PayWay, `${path}/notices`, query);
   await context.print.done(nextStep(flags.project ?? 'default', payWay, row));
 }
 
@@ -290,9 +293,6 @@ function nextStep(project: string, payWay: string, row: Row): string {
   const { detail, fix } = lacking(project, payWay, missing, true, others);
   return `Stored ${payWay}; ${detail}. Next: ${fix}`;
 }
-
-/** The channels that hand out the certificates by which they are verified. */
-const HANDS_OUT_CERTS: ReadonlySet<string> = new Set(['alipay', 'wechat']);
 
 /** Says what was downloaded, until when it is valid, and what is left to do by hand; a failure leaves the configuration as it is. */
 async function download({ api, print }: Context, path: string, query: { project?: string }): Promise<void> {
@@ -307,24 +307,27 @@ async function download({ api, print }: Context, path: string, query: { project?
   if (typeof answer['byHand'] === 'string') await print.done(answer['byHand']);
 }
 
-/** PayPal tells only those who registered: its webhook for this service is found or made, and its id kept. */
-async function register({ api, print }: Context, path: string, query: { project?: string }): Promise<void> {
+/** Without its webhook the channel sends no notification: the one for this service is found or made, and its id kept. */
+async function register({ api, print }: Context, payWay: PayWay, path: string, query: Query): Promise<void> {
   const answer = await api.data({ method: 'POST', path, query });
-  if (answer['ok'] === true) return print.done('PayPal sends its notifications to this service.');
-  const message = `PayPal's webhook could not be registered: ${String(answer['message'])}`;
-  throw new CliError('webhook_not_registered', EXIT.failed, message, { hint: 'payctl channel set paypal' });
+  const name = CHANNELS[payWay].name.en;
+  if (answer['ok'] === true) return print.done(`${name} sends its notifications to this service.`);
+  const message = `${name}'s webhook could not be registered: ${String(answer['message'])}`;
+  throw new CliError('webhook_not_registered', EXIT.failed, message, { hint: `payctl channel set ${payWay}` });
 }
 
-/** WeChat Pay tells of complaints only where it is registered; without it they are found within the hour, so this is no failure. */
+/** Without a registered address complaints are still found within the hour, so a failure only prints a note. */
 async function registerForComplaints(
   { api, print }: Context,
+  payWay: PayWay,
   path: string,
-  query: { project?: string },
+  query: Query,
 ): Promise<void> {
   const answer = await api.data({ method: 'POST', path, query });
-  if (answer['ok'] === true) return print.done('WeChat Pay tells complaints to this service.');
+  const name = CHANNELS[payWay].name.en;
+  if (answer['ok'] === true) return print.done(`${name} tells complaints to this service.`);
   await print.note(
-    `WeChat Pay does not tell complaints to this service: ${String(answer['message'])} Once the keys are uploaded, set the channel again.`,
+    `${name} does not tell complaints to this service: ${String(answer['message'])} Once the keys are uploaded, set the channel again.`,
   );
 }
 

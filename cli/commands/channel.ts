@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { CHANNEL_LIST } from '../../server/domain.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { type Finding, drawFindings } from '../findings.ts';
@@ -154,7 +155,7 @@ async function runToggleChannel(
 
 /** Adds the verbs of `channel`. */
 export function define(noun: Command, context: ContextOf): void {
-  noun.description('Manage the Alipay, WeChat Pay and PayPal configurations, one per project and channel.');
+  noun.description(`Manage the ${CHANNEL_LIST} configurations, one per project and channel.`);
   defineList(noun, context);
   defineGet(noun, context);
   for (const addVerb of [defineSet, defineTest, defineToggle]) addVerb(noun, context);

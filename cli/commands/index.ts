@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { PAY_WAYS, inEnglish } from '../../server/domain.ts';
 import type { ContextOf, DescribedTree } from '../context.ts';
 
 /**
@@ -58,7 +59,7 @@ export const nouns: readonly Noun[] = [
     group: 'Manage',
     name: 'channel',
     plural: 'channels',
-    summary: 'channel configurations of alipay, wechat and paypal',
+    summary: `channel configurations of ${inEnglish(PAY_WAYS, 'and')}`,
     load: () => import('./channel.ts'),
   },
   {

@@ -1,6 +1,6 @@
-import { PAY_WAYS } from '../../server/domain.ts';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { CHANNELS, ONLY_CURRENCIES, PAY_WAYS, inEnglish } from '../../server/domain.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { Cancelled, CliError, EXIT, onlyUnreachable } from '../errors.ts';
 import { amount, changes, examples, integer, json, payCode, seconds } from '../options.ts';
@@ -13,11 +13,18 @@ import { ORDER_VIEW } from './views.ts';
 
 const CONSOLE = '/api/v1/console/payment';
 
+/** The channels that take several currencies. */
+const free = PAY_WAYS.filter((payWay) => CHANNELS[payWay].onlyCurrency === undefined);
+
 const FIELDS: readonly Field[] = [
   { name: 'subject', value: 'text', help: 'description of the purchase', required: true },
   { name: 'amount', value: 'amount', help: 'amount in major units, e.g. 12.34', read: amount, required: true },
   { name: 'payWay', value: 'channel', help: 'channel', choices: PAY_WAYS, required: true },
-  { name: 'currency', value: 'code', help: 'CNY for alipay and wechat; paypal supports others' },
+  {
+    name: 'currency',
+    value: 'code',
+    help: `${ONLY_CURRENCIES}; ${inEnglish(free, 'and')} ${free.length === 1 ? 'supports' : 'support'} others`,
+  },
   {
     name: 'scene',
     value: 'scene',

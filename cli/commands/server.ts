@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { resolve } from 'node:path';
+import { SET_A_CHANNEL } from '../findings.ts';
 import type { ReadyFacts } from '../../server/workers/life.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
@@ -32,7 +33,7 @@ export function bannerOf(facts: ReadyFacts, style: Style): string {
 
 const NEXT = {
   administrator: 'payctl bootstrap admin -u admin',
-  channel: 'payctl channel set alipay (or wechat, paypal)',
+  channel: SET_A_CHANNEL,
   nothing: 'payctl status, payctl doctor',
 } as const;
 

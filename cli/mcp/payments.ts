@@ -1,6 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
+import { ONLY_CURRENCIES } from '../../server/domain.ts';
 import type { Answer, ApiClient, Call } from '../api-client.ts';
 import { onlyUnreachable } from '../errors.ts';
 import { segment } from '../resource.ts';
@@ -82,7 +83,7 @@ const place = tool({
       .string()
       .regex(/^[A-Z]{3}$/)
       .optional()
-      .describe('ISO 4217 code; CNY for alipay and wechat.'),
+      .describe(`ISO 4217 code; ${ONLY_CURRENCIES}.`),
     merchantOrderNo: z.string().min(1).max(64).optional().describe('Own order number of the merchant.'),
     userId: z.string().min(1).max(64).optional().describe('User who pays.'),
     orderType: z.string().min(1).max(64).optional().describe('Business category.'),

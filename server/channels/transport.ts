@@ -1,6 +1,7 @@
 /** How channels are asked: one exchange with its record, the download of a file, and the texts that may be sent or kept. */
 import type { Span } from '@opentelemetry/api';
 import { isUtf8 } from 'node:buffer';
+import { CHANNELS } from '../domain.ts';
 import {
   type Download,
   type PayWay,
@@ -120,8 +121,9 @@ async function readCapped(response: Response): Promise<Buffer> {
   return Buffer.concat(chunks, size);
 }
 
-/** The headers that carry it: of Alipay (two spellings occur), WeChat Pay and PayPal. */
-const SUPPORT_ID_HEADERS = ['trace_id', 'alipay-trace-id', 'request-id', 'paypal-debug-id'] as const;
+const SUPPORT_ID_HEADERS = Object.values(CHANNELS).flatMap(({ supportIdHeaders }) =>
+  supportIdHeaders.map((name) => name.toLowerCase()),
+);
 
 function supportIdOf(headers: WireAnswer['headers']): string | null {
   const id = SUPPORT_ID_HEADERS.map((name) => headers[name]).find(Boolean);

@@ -1,4 +1,6 @@
 // The operations on channel configurations, the view of one, and the registration of notifications at a channel.
+import { type ShownRefusal, refusedOf } from '../payments/notice-refusal.ts';
+import { CERT_PAIRS } from '../domain.ts';
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { type FieldError, InvalidRequest } from '../errors.ts';
@@ -29,7 +31,7 @@ import {
 } from './config-change.ts';
 import { refuseMode } from './live-guard.ts';
 import { leaveModes } from './other-modes.ts';
-import { PAIRS, publicKeyOf } from './pem.ts';
+import { publicKeyOf } from './pem.ts';
 import { type Acting, type CredentialPorts, kindOf, requireProject, whoDid } from './ports.ts';
 import { NothingConfigured } from './refusals.ts';
 import { SealBroken } from '../sealing.ts';
@@ -218,7 +220,7 @@ function readableSecrets({ sealing }: CredentialPorts, config: ChannelConfigRow)
 function requirePairs({ certs }: LockedCredentials, of: Account): void {
   const defaultOf = (kind: string) =>
     certs.find((cert) => cert.kind === kind && cert.isDefault && sameAccount(cert, of));
-  for (const [certKind, keyKind] of PAIRS) {
+  for (const [certKind, keyKind] of CERT_PAIRS) {
     const [cert, key] = [defaultOf(certKind), defaultOf(keyKind)];
     if (!cert || !key || publicKeyOf(cert) === publicKeyOf(key)) continue;
     const { code, message } = new NotAPair(keyKind);
@@ -279,7 +281,7 @@ export interface ConfigView {
   lastFailureAt: Date | null;
   lastFailure: string | null;
   lastNoticeAt: Date | null;
-  refusedNotices: ChannelStateRow['refusedNotices'];
+  refusedNotices: ShownRefusal | null;
   updatedAt: Date | null;
   updatedBy: string | null;
 }
@@ -366,7 +368,7 @@ function show(
     lastFailureAt: state.lastFailureAt,
     lastFailure: state.lastFailure,
     lastNoticeAt: state.lastNoticeAt,
-    refusedNotices: state.refusedNotices,
+    refusedNotices: refusedOf(kind, state, now),
     updatedAt: config.createdAt,
     updatedBy: config.createdBy,
   };

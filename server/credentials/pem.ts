@@ -1,5 +1,6 @@
 // Certificate and key files: reads PEM, DER and bare base64, bounds what a passphrase may cost, and checks a file against its kind.
 import { type KeyObject, X509Certificate, createHash, createPrivateKey, createPublicKey } from 'node:crypto';
+import { CERT_PAIRS } from '../domain.ts';
 import type { CertRow } from '../db/entities/credentials.ts';
 import { AppError } from '../errors.ts';
 import type { CertKindSpec } from '../payments/channel.ts';
@@ -285,15 +286,9 @@ export type ParsedCert = Pick<
 /** How a channel counts the serial of a certificate file. */
 export type SerialOf = (kind: string, certificates: readonly [X509Certificate, ...X509Certificate[]]) => string;
 
-/** Certificates whose private key is ours, and the kind of that key. */
-export const PAIRS: ReadonlyMap<string, string> = new Map([
-  ['alipay_app_cert', 'alipay_app_key'],
-  ['wechat_merchant_cert', 'wechat_merchant_key'],
-]);
-
 /** The other half of a pair, from either half. */
 export function partnerOf(kind: string): string | undefined {
-  return PAIRS.get(kind) ?? [...PAIRS].find(([, key]) => key === kind)?.[0];
+  return CERT_PAIRS.get(kind) ?? [...CERT_PAIRS].find(([, key]) => key === kind)?.[0];
 }
 
 /** Whether the kind vouches for others: it may be expired, and what it signs with is not ours to choose. */

@@ -1,4 +1,5 @@
 // The list of the guides, and the page around each.
+import { CHANNELS } from '../domain.ts';
 import { escapeHtml, htmlDocument, languageSwitch } from './document.ts';
 import { type Language, inLanguage } from './language.ts';
 
@@ -25,9 +26,14 @@ export const GUIDES: readonly Guide[] = [
   guide('build', 'errors', 'Errors', '错误码'),
   guide('build', 'rate-limits', 'Rate limits', '频率限制'),
   guide('build', 'pay-per-call', 'Pay-per-call for agents', '面向智能体的按次付费'),
-  guide('live', 'go-live-alipay', 'Go live with Alipay', '支付宝上线'),
-  guide('live', 'go-live-wechat-pay', 'Go live with WeChat Pay', '微信支付上线'),
-  guide('live', 'go-live-paypal', 'Go live with PayPal', 'PayPal 上线'),
+  ...Object.values(CHANNELS).map(({ name: { en, zh } }) =>
+    guide(
+      'live',
+      `go-live-${en.toLowerCase().replaceAll(' ', '-')}`,
+      `Go live with ${en}`,
+      `${zh}${/\w$/.test(zh) ? ' ' : ''}上线`,
+    ),
+  ),
   guide('run', 'operate', 'Operate', '运维手册'),
   guide('run', 'scale', 'Scale', '扩容'),
 ];

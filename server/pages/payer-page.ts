@@ -1,4 +1,5 @@
 // The payer's page of an order, with its script and its QR code.
+import { CHANNELS } from '../domain.ts';
 import type { PayWay } from '../payments/channel.ts';
 import type { PayerOrder } from '../payments/orders/payer.ts';
 import {
@@ -161,8 +162,8 @@ async function credential(scene: Scene): Promise<string> {
   if (payment?.qrCode !== undefined) return code(scene, payment.qrCode);
   const url = webAddress(payment?.url);
   const href = isBrief ? inLanguage(`/pay/${orderNo}/open`, scene.language) : escapeHtml(url?.href ?? '');
-  // WeChat Pay lets nobody in who comes from nowhere; the page's own policy keeps all but its origin to itself.
-  const rel = payWay === 'wechat' ? '' : ' rel="noreferrer"';
+  // The policy of this page limits the header to the origin.
+  const rel = CHANNELS[payWay].needsReferrer ? '' : ' rel="noreferrer"';
   if (url) return `<a class="button go"${rel} href="${href}">${words.payWith(channel)}</a>`;
   return `<p>${payment?.type === 'code' ? words.confirmOnPhone(app) : words.finishInApp}</p>`;
 }

@@ -2,7 +2,6 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import { AppError, CommitUnknown } from '../errors.ts';
-import type { ChannelOptions } from '../domain.ts';
 import type { Channel, OrderRef, Outcome, PlaceOrder, RefundOrder, RefundRef } from './channel.ts';
 import { inChannelCall, numberAtChannel } from './numbers.ts';
 import type { Ports } from './ports.ts';
@@ -76,18 +75,13 @@ export function placeOrder(order: OrderRow, publicUrl: string): PlaceOrder {
     openId: order.openId,
     ...appOf(order),
     payCode: order.payCode,
-    options: optionsOf(order),
+    options: order.channelOptions ?? {},
+    ...(order.kind === 'skillpay' && { isForCall: true }),
   };
 }
 
 function appOf({ appId }: OrderRow): { appId?: string } {
   return appId === null ? {} : { appId };
-}
-
-/** Whoever pays for a call gets it at once, so money that comes days later is no payment. */
-function optionsOf({ kind, payWay, channelOptions }: OrderRow): ChannelOptions {
-  if (kind !== 'skillpay' || payWay !== 'paypal') return channelOptions ?? {};
-  return { ...channelOptions, paypal: { ...channelOptions?.paypal, immediatePayment: true } };
 }
 
 /** The refund call of a refund: the same for every re-send. */

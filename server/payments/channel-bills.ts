@@ -108,6 +108,8 @@ export interface BillCalendar {
   heldDays?: number;
   /** A bill comes with the balances of the account, unless they could not be had. */
   hasBalances?: true;
+  /** The channel looks a refund up by its own number; absent = by that of the one who made it. */
+  refundsByOwnNumber?: true;
 }
 
 const DAY_MS = 86_400_000;

@@ -44,6 +44,8 @@ export interface PlaceOrder {
   payCode: string | null;
   /** What the merchant asked of this channel beyond the order itself. */
   options: ChannelOptions;
+  /** The order pays for a single call: its payer gets the content at once, so ways to pay whose money comes days later are refused. */
+  isForCall?: true;
 }
 
 /** An order as the channel knows it. */
@@ -297,6 +299,18 @@ export interface ChannelInput {
   now: () => Date;
 }
 
+/** Where an operator looks when notifications of the channel are refused, as parts of sentences. */
+export interface NoticeHelp {
+  /** The members of a notification that name the account. */
+  account: string;
+  /** The parts of a request that carry the signature: proxies must pass them on. */
+  signature: string;
+  /** A clause: which key or id of the configuration verifies notifications, and which one is right. */
+  key: string;
+  /** Whole sentences for reasons of which more can be said about this channel. */
+  changes?: Readonly<Partial<Record<NoticeNotGenuine['why'], string>>>;
+}
+
 /** Everything the service knows about a channel without an account: one entry per channel in `channels/registry.ts`. */
 export interface ChannelKind {
   payWay: PayWay;
@@ -309,6 +323,7 @@ export interface ChannelKind {
   limits: ChannelLimits;
   /** Absent = the channel gives no bills. */
   bills?: BillCalendar;
+  noticeHelp: NoticeHelp;
   fields: readonly FieldSpec[];
   certKinds: readonly CertKindSpec[];
   /** The account id that orders pin, from the fields (e.g. Alipay app_id, WeChat mchid, PayPal client id). */

@@ -1,6 +1,5 @@
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
-import type { PayWay } from '../domain.ts';
-import type { NoticeNotGenuine } from './channel.ts';
+import type { ChannelKind, NoticeHelp, NoticeNotGenuine } from './channel.ts';
 import { later } from './core/plan.ts';
 
 /** Why a notification was not taken: a stable word, and what was seen. */
@@ -24,36 +23,18 @@ export interface ShownRefusal {
   isOpen: boolean;
 }
 
-/** The names of what carries a signature, as proxies have to pass them on. */
-const SIGNATURE_PARTS: Readonly<Record<PayWay, string>> = {
-  alipay: 'the fields sign and sign_type of the form',
-  wechat: 'the headers Wechatpay-Timestamp, Wechatpay-Nonce, Wechatpay-Serial and Wechatpay-Signature',
-  paypal: 'the headers Paypal-Transmission-Id, -Time and -Sig, Paypal-Cert-Url and Paypal-Auth-Algo',
-};
-
-const KEYS: Readonly<Record<PayWay, string>> = {
-  alipay: 'the Alipay public key (or certificate) is that of this app in the open platform, not the own public key',
-  wechat: 'the WeChat Pay public key or platform certificate is the one that the merchant platform shows',
-  paypal: 'WebhookId is the id of the webhook that leads to this address',
-};
-
 /** In the order of how near a message came to being taken: several accounts may have been tried, and the nearest one is meant. */
-const CHANGES: Readonly<Partial<Record<NoticeRefusal['why'], (payWay: PayWay) => string>>> = {
-  misconfigured: () =>
-    'Set the APIv3 key of the merchant platform in the channel configuration: the signature is genuine, and the configured key does not decrypt.',
-  wrong_account: (payWay) =>
-    `Compare the account (${{ alipay: 'app_id, seller_id', wechat: 'mchid, appid', paypal: 'client id' }[payWay]}) of the channel configuration with the one that the notification names.`,
-  chain_incomplete: () =>
-    'PayPal did not confirm the message when it was asked: compare the client id and WebhookId of the channel configuration with those of the app.',
-  signature_invalid: (payWay) =>
-    `Check that no gateway changes the body on the way (it must pass its bytes on as they came), and that ${KEYS[payWay]}.`,
-  serial_unknown: (payWay) =>
-    payWay === 'wechat'
-      ? 'Download the platform certificate (payctl cert download wechat), or upload the WeChat Pay public key whose id the notification names.'
-      : 'The certificate address is not one of PayPal in the mode of the configuration: compare its mode with that of the app.',
+const CHANGES: Readonly<Partial<Record<NoticeRefusal['why'], (help: NoticeHelp) => string>>> = {
+  misconfigured: ({ key }) => `The signature is genuine, but the message cannot be read: check that ${key}.`,
+  wrong_account: ({ account }) =>
+    `Compare the account (${account}) of the channel configuration with the one that the notification names.`,
+  chain_incomplete: ({ key }) => `The channel did not confirm the message when it was asked: check that ${key}.`,
+  signature_invalid: ({ key }) =>
+    `Check that no gateway changes the body on the way (it must pass its bytes on as they came), and that ${key}.`,
+  serial_unknown: ({ key }) => `The message names a key that the configuration does not have: check that ${key}.`,
   clock_skew: () =>
     'Synchronise the clock of this machine (timedatectl set-ntp true); a gateway that holds notifications back for minutes does the same.',
-  unsigned: (payWay) => `Check that every proxy on the way passes on ${SIGNATURE_PARTS[payWay]}.`,
+  unsigned: ({ signature }) => `Check that every proxy on the way passes on ${signature}.`,
   duplicate_key: () => NOT_THEIRS,
   malformed: () => NOT_THEIRS,
   not_configured: () => 'Complete the channel configuration: no notification can be verified without it.',
@@ -80,8 +61,11 @@ export function nearestRefusal(refusals: readonly NoticeRefusal[]): NoticeRefusa
 }
 
 /** What an operator changes, so that the next notification is taken. */
-export function changeFor(payWay: PayWay, why: string): string {
-  return CHANGES[why as NoticeRefusal['why']]?.(payWay) ?? UNFETCHED;
+export function changeFor({ noticeHelp }: Pick<ChannelKind, 'noticeHelp'>, why: string): string {
+  const { changes = {} } = noticeHelp;
+  const reason = why as NoticeRefusal['why'];
+  const ofChannel = reason === 'not_configured' ? undefined : changes[reason];
+  return ofChannel ?? CHANGES[reason]?.(noticeHelp) ?? UNFETCHED;
 }
 
 /** A stranger cannot make these: the message was signed by the channel. */
@@ -89,7 +73,8 @@ export const SIGNED: ReadonlySet<string> = new Set(['misconfigured', 'wrong_acco
 
 /** What is kept of refused notifications, as it is shown. */
 export function refusedOf(
-  { payWay, refusedNotices, lastNoticeAt }: Pick<ChannelStateRow, 'payWay' | 'refusedNotices' | 'lastNoticeAt'>,
+  kind: Pick<ChannelKind, 'noticeHelp'>,
+  { refusedNotices, lastNoticeAt }: Pick<ChannelStateRow, 'refusedNotices' | 'lastNoticeAt'>,
   now: Date,
 ): ShownRefusal | null {
   if (!refusedNotices) return null;
@@ -97,5 +82,5 @@ export function refusedOf(
   const [since, at] = [new Date(refusedNotices.since), new Date(refusedNotices.at)];
   const isLate = later(at, DAY_SECONDS) < now;
   const isOpen = !isLate && (SIGNED.has(why) || lastNoticeAt === null || lastNoticeAt < at);
-  return { why, detail, change: changeFor(payWay, why), count, since, at, isOpen };
+  return { why, detail, change: changeFor(kind, why), count, since, at, isOpen };
 }

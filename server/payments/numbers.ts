@@ -14,7 +14,7 @@ export function readNumberAtChannel(text: string): { refundNo: string; attempt: 
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** A number that is valid at all three channels: letter, yyyyMMddHHmmss (UTC), 10 random base32 characters. */
+/** A number that is valid at every channel: letter, yyyyMMddHHmmss (UTC), 10 random base32 characters. */
 export function newNumber(letter: 'P' | 'R' | 'X' | 'D' | 'B', at: Date): string {
   const stamp = at.toISOString().replace(/\D/g, '').slice(0, 14);
   let random = '';

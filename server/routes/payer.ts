@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CHANNELS } from '../domain.ts';
 import { NotFound } from '../errors.ts';
 import { endpoint, Reply } from '../http/endpoint.ts';
 import { inLanguage } from '../pages/language.ts';
@@ -273,8 +274,7 @@ async function page(
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': policy,
       'cache-control': 'no-store',
-      // WeChat Pay wants to know from which domain its payers come.
-      'referrer-policy': order?.payWay === 'wechat' ? 'origin' : 'no-referrer',
+      'referrer-policy': order && CHANNELS[order.payWay].needsReferrer ? 'origin' : 'no-referrer',
     },
     cookies,
     body: order ? await payerPage(order, place, shown, choice) : unknownOrderPage(shown),

@@ -3,6 +3,7 @@ import Router from '@koa/router';
 import type { Context } from 'koa';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { PAY_WAYS } from '../domain.ts';
 import { issueWords } from '../issue-words.ts';
 import { digestOf, escapeHtml, htmlDocument, languageSwitch, merchantHtml } from '../pages/document.ts';
 import { LANGUAGE_TAGS, type Language, inLanguage, moneyText } from '../pages/language.ts';
@@ -222,7 +223,7 @@ const TradeForm = z.object({ trade: z.string(), choice: z.enum(['pay', 'decline'
 const ClockForm = z.object({ step: z.enum(Object.keys(STEPS) as [keyof typeof STEPS]) });
 const RemoveForm = z.object({ id: z.string() });
 const FaultForm = z.object({
-  payWay: z.enum(['alipay', 'wechat', 'paypal']),
+  payWay: z.enum(PAY_WAYS),
   call: z.enum(CALLS),
   fault: z.enum(FAULTS),
   times: z.coerce.number().int().min(1).max(1_000_000),

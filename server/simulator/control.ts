@@ -2,7 +2,7 @@
 import Router from '@koa/router';
 import type { Context, Next } from 'koa';
 import { z } from 'zod';
-import type { PayWay } from '../payments/channel.ts';
+import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import { readMajorText } from '../money.ts';
 import { payAsAgent } from './alipay/half.ts';
 import { addBills } from './bills/planting.ts';
@@ -50,7 +50,7 @@ function actOnDispute(core: Core, trade: Trade, deed: DisputeDeed): object {
   return dispute(core, trade, deed);
 }
 
-const PayWays = z.enum(['alipay', 'wechat', 'paypal'] as const satisfies readonly PayWay[]);
+const PayWays = z.enum(PAY_WAYS);
 const Amount = z.union([z.string(), z.number()]);
 const Which = z.object({
   orderNo: z.string(),
@@ -170,7 +170,7 @@ function addPayer(router: Router, core: Core): void {
   router.post('/offers', (ctx) => {
     const { merchant = 0, channel = 0, share = 0, ...which } = bodyOf(ctx, Offer);
     const trade = tradeOf(core, which);
-    offer(trade, {
+    offer(core.half(trade.payWay).billRules, trade, {
       merchant: minorIn(trade, merchant),
       channel: minorIn(trade, channel),
       share: minorIn(trade, share),

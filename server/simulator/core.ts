@@ -72,7 +72,8 @@ export async function createCore(parts: CoreParts): Promise<Core> {
     log('a task failed', { error: String(error) }),
   );
   const faults = createFaults();
-  const trades = createTrades(ledger, clock.now);
+  const rulesOf = (payWay: PayWay) => half(payWay).billRules;
+  const trades = createTrades(ledger, clock.now, rulesOf);
   const half = (payWay: PayWay) => {
     const found = halves.find((candidate) => candidate.payWay === payWay);
     if (found === undefined)
@@ -90,7 +91,7 @@ export async function createCore(parts: CoreParts): Promise<Core> {
     authority,
     faults,
     notices,
-    bills: createBills(ledger, clock),
+    bills: createBills(ledger, clock, rulesOf),
     strangerKey,
     log,
     half,

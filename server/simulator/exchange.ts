@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
+import { CHANNELS, PAY_WAYS } from '../domain.ts';
 import type { Clock } from './clock.ts';
 import {
   type FaultName,
@@ -57,8 +58,9 @@ export async function answerExchange(
 /** Writes an answer as it is: for refusals that a half sends before it knows whom it talks to. */
 export function write(ctx: Context, { status, body, headers = {}, encode = utf8, file }: Answer): void {
   ctx.status = status;
-  const traced = SUPPORT_IDS[ctx.path.split('/')[1] ?? ''];
-  if (traced) ctx.set(traced, supportId(body));
+  const payWay = PAY_WAYS.find((one) => ctx.path.startsWith(`/${one}/`));
+  const [traced] = payWay === undefined ? [] : CHANNELS[payWay].supportIdHeaders;
+  if (traced !== undefined) ctx.set(traced, supportId(body));
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
   if (file) ctx.body = Readable.from(file(), { objectMode: false });
   else ctx.body = body === '' ? null : encode(body);
@@ -83,13 +85,6 @@ function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefi
 }
 
 const utf8 = (text: string) => Buffer.from(text, 'utf8');
-
-/** The header by which a channel's support finds a request again: Alipay's gateway, API v3 of WeChat Pay, PayPal's REST API. */
-const SUPPORT_IDS: Readonly<Record<string, string>> = {
-  alipay: 'trace_id',
-  wechat: 'Request-ID',
-  paypal: 'PayPal-Debug-Id',
-};
 
 /** PayPal's refusals say the same number in their body. */
 function supportId(body: string): string {

@@ -2,7 +2,7 @@
  * The port of the simulator: what the halves share, what one half is, and at which address it is asked. To plug a channel in:
  *
  * 1. write `server/simulator/<payWay>/half.ts` that exports a `Half`, with the files beside it that the other channels have, and add
- *    it to HALVES in simulator.ts;
+ *    it to HALVES in simulator.ts; `test/support/added-channel/half.ts` is one that is as small as can be;
  * 2. `hosts` are the names under which the channel is at the root (`leadToChannel`); `mount` registers the channel's routes below
  *    `/<payWay>` (the adapter's base address is `<simulator>/<payWay>`); the raw body of a request is `rawBodyOf(ctx)` from requests.ts;
  * 3. a route checks the request as strictly as the channel does and answers bad ones with `write(ctx, …)`; a good one becomes
@@ -26,6 +26,7 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import type { PayWay } from '../payments/channel.ts';
 import type { Account, Accounts } from './accounts.ts';
 import type { Bills } from './bills/book.ts';
+import type { BillRules } from './bills/rows.ts';
 import type { Authority } from './certificates.ts';
 import type { Clock } from './clock.ts';
 import type { Exchange } from './exchange.ts';
@@ -76,6 +77,7 @@ export interface Half {
   readonly payWay: PayWay;
   /** Names of the channel's own hosts, in small letters: under these it is at the root. */
   readonly hosts: readonly string[];
+  readonly billRules: BillRules;
   /** Seconds between a delivery that was not acknowledged and the next one. */
   readonly noticeSchedule: readonly number[];
   /** Adds the routes of the channel, below `/<payWay>`, or at the paths of another host that its clients cannot be led away from. */

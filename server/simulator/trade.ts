@@ -182,7 +182,7 @@ export function refundableMinor(trade: Trade): number {
 }
 
 /** An amount of this trade in major units, as the channel writes it. */
-export function majorOf(trade: Pick<Trade, 'currency' | 'payWay'>, minor: number): string {
+export function majorOf(trade: Pick<Trade, 'currency'>, minor: number): string {
   const money: Money = { minor: BigInt(minor), currency: trade.currency };
   return majorText(money);
 }

@@ -2,7 +2,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
 import { majorText } from '../money.ts';
-import { feeBackOf } from './bills/rows.ts';
+import { type BillRules, feeBackOf } from './bills/rows.ts';
 import type { Ledger } from './ledger.ts';
 import { SimulatorRefusal } from './requests.ts';
 import {
@@ -33,18 +33,12 @@ export function fixedOutcome(minor: number, currency: string): FixedOutcome | nu
   return Object.hasOwn(OUTCOMES, text) ? OUTCOMES[text]! : null;
 }
 
-const WHERE: Readonly<Record<keyof Offers, readonly PayWay[]>> = {
-  merchant: ['alipay', 'wechat'],
-  channel: ['alipay', 'wechat'],
-  share: ['alipay'],
-};
-
 /** Says who will bear what of an order that is not paid yet. Throws SimulatorRefusal. */
-export function offer(trade: Trade, offers: Offers): void {
+export function offer(rules: Pick<BillRules, 'offers'>, trade: Trade, offers: Offers): void {
   if (trade.state === 'paid')
     throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is paid already.`);
-  for (const [name, where] of Object.entries(WHERE))
-    if (offers[name as keyof Offers] > 0 && !where.includes(trade.payWay))
+  for (const name of ['merchant', 'channel', 'share'] as const)
+    if (offers[name] > 0 && !rules.offers.includes(name))
       throw new SimulatorRefusal(400, 'offer_unknown_here', `The bills of ${trade.payWay} have no ${name}.`);
   if (offers.merchant + offers.channel > trade.minor || offers.share > trade.minor - offers.merchant)
     throw new SimulatorRefusal(400, 'offer_too_much', `Order ${trade.orderNo} is over less than that.`);
@@ -110,7 +104,7 @@ const REFUND_ENTRY = {
 } as const satisfies Record<Refund['state'], EntryType>;
 
 /** The trades of `ledger`, with their past loaded. */
-export function createTrades(ledger: Ledger, now: () => number): Trades {
+export function createTrades(ledger: Ledger, now: () => number, rulesOf: (payWay: PayWay) => BillRules): Trades {
   const { trades, numbers } = ledger;
   const byOrderNo = new Map<string, Trade[]>();
   for (const trade of trades.values()) index(byOrderNo, trade);
@@ -188,7 +182,8 @@ export function createTrades(ledger: Ledger, now: () => number): Trades {
       const at = now();
       const { state } = draft;
       const offers = offersBack(trade, draft.minor);
-      const feeBack = draft.origin === 'dispute' ? 0 : feeBackOf(trade, draft.minor - offers.merchant);
+      const feeBack =
+        draft.origin === 'dispute' ? 0 : feeBackOf(rulesOf(trade.payWay), trade, draft.minor - offers.merchant);
       const course = { at, doneAt: state === 'succeeded' ? at : null, moves: [{ state, at }] };
       const refund: Refund = { ...draft, ...course, offers, feeBack };
       trade.refunds.push(refund);

@@ -1,4 +1,4 @@
-import { type PayWay, channelNames } from '../domain.ts';
+import { CHANNEL_LIST, CHANNELS, PAY_WAYS, type PayWay, channelNames } from '../domain.ts';
 import type { Language } from '../pages/language.ts';
 import type { EntryType, TradeState } from './trade.ts';
 import type { stageOf } from './faults.ts';
@@ -61,7 +61,7 @@ export interface SimulatorWords {
 const EN: SimulatorWords = {
   channels: channelNames('name', 'en'),
   title: 'Simulator',
-  subtitle: 'It plays Alipay, WeChat Pay and PayPal. No real money is moved.',
+  subtitle: `It plays ${CHANNEL_LIST}. No real money is moved.`,
   payment: 'Payment',
   missing: { title: 'No such payment', text: 'The simulator has no order at this address.' },
   simulated: (channel) => `${channel} (simulated)`,
@@ -134,7 +134,7 @@ const EN: SimulatorWords = {
 const ZH: SimulatorWords = {
   channels: channelNames('name', 'zh'),
   title: '模拟器',
-  subtitle: '模拟支付宝、微信支付和 PayPal，不会产生真实资金交易。',
+  subtitle: `模拟${new Intl.ListFormat('zh').format(PAY_WAYS.map((payWay) => CHANNELS[payWay].name.zh)).replace(/和(?=\w)/, '和 ')}，不会产生真实资金交易。`,
   payment: '支付',
   missing: { title: '找不到该支付', text: '模拟器中没有此地址对应的订单。' },
   simulated: (channel) => `${channel}（模拟）`,

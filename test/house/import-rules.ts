@@ -1,3 +1,4 @@
+import { PAY_WAYS } from '../../server/domain.ts';
 import type { Import, Source } from './sources.ts';
 
 /** The operations and records that know nothing of HTTP, databases and channels. */
@@ -67,7 +68,7 @@ const rules: readonly Rule[] = [
     types: [folder === 'payments' ? belowPayments : anInside, /^server\/(db|outgoing)\//],
     never: [koa, database],
   })),
-  ...['alipay', 'wechat', 'paypal'].map((folder) => ({
+  ...PAY_WAYS.map((folder) => ({
     files: new RegExp(`^server/channels/${folder}/`),
     ours: [errors, port, new RegExp(`^server/channels/${folder}/`), /^server\/channels\/(?!registry)[\w-]+\.ts$/],
     never: [koa, database],

@@ -20,33 +20,37 @@ const EXTERNAL = ['argon2', '@electric-sql/pglite', 'pg-native'];
 
 /**
  * Bundles a program of the sources once for a run: the 1,700 modules of a service take 1.5 s of a processor to load one by one, and
- * half of that from the bundle. Each module keeps the address that it has in the sources. A file that runs alone gets the program itself.
+ * half of that from the bundle. A file that runs alone gets the program itself.
  */
 export async function bundled(program: string): Promise<string> {
   if (!process.env.PAY_TEST_KEPT) return program;
   const name = basename(program, '.ts');
-  const folder = await keptFolder(`bundle-${name}`, async (made) => {
-    const { build } = await import('esbuild');
-    symlinkSync(join(root, 'node_modules'), join(made, 'node_modules'));
-    await build({
-      entryPoints: [program],
-      outdir: made,
-      outExtension: { '.js': '.mjs' },
-      bundle: true,
-      // Modules that are imported dynamically stay in files of their own.
-      splitting: true,
-      platform: 'node',
-      format: 'esm',
-      // MikroORM and the service compare classes by name.
-      keepNames: true,
-      external: EXTERNAL,
-      // Packages in CommonJS require Node's own modules.
-      banner: { js: `const require = (await import('node:module')).createRequire(import.meta.url);` },
-      plugins: [{ name: 'addresses', setup: (bundler) => bundler.onLoad({ filter: /\.[cm]?[jt]s$/ }, withItsAddress) }],
-      logLevel: 'error',
-    });
-  });
+  const folder = await keptFolder(`bundle-${name}`, async (made) => void (await bundleInto(made, program)));
   return join(folder, `${name}.mjs`);
+}
+
+/** Bundles a program into a folder; each module keeps the address that it has in the sources. Returns the path of the bundle. */
+export async function bundleInto(folder: string, program: string): Promise<string> {
+  const { build } = await import('esbuild');
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  await build({
+    entryPoints: [program],
+    outdir: folder,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    // Modules that are imported dynamically stay in files of their own.
+    splitting: true,
+    platform: 'node',
+    format: 'esm',
+    // MikroORM and the service compare classes by name.
+    keepNames: true,
+    external: EXTERNAL,
+    // Packages in CommonJS require Node's own modules.
+    banner: { js: `const require = (await import('node:module')).createRequire(import.meta.url);` },
+    plugins: [{ name: 'addresses', setup: (bundler) => bundler.onLoad({ filter: /\.[cm]?[jt]s$/ }, withItsAddress) }],
+    logLevel: 'error',
+  });
+  return join(folder, `${basename(program, '.ts')}.mjs`);
 }
 
 function withItsAddress({ path }: { path: string }): { contents: string; loader: 'ts' | 'js' } {

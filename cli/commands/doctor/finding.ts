@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { CliError, EXIT } from '../../errors.ts';
-import type { Finding } from '../../findings.ts';
+import { type Finding, SET_A_CHANNEL } from '../../findings.ts';
 import type { OtherModeKey } from '../../offline-port.ts';
 import { plain, type Row } from '../../values.ts';
 
@@ -146,13 +146,7 @@ export function noticesArrive(publicUrl: string, channels: readonly string[]): F
 /** Without a channel that is enabled nothing can be paid. */
 export function nothingConfigured(enabled: number): Finding[] {
   if (enabled > 0) return [];
-  return [
-    failed(
-      'channels',
-      'none is configured and enabled, so nothing can be paid',
-      'payctl channel set alipay (or wechat, paypal)',
-    ),
-  ];
+  return [failed('channels', 'none is configured and enabled, so nothing can be paid', SET_A_CHANNEL)];
 }
 
 /** Two clocks that differ; tokens and signatures of channels hold for minutes, so seconds are only told. */

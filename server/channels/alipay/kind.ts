@@ -103,6 +103,11 @@ export const alipayKind: ChannelKind = {
     refundResendDays: null,
   },
   bills: ALIPAY_BILLS,
+  noticeHelp: {
+    account: 'app_id, seller_id',
+    signature: 'the fields sign and sign_type of the form',
+    key: 'the Alipay public key (or certificate) is that of this app in the open platform, not the own public key',
+  },
   fields: [
     {
       name: 'appId',

@@ -243,6 +243,7 @@ export const PAYPAL_BILLS: BillCalendar = {
   backDays: 1095,
   heldDays: 35,
   hasBalances: true,
+  refundsByOwnNumber: true,
 };
 
 /** So long after a day its bill waits for balances that do not come. */

@@ -124,6 +124,17 @@ export const paypalKind: ChannelKind = {
     refundResendDays: 40,
   },
   bills: PAYPAL_BILLS,
+  noticeHelp: {
+    account: 'client id',
+    signature: 'the headers Paypal-Transmission-Id, -Time and -Sig, Paypal-Cert-Url and Paypal-Auth-Algo',
+    key: 'WebhookId is the id of the webhook that leads to this address',
+    changes: {
+      chain_incomplete:
+        'PayPal did not confirm the message when it was asked: compare the client id and WebhookId of the channel configuration with those of the app.',
+      serial_unknown:
+        'The certificate address is not one of PayPal in the mode of the configuration: compare its mode with that of the app.',
+    },
+  },
   fields: FIELDS,
   certKinds: [
     {

@@ -48,7 +48,8 @@ export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder):
           brand_name: options.brandName && (plainText(options.brandName, LONGEST.brandName, 'bytes') || undefined),
           locale: options.locale,
           landing_page: options.landingPage,
-          payment_method_preference: options.immediatePayment ? 'IMMEDIATE_PAYMENT_REQUIRED' : undefined,
+          payment_method_preference:
+            options.immediatePayment || order.isForCall ? 'IMMEDIATE_PAYMENT_REQUIRED' : undefined,
           return_url: order.returnUrl,
           cancel_url: order.cancelUrl,
           user_action: 'PAY_NOW',

@@ -278,6 +278,17 @@ export const wechatKind: ChannelKind = {
     refundResendDays: null,
   },
   bills: WECHAT_BILLS,
+  noticeHelp: {
+    account: 'mchid, appid',
+    signature: 'the headers Wechatpay-Timestamp, Wechatpay-Nonce, Wechatpay-Serial and Wechatpay-Signature',
+    key: 'the WeChat Pay public key or platform certificate is the one that the merchant platform shows',
+    changes: {
+      misconfigured:
+        'Set the APIv3 key of the merchant platform in the channel configuration: the signature is genuine, and the configured key does not decrypt.',
+      serial_unknown:
+        'Download the platform certificate (payctl cert download wechat), or upload the WeChat Pay public key whose id the notification names.',
+    },
+  },
   fields: FIELDS,
   certKinds: CERT_KINDS,
   accountOf: (fields) => fields.mchid ?? '',

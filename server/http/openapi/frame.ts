@@ -1,4 +1,5 @@
 // The parts of the OpenAPI document that come from no single route: problems, security, tags, headers of answers.
+import { CHANNEL_LIST } from '../../domain.ts';
 import { type Contract, KEY_IGNORED, ignoresKey } from '../contract.ts';
 import { REPLICA_LAG } from '../middleware.ts';
 import { type Json, codeSchemas, isJson, problemOf } from './schemas.ts';
@@ -95,8 +96,7 @@ export function openapiFrame(
     info: {
       title: 'Unified payment service',
       version,
-      description:
-        'Alipay, WeChat Pay and PayPal behind one API, including pay-per-call. Errors are problem documents (RFC 9457). An `Idempotency-Key` is honoured where it is listed as a parameter; any other operation that changes something ignores it and says so with `Idempotency-Key-Ignored: true`.',
+      description: `${CHANNEL_LIST} behind one API, including pay-per-call. Errors are problem documents (RFC 9457). An \`Idempotency-Key\` is honoured where it is listed as a parameter; any other operation that changes something ignores it and says so with \`Idempotency-Key-Ignored: true\`.`,
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     'x-service-info': { categories: ['payments'], docs: { apiReference: '/swagger/index.html' } },

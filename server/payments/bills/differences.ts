@@ -56,7 +56,7 @@ export function healDifference(ports: BillPorts) {
     if (!kind.startsWith('refund_')) return wordOf((await refresh(order, BILL)).said);
     const own = await ports.store.read((tx) => findOwn(tx, difference));
     if (kind === 'refund_missing_at_channel' && own) return askOwnRefund(order, own);
-    return askByQuestion(order, own ? numberAtChannel(own) : numberAsked(difference));
+    return askByQuestion(order, own ? numberAtChannel(own) : numberAsked(ports, difference));
   }
 
   /** A refund that is done here and not in the bill: only its end is news. */
@@ -86,9 +86,10 @@ async function findOwn(tx: ReadTx, { orderNo, refundNo }: BillDifferenceRow): Pr
   return refundNo === null ? undefined : tx.refunds.find({ orderNo, refundNo });
 }
 
-/** PayPal knows its refunds by its own number, the others by that of whoever made them. */
-function numberAsked({ payWay, refundNo, key }: BillDifferenceRow): string {
-  return payWay === 'paypal' ? key : (refundNo ?? key);
+/** The number by which the channel looks up a refund of a bill. */
+function numberAsked(ports: BillPorts, { payWay, refundNo, key }: BillDifferenceRow): string {
+  const calendar = ports.channels.kindOf(payWay).bills;
+  return calendar?.refundsByOwnNumber ? key : (refundNo ?? key);
 }
 
 function wordOf(said: object | undefined): Answer {

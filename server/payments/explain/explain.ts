@@ -73,7 +73,7 @@ interface Explained {
 
 /** Explains orders from their rows: the decisions that move them are asked, the channel is not. */
 export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & { simulated: boolean }) {
-  const { store, now, simulated } = ports;
+  const { store, now, channels, simulated } = ports;
   return async (asker: Asker, orderNo: string): Promise<Explanation> => {
     const read = await store.read(async (tx) => {
       const order = await findOrder(tx, orderNo, asker.owner);
@@ -87,7 +87,7 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
         facts: await loadRefundFacts(ports, tx, order),
         lines: await linesOfOrder(tx, orderNo),
         differences: await tx.billDifferences.list({ orderNo, state: ['open', 'listed'] }),
-        refused: state ? refusedOf(state, now()) : null,
+        refused: state ? refusedOf(channels.kindOf(payWay), state, now()) : null,
       };
     });
     return explain(read, now(), simulated);

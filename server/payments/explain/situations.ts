@@ -1,3 +1,4 @@
+import { CHANNELS } from '../../domain.ts';
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import { MOST_APPROVALS_ASKED, decideOrder } from '../core/decide-order.ts';
@@ -164,11 +165,10 @@ function closing(scene: Scene): Situation {
         "A close of the payer's code was sent, and its response is not here or was lost. It gives back what the payer has paid, so a payment that is reported meanwhile does not count.",
       next: 'the close is sent again until the channel answers; then the order is closed, and what was paid is refunded',
     };
-  if (order.payWay === 'alipay' && order.scene !== 'code' && now < endOf(order))
+  if (CHANNELS[order.payWay].createsOnScan && order.scene !== 'code' && now < endOf(order))
     return {
       code: 'closing_unscanned',
-      reason:
-        'A close was requested, but Alipay creates the trade only when the QR code is scanned, so it cannot be closed yet. It can be paid until the code expires.',
+      reason: `A close was requested, but ${CHANNELS[order.payWay].name.en} creates the trade only when the QR code is scanned, so it cannot be closed yet. It can be paid until the code expires.`,
       next: 'the close is retried; after the expiry, two "does not exist" responses one minute apart close the order',
     };
   return {

@@ -322,7 +322,8 @@ export function receiveNotice(ports: Ports): ReceiveNotice {
   }
 
   function tellRefused(of: { project: string; payWay: PayWay }, refusal: NoticeRefusal): void {
-    ports.log('warn', 'a notification was refused', { ...of, ...refusal, change: changeFor(of.payWay, refusal.why) });
+    const change = changeFor(ports.channels.kindOf(of.payWay), refusal.why);
+    ports.log('warn', 'a notification was refused', { ...of, ...refusal, change });
     // The project may be a name that a stranger made up: nothing is kept of it.
     if (refusal.why !== 'not_configured') ports.noticed?.(of, refusal);
   }

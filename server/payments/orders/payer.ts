@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { CHANNELS } from '../../domain.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OrderStatus } from '../../domain.ts';
 import type { Mode, PayHint, PayWay } from '../channel.ts';
@@ -146,9 +147,9 @@ export function payerOrders(
 /** What the pages may call. */
 export type PayerOrders = ReturnType<typeof payerOrders>;
 
-/** PayPal sends the payer back with its number of the order, which only shop, payer and PayPal know. */
+/** Whether the payer was sent back with the channel's number of the order, which only shop, payer and channel know. */
 function hasApproved({ payWay, channelOrderId }: OrderRow, token: string | undefined): boolean {
-  return payWay === 'paypal' && token !== undefined && token === channelOrderId;
+  return CHANNELS[payWay].returnsWithToken === true && token !== undefined && token === channelOrderId;
 }
 
 /** Reduces a row to what its payer may see. */

@@ -150,8 +150,9 @@ function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: 
 
 /** Of what was asked of several channels only the order's own counts. */
 function ownOptions({ payWay, channelOptions }: PayRequest): ChannelOptions | null {
-  const own = channelOptions?.[payWay];
-  return (own && { [payWay]: own }) || null;
+  const asked: Partial<Record<PayWay, object>> = channelOptions ?? {};
+  const own = asked[payWay];
+  return own === undefined ? null : { [payWay]: own };
 }
 
 /**

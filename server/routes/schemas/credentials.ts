@@ -8,7 +8,7 @@ import type { Caller } from '../../http/callers.ts';
 import { type Page, Reply } from '../../http/contract.ts';
 import { UploadedFile } from '../../http/uploads.ts';
 import { type ChannelKind, MODES, PAY_WAYS, type ProbeResult, SCENES } from '../../payments/channel.ts';
-import { type ShownRefusal, refusedOf } from '../../payments/notice-refusal.ts';
+import type { ShownRefusal } from '../../payments/notice-refusal.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';
 
 const DAY = 86_400_000;
@@ -323,7 +323,7 @@ export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.in
     lastSuccessAt: iso(view.lastSuccessAt),
     lastFailureAt: iso(view.lastFailureAt),
     lastNoticeAt: iso(view.lastNoticeAt),
-    refusedNotices: presentRefused(refusedOf(view, now)),
+    refusedNotices: presentRefused(view.refusedNotices),
     updatedAt: iso(view.updatedAt),
   };
 }

@@ -1,8 +1,8 @@
 /** An account at Alipay: its ids, keys, certificates and products, and how each of them is replaced. */
 import { type KeyObject, createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
+import { ALIPAY_BILL_RULES } from './bill-rules.ts';
 import { certSerial, readCertificates, rootCertSerial } from '../../channels/alipay/signature.ts';
 import { type Account, merchantOf } from '../accounts.ts';
-import { FEE_RATES } from '../bills/rows.ts';
 import { newRsaKeys, pkcs8, spki } from '../certificates.ts';
 import type { Core, HalfConfig } from '../half.ts';
 import { SimulatorRefusal } from '../requests.ts';
@@ -147,7 +147,7 @@ export function configFor({ secrets }: Account, core: Core): HalfConfig {
           alipay_root_cert: [core.authority.root + core.authority.otherRoot],
         }
       : { alipay_public_key: [spki(createPublicKey(createPrivateKey(alipayKey)))] };
-  const fields = { appId, sellerId, ...(appAuthToken ? { appAuthToken } : {}), feeRate: FEE_RATES.alipay };
+  const fields = { appId, sellerId, ...(appAuthToken ? { appAuthToken } : {}), feeRate: ALIPAY_BILL_RULES.feeRate };
   return { fields, pems: { alipay_app_key: [appKey], ...verifying } };
 }
 

@@ -2,6 +2,7 @@
 import iconv from 'iconv-lite';
 import type { Context } from 'koa';
 import { createHash } from 'node:crypto';
+import { ALIPAY_BILL_RULES } from './bill-rules.ts';
 import { type BillContent, type BillFile, isEmpty, rowsOf } from '../bills/book.ts';
 import {
   FORMULA,
@@ -322,13 +323,13 @@ export function queryBill(core: Core, request: AlipayRequest): { content: Conten
   const type = String(asked['bill_type']);
   const day = String(asked['bill_date']);
   const isDay = day.length === 10;
-  const span = isDay ? spanOfDay('alipay', day) : spanOfMonth('alipay', day);
+  const span = isDay ? spanOfDay(ALIPAY_BILL_RULES, day) : spanOfMonth(ALIPAY_BILL_RULES, day);
   const now = core.clock.now();
   if (!Object.hasOwn(TYPES, type) || !span || span.from < FIRST_MS || span.from > now) throw badArguments();
   const pid = sellers.find((seller) => seller === account.sellerId) ?? sellers[0] ?? account.sellerId;
   const content = listed(
     core.bills.contentOf({
-      payWay: 'alipay',
+      rules: ALIPAY_BILL_RULES,
       account: account.name,
       // A bill is the merchant's, whichever of its apps asks (same page: 商户).
       beside: core.accounts.of('alipay').map(({ name: one }) => one),

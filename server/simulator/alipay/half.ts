@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import { ALIPAY_BILL_RULES } from './bill-rules.ts';
 import { write } from '../exchange.ts';
 import type { Call, FaultName } from '../faults.ts';
 import type { Core, Half } from '../half.ts';
@@ -56,6 +57,7 @@ const keyrings = new WeakMap<Core, ReturnType<typeof createKeyring>>();
 /** Alipay's open API v2 as its gateway behaves. */
 export const alipayHalf: Half = {
   payWay: 'alipay',
+  billRules: ALIPAY_BILL_RULES,
   hosts: ['openapi.alipay.com', 'openapi-sandbox.dl.alipaydev.com', 'openapi.alipaydev.com'],
   noticeSchedule: SCHEDULE,
   newSecrets,

@@ -6,6 +6,7 @@ import type { Ledger } from '../ledger.ts';
 import { SimulatorRefusal } from '../requests.ts';
 import {
   type BillRow,
+  type BillRules,
   type Filler,
   type Scope,
   type Span,
@@ -17,39 +18,36 @@ import {
   spanOfDay,
 } from './rows.ts';
 
-const CHINA: readonly PayWay[] = ['alipay', 'wechat'];
-const ALL: readonly PayWay[] = ['alipay', 'wechat', 'paypal'];
-
-/** What can be different about bills, and at which channels. */
-const WHERE = {
+/** How bills can be different from ordinary ones; `BillRules.lacks` names those that a channel's cannot. */
+export const CONDITIONS = [
   /** There is no bill yet, until the condition is taken away. */
-  late: ALL,
+  'late',
   /** The channel says that nothing happened. */
-  empty: ALL,
+  'empty',
   /** The file ends in its middle. */
-  cut: ALL,
+  'cut',
   /** The hash that is told is not that of the file. */
-  'wrong-hash': ['wechat'],
+  'wrong-hash',
   /** The address is over when it is told. */
-  'expired-url': CHINA,
-  'wrong-charset': ALL,
-  'foreign-account': ALL,
+  'expired-url',
+  'wrong-charset',
+  'foreign-account',
   /** A column, or a member, has another name. */
-  'other-columns': ALL,
+  'other-columns',
   /** A file of a gigabyte, packed into one of a megabyte. */
-  'zip-bomb': CHINA,
+  'zip-bomb',
   /** Texts that a spreadsheet would take for formulas. */
-  formula: ALL,
+  'formula',
   /** A bill is there when the channel's would be, and not before. */
-  'real-hours': ALL,
+  'real-hours',
   /** So many payments of another system more. */
-  filler: ALL,
-} as const satisfies Record<string, readonly PayWay[]>;
+  'filler',
+] as const;
+
+type RulesOf = (payWay: PayWay) => BillRules;
 
 /** The name of a condition. */
-type ConditionName = keyof typeof WHERE;
-/** Every condition by its stable name. */
-export const CONDITIONS = Object.keys(WHERE) as [ConditionName, ...ConditionName[]];
+type ConditionName = (typeof CONDITIONS)[number];
 
 /** A condition that was set; without a date for every day. */
 interface Condition {
@@ -76,7 +74,7 @@ interface Conditions {
 }
 
 /** Conditions, none at first. They do not outlive the process. */
-function createConditions(): Conditions {
+function createConditions(rulesOf: RulesOf): Conditions {
   let known: Condition[] = [];
   const holding = (payWay: PayWay, name: ConditionName, days: readonly string[]) =>
     known.filter(
@@ -87,16 +85,16 @@ function createConditions(): Conditions {
   };
   return {
     set(draft) {
-      const where: readonly PayWay[] = WHERE[draft.condition];
-      if (!where.includes(draft.payWay))
+      const rules = rulesOf(draft.payWay);
+      if (rules.lacks.includes(draft.condition))
         throw new SimulatorRefusal(
           400,
           'condition_unknown_here',
-          `The bills of ${draft.payWay} have no ${draft.condition}; those of ${where.join(' and ')} have.`,
+          `The bills of ${draft.payWay} have no ${draft.condition}.`,
         );
       if ((draft.condition === 'filler') !== (draft.rows !== null))
         throw new SimulatorRefusal(400, 'rows_invalid', 'rows belongs to filler, and filler needs rows.');
-      if (draft.date !== null && !spanOfDay(draft.payWay, draft.date))
+      if (draft.date !== null && !spanOfDay(rules, draft.date))
         throw new SimulatorRefusal(400, 'date_invalid', `There is no day ${draft.date}.`);
       unset(draft);
       const condition = { id: randomUUID(), ...draft };
@@ -182,7 +180,11 @@ function createPlants(): Plants {
   let known: { plant: Plant; foreign?: BillRow }[] = [];
   const foreign: Plants['foreign'] = (scope) =>
     known.flatMap(({ plant, foreign: row }) =>
-      row && plant.payWay === scope.payWay && isIn(scope, plant.account) && row.at >= scope.from && row.at < scope.to
+      row &&
+      plant.payWay === scope.rules.payWay &&
+      isIn(scope, plant.account) &&
+      row.at >= scope.from &&
+      row.at < scope.to
         ? [row]
         : [],
     );
@@ -242,9 +244,9 @@ export interface Bills {
 const MEMORY_MS = 3_600_000;
 
 /** The bills of a ledger. */
-export function createBills(ledger: Ledger, clock: Clock): Bills {
+export function createBills(ledger: Ledger, clock: Clock, rulesOf: RulesOf): Bills {
   const plants = createPlants();
-  const conditions = createConditions();
+  const conditions = createConditions(rulesOf);
   const files = new Map<string, BillFile>();
   const forget = (now: number) => {
     for (const [token, { expiresAt }] of files) if (expiresAt + MEMORY_MS < now) files.delete(token);
@@ -254,15 +256,16 @@ export function createBills(ledger: Ledger, clock: Clock): Bills {
     plants,
     conditions,
     contentOf(scope) {
-      const { payWay } = scope;
-      const days = daysIn(payWay, scope);
+      const { rules } = scope;
+      const { payWay } = rules;
+      const days = daysIn(rules, scope);
       return {
         rows: plants
           .apply(ledgerRows(ledger.trades, scope), scope)
-          .filter(({ at }) => isFull(payWay, dayOf(payWay, at))),
+          .filter(({ at }) => isFull(payWay, dayOf(rules, at))),
         fillers: days
           .filter((day) => isFull(payWay, day))
-          .flatMap((day) => fillerOf(payWay, day, conditions.fillerOn(payWay, day))),
+          .flatMap((day) => fillerOf(rules, day, conditions.fillerOn(payWay, day))),
         has: (name) => conditions.has(payWay, name, days),
       };
     },
@@ -287,7 +290,7 @@ export function isEmpty({ rows, fillers }: BillContent): boolean {
   return rows.length === 0 && fillers.length === 0;
 }
 
-function fillerOf(payWay: PayWay, day: string, count: number): Filler[] {
-  const span: Span | undefined = spanOfDay(payWay, day);
-  return span && count > 0 ? [{ payWay, count, ...span }] : [];
+function fillerOf(rules: BillRules, day: string, count: number): Filler[] {
+  const span: Span | undefined = spanOfDay(rules, day);
+  return span && count > 0 ? [{ rules, count, ...span }] : [];
 }

@@ -1,7 +1,7 @@
 /** Plants differences, and the part of the control API that is about bills. */
 import type Router from '@koa/router';
 import { z } from 'zod';
-import type { PayWay } from '../../payments/channel.ts';
+import { PAY_WAYS, type PayWay } from '../../payments/channel.ts';
 import type { Core } from '../half.ts';
 import { anotherOf } from '../payer.ts';
 import { refundElsewhere } from '../refunds.ts';
@@ -44,18 +44,15 @@ interface Spot {
 function plant(core: Core, request: PlantRequest): Plant {
   const ground = groundOf(core, request);
   const { kind, payWay, date, account } = ground;
-  if (kind === 'withdrawal' && payWay !== 'paypal')
-    throw new SimulatorRefusal(400, 'plant_unknown_here', `The bills of ${payWay} have no withdrawals.`);
+  const { billRules: rules } = core.half(payWay);
+  if (rules.lacks.includes(kind))
+    throw new SimulatorRefusal(400, 'plant_unknown_here', `The bills of ${payWay} cannot show ${kind}.`);
   if (kind === 'order_not_ours' || kind === 'order_unknown_here' || kind === 'withdrawal') {
     const at = momentIn(ground, ground.span.from);
-    const foreign = foreignRow(payWay, at, `${date} ${core.bills.plants.list().length}`, 4321);
+    const foreign = foreignRow(rules, at, `${date} ${core.bills.plants.list().length}`, 4321);
     const row = { ...foreign, ...foreignAs(kind, foreign) };
     return core.bills.plants.add({ kind, payWay, account, date, orderNo: row.orderNo, number: row.number }, row);
   }
-  if (kind === 'currency_differs' && payWay === 'alipay')
-    throw new SimulatorRefusal(400, 'plant_unknown_here', 'The bills of alipay have no column for a currency.');
-  if (kind === 'dispute_unknown_to_us' && payWay !== 'paypal')
-    throw new SimulatorRefusal(400, 'plant_unknown_here', `The bills of ${payWay} have no lines of disputes.`);
   const { trade, number } = SPOTS[kind](ground);
   return core.bills.plants.add({ kind, payWay, account: trade.account, date, orderNo: trade.orderNo, number });
 }
@@ -91,8 +88,9 @@ const SPOTS: Readonly<
 
 function groundOf(core: Core, request: PlantRequest): Ground {
   const { kind, payWay, orderNo } = request;
-  const date = request.date ?? dayOf(payWay, core.clock.now());
-  const span = spanOfDay(payWay, date);
+  const { billRules } = core.half(payWay);
+  const date = request.date ?? dayOf(billRules, core.clock.now());
+  const span = spanOfDay(billRules, date);
   if (!span || span.from > core.clock.now())
     throw new SimulatorRefusal(400, 'date_invalid', 'date must be a day like 2026-01-31, today or before.');
   const account = request.account ?? 'default';
@@ -222,7 +220,7 @@ function isIn({ from, to }: Span, at: number): boolean {
   return at >= from && at < to;
 }
 
-const PayWays = z.enum(['alipay', 'wechat', 'paypal'] as const satisfies readonly PayWay[]);
+const PayWays = z.enum(PAY_WAYS);
 const Day = z.string().regex(/^\d{4}-\d\d-\d\d$/);
 const NewPlant = z.object({
   kind: z.enum(PLANTS),

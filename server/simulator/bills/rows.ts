@@ -51,8 +51,31 @@ export interface BillRow {
 }
 
 const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
-const OFFSET_MS: Readonly<Record<PayWay, number>> = { alipay: 8 * HOUR_MS, wechat: 8 * HOUR_MS, paypal: 0 };
+
+/** The rules of a channel for its bills and fees. Amounts are minor units. */
+export interface BillRules {
+  readonly payWay: PayWay;
+  /** Its days begin so long before those of UTC. */
+  readonly offsetMs: number;
+  /** The currency of payments that another system made. */
+  readonly currency: string;
+  /** The rate that the merchant was promised, as a configuration says it. */
+  readonly feeRate: string;
+  /** The fee of a payment of which the merchant receives this much: without the merchant's own discounts. */
+  feeOf(minor: number): number;
+  /** A refund does not give its part of the fee back. */
+  readonly keepsFees?: true;
+  /** The money of a refund leaves when it is accepted, or when it is done. */
+  readonly refundsLeave: 'accepted' | 'done';
+  /** A refund that is stuck (`abnormal`) has left the account, and its bills show it as under way. */
+  readonly stuckIsUnderWay?: true;
+  /** A number of the form of the channel's own, decided by these hexadecimal digits. */
+  numberFrom(digest: string): string;
+  /** The conditions and planted differences that its bills cannot show. */
+  readonly lacks: readonly string[];
+  /** Who else may bear a part of a payment. */
+  readonly offers: readonly (keyof Offers)[];
+}
 
 /** A span of time, the end not in it, in milliseconds. */
 export interface Span {
@@ -60,79 +83,65 @@ export interface Span {
   to: number;
 }
 
-/** The day of an instant as the channel counts days, `yyyy-MM-dd`: Beijing's, at PayPal that of UTC. */
-export function dayOf(payWay: PayWay, at: number): string {
-  return new Date(at + OFFSET_MS[payWay]).toISOString().slice(0, 10);
+type Zone = Pick<BillRules, 'offsetMs'>;
+
+/** The day of an instant as the channel counts days, `yyyy-MM-dd`. */
+export function dayOf(zone: Zone, at: number): string {
+  return new Date(at + zone.offsetMs).toISOString().slice(0, 10);
 }
 
 /** The span of a day; undefined when there is no such day. */
-export function spanOfDay(payWay: PayWay, day: string): Span | undefined {
-  const from = midnight(payWay, day);
+export function spanOfDay(zone: Zone, day: string): Span | undefined {
+  const from = midnight(zone, day);
   return from === undefined ? undefined : { from, to: from + DAY_MS };
 }
 
 /** The span of a month, `yyyy-MM`; undefined when there is no such month. */
-export function spanOfMonth(payWay: PayWay, month: string): Span | undefined {
-  const from = midnight(payWay, `${month}-01`);
+export function spanOfMonth(zone: Zone, month: string): Span | undefined {
+  const from = midnight(zone, `${month}-01`);
   if (from === undefined) return undefined;
   const [year = 0, number = 0] = month.split('-').map(Number);
-  return { from, to: Date.UTC(year, number, 1) - OFFSET_MS[payWay] };
+  return { from, to: Date.UTC(year, number, 1) - zone.offsetMs };
 }
 
 /** The days of the channel that a span touches. */
-export function daysIn(payWay: PayWay, { from, to }: Span): string[] {
-  const first = midnight(payWay, dayOf(payWay, from)) ?? from;
-  return Array.from({ length: Math.ceil((to - first) / DAY_MS) }, (_, index) => dayOf(payWay, first + index * DAY_MS));
+export function daysIn(zone: Zone, { from, to }: Span): string[] {
+  const first = midnight(zone, dayOf(zone, from)) ?? from;
+  return Array.from({ length: Math.ceil((to - first) / DAY_MS) }, (_, index) => dayOf(zone, first + index * DAY_MS));
 }
 
 /** Midnight of the day that was so many months before an instant. */
-export function monthsBefore(payWay: PayWay, at: number, months: number): number {
-  const day = new Date(at + OFFSET_MS[payWay]);
-  return Date.UTC(day.getUTCFullYear(), day.getUTCMonth() - months, day.getUTCDate()) - OFFSET_MS[payWay];
+export function monthsBefore(zone: Zone, at: number, months: number): number {
+  const day = new Date(at + zone.offsetMs);
+  return Date.UTC(day.getUTCFullYear(), day.getUTCMonth() - months, day.getUTCDate()) - zone.offsetMs;
 }
 
-function midnight(payWay: PayWay, day: string): number | undefined {
+function midnight(zone: Zone, day: string): number | undefined {
   if (!/^\d{4}-\d\d-\d\d$/.test(day)) return undefined;
   const at = Date.parse(`${day}T00:00:00Z`);
   const isReal = !Number.isNaN(at) && new Date(at).toISOString().startsWith(day);
-  return isReal ? at - OFFSET_MS[payWay] : undefined;
+  return isReal ? at - zone.offsetMs : undefined;
 }
 
-/** The rate of the Chinese channels for most trades, as their bills write it. */
-export const CHINA_RATE = '0.60%';
-
-/** What the merchant was promised, as a configuration says it. */
-export const FEE_RATES: Readonly<Record<PayWay, string>> = { alipay: '0.6', wechat: '0.6', paypal: '3' };
-
-/**
- * What a channel keeps of what the merchant receives (应结订单金额, 商家实收: without the merchant's own discounts), in minor units: 0.6 % rounded half up (WeChat Pay's bills round to the fen: 7.79 of 1299.02), at PayPal the three
- * per cent, rounded down, that its captures say.
- */
-export function feeOf(payWay: PayWay, minor: number): number {
-  return payWay === 'paypal' ? Math.floor((minor * 3) / 100) : Math.floor((minor * 6 + 500) / 1000);
-}
-
-/** What it gives back with one more refund of what the merchant received: the same rate of what is left; PayPal keeps its fees (its user agreement). */
-export function feeBackOf(trade: Trade, minor: number): number {
-  const { payWay, refunds, offers } = trade;
-  if (payWay === 'paypal') return 0;
-  const paid = feeOf(payWay, (paymentOf(trade)?.minor ?? 0) - (offers?.merchant ?? 0));
+/** The part of a fee that one more refund of this much gives back: the same rate of what is left. */
+export function feeBackOf({ feeOf, keepsFees }: BillRules, trade: Trade, minor: number): number {
+  if (keepsFees) return 0;
+  const { refunds, offers } = trade;
+  const paid = feeOf((paymentOf(trade)?.minor ?? 0) - (offers?.merchant ?? 0));
   const back = refunds.filter(({ state }) => state !== 'failed').reduce((sum, { feeBack }) => sum + feeBack, 0);
-  return Math.min(feeOf(payWay, minor), paid - back);
+  return Math.min(feeOf(minor), paid - back);
 }
-
-const CURRENCY: Readonly<Record<PayWay, string>> = { alipay: 'CNY', wechat: 'CNY', paypal: 'USD' };
 
 /** Payments of another system, spread over a span: nothing keeps them, and the same ones come each time. */
 export interface Filler extends Span {
-  payWay: PayWay;
+  rules: BillRules;
   count: number;
 }
 
 /** The filler's payment of this index. */
-export function fillerRow({ payWay, from, to, count }: Filler, index: number): BillRow {
+export function fillerRow({ rules, from, to, count }: Filler, index: number): BillRow {
   const at = timeOfFiller({ from, to, count }, index);
-  return foreignRow(payWay, at, `${from}-${index}`, 100 + ((index * 37) % 99_900));
+  return foreignRow(rules, at, `${from}-${index}`, 100 + ((index * 37) % 99_900));
 }
 
 /** When the payment of this index happens. */
@@ -149,9 +158,9 @@ export function firstOfFiller(filler: Pick<Filler, 'from' | 'to' | 'count'>, at:
 }
 
 /** A payment that another system of the same merchant made. */
-export function foreignRow(payWay: PayWay, at: number, seed: string, minor: number): BillRow {
+export function foreignRow(rules: BillRules, at: number, seed: string, minor: number): BillRow {
   const digest = createHash('md5').update(seed).digest('hex');
-  const number = numberOf(payWay, digest);
+  const number = rules.numberFrom(digest);
   return {
     kind: 'payment',
     number,
@@ -162,8 +171,8 @@ export function foreignRow(payWay: PayWay, at: number, seed: string, minor: numb
     minor,
     offers: NO_OFFERS,
     fromAvailable: false,
-    currency: CURRENCY[payWay],
-    fee: feeOf(payWay, minor),
+    currency: rules.currency,
+    fee: rules.feeOf(minor),
     at,
     createdAt: at - 30_000,
     subject: 'Another shop',
@@ -171,16 +180,14 @@ export function foreignRow(payWay: PayWay, at: number, seed: string, minor: numb
   };
 }
 
-/** A number of the channel's form that these hexadecimal digits decide. */
-function numberOf(payWay: PayWay, digest: string): string {
-  if (payWay === 'paypal') return digest.slice(0, 17).toUpperCase();
-  const digits = BigInt(`0x${digest}`).toString().padStart(39, '0').slice(-24);
-  return payWay === 'wechat' ? `4200${digits}` : `20200101${digits.slice(0, 20)}`;
+/** This many decimal digits, decided by hexadecimal ones. */
+export function decimalsOf(digest: string, count: number): string {
+  return BigInt(`0x${digest}`).toString().padStart(39, '0').slice(-24).slice(0, count);
 }
 
 /** Whose movements of which time a bill is about. */
 export interface Scope extends Span {
-  payWay: PayWay;
+  rules: BillRules;
   account: string;
   /** Other accounts here that are the same merchant's: its bill has what all of them did. */
   beside?: readonly string[];
@@ -204,10 +211,10 @@ const REFUND_STATES: Readonly<Record<Refund['state'], RowState>> = {
 
 /** What the ledger says about the time of a bill, the oldest first; whatever happens to a trade afterwards, its rows stay as they are. */
 export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): BillRow[] {
-  const { payWay, from, to, isOurs = () => true } = scope;
+  const { rules, from, to, isOurs = () => true } = scope;
   const rows: BillRow[] = [];
   for (const trade of trades.values()) {
-    if (trade.payWay !== payWay || !isIn(scope, trade.account) || !isOurs(trade)) continue;
+    if (trade.payWay !== rules.payWay || !isIn(scope, trade.account) || !isOurs(trade)) continue;
     const own = rowsOf(trade, scope).filter(({ at }) => at >= from && at < to);
     if (own.length === 0) continue;
     const seen = structuredClone(trade);
@@ -233,7 +240,11 @@ function rowsOf(trade: Trade, scope: Scope): BillRow[] {
 
 type Around = Scope & { paid: Payment | undefined };
 
-function rowOfRefund(trade: Trade, refund: Refund, { timeOf = ({ at }) => at, madeAt, paid }: Around): BillRow[] {
+function rowOfRefund(
+  trade: Trade,
+  refund: Refund,
+  { rules, timeOf = ({ at }) => at, madeAt, paid }: Around,
+): BillRow[] {
   const own = { ...ofRefund(trade, refund, paid), at: timeOf(refund) };
   // What a dispute took was taken, also when it came back: that is a movement of its own.
   if (refund.origin === 'dispute') {
@@ -242,25 +253,23 @@ function rowOfRefund(trade: Trade, refund: Refund, { timeOf = ({ at }) => at, ma
     return [row, { ...row, kind: 'dispute-back', number: backNumber(row.number), at: refund.doneAt ?? row.at }];
   }
   const stood = madeAt === undefined ? refund.state : stateAt(refund, madeAt);
-  // A refund of WeChat Pay's that is stuck has left the account; no document gives it a word of its own in bills.
-  const state = stood === 'abnormal' && trade.payWay === 'wechat' ? 'under-way' : REFUND_STATES[stood];
+  const state = stood === 'abnormal' && rules.stuckIsUnderWay ? 'under-way' : REFUND_STATES[stood];
   return [{ ...own, state, fee: state === 'failed' ? 0 : feeBack(refund) }];
 }
 
 /** A line whenever its money leaves, and one whenever that comes back. */
-function movesOf(trade: Trade, refund: Refund, { paid }: Around): BillRow[] {
+function movesOf(trade: Trade, refund: Refund, { rules, paid }: Around): BillRow[] {
   const row = { ...ofRefund(trade, refund, paid), state: 'done', fee: feeBack(refund) } as const;
   return refund.moves.flatMap(({ state, at }, index): BillRow[] => {
-    const wasOut = index > 0 && isOutIn(trade, refund.moves[index - 1]!.state);
-    const isOut = isOutIn(trade, state);
+    const wasOut = index > 0 && isOutIn(rules, refund.moves[index - 1]!.state);
+    const isOut = isOutIn(rules, state);
     if (wasOut === isOut) return [];
     return [isOut ? { ...row, at } : { ...row, at, kind: 'returned', fee: refund.feeBack }];
   });
 }
 
-/** Whether the money of a refund has left: at PayPal once it is done, elsewhere as soon as it is accepted. */
-function isOutIn({ payWay }: Trade, state: Refund['state']): boolean {
-  return payWay === 'paypal' ? state === 'succeeded' : state !== 'failed';
+function isOutIn({ refundsLeave }: BillRules, state: Refund['state']): boolean {
+  return refundsLeave === 'done' ? state === 'succeeded' : state !== 'failed';
 }
 
 function ofRefund(
@@ -295,12 +304,12 @@ function rowsOfHold(trade: Trade, { number, minor, at, releasedAt }: Hold, paid:
   return releasedAt === null ? [hold] : [hold, { ...hold, kind: 'release', at: releasedAt }];
 }
 
-function rowOfPayment(trade: Trade, payment: Payment, { isOfMoney }: Scope): BillRow {
+function rowOfPayment(trade: Trade, payment: Payment, { rules, isOfMoney }: Scope): BillRow {
   const { number, minor, completedAt } = payment;
   const at = isOfMoney ? (completedAt ?? payment.at) : payment.at;
   const { offers = NO_OFFERS } = trade;
   const state = PAYMENT_STATES[payment.state];
-  const fee = state === 'done' ? feeOf(trade.payWay, minor - offers.merchant) : 0;
+  const fee = state === 'done' ? rules.feeOf(minor - offers.merchant) : 0;
   const row = { kind: 'payment', number, refundNo: null, minor, offers, fromAvailable: false, state, fee, at } as const;
   return { ...shared(trade, payment), ...row };
 }

@@ -1,5 +1,5 @@
 /** Answers: how orders, captures and refunds are presented, and the refusals. */
-import { feeOf } from '../bills/rows.ts';
+import { PAYPAL_BILL_RULES } from './bill-rules.ts';
 import type { Core } from '../half.ts';
 import { type Payment, type Refund, type Trade, majorOf } from '../trade.ts';
 
@@ -126,7 +126,7 @@ function orderLinks(trade: Trade, { apiUrl, payerUrl, linkName }: Scenery): Json
 
 /** Invented, but of PayPal's form (Payments v2, seller receivable breakdown): a fee of three per cent, and nothing while the capture is pending. */
 function breakdown(trade: Trade, minor: number): Json {
-  const fee = feeOf('paypal', minor);
+  const fee = PAYPAL_BILL_RULES.feeOf(minor);
   return {
     gross_amount: amount(trade, minor),
     paypal_fee: amount(trade, fee),

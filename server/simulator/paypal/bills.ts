@@ -1,5 +1,6 @@
 /** Reports: the transactions of a span, and the balances at an instant. */
 import { z } from 'zod';
+import { PAYPAL_BILL_RULES } from './bill-rules.ts';
 import type { BillContent } from '../bills/book.ts';
 import { FORMULA, UNREADABLE } from '../bills/files.ts';
 import {
@@ -114,7 +115,7 @@ function numbersOf({ kind, trade, orderNo, refundNo }: BillRow): Record<string, 
 }
 
 function amountOf({ currency }: BillRow, minor: number): object {
-  const value = majorOf({ currency, payWay: 'paypal' }, Math.abs(minor));
+  const value = majorOf({ currency }, Math.abs(minor));
   return { currency_code: currency, value: minor < 0 ? `-${value}` : value };
 }
 
@@ -193,7 +194,7 @@ function list(core: Core, request: Request): Answer {
   const { merchantId } = request.account.secrets;
   const content = core.bills.contentOf({ ...whoseOf(core, request), ...asked });
   const refreshedAt = refreshedTill(core, content.has, asked, now);
-  if (asked.from < monthsBefore('paypal', now, BACK_MONTHS) || asked.from > refreshedAt)
+  if (asked.from < monthsBefore(PAYPAL_BILL_RULES, now, BACK_MONTHS) || asked.from > refreshedAt)
     throw badQuery('start_date', 'Data for the given start date is not available.');
   const shown = { ...asked, to: Math.min(asked.to, wholeSecond(refreshedAt) + 1000) };
   const isAll = query.balance_affecting_records_only === 'N';
@@ -222,7 +223,7 @@ function list(core: Core, request: Request): Answer {
 function whoseOf(core: Core, { account }: Request) {
   const { merchantId } = account.secrets;
   const beside = core.accounts.of('paypal').filter(({ secrets }) => secrets['merchantId'] === merchantId);
-  return { payWay: 'paypal', account: account.name, beside: beside.map(({ name }) => name) } as const;
+  return { rules: PAYPAL_BILL_RULES, account: account.name, beside: beside.map(({ name }) => name) } as const;
 }
 
 /**
@@ -234,9 +235,10 @@ function balances(core: Core, request: Request): Answer {
   const query = readQuery(BalancesQuery, request);
   const now = core.clock.now();
   const asked = wholeSecond(query.as_of_time ?? now);
-  const has = (name: 'late' | 'real-hours') => core.bills.conditions.has('paypal', name, [dayOf('paypal', asked)]);
+  const has = (name: 'late' | 'real-hours') =>
+    core.bills.conditions.has('paypal', name, [dayOf(PAYPAL_BILL_RULES, asked)]);
   const refreshedAt = wholeSecond(refreshedTill(core, has, { from: asked, to: asked + 1000 }, now));
-  if (asked < monthsBefore('paypal', now, BACK_MONTHS))
+  if (asked < monthsBefore(PAYPAL_BILL_RULES, now, BACK_MONTHS))
     throw badQuery('as_of_time', 'Data for the given start date is not available.');
   const at = Math.min(asked, refreshedAt);
   const until = { ...whoseOf(core, request), from: 0, to: at + 1000 };
@@ -254,7 +256,7 @@ function balances(core: Core, request: Request): Answer {
       const withheld = held.get(currency) ?? 0;
       const money = (value: number) => ({
         currency_code: currency,
-        value: majorOf({ currency, payWay: 'paypal' }, value),
+        value: majorOf({ currency }, value),
       });
       return {
         currency,
@@ -282,9 +284,9 @@ const FILLED_SINCE = Date.UTC(2020, 0, 1);
 function fillerMinor({ bills: { conditions } }: Core, at: number): number {
   if (!conditions.list().some(({ condition, payWay }) => condition === 'filler' && payWay === 'paypal')) return 0;
   let sum = 0;
-  for (const day of daysIn('paypal', { from: FILLED_SINCE, to: at + 1000 })) {
+  for (const day of daysIn(PAYPAL_BILL_RULES, { from: FILLED_SINCE, to: at + 1000 })) {
     const count = conditions.fillerOn('paypal', day);
-    const filler = { payWay: 'paypal', count, ...spanOfDay('paypal', day)! } as const;
+    const filler = { rules: PAYPAL_BILL_RULES, count, ...spanOfDay(PAYPAL_BILL_RULES, day)! } as const;
     const rows = Array.from({ length: count && firstOfFiller(filler, at + 1000) }, (_, index) =>
       fillerRow(filler, index),
     );
@@ -310,8 +312,8 @@ function refreshedTill(
 ): number {
   const till = has('real-hours') ? now - LAG_MS : now;
   if (!has('late')) return till;
-  const late = daysIn('paypal', asked).find((day) => core.bills.conditions.has('paypal', 'late', [day])) ?? '';
-  return Math.min(till, (spanOfDay('paypal', late)?.from ?? asked.from) - 1000);
+  const late = daysIn(PAYPAL_BILL_RULES, asked).find((day) => core.bills.conditions.has('paypal', 'late', [day])) ?? '';
+  return Math.min(till, (spanOfDay(PAYPAL_BILL_RULES, late)?.from ?? asked.from) - 1000);
 }
 
 function readQuery<T>(schema: z.ZodType<T>, { query }: Request): T {

@@ -1,7 +1,7 @@
 /** PayPal inside the simulator: the half, its tokens, and the calls about orders, captures and refunds. */
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { FEE_RATES } from '../bills/rows.ts';
+import { PAYPAL_BILL_RULES } from './bill-rules.ts';
 import { type Answer, write } from '../exchange.ts';
 import { type FaultName, duplicateFirstKey } from '../faults.ts';
 import type { Core, Half } from '../half.ts';
@@ -295,12 +295,16 @@ const SCHEDULE = [
 /** PayPal (Orders v2) inside the simulator. */
 export const paypalHalf: Half = {
   payWay: 'paypal',
+  billRules: PAYPAL_BILL_RULES,
   hosts: ['api-m.paypal.com', 'api-m.sandbox.paypal.com', 'api.paypal.com', 'api.sandbox.paypal.com'],
   noticeSchedule: SCHEDULE,
   mount: mountPaypal,
   newSecrets: (core, _name, options) => newSecrets(core, options),
   configFor: ({ secrets }, core) => ({
-    fields: { ...pick(secrets, ['clientId', 'clientSecret', 'webhookId', 'merchantId']), feeRate: FEE_RATES.paypal },
+    fields: {
+      ...pick(secrets, ['clientId', 'clientSecret', 'webhookId', 'merchantId']),
+      feeRate: PAYPAL_BILL_RULES.feeRate,
+    },
     pems: { paypal_simulator_ca: [core.authority.root] },
   }),
   pay: approve,

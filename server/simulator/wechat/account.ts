@@ -1,8 +1,8 @@
 /** A merchant or partner at WeChat Pay: numbers, apps, sub-merchants, keys, and how each of them is replaced. */
 import { type KeyObject, X509Certificate, createPrivateKey, randomBytes } from 'node:crypto';
+import { WECHAT_BILL_RULES } from './bill-rules.ts';
 import { plainSerial } from '../../channels/wechat/signature.ts';
 import type { Account } from '../accounts.ts';
-import { FEE_RATES } from '../bills/rows.ts';
 import { type Credential, newRsaKeys, pkcs8, spki } from '../certificates.ts';
 import type { Core, HalfConfig } from '../half.ts';
 import { SimulatorRefusal } from '../requests.ts';
@@ -196,7 +196,7 @@ export function configOfMerchant(merchant: Merchant): HalfConfig {
       appId,
       ...Object.fromEntries(Object.entries(sceneAppIds).map(([field, [newest = '']]) => [field, newest])),
       apiV3Key,
-      feeRate: FEE_RATES.wechat,
+      feeRate: WECHAT_BILL_RULES.feeRate,
       ...(sub && { subMchId: sub.mchid, ...sub.fields }),
       ...(usesPublicKeys ? { publicKeyId: keys.publicKeys.map(({ serial }) => serial).join(',') } : {}),
     },

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { createGzip } from 'node:zlib';
 import { z } from 'zod';
+import { WECHAT_BILL_RULES } from './bill-rules.ts';
 import { type BillContent, isEmpty, rowsOf } from '../bills/book.ts';
 import {
   FORMULA,
@@ -13,7 +14,7 @@ import {
   piecesOf,
   withGigabyte,
 } from '../bills/files.ts';
-import { type BillRow, CHINA_RATE, dayOf, monthsBefore, spanOfDay } from '../bills/rows.ts';
+import { type BillRow, dayOf, monthsBefore, spanOfDay } from '../bills/rows.ts';
 import type { Answer } from '../exchange.ts';
 import { type TradeDetails, beijingTime, detailsOf, tradeType } from './answers.ts';
 import {
@@ -165,7 +166,7 @@ function cellsOf(row: BillRow, content: BillContent, { mchid, ...owner }: BillOw
     商品名称: content.has('formula') ? FORMULA : textCell(row.subject),
     商户数据包: textCell(attach),
     手续费: feeText(row.fee),
-    费率: CHINA_RATE,
+    费率: `${WECHAT_BILL_RULES.feeRate}0%`,
     订单金额: whenPaid(row.minor),
     申请退款金额: whenBack(row.minor),
   };
@@ -328,12 +329,12 @@ async function answer(
   { part = (content) => content, lines, isOfMoney = false }: Written,
 ): Promise<Answer> {
   const now = core.clock.now();
-  const span = spanOfDay('wechat', day);
+  const span = spanOfDay(WECHAT_BILL_RULES, day);
   if (!span) return badParameter('bill_date', 'bill_date is no day');
-  if (span.from > now || span.from < monthsBefore('wechat', now, BACK))
+  if (span.from > now || span.from < monthsBefore(WECHAT_BILL_RULES, now, BACK))
     return refuse(400, 'INVALID_REQUEST', '账单日期无效');
   const found = core.bills.contentOf({
-    payWay: 'wechat',
+    rules: WECHAT_BILL_RULES,
     account: account.name,
     ...span,
     isOfMoney,
@@ -358,7 +359,9 @@ async function answer(
   });
   return tell({
     hash_type: 'SHA1',
-    hash_value: content.has('wrong-hash') ? createHash('sha1').update(dayOf('wechat', now)).digest('hex') : hash,
+    hash_value: content.has('wrong-hash')
+      ? createHash('sha1').update(dayOf(WECHAT_BILL_RULES, now)).digest('hex')
+      : hash,
     download_url: `${base}/v3/billdownload/file?token=${token}`,
   });
 }

@@ -1,6 +1,7 @@
 /** WeChat Pay inside the simulator: its calls, assembled, and the platform certificates. */
 import type { Context } from 'koa';
 import { X509Certificate, randomUUID } from 'node:crypto';
+import { WECHAT_BILL_RULES } from './bill-rules.ts';
 import { PREORDER_PATH } from '../../channels/wechat/signature.ts';
 import { write } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
@@ -76,6 +77,7 @@ const PARTNER = /^\/v3\/pay\/partner\//;
 /** WeChat Pay, API v3, direct merchants and partners, below `/wechat`. */
 export const wechatHalf: Half = {
   payWay: 'wechat',
+  billRules: WECHAT_BILL_RULES,
   hosts: ['api.mch.weixin.qq.com', 'api2.mch.weixin.qq.com', 'api.wechatpay.cn', 'payapp.weixin.qq.com'],
   noticeSchedule: SCHEDULE,
   mount(router, core) {

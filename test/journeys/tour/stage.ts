@@ -32,11 +32,15 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-/** Makes the folder and chooses free ports; nothing runs yet. With a backup the database begins as that: making one takes seconds. */
+/**
+ * Makes the folder and chooses free ports; nothing runs yet. With a backup the database begins as that: making one takes seconds.
+ * `program` is another payctl than that of this checkout.
+ */
 export async function openStage(
   prefix: string,
   extra: Readonly<Record<string, string>> = {},
   backup?: string,
+  program?: string,
 ): Promise<Stage> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), prefix)));
   if (backup) await restore(backup, join(folder, 'pglite'));
@@ -47,6 +51,7 @@ export async function openStage(
   const env = cleanEnvironment(folder, url, simulatorUrl);
   const running = new Set<ChildProcess>();
   let closed = false;
+  const payctl = async () => program ?? (await bundled(payctlPath));
   const begin = (program: string, argv: readonly string[]): ChildProcessWithoutNullStreams => {
     if (closed) throw new Error('the stage is closed');
     const child = spawn(program, argv, { cwd: folder, env, stdio: 'pipe' });
@@ -61,9 +66,9 @@ export async function openStage(
     simulatorUrl,
     env,
     run,
-    payctl: async (argv, stdin) => run(process.execPath, [await bundled(payctlPath), ...argv], stdin),
+    payctl: async (argv, stdin) => run(process.execPath, [await payctl(), ...argv], stdin),
     async start() {
-      const service = begin(process.execPath, [await bundled(payctlPath), 'server', 'start']);
+      const service = begin(process.execPath, [await payctl(), 'server', 'start']);
       service.stdin.end();
       await ready(service);
     },

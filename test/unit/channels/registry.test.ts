@@ -1,5 +1,6 @@
 import test from 'ava';
 import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
+import { CHANNELS } from '../../../server/domain.ts';
 import { exponentOf } from '../../../server/money.ts';
 
 for (const [payWay, kind] of CHANNEL_KINDS) {
@@ -12,6 +13,15 @@ for (const [payWay, kind] of CHANNEL_KINDS) {
     t.is(new Set(names).size, names.length);
     t.true(kind.fields.every(({ requiredIn }) => requiredIn.every((mode) => kind.modes.includes(mode))));
     for (const scene of Object.values(kind.scenes)) t.true(scene.maxSeconds > kind.limits.minExpirySeconds);
+  });
+
+  test(`${payWay}: the facts that every room and payctl need are those of the kind`, (t) => {
+    const { name, certKinds, onlyCurrency, handsOutCerts, registers } = CHANNELS[payWay];
+    t.is(name.en, kind.name);
+    t.deepEqual(Object.keys(certKinds).toSorted(), kind.certKinds.map((cert) => cert.kind).toSorted());
+    t.is(onlyCurrency, kind.currencies.length === 1 ? kind.defaultCurrency : undefined);
+    t.is(handsOutCerts, kind.downloadCerts && true);
+    t.is(registers !== undefined, kind.registerNotices !== undefined);
   });
 
   test(`${payWay}: an empty configuration misses something that it names`, (t) => {

@@ -1,10 +1,12 @@
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
 import { createNoticed } from '../../../server/credentials/status.ts';
+import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
 import { createStore } from '../../../server/db/store.ts';
 import { changeFor, nearestRefusal, refusedOf } from '../../../server/payments/notice-refusal.ts';
 import { postgresDatabase } from '../../support/database.ts';
 import { createClock } from '../../support/service.ts';
+import { fakeKind } from './stage.ts';
 
 const OF = { project: 'default', payWay: 'wechat' } as const;
 const UNSIGNED = { why: 'unsigned', detail: 'No headers.' } as const;
@@ -26,7 +28,7 @@ test('refused notifications of one reason are counted, those of another begin an
     await noticed.idle();
     return (await store.read((tx) => tx.channelStates.find(OF)))!;
   };
-  const shown = async () => refusedOf(await state(), clock.now());
+  const shown = async () => refusedOf(fakeKind(), await state(), clock.now());
 
   for (let at = 0; at < 3; at += 1) noticed.note(OF, UNSIGNED);
   t.like(await shown(), { ...UNSIGNED, count: 1, since: begun, at: begun, isOpen: true });
@@ -68,7 +70,7 @@ test('of the reasons of several accounts the one counts that came nearest to bei
 });
 
 test('every reason has a sentence with what to change', (t) => {
-  for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
+  for (const kind of CHANNEL_KINDS.values())
     for (const why of [
       'unsigned',
       'signature_invalid',
@@ -78,5 +80,5 @@ test('every reason has a sentence with what to change', (t) => {
       'timeout',
       'busy',
     ])
-      t.regex(changeFor(payWay, why), /^[A-Z].{40,}\.$/u, `${payWay} ${why}`);
+      t.regex(changeFor(kind, why), /^[A-Z].{40,}\.$/u, `${kind.payWay} ${why}`);
 });

@@ -47,6 +47,7 @@ export function fakeKind(payWay: PayWay = 'alipay', made: MadeChannel[] = []): C
       { name: 'appId', label: 'App', secret: false, requiredIn: modes, pattern: /^\w{1,32}$/, help: '' },
       { name: 'apiKey', label: 'Key', secret: true, requiredIn: modes, pattern: /^\S{4,64}$/, help: '' },
     ],
+    noticeHelp: { account: 'app', signature: 'the field sign', key: 'the key is that of the app' },
     certKinds: [],
     accountOf: ({ appId = '' }) => appId,
     registrations: () => [],

@@ -1,3 +1,4 @@
+import { PAY_WAYS, inEnglish } from '../../../domain.ts';
 import { type Glossary, LEFT_OUT } from '../schemas.ts';
 
 const AT = '2030-01-31T08:00:00.000Z';
@@ -30,7 +31,15 @@ export const paymentWords: Glossary = {
     refundAmountMinor: ['The same amount in minor units (250 = 2.50 CNY).', 250],
   },
   'Bill BillDifference Certificate CertificateFilter CertificateUpload ChannelConfig ChannelConfigSchema ConsolePayRequest Diagnosis.silentNotices Dispute FetchBillRequest LiveChannel LiveEvent Order OrderEntry PlacePaymentRequest PublicChannel Settlement.balances Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unchecked Settlement.unreadable SkillFulfilled SkillOffered SkillOrder StatsOverview.days.amounts StatsOverview.totals.amounts User.totals path query':
-    { payWay: ['Channel: `alipay`, `wechat` or `paypal`.', 'alipay'] },
+    {
+      payWay: [
+        `Channel: ${inEnglish(
+          PAY_WAYS.map((name) => `\`${name}\``),
+          'or',
+        )}.`,
+        'alipay',
+      ],
+    },
   'Bill BillDifference Dispute Refund RefundPlaced SkillRefundPlaced': {
     nextCheckAt: ['When the service asks the channel next, RFC 3339 UTC; null = it does not.', null],
   },

@@ -1,0 +1,20 @@
+import test from 'ava';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { addChannel } from '../support/added-channel/add.ts';
+import { temporaryFolder } from '../support/folder.ts';
+
+test('the sources compile with a channel that is added, so no list of channels is left out', (t) => {
+  const folder = temporaryFolder(t);
+  addChannel(folder);
+  const compiler = join(folder, 'node_modules/typescript/bin/tsc');
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [compiler, '--noEmit', '--noCheck', 'false', '--project', 'tsconfig.build.json'],
+    {
+      cwd: folder,
+      encoding: 'utf8',
+    },
+  );
+  t.is(status, 0, stdout);
+});
