@@ -102,7 +102,7 @@ async function assemble(base: Base): Promise<App> {
   await identity.seed();
   await skillpay.seed();
 
-  const koa = await composeHttp(base, {
+  const koa = composeHttp(base, {
     groups: [
       ...[identity, payments, credentials, events, live, catalog, skillpay].flatMap(({ groups }) => groups),
       composeDiagnosis(base, jobs.kinds),

@@ -30,7 +30,7 @@ interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
 }
 
 /** Assembles the API. */
-export async function composeHttp(base: Base, { groups, isDraining, ...needs }: Needs): Promise<Koa> {
+export function composeHttp(base: Base, { groups, isDraining, ...needs }: Needs): Koa {
   const { config, store, now, logger, limits, metrics, requests } = base;
   const ping = async () => void (await store.read((tx) => tx.sql`select 1`));
   const own = publicRoutes({

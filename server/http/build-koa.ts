@@ -7,7 +7,7 @@ import type { Authenticators, Belongings } from './callers.ts';
 import { STAGING_HEADERS, cors, observe, onError, stagingMark, validate } from './middleware.ts';
 import { type Edge, type RateLimits, type RefusalPage, type Requests, securityHeaders } from './edge.ts';
 import type { Metrics } from './metrics.ts';
-import type { BuiltRouter } from './router.ts';
+import { type RouteGroup, refuseUnserved } from './router.ts';
 
 /** The part of the configuration that the edge needs. */
 export interface HttpConfig {
@@ -30,7 +30,7 @@ export interface KoaParts {
   rateLimits: RateLimits;
   requests: Requests;
   withKey: WithKey;
-  router: BuiltRouter;
+  router: RouteGroup;
   metrics?: Metrics;
   /** Without it browsers get problem documents, too. */
   refusalPage?: RefusalPage;
@@ -49,14 +49,15 @@ const exposed = [
 ];
 
 /** Builds the Koa application: observe, turn errors into documents, answer browsers of other origins, dispatch. */
-export async function buildKoa(parts: KoaParts): Promise<Koa> {
+export function buildKoa(parts: KoaParts): Koa {
   const { config, logger, router } = parts;
   const edge = toEdge(parts);
   const koa = new Koa();
   koa.context.edge = edge;
   koa.silent = true;
   koa.on('error', (error: unknown) => logger.warn({ err: error }, 'a response was interrupted'));
-  koa.use(observe([...(await securityHeaders(edge.secure)), ...edge.marks]));
+  koa.use(observe(edge.marks));
+  koa.use(securityHeaders(edge.secure));
   koa.use(validate);
   if (config.environment === 'staging') koa.use(stagingMark);
   koa.use(onError);
@@ -69,7 +70,8 @@ export async function buildKoa(parts: KoaParts): Promise<Koa> {
       ]),
     );
   }
-  koa.use(router.dispatch);
+  koa.use(router.routes());
+  koa.use(refuseUnserved);
   return koa;
 }
 

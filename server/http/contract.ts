@@ -189,3 +189,8 @@ export class Reply<T = never> {
     this.parts = parts;
   }
 }
+
+/** The pattern of a route as the API document writes it: `/api/v1/orders/{orderNo}`. */
+export function patternOf(path: string): string {
+  return path.replaceAll(/:(\w+)/g, '{$1}');
+}

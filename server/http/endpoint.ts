@@ -14,6 +14,7 @@ import {
   Reply,
   type ReplyParts,
   ignoresKey,
+  patternOf,
 } from './contract.ts';
 import { HOST_PREFIX, checkSameSite } from './cookies.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
@@ -43,6 +44,7 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     });
   const serveUnnoted = async (ctx: EdgeContext): Promise<void> => {
     ctx.state.contract = contract;
+    ctx.state.route = patternOf(ctx.routerPath);
     if (ctx.req.headers['idempotency-key'] !== undefined && ignoresKey(ctx.method, contract))
       ctx.set(KEY_IGNORED, 'true');
     const route = `${ctx.method} ${ctx.state.route}`;

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Route, RouteGroup } from '../http/router.ts';
+import { type Route, type RouteGroup, routesOf } from '../http/router.ts';
 import { buildRouter } from '../routes/docs.ts';
 
 const folder = join(import.meta.dirname, '../routes');
@@ -11,7 +11,7 @@ export async function allRoutes(): Promise<readonly Route[]> {
   const groups = await groupsByBuilder();
   // The router adds these two.
   for (const name of ['explorerRoutes', 'discoveryRoutes']) groups.delete(name);
-  return buildRouter([...groups.values()].flat(), { enabled: true }).routes;
+  return routesOf(buildRouter([...groups.values()].flat(), { enabled: true }));
 }
 
 /** The groups that each exported builder (`orderRoutes`) of the files in `server/routes` makes, with empty operations. */

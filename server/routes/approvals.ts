@@ -62,7 +62,7 @@ const Rejection = z.object({ reason: SafeText(1, 500) }).meta({ id: 'RejectAppro
 
 /** Money above `Approval.RefundAbove` that waits for a second administrator before it goes back. */
 export function approvalRoutes(operations: PaymentOperations): RouteGroup {
-  const router = routeGroup('/api/v1/approvals');
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -74,7 +74,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *     description: Newest first.
    */
   router.get(
-    '/',
+    '/api/v1/approvals',
     endpoint(
       { auth: { admin: 'viewer', reach: 'filter' }, query: ApprovalsQuery, returns: Approval, list: true },
       async ({ query }) => {
@@ -93,7 +93,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *     summary: Get an approval
    */
   router.get(
-    '/:refundNo',
+    '/api/v1/approvals/:refundNo',
     endpoint(
       { auth: { admin: 'viewer', reach: 'approval' }, params: ApprovalParams, returns: Approval },
       ({ params }) => operations.readApproval(params.refundNo),
@@ -113,7 +113,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *       approves and the account or application that asked within 30 days.
    */
   router.post(
-    '/:refundNo/approve',
+    '/api/v1/approvals/:refundNo/approve',
     endpoint(
       {
         auth: { admin: 'operator', reach: 'approval', confirmed: 'where-live' },
@@ -139,7 +139,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *           example: { reason: Not agreed with the payer }
    */
   router.post(
-    '/:refundNo/reject',
+    '/api/v1/approvals/:refundNo/reject',
     endpoint(
       {
         auth: { admin: 'operator', reach: 'approval' },

@@ -82,7 +82,7 @@ const FinishRequest = z
 
 /** Disputes of all orders: find, read, answer, accept. */
 export function disputeRoutes(operations: PaymentOperations): RouteGroup {
-  const router = routeGroup('/api/v1/disputes');
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -94,7 +94,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *     description: Newest first; `status=needs_answer` lists those that the channel waits for.
    */
   router.get(
-    '/',
+    '/api/v1/disputes',
     endpoint(
       { auth: { admin: 'viewer', reach: 'filter' }, query: DisputesQuery, returns: Dispute, list: true },
       async ({ query }) => {
@@ -113,7 +113,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *     summary: Get a dispute
    */
   router.get(
-    '/:disputeNo',
+    '/api/v1/disputes/:disputeNo',
     endpoint(
       { auth: { admin: 'viewer', reach: 'dispute' }, params: DisputeParams, returns: Dispute },
       ({ params, caller, request }) => operations.readDispute(askerOf(caller, request), params.disputeNo),
@@ -136,7 +136,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *           example: { text: Delivered on 2026-11-20 and signed for by the customer }
    */
   router.post(
-    '/:disputeNo/answer',
+    '/api/v1/disputes/:disputeNo/answer',
     endpoint(
       {
         auth: { admin: 'operator', reach: 'dispute' },
@@ -175,7 +175,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *           example: { note: We are sorry that the parcel was lost }
    */
   router.post(
-    '/:disputeNo/accept',
+    '/api/v1/disputes/:disputeNo/accept',
     endpoint(
       {
         auth: { admin: 'operator', reach: 'dispute' },
@@ -205,7 +205,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *           example: { result: refunded }
    */
   router.post(
-    '/:disputeNo/finish',
+    '/api/v1/disputes/:disputeNo/finish',
     endpoint(
       {
         auth: { admin: 'operator', reach: 'dispute' },
@@ -226,7 +226,7 @@ const own = forApplications('/api/v2/payment/disputes', 'payment:read');
 
 /** Disputes about the orders of the calling app. */
 export function ownDisputeRoutes(operations: PaymentOperations): RouteGroup {
-  const router = routeGroup(own.prefix);
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -238,7 +238,7 @@ export function ownDisputeRoutes(operations: PaymentOperations): RouteGroup {
    *     description: Newest first. Administrators answer and accept them.
    */
   router.get(
-    '/',
+    own.prefix,
     endpoint(
       { auth: own.read, query: OwnDisputesQuery, returns: Dispute, list: true },
       async ({ query: { limit, cursor, ...filter }, caller: { clientId } }) =>
@@ -255,7 +255,7 @@ export function ownDisputeRoutes(operations: PaymentOperations): RouteGroup {
    *     summary: Get a dispute
    */
   router.get(
-    '/:disputeNo',
+    `${own.prefix}/:disputeNo`,
     endpoint({ auth: own.read, params: DisputeParams, returns: Dispute }, ({ params, caller, request }) =>
       operations.readDispute(askerOf(caller, request), params.disputeNo),
     ),

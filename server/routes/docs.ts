@@ -12,7 +12,7 @@ import {
   readGuideFile,
   swaggerAssets,
 } from '../http/built-files.ts';
-import { type BuiltRouter, type RouteGroup, joinGroups, routeGroup } from '../http/router.ts';
+import { type RouteGroup, joinGroups, routeGroup } from '../http/router.ts';
 import { ERROR_INDEX_MARK, errorArticle, errorIndex, errorWords } from '../pages/error-pages.ts';
 import { GUIDES, type Guide, guidePage, guidePath } from '../pages/guides.ts';
 import { LANGUAGES, type Language } from '../pages/language.ts';
@@ -32,11 +32,11 @@ const LAPTOP = 'http://127.0.0.1:8080';
 
 /** The guides, and the page of each error code. */
 export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup {
-  const router = routeGroup('/docs');
+  const router = routeGroup();
   for (const guide of GUIDES) {
     const pages = Object.fromEntries(LANGUAGES.map((one) => [one, once(() => pageOf(guide, one))]));
     router.get(
-      guidePath(guide.slug).slice('/docs'.length),
+      guidePath(guide.slug),
       endpoint({ ...htmlPage }, async ({ query, request }) => {
         const language = pageLanguage(query.lang, request);
         return html(language, (await pages[language]?.()) ?? '');
@@ -45,7 +45,7 @@ export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup 
   }
 
   router.get(
-    '/errors/:code',
+    '/docs/errors/:code',
     endpoint({ ...htmlPage, params: z.object({ code: Code }) }, ({ params: { code }, query, request }) => {
       if (!isErrorCode(code)) throw new NotFound('error code');
       const language = pageLanguage(query.lang, request);
@@ -103,7 +103,7 @@ export function discoveryRoutes(): RouteGroup {
 
 /** The API explorer under `/swagger`. */
 export function explorerRoutes(): RouteGroup {
-  const router = routeGroup('/swagger');
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -114,7 +114,10 @@ export function explorerRoutes(): RouteGroup {
    *     summary: OpenAPI document
    *     description: The OpenAPI 3.1 definition of all operations.
    */
-  router.get('/doc.json', endpoint({ auth: 'none', bare: true, answers: UNCHANGED }, serve('doc.json', 'no-cache')));
+  router.get(
+    '/swagger/doc.json',
+    endpoint({ auth: 'none', bare: true, answers: UNCHANGED }, serve('doc.json', 'no-cache')),
+  );
 
   /**
    * @openapi
@@ -128,17 +131,18 @@ export function explorerRoutes(): RouteGroup {
    *       Loads no third-party resources.
    */
   router.get(
-    '/index.html',
+    '/swagger/index.html',
     endpoint({ auth: 'none', raw: 'html', answers: UNCHANGED }, serve('index.html', 'no-cache')),
   );
   router.get(
-    '',
+    '/swagger',
     endpoint(asset, () => new Reply({ status: 302, headers: { location: '/swagger/index.html' }, body: '' })),
   );
-  router.get('/console.html', endpoint({ ...asset, raw: 'html' }, serve('console.html', 'no-cache')));
+  router.get('/swagger/console.html', endpoint({ ...asset, raw: 'html' }, serve('console.html', 'no-cache')));
   for (const name of ['merchant.js', 'merchant.json', 'console.js', 'console.json', 'explorer.css'] as const)
-    router.get(`/${name}`, endpoint(asset, serve(name, 'no-cache')));
-  for (const name of swaggerAssets) router.get(`/${name}`, endpoint(asset, serve(name, 'public, max-age=3600')));
+    router.get(`/swagger/${name}`, endpoint(asset, serve(name, 'no-cache')));
+  for (const name of swaggerAssets)
+    router.get(`/swagger/${name}`, endpoint(asset, serve(name, 'public, max-age=3600')));
   return router;
 }
 
@@ -155,6 +159,6 @@ function serve(name: ExplorerFile, caching: string): () => Promise<Reply> {
 }
 
 /** Joins the groups of all routes, and the explorer that describes them if it is served, into one router. */
-export function buildRouter(groups: readonly RouteGroup[], explorer: { enabled: boolean }): BuiltRouter {
+export function buildRouter(groups: readonly RouteGroup[], explorer: { enabled: boolean }): RouteGroup {
   return joinGroups(explorer.enabled ? [...groups, explorerRoutes(), discoveryRoutes()] : groups);
 }

@@ -129,7 +129,7 @@ interface EventConsole {
 
 /** The event log of all apps: by number, as a stream, and sending again. */
 export function eventRoutes({ events, openStream, resend, recheck }: EventConsole): RouteGroup {
-  const router = routeGroup('/api/v1/events');
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -141,7 +141,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    *     description: Oldest first; gaps in the sequence are normal. A cursor never misses an event that is committed late.
    */
   router.get(
-    '/',
+    '/api/v1/events',
     endpoint(
       {
         auth: { admin: 'viewer', reach: 'filter' },
@@ -167,7 +167,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    *       by default the stream starts now. The credential is rechecked before events are sent and every second; when it is no longer good the stream ends with the message `error`.
    */
   router.get(
-    '/stream',
+    '/api/v1/events/stream',
     endpoint(
       {
         auth: { admin: 'viewer', reach: 'filter' },
@@ -199,7 +199,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    *       To the notifyUrl of the order or the webhook of the application, with the same id. A pending delivery is sent immediately.
    */
   router.post(
-    '/:id/resend',
+    '/api/v1/events/:id/resend',
     endpoint(
       {
         auth: { admin: 'operator', reach: 'event' },
@@ -274,7 +274,7 @@ const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContr
 
 /** The calling app's own events. */
 export function ownEventRoutes(events: EventReading): RouteGroup {
-  const router = routeGroup('/api/v2/events');
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -288,7 +288,7 @@ export function ownEventRoutes(events: EventReading): RouteGroup {
    *       committed late, and returns none twice. Gaps in the sequence are normal.
    */
   router.get(
-    '/',
+    '/api/v2/events',
     endpoint(
       {
         auth: { scope: 'payment:read' },

@@ -52,7 +52,7 @@ const ResolveRequest = z
 
 /** What a person should look at. */
 export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
-  const router = routeGroup('/api/v1/exceptions');
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -64,7 +64,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    *     description: Newest first; `state=open` lists those that need manual review.
    */
   router.get(
-    '/',
+    '/api/v1/exceptions',
     endpoint(
       { auth: { admin: 'viewer', reach: 'filter' }, query: ExceptionsQuery, returns: OrderException, list: true },
       async ({ query }) => {
@@ -83,7 +83,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    *     summary: Get an exception
    */
   router.get(
-    '/:id',
+    '/api/v1/exceptions/:id',
     endpoint(
       { auth: { admin: 'viewer', reach: 'exception' }, params: ByExceptionId, returns: OrderException },
       ({ params }) => operations.readException(params.id),
@@ -107,7 +107,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    *           example: { action: acknowledge, reason: Agreed with the customer }
    */
   router.post(
-    '/:id/resolve',
+    '/api/v1/exceptions/:id/resolve',
     endpoint(
       {
         auth: { admin: 'operator', reach: 'exception' },

@@ -112,7 +112,7 @@ const OrderRefundRequest = z
 
 /** The order console: find, read, follow, repair. No operation edits money fields. */
 export function orderRoutes(operations: PaymentOperations): RouteGroup {
-  const router = routeGroup('/api/v1/orders');
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -124,7 +124,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *     description: Newest first, without their refunds. `exception=any` matches every order with an open exception.
    */
   router.get(
-    '/',
+    '/api/v1/orders',
     endpoint(
       {
         auth: { admin: 'viewer', reach: 'filter' },
@@ -146,7 +146,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *     summary: Get an order as stored
    */
   router.get(
-    '/:orderNo',
+    '/api/v1/orders/:orderNo',
     endpoint(
       { auth: { admin: 'viewer', reach: 'order' }, params: OrderParams, returns: Order },
       ({ params, caller, request }) => operations.readOrder(askerOf(caller, request), params.orderNo),
@@ -165,7 +165,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *       alike that often, last at `detail.lastAt`; `detail.call` is `missing` where that many messages could not be stored.
    */
   router.get(
-    '/:orderNo/timeline',
+    '/api/v1/orders/:orderNo/timeline',
     endpoint(
       { auth: { admin: 'viewer', reach: 'order' }, params: OrderParams, returns: z.array(TimelineEntry) },
       ({ params, caller, request }) => operations.timeline(askerOf(caller, request), params.orderNo),
@@ -181,7 +181,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *     summary: Query the channel about an order and its refunds
    */
   router.post(
-    '/:orderNo/sync',
+    '/api/v1/orders/:orderNo/sync',
     endpoint(
       { auth: { admin: 'operator', reach: 'order' }, params: OrderParams, returns: Order },
       ({ params, caller, request }) => operations.sync(askerOf(caller, request), params.orderNo),
@@ -197,7 +197,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *     summary: Close an order
    */
   router.post(
-    '/:orderNo/close',
+    '/api/v1/orders/:orderNo/close',
     endpoint(
       {
         auth: { admin: 'operator', reach: 'order' },
@@ -223,7 +223,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *           example: { refundAmount: 2.5, reason: Returned }
    */
   router.post(
-    '/:orderNo/refunds',
+    '/api/v1/orders/:orderNo/refunds',
     endpoint(
       {
         auth: { admin: 'operator', reach: 'order' },

@@ -35,7 +35,7 @@ const ResolveRefundRequest = z
 
 /** Refunds of all orders: find, read, and help those that are stuck. */
 export function refundRoutes(operations: PaymentOperations): RouteGroup {
-  const router = routeGroup('/api/v1/refunds');
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -46,7 +46,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    *     summary: List refunds
    */
   router.get(
-    '/',
+    '/api/v1/refunds',
     endpoint(
       { auth: { admin: 'viewer', reach: 'filter' }, query: RefundsQuery, returns: Refund, list: true },
       async ({ query }) => {
@@ -65,7 +65,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    *     summary: Get a refund
    */
   router.get(
-    '/:refundNo',
+    '/api/v1/refunds/:refundNo',
     endpoint(
       { auth: { admin: 'viewer', reach: 'refund' }, params: RefundParams, returns: Refund },
       ({ params, caller, request }) => operations.readRefund(askerOf(caller, request), params.refundNo),
@@ -84,7 +84,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    *       twice, and another number once the channel has ended the refund.
    */
   router.post(
-    '/:refundNo/retry',
+    '/api/v1/refunds/:refundNo/retry',
     endpoint(
       {
         auth: { admin: 'operator', reach: 'refund' },
@@ -105,7 +105,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    *     summary: Query the channel about a refund
    */
   router.post(
-    '/:refundNo/sync',
+    '/api/v1/refunds/:refundNo/sync',
     endpoint(
       { auth: { admin: 'operator', reach: 'refund' }, params: RefundParams, returns: Refund },
       ({ params, caller, request }) => operations.syncRefund(askerOf(caller, request), params.refundNo),
@@ -125,7 +125,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
    *           example: { action: paid_elsewhere, reason: Paid back by bank transfer }
    */
   router.post(
-    '/:refundNo/resolve',
+    '/api/v1/refunds/:refundNo/resolve',
     endpoint(
       {
         auth: { admin: 'operator', reach: 'refund' },

@@ -59,7 +59,7 @@ interface SecondFactorOperations {
 
 /** The own second factor: one-time codes of an authenticator (RFC 6238). */
 export function secondFactorRoutes({ secondFactors, sessions, required }: SecondFactorOperations): RouteGroup {
-  const router = routeGroup('/api/v1/me/second-factor');
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -76,7 +76,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *               data: { enabled: true, enabledAt: '2030-01-31T08:00:00.000Z', recoveryCodesLeft: 9, required: false }
    */
   router.get(
-    '/',
+    '/api/v1/me/second-factor',
     endpoint({ auth: OWN, returns: State }, async ({ caller }) => {
       const { enabledAt, ...state } = await secondFactors.state(caller.id);
       return { ...state, enabledAt: enabledAt?.toISOString() ?? null, required };
@@ -109,7 +109,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *                 expiresAt: '2030-01-31T08:10:00.000Z'
    */
   router.post(
-    '/start',
+    '/api/v1/me/second-factor/start',
     endpoint(
       { auth: OWN_CONFIRMED, body: PresentCode, returns: Enrolment, status: 201, errors: START_SECOND_FACTOR_ERRORS },
       async ({ body, caller, request }) => {
@@ -140,7 +140,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *             example: { data: { recoveryCodes: [3k7dqm-2xp9fw-c3hrtv-8ynbkq] } }
    */
   router.post(
-    '/confirm',
+    '/api/v1/me/second-factor/confirm',
     endpoint(
       { auth: OWN, body: FirstCode, returns: RecoveryCodes, errors: CONFIRM_SECOND_FACTOR_ERRORS },
       async ({ body, caller, request }) => ({
@@ -168,7 +168,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *             example: { data: { recoveryCodes: [3k7dqm-2xp9fw-c3hrtv-8ynbkq] } }
    */
   router.post(
-    '/recovery-codes',
+    '/api/v1/me/second-factor/recovery-codes',
     endpoint(
       { auth: OWN_CONFIRMED, body: PresentCode, returns: RecoveryCodes, errors: RENEW_RECOVERY_CODES_ERRORS },
       async ({ body, caller, request }) => ({
@@ -191,7 +191,7 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *           example: { password: correct-battery-7-staple, code: '492039' }
    */
   router.post(
-    '/remove',
+    '/api/v1/me/second-factor/remove',
     endpoint(
       { auth: OWN, body: Removal, status: 204, errors: REMOVE_SECOND_FACTOR_ERRORS },
       ({ body, caller, request }) => sessions.removeSecondFactor(caller, actorOf(caller, request), body),

@@ -373,7 +373,7 @@ const Tested = z.object({ ok: z.boolean(), message: z.string() }).meta({ id: 'Ag
 
 /** WeChat agent pay of a project, for administrators. */
 export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
-  const router = routeGroup('/api/v1/skillpay/agent-pay');
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -385,7 +385,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *     description: Who asks WeChat for payment codes, and what became of it last. The private key is never returned.
    */
   router.get(
-    '/',
+    '/api/v1/skillpay/agent-pay',
     endpoint({ auth: { admin: 'viewer', reach: 'query' }, query: InProject, returns: Settings }, ({ query }) =>
       settings.show(query.project),
     ),
@@ -407,7 +407,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *           example: { developerId: sh-1A2B3C4D, keyId: PUB_KEY_408B07E79B8269FEC3D5D3E6AB8ED163, skills: { weather: { id: weather-report, version: 1.0.0 } } }
    */
   router.put(
-    '/',
+    '/api/v1/skillpay/agent-pay',
     endpoint(
       {
         auth: { admin: 'admin', reach: 'query', confirmed: 'where-live' },
@@ -430,7 +430,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *     description: No more payment codes are requested; those that were given still pay.
    */
   router.delete(
-    '/',
+    '/api/v1/skillpay/agent-pay',
     endpoint(
       { auth: { admin: 'admin', reach: 'query', confirmed: 'where-live' }, query: InProject, returns: Settings },
       (input) => settings.remove(actingIn(input)),
@@ -448,7 +448,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *       Requests a payment code for something that is no order, so nobody can pay by it. WeChat refuses; `ok` says whether that is all it refuses.
    */
   router.post(
-    '/test',
+    '/api/v1/skillpay/agent-pay/test',
     endpoint({ auth: { admin: 'admin', reach: 'query' }, query: InProject, returns: Tested }, ({ query }) =>
       settings.test(query.project),
     ),

@@ -122,7 +122,7 @@ export function ownUserRoutes(ports: { users: Users }): RouteGroup {
 
 function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | typeof ownProject): RouteGroup {
   const { prefix, read, write, query, filter } = audience;
-  const router = routeGroup(prefix);
+  const router = routeGroup();
 
   /**
    * @openapi
@@ -138,7 +138,7 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    *     summary: List users of the own project
    */
   router.get(
-    '/',
+    prefix,
     endpoint({ auth: read, query: filter, returns: User, list: true }, async (input) => {
       const rows = await users.list({ ...input.query, project: projectOf(input) });
       return page(rows, input.query.limit, placeOf, (row) => presentUser(row));
@@ -169,7 +169,7 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    *           example: { userId: user-1001, nickname: Tea lover, metadata: { level: gold } }
    */
   router.post(
-    '/',
+    prefix,
     endpoint({ auth: write, query, body: UserInput, returns: User, status: 201, answers: existing }, async (input) => {
       const { userId, ...patch } = input.body;
       const { user, isNew } = await users.upsert(auditedActor(input), { project: projectOf(input), userId }, patch);
@@ -192,7 +192,7 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    *     summary: Get a user of the own project
    */
   router.get(
-    '/:userId',
+    `${prefix}/:userId`,
     endpoint({ auth: read, params: ByUserId, query, returns: User }, async (input) => {
       const { user, totals } = await users.withTotals({ project: projectOf(input), ...input.params });
       return presentUser(user, totals);
@@ -223,7 +223,7 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
    *           example: { phone: null }
    */
   router.put(
-    '/:userId',
+    `${prefix}/:userId`,
     endpoint({ auth: write, params: ByUserId, query, body: UserChange, returns: User }, async (input) => {
       const key = { project: projectOf(input), ...input.params };
       return presentUser(await users.update(auditedActor(input), key, input.body));

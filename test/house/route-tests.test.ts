@@ -1,4 +1,6 @@
 import test from 'ava';
+import { joinGroups } from '../../server/http/router.ts';
+import { groupsByBuilder } from '../../server/offline/route-groups.ts';
 import { routesByTest } from '../support/routes.ts';
 import { sourcesIn } from './sources.ts';
 
@@ -22,4 +24,20 @@ test('each of these test files sees to it that every operation and refusal of it
 test('no operation is served twice', async (t) => {
   const all = [...(await routesByTest([])).values()].flat().map(({ method, path }) => `${method} ${path}`);
   t.deepEqual([...new Set(all)].toSorted(), all.toSorted());
+});
+
+test('no route hides another one: of those that fit its path none has as few parameters', async (t) => {
+  const router = joinGroups([...(await groupsByBuilder()).values()].flat());
+  for (const layer of router.stack) {
+    const { path, methods, paramNames } = layer;
+    const sample = String(path).replaceAll(/:\w+/g, 'x1');
+    const rivals = router
+      .match(sample, methods.at(-1)!)
+      .pathAndMethod.filter((other) => other !== layer && other.paramNames.length <= paramNames.length);
+    t.deepEqual(
+      rivals.map((other) => String(other.path)),
+      [],
+      `${methods.join(' ')} ${String(path)}`,
+    );
+  }
 });

@@ -90,7 +90,7 @@ export async function startEdge(
     server: { publicUrl: 'http://pay.example', trustedProxies: 0, adminNetworks: [], corsOrigins: [], ...server },
     rateLimit: { perApp: 0, badCredentialsPerMinute: 1000, ...rateLimit },
   };
-  const koa = await buildKoa({
+  const koa = buildKoa({
     config,
     logger: pino({ level: 'silent' }),
     authenticators: fakeAuthenticators,

@@ -123,7 +123,7 @@ export async function identityApp(
   const ports = { store, passwords, audit: identity.audit, now };
   const actor = { kind: 'offline', name: 'tester@test' } as const;
   if (bootstrapped && !options.on) await createFirstAdmin(ports, actor, alice);
-  const koa = await buildKoa({
+  const koa = buildKoa({
     config,
     logger: options.logger ?? pino({ level: process.env.PAY_TEST_LOG ?? 'silent' }),
     authenticators: identity.authenticators,

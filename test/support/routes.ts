@@ -1,5 +1,5 @@
 import { groupsByBuilder } from '../../server/offline/route-groups.ts';
-import type { Route, RouteGroup } from '../../server/http/router.ts';
+import { type Route, type RouteGroup, routesOf as operationsOf } from '../../server/http/router.ts';
 import { buildRouter } from '../../server/routes/docs.ts';
 
 export { allRoutes } from '../../server/offline/route-groups.ts';
@@ -48,5 +48,5 @@ export async function routesByTest(tests: readonly string[]): Promise<Map<string
 }
 
 function routesOf(groups: RouteGroup[]): readonly Route[] {
-  return buildRouter(groups, { enabled: false }).routes;
+  return operationsOf(buildRouter(groups, { enabled: false }));
 }

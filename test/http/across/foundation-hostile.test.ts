@@ -10,17 +10,17 @@ import { startEdge } from '../../support/edge.ts';
 const Body = z.object({ name: SafeText(1, 20), amount: Amount, extra: z.string().max(100).optional() });
 
 function group(): RouteGroup {
-  const router = routeGroup('/api/v2/things');
+  const router = routeGroup();
   router.get(
-    '/:id',
+    '/api/v2/things/:id',
     endpoint({ auth: 'any-token', params: z.object({ id: Id }), query: z.object(Paging) }, ({ params }) => params.id),
   );
   router.get(
-    '/users/:userId',
+    '/api/v2/things/users/:userId',
     endpoint({ auth: 'any-token', params: z.object({ userId: UserId }) }, ({ params }) => params.userId),
   );
   router.post(
-    '',
+    '/api/v2/things',
     endpoint({ auth: 'any-token', body: Body, returns: Body }, ({ body }) => body),
   );
   return router;

@@ -21,18 +21,18 @@ function groups(): RouteGroup[] {
       () => new Reply({ body: '<p>page</p>', headers: { 'content-type': 'text/html' } }),
     ),
   );
-  const api = routeGroup('/api/v2/things');
+  const api = routeGroup();
   const Thing = z.object({ name: z.string(), tags: z.record(z.string(), z.unknown()).optional() });
   api.get(
-    '',
+    '/api/v2/things',
     endpoint({ auth: 'any-token' }, () => []),
   );
   api.post(
-    '',
+    '/api/v2/things',
     endpoint({ auth: 'any-token', body: Thing, returns: Thing }, ({ body }) => body),
   );
   api.delete(
-    '',
+    '/api/v2/things',
     endpoint({ auth: 'any-token' }, () => undefined),
   );
   return [open, api];
