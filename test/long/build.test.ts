@@ -19,7 +19,7 @@ import { makeGuideFiles } from '../../server/offline/guide-files.ts';
 import { allRoutes } from '../../server/offline/route-groups.ts';
 import { builtFolder } from '../support/built.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { root } from './sources.ts';
+import { root } from '../house/sources.ts';
 
 /** A shop that uses the client of the package, as its compiler and its Node see it. */
 const SHOP = `import { createClient, isProblemOf, type WebhookEvents } from 'unified-payment-service/client';

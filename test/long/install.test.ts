@@ -19,7 +19,7 @@ import { temporaryFolder } from '../support/folder.ts';
 import { readDockerfile } from '../support/deploy/dockerfile.ts';
 import { firstProductionDay } from '../support/production.ts';
 import { watchRegistry } from '../support/registry.ts';
-import { root } from './sources.ts';
+import { root } from '../house/sources.ts';
 
 const run = promisify(execFile);
 const NAME = 'unified-payment-service';
