@@ -16,7 +16,8 @@ const CONSOLE = '/api/v1/console/payment';
 /** The channels that take several currencies. */
 const free = PAY_WAYS.filter((payWay) => CHANNELS[payWay].onlyCurrency === undefined);
 
-const FIELDS: readonly Field[] = [
+/** The members of a payment, as flags. */
+export const PAY_FIELDS: readonly Field[] = [
   { name: 'subject', value: 'text', help: 'description of the purchase', required: true },
   { name: 'amount', value: 'amount', help: 'amount in major units, e.g. 12.34', read: amount, required: true },
   { name: 'payWay', value: 'channel', help: 'channel', choices: PAY_WAYS, required: true },
@@ -59,7 +60,7 @@ export function define(command: Command, context: ContextOf): void {
   command.description(
     'Place a payment from the console and show its QR code. With --wait, wait for the result; exits with 1 if it is not paid.',
   );
-  addFields(command, FIELDS);
+  addFields(command, PAY_FIELDS);
   command
     .option('--wait', 'wait until the order is paid, closed or failed')
     .option('--interval <seconds>', 'seconds between checks', seconds, 2);
@@ -74,7 +75,7 @@ export function define(command: Command, context: ContextOf): void {
 /** Places a payment; waits for its end when asked to. */
 async function run(context: Context, options: PayFlags): Promise<void> {
   const { change, print } = context;
-  const body = await complete(context, FIELDS, bodyOf(options, FIELDS));
+  const body = await complete(context, PAY_FIELDS, bodyOf(options, PAY_FIELDS));
   const what = `place a payment of ${String(body['amount'])} with ${String(body['payWay'])}`;
   const placed = await change({ what, method: 'POST', path: `${CONSOLE}/pay`, body, money: true }, options);
   if (!placed) return;

@@ -6,7 +6,7 @@ import { certSerial, rootCertSerial } from './alipay/signature.ts';
 import { paypalKind } from './paypal/kind.ts';
 import { wechatKind } from './wechat/kind.ts';
 
-/** Every channel the service has, by its wire name; the one place to add another. */
+/** Every channel that the service has, by its wire name; README.md says what a new one needs. */
 export const CHANNEL_KINDS: ReadonlyMap<PayWay, ChannelKind> = new Map(
   [alipayKind, wechatKind, paypalKind].map((kind) => [kind.payWay, kind]),
 );

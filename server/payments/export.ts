@@ -9,36 +9,39 @@ import { type OrderEntryView, viewOrder } from './view.ts';
 /** Shapes of the export. */
 export const EXPORT_FORMATS = ['csv', 'ndjson'] as const;
 
-const COLUMNS = [
-  'orderNo',
-  'merchantOrderNo',
-  'project',
-  'clientId',
-  'mode',
-  'kind',
-  'payWay',
-  'scene',
-  'subject',
-  'orderType',
-  'userId',
-  'extra',
-  'amount',
-  'amountMinor',
-  'currency',
-  'status',
-  'exception',
-  'closeReason',
-  'refundedAmount',
-  'refundableAmount',
-  'refundsBlockedBy',
-  'channelTradeNo',
-  'payer',
-  'product',
-  'createdAt',
-  'paidAt',
-  'closedAt',
-  'expiresAt',
-] as const satisfies readonly (keyof OrderEntryView)[];
+/** Members of an order that an export does not have as they are. */
+type NotExported = 'failure' | 'channelOrderId' | 'captureReason' | 'settlement' | 'stale';
+
+const COLUMNS = Object.keys({
+  orderNo: true,
+  merchantOrderNo: true,
+  project: true,
+  clientId: true,
+  mode: true,
+  kind: true,
+  payWay: true,
+  scene: true,
+  subject: true,
+  orderType: true,
+  userId: true,
+  extra: true,
+  amount: true,
+  amountMinor: true,
+  currency: true,
+  status: true,
+  exception: true,
+  closeReason: true,
+  refundedAmount: true,
+  refundableAmount: true,
+  refundsBlockedBy: true,
+  channelTradeNo: true,
+  payer: true,
+  product: true,
+  createdAt: true,
+  paidAt: true,
+  closedAt: true,
+  expiresAt: true,
+} satisfies Record<Exclude<keyof OrderEntryView, NotExported>, true>) as Exclude<keyof OrderEntryView, NotExported>[];
 
 /** What the channel keeps and what is left, where it has said so; in major units. */
 const SETTLED = ['fee', 'net'] as const;

@@ -10,7 +10,6 @@ import { PayWayName } from './schemas/credentials.ts';
 import { FETCH_BILL_ERRORS, IMPORT_BILL_ERRORS, RERUN_BILL_ERRORS } from './schemas/errors.ts';
 import { Bom, Code, Id, Paging, SafeText, Timestamp, exportReply, pageOf } from './schemas/fields.ts';
 
-/** A day as the channel counts days. */
 const Day = z.iso.date('must be a day such as 2026-11-20');
 const Account = z
   .string()

@@ -68,6 +68,14 @@ test('the guide of a channel says of its limits what the adapter refuses by', (t
       const figures = FIGURES[kind.payWay](kind)[language];
       t.true(guideText(slug, language).markdown.includes(`- ${figures}`), `${language}/${slug}: ${figures}`);
     }
+  const days = (payWay: PayWay) => CHANNEL_KINDS.get(payWay)!.limits.refundWindowDays;
+  t.is(days('alipay'), days('wechat'));
+  const windows = {
+    en: `${days('alipay')} days at Alipay and WeChat Pay, ${days('paypal')} days at PayPal`,
+    zh: `支付宝和微信支付 ${days('alipay')} 天，PayPal ${days('paypal')} 天`,
+  };
+  for (const language of LANGUAGES)
+    t.true(guideText('rate-limits', language).markdown.includes(windows[language]), language);
   const [wechat, paypal] = (['wechat', 'paypal'] as const).map((payWay) => CHANNEL_KINDS.get(payWay));
   t.is(wechat!.limits.refundSpacingSeconds, 60);
   t.deepEqual([...new Set(Object.values(paypal!.scenes).map((scene) => scene?.maxSeconds))], [3 * 3600]);

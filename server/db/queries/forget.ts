@@ -27,6 +27,18 @@ const PART_ENTRIES = 500;
 
 /** Members of a decision's outcome, or of an exception's detail, that name somebody or have a channel's own words. */
 const OUTCOME_WORDS = sql`array['payer', 'pay', 'reason', 'detail', 'message']`;
+/** Columns of an order, beside its subject, that say something about the payer. */
+const ORDER_WORDS = [
+  'extra',
+  'payer',
+  'client_ip',
+  'open_id',
+  'credential',
+  'return_url',
+  'failure_message',
+  'pay_code',
+  'channel_options',
+].map((column) => sql.ref(column));
 /** Members of an event's object, or of a stored answer, that were said about a payer. */
 const SAID = ['subject', 'extra', 'payer', 'failure', 'reason', 'memo', 'payment'];
 
@@ -87,11 +99,8 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
   const isOne = sql`any(${orderNos})`;
   await tx.sql`
      with o as (
-       update orders set subject = '', extra = null, payer = null, client_ip = null, open_id = null, credential = null,
-              return_url = null, failure_message = null, pay_code = null, channel_options = null
-        where order_no = ${isOne}
-          and (subject <> '' or coalesce(extra, payer, client_ip, open_id, credential::text, return_url, failure_message, pay_code, channel_options::text)
-                 is not null)),
+       update orders set subject = '', ${sql.join(ORDER_WORDS.map((column) => sql`${column} = null`))}
+        where order_no = ${isOne} and (subject <> '' or num_nonnulls(${sql.join(ORDER_WORDS)}) > 0)),
      r as (
        update refunds set reason = null, failure_message = null
         where order_no = ${isOne} and coalesce(reason, failure_message) is not null),

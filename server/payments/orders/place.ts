@@ -128,10 +128,13 @@ function appOf({ channel }: ActiveChannel, scene: Scene, { payWay, appId }: PayR
   throw invalid('/appId', known.length > 0 ? `appId must be one of ${known.join(', ')}.` : `${payWay} takes no appId.`);
 }
 
+/** Members that may differ when a request is repeated with the same merchantOrderNo. */
+type MayDiffer = 'merchantOrderNo' | 'clientIp' | 'returnUrl' | 'notifyUrl' | 'expireSeconds';
+
 /** The facts that make two requests with one merchantOrderNo the same request. */
 function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: string): string {
   const { subject, payWay, orderType, userId, extra, openId, appId, payCode, product } = request;
-  return digest({
+  const facts: Record<Exclude<keyof PayRequest, MayDiffer>, unknown> = {
     subject,
     payWay,
     orderType,
@@ -145,7 +148,8 @@ function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: 
     amount: String(amount),
     currency,
     channelOptions: ownOptions(request) ?? undefined,
-  });
+  };
+  return digest(facts);
 }
 
 /** Of what was asked of several channels only the order's own counts. */

@@ -249,8 +249,6 @@ function text({ values }: RawForm, name: string): string {
   return values.get(name)?.toString('utf8') ?? '';
 }
 
-const YEAR_MS = 365 * 86_400_000;
-
 /** Until the payer scans or logs in, Alipay has no trade: query and close say "not exist" while the code still works. */
 export function exists(trade: Trade | undefined): trade is Trade {
   return trade !== undefined && trade.state !== 'offered' && trade.details['scanned'] === true;
@@ -277,12 +275,15 @@ export function refundedSum(trade: Trade): number {
   return trade.refunds.filter((refund) => refund.state === 'succeeded').reduce((sum, refund) => sum + refund.minor, 0);
 }
 
-/** Alipay's word for the state: TRADE_CLOSED means closed unpaid *or* refunded in full; FINISHED a year after the payment. */
+/** So long after its payment a trade takes refunds; then it is finished. */
+const REFUND_WINDOW_MS = 365 * 86_400_000;
+
+/** Alipay's word for the state: TRADE_CLOSED means closed unpaid *or* refunded in full; FINISHED once the refund window is over. */
 export function tradeStatus(trade: Trade, now: number): string {
   const payment = paymentOf(trade);
   if (payment === undefined) return trade.state === 'closed' ? 'TRADE_CLOSED' : 'WAIT_BUYER_PAY';
   if (refundedSum(trade) >= payment.minor) return 'TRADE_CLOSED';
-  return now - payment.at > YEAR_MS ? 'TRADE_FINISHED' : 'TRADE_SUCCESS';
+  return now - payment.at > REFUND_WINDOW_MS ? 'TRADE_FINISHED' : 'TRADE_SUCCESS';
 }
 
 /** Reads an amount in yuan (0.01–100000000, two places) into fen; throws the refusal for anything else. */

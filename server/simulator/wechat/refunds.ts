@@ -22,7 +22,7 @@ import {
 const SETTLE_MS = 1000;
 const MOST_REFUNDS = 50;
 const SPACING_MS = 60_000;
-const WINDOW_MS = 365 * 86_400_000;
+const REFUND_WINDOW_MS = 365 * 86_400_000;
 
 /** Making and finding refunds. */
 export const REFUND_CALLS: readonly CallRoute[] = [
@@ -98,7 +98,7 @@ function refuseRefund(trade: Trade, { amount }: RefundBody, now: number): Answer
   const payment = paymentOf(trade);
   if (!payment) return refuse(400, 'INVALID_REQUEST', '订单未支付');
   if (amount.total !== payment.minor) return badParameter('/amount/total', '订单金额不一致');
-  if (now - payment.at > WINDOW_MS) return refuse(400, 'INVALID_REQUEST', '订单已超过可退款期限');
+  if (now - payment.at > REFUND_WINDOW_MS) return refuse(400, 'INVALID_REQUEST', '订单已超过可退款期限');
   if (trade.fixed === 'refunds-fail') return refuse(403, 'NOTENOUGH', '基本账户余额不足，请充值后重新发起');
   if (amount.refund > refundableMinor(trade)) return refuse(400, 'INVALID_REQUEST', '申请退款金额大于订单剩余可退金额');
   if (trade.refunds.length >= MOST_REFUNDS) return refuse(400, 'INVALID_REQUEST', '退款次数已达上限');

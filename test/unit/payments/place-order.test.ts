@@ -2,15 +2,11 @@ import test from 'ava';
 import { placeOrder } from '../../../server/payments/ask.ts';
 import { orderRow } from '../../support/core-rows.ts';
 
-test('pay-per-call takes no money that comes later; other orders may ask for the same', (t) => {
-  const optionsOf = (change: Parameters<typeof orderRow>[0]) =>
-    placeOrder(orderRow(change), 'https://pay.example').options;
-  const paypal = { brandName: 'Kettles' };
-  t.deepEqual(optionsOf({ kind: 'skillpay', payWay: 'paypal' }), { paypal: { immediatePayment: true } });
-  t.deepEqual(optionsOf({ kind: 'skillpay', payWay: 'paypal', channelOptions: { paypal } }), {
-    paypal: { ...paypal, immediatePayment: true },
-  });
-  t.deepEqual(optionsOf({ kind: 'payment', payWay: 'paypal', channelOptions: { paypal } }), { paypal });
-  t.deepEqual(optionsOf({ kind: 'payment', payWay: 'paypal' }), {});
-  t.deepEqual(optionsOf({ kind: 'skillpay', payWay: 'wechat' }), {});
+test('the channel is told of an order that pays for a call, and the options are those of the merchant', (t) => {
+  const placed = (change: Parameters<typeof orderRow>[0]) => placeOrder(orderRow(change), 'https://pay.example');
+  const channelOptions = { paypal: { brandName: 'Kettles' } };
+  t.like(placed({ kind: 'skillpay', payWay: 'paypal' }), { isForCall: true, options: {} });
+  t.like(placed({ kind: 'skillpay', payWay: 'paypal', channelOptions }), { isForCall: true, options: channelOptions });
+  t.like(placed({ kind: 'payment', payWay: 'paypal', channelOptions }), { options: channelOptions });
+  t.false('isForCall' in placed({ kind: 'payment', payWay: 'paypal' }));
 });

@@ -71,6 +71,18 @@ test('what the merchant asks of PayPal beyond the order is passed on, and nothin
   ]);
 });
 
+test('an order that pays for a call takes no money that comes later, whatever the merchant asked for', async (t) => {
+  const { channel, sent } = s.scripted(() => s.json(201, created()));
+  for (const options of [{}, { paypal: { immediatePayment: false } }])
+    await channel.place({ ...s.placeOrder, options, isForCall: true });
+  for (const request of sent.slice(1))
+    t.is(
+      JSON.parse(request.body ?? '').payment_source.paypal.experience_context.payment_method_preference,
+      'IMMEDIATE_PAYMENT_REQUIRED',
+    );
+  t.is(sent.length, 3);
+});
+
 test('a payment says what PayPal keeps of it, where that can be read', async (t) => {
   const read = async (seller_receivable_breakdown: object) => {
     const outcome = await s

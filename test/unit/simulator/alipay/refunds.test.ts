@@ -1,4 +1,5 @@
 import test from 'ava';
+import { alipayKind } from '../../../../server/channels/alipay/kind.ts';
 import { startWorld, type World } from '../world.ts';
 import { clientFor, order, type Client } from './client.ts';
 
@@ -135,9 +136,15 @@ test.serial(
   },
 );
 
-test.serial('a year after the payment the trade is finished and refuses refunds', async (t) => {
-  await paid('OLD');
-  await world.post('/sim/clock', { advanceSeconds: 366 * 86_400 });
-  t.is((await client.call('alipay.trade.query', { out_trade_no: 'OLD' })).content['trade_status'], 'TRADE_FINISHED');
-  t.like(await refund('OLD', 'L1', '1.00'), { sub_code: 'ACQ.TRADE_HAS_FINISHED' });
-});
+test.serial(
+  'a trade takes refunds until the last day of the window that the adapter knows, and is finished after it',
+  async (t) => {
+    const { refundWindowDays } = alipayKind.limits;
+    await paid('OLD');
+    await world.post('/sim/clock', { advanceSeconds: (refundWindowDays - 1) * 86_400 });
+    t.is((await refund('OLD', 'L0', '1.00'))['fund_change'], 'Y');
+    await world.post('/sim/clock', { advanceSeconds: 2 * 86_400 });
+    t.is((await client.call('alipay.trade.query', { out_trade_no: 'OLD' })).content['trade_status'], 'TRADE_FINISHED');
+    t.like(await refund('OLD', 'L1', '1.00'), { sub_code: 'ACQ.TRADE_HAS_FINISHED' });
+  },
+);

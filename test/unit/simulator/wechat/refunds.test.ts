@@ -1,4 +1,5 @@
 import test from 'ava';
+import { wechatKind } from '../../../../server/channels/wechat/kind.ts';
 import type { HalfConfig } from '../../../../server/simulator/half.ts';
 import { until, type World } from '../world.ts';
 import { call, channelOf, configOf, nativeOrder, newNo, startWechat, type Raw } from './merchant.ts';
@@ -98,16 +99,22 @@ test.serial('there are at most fifty refunds of an order', async (t) => {
   t.is((await refund(orderNo, newNo(), 1)).code, 'INVALID_REQUEST');
 });
 
-test.serial('an unpaid, unknown or misquoted order and one of last year are refused', async (t) => {
-  const unpaid = newNo();
-  await call(world, config, 'POST', '/v3/pay/transactions/native', nativeOrder(config, { out_trade_no: unpaid }));
-  t.is((await refund(unpaid, newNo())).code, 'INVALID_REQUEST');
-  t.is((await refund(newNo(), newNo())).code, 'RESOURCE_NOT_EXISTS');
-  t.is((await refund(await paid(1000), newNo())).code, 'PARAM_ERROR');
-  const old = await paid();
-  await minutes(366 * 24 * 60);
-  t.is((await refund(old, newNo())).code, 'INVALID_REQUEST');
-});
+test.serial(
+  'an unpaid, unknown or misquoted order is refused, and one whose refund window is over, but not a day before',
+  async (t) => {
+    const unpaid = newNo();
+    await call(world, config, 'POST', '/v3/pay/transactions/native', nativeOrder(config, { out_trade_no: unpaid }));
+    t.is((await refund(unpaid, newNo())).code, 'INVALID_REQUEST');
+    t.is((await refund(newNo(), newNo())).code, 'RESOURCE_NOT_EXISTS');
+    t.is((await refund(await paid(1000), newNo())).code, 'PARAM_ERROR');
+    const old = await paid();
+    const { refundWindowDays } = wechatKind.limits;
+    await minutes((refundWindowDays - 1) * 24 * 60);
+    t.is((await refund(old, newNo(), 1)).status, 200);
+    await minutes(2 * 24 * 60);
+    t.is((await refund(old, newNo(), 1)).code, 'INVALID_REQUEST');
+  },
+);
 
 test.serial('either number names the order, both or none do not', async (t) => {
   const orderNo = await paid();
