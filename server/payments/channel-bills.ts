@@ -108,7 +108,7 @@ export interface BillCalendar {
   heldDays?: number;
   /** A bill comes with the balances of the account, unless they could not be had. */
   hasBalances?: true;
-  /** The channel looks a refund up by its own number; absent = by that of the one who made it. */
+  /** The channel looks a refund up by its own number; absent = by the number that its maker gave it. */
   refundsByOwnNumber?: true;
 }
 

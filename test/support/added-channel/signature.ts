@@ -1,4 +1,4 @@
-// What Example Pay and its merchants agree on: the signature, and what an order and a row of a bill look like.
+// The signature of Example Pay, and the form of its orders and of the rows of its bills.
 import { createHmac } from 'node:crypto';
 import type { PayWay } from '../../../server/payments/channel.ts';
 
