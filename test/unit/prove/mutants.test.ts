@@ -19,11 +19,40 @@ test('every mutant finds its places exactly once, and changes them', (t) => {
 test('every killer is there', (t) => {
   for (const { name, killedBy } of MUTANTS)
     if (killedBy.layer === 1) t.is(SCOPES.filter((scope) => scope.name.includes(killedBy.scope)).length, 1, name);
-    else if (killedBy.layer === 3) t.true(existsSync(join(CHECKOUT, killedBy.file)), name);
+    else if (killedBy.layer === 3) {
+      const titles = titlesIn(readFileSync(join(CHECKOUT, killedBy.file), 'utf8'));
+      t.true(killedBy.title === undefined || titles.some((title) => meet(title, killedBy.title!)), name);
+    }
   const quick = MUTANTS.filter(({ isQuick }) => isQuick);
   t.is(quick.length, 6);
   t.true(quick.every(({ killedBy }) => killedBy.layer === 1));
 });
+
+test('a killer whose test has another title is found', (t) => {
+  const titles = titlesIn(
+    "test(\n  'G4: of many refunds', async (t) => {});\ntest.serial(`${payWay}: ${name} ends`, () => {});",
+  );
+  t.deepEqual(titles, ['G4: of many refunds', '*: * ends']);
+  const finds = (pattern: string) => titles.some((title) => meet(title, pattern));
+  for (const pattern of ['G4: of many*', '*refunds', 'alipay: a close ends', '*: a close*'])
+    t.true(finds(pattern), pattern);
+  for (const pattern of ['G4 alipay: of many refunds', 'G4', 'alipay: a close begins'])
+    t.false(finds(pattern), pattern);
+});
+
+/** The titles of the tests in a source; an expression in one is `*`. */
+function titlesIn(source: string): string[] {
+  const literals = source.matchAll(/\btest(?:\.\w+)?\(\s*(['"`])((?:\\.|(?!\1)[^])*)\1/g);
+  return [...literals].map(([, , title = '']) => title.replaceAll(/\$\{[^}]*\}/g, '*'));
+}
+
+/** Whether there is a text that both patterns fit; `*` stands for any text. */
+function meet(one: string, other: string): boolean {
+  if (one === '' || other === '') return /^\**$/.test(one + other);
+  if (one[0] === '*') return meet(one.slice(1), other) || meet(one, other.slice(1));
+  if (other[0] === '*') return meet(other, one);
+  return one[0] === other[0] && meet(one.slice(1), other.slice(1));
+}
 
 test('text that is not there, or is there twice, is no place of a mutant', (t) => {
   const place = { file: 'a.ts', find: 'b', put: '$&' };
