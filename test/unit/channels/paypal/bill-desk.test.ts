@@ -103,6 +103,7 @@ test('the transactions of a day of UTC are asked for, and become a file that can
     backDays: 1095,
     heldDays: 35,
     hasBalances: true,
+    refundsByOwnNumber: true,
   });
   const { desk, asked } = deskWith(reporting([payment(), refund()]));
   const bytes = await bytesOf(await desk.fetch(DAY));
