@@ -73,7 +73,7 @@ export interface BillRules {
   numberFrom(digest: string): string;
   /** The conditions and planted differences that its bills cannot show. */
   readonly lacks: readonly string[];
-  /** Who else may bear a part of a payment. */
+  /** The other parties that may bear a part of a payment. */
   readonly offers: readonly (keyof Offers)[];
 }
 
