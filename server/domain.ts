@@ -35,7 +35,7 @@ export interface ProductSnapshot {
 }
 
 /** The facts about a channel that every room and payctl need by its wire name; the rest is its `ChannelKind`. */
-export interface ChannelFacts {
+interface ChannelFacts {
   /** Payers and operators know the channel by this name. */
   name: { en: string; zh: string };
   /** Payers pay with the app of this name. */

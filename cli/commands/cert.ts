@@ -44,8 +44,6 @@ const VIEW: View = {
   ],
 };
 
-/** The modes that an account can have. */
-
 /** The flags of `cert list`. */
 type ListFlags = Row & { project?: string };
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { CHANNELS, type ChannelFacts, type PayWay } from '../../server/domain.ts';
+import { CHANNELS, PAY_WAYS, type PayWay } from '../../server/domain.ts';
 import type { CertKindSpec } from '../../server/payments/channel.ts';
 import type { ApiClient, Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
@@ -277,12 +277,21 @@ async function runSet(context: Context, payWay: string, flags: SetFlags): Promis
   );
   if (!row) return;
   await printConfig(context, row, channel.view);
-  const { handsOutCerts, registers }: Partial<ChannelFacts> = CHANNELS[payWay as PayWay] ?? {};
-  if (handsOutCerts && row['configured'] === true) await download(context, `${path}/certificates`, query);
-  if (registers === 'notifications' && !body['webhookId'])
-    await register(context, payWay as PayWay, `${path}/notices`, query);
-  if (registers === 'complaints') await registerForComplaints(context, payWay as PayWay, `${path}/notices`, query);
+  const known = PAY_WAYS.find((one) => one === payWay);
+  if (known !== undefined) await registerAt(context, known, { path, query, row, body });
   await context.print.done(nextStep(flags.project ?? 'default', payWay, row));
+}
+
+/** Downloads the certificates of a configured channel and registers its notifications, where the channel offers that. */
+async function registerAt(
+  context: Context,
+  payWay: PayWay,
+  { path, query, row, body }: { path: string; query: Query; row: Row; body: Row },
+): Promise<void> {
+  const { handsOutCerts, registers } = CHANNELS[payWay];
+  if (handsOutCerts && row['configured'] === true) await download(context, `${path}/certificates`, query);
+  if (registers === 'notifications' && !body['webhookId']) await register(context, payWay, `${path}/notices`, query);
+  if (registers === 'complaints') await registerForComplaints(context, payWay, `${path}/notices`, query);
 }
 
 /** What is still to be uploaded or set; a channel that lacks nothing is tested. */

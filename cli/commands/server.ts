@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { resolve } from 'node:path';
-import { SET_A_CHANNEL } from '../findings.ts';
 import type { ReadyFacts } from '../../server/workers/life.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { exists } from '../files.ts';
+import { SET_A_CHANNEL } from '../findings.ts';
 import { type OfflineFlags, databaseLine, offlineFlags, translate, withOffline } from '../offline.ts';
 import { examples } from '../options.ts';
 import { withSpinner } from '../spinner.ts';

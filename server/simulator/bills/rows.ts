@@ -83,6 +83,16 @@ export interface Span {
   to: number;
 }
 
+/** The rules that Alipay and WeChat Pay share. */
+export const CHINA_RULES = {
+  offsetMs: 8 * 3_600_000,
+  currency: 'CNY',
+  feeRate: '0.6',
+  // Rounded half up to the fen: 7.79 of 1299.02 in WeChat Pay's sample of a bill.
+  feeOf: (minor: number) => Math.floor((minor * 6 + 500) / 1000),
+  refundsLeave: 'accepted',
+} as const;
+
 type Zone = Pick<BillRules, 'offsetMs'>;
 
 /** The day of an instant as the channel counts days, `yyyy-MM-dd`. */

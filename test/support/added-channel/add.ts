@@ -16,7 +16,7 @@ const FILES = {
 };
 
 /** Every line of other files that a new channel changes: the text before it is there once, and the line follows. */
-export const LINES: Readonly<Record<string, readonly (readonly [after: string, added: string])[]>> = {
+const LINES: Readonly<Record<string, readonly (readonly [after: string, added: string])[]>> = {
   'server/domain.ts': [
     [
       'const channels = {\n',
