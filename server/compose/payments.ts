@@ -18,7 +18,7 @@ import { exportOrders } from '../payments/export.ts';
 import { composeEffects, raiseException } from '../payments/follow-ups.ts';
 import { readLimits } from '../payments/limits.ts';
 import { type PaymentOperations, paymentOperations } from '../payments/operations.ts';
-import { checkOrder } from '../payments/orders/check.ts';
+import { checkOrder } from '../payments/orders/order.ts';
 import { type PayerOrders, payerOrders } from '../payments/orders/payer.ts';
 import type { Effects, Ports } from '../payments/ports.ts';
 import { checkRefund, refundQuestions } from '../payments/refunds/lookups.ts';

@@ -120,7 +120,7 @@ function notifyUrl({ payWay, project }: OrderRow, publicUrl: string): string {
 }
 
 /** What an order and its refund are called. */
-export interface Numbers {
+interface Numbers {
   orderNo: string;
   refundNo?: string;
 }

@@ -1,9 +1,17 @@
 import type { ChannelOptions, DisputeState, Mode, PayHint, PayWay, Scene } from '../domain.ts';
-import type { BillCalendar, BillDesk } from './channel-bills.ts';
+import type {
+  BillCalendar,
+  BillDesk,
+  CloseOutcome,
+  Outcome,
+  RefundOutcome,
+  Traced,
+  UnknownCause,
+  UnknownOutcome,
+} from './outcomes.ts';
 import type { Money } from '../money.ts';
-import type { CloseOutcome, Outcome, RefundOutcome, Traced, UnknownCause, UnknownOutcome } from './outcomes.ts';
 
-export * from './channel-bills.ts';
+export * from './outcomes.ts';
 export {
   BILL_LINE_KINDS,
   type BillLine,

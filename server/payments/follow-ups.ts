@@ -7,7 +7,7 @@ import { isOurNumber } from './numbers.ts';
 import type { Asker, Effects, Ports } from './ports.ts';
 import type { DisputeRow, RefundRow } from '../db/entities/refunds.ts';
 import { DIFFERENCE_KINDS, type EffectRun } from '../domain.ts';
-import type { Raised, Resolved } from './core/change.ts';
+import type { Raised, Resolved } from './core/moves.ts';
 import { later } from './core/plan.ts';
 import { viewDispute, viewOrder, viewRefund } from './view.ts';
 

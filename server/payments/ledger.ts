@@ -5,8 +5,15 @@ import type { EffectRun, OrderState, PayWay, RefundState } from '../domain.ts';
 import { traceParent } from '../tracing.ts';
 import { currentWork, noteOrder, noteWork } from '../work.ts';
 import type { Scene } from './channel.ts';
-import { type Change, MOVED_OF_ORDER, MOVED_OF_REFUND, type OpenedRefund } from './core/change.ts';
-import { type Move, ORDER_MOVES, REFUND_MOVES } from './core/moves.ts';
+import {
+  type Change,
+  MOVED_OF_ORDER,
+  MOVED_OF_REFUND,
+  type Move,
+  ORDER_MOVES,
+  type OpenedRefund,
+  REFUND_MOVES,
+} from './core/moves.ts';
 import { jsonable, raiseException, resolveExceptions, runEffect, tellOrder, tellRefund } from './follow-ups.ts';
 import { recountOrder } from './limits.ts';
 import type { Ports } from './ports.ts';
@@ -41,7 +48,7 @@ export interface Via {
 }
 
 /** The rows that a change was decided on, locked. */
-export interface Rows {
+interface Rows {
   readonly order: OrderRow;
   readonly refund?: RefundRow | undefined;
 }

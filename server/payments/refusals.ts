@@ -1,9 +1,9 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import { AppError, type ChannelRefusal, Conflict, Forbidden, InvalidRequest, NotAllowed } from '../errors.ts';
 import type { RefusalDoubt, UnknownCause, UnknownOutcome } from './channel.ts';
-import type { Refusal } from './core/change.ts';
-import { refundableOf } from './core/decide-refund.ts';
+import type { Refusal } from './core/moves.ts';
 import { majorNumber } from '../money.ts';
+import { refundableOf } from './core/moves.ts';
 
 /** The channel was asked and nobody knows whether it acted (504); the order stays open and is looked after. */
 class ChannelOutcomeUnknown extends AppError {

@@ -2,10 +2,9 @@ import type { OrderFeeRow } from '../db/entities/bills.ts';
 import type { DisputeRow, RefundRow } from '../db/entities/refunds.ts';
 import type { OrderExceptionRow, OrderRow, StoredMoney } from '../db/entities/orders.ts';
 import type { PayHint } from './channel.ts';
-import { refundableOf } from './core/decide-refund.ts';
-import { hasCredential } from './core/decide-order.ts';
 import type { ExceptionKind, OrderStatus, RefundStatus } from '../domain.ts';
 import { majorNumber, type Money } from '../money.ts';
+import { refundableOf, hasCredential } from './core/moves.ts';
 
 /** The wire's word for an order: refunds make `partially_refunded` and `refunded` of what was paid. */
 export function statusOf(order: Pick<OrderRow, 'state' | 'paid' | 'refunded'>): OrderStatus {

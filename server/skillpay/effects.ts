@@ -1,7 +1,7 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
-import type { Raised } from '../payments/core/change.ts';
+import type { Raised } from '../payments/core/moves.ts';
 import type { Effects } from '../payments/ports.ts';
 import { later } from '../payments/core/plan.ts';
 import { isLive, PATIENCE_SECONDS } from './claim.ts';

@@ -1,13 +1,12 @@
-import type { ClosePayment } from '../payments/orders/close.ts';
+import type { ClosePayment, QueryPayment, Seen } from '../payments/orders/order.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { Outcome, PayWay } from '../payments/channel.ts';
-import type { Raised } from '../payments/core/change.ts';
+import type { Raised } from '../payments/core/moves.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import type { PlacePayment } from '../payments/orders/place.ts';
 import type { Asker, Channels, Ports } from '../payments/ports.ts';
-import type { QueryPayment, Seen } from '../payments/orders/query.ts';
 import type { RefundIntent } from '../payments/core/open-refund.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import type { SignedTerms } from './dialects/x402.ts';

@@ -1,6 +1,6 @@
 """A second reader of bills, with Python's standard library: what a file of a channel says, line by line, as JSON. Written from the documents
 (opendocs.alipay.com "账单文件说明"; pay.weixin.qq.com "申请交易账单"; developer.paypal.com "Transaction event codes" and Transaction Search v1) and
-from the meaning of a line in server/payments/channel-bills.ts, not from our readers. Arguments: the channel and the file."""
+from the meaning of a line in server/payments/outcomes.ts, not from our readers. Arguments: the channel and the file."""
 
 import gzip
 import io

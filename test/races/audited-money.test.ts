@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import { noteEffects } from '../../server/payments/ledger.ts';
-import { closePayment } from '../../server/payments/orders/close.ts';
+import { closePayment } from '../../server/payments/orders/order.ts';
 import { runEffect } from '../../server/payments/follow-ups.ts';
 import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';
 import { placePayment } from '../../server/payments/orders/place.ts';

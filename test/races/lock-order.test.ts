@@ -5,7 +5,7 @@ import { bareWebhook, deliverEvent } from '../../server/events/deliver.ts';
 import type { EventPorts } from '../../server/events/ports.ts';
 import { recordEvents } from '../../server/events/record.ts';
 import type { Notice } from '../../server/payments/channel.ts';
-import { closePayment } from '../../server/payments/orders/close.ts';
+import { closePayment } from '../../server/payments/orders/order.ts';
 import { receiveNotice } from '../../server/payments/notifications/notice.ts';
 import { paymentOperations } from '../../server/payments/operations.ts';
 import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';

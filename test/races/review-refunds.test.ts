@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Channel, RefundOutcome } from '../../server/payments/channel.ts';
-import { checkOrder } from '../../server/payments/orders/check.ts';
+import { checkOrder } from '../../server/payments/orders/order.ts';
 import { checkRefund } from '../../server/payments/refunds/lookups.ts';
 import { claimKey, createWithKey } from '../../server/payments/idempotency.ts';
 import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';

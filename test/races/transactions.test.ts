@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import pg from 'pg';
-import { checkOrder } from '../../server/payments/orders/check.ts';
+import { checkOrder } from '../../server/payments/orders/order.ts';
 import { placeOrder, payOrder } from '../support/orders.ts';
 import { startService } from '../support/service.ts';
 import { addSkill, offerSkill, paySkill, redeemAt } from '../support/skillpay.ts';

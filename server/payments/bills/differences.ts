@@ -9,12 +9,11 @@ import { later } from '../core/plan.ts';
 import { askForDisputes } from '../disputes/hear.ts';
 import { jsonable, noteDeed, raiseException } from '../follow-ups.ts';
 import { numberAtChannel } from '../numbers.ts';
-import { refreshOrder } from '../orders/query.ts';
+import { refreshOrder } from '../orders/order.ts';
 import type { Asker } from '../ports.ts';
 import { refundQuestions } from '../refunds/lookups.ts';
-import { openQuestion } from '../refund-lookups.ts';
-import { settleRefund } from '../settle.ts';
-import { dayOf } from '../channel-bills.ts';
+import { openQuestion, settleRefund } from '../settle.ts';
+import { dayOf } from '../outcomes.ts';
 import { type BillPorts, askersOf, lockAccount, ratesOf } from './payees.ts';
 import { runMatch } from './work.ts';
 

@@ -13,7 +13,7 @@ import { type FeeRate, PAY_WAYS, type PayWay } from '../channel.ts';
 import { laneOf } from '../core/plan.ts';
 import { newNumber } from '../numbers.ts';
 import type { NoticeChannel, Ports } from '../ports.ts';
-import { type BillDesk, BillMalformed, dayAfter, dayOf, readyAt } from '../channel-bills.ts';
+import { type BillDesk, BillMalformed, dayAfter, dayOf, readyAt } from '../outcomes.ts';
 
 /** An identity of a project's configuration that can ask for bills, and the payee whose bills they are. */
 export interface BillAccount {

@@ -4,7 +4,7 @@ import type { Projects } from '../../db/queries/reach.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { Ports } from '../ports.ts';
 import type { BillSum, PendingRefunds } from '../../domain.ts';
-import { dayAfter, dayOf, readyAt } from '../channel-bills.ts';
+import { dayAfter, dayOf, readyAt } from '../outcomes.ts';
 
 /** Amounts of some days, in minor units of one currency; `netMinor` = gross − refunds − discounts − fees − shares − disputes + other. */
 interface SettledSums {

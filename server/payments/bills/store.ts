@@ -13,15 +13,7 @@ import type { PayWay } from '../channel.ts';
 import { later } from '../core/plan.ts';
 import { noteDeed } from '../follow-ups.ts';
 import type { Asker } from '../ports.ts';
-import {
-  type BillDesk,
-  BillMalformed,
-  type BillTotals,
-  type ReadHow,
-  dayAfter,
-  dayOf,
-  isDay,
-} from '../channel-bills.ts';
+import { type BillDesk, BillMalformed, type BillTotals, type ReadHow, dayAfter, dayOf, isDay } from '../outcomes.ts';
 import { type BillAccount, type BillPorts, accountsOf, addBill, deskOf, newBill, requirePayee } from './payees.ts';
 
 const LEAN = ['--semi-space-growth-factor=1', '--heap-growing-percent=40'];

@@ -15,7 +15,7 @@ import {
   boundsOf,
   heldAgainAt,
   retryAt,
-} from '../channel-bills.ts';
+} from '../outcomes.ts';
 import {
   type BillAccount,
   type BillPorts,

@@ -1,9 +1,8 @@
 import type { DisputeRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { ChannelDispute, DisputeState, LostMoney } from '../channel.ts';
-import { type Change, type Raised, type Resolved, STAY } from './change.ts';
+import { type Change, DISPUTE_MOVES, type DisputeRule, type Raised, type Resolved, STAY, isDecided } from './moves.ts';
 import { hearRefund } from './hear-refund.ts';
-import { DISPUTE_MOVES, type DisputeRule, isDecided } from './moves.ts';
 import { isUnderWay, lostToDispute } from './open-refund.ts';
 import { later, nextDisputeCheck } from './plan.ts';
 

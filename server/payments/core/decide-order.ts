@@ -2,10 +2,9 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { CloseReason } from '../../domain.ts';
 import type { CloseOutcome, Outcome, Returned } from '../channel.ts';
 import type { Money } from '../../money.ts';
-import { type Change, type Raised, type Refusal, STAY } from './change.ts';
+import { type Change, type Raised, type Refusal, STAY, hasCredential, isOpen, takesMoney } from './moves.ts';
 import { type Heard, type OrderFacts, type Said, missingFact } from './facts.ts';
 import { afterReverse, cameAndWent, claimReverse, hearOrder, ofAnother, refundByClose } from './hear-order.ts';
-import { isOpen, takesMoney } from './moves.ts';
 import { type RefundIntent, newRefund } from './open-refund.ts';
 import { closed, isDoubtful, isGone, isOrderOverdue, later, mayTakeApproved, nextOrderCheck, soon } from './plan.ts';
 
@@ -235,11 +234,6 @@ function settleReturned(order: OrderRow, { channelNo, at }: Returned, now: Date)
   const minor = order.paid - order.refunded - order.refunding;
   if (minor <= 0n) return STAY;
   return { rule: null, open: refundByClose(order, { kind: 'succeeded', amount: { minor, currency }, at }, now) };
-}
-
-/** Whether the payer has something to pay with: what the channel handed out may die before the order does. */
-export function hasCredential({ credential, credentialUntil }: OrderRow, now: Date): boolean {
-  return credential !== null && (credentialUntil === null || credentialUntil > now);
 }
 
 /** Only while nothing payable came of the create, or it has died, and the order may still be paid. */

@@ -10,9 +10,11 @@ import {
   type Resolved,
   STAY,
   type Told,
-} from './change.ts';
-import { DECISIONS, type Decision } from './decisions.ts';
+  isOpen,
+} from './moves.ts';
 import {
+  DECISIONS,
+  type Decision,
   type Heard,
   type Hearing,
   type OrderFacts,
@@ -23,7 +25,6 @@ import {
   isWelcomeLate,
   wentBack,
 } from './facts.ts';
-import { isOpen } from './moves.ts';
 import { foreignRefund, newRefund } from './open-refund.ts';
 import { ABSENCE_SECONDS, closed, endOf, later, mayTakeApproved, nextOrderCheck, soon } from './plan.ts';
 

@@ -1,7 +1,7 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { RefundOutcome } from '../channel.ts';
-import { type Change, type Raised, type RefundMoved, type Resolved, STAY, type Touched } from './change.ts';
+import { type Change, type Raised, type RefundMoved, type Resolved, STAY, type Touched } from './moves.ts';
 import { isForeign, reservedAgain, withOverrun, withRefunded } from './open-refund.ts';
 import { ABSENCE_SECONDS, isRefundOverdue, later, nextRefundCheck } from './plan.ts';
 

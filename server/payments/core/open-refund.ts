@@ -2,7 +2,7 @@ import type { DisputeRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { EffectRun, RefundOrigin } from '../../domain.ts';
 import type { LostMoney, RefundOutcome } from '../channel.ts';
-import type { OpenedRefund } from './change.ts';
+import type { OpenedRefund } from './moves.ts';
 import { laneOf, later } from './plan.ts';
 
 /** A refund that nobody has approved yet is sent at the end of days: no release and no job takes it for due. */

@@ -2,8 +2,7 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { OrderState } from '../../domain.ts';
 import type { Outcome, Scene } from '../channel.ts';
-import type { Change } from './change.ts';
-import { takesMoney } from './moves.ts';
+import { type Change, takesMoney } from './moves.ts';
 
 /** The account that a channel is asked by: rows of one account wait for the same answers, so due work is kept apart by it. */
 export function laneOf({ payWay, mode, account }: Pick<OrderRow, 'payWay' | 'mode' | 'account'>): string {

@@ -18,8 +18,7 @@ import { jsonable, listUnmatched, tellDispute } from '../follow-ups.ts';
 import { ImpossibleMove, type Via, apply, isListed } from '../ledger.ts';
 import { type NoticeChannel, type Owner, type Ports, speaksFor } from '../ports.ts';
 import { madeAt, newNumber } from '../numbers.ts';
-import { explainSums } from '../refund-lookups.ts';
-import { settling } from '../settle.ts';
+import { explainSums, settling } from '../settle.ts';
 
 /** A dispute and its order, both locked. */
 export interface DisputePair {

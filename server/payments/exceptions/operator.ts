@@ -5,22 +5,28 @@ import { Conflict, NotFound } from '../../errors.ts';
 import { waitAbove, type Waits } from './approvals.ts';
 import { type Deed, endDifference, noteDeed, resolveExceptions } from '../follow-ups.ts';
 import { ask, foreignRef, intend, refundRef } from '../ask.ts';
-import { checkOrder } from '../orders/check.ts';
+import { checkOrder, refreshOrder } from '../orders/order.ts';
 import { checkRefund } from '../refunds/lookups.ts';
-import type { Resolved } from '../core/change.ts';
-import { isOpen } from '../core/moves.ts';
+import { type Resolved, isOpen } from '../core/moves.ts';
 import { isForeign } from '../core/open-refund.ts';
 import { isSendable } from '../core/plan.ts';
 import type { OrderWish } from '../core/decide-order.ts';
 import { dueEffects, giveUpEffect, isEffectDue } from '../due-effects.ts';
 import { newNumber } from '../numbers.ts';
-import { giveUpQuestion } from '../refund-lookups.ts';
+import {
+  type Pair,
+  giveUpQuestion,
+  lockPair,
+  ownerOf,
+  settleLocked,
+  settleRefund,
+  settleRefundLocked,
+  settling,
+} from '../settle.ts';
 import type { Asker, Ports } from '../ports.ts';
-import { refreshOrder } from '../orders/query.ts';
 import { findOrder, findRefund } from '../read.ts';
 import { requireConfirmedAbove, retryRefund, sendRefund } from '../refunds/refund.ts';
 import { invalidAction } from '../refusals.ts';
-import { lockPair, ownerOf, type Pair, settleLocked, settleRefund, settleRefundLocked, settling } from '../settle.ts';
 
 /** What an administrator may do with an exception. */
 export type ExceptionAction = 'acknowledge' | 'refund' | 'accept' | 'close' | 'retry';

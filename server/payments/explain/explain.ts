@@ -2,7 +2,7 @@ import type { BillDifferenceRow } from '../../db/entities/bills.ts';
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import { type BilledLine, linesOfOrder } from '../../db/queries/bills.ts';
-import { decideRefund, refundableOf } from '../core/decide-refund.ts';
+import { decideRefund } from '../core/decide-refund.ts';
 import type { RefundFacts } from '../core/facts.ts';
 import { refusedOf, type ShownRefusal } from '../notice-refusal.ts';
 import type { Asker, Ports } from '../ports.ts';
@@ -10,6 +10,7 @@ import { findOrder } from '../read.ts';
 import { hasSibling, loadRefundFacts } from '../settle.ts';
 import { refundStatusOf, statusOf } from '../view.ts';
 import { isPaidTwice, paidTwice, refundSituation, situationOf } from './situations.ts';
+import { refundableOf } from '../core/moves.ts';
 
 /** Something that will happen by itself. */
 interface NextStep {
@@ -95,7 +96,7 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
 }
 
 /** The explanation of one order at one moment. */
-export function explain(
+function explain(
   { order, refunds, exceptions, sibling, facts, lines = [], differences = [], refused = null }: Explained,
   now: Date,
   simulated: boolean,

@@ -15,19 +15,16 @@ import {
   type PayWay,
   type RefundOutcome,
 } from '../channel.ts';
-import { unanswered } from '../core/decide-question.ts';
-import { isOwnPayment } from '../core/decide-refund.ts';
+import { isOwnPayment, unanswered } from '../core/decide-refund.ts';
 import { isReversal, mayBeOldNews } from '../core/hear-refund.ts';
 import { later } from '../core/plan.ts';
 import { hearDispute } from '../disputes/hear.ts';
 import { listUnmatched, raiseException } from '../follow-ups.ts';
 import { madeAt, numberAtChannel } from '../numbers.ts';
-import { checkOrder } from '../orders/check.ts';
-import { refreshOrder } from '../orders/query.ts';
+import { checkOrder, refreshOrder } from '../orders/order.ts';
 import { type NoticeChannel, type Ports, speaksFor } from '../ports.ts';
 import { checkRefund, findByNumber, findKnown, refundNumberIn, refundQuestions } from '../refunds/lookups.ts';
-import { type Named, askAnew, isAsked, openQuestion } from '../refund-lookups.ts';
-import { settleLocked, settleRefundLocked, settling } from '../settle.ts';
+import { type Named, askAnew, isAsked, openQuestion, settleLocked, settleRefundLocked, settling } from '../settle.ts';
 import { confirmNotice } from './confirm.ts';
 import { type NoticeRefusal, changeFor, nearestRefusal } from '../notice-refusal.ts';
 

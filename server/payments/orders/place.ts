@@ -6,7 +6,7 @@ import { AppError, InvalidRequest, NotFound } from '../../errors.ts';
 import { traceParent } from '../../tracing.ts';
 import { afterIntent, ask, intend, orderRef, placeOrder } from '../ask.ts';
 import type { Channel, Outcome, PayWay, PlaceOrder, Scene } from '../channel.ts';
-import { canCapture, canSendAgain, hasCredential } from '../core/decide-order.ts';
+import { canCapture, canSendAgain } from '../core/decide-order.ts';
 import { later, nextOrderCheck } from '../core/plan.ts';
 import { type Deed, noteDeed } from '../follow-ups.ts';
 import { type AppTerms, type KeyClaim, claimKey, digest, givingUp } from '../idempotency.ts';
@@ -23,7 +23,8 @@ import {
   unknownOutcome,
 } from '../refusals.ts';
 import { settle, settleLocked } from '../settle.ts';
-import { capturePayment } from './capture.ts';
+import { capturePayment } from './order.ts';
+import { hasCredential } from '../core/moves.ts';
 
 /** The order that a request means, as it would be inserted; refuses what its channel cannot do (400). */
 function draftOrder(

@@ -6,17 +6,22 @@ import { ask, foreignRef, refundRef } from '../ask.ts';
 import { endDifference } from '../follow-ups.ts';
 import type { RefundOutcome } from '../channel.ts';
 import { isAfterOpening } from '../core/decide-dispute.ts';
-import { type RefundSaid, decideQuestion } from '../core/decide-question.ts';
-import { type OtherPayment, decideForeignRefund, isForgotten, isOwnPayment } from '../core/decide-refund.ts';
+import {
+  type OtherPayment,
+  type RefundSaid,
+  decideForeignRefund,
+  decideQuestion,
+  isForgotten,
+  isOwnPayment,
+} from '../core/decide-refund.ts';
 import { unexplainedRefunds } from '../core/hear-order.ts';
 import { isForeign } from '../core/open-refund.ts';
 import { type NextRefundStep, nextRefundStep } from '../core/plan.ts';
 import { type Via, apply } from '../ledger.ts';
 import { newNumber, readNumberAtChannel } from '../numbers.ts';
-import { checkOrder } from '../orders/check.ts';
+import { checkOrder } from '../orders/order.ts';
 import type { Ports } from '../ports.ts';
-import { ownerOf, settleRefund, settleRefundLocked } from '../settle.ts';
-import { explainSums, openQuestion } from '../refund-lookups.ts';
+import { explainSums, openQuestion, ownerOf, settleRefund, settleRefundLocked } from '../settle.ts';
 import { sendRefund } from './refund.ts';
 
 /**

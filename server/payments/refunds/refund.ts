@@ -4,7 +4,7 @@ import type { ReadTx, Tx } from '../../db/store.ts';
 import type { RefundOrigin } from '../../domain.ts';
 import { Conflict } from '../../errors.ts';
 import { afterIntent, ask, intend, refundOrder } from '../ask.ts';
-import { decideNewRefund, refundableOf, refundsRefused } from '../core/decide-refund.ts';
+import { decideNewRefund, refundsRefused } from '../core/decide-refund.ts';
 import { type GivenBack, type RefundIntent, isUnderWay, needsApproval, newRefund } from '../core/open-refund.ts';
 import { isSendable } from '../core/plan.ts';
 import { type Deed, noteDeed } from '../follow-ups.ts';
@@ -24,6 +24,7 @@ import {
   settleRefund,
   settleRefundLocked,
 } from '../settle.ts';
+import { refundableOf } from '../core/moves.ts';
 
 /** Gives money back: reserves, asks the channel, settles. Once accepted it is never an error, also when the channel is silent. */
 type RefundPayment = (asker: Asker, request: RefundRequest, options?: RefundOptions) => Promise<Pair>;

@@ -1,14 +1,11 @@
 import { disputeDeeds } from '../../../server/payments/disputes/answer.ts';
-import { checkOrder } from '../../../server/payments/orders/check.ts';
+import { capturePayment, checkOrder, closePayment, queryPayment } from '../../../server/payments/orders/order.ts';
 import { checkRefund, refundQuestions } from '../../../server/payments/refunds/lookups.ts';
-import { capturePayment } from '../../../server/payments/orders/capture.ts';
-import { closePayment } from '../../../server/payments/orders/close.ts';
 import { receiveNotice } from '../../../server/payments/notifications/notice.ts';
 import { checkDispute } from '../../../server/payments/disputes/hear.ts';
 import { operatorRepairs } from '../../../server/payments/exceptions/operator.ts';
 import { placePayment } from '../../../server/payments/orders/place.ts';
 import type { Asker, Ports } from '../../../server/payments/ports.ts';
-import { queryPayment } from '../../../server/payments/orders/query.ts';
 import { refundPayment } from '../../../server/payments/refunds/refund.ts';
 import type { Tx } from '../../../server/db/store.ts';
 import type { Operation } from './driver.ts';

@@ -94,7 +94,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'silence about a portal refund ends the question',
     from: 'early build',
-    file: 'server/payments/core/decide-question.ts',
+    file: 'server/payments/core/decide-refund.ts',
     find: 'if (isEnd(outcome) && (isKnown',
     put: "if (outcome.kind === 'unknown' || isEnd(outcome) && (isKnown",
     killedBy: explored('scanned: the portal gives back, and the channel is silent about it'),

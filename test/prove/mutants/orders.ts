@@ -21,7 +21,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'closing is told and not written down',
     from: 'plain',
-    file: 'server/payments/orders/close.ts',
+    file: 'server/payments/orders/order.ts',
     find: `await pursue(order, via);
       // Decided under the lock: once 'closing' was said, later money is late money.
       const told = await settle(ports, orderNo, { wish: 'answer_closing' }, via);`,

@@ -99,7 +99,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'a payment that is notified after the close is ignored',
     from: 'peers',
-    file: 'server/payments/core/decisions.ts',
+    file: 'server/payments/core/facts.ts',
     find: "closed: {\n    pending: 'withhold',\n    approved: 'nothing',\n    paid: 'late',",
     put: "closed: {\n    pending: 'withhold',\n    approved: 'nothing',\n    paid: 'nothing',",
     killedBy: explored('approved: the money is taken late, after the order was closed'),
@@ -107,7 +107,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'an answer from before the payment makes a paid order pending again',
     from: 'peers',
-    file: 'server/payments/core/decisions.ts',
+    file: 'server/payments/core/facts.ts',
     find: "paid: {\n    pending: 'nothing',",
     put: "paid: {\n    pending: 'accept',",
     also: [
@@ -131,7 +131,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'a payment that is notified again is taken as another one',
     from: 'peers',
-    file: 'server/payments/core/decisions.ts',
+    file: 'server/payments/core/facts.ts',
     find: "paid: 'again',\n    closed: 'hint',",
     put: "paid: 'pay',\n    closed: 'hint',",
     also: [
@@ -161,7 +161,7 @@ export const PEERS: readonly Mutant[] = [
     put: 'const source = `${creditSource(orderNo)}:${order.sequence}:${Math.random()}`;',
     also: [
       {
-        file: 'server/payments/core/decisions.ts',
+        file: 'server/payments/core/facts.ts',
         find: "paid: 'again',\n    closed: 'hint',",
         put: "paid: 'pay',\n    closed: 'hint',",
       },

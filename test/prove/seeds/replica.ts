@@ -4,11 +4,15 @@ import { paypalKind } from '../../../server/channels/paypal/kind.ts';
 import { wechatKind } from '../../../server/channels/wechat/kind.ts';
 import type { Store } from '../../../server/db/store.ts';
 import { AppError } from '../../../server/errors.ts';
-import { capturePayment } from '../../../server/payments/orders/capture.ts';
+import {
+  capturePayment,
+  checkOrder,
+  closePayment,
+  queryPayment,
+  renewCredential,
+} from '../../../server/payments/orders/order.ts';
 import type { Channel, ChannelKind, PayWay } from '../../../server/payments/channel.ts';
-import { checkOrder } from '../../../server/payments/orders/check.ts';
 import { checkRefund, refundQuestions } from '../../../server/payments/refunds/lookups.ts';
-import { closePayment } from '../../../server/payments/orders/close.ts';
 import { dueEffects } from '../../../server/payments/due-effects.ts';
 import { composeEffects } from '../../../server/payments/follow-ups.ts';
 import { createWithKey } from '../../../server/payments/idempotency.ts';
@@ -17,7 +21,6 @@ import { operatorRepairs } from '../../../server/payments/exceptions/operator.ts
 import { type ActiveChannel, type Channels, PATIENCE, type Ports } from '../../../server/payments/ports.ts';
 import { payerOrders } from '../../../server/payments/orders/payer.ts';
 import { placePayment } from '../../../server/payments/orders/place.ts';
-import { queryPayment, renewCredential } from '../../../server/payments/orders/query.ts';
 import { readPayments } from '../../../server/payments/read.ts';
 import { refundPayment } from '../../../server/payments/refunds/refund.ts';
 import type { Receipt } from '../../../server/simulator/notice.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Tx } from '../../../server/db/store.ts';
 import { apply, ImpossibleMove } from '../../../server/payments/ledger.ts';
-import { type Change, STAY } from '../../../server/payments/core/change.ts';
+import { type Change, STAY } from '../../../server/payments/core/moves.ts';
 import type { Ports } from '../../../server/payments/ports.ts';
 import { NOW, orderRow, refundRow } from '../../support/core-rows.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { ORDER_STATES, REFUND_STATES } from '../../../server/domain.ts';
-import { DECISIONS } from '../../../server/payments/core/decisions.ts';
+import { DECISIONS } from '../../../server/payments/core/facts.ts';
 import { type Move, ORDER_MOVES, REFUND_MOVES } from '../../../server/payments/core/moves.ts';
 
 const KINDS = ['pending', 'approved', 'paid', 'closed', 'absent', 'declined', 'unknown'] as const;

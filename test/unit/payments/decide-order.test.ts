@@ -1,11 +1,10 @@
 import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { Outcome } from '../../../server/payments/channel.ts';
-import { type Change, MOVED_OF_ORDER } from '../../../server/payments/core/change.ts';
+import { type Change, MOVED_OF_ORDER, ORDER_MOVES, isOpen } from '../../../server/payments/core/moves.ts';
 import { type OrderWish, decideOrder, orderNeeds } from '../../../server/payments/core/decide-order.ts';
 import type { Heard, OrderFacts } from '../../../server/payments/core/facts.ts';
 import { isListed as isMove } from '../../../server/payments/ledger.ts';
-import { isOpen, ORDER_MOVES } from '../../../server/payments/core/moves.ts';
 import { isLong } from '../../support/counts.ts';
 import { CLOSE_OUTCOMES, OUTCOMES, orders, WISHES } from '../../support/core-orders.ts';
 import { at, frozen, NOW, orderRow } from '../../support/core-rows.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { RefundQuestionRow } from '../../../server/db/entities/refunds.ts';
 import type { RefundOutcome } from '../../../server/payments/channel.ts';
-import { decideQuestion } from '../../../server/payments/core/decide-question.ts';
+import { decideQuestion } from '../../../server/payments/core/decide-refund.ts';
 import { explainedBy, unexplainedRefunds } from '../../../server/payments/core/hear-order.ts';
 import { at, NOW } from '../../support/core-rows.ts';
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../../server/db/entities/refunds.ts';
-import { type Change, MOVED_OF_REFUND } from '../../../server/payments/core/change.ts';
+import { type Change, MOVED_OF_REFUND, REFUND_MOVES } from '../../../server/payments/core/moves.ts';
 import {
   decideForeignRefund,
   decideNewRefund,
@@ -10,7 +10,6 @@ import {
 } from '../../../server/payments/core/decide-refund.ts';
 import { isReversal, mayBeOldNews, type RefundHeard } from '../../../server/payments/core/hear-refund.ts';
 import { isListed } from '../../../server/payments/ledger.ts';
-import { REFUND_MOVES } from '../../../server/payments/core/moves.ts';
 import { nextRefundStep } from '../../../server/payments/core/plan.ts';
 import { LIMITS, pairs, REFUND_FACTS, REFUND_HEARD, REFUND_WISHES } from '../../support/core-refunds.ts';
 import { at, frozen, NOW, orderRow, refundRow } from '../../support/core-rows.ts';

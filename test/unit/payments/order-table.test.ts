@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
-import type { Change } from '../../../server/payments/core/change.ts';
+import type { Change } from '../../../server/payments/core/moves.ts';
 import { decideOrder } from '../../../server/payments/core/decide-order.ts';
 import type { OrderFacts } from '../../../server/payments/core/facts.ts';
 import { OUTCOMES } from '../../support/core-orders.ts';

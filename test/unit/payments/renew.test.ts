@@ -1,7 +1,8 @@
 import test from 'ava';
-import { canRenew, canSendAgain, decideOrder, hasCredential } from '../../../server/payments/core/decide-order.ts';
+import { canRenew, canSendAgain, decideOrder } from '../../../server/payments/core/decide-order.ts';
 import { viewCredential } from '../../../server/payments/view.ts';
 import { at, NOW, orderRow } from '../../support/core-rows.ts';
+import { hasCredential } from '../../../server/payments/core/moves.ts';
 
 const pay = { type: 'redirect', url: 'https://pay.example/1' } as const;
 const open = orderRow({ state: 'pending', credential: pay, expiresAt: at(3600) });

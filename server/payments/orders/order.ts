@@ -1,0 +1,261 @@
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { Around } from '../../db/queries/orders.ts';
+import type { Tx } from '../../db/store.ts';
+import type { CloseReason } from '../../domain.ts';
+import { inSpan } from '../../tracing.ts';
+import { afterIntent, ask, intend, orderRef, placeOrder } from '../ask.ts';
+import type { Outcome } from '../channel.ts';
+import { canCapture, canRenew } from '../core/decide-order.ts';
+import { type Reverse, reverseOf } from '../core/hear-order.ts';
+import { isOpen } from '../core/moves.ts';
+import { isDoubtful, later, nextStep } from '../core/plan.ts';
+import { noteDeed } from '../follow-ups.ts';
+import { type KeyClaim, claimKey } from '../idempotency.ts';
+import type { Via } from '../ledger.ts';
+import { type Asker, type Ports, within } from '../ports.ts';
+import { findShown } from '../read.ts';
+import { OrderAlreadyPaid } from '../refusals.ts';
+import { lockOrder, settle, settleLocked } from '../settle.ts';
+
+/**
+ * Renews what a payer needs where it has died before its order (WeChat Pay's h5_url): the same create again, byte for byte.
+ * The order as it is then; without a new credential when the channel gave none.
+ */
+export function renewCredential(ports: Ports) {
+  return async (order: OrderRow, via: Via): Promise<OrderRow> => {
+    if (!canRenew(order, ports.now())) return order;
+    const { locked, mine } = await ports.store.transaction(async (tx) => {
+      const found = await lockOrder(tx, order.orderNo, 'any');
+      const isMine = canRenew(found, ports.now());
+      return {
+        mine: isMine,
+        locked: isMine ? await settleLocked(ports, tx, found, { wish: 'send_again' }, via) : found,
+      };
+    });
+    if (!mine) return locked;
+    const call = placeOrder(locked, ports.publicUrl);
+    const outcome = await ask(ports, locked, (channel) => channel.place(call));
+    ports.checkpoint('renew.asked');
+    return settle(ports, order.orderNo, { outcome }, via);
+  };
+}
+
+/** An answer of the channel is fresh enough for this long. */
+const FRESH_SECONDS = 5;
+
+/** An order, and whether its channel could not be asked in time. */
+export interface Seen {
+  order: OrderRow;
+  stale: boolean;
+  /** What the channel said, when it was asked. */
+  said?: Outcome;
+  /** What is shown with it, when it was read and nothing has happened since. */
+  around?: Around;
+}
+
+/**
+ * Reads an order and, while it is open, asks the channel first: `stale` says that the channel did not answer in time. What the
+ * payer needs is renewed when it has died.
+ */
+export type QueryPayment = (asker: Asker, orderNo: string) => Promise<Seen>;
+
+/** The operation over its ports. */
+export function queryPayment(ports: Ports): QueryPayment {
+  const refresh = refreshOrder(ports);
+  const renew = renewCredential(ports);
+
+  async function look(order: OrderRow, via: Via): Promise<Seen> {
+    const seen = isFresh(order, ports.now()) ? { order, stale: false } : await refresh(order, via);
+    return { ...seen, order: await renew(seen.order, via) };
+  }
+
+  return async (asker, orderNo) => {
+    const { order, around } = await ports.store.read((tx) => findShown(tx, orderNo, asker.owner));
+    const now = ports.now();
+    if (!isOpen(order.state) || (isFresh(order, now) && !canRenew(order, now))) return { order, stale: false, around };
+    const refreshed = await within(ports.patience.query, look(order, { cause: 'query', actor: asker.actor }));
+    if (refreshed) return refreshed;
+    return { ...(await ports.store.read((tx) => findShown(tx, orderNo, asker.owner))), stale: true };
+  };
+}
+
+/** Asks the channel about one order now and settles what it says. `stale` = it said nothing usable. */
+export function refreshOrder(ports: Ports) {
+  return async (order: OrderRow, via: Via): Promise<Seen> => {
+    const outcome = await ask(ports, order, (channel) => channel.query(orderRef(order)));
+    ports.checkpoint('query.asked');
+    const settled = await settle(ports, order.orderNo, { outcome }, via);
+    return { order: settled, stale: outcome.kind === 'unknown', said: outcome };
+  };
+}
+
+function isFresh(order: OrderRow, now: Date): boolean {
+  return order.checkedAt !== null && now < later(order.checkedAt, FRESH_SECONDS);
+}
+
+/** When the payer was asked to agree once more, as the caller knows it. */
+type Refused = Pick<OrderRow, 'approvalAskedAt'>;
+
+/**
+ * Takes approved money (PayPal). Return page, webhook, query and jobs may all call it at once: one capture is made. `agreed`: the order
+ * as the caller knew it when the payer had just agreed, which counts when a capture was refused before.
+ */
+export function capturePayment(ports: Ports) {
+  const refresh = refreshOrder(ports);
+  return async (orderNo: string, via: Via, agreed?: Refused): Promise<OrderRow> => {
+    const { order, mine } = await intendCapture(orderNo, via, agreed);
+    if (!mine) return isDoubtful(order, ports.now()) ? settleDoubt(order, via) : order;
+    ports.checkpoint('capture.intent');
+    const outcome = await askForMoney(order);
+    ports.checkpoint('capture.asked');
+    const answer = { wish: 'settle_capture', captures: order.captures, outcome } as const;
+    return settle(ports, orderNo, answer, { ...via, cause: 'capture' });
+  };
+
+  /** The intent, written under the order's lock: one capture at a time, and only of an order that nobody wants closed. */
+  function intendCapture(orderNo: string, via: Via, agreed?: Refused): Promise<{ order: OrderRow; mine: boolean }> {
+    return ports.store.transaction(async (tx) => {
+      const found = await lockOrder(tx, orderNo, 'any');
+      const again = agreed && ({ wish: 'approved_again', refusedAt: agreed.approvalAskedAt } as const);
+      const order = again ? await settleLocked(ports, tx, found, again, via) : found;
+      const mine = canCapture(order, ports.now());
+      return { order: await settleLocked(ports, tx, order, { wish: 'capture' }, via), mine };
+    });
+  }
+
+  function askForMoney(order: OrderRow): Promise<Outcome> {
+    const call = { ...orderRef(order), captureNo: `${order.orderNo}-c${order.captures}` };
+    return ask(ports, order, async (channel): Promise<Outcome> =>
+      channel.capture ? channel.capture(call) : { kind: 'unknown', cause: 'misconfigured' },
+    );
+  }
+
+  /** The channel is asked first; when it shows no capture the doubt is over and the next try gets a new number. */
+  async function settleDoubt(order: OrderRow, via: Via): Promise<OrderRow> {
+    const seen = await refresh(order, via);
+    if (seen.stale || seen.order.state === 'paid') return seen.order;
+    return settle(ports, order.orderNo, { wish: 'forget_capture', captures: order.captures }, via);
+  }
+}
+
+/** Closes an order: 'closed' when the channel confirmed it, 'closing' while it did not; a paid order is refused. */
+export type ClosePayment = (asker: Asker, orderNo: string, claim?: KeyClaim) => Promise<OrderRow>;
+
+/** The operation over its ports. */
+export function closePayment(ports: Ports): ClosePayment {
+  const pursue = pursueClose(ports);
+  return async ({ owner, actor, person }, orderNo, claim) => {
+    const via = { cause: 'close', actor };
+    const reason = actor === 'payer' ? 'payer' : owner === 'any' ? 'admin' : 'merchant';
+    const order = await intendClose(ports, orderNo, reason, via, { owner, person, claim });
+    ports.checkpoint('close.intent');
+    if (order.state === 'paid') throw new OrderAlreadyPaid(orderNo);
+    if (order.state !== 'closing') return order;
+    return afterIntent({ orderNo }, async () => {
+      await pursue(order, via);
+      // Decided under the lock: once 'closing' was said, later money is late money.
+      const told = await settle(ports, orderNo, { wish: 'answer_closing' }, via);
+      if (told.state === 'paid') throw new OrderAlreadyPaid(orderNo);
+      return told;
+    });
+  };
+}
+
+/** The intent to close, committed before the channel is asked. */
+function intendClose(
+  ports: Ports,
+  orderNo: string,
+  reason: CloseReason,
+  via: Via,
+  { owner, person, claim }: Pick<Asker, 'owner' | 'person'> & { claim?: KeyClaim | undefined },
+): Promise<OrderRow> {
+  const work = async (tx: Tx) => {
+    const locked = await lockOrder(tx, orderNo, owner);
+    if (claim) await claimKey(tx, claim, orderNo, ports.now());
+    const closing = await settleLocked(ports, tx, locked, { wish: 'close', reason }, via);
+    await noteDeed(ports, tx, { person }, { action: 'order.close', target: orderNo });
+    return closing;
+  };
+  return intend(ports, work, (order) => order);
+}
+
+/** Asks the channel to close, and to say what happened when it refuses. Whatever it says is settled. */
+function pursueClose(ports: Ports) {
+  const refresh = refreshOrder(ports);
+  return async (order: OrderRow, via: Via): Promise<OrderRow> => {
+    if (order.captureState !== null) return (await refresh(order, via)).order;
+    const { claimed, reverse } = await claim(order, via);
+    if (reverse === 'running' || claimed.state !== 'closing') return claimed;
+    ports.checkpoint('close.claimed');
+    const outcome = await ask(ports, claimed, (channel) => channel.close(orderRef(claimed), reverse === 'again'));
+    ports.checkpoint('close.asked');
+    const own = reverse === 'plain' ? undefined : (claimed.reverseDoubtAt ?? undefined);
+    const settled = await settle(ports, order.orderNo, { wish: 'settle_close', outcome, reverse: own }, via);
+    if (settled.state !== 'closing' || outcome.kind === 'unknown') return settled;
+    return (await refresh(settled, via)).order;
+  };
+
+  /** What may give money back is written down before it is sent: one call at a time, and none that is forgotten. */
+  async function claim(order: OrderRow, via: Via): Promise<{ claimed: OrderRow; reverse: Reverse }> {
+    if (reverseOf(order, ports.now()) === 'plain') return { claimed: order, reverse: 'plain' };
+    return ports.store.transaction(async (tx) => {
+      const found = await lockOrder(tx, order.orderNo, 'any');
+      const reverse = reverseOf(found, ports.now());
+      return { claimed: await settleLocked(ports, tx, found, { wish: 'reverse' }, via), reverse };
+    });
+  }
+}
+
+const CHECK = { cause: 'check', actor: 'service' };
+const EXPIRY = { cause: 'expiry', actor: 'service' };
+const LATE = { cause: 'late-check', actor: 'service' };
+
+/** Does for one order whatever is due: asks, expires, closes, captures, looks for late money. Jobs never place. `via`: somebody else than a job looks. */
+export function checkOrder(ports: Ports) {
+  const refresh = refreshOrder(ports);
+  const capture = capturePayment(ports);
+  const pursue = pursueClose(ports);
+
+  return async (orderNo: string, via: Via = CHECK): Promise<void> => {
+    const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
+    if (order) await inSpan('check order', { parent: order.traceParent }, () => check(order, via));
+  };
+
+  async function check(order: OrderRow, via: Via): Promise<void> {
+    if (order.state === 'closing') return close(order);
+    const step = nextStep(order, ports.now());
+    if (step === 'rest') return rest(order);
+    if (step === 'look_for_late_money') return lookForLateMoney(order);
+    const { order: seen, said } = await refresh(order, via);
+    await follow(seen, nextStep(seen, ports.now(), said), via);
+  }
+
+  /** What the channel's answer makes due at once; the order was open when it was asked. */
+  async function follow(order: OrderRow, step: ReturnType<typeof nextStep>, via: Via): Promise<void> {
+    if (order.state === 'closing') return;
+    if (step === 'capture' || step === 'settle_capture') await capture(order.orderNo, via);
+    if (step !== 'expire') return;
+    const closing = await intendClose(ports, order.orderNo, 'expired', EXPIRY, { owner: 'any' });
+    if (closing.state === 'closing') await close(closing);
+  }
+
+  /** The channel confirms, or its expiry is past and it knows nothing, twice. */
+  async function close(order: OrderRow): Promise<void> {
+    if (nextStep(order, ports.now()) === 'settle_capture') await capture(order.orderNo, CHECK);
+    const seen = await pursue(order, order.closeReason === 'expired' ? EXPIRY : CHECK);
+    if (seen.state === 'closing') await settle(ports, order.orderNo, { wish: 'give_up' }, CHECK);
+  }
+
+  /** Money that the channel took after the end is found here when its notice was lost; a trade that can still be paid is closed again. */
+  async function lookForLateMoney(order: OrderRow): Promise<void> {
+    const { order: seen, said } = await refresh(order, LATE);
+    if (seen.paid > 0n) return rest(seen);
+    if (said?.kind === 'pending') await ask(ports, seen, (channel) => channel.close(orderRef(seen)));
+    const silent = said?.kind === 'unknown';
+    await settle(ports, order.orderNo, { wish: 'plan_late_check', dueAt: seen.nextCheckAt, silent }, LATE);
+  }
+
+  async function rest({ orderNo }: OrderRow): Promise<void> {
+    await settle(ports, orderNo, { wish: 'rest' }, CHECK);
+  }
+}
