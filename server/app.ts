@@ -95,7 +95,8 @@ async function assemble(base: Base): Promise<App> {
   const catalog = composeCatalog(base, { audit, recordEvent, kindOf, urlFault, payments: payments.operations });
   const agentPay = composeAgentPay(base, { sealing, audit, send: messages.transportTo('wechat') });
   const skillpay = composeSkillpay(base, { payments, sealing, send, agentPay });
-  const jobs = composeJobs(base, { identity, credentials, events, payments, skillpay, catalog, live });
+  const parts = [identity, payments, credentials, events, live, catalog, skillpay];
+  const jobs = composeJobs(base, parts, live);
 
   await refuseBesideLive(store, config);
   await credentials.leaveModes();
@@ -103,10 +104,7 @@ async function assemble(base: Base): Promise<App> {
   await skillpay.seed();
 
   const koa = composeHttp(base, {
-    groups: [
-      ...[identity, payments, credentials, events, live, catalog, skillpay].flatMap(({ groups }) => groups),
-      composeDiagnosis(base, jobs.kinds),
-    ],
+    groups: [...parts.flatMap(({ groups }) => groups), composeDiagnosis(base, jobs.kinds)],
     isDraining,
     authenticators: identity.authenticators,
     exposedHeaders: skillpay.exposedHeaders,

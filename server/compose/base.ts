@@ -16,6 +16,9 @@ import { outsideTrace } from '../tracing.ts';
 import { beginWork } from '../work.ts';
 import { createServiceFigures, type ServiceFigures } from './service-figures.ts';
 import { createMetrics, type Metrics } from '../http/metrics.ts';
+import type { RouteGroup } from '../http/router.ts';
+import type { DueKind } from '../jobs/lanes.ts';
+import type { Task } from '../jobs/timetable.ts';
 import type { BoardTimes } from '../live/board.ts';
 import { type Learned, ORDER_PAID } from '../payments/ledger.ts';
 import { PATIENCE, type Patience, type Ports } from '../payments/ports.ts';
@@ -71,6 +74,13 @@ export interface Base {
   worker: number | null;
   liveTimes: BoardTimes;
   simulatorUrl: string | null;
+}
+
+/** What a part of the service brings with it: its routes, and what it does in the background. */
+export interface Part {
+  groups: RouteGroup[];
+  kinds?: readonly DueKind[];
+  tasks?: readonly Task[];
 }
 
 /** So that after a replica that is silent there is time left for the primary (ms). */

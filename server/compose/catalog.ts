@@ -3,30 +3,19 @@ import { forgetting } from '../catalog/users.ts';
 import type { CatalogPorts } from '../catalog/ports.ts';
 import { consoleAppRow } from '../identity/api-app-rows.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
-import type { RouteGroup } from '../http/router.ts';
 import { coinLedgerRoutes, coinRoutes, ownCoinRoutes } from '../routes/coins.ts';
 import { consoleUserRoutes, ownUserRoutes, userRoutes } from '../routes/users.ts';
 import { productRoutes } from '../routes/products.ts';
 import { projectRoutes, statsRoutes } from '../routes/projects.ts';
-import type { Base } from './base.ts';
+import type { Base, Part } from './base.ts';
 
 /** What the catalog needs of other parts. */
 interface Needs extends Pick<CatalogPorts, 'audit' | 'recordEvent' | 'kindOf' | 'urlFault'> {
   payments: Pick<PaymentOperations, 'orders'>;
 }
 
-/** The catalog: what is sold, to whom, and the coins. */
-export interface ComposedCatalog {
-  groups: RouteGroup[];
-  /** Goes on forgetting payers who were deleted. */
-  forgetDue: (goesOn: () => boolean) => Promise<void>;
-}
-
 /** Assembles projects, payers, products, coins and statistics. */
-export function composeCatalog(
-  { config, store, reports, now, log }: Base,
-  { payments, ...needs }: Needs,
-): ComposedCatalog {
+export function composeCatalog({ config, store, reports, now, log }: Base, { payments, ...needs }: Needs): Part {
   const catalog = createCatalog({
     ...needs,
     store,
@@ -37,7 +26,6 @@ export function composeCatalog(
     coinsAbove: config.approval.coinsAbove,
   });
   return {
-    forgetDue: forgetting({ store, now, log }).forgetDue,
     groups: [
       projectRoutes(catalog),
       userRoutes(catalog),
@@ -49,5 +37,6 @@ export function composeCatalog(
       ownUserRoutes(catalog),
       ownCoinRoutes(catalog),
     ],
+    tasks: [{ name: 'forget-payers', everySeconds: 60, run: forgetting({ store, now, log }).forgetDue }],
   };
 }

@@ -4,7 +4,6 @@ import { CHANNEL_KINDS, channelSerial } from '../channels/registry.ts';
 import { type Credentials, createCredentials } from '../credentials/credentials.ts';
 import { type MessageLog, createMessageLog } from '../db/message-log.ts';
 import { writeMessages } from '../db/queries/messages.ts';
-import type { RouteGroup } from '../http/router.ts';
 import type { Audit } from '../identity/audit.ts';
 import { noteChannelCall } from '../jobs/pace.ts';
 import type { Download, PayWay, Transport } from '../payments/channel.ts';
@@ -12,15 +11,11 @@ import type { Ports } from '../payments/ports.ts';
 import { certRoutes, ownCertRoutes } from '../routes/certs.ts';
 import { channelConfigRoutes, ownChannelConfigRoutes, paymentChannelRoutes } from '../routes/channels.ts';
 import { beginWork } from '../work.ts';
-import type { Base } from './base.ts';
+import type { Base, Part } from './base.ts';
 
 /** Configurations, certificates and the channels that are made from them. */
-export interface ComposedCredentials extends Pick<
-  Credentials,
-  'channels' | 'noticed' | 'sealing' | 'seedSimulator' | 'leaveModes' | 'sealedChannels' | 'watchExpiry'
-> {
-  groups: RouteGroup[];
-}
+type ComposedCredentials = Part &
+  Pick<Credentials, 'channels' | 'noticed' | 'sealing' | 'seedSimulator' | 'leaveModes' | 'sealedChannels'>;
 
 /** Assembles credentials. Channels sign by their own clock: `now` is the service's, which tests may put forward. */
 export function composeCredentials(
@@ -54,6 +49,7 @@ export function composeCredentials(
       certRoutes({ certs, now }),
       ownCertRoutes({ certs, now }),
     ],
+    tasks: [{ name: 'certificate-expiry', everySeconds: 86_400, run: credentials.watchExpiry }],
   };
 }
 

@@ -1,4 +1,4 @@
-import { type DueRows, lookForDue } from '../db/queries/due.ts';
+import { type DueRows, dueDeliveries, lookForDue } from '../db/queries/due.ts';
 import { FOLLOWED } from '../db/queries/figures.ts';
 import { Forbidden } from '../errors.ts';
 import { deliverEvent } from '../events/deliver.ts';
@@ -11,9 +11,9 @@ import { webhookOperations } from '../events/webhooks.ts';
 import { readAdminCredential } from '../http/authenticate.ts';
 import type { AdminCaller } from '../http/callers.ts';
 import type { RequestFacts } from '../http/contract.ts';
-import type { RouteGroup } from '../http/router.ts';
 import { consoleAppRow } from '../identity/api-app-rows.ts';
 import type { Identity } from '../identity/identity.ts';
+import { placesOfReceivers } from '../jobs/lanes.ts';
 import type { Scheduler, SchedulerParts } from '../jobs/scheduler.ts';
 import { createBoard, liveStreams } from '../live/board.ts';
 import { createCallMeter, createReporter } from '../live/process.ts';
@@ -24,7 +24,7 @@ import { PAY_WAYS } from '../payments/channel.ts';
 import type { Ports } from '../payments/ports.ts';
 import { eventRoutes, ownEventRoutes, webhookRoutes } from '../routes/events.ts';
 import { liveRoutes } from '../routes/live.ts';
-import type { Base } from './base.ts';
+import type { Base, Part } from './base.ts';
 import { createProcessGauge, describeProcess } from './service-figures.ts';
 
 /** Makes what a stream asks while it is open: throws when its administrator is no longer let in, or has another role than then. */
@@ -48,11 +48,8 @@ interface Needs {
 }
 
 /** The event log, its streams, and what sends it to merchants. */
-export interface ComposedEvents {
+interface ComposedEvents extends Part {
   record: Ports['recordEvent'];
-  groups: RouteGroup[];
-  /** Sends one claimed delivery. */
-  deliver: (deliveryId: string) => Promise<void>;
   /** Ends the streams. */
   close(): void;
 }
@@ -91,7 +88,15 @@ export function composeEvents(base: Base, { identity, sealing, send, urlFault, i
       }),
       webhookRoutes(webhooks),
     ],
-    deliver: deliverEvent(ports),
+    kinds: [
+      {
+        name: 'delivery',
+        wokenBy: 'deliver-event',
+        rows: dueDeliveries(),
+        run: deliverEvent(ports),
+        ...placesOfReceivers(base.config.jobs.perReceiver),
+      },
+    ],
     close: () => feed.stop(),
   };
 }
@@ -103,8 +108,7 @@ interface LiveNeeds {
 }
 
 /** What other parts tell the live feed. */
-export interface ComposedLive {
-  groups: RouteGroup[];
+export interface ComposedLive extends Part {
   asked: NonNullable<Ports['asked']>;
   /** Hears what is counted of money, and passes it on. */
   counting(count: Ports['count']): Ports['count'];

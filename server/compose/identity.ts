@@ -6,7 +6,6 @@ import { consoleAppRow, testAppRows } from '../identity/api-app-rows.ts';
 import { createAuditKeys } from '../identity/audit.ts';
 import { createIdentity, type Identity } from '../identity/identity.ts';
 import { scopes } from '../domain.ts';
-import type { RouteGroup } from '../http/router.ts';
 import { loginRoutes } from '../routes/login.ts';
 import { oauthRoutes } from '../routes/oauth.ts';
 import { adminRoutes, adminSessionRoutes } from '../routes/admins.ts';
@@ -14,13 +13,10 @@ import { apiAppRoutes } from '../routes/api-apps.ts';
 import { auditLogRoutes } from '../routes/audit-log.ts';
 import { appMeRoutes, meRoutes } from '../routes/me.ts';
 import { secondFactorRoutes } from '../routes/second-factor.ts';
-import type { Base } from './base.ts';
+import type { Base, Part } from './base.ts';
 
 /** Who somebody is and what they may do. */
-export interface ComposedIdentity extends Identity {
-  groups: RouteGroup[];
-  /** For the jobs: `anchorAudit`, and the tip goes to the log. */
-  anchor(): Promise<void>;
+interface ComposedIdentity extends Identity, Part {
   /** Writes the project and the applications that the service begins with. */
   seed(): Promise<void>;
 }
@@ -56,13 +52,19 @@ export function composeIdentity({ config, store, limits, now, log, passwords, au
       auditLogRoutes(identity),
       appMeRoutes(),
     ],
-    async anchor() {
-      const tip = await identity.anchorAudit();
-      if (tip !== undefined) log('info', 'audit log tip', { tip });
-    },
+    tasks: [
+      { name: 'expired-revocations', everySeconds: 3600, run: identity.deleteExpiredRevocations },
+      { name: 'expired-sessions', everySeconds: 3600, run: identity.deleteExpiredSessions },
+      { name: 'audit-anchor', everySeconds: 3600, run: anchor },
+    ],
     async seed() {
       await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: config.debug, now });
       await store.read(auditTip.learn);
     },
   };
+
+  async function anchor(): Promise<void> {
+    const tip = await identity.anchorAudit();
+    if (tip !== undefined) log('info', 'audit log tip', { tip });
+  }
 }

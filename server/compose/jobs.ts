@@ -2,25 +2,9 @@ import { Counter } from 'prom-client';
 import { DATABASE_TIME } from '../db/clock.ts';
 import { type MonthlyRemoval, countParts, keepMonths, removeMonthly } from '../db/months.ts';
 import { removeBillLines } from '../db/queries/bill-lines.ts';
-import {
-  bookCalls,
-  dueBills,
-  dueCoinCalls,
-  dueConfirmations,
-  dueDeliveries,
-  dueDifferences,
-  dueDisputes,
-  dueEffectRows,
-  dueFulfilments,
-  dueOrders,
-  dueQuestions,
-  dueRefunds,
-  planTask,
-  takeTask,
-} from '../db/queries/due.ts';
+import { bookCalls, planTask, takeTask } from '../db/queries/due.ts';
 import {
   type Removal,
-  deleteOldKeys,
   removeDeliveries,
   removeEffects,
   removeEvents,
@@ -34,15 +18,9 @@ import {
 import { type Scheduler, createJobMetrics, createScheduler } from '../jobs/scheduler.ts';
 import { createPace } from '../jobs/pace.ts';
 import type { Task } from '../jobs/timetable.ts';
-import { placesOfAccounts, placesOfReceivers } from '../jobs/lanes.ts';
-import type { Base } from './base.ts';
-import type { ComposedCatalog } from './catalog.ts';
-import type { ComposedCredentials } from './credentials.ts';
+import type { Base, Part } from './base.ts';
 import { composeBillFigures, composeDatabaseFigures, composeDueFigures } from './database-figures.ts';
-import type { ComposedEvents, ComposedLive } from './events.ts';
-import type { ComposedIdentity } from './identity.ts';
-import type { ComposedPayments } from './payments.ts';
-import type { ComposedSkillpay } from './skillpay.ts';
+import type { ComposedLive } from './events.ts';
 
 const HOUR = 3600;
 const MONTHS_HOURS = 6;
@@ -121,54 +99,13 @@ function composeRetention({
   }
 }
 
-/** The parts that do something in the background. */
-interface Needs {
-  identity: Pick<ComposedIdentity, 'deleteExpiredRevocations' | 'deleteExpiredSessions' | 'anchor'>;
-  credentials: Pick<ComposedCredentials, 'watchExpiry'>;
-  events: Pick<ComposedEvents, 'deliver'>;
-  payments: Pick<
-    ComposedPayments,
-    | 'checkOrder'
-    | 'checkRefund'
-    | 'askAboutRefund'
-    | 'checkDispute'
-    | 'findDisputes'
-    | 'planBills'
-    | 'workBill'
-    | 'healDifference'
-    | 'doEffect'
-  >;
-  skillpay: Pick<ComposedSkillpay, 'operations'>;
-  catalog: Pick<ComposedCatalog, 'forgetDue'>;
-  live: Pick<ComposedLive, 'lookForDue' | 'looked' | 'observe'>;
-}
-
-/** Assembles the scheduler: what is done for one due row of each kind, and what is done from time to time. */
-export function composeJobs(base: Base, parts: Needs): Scheduler {
+/** Assembles the scheduler over the due rows and the tasks of all parts. */
+export function composeJobs(base: Base, parts: readonly Part[], live: ComposedLive): Scheduler {
   const { config, store, limits, wakes, metrics, clock, now, log } = base;
-  const { identity, credentials, events, payments, skillpay, catalog, live } = parts;
   const figures = createJobMetrics(metrics.registry);
   composeBillFigures(base);
-  const { simulated, jobs } = config;
-  const { resume, confirmDelivery, resumeCoinCall } = skillpay.operations;
-  const { callsPerSecond } = jobs;
-  const pace =
-    callsPerSecond === 0
-      ? undefined
-      : createPace({
-          perSecond: callsPerSecond,
-          now,
-          bookCalls: (tx, at, calls) => bookCalls(tx, callsPerSecond, at, calls),
-        });
-  const asking = placesOfAccounts(jobs);
-  // What is rare, and asks no more than it must.
-  const asksLittle = placesOfAccounts({
-    perAccount: Math.ceil(jobs.perAccount / 4),
-    perChannel: Math.max(2, Math.ceil(jobs.perChannel / 4)),
-  });
-  // A file may be a gigabyte.
-  const readsFiles = { ...placesOfAccounts({ perAccount: 1, perChannel: 2 }), width: 4 };
   composeDatabaseFigures(base);
+  const { callsPerSecond: perSecond } = config.jobs;
   const scheduler = createScheduler({
     store,
     now,
@@ -180,63 +117,20 @@ export function composeJobs(base: Base, parts: Needs): Scheduler {
     },
     takeTask,
     planTask,
-    pace,
+    pace:
+      perSecond === 0
+        ? undefined
+        : createPace({ perSecond, now, bookCalls: (tx, at, calls) => bookCalls(tx, perSecond, at, calls) }),
     ...figures,
     looked(lags) {
       figures.looked(lags);
       live.looked(lags);
     },
-    kinds: [
-      {
-        name: 'order',
-        about: 'orderNo',
-        wokenBy: 'capture',
-        rows: dueOrders(simulated),
-        run: payments.checkOrder,
-        ...asking,
-      },
-      {
-        name: 'refund',
-        about: 'refundNo',
-        wokenBy: 'refund-check',
-        rows: dueRefunds(simulated),
-        run: payments.checkRefund,
-        ...asking,
-      },
-      { name: 'refund-question', rows: dueQuestions(simulated), run: payments.askAboutRefund, ...asksLittle },
-      { name: 'dispute', rows: dueDisputes(simulated), run: payments.checkDispute, ...asksLittle },
-      { name: 'bill', wokenBy: 'bill', rows: dueBills(simulated), run: payments.workBill, ...readsFiles },
-      { name: 'bill-difference', rows: dueDifferences(simulated), run: payments.healDifference, ...asksLittle },
-      {
-        name: 'confirmation',
-        about: 'orderNo',
-        rows: dueConfirmations(simulated),
-        run: confirmDelivery,
-        ...asksLittle,
-      },
-      // A lane is a project: its handlers, its coins and its stock.
-      { name: 'fulfilment', about: 'orderNo', rows: dueFulfilments(simulated), run: resume, width: 32, laneWidth: 4 },
-      { name: 'coin-call', about: 'orderNo', rows: dueCoinCalls(), run: resumeCoinCall, width: 32, laneWidth: 4 },
-      { name: 'effect', rows: dueEffectRows(), run: payments.doEffect, width: 8, laneWidth: 4 },
-      {
-        name: 'delivery',
-        wokenBy: 'deliver-event',
-        rows: dueDeliveries(),
-        run: events.deliver,
-        ...placesOfReceivers(jobs.perReceiver),
-      },
-    ],
+    kinds: parts.flatMap(({ kinds = [] }) => kinds),
     tasks: [
-      { name: 'expired-revocations', everySeconds: 3600, run: identity.deleteExpiredRevocations },
-      { name: 'expired-sessions', everySeconds: 3600, run: identity.deleteExpiredSessions },
-      { name: 'expired-limits', everySeconds: 3600, run: (goesOn) => limits.deleteExpired(now(), goesOn) },
-      { name: 'old-keys', everySeconds: 3600, run: (goesOn) => deleteOldKeys(store, now(), goesOn) },
+      ...parts.flatMap(({ tasks = [] }) => tasks),
+      { name: 'expired-limits', everySeconds: HOUR, run: (goesOn) => limits.deleteExpired(now(), goesOn) },
       ...composeRetention(base),
-      { name: 'disputes', everySeconds: 3600, run: payments.findDisputes },
-      { name: 'bills', everySeconds: 600, run: payments.planBills },
-      { name: 'forget-payers', everySeconds: 60, run: catalog.forgetDue },
-      { name: 'certificate-expiry', everySeconds: 86_400, run: credentials.watchExpiry },
-      { name: 'audit-anchor', everySeconds: 3600, run: identity.anchor },
     ],
   });
   figures.observe(scheduler);

@@ -2,9 +2,19 @@ import { Counter } from 'prom-client';
 import type { RaiseException } from '../catalog/ports.ts';
 import { projectName } from '../catalog/projects.ts';
 import { outsideRequestTime } from '../db/pool.ts';
+import {
+  dueBills,
+  dueDifferences,
+  dueDisputes,
+  dueEffectRows,
+  dueOrders,
+  dueQuestions,
+  dueRefunds,
+} from '../db/queries/due.ts';
+import { deleteOldKeys } from '../db/queries/retention.ts';
 import { createStore } from '../db/store.ts';
-import type { RouteGroup } from '../http/router.ts';
 import { consoleClientId } from '../identity/api-app-rows.ts';
+import { placesOfChannels } from '../jobs/lanes.ts';
 import { healDifference } from '../payments/bills/differences.ts';
 import { type BillPorts, planBills } from '../payments/bills/payees.ts';
 import { billOperations } from '../payments/bills/read.ts';
@@ -32,7 +42,7 @@ import { explainRoutes } from '../routes/explain.ts';
 import { notifyRoutes } from '../routes/notify.ts';
 import { consolePaymentRoutes, orderExportRoutes, orderRoutes, paymentRoutes } from '../routes/orders.ts';
 import { refundRoutes } from '../routes/refunds.ts';
-import type { Base } from './base.ts';
+import type { Base, Part } from './base.ts';
 
 /** What payments need of other parts. */
 interface Needs extends Pick<
@@ -45,31 +55,18 @@ interface Needs extends Pick<
 }
 
 /** Orders, refunds and exceptions. */
-export interface ComposedPayments {
+export interface ComposedPayments extends Part {
   ports: Ports;
   operations: PaymentOperations;
   raise: RaiseException;
-  /** Does what is due for an order; the caller has claimed it. */
-  checkOrder(orderNo: string): Promise<void>;
   /** Does what is due for a refund; the caller has claimed it. */
   checkRefund(refundNo: string): Promise<void>;
-  /** Asks what became of a refund that a channel named; the caller has claimed the row. */
-  askAboutRefund(id: string): Promise<void>;
-  /** Asks what became of a dispute; the caller has claimed the row. */
-  checkDispute(disputeNo: string): Promise<void>;
   /** Asks every account for disputes that changed lately. */
   findDisputes(goesOn?: () => boolean): Promise<void>;
   /** Writes down which bills will be asked for. */
   planBills(goesOn?: () => boolean): Promise<void>;
-  /** Asks for, reads and compares a bill; the caller has claimed the row. */
-  workBill(billNo: string): Promise<void>;
-  /** Asks the channel about a difference between a bill and an order; the caller has claimed the row. */
-  healDifference(id: string): Promise<void>;
-  /** Does what is due because an order moved; the caller has claimed the row. */
-  doEffect(id: string): Promise<void>;
   /** What the payer's pages show and do. */
   payerOrders: PayerOrders;
-  groups: RouteGroup[];
 }
 
 /** Assembles payments. */
@@ -94,6 +91,9 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
   const operations = paymentOperations(ports);
   const refunds = checkRefund(ports);
   const checkOne = (refundNo: string) => refunds(refundNo);
+  const find = findDisputes(ports);
+  const plan = planBills(ports);
+  const { asking, asksLittle, readsFiles } = placesOfChannels(config.jobs);
   return {
     ports,
     operations,
@@ -116,14 +116,36 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       notifyRoutes(operations),
       limitRoutes({ limitsOf: readLimits(ports) }),
     ],
-    checkOrder: checkOrder(ports),
-    askAboutRefund: refundQuestions(ports),
-    checkDispute: checkDispute(ports),
-    findDisputes: findDisputes(ports),
-    planBills: planBills(ports),
-    workBill: workBill(billPorts),
-    healDifference: healDifference(billPorts),
-    doEffect: dueEffects(ports).run,
+    kinds: [
+      {
+        name: 'order',
+        about: 'orderNo',
+        wokenBy: 'capture',
+        rows: dueOrders(simulated),
+        run: checkOrder(ports),
+        ...asking,
+      },
+      {
+        name: 'refund',
+        about: 'refundNo',
+        wokenBy: 'refund-check',
+        rows: dueRefunds(simulated),
+        run: checkOne,
+        ...asking,
+      },
+      { name: 'refund-question', rows: dueQuestions(simulated), run: refundQuestions(ports), ...asksLittle },
+      { name: 'dispute', rows: dueDisputes(simulated), run: checkDispute(ports), ...asksLittle },
+      { name: 'bill', wokenBy: 'bill', rows: dueBills(simulated), run: workBill(billPorts), ...readsFiles },
+      { name: 'bill-difference', rows: dueDifferences(simulated), run: healDifference(billPorts), ...asksLittle },
+      { name: 'effect', rows: dueEffectRows(), run: dueEffects(ports).run, width: 8, laneWidth: 4 },
+    ],
+    tasks: [
+      { name: 'old-keys', everySeconds: 3600, run: (goesOn) => deleteOldKeys(store, now(), goesOn) },
+      { name: 'disputes', everySeconds: 3600, run: find },
+      { name: 'bills', everySeconds: 600, run: plan },
+    ],
+    findDisputes: find,
+    planBills: plan,
   };
 }
 

@@ -5,9 +5,10 @@ import { AGENT_PAY_LIVE, readPaymentCode, signPreorder } from '../channels/wecha
 import { PREORDER_PATH } from '../channels/wechat/signature.ts';
 import { refuseMode } from '../credentials/live-guard.ts';
 import { readPrivateKey } from '../credentials/pem.ts';
+import { dueCoinCalls, dueConfirmations, dueFulfilments } from '../db/queries/due.ts';
 import type { Sealing } from '../sealing.ts';
-import type { RouteGroup } from '../http/router.ts';
 import type { Audit } from '../identity/audit.ts';
+import { placesOfChannels } from '../jobs/lanes.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import { type Mode, type Transport, TransportFailed } from '../payments/channel.ts';
 import { closePayment, queryPayment, refreshOrder } from '../payments/orders/order.ts';
@@ -28,7 +29,7 @@ import { didDocument, signedTerms, x402Dialect } from '../skillpay/dialects/x402
 import { type SkillOperations, skillOperations } from '../skillpay/operations.ts';
 import type { SkillPayments } from '../skillpay/ports.ts';
 import { createSigningKeys } from '../skillpay/signing-keys.ts';
-import type { Base } from './base.ts';
+import type { Base, Part } from './base.ts';
 import type { ComposedPayments } from './payments.ts';
 import type { ServiceFigures } from './service-figures.ts';
 
@@ -41,9 +42,8 @@ interface Needs {
 }
 
 /** Pay-per-call: its operations and its routes. */
-export interface ComposedSkillpay {
+interface ComposedSkillpay extends Part {
   operations: SkillOperations;
-  groups: RouteGroup[];
   /** Answer headers that a page of another origin may read. */
   exposedHeaders: string[];
   /** With Debug, the skill `demo`; without, none. */
@@ -101,6 +101,32 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
         publicKeys: () => keys.publicKeys(),
         didDocument: async () => didDocument(publicUrl, await keys.publicKeys()),
       }),
+    ],
+    kinds: [
+      {
+        name: 'confirmation',
+        about: 'orderNo',
+        rows: dueConfirmations(config.simulated),
+        run: operations.confirmDelivery,
+        ...placesOfChannels(config.jobs).asksLittle,
+      },
+      // A lane is a project: its handlers, its coins and its stock.
+      {
+        name: 'fulfilment',
+        about: 'orderNo',
+        rows: dueFulfilments(config.simulated),
+        run: operations.resume,
+        width: 32,
+        laneWidth: 4,
+      },
+      {
+        name: 'coin-call',
+        about: 'orderNo',
+        rows: dueCoinCalls(),
+        run: operations.resumeCoinCall,
+        width: 32,
+        laneWidth: 4,
+      },
     ],
     exposedHeaders: dialects.flatMap(({ exposes }) => exposes),
     seed: () => seedDemo(store, config.debug, now()),

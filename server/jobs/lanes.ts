@@ -29,6 +29,20 @@ export interface DueKind extends Widths {
 /** Where jobs write what went wrong. */
 export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
 
+/** Places of the rows that ask a channel, as configured (`Jobs.*`). */
+export function placesOfChannels(jobs: { perAccount: number; perChannel: number }) {
+  return {
+    asking: placesOfAccounts(jobs),
+    /** What is rare, and asks no more than it must. */
+    asksLittle: placesOfAccounts({
+      perAccount: Math.ceil(jobs.perAccount / 4),
+      perChannel: Math.max(2, Math.ceil(jobs.perChannel / 4)),
+    }),
+    /** A file may be a gigabyte. */
+    readsFiles: { ...placesOfAccounts({ perAccount: 1, perChannel: 2 }), width: 4 },
+  };
+}
+
 /** Places of the rows that ask a channel: a lane is an account, a group its channel, and no channel takes another's places. */
 export function placesOfAccounts({ perAccount, perChannel }: { perAccount: number; perChannel: number }) {
   return {
