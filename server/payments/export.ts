@@ -4,44 +4,10 @@ import { type OrderFilter, feesOf, listOrders, openExceptions } from '../db/quer
 import { noteDeed } from './follow-ups.ts';
 import { csvLine } from '../csv.ts';
 import type { Asker, Ports } from './ports.ts';
-import { type OrderEntryView, viewOrder } from './view.ts';
+import { EXPORTED, type OrderEntryView, viewOrder } from './view.ts';
 
 /** Shapes of the export. */
 export const EXPORT_FORMATS = ['csv', 'ndjson'] as const;
-
-/** Members of an order that an export does not have as they are. */
-type NotExported = 'failure' | 'channelOrderId' | 'captureReason' | 'settlement' | 'stale';
-
-const COLUMNS = Object.keys({
-  orderNo: true,
-  merchantOrderNo: true,
-  project: true,
-  clientId: true,
-  mode: true,
-  kind: true,
-  payWay: true,
-  scene: true,
-  subject: true,
-  orderType: true,
-  userId: true,
-  extra: true,
-  amount: true,
-  amountMinor: true,
-  currency: true,
-  status: true,
-  exception: true,
-  closeReason: true,
-  refundedAmount: true,
-  refundableAmount: true,
-  refundsBlockedBy: true,
-  channelTradeNo: true,
-  payer: true,
-  product: true,
-  createdAt: true,
-  paidAt: true,
-  closedAt: true,
-  expiresAt: true,
-} satisfies Record<Exclude<keyof OrderEntryView, NotExported>, true>) as Exclude<keyof OrderEntryView, NotExported>[];
 
 /** What the channel keeps and what is left, where it has said so; in major units. */
 const SETTLED = ['fee', 'net'] as const;
@@ -72,7 +38,7 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 
     async function* parts(): AsyncGenerator<Buffer> {
-      if (format === 'csv') yield Buffer.from(csvLine([...COLUMNS, ...SETTLED]));
+      if (format === 'csv') yield Buffer.from(csvLine([...EXPORTED, ...SETTLED]));
       for (let part = first; ; part = await batch(part.orders.at(-1)?.position)) {
         if (part.orders.length > 0) yield Buffer.from(part.orders.map(({ view }) => line(view)).join(''));
         if (!part.hasMore) return;
@@ -108,5 +74,5 @@ function toJson(order: OrderEntryView): string {
 
 function toCsv(order: OrderEntryView): string {
   const settled = SETTLED.map((member) => order.settlement?.[member]?.amount ?? null);
-  return csvLine([...COLUMNS.map((column) => order[column]), ...settled]);
+  return csvLine([...EXPORTED.map((column) => order[column]), ...settled]);
 }

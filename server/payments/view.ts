@@ -119,6 +119,41 @@ export function viewOrder(
   };
 }
 
+/** Members of an order that an export does not have as they are. */
+type NotExported = 'failure' | 'channelOrderId' | 'captureReason' | 'settlement' | 'stale';
+
+/** The columns of an export, in their order. */
+export const EXPORTED = Object.keys({
+  orderNo: true,
+  merchantOrderNo: true,
+  project: true,
+  clientId: true,
+  mode: true,
+  kind: true,
+  payWay: true,
+  scene: true,
+  subject: true,
+  orderType: true,
+  userId: true,
+  extra: true,
+  amount: true,
+  amountMinor: true,
+  currency: true,
+  status: true,
+  exception: true,
+  closeReason: true,
+  refundedAmount: true,
+  refundableAmount: true,
+  refundsBlockedBy: true,
+  channelTradeNo: true,
+  payer: true,
+  product: true,
+  createdAt: true,
+  paidAt: true,
+  closedAt: true,
+  expiresAt: true,
+} satisfies Record<Exclude<keyof OrderEntryView, NotExported>, true>) as Exclude<keyof OrderEntryView, NotExported>[];
+
 /** What a refund could give back now, in major units: nothing while an open exception forbids refunds, and which one that is. */
 export function viewRefundable(
   order: Pick<OrderRow, 'paid' | 'refunded' | 'refunding' | 'currency'>,
