@@ -68,7 +68,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'partial refunds that are under way are not counted, so that more goes back than came',
     from: 'peers',
-    file: 'server/payments/core/decide-refund.ts',
+    file: 'server/payments/core/moves.ts',
     find: 'const left = order.paid - order.refunded - order.refunding;',
     put: 'const left = order.paid - order.refunded;',
     killedBy: explored('scanned: refunds beyond the payment, with silence'),
