@@ -6,7 +6,7 @@ import type { Context } from './context.ts';
 import { Cancelled, CliError, EXIT, networkCause, UsageError } from './errors.ts';
 import { reserveStream, type ReservedStream } from './files.ts';
 import { choice } from './options.ts';
-import { withSpinner, type Spinner } from './spinner.ts';
+import { withSpinner, type Spinner } from './terminal.ts';
 import { OutputLost } from './whole-write.ts';
 
 /** The flags of an export. */

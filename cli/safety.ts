@@ -4,8 +4,7 @@ import type { Print } from './output.ts';
 import type { Prompts } from './prompts.ts';
 import { redact } from './http.ts';
 import type { Target } from './settings.ts';
-import { withSpinner, type Spinner } from './spinner.ts';
-import type { Terminal } from './terminal.ts';
+import { type Spinner, type Terminal, withSpinner } from './terminal.ts';
 import { plain, visible, type Row } from './values.ts';
 
 /** The flags that every command which changes something has. */

@@ -10,7 +10,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { recordSpans } from './tracing.ts';
+import { recordSpans } from './work.ts';
 
 /** Where traces go, and what they say of the service. */
 interface TraceTarget {

@@ -4,7 +4,7 @@ import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { drawFindings, type Finding } from '../findings.ts';
 import { examples } from '../options.ts';
-import { withSpinner } from '../spinner.ts';
+import { withSpinner } from '../terminal.ts';
 import type { KeptTip } from '../session.ts';
 import { plain, visible, type Row, type View } from '../values.ts';
 

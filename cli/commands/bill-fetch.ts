@@ -10,7 +10,7 @@ import type { StreamedBody } from '../http.ts';
 import { changes, duration, examples, seconds } from '../options.ts';
 import { addFields, bodyOf, complete, segment } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
-import { progressBar, startSpinner } from '../spinner.ts';
+import { progressBar, startSpinner } from '../terminal.ts';
 import { type Row, plain } from '../values.ts';
 import { BILLS, BILL_NO, WHICH, countOf, nameOf, showBill } from './bill-view.ts';
 

@@ -11,7 +11,7 @@ import { changes, choice, examples, given } from '../options.ts';
 import { projectFlag, segment } from '../resource.ts';
 import { type ChangeFlags, confirmChange } from '../safety.ts';
 import { readSecretFile } from '../secrets.ts';
-import { withSpinner } from '../spinner.ts';
+import { withSpinner } from '../terminal.ts';
 import { type Row, type View, plain } from '../values.ts';
 
 /** A certificate id for examples. */

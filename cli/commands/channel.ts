@@ -6,7 +6,7 @@ import { type Finding, drawFindings } from '../findings.ts';
 import { changes, examples } from '../options.ts';
 import { printList, projectFlag, runToggle, segment } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
-import { withSpinner } from '../spinner.ts';
+import { withSpinner } from '../terminal.ts';
 import { type Row, type View, plain } from '../values.ts';
 import { channel, defineSet, printConfig, printRegistrations } from './channel-set.ts';
 import { fixOf } from './doctor/finding.ts';

@@ -3,7 +3,7 @@ import type { Context, ContextOf } from '../context.ts';
 import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
 import { changes, examples } from '../options.ts';
 import { type ChangeFlags, confirmChange } from '../safety.ts';
-import { withSpinner } from '../spinner.ts';
+import { withSpinner } from '../terminal.ts';
 
 /** Adds `keys rotate`. */
 function defineRotate(noun: Command, context: ContextOf): void {

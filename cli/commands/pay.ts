@@ -7,7 +7,7 @@ import { amount, changes, examples, integer, json, payCode, seconds } from '../o
 import { drawQr } from '../qr.ts';
 import { addFields, bodyOf, complete, segment, type Field } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
-import { startSpinner } from '../spinner.ts';
+import { startSpinner } from '../terminal.ts';
 import type { Row } from '../values.ts';
 import { ORDER_VIEW } from './views.ts';
 

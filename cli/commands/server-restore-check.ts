@@ -6,7 +6,7 @@ import type { CopyInput, DatabaseDescription, Offline, RestoredFacts } from '../
 import { type OfflineFlags, databaseLine, offlineFlags, translate, withOffline } from '../offline.ts';
 import { examples } from '../options.ts';
 import { readSecretFile } from '../secrets.ts';
-import { withSpinner } from '../spinner.ts';
+import { withSpinner } from '../terminal.ts';
 import { relativeTime } from '../values.ts';
 import { type AuditKnowledgeFlags, auditKnowledgeFlags } from './audit.ts';
 import { degraded, failed, ok } from './doctor/finding.ts';

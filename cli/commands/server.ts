@@ -7,7 +7,7 @@ import { exists } from '../files.ts';
 import { SET_A_CHANNEL } from '../findings.ts';
 import { type OfflineFlags, databaseLine, offlineFlags, translate, withOffline } from '../offline.ts';
 import { examples } from '../options.ts';
-import { withSpinner } from '../spinner.ts';
+import { withSpinner } from '../terminal.ts';
 import type { Style } from '../terminal-text.ts';
 import { defineRestoreCheck } from './server-restore-check.ts';
 

@@ -12,7 +12,7 @@ import {
   type WireRequest,
 } from '../payments/channel.ts';
 import { noteSupportId, readNumberAtChannel } from '../payments/numbers.ts';
-import { type SpanAbout, inSpan } from '../tracing.ts';
+import { type SpanAbout, inSpan } from '../work.ts';
 
 /** Largest answer that is read; more is `too_large`. */
 const MAX_BYTES = 1024 * 1024;

@@ -1,7 +1,7 @@
 import type { EntityName } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { AppError, CommitUnknown } from '../errors.ts';
-import { inSpan, type SpanAbout } from '../tracing.ts';
+import { inSpan, type SpanAbout } from '../work.ts';
 import { camelCase, type Database, type Db, onlyOne, type ReadDb, readingOnly } from './kysely.ts';
 import type { OpenDatabase } from './orm.ts';
 import { layoutOf, type Place, ReadTable, Table } from './table.ts';

@@ -4,8 +4,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { DeliveryRow, EventRow, WebhookRow } from '../db/entities/events.ts';
 import { cancelDeliveries } from '../db/queries/events.ts';
 import type { Tx } from '../db/store.ts';
-import { inSpan, traceParent } from '../tracing.ts';
-import { type Work, noteWork } from '../work.ts';
+import { type Work, inSpan, noteWork, traceParent } from '../work.ts';
 import type { EventPorts, SecretSealing } from './ports.ts';
 import { viewEvent } from './view.ts';
 

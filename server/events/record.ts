@@ -3,7 +3,7 @@ import type { ApiAppRow } from '../db/entities/identity.ts';
 import { appendEvent } from '../db/queries/events.ts';
 import type { Tx } from '../db/store.ts';
 import type { NewEvent } from '../payments/ports.ts';
-import { traceParent } from '../tracing.ts';
+import { traceParent } from '../work.ts';
 import type { TellCredentialChange } from '../identity/ports.ts';
 
 /** What merchants are told about. */

@@ -5,8 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Logger } from 'pino';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
 import type { WithKey } from '../payments/idempotency.ts';
-import type { Authenticators, Belongings, Caller } from './callers.ts';
-import type { Contract } from './contract.ts';
+import type { Authenticators, Belongings, Caller, Contract } from './contract.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Runs requests, and knows of each whether it wrote. */

@@ -3,9 +3,9 @@ import { AppError } from '../errors.ts';
 import { noteWork } from '../work.ts';
 import type { Answer, KeyClaim, KeyedRequest } from '../payments/idempotency.ts';
 import { authenticate, noteUnconfirmed } from './authenticate.ts';
-import type { Caller } from './callers.ts';
 import {
   CODINGS,
+  type Caller,
   type Contract,
   type Encoded,
   type Handler,

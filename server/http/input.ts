@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { notKnown } from '../../config/nearest.ts';
 import { AppError, type FieldError, InvalidRequest, NotFound } from '../errors.ts';
 import { issueWords } from '../issue-words.ts';
-import { announcesBody } from './before-koa.ts';
+import { announcesBody } from './server.ts';
 import type { Accepts, Contract, RequestFacts } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
 import { escapeName, readJson, requirePlainText, unknownMembers } from './strict-text.ts';

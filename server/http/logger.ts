@@ -1,8 +1,7 @@
 // The logger: JSON lines, or text for people, with secrets redacted.
 import { styleText } from 'node:util';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { traceId } from '../tracing.ts';
-import { currentWork } from '../work.ts';
+import { currentWork, traceId } from '../work.ts';
 import { type ErrorDescription, describeError } from './faults.ts';
 
 /** The part of the configuration that logging needs. */

@@ -3,9 +3,8 @@ import { type Span, SpanStatusCode } from '@opentelemetry/api';
 import { hash, randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { clientAddress } from '../addresses.ts';
-import { inSpan } from '../tracing.ts';
-import { beginWork, currentWork } from '../work.ts';
-import { timesSent } from './before-koa.ts';
+import { beginWork, currentWork, inSpan } from '../work.ts';
+import { timesSent } from './server.ts';
 import type { EdgeContext, EdgeMiddleware, HeaderPairs } from './edge.ts';
 import { refusalAnswer } from './refusal-answer.ts';
 

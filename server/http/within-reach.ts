@@ -1,5 +1,5 @@
 import { Forbidden, NotFound } from '../errors.ts';
-import { type AdminCaller, NAMED_BY, type Reach, type Thing } from './callers.ts';
+import { type AdminCaller, NAMED_BY, type Reach, type Thing } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
 import type { ReadInput } from './input.ts';
 

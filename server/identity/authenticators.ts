@@ -60,7 +60,7 @@ interface FoundApp {
   readonly kept: AppState['kept'];
 }
 
-/** Checks the credentials of requests (http/callers.ts describes the port). */
+/** Checks the credentials of requests (http/contract.ts describes the port). */
 export interface IdentityAuthenticators {
   admin(credential: { token: string; via: 'bearer' | 'cookie'; safe: boolean }): Promise<FoundAdmin>;
   app(token: string, ip: string, asked?: AskedKey): Promise<FoundApp>;

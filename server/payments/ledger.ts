@@ -2,8 +2,7 @@ import type { MoveRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import type { EffectRun, OrderState, PayWay, RefundState } from '../domain.ts';
-import { traceParent } from '../tracing.ts';
-import { currentWork, noteOrder, noteWork } from '../work.ts';
+import { currentWork, noteOrder, noteWork, traceParent } from '../work.ts';
 import type { Scene } from './channel.ts';
 import {
   type Change,

@@ -12,10 +12,18 @@ import { receiveNotice } from './notifications/notice.ts';
 import { type ExceptionAction, operatorRepairs, type RefundAction } from './exceptions/operator.ts';
 import { type PayRequest, type PayingApp, payeeOf, placePayment } from './orders/place.ts';
 import type { Asker, Ports } from './ports.ts';
-import { findOrder, orderTimeline, readPayments } from './read.ts';
+import {
+  type OrderView,
+  findOrder,
+  orderTimeline,
+  readPayments,
+  viewDispute,
+  viewException,
+  viewRefund,
+  viewRefundable,
+} from './view.ts';
 import { refundPayment, type RefundRequest } from './refunds/refund.ts';
 import type { Pair } from './settle.ts';
-import { type OrderView, viewDispute, viewException, viewRefund, viewRefundable } from './view.ts';
 
 /** A refund as its maker sees it: with the sums of its order, and with what forbids more of them. */
 async function placed({ store }: Pick<Ports, 'store'>, { order, refund }: Pair) {

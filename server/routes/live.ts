@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { AdminCaller } from '../http/callers.ts';
-import type { RequestFacts } from '../http/contract.ts';
+import type { AdminCaller, RequestFacts } from '../http/contract.ts';
 import { Reply, endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { OpenLiveStream } from '../live/board.ts';

@@ -6,7 +6,7 @@ import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { EXPORT_FORMATS, type ExportOrders } from '../payments/export.ts';
 import { type AmountBound, readBound } from '../money.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
-import type { OrderFilter } from '../payments/read.ts';
+import type { OrderFilter } from '../payments/view.ts';
 import { askerOf, forApplications } from './schemas/audience.ts';
 import {
   CAPTURE_ERRORS,

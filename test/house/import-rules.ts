@@ -23,7 +23,7 @@ const errorCodes = /^server\/error-codes\//;
 const domain = /^server\/domain\.ts$/;
 /** What everybody may use: of ours it imports the table of error codes at most. */
 const errors =
-  /^(server\/((errors|domain|money|folder-lock|addresses|csv|issue-words|work|tracing)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
+  /^(server\/((errors|domain|money|folder-lock|addresses|csv|issue-words|work)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
 /** The words of payments that every room speaks: what a channel is, amounts, why a notification was refused. */
 const port = /^server\/payments\/(channel|notice-refusal)\.ts$/;
 /** How numbers of refunds are made and read. */

@@ -64,7 +64,7 @@ test('only lists, exports and figures are read at a replica', (t) => {
     'server/payments/bills/read.ts',
     'server/payments/bills/settlement.ts',
     'server/payments/export.ts',
-    'server/payments/read.ts',
+    'server/payments/view.ts',
     'server/skillpay/operations.ts',
   ]);
 });

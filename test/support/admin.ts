@@ -1,4 +1,4 @@
-import type { Role } from '../../server/http/callers.ts';
+import type { Role } from '../../server/http/contract.ts';
 import { bootstrapAdmin, request, type Answer, type Service } from './service.ts';
 
 /** Sends JSON as somebody and reads JSON. */

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { Unauthenticated } from '../../server/errors.ts';
-import type { AppCaller, Authenticators } from '../../server/http/callers.ts';
+import type { AppCaller, Authenticators } from '../../server/http/contract.ts';
 import { createWithKey } from '../../server/payments/idempotency.ts';
 import { paymentOperations } from '../../server/payments/operations.ts';
 import { coinLedgerRoutes, coinRoutes, ownCoinRoutes } from '../../server/routes/coins.ts';

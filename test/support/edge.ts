@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { createRequests } from '../../server/db/pool.ts';
 import { Unauthenticated } from '../../server/errors.ts';
 import { buildKoa, type HttpConfig, type KoaParts } from '../../server/http/build-koa.ts';
-import type { AdminCaller, AppCaller, Authenticators, Belongings } from '../../server/http/callers.ts';
+import type { AdminCaller, AppCaller, Authenticators, Belongings } from '../../server/http/contract.ts';
 import { createMemoryRateLimits } from '../../server/http/edge.ts';
 import { listen, type ListenOptions } from '../../server/http/server.ts';
 import type { WithKey } from '../../server/payments/idempotency.ts';

@@ -7,7 +7,7 @@ import { printFindings } from '../../findings.ts';
 import { type OfflineFlags, offlineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
 import { findToken, loginCommand } from '../../own-login.ts';
-import { withSpinner } from '../../spinner.ts';
+import { withSpinner } from '../../terminal.ts';
 import { type Row, plain } from '../../values.ts';
 import { APPROVALS, EXCEPTIONS, ORDERS, REFUNDS } from '../views.ts';
 import { checkCertificates, checkChannels, ofEveryProject } from './channels.ts';

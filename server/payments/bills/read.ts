@@ -18,7 +18,7 @@ import { InvalidRequest, NotFound } from '../../errors.ts';
 import type { EXPORT_FORMATS } from '../export.ts';
 import { noteDeed } from '../follow-ups.ts';
 import type { Asker, Ports } from '../ports.ts';
-import type { PageOf } from '../read.ts';
+import type { PageOf } from '../view.ts';
 import { createQuietAccounts } from './differences.ts';
 import type { BillPorts } from './payees.ts';
 import { settlement } from './settlement.ts';

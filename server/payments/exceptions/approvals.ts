@@ -10,7 +10,7 @@ import { unapprovedOf } from '../core/open-refund.ts';
 import { noteDeed } from '../follow-ups.ts';
 import { majorNumber } from '../../money.ts';
 import type { Asker, Ports } from '../ports.ts';
-import type { PageOf } from '../read.ts';
+import type { PageOf } from '../view.ts';
 import { approvalAbove, givenBackOf, refuseBesideRefund, sendRefund } from '../refunds/refund.ts';
 import { refusalFor } from '../refusals.ts';
 import { loadRefundFacts, lockPair, type Pair, settleRefundLocked } from '../settle.ts';

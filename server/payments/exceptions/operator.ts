@@ -24,7 +24,7 @@ import {
   settling,
 } from '../settle.ts';
 import type { Asker, Ports } from '../ports.ts';
-import { findOrder, findRefund } from '../read.ts';
+import { findOrder, findRefund } from '../view.ts';
 import { requireConfirmedAbove, retryRefund, sendRefund } from '../refunds/refund.ts';
 import { invalidAction } from '../refusals.ts';
 

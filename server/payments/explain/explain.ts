@@ -6,9 +6,8 @@ import { decideRefund } from '../core/decide-refund.ts';
 import type { RefundFacts } from '../core/facts.ts';
 import { refusedOf, type ShownRefusal } from '../notice-refusal.ts';
 import type { Asker, Ports } from '../ports.ts';
-import { findOrder } from '../read.ts';
+import { findOrder, refundStatusOf, statusOf } from '../view.ts';
 import { hasSibling, loadRefundFacts } from '../settle.ts';
-import { refundStatusOf, statusOf } from '../view.ts';
 import { isPaidTwice, paidTwice, refundSituation, situationOf } from './situations.ts';
 import { refundableOf } from '../core/moves.ts';
 

@@ -2,8 +2,7 @@ import { addressBlock } from '../../addresses.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { ReadTx, Tx } from '../../db/store.ts';
-import { type SpanAbout, inSpan } from '../../tracing.ts';
-import { noteOrder } from '../../work.ts';
+import { type SpanAbout, inSpan, noteOrder } from '../../work.ts';
 import {
   type FetchBudget,
   type Notice,

@@ -2,7 +2,7 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { Around } from '../../db/queries/orders.ts';
 import type { Tx } from '../../db/store.ts';
 import type { CloseReason } from '../../domain.ts';
-import { inSpan } from '../../tracing.ts';
+import { inSpan } from '../../work.ts';
 import { afterIntent, ask, intend, orderRef, placeOrder } from '../ask.ts';
 import type { Outcome } from '../channel.ts';
 import { canCapture, canRenew } from '../core/decide-order.ts';
@@ -13,7 +13,7 @@ import { noteDeed } from '../follow-ups.ts';
 import { type KeyClaim, claimKey } from '../idempotency.ts';
 import type { Via } from '../ledger.ts';
 import { type Asker, type Ports, within } from '../ports.ts';
-import { findShown } from '../read.ts';
+import { findShown } from '../view.ts';
 import { OrderAlreadyPaid } from '../refusals.ts';
 import { lockOrder, settle, settleLocked } from '../settle.ts';
 

@@ -3,7 +3,7 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { Tx } from '../../db/store.ts';
 import type { ChannelOptions } from '../../domain.ts';
 import { AppError, InvalidRequest, NotFound } from '../../errors.ts';
-import { traceParent } from '../../tracing.ts';
+import { traceParent } from '../../work.ts';
 import { afterIntent, ask, intend, orderRef, placeOrder } from '../ask.ts';
 import type { Channel, Outcome, PayWay, PlaceOrder, Scene } from '../channel.ts';
 import { canCapture, canSendAgain } from '../core/decide-order.ts';

@@ -1,7 +1,7 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundQuestionRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { ReadTx, Tx } from '../../db/store.ts';
-import { inSpan } from '../../tracing.ts';
+import { inSpan } from '../../work.ts';
 import { ask, foreignRef, refundRef } from '../ask.ts';
 import { endDifference } from '../follow-ups.ts';
 import type { RefundOutcome } from '../channel.ts';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { ProjectRow } from '../../catalog/ports.ts';
 import { requireConfirmed } from '../../http/authenticate.ts';
-import type { Caller } from '../../http/callers.ts';
-import type { RequestFacts } from '../../http/contract.ts';
+import type { Caller, RequestFacts } from '../../http/contract.ts';
 import type { Actor } from '../../identity/ports.ts';
 import type { Scope } from '../../domain.ts';
 import type { Asker } from '../../payments/ports.ts';

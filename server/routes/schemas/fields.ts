@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Page } from '../../http/contract.ts';
 import { Reply } from '../../http/endpoint.ts';
-import type { PageOf } from '../../payments/read.ts';
+import type { PageOf } from '../../payments/view.ts';
 import { UUID } from '../../domain.ts';
 
 const idPattern = /^[A-Za-z0-9_-]{1,64}$/;

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Caller } from '../../http/callers.ts';
-import type { RequestFacts } from '../../http/contract.ts';
+import type { Caller, RequestFacts } from '../../http/contract.ts';
 import type { KnownAdmin } from '../../identity/admins.ts';
 import type { Actor, ApiAppRow, AuditRow, SessionRow } from '../../identity/ports.ts';
 import { ROLES, type Scope } from '../../domain.ts';

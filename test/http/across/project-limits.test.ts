@@ -1,8 +1,7 @@
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
 import { newBill } from '../../../server/payments/bills/payees.ts';
-import type { AdminAuth } from '../../../server/http/contract.ts';
-import { NAMED_BY, type Thing } from '../../../server/http/callers.ts';
+import { type AdminAuth, NAMED_BY, type Thing } from '../../../server/http/contract.ts';
 import { scopes } from '../../../server/domain.ts';
 import { as, type Call, firstAdmin } from '../../support/admin.ts';
 import { disputed } from '../../support/disputes.ts';

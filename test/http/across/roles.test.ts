@@ -1,6 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { AdminAuth } from '../../../server/http/contract.ts';
-import { NAMED_BY } from '../../../server/http/callers.ts';
+import { type AdminAuth, NAMED_BY } from '../../../server/http/contract.ts';
 import type { Route } from '../../../server/http/router.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import { allRoutes } from '../../support/routes.ts';

@@ -2,7 +2,7 @@ import diagnostics from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { z } from 'zod';
-import { connectionLimits } from '../../../server/http/before-koa.ts';
+import { connectionLimits } from '../../../server/http/server.ts';
 import { endpoint, Reply } from '../../../server/http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../../../server/http/router.ts';
 import { startEdge } from '../../support/edge.ts';

@@ -21,7 +21,7 @@ import { operatorRepairs } from '../../../server/payments/exceptions/operator.ts
 import { type ActiveChannel, type Channels, PATIENCE, type Ports } from '../../../server/payments/ports.ts';
 import { payerOrders } from '../../../server/payments/orders/payer.ts';
 import { placePayment } from '../../../server/payments/orders/place.ts';
-import { readPayments } from '../../../server/payments/read.ts';
+import { readPayments } from '../../../server/payments/view.ts';
 import { refundPayment } from '../../../server/payments/refunds/refund.ts';
 import type { Receipt } from '../../../server/simulator/notice.ts';
 import type { Life } from './clockwork.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { ADVICE } from '../../../cli/commands/bill-fetch.ts';
-import { progressBar } from '../../../cli/spinner.ts';
+import { progressBar } from '../../../cli/terminal.ts';
 import { BILL_FAULTS } from '../../../server/payments/channel.ts';
 import { runPayctl } from '../../support/cli.ts';
 

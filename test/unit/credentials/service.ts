@@ -9,7 +9,7 @@ import type { CredentialPorts } from '../../../server/credentials/ports.ts';
 import type { MasterKey } from '../../../server/sealing.ts';
 import { createCredentials } from '../../../server/credentials/credentials.ts';
 import { Unauthenticated } from '../../../server/errors.ts';
-import type { Authenticators } from '../../../server/http/callers.ts';
+import type { Authenticators } from '../../../server/http/contract.ts';
 import { createAudit, deriveAuditKey } from '../../../server/identity/audit.ts';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { Store } from '../../../server/db/store.ts';
