@@ -1,6 +1,5 @@
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ChannelKind, NoticeHelp, NoticeNotGenuine } from './channel.ts';
-import { later } from './core/plan.ts';
 
 /** Why a notification was not taken: a stable word, and what was seen. */
 export interface NoticeRefusal {
@@ -43,7 +42,7 @@ const CHANGES: Readonly<Partial<Record<NoticeRefusal['why'], (help: NoticeHelp) 
 const NOT_THEIRS =
   'Check that no gateway changes the body on the way. Otherwise it is not a notification of the channel, and nothing is to be done.';
 
-const DAY_SECONDS = 86_400;
+const DAY_MS = 86_400_000;
 const NEAREST = Object.keys(CHANGES);
 
 /** Without a reason of its own the certificate of a message could not be fetched. */
@@ -80,7 +79,7 @@ export function refusedOf(
   if (!refusedNotices) return null;
   const { why, detail, count } = refusedNotices;
   const [since, at] = [new Date(refusedNotices.since), new Date(refusedNotices.at)];
-  const isLate = later(at, DAY_SECONDS) < now;
+  const isLate = now.getTime() - at.getTime() > DAY_MS;
   const isOpen = !isLate && (SIGNED.has(why) || lastNoticeAt === null || lastNoticeAt < at);
   return { why, detail, change: changeFor(kind, why), count, since, at, isOpen };
 }
