@@ -5,7 +5,7 @@ import type { ServerInput } from '../server/main.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 import { readAuthorities } from './files.ts';
 import { createTrace } from './http.ts';
-import type { Offline, OfflineInput } from './offline-port.ts';
+import type { Offline, OfflineInput } from '../server/offline/port.ts';
 import { type OutputFlags, type Print, createPrint } from './output.ts';
 import { type OwnLogin, createOwnLogin, loginCommand } from './own-login.ts';
 import { type Prompts, createPrompts } from './prompts.ts';

@@ -2,7 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Context } from './context.ts';
 import { CliError, EXIT, exitCodeFor, type FieldProblem } from './errors.ts';
-import type { DatabaseDescription, Offline, OfflineActor, OfflineInput } from './offline-port.ts';
+import type { DatabaseDescription, Offline, OfflineActor, OfflineInput } from '../server/offline/port.ts';
 import type { Terminal } from './terminal.ts';
 import type { Row } from './values.ts';
 

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { type ReservedFile, readTextFile, reserveFile } from '../files.ts';
-import type { BootstrapPlan, BootstrapResult } from '../offline-port.ts';
+import type { BootstrapPlan, BootstrapResult } from '../../server/offline/port.ts';
 import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
 import { examples, passwordFlags } from '../options.ts';
 import { addFields, bodyOf, complete } from '../resource.ts';

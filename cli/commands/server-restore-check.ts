@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { type Finding, printFindings } from '../findings.ts';
-import type { CopyInput, DatabaseDescription, Offline, RestoredFacts } from '../offline-port.ts';
+import type { CopyInput, DatabaseDescription, Offline, RestoredFacts } from '../../server/offline/port.ts';
 import { type OfflineFlags, databaseLine, offlineFlags, translate, withOffline } from '../offline.ts';
 import { examples } from '../options.ts';
 import { readSecretFile } from '../secrets.ts';

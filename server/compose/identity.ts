@@ -1,4 +1,4 @@
-import { createSealing } from '../sealing.ts';
+import { createSealing } from '../db/sealing.ts';
 import { identityQueries } from '../db/queries/identity.ts';
 import { seed } from '../db/migrate.ts';
 import { tellCredentialChange } from '../events/record.ts';

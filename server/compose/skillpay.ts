@@ -6,7 +6,7 @@ import { PREORDER_PATH } from '../channels/wechat/signature.ts';
 import { refuseMode } from '../credentials/live-guard.ts';
 import { readPrivateKey } from '../credentials/pem.ts';
 import { dueCoinCalls, dueConfirmations, dueFulfilments } from '../db/queries/due.ts';
-import type { Sealing } from '../sealing.ts';
+import type { Sealing } from '../db/sealing.ts';
 import type { Audit } from '../identity/audit.ts';
 import { placesOfChannels } from '../jobs/lanes.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';

@@ -15,7 +15,7 @@ import {
 import { type ParsedCert, PemRefused, parseCert, partnerOf, publicKeyOf } from './pem.ts';
 import { type Acting, type CredentialPorts, kindOf, requireProject, whoDid } from './ports.ts';
 import { CertNotTrusted, TrustNotNeeded, fieldRefused } from './refusals.ts';
-import { SealBroken, privatePartPlace } from '../sealing.ts';
+import { SealBroken, privatePartPlace } from '../db/sealing.ts';
 import {
   type Account,
   type LockedCredentials,

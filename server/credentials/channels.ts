@@ -34,7 +34,7 @@ import {
   NothingConfigured,
   SimulatorSilent,
 } from './refusals.ts';
-import { SealBroken } from '../sealing.ts';
+import { SealBroken } from '../db/sealing.ts';
 import { type Finder, type Unseal, buildChannel, readVersion } from './versions.ts';
 
 /** What channels are made from. */

@@ -34,7 +34,7 @@ import { leaveModes } from './other-modes.ts';
 import { publicKeyOf } from './pem.ts';
 import { type Acting, type CredentialPorts, kindOf, requireProject, whoDid } from './ports.ts';
 import { NothingConfigured } from './refusals.ts';
-import { SealBroken } from '../sealing.ts';
+import { SealBroken } from '../db/sealing.ts';
 import { type ChannelStatus, sealFaultOf, statusOf } from './status.ts';
 import {
   type Account,

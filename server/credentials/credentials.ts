@@ -15,7 +15,7 @@ import {
 import { KeysOfOtherModes, leaveAllModes } from './other-modes.ts';
 import type { PayWay, ProbeResult } from '../payments/channel.ts';
 import type { Acting, CredentialPorts } from './ports.ts';
-import { createSealing, type MasterKey, type Sealing } from '../sealing.ts';
+import { createSealing, type MasterKey, type Sealing } from '../db/sealing.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
 
 /** What credentials are made of. */

@@ -5,7 +5,7 @@ import { NotFound } from '../errors.ts';
 import type { ChannelKind, Download, PayWay, Transport } from '../payments/channel.ts';
 import type { SerialOf } from './pem.ts';
 import type { Purpose } from './live-guard.ts';
-import type { Sealing } from '../sealing.ts';
+import type { Sealing } from '../db/sealing.ts';
 
 /** What the operations on configurations and certificates need. */
 export interface CredentialPorts {

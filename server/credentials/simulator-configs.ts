@@ -6,7 +6,7 @@ import { openSecrets, pemsOf, SIMULATOR } from './versions.ts';
 import type { ConfigInput } from './config-change.ts';
 import { writeVersion } from './configs.ts';
 import type { CredentialPorts } from './ports.ts';
-import { SealBroken } from '../sealing.ts';
+import { SealBroken } from '../db/sealing.ts';
 
 /** What the simulator hands over for one account: what a merchant would type in. */
 interface SimulatedConfig {

@@ -7,7 +7,7 @@ import { type NoticeRefusal, SIGNED } from '../payments/notice-refusal.ts';
 import type { HealthPorts } from './channels.ts';
 import { isRoot } from './pem.ts';
 import type { CredentialPorts } from './ports.ts';
-import { SealBroken } from '../sealing.ts';
+import { SealBroken } from '../db/sealing.ts';
 import { verifyingKinds } from './trust.ts';
 import { type Unseal, type VersionRows, openSecrets, pemsOf, readVersion } from './versions.ts';
 

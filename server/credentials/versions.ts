@@ -16,7 +16,7 @@ import {
 import { isRoot } from './pem.ts';
 import type { CredentialPorts } from './ports.ts';
 import { ConfigurationBroken } from './refusals.ts';
-import { SealBroken, type Sealing, privatePartPlace, secretsPlace } from '../sealing.ts';
+import { SealBroken, type Sealing, privatePartPlace, secretsPlace } from '../db/sealing.ts';
 import { type LockedCredentials, chosenCerts, isUsable, sameAccount, verifyingKinds } from './trust.ts';
 
 /** Opens a sealed text; throws SealBroken. */

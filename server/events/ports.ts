@@ -1,4 +1,4 @@
-import type { Sealing } from '../sealing.ts';
+import type { Sealing } from '../db/sealing.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';

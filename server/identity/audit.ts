@@ -1,6 +1,6 @@
 import { createHmac, hash, hkdfSync } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { MasterKey, Place, Sealing } from '../sealing.ts';
+import type { MasterKey, Place, Sealing } from '../db/sealing.ts';
 import { csvLine } from '../csv.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
 import { auditHashAfter } from '../db/queries/identity.ts';

@@ -2,7 +2,7 @@
 
 import { hash, randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
-import type { Place, Sealing } from '../sealing.ts';
+import type { Place, Sealing } from '../db/sealing.ts';
 import type { SecondFactorRow } from '../db/entities/identity.ts';
 import type { Tx } from '../db/store.ts';
 import { Unavailable } from '../errors.ts';

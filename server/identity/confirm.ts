@@ -1,7 +1,7 @@
 // Checks of passwords and codes, at a login and for the confirmation of a session.
 
 import { randomUUID } from 'node:crypto';
-import type { Sealing } from '../sealing.ts';
+import type { Sealing } from '../db/sealing.ts';
 import type { SessionRow } from '../db/entities/identity.ts';
 import type { Store, Tx } from '../db/store.ts';
 import { type AppError, InvalidRequest, TooManyRequests, Unauthenticated } from '../errors.ts';

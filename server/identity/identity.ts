@@ -1,4 +1,4 @@
-import type { Sealing } from '../sealing.ts';
+import type { Sealing } from '../db/sealing.ts';
 import type { Store } from '../db/store.ts';
 import type { AuditFilter, FailureCounts, IdentityQueries, TellCredentialChange } from './ports.ts';
 import { type Admins, createAdmins } from './admins.ts';

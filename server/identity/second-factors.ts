@@ -1,4 +1,4 @@
-import type { Sealing } from '../sealing.ts';
+import type { Sealing } from '../db/sealing.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict, NotFound, Unauthenticated } from '../errors.ts';
 import { by } from './audit.ts';

@@ -4,7 +4,7 @@ import { existsSync, openAsBlob, realpathSync, statSync } from 'node:fs';
 import { link, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { CopyInput } from '../../cli/offline-port.ts';
+import type { CopyInput } from './port.ts';
 import type { Config, DatabaseTarget, LoadedConfig } from '../../config/config.ts';
 import { readKeptSecrets } from '../../config/embedded-secrets.ts';
 import { ConfigFaults } from '../../config/faults.ts';

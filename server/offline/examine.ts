@@ -1,8 +1,8 @@
 // Facts of a database: for the doctor, and for the check of a restored copy.
-import type { Examination, RestoredFacts } from '../../cli/offline-port.ts';
+import type { Examination, RestoredFacts } from './port.ts';
 import type { Config } from '../../config/config.ts';
 import { CHANNEL_KINDS } from '../channels/registry.ts';
-import { SealBroken, createSealing, keyIdOf } from '../sealing.ts';
+import { SealBroken, createSealing, keyIdOf } from '../db/sealing.ts';
 import { verifyingKinds } from '../credentials/trust.ts';
 import { type SealedText, listSealedTexts } from '../db/queries/credentials.ts';
 import {

@@ -9,14 +9,14 @@ import type {
   OfflineAdmin,
   OfflineApp,
   OfflineInput,
-} from '../../cli/offline-port.ts';
+} from './port.ts';
 import type { Config } from '../../config/config.ts';
 import { ensureEmbeddedSecrets } from '../../config/embedded-secrets.ts';
 import { loadConfig } from '../../config/load.ts';
 import { CHANNEL_KINDS, channelSerial } from '../channels/registry.ts';
 import { leaveAllModes } from '../credentials/other-modes.ts';
 import type { CredentialPorts } from '../credentials/ports.ts';
-import { createSealing, rotateMasterKey } from '../sealing.ts';
+import { createSealing, rotateMasterKey } from '../db/sealing.ts';
 import { DatabaseClock } from '../db/clock.ts';
 import type { AdminRow } from '../db/entities/identity.ts';
 import { migrate, schemaStatus, seed } from '../db/migrate.ts';

@@ -1,5 +1,5 @@
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
-import type { Sealing } from '../sealing.ts';
+import type { Sealing } from '../db/sealing.ts';
 import type { AgentPayRow } from '../db/entities/skillpay.ts';
 import type { ReadTx, Store } from '../db/store.ts';
 import { InvalidRequest, NotFound } from '../errors.ts';

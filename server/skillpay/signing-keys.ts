@@ -1,5 +1,5 @@
 import { calculateJwkThumbprint, CompactSign, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
-import type { Place, Sealing } from '../sealing.ts';
+import type { Place, Sealing } from '../db/sealing.ts';
 import type { ReadTx, Store } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';

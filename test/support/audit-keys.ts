@@ -1,4 +1,4 @@
-import { createSealing, type MasterKey } from '../../server/sealing.ts';
+import { createSealing, type MasterKey } from '../../server/db/sealing.ts';
 import type { Store } from '../../server/db/store.ts';
 import { type AuditKeys, createAuditKeys, deriveAuditKey } from '../../server/identity/audit.ts';
 

@@ -8,7 +8,7 @@ import { NEW_TIP, type NewTip, createKnownTip } from '../../server/identity/audi
 import { createIdentity } from '../../server/identity/identity.ts';
 import * as offline from '../../server/identity/offline.ts';
 import { createPasswords } from '../../server/identity/passwords.ts';
-import { createSealing, type MasterKey } from '../../server/sealing.ts';
+import { createSealing, type MasterKey } from '../../server/db/sealing.ts';
 import { auditKeysOf, auditMaster } from './audit-keys.ts';
 import type { TestDatabase } from './database.ts';
 

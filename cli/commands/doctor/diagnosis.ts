@@ -1,6 +1,6 @@
 import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
-import type { Diagnosed } from '../../offline-port.ts';
+import type { Diagnosed } from '../../../server/offline/port.ts';
 import {
   attempt,
   channelName,

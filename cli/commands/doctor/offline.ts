@@ -3,7 +3,7 @@ import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
 import { readTextFile } from '../../files.ts';
 import { withOffline, type OfflineFlags } from '../../offline.ts';
-import type { Examination, Offline } from '../../offline-port.ts';
+import type { Examination, Offline } from '../../../server/offline/port.ts';
 import { diagnosisFindings } from './diagnosis.ts';
 import {
   attempt,

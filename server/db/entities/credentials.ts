@@ -14,7 +14,7 @@ export const ChannelConfigEntity = defineEntity({
     mode: p.string().length(16).$type<Mode>(),
     account: p.string().length(128),
     fields: json<Record<string, string>>(),
-    /** Sealed JSON of the secret fields (sealing.ts). */
+    /** Sealed JSON of the secret fields (db/sealing.ts). */
     sealed: text().nullable(),
     fingerprints: json<Record<string, string>>(),
     certIds: json<string[]>(),

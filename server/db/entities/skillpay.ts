@@ -89,7 +89,7 @@ export const AgentPayEntity = defineEntity({
     mode: p.string().length(16).$type<Mode>(),
     developerId: code(),
     keyId: code(),
-    /** The private key (sealing.ts). */
+    /** The private key (db/sealing.ts). */
     sealed: text(),
     /** SHA-256 of the public key. */
     fingerprint: p.string().length(64),

@@ -1,6 +1,6 @@
 // The dialect of WeChat's agents, and the payment codes that WeChat gives for them.
 import type { KeyObject } from 'node:crypto';
-import type { Place } from '../../sealing.ts';
+import type { Place } from '../../db/sealing.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { AgentPayRow } from '../../db/entities/skillpay.ts';
 import { within } from '../../payments/ports.ts';

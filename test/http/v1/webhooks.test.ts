@@ -2,7 +2,7 @@ import test from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { deliverEvent } from '../../../server/events/deliver.ts';
 import { recordEvents } from '../../../server/events/record.ts';
-import { createSealing } from '../../../server/sealing.ts';
+import { createSealing } from '../../../server/db/sealing.ts';
 import { createUrlRule } from '../../../server/outgoing/url-rule.ts';
 import { createSender, type ResolvedAddress } from '../../../server/outgoing/sender.ts';
 import { openConsole } from '../../support/console.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { SealsLeft, createSealing, rotateMasterKey } from '../../../server/sealing.ts';
+import { SealsLeft, createSealing, rotateMasterKey } from '../../../server/db/sealing.ts';
 import { alipay, fixture, paypal } from './material.ts';
 import { newMasterKey } from './stage.ts';
 import { startService, type Service } from './service.ts';

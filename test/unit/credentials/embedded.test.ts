@@ -1,5 +1,5 @@
 import test from 'ava';
-import { rotateMasterKey } from '../../../server/sealing.ts';
+import { rotateMasterKey } from '../../../server/db/sealing.ts';
 import { embeddedDatabase } from '../../support/database.ts';
 import { alipay, fixture, paypal, publicOf } from './material.ts';
 import { newMasterKey } from './stage.ts';

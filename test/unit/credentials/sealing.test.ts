@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createSealing, keyIdOf, SealBroken, type Place } from '../../../server/sealing.ts';
+import { createSealing, keyIdOf, SealBroken, type Place } from '../../../server/db/sealing.ts';
 import { newMasterKey } from './stage.ts';
 
 const place: Place = { table: 'channel_configs', id: 'one', column: 'sealed', version: 1 };

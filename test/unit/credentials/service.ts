@@ -6,7 +6,7 @@ import type { Certs } from '../../../server/credentials/certs.ts';
 import type { ConfiguredChannels } from '../../../server/credentials/channels.ts';
 import type { ChannelConfigs } from '../../../server/credentials/configs.ts';
 import type { CredentialPorts } from '../../../server/credentials/ports.ts';
-import type { MasterKey } from '../../../server/sealing.ts';
+import type { MasterKey } from '../../../server/db/sealing.ts';
 import { createCredentials } from '../../../server/credentials/credentials.ts';
 import { Unauthenticated } from '../../../server/errors.ts';
 import type { Authenticators } from '../../../server/http/contract.ts';

@@ -3,7 +3,7 @@ import type { ExecutionContext } from 'ava';
 import type { ChannelConfigRow } from '../../../server/db/entities/credentials.ts';
 import type { Store } from '../../../server/db/store.ts';
 import { createChannels, type ChannelsParts, type ConfiguredChannels } from '../../../server/credentials/channels.ts';
-import { type MasterKey, type Sealing, createSealing, secretsPlace } from '../../../server/sealing.ts';
+import { type MasterKey, type Sealing, createSealing, secretsPlace } from '../../../server/db/sealing.ts';
 import {
   ChannelMisconfigured,
   type Channel,

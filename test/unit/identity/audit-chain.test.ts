@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { rotateSeals } from '../../../server/offline/open.ts';
 import type { Config } from '../../../config/config.ts';
-import { createSealing, type MasterKey } from '../../../server/sealing.ts';
+import { createSealing, type MasterKey } from '../../../server/db/sealing.ts';
 import { by, deriveAuditKey } from '../../../server/identity/audit.ts';
 import type { AuditKnowledge } from '../../../server/identity/audit-proof.ts';
 import { applyBootstrap, createFirstAdmin } from '../../../server/identity/offline.ts';

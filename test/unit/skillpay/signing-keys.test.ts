@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createSealing } from '../../../server/sealing.ts';
+import { createSealing } from '../../../server/db/sealing.ts';
 import { createSigningKeys } from '../../../server/skillpay/signing-keys.ts';
 import { postgresDatabase } from '../../support/database.ts';
 

@@ -1,9 +1,9 @@
 // Encryption at rest: seals and opens texts of the database, names the place of each text, and rotates the master key.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import type { CertRow, ChannelConfigRow } from './db/entities/credentials.ts';
-import { type SealedText, holdSealedTexts, replaceSealedText } from './db/queries/credentials.ts';
-import type { Store } from './db/store.ts';
-import { LocalError } from './errors.ts';
+import type { CertRow, ChannelConfigRow } from './entities/credentials.ts';
+import { type SealedText, holdSealedTexts, replaceSealedText } from './queries/credentials.ts';
+import type { Store } from './store.ts';
+import { LocalError } from '../errors.ts';
 
 /** A key of `Security.MasterKey`; its id is the first 8 hex digits of its SHA-256. */
 export interface MasterKey {
