@@ -1,8 +1,9 @@
-// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --workers 1 --large --soak 10 --before DIR]`: each figure
+// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --workers 1 --large --soak 10 --before DIR --pooler --distance 1]`: each figure
 // beside a baseline, in one run; DIR is another checkout, built, which is measured in turns with this one.
 // It brings its own PostgreSQL (fsync on), its own channel and the bare program, and ends by itself. `--large` goes on to ten
 // million orders, 100,000 due checks and bills of a million lines, which takes most of an hour; `--workers` are those that make
-// the checks; `--soak 10` asks for ten minutes.
+// the checks; `--soak 10` asks for ten minutes. With `--pooler` every program reaches the database through PgBouncer, with
+// `--distance 1` a round trip to it takes a millisecond longer.
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -33,6 +34,8 @@ const { values } = parseArgs({
     workers: { type: 'string', default: '1' },
     large: { type: 'boolean', default: false },
     before: { type: 'string' },
+    pooler: { type: 'boolean', default: false },
+    distance: { type: 'string', default: '0' },
     soak: { type: 'string' },
     'no-build': { type: 'boolean', default: false },
   },
@@ -47,7 +50,10 @@ const effort = {
 
 const started = performance.now();
 if (!values['no-build']) execFileSync(process.execPath, [join(root, 'bin/build.mjs')], { stdio: 'inherit' });
-const stage = await openStage(values.before && join(resolve(values.before), 'dist/bin/payctl.js'));
+const stage = await openStage(values.before && join(resolve(values.before), 'dist/bin/payctl.js'), {
+  pooler: values.pooler,
+  distanceMs: Number(values.distance),
+});
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop(1));
 const lines: Line[] = [];
 const report = (found: readonly Line[]) => {

@@ -3,6 +3,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import { startPgbouncer } from '../support/pgbouncer.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { freePort, openProcesses, payctl, type Processes, untilHealthy } from './processes.ts';
 
@@ -53,8 +54,19 @@ export interface Keys {
   channel: { privateKey: string; publicKey: string };
 }
 
+/** What stands between every measured program and its database. */
+export interface Between {
+  /** PgBouncer in transaction mode. */
+  pooler: boolean;
+  /** Milliseconds that a round trip takes longer. */
+  distanceMs: number;
+}
+
 /** Starts the database, the channel, the service and the bare program, and the service of another checkout if asked. */
-export async function openStage(beforePayctl?: string): Promise<Stage> {
+export async function openStage(
+  beforePayctl?: string,
+  between: Between = { pooler: false, distanceMs: 0 },
+): Promise<Stage> {
   const processes = openProcesses();
   const postgres = await startPostgres({ durable: true });
   const pools: InstanceType<typeof pg.Pool>[] = [];
@@ -71,6 +83,7 @@ export async function openStage(beforePayctl?: string): Promise<Stage> {
   };
   try {
     const admin = connect(postgres.url);
+    const front = await placeBetween(processes, postgres.url, between);
     const keys: Keys = { app: rsa(), channel: rsa() };
     const { url: gateway } = await processes.address('channel.ts', { BENCH_CHANNEL_KEY: keys.channel.privateKey });
     const password = await makeSchema(processes, admin, postgres.url, { payctl, name: 'empty' });
@@ -79,7 +92,7 @@ export async function openStage(beforePayctl?: string): Promise<Stage> {
       async (name, env = {}, through = 'channel') => {
         const sql = await copySchema(admin, connect, postgres.url, { name, template });
         const channel = through === 'channel' ? { gateway, keys } : undefined;
-        const url = at(postgres.url, name);
+        const url = at(front, name);
         return startService({ processes, payctl: command, url, channel, password: own, sql, env });
       };
     const onCopy = copies(payctl, 'empty', password);
@@ -95,7 +108,7 @@ export async function openStage(beforePayctl?: string): Promise<Stage> {
       service,
       sql: await copySchema(admin, connect, postgres.url, { name: 'bare', template: 'empty' }),
       settings: {
-        database: at(postgres.url, 'bare'),
+        database: at(front, 'bare'),
         gateway,
         appKey: keys.app.privateKey,
         channelKey: keys.channel.publicKey,
@@ -109,6 +122,16 @@ export async function openStage(beforePayctl?: string): Promise<Stage> {
 }
 
 type Sql = Service['sql'];
+
+/** The address by which measured programs reach the database. */
+async function placeBetween(processes: Processes, url: string, { pooler, distanceMs }: Between): Promise<string> {
+  const far =
+    distanceMs === 0
+      ? url
+      : (await processes.address('distance.ts', { BENCH_DATABASE_URL: url, BENCH_DISTANCE_MS: String(distanceMs) }))
+          .url;
+  return pooler ? (await startPgbouncer(far, { connections: 20 })).at(far) : far;
+}
 
 function at(server: string, name: string): string {
   const url = new URL(server);
