@@ -3,7 +3,7 @@ import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The folder of package.json. */
-export const root = fileURLToPath(new URL('../..', import.meta.url));
+export const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** One import, export-from or `import()`: `target` is a path from the root, or the name of a package. */
 export interface Import {

@@ -14,7 +14,7 @@ import { ADMIN, liveThere } from './deeds.ts';
 
 const admin = process.env['PAY_TEST_POSTGRES'];
 if (!admin) throw new Error('PAY_TEST_POSTGRES must name a PostgreSQL, of the version of pg_dump in the PATH.');
-const fixtures = new URL('../../fixtures/release-0.1.0', import.meta.url).pathname;
+const fixtures = new URL('../../fixtures/release-0.1.0/', import.meta.url).pathname;
 const payctl = new URL('../../../bin/payctl.ts', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'release-'));
 const name = `release_${process.pid}`;

@@ -8,7 +8,7 @@ import { createDatabase, PATIENT } from '../database.ts';
 import { temporaryFolder } from '../folder.ts';
 import type { Facts } from './deeds.ts';
 
-const fixtures = new URL('../../fixtures/release-0.1.0', import.meta.url);
+const fixtures = new URL('../../fixtures/release-0.1.0/', import.meta.url);
 
 /** What the release left behind. */
 export interface Left {

@@ -44,7 +44,7 @@ test('given secrets are used and nothing is written', async (t) => {
 
 test('processes that start at once agree on the same secrets', async (t) => {
   const cwd = temporaryFolder(t);
-  const root = new URL('../../../config', import.meta.url).href;
+  const root = new URL('../../../config/', import.meta.url).href;
   const program = `
     import { loadConfig } from '${root}load.ts';
     import { ensureEmbeddedSecrets } from '${root}embedded-secrets.ts';
