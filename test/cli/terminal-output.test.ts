@@ -3,10 +3,18 @@ import test from 'ava';
 import { commandPath } from '../../cli/program.ts';
 import { examplesOf } from '../../cli/options.ts';
 import { FORMATS } from '../../cli/output.ts';
-import { makePlace } from '../support/cli.ts';
+import { makePlace, collector } from '../support/cli.ts';
 import { problem } from '../support/fake-api.ts';
 import { leaves, program, runExample } from '../support/examples.ts';
 import { ATTACK, drawnByOthers, hostile } from '../support/hostile.ts';
+import { createTerminal, type Sink } from '../../cli/terminal.ts';
+
+/** The standard output of a terminal of this width, or of a pipe, with what came out. */
+function sinkOf(columns?: number): { sink: Sink; text: () => string } {
+  const out = collector(columns);
+  const streams = { stdin: process.stdin, stdout: out.stream, stderr: collector().stream, env: {}, cwd: '/' };
+  return { sink: createTerminal(streams).out, text: out.text };
+}
 
 /** These print nothing of what the service says. */
 const NOTHING_OF_OTHERS =
@@ -110,7 +118,6 @@ test('a colour in the data is not a colour of payctl', async (t) => {
 });
 
 test('a character that comes in two parts is whole on a terminal', async (t) => {
-  const { sinkOf } = await import('../support/sink.ts');
   const { sink, text } = sinkOf(80);
   const bytes = Buffer.from('红\u009B茶');
   for (const byte of bytes) await sink.write(Uint8Array.of(byte));

@@ -1,15 +1,324 @@
 import test, { type ExecutionContext } from 'ava';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { createServer } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createLogger } from '../../server/http/logger.ts';
 import { listenForMetrics } from '../../server/http/metrics.ts';
-import { type Fault, FAULTS, POOL, type Stage } from '../support/alert-faults.ts';
 import { createDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { layCable } from '../support/in-between.ts';
+import { layCable, type Cable } from '../support/in-between.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
-import { hasPromtool, type Course, judge, lint, metricsIn, promtool, readScrape } from '../support/prometheus.ts';
-import { startService, until } from '../support/service.ts';
+import {
+  hasPromtool,
+  type Course,
+  judge,
+  lint,
+  metricsIn,
+  promtool,
+  readScrape,
+  type Scrape,
+} from '../support/prometheus.ts';
+import { startService, until, type Merchant, type Service } from '../support/service.ts';
+import { billRow } from '../support/bill-rows.ts';
+import { inParallel } from '../support/counts.ts';
+import { listenOnFreePort } from '../support/free-port.ts';
+import { fillDatabase } from '../support/full-database.ts';
+import { startReceiver } from '../support/receiver.ts';
+
+/** Connections to the database. */
+const POOL = 8;
+
+/** A service whose figures are scraped, with everything between it and others in the hands of a test. */
+interface Stage {
+  t: ExecutionContext;
+  service: Service;
+  shop: Merchant;
+  database: Cable;
+  lines: { msg: string }[];
+  sql(statement: string): Promise<unknown>;
+  /** What Prometheus would get; null when nothing answers. */
+  scrape(): Promise<Scrape | null>;
+  /** Ends the endpoint. */
+  end(): Promise<void>;
+}
+
+/** What a planted fault is judged by, where that is not what is scraped before and after it was planted. */
+interface Planted {
+  undo?: () => unknown;
+  /** Where it takes preparations. */
+  before?: Scrape | null;
+  /** Where it passes by itself. */
+  seen?: Scrape | null;
+  isBlind?: true;
+}
+
+type Plant = (stage: Stage) => Promise<Planted | void>;
+
+/** A fault of the service or of its surroundings, and the alerts that must say so. */
+interface Fault {
+  name: string;
+  plant: Plant;
+  /** All alerts that fire then, and no others. */
+  fires: string[];
+}
+
+const place = ({ shop }: Stage, request: object) =>
+  shop.call('POST', '/api/v2/payment/pay', { subject: 'Tea', amount: 10, ...request });
+
+function times<T>(count: number, work: (turn: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, turn) => work(turn)));
+}
+
+/** Orders that are paid at once, whose webhooks go to a receiver of their own. */
+const tellAt = (stage: Stage, url: string, count: number) =>
+  times(count, () => place(stage, { payWay: 'alipay', amount: 0.01, notifyUrl: url }));
+
+const valueOf = async ({ scrape }: Stage, series: string) => (await scrape())!.values.get(series)!;
+
+const lagOf = (stage: Stage, kind: string) => valueOf(stage, `due_lag_seconds{kind="${kind}"}`);
+
+/** The last look found nothing of the kind that has been waiting for long, and nothing of it is under way. */
+const untilWorked = (stage: Stage, kind: string) =>
+  until(
+    `no ${kind} waits`,
+    async () => (await lagOf(stage, kind)) < 60 && (await valueOf(stage, `jobs_rows_under_way{kind="${kind}"}`)) === 0,
+  );
+
+/** No order is looked at any more, and every message is written: what is asked meanwhile would be lost with the database. */
+async function untilQuiet(stage: Stage): Promise<void> {
+  await stage.sql('update orders set next_check_at = null');
+  await untilWorked(stage, 'order');
+  await stage.service.app.messages.flush();
+}
+
+const countDeliveries = ({ service }: Stage, wanted: object) =>
+  service.app.store.read((tx) => tx.deliveries.count(wanted));
+
+/** The fault of every alert, in an order in which none is in the way of the next. */
+const FAULTS: readonly Fault[] = [
+  {
+    name: 'an exception that nobody ended',
+    async plant(stage) {
+      const { service, shop, sql } = stage;
+      const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+      await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'wrong-amount', times: 1 });
+      await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+      await service.sim('/sim/pay', { orderNo });
+      await sql(`update orders set checked_at = null where order_no = '${orderNo}'`);
+      await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+      await service.sim('/sim/notices', { payWay: 'wechat', enabled: true });
+      return { undo: () => sql(`update order_exceptions set state = 'resolved'`) };
+    },
+    fires: ['ExceptionOpen'],
+  },
+  {
+    name: 'a channel that is silent while work is due',
+    async plant(stage) {
+      const { service, shop, sql } = stage;
+      const due = await inParallel(60, 6, () => placeOrder(shop, { payWay: 'wechat' }));
+      const before = await stage.scrape();
+      await service.sim('/sim/faults', { payWay: 'wechat', call: '*', fault: 'timeout', probability: 1 });
+      const numbers = due.map((orderNo) => `'${orderNo}'`).join();
+      await sql(`update orders set next_check_at = now() - interval '10 minutes' where order_no in (${numbers})`);
+      await times(6, () => place(stage, { payWay: 'wechat' }));
+      return {
+        before,
+        async undo() {
+          await service.sim('/sim/reset-faults', {});
+          await sql(`update orders set next_check_at = null where order_no in (${numbers})`);
+          await untilWorked(stage, 'order');
+        },
+      };
+    },
+    fires: ['ChannelSilent', 'MoneyStuck', 'ServerErrors', 'SlowAnswers'],
+  },
+  {
+    name: 'a channel whose answers cannot be verified',
+    async plant(stage) {
+      await stage.service.sim('/sim/faults', { payWay: 'alipay', call: '*', fault: 'wrong-key', times: 100 });
+      await times(6, () => place(stage, { payWay: 'alipay' }));
+      return { undo: () => stage.service.sim('/sim/reset-faults', {}) };
+    },
+    fires: ['ChannelRefusing', 'ServerErrors'],
+  },
+  {
+    name: 'notifications that come no more',
+    async plant({ service, shop, sql }) {
+      await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+      await times(6, async () => {
+        const orderNo = await placeOrder(shop, { payWay: 'wechat' });
+        await service.sim('/sim/pay', { orderNo });
+        await sql(`update orders set checked_at = null where order_no = '${orderNo}'`);
+        await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+      });
+      return { undo: () => service.sim('/sim/notices', { payWay: 'wechat', enabled: true }) };
+    },
+    fires: ['NoticesStopped'],
+  },
+  {
+    name: 'notifications that are not genuine',
+    async plant({ service }) {
+      await times(12, () => fetch(`${service.url}/notify/alipay/default`, { method: 'POST', body: 'sign=none' }));
+    },
+    fires: ['NoticesRefused'],
+  },
+  {
+    name: 'a certificate that ends soon',
+    async plant({ sql }) {
+      const ends = (when: string) => sql(`update certs set not_after = ${when} where kind = 'wechat_merchant_cert'`);
+      await ends(`now() + interval '20 days'`);
+      return { undo: () => ends(`now() + interval '1 year'`) };
+    },
+    fires: ['CertificateEnding'],
+  },
+  {
+    name: 'a certificate that ends tomorrow',
+    async plant({ sql }) {
+      const ends = (when: string) => sql(`update certs set not_after = ${when} where kind = 'wechat_merchant_cert'`);
+      await ends(`now() + interval '30 hours'`);
+      return { undo: () => ends(`now() + interval '1 year'`) };
+    },
+    fires: ['CertificateAboutToEnd', 'CertificateEnding'],
+  },
+  {
+    name: 'bills that do not come',
+    async plant({ service: { app }, sql }) {
+      const days = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+      const wechat = { ...billRow({ payWay: 'wechat', account: '1900000009', mode: 'live' }), nextCheckAt: null };
+      await app.store.transaction(async (tx) => {
+        await tx.bills.insert({ ...wechat, billNo: 'B1', day: days(6), state: 'done', matchedAt: new Date() });
+        await tx.bills.insert({ ...wechat, billNo: 'B2', day: days(1), state: 'waiting' });
+      });
+      return { undo: () => sql(`delete from bills where bill_no in ('B1', 'B2')`) };
+    },
+    fires: ['BillsMissing'],
+  },
+  {
+    name: 'a receiver of webhooks that fails',
+    async plant(stage) {
+      const receiver = await startReceiver(stage.t);
+      receiver.answer = () => ({ status: 500 });
+      await tellAt(stage, receiver.url, 12);
+      await until('twelve attempts', async () => receiver.received.length >= 12);
+      await until('all are noted', async () => (await countDeliveries(stage, { lastStatus: 500 })) >= 12);
+      return { undo: () => stage.sql(`update deliveries set state = 'cancelled', next_attempt_at = null`) };
+    },
+    fires: ['WebhooksFailing'],
+  },
+  {
+    name: 'a receiver that wants no more',
+    async plant(stage) {
+      const receiver = await startReceiver(stage.t);
+      receiver.answer = () => ({ status: 410 });
+      await tellAt(stage, receiver.url, 1);
+      await until('given up', async () => (await countDeliveries(stage, { state: 'failed' })) > 0);
+      return { undo: () => stage.sql(`update deliveries set state = 'cancelled'`) };
+    },
+    fires: ['WebhooksGivenUp'],
+  },
+  {
+    name: 'a receiver that never answers, and webhooks that wait behind',
+    async plant(stage) {
+      const silent = createServer(() => {});
+      const port = await listenOnFreePort(silent);
+      await tellAt(stage, `http://127.0.0.1:${port}/hook`, 24);
+      await until('all are due', async () => (await countDeliveries(stage, { state: 'pending' })) >= 24);
+      // All of them may be under way at first: those that were tried wait for their next attempt.
+      await until('a look', async () => {
+        await stage.sql(
+          `update deliveries set next_attempt_at = now() - interval '10 minutes' where state = 'pending' and leased_until is null`,
+        );
+        return (await lagOf(stage, 'delivery')) > 300;
+      });
+      return {
+        async undo() {
+          silent.closeAllConnections();
+          silent.close();
+          await untilWorked(stage, 'delivery');
+          await stage.sql(`update deliveries set state = 'cancelled', next_attempt_at = null where state = 'pending'`);
+        },
+      };
+    },
+    fires: ['WebhooksLate'],
+  },
+  {
+    name: 'a clock that is wrong',
+    async plant({ scrape }) {
+      const { now } = Date;
+      Date.now = () => now() + 60_000;
+      try {
+        return { seen: await scrape() };
+      } finally {
+        Date.now = now;
+      }
+    },
+    fires: ['ClockWrong'],
+  },
+  {
+    name: 'an event loop that is held up',
+    async plant({ scrape }) {
+      // Figures of the loop begin anew with each scrape.
+      await scrape();
+      for (let turn = 0; turn < 2; turn += 1) {
+        const end = performance.now() + 700;
+        while (performance.now() < end);
+        await delay(20);
+      }
+      return { seen: await scrape() };
+    },
+    fires: ['EventLoopHeldUp'],
+  },
+  {
+    name: 'a database whose disk is full',
+    async plant(stage) {
+      const orderNo = await placeOrder(stage.shop, { payWay: 'alipay' });
+      await stage.sql(`update orders set checked_at = null where order_no = '${orderNo}'`);
+      const makeRoom = await fillDatabase(stage.service);
+      await times(6, () => place(stage, { payWay: 'alipay' }));
+      await stage.shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+      await until('a message that was lost', async () => stage.lines.some(({ msg }) => /messages could not/.test(msg)));
+      return {
+        async undo() {
+          await makeRoom();
+          // It is remembered for a minute.
+          stage.service.clock.advance(61);
+        },
+      };
+    },
+    fires: ['DatabaseFull', 'MessagesDropped', 'ServerErrors'],
+  },
+  {
+    name: 'no free connection to the database',
+    async plant(stage) {
+      const { app } = stage.service;
+      await untilQuiet(stage);
+      const free = Promise.withResolvers<void>();
+      const held = times(POOL, () => app.store.transaction(() => free.promise));
+      await until('all are in use', async () => app.database.connections?.().total === POOL);
+      const others = times(3, () => app.store.read((tx) => tx.projects.list({})));
+      return { isBlind: true, undo: () => (free.resolve(), Promise.all([held, others])) };
+    },
+    fires: ['ConnectionsExhausted', 'DatabaseDown', 'JobsBlind'],
+  },
+  {
+    name: 'a database that is down',
+    async plant(stage) {
+      const { database, lines } = stage;
+      await untilQuiet(stage);
+      lines.length = 0;
+      database.cut();
+      await until('the jobs are blind', async () => lines.some(({ msg }) => /could not look for due rows/.test(msg)));
+      return { isBlind: true, undo: () => database.mend() };
+    },
+    fires: ['DatabaseDown', 'JobsBlind'],
+  },
+  {
+    name: 'a replica, the only one, that is gone',
+    plant: ({ end }) => end(),
+    fires: ['ReplicaGone', 'ServiceGone'],
+  },
+];
 
 const at = (name: string) => fileURLToPath(new URL(`../../config/deploy/${name}`, import.meta.url));
 const RULES = at('alert-rules.yml');

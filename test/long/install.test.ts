@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn, execFileSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -14,14 +14,149 @@ import {
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
+import { randomBytes, createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { builtFolder } from '../support/built.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { readDockerfile } from '../support/deploy/dockerfile.ts';
-import { firstProductionDay } from '../support/production.ts';
-import { watchRegistry } from '../support/registry.ts';
 import { root } from '../house/sources.ts';
+import { copyOf, createDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
+import { until } from '../support/service.ts';
 
 const run = promisify(execFile);
+
+/** What the first hours with an installed package took (ms), and what its parts said. */
+interface FirstDay {
+  startedMs: number;
+  restoredMs: number;
+  /** Output of the check of a restored backup. */
+  restored: string;
+}
+
+/**
+ * Goes through README.md, "Production", with a package that is installed in `home`: first administrator, start, login; then a restored
+ * backup is proven. `health` is the command by which a container is asked whether it is well, for port 8080.
+ */
+async function firstProductionDay(t: ExecutionContext, home: string, health: readonly string[]): Promise<FirstDay> {
+  const { url, drop } = await createDatabase({ direct: true, empty: true });
+  t.teardown(drop);
+  const at = join(home, '..', 'day');
+  mkdirSync(at);
+  const [port, metrics] = [await freePort(), await freePort()];
+  const secret = (name: string): string => {
+    writeFileSync(join(at, name), randomBytes(32).toString('base64'), { mode: 0o600 });
+    return join(at, name);
+  };
+  const toml = `[Server]\nListen = "127.0.0.1:${port}"\nPublicUrl = "https://pay.shop.example"\nTrustedProxies = 1\n[Metrics]\nListen = "127.0.0.1:${metrics}"\n[Database]\nUrl = "${url}"\n`;
+  writeFileSync(join(at, 'pay.toml'), toml);
+  const env = {
+    PATH: process.env['PATH'],
+    NODE_ENV: 'production',
+    PAY_CONFIG: join(at, 'pay.toml'),
+    PAY_JWT_SECRET_KEY_FILE: secret('jwt'),
+    PAY_SECURITY_MASTER_KEY_FILE: secret('master'),
+    PAYCTL_CONFIG_DIR: join(at, 'payctl'),
+  };
+  const program = join(home, 'dist/bin/payctl.js');
+  const payctl = (line: string) => run(process.execPath, [program, ...line.split(' ')], { cwd: at, env });
+
+  const began = performance.now();
+  await payctl('bootstrap admin -u admin --generate --secret-file admin.password --migrate');
+  const service = spawn(process.execPath, [program, 'server', 'start'], { cwd: at, env, stdio: 'ignore' });
+  t.teardown(() => void service.kill('SIGKILL'));
+  const [, ...words] = health.map((word) => word.replace(':8080', `:${port}`));
+  await until('the service is well', () =>
+    run(process.execPath, words).then(
+      () => true,
+      () => false,
+    ),
+  );
+  const startedMs = performance.now() - began;
+  await payctl(`login --server http://127.0.0.1:${port} -u admin --password-file admin.password`);
+  const looked = await payctl('doctor --json').then(
+    () => '[]',
+    (ended: { stdout: string }) => ended.stdout,
+  );
+  const failed = (JSON.parse(looked) as { check: string; status: string }[]).filter(
+    ({ status }) => status === 'failed',
+  );
+  t.deepEqual(
+    failed.map(({ check }) => check),
+    ['channels'],
+    'all that a new service lacks is a channel',
+  );
+  service.kill('SIGTERM');
+  t.deepEqual(await once(service, 'exit'), [0, null]);
+
+  const backup = performance.now();
+  writeFileSync(join(at, 'url'), await copyOf(t, url), { mode: 0o600 });
+  const { stdout, stderr } = await payctl('server restore-check --url-file url -o table');
+  return { startedMs, restoredMs: performance.now() - backup, restored: stdout + stderr };
+}
+
+/** The registry that this machine uses. */
+const UPSTREAM = execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim().replace(/\/$/, '');
+
+/** A way to the npm registry that writes down what is asked for. */
+interface WatchedRegistry {
+  url: string;
+  asked: string[];
+  /** Why the registry itself did not answer. */
+  unreachable: string[];
+  close(): void;
+}
+
+/** A package that is published here: its archive, and its package.json. */
+interface Published {
+  archive: Buffer;
+  manifest: { name: string; version: string };
+}
+
+/** Passes reads on to the npm registry, but for what is published here; addresses of archives lead here again. */
+async function watchRegistry({ archive, manifest }: Published): Promise<WatchedRegistry> {
+  const asked: string[] = [];
+  const unreachable: string[] = [];
+  // As registries do: npm follows the lock of a package only if this says that it has one.
+  const described = (): unknown => ({
+    name: manifest.name,
+    'dist-tags': { latest: manifest.version },
+    versions: {
+      [manifest.version]: {
+        ...manifest,
+        _hasShrinkwrap: true,
+        dist: {
+          tarball: `${url}/${manifest.name}.tgz`,
+          integrity: `sha512-${createHash('sha512').update(archive).digest('base64')}`,
+        },
+      },
+    },
+  });
+  const server = createServer((request, response) => {
+    const path = request.url ?? '/';
+    asked.push(path);
+    if (path === `/${manifest.name}`) return void response.end(JSON.stringify(described()));
+    if (path === `/${manifest.name}.tgz`) return void response.end(archive);
+    const { accept = '*/*' } = request.headers;
+    fetch(UPSTREAM + path, { headers: { accept } })
+      .then(async (answer) => {
+        const type = answer.headers.get('content-type') ?? 'application/octet-stream';
+        const bytes = Buffer.from(await answer.arrayBuffer());
+        const body = type.includes('json') ? bytes.toString('utf8').replaceAll(UPSTREAM, url) : bytes;
+        response.writeHead(answer.status, { 'content-type': type }).end(body);
+      })
+      .catch((error: unknown) => {
+        unreachable.push(`${path}: ${String((error as Error).cause ?? error)}`);
+        response.writeHead(502).end();
+      });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, asked, unreachable, close: () => void server.close().closeAllConnections() };
+}
+
 const NAME = 'unified-payment-service';
 
 /** Writes down every connection of whatever Node process inherits it: npm, and the install scripts that it runs. */
