@@ -15,7 +15,7 @@ const PROJECT: Readonly<Record<string, string>> = {
     ava: {
       extensions: ['ts'],
       files: ['test/**/*.test.ts'],
-      require: ['./test/support/worker.ts'],
+      require: ['./test/runner/worker.ts'],
       workerThreads: false,
       // Ten seconds of AVA's own are little on a busy machine.
       timeout: '10m',
@@ -68,8 +68,8 @@ function project(t: Parameters<typeof temporaryFolder>[0]) {
   mkdirSync(join(folder, 'node_modules'));
   for (const name of readdirSync(join(root, 'node_modules')))
     if (name !== '.cache') symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
-  const support = globSync(['test/support/*.{ts,mjs}', 'test/house/sources.ts'], { cwd: root });
-  for (const path of support) cpSync(join(root, path), join(folder, path));
+  const runner = globSync(['test/{runner,support}/*.{ts,mjs}', 'test/house/sources.ts'], { cwd: root });
+  for (const path of runner) cpSync(join(root, path), join(folder, path));
   const ofUs = /^(NODE_OPTIONS|AVA_PATH|PAY_TEST_(RECORD|FILE|KEPT))$/;
   const given = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofUs.test(name)));
   // No test of it asks for a database.
@@ -77,7 +77,7 @@ function project(t: Parameters<typeof temporaryFolder>[0]) {
   const git = (...args: string[]) =>
     execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...args], { cwd: folder, stdio: 'pipe' });
   const node = (program: string, ...args: string[]) =>
-    spawnSync(process.execPath, [join('test/support', program), ...args], { cwd: folder, env, encoding: 'utf8' })
+    spawnSync(process.execPath, [join('test/runner', program), ...args], { cwd: folder, env, encoding: 'utf8' })
       .stdout.trimEnd()
       .split('\n');
   /** The lines about the test files that a change can affect; the change is taken back. */

@@ -5,10 +5,10 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { CostOfRun } from '../support/cost.ts';
+import type { CostOfRun } from '../runner/cost.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { breakSilence } from '../support/silence.ts';
+import { breakSilence } from '../runner/silence.ts';
 import { root } from './sources.ts';
 
 function run(...args: string[]): { status: number | null; last: string | undefined } {
@@ -18,7 +18,7 @@ function run(...args: string[]): { status: number | null; last: string | undefin
 
 function runLines(...args: string[]): { status: number | null; lines: string[] } {
   const { AVA_PATH: _, ...env } = process.env;
-  const flags = [join(root, 'test/support/run.ts'), ...args];
+  const flags = [join(root, 'test/runner/run.ts'), ...args];
   const { status, stdout } = spawnSync(process.execPath, flags, { cwd: root, env, encoding: 'utf8' });
   return { status, lines: stdout.trimEnd().split('\n') };
 }
@@ -84,7 +84,7 @@ test('a file of which nothing is heard is ended, and named', async (t) => {
 test('a file that something keeps alive after its last test ends all the same, and says what it was', (t) => {
   const cwd = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(cwd, 'node_modules'));
-  const ava = { files: ['*.test.mjs'], require: [join(root, 'test/support/worker.ts')], workerThreads: false };
+  const ava = { files: ['*.test.mjs'], require: [join(root, 'test/runner/worker.ts')], workerThreads: false };
   writeFileSync(join(cwd, 'package.json'), JSON.stringify({ ava }));
   const file = `import test from 'ava'; test('one', (t) => { setInterval(() => {}, 1000); t.pass(); });`;
   writeFileSync(join(cwd, 'kept.test.mjs'), file);

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { temporaryFolder } from '../support/folder.ts';
-import { eachAlone, shareProcesses, unheard, withItsFile } from '../support/together.ts';
+import { eachAlone, shareProcesses, unheard, withItsFile } from '../runner/together.ts';
 import { root } from './sources.ts';
 
 const FIRST = `
@@ -38,7 +38,7 @@ test('runs when those before it have ended', (t) => t.deepEqual(globalThis.order
 function runTogether(t: Parameters<typeof temporaryFolder>[0], files: Record<string, string>, shared: object) {
   const cwd = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(cwd, 'node_modules'));
-  const ava = { files: ['test/**/*.test.mjs'], require: [join(root, 'test/support/worker.ts')], workerThreads: false };
+  const ava = { files: ['test/**/*.test.mjs'], require: [join(root, 'test/runner/worker.ts')], workerThreads: false };
   writeFileSync(join(cwd, 'package.json'), JSON.stringify({ ava }));
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(cwd, path)), { recursive: true });

@@ -11,11 +11,11 @@ import { MIGRATIONS } from '../../server/db/migrations/index.ts';
 import { openDatabase, type OpenDatabase } from '../../server/db/orm.ts';
 import { createStore, type Store } from '../../server/db/store.ts';
 import { backup } from '../../server/offline/copy.ts';
-import { databaseTag } from './cost-of-file.ts';
+import { databaseTag } from '../runner/cost-of-file.ts';
 import { keptFolder } from './kept.ts';
 import { throughPooler } from './pgbouncer.ts';
 import { testPostgresUrl } from './postgres.ts';
-import { currentFile } from './together.ts';
+import { currentFile } from '../runner/together.ts';
 
 /** A machine that is busy makes a test slow and not red: only tests of a sick database have the service's own bounds. */
 export const PATIENT = {

@@ -5,7 +5,7 @@ import type { Route } from '../../server/http/router.ts';
 import { lookBeforeDrop } from './database.ts';
 import type { FileService } from './file-service.ts';
 import { fitsPattern } from './routes.ts';
-import { currentFile } from './together.ts';
+import { currentFile } from '../runner/together.ts';
 
 /** One request of this process as it was answered; `code` is that of a refusal. */
 interface Heard {

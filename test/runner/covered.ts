@@ -1,4 +1,4 @@
-// `node test/support/covered.ts before.json.gz after.json.gz`: lines that tests executed in one recorded run and not in a later one; of
+// `node test/runner/covered.ts before.json.gz after.json.gz`: lines that tests executed in one recorded run and not in a later one; of
 // modules whose text is another one, lines that both have.
 import { type Covered, differences, readGzip, textOf } from './recorded.ts';
 

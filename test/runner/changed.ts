@@ -5,7 +5,7 @@ import { blobsAt, blobsNow, differences, type Functions, type Recorded, readReco
 
 /** A change of these files concerns every test. The files that choose are among them: they cannot choose for themselves. */
 const CONCERNS_ALL =
-  /^(package(-lock)?\.json|tsconfig[^/]*\.json|bin\/.*|test\/support\/(run|worker|record|recorded|changed|together)\.\w+)$/;
+  /^(package(-lock)?\.json|tsconfig[^/]*\.json|bin\/.*|test\/runner\/(run|worker|record|recorded|changed|together)\.\w+)$/;
 const MODULE = /^(server(?!\/pages\/guides\/)|cli|config|bin|test)\/.*\.(ts|mjs)$/;
 /** Rules about the source read all of it. */
 const RULES = /^test\/house\/(?!(install|pack|build|sbom|run|changed)\.)[^/]*\.test\.ts$/;
