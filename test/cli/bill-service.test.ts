@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { billedShop } from '../support/billed-shop.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { operatorAt } from '../support/operator.ts';
+import { operatorAt } from './operator.ts';
 import { startService } from '../support/service.ts';
 
 test('a bill: fetched, listed, looked into, exported, imported, compared again, settled', async (t) => {

@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { displayWidth } from '../../cli/terminal-text.ts';
-import { makePlace, type Place } from '../support/cli.ts';
-import { problem } from '../support/fake-api.ts';
-import { billLineRow, billRow, differenceRow } from '../support/fake-bills.ts';
+import { makePlace, type Place } from './payctl.ts';
+import { problem } from './fakes/api.ts';
+import { billLineRow, billRow, differenceRow } from './fakes/bills.ts';
 
 type Row = Record<string, unknown>;
 

@@ -3,8 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { Prompts, Question } from '../../cli/prompts.ts';
-import { makePlace, type Place, scripted } from '../support/cli.ts';
-import { schema } from '../support/fake-rows.ts';
+import { makePlace, type Place, scripted } from './payctl.ts';
+import { schema } from './fakes/rows.ts';
 
 const { privateKey } = generateKeyPairSync('rsa', {
   modulusLength: 2048,

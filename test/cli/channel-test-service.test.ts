@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { displayWidth } from '../../cli/terminal-text.ts';
-import { operatorAt } from '../support/operator.ts';
+import { operatorAt } from './operator.ts';
 import { startService } from '../support/service.ts';
 
 type Row = Record<string, unknown>;

@@ -6,9 +6,9 @@ import test from 'ava';
 import { CERT_ID } from '../../cli/commands/cert.ts';
 import { nouns } from '../../cli/commands/index.ts';
 import type { Overrides } from '../../cli/context.ts';
-import { makePlace, missing, onTerminals, runPayctl, scripted } from '../support/cli.ts';
-import { problem } from '../support/fake-api.ts';
-import { orderRow, signedCode } from '../support/fake-rows.ts';
+import { makePlace, missing, onTerminals, runPayctl, scripted } from './payctl.ts';
+import { problem } from './fakes/api.ts';
+import { orderRow, signedCode } from './fakes/rows.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const PAY = ['pay', '--subject', 'Tea', '--amount', '1', '--pay-way', 'alipay'];

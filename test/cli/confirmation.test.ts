@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
-import { makePlace, scripted } from '../support/cli.ts';
-import { problem, TOKEN } from '../support/fake-api.ts';
-import { confirmedSession } from '../support/fake-identity.ts';
+import { makePlace, scripted } from './payctl.ts';
+import { problem, TOKEN } from './fakes/api.ts';
+import { confirmedSession } from './fakes/identity.ts';
 
 const CREATE = ['admin', 'create', '--username', 'bob', '--role', 'viewer', '--password-file', 'bob.password', '-y'];
 

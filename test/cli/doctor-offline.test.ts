@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { chmod, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { FakeFailure, fakeOffline } from '../support/fake-offline.ts';
-import { runPayctl, type RunOptions } from '../support/cli.ts';
+import { FakeFailure, fakeOffline } from './fakes/offline.ts';
+import { runPayctl, type RunOptions } from './payctl.ts';
 import { createDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { operatorAt } from '../support/operator.ts';
+import { operatorAt } from './operator.ts';
 import { placeOrder } from '../support/orders.ts';
 import { startService, testEnvironment } from '../support/service.ts';
 

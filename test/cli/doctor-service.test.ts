@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { operatorAt, type Operator } from '../support/operator.ts';
+import { operatorAt, type Operator } from './operator.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startService, until, type Service } from '../support/service.ts';
 

@@ -1,9 +1,9 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { makePlace, type Place } from '../support/cli.ts';
-import { diagnosisRow } from '../support/fake-controls.ts';
-import { problem, type FakeAnswer } from '../support/fake-api.ts';
+import { makePlace, type Place } from './payctl.ts';
+import { diagnosisRow } from './fakes/controls.ts';
+import { problem, type FakeAnswer } from './fakes/api.ts';
 
 interface Finding {
   check: string;

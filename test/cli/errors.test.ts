@@ -1,6 +1,6 @@
 import test from 'ava';
-import { makePlace, runPayctl, scripted } from '../support/cli.ts';
-import { problem } from '../support/fake-api.ts';
+import { makePlace, runPayctl, scripted } from './payctl.ts';
+import { problem } from './fakes/api.ts';
 
 const STATUSES: [number, string, number][] = [
   [400, 'invalid_request', 1],

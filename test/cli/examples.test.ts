@@ -1,7 +1,7 @@
 import test from 'ava';
 import { commandPath } from '../../cli/program.ts';
 import { examplesOf } from '../../cli/options.ts';
-import { leaves, program, runExample } from '../support/examples.ts';
+import { leaves, program, runExample } from './examples.ts';
 
 for (const command of leaves(program)) {
   test(`examples of: ${commandPath(command)}`, async (t) => {

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { makePlace, type Place } from '../support/cli.ts';
-import { problem } from '../support/fake-api.ts';
-import { orderRow } from '../support/fake-rows.ts';
+import { makePlace, type Place } from './payctl.ts';
+import { problem } from './fakes/api.ts';
+import { orderRow } from './fakes/rows.ts';
 import { displayWidth } from '../../cli/terminal-text.ts';
 
 const at = '2026-11-21T05:58:00.000Z';

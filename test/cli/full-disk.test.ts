@@ -15,16 +15,16 @@ import { createPrompts } from '../../cli/prompts.ts';
 import { redact } from '../../cli/http.ts';
 import { createTerminal, type Streams } from '../../cli/terminal.ts';
 import { bundled } from '../support/built.ts';
-import { collector, makePlace, type Place, type Result, type RunOptions } from '../support/cli.ts';
-import { leaves, program, runExample, stageExample, type Stage } from '../support/examples.ts';
-import { TOKEN, problem } from '../support/fake-api.ts';
-import { fakeOffline, type FakeOffline } from '../support/fake-offline.ts';
-import { SECRET } from '../support/fake-rows.ts';
-import { HOOK_SECRET, webhookRow } from '../support/fake-webhooks.ts';
-import type { LimitedResult, LimitedRun } from '../support/limited-main.ts';
+import { collector, makePlace, type Place, type Result, type RunOptions } from './payctl.ts';
+import { leaves, program, runExample, stageExample, type Stage } from './examples.ts';
+import { TOKEN, problem } from './fakes/api.ts';
+import { fakeOffline, type FakeOffline } from './fakes/offline.ts';
+import { SECRET } from './fakes/rows.ts';
+import { HOOK_SECRET, webhookRow } from './fakes/webhooks.ts';
+import type { LimitedResult, LimitedRun } from './limited-main.ts';
 
 const BIN = await bundled(fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url)));
-const LIMITED = fileURLToPath(new URL('../support/limited-main.ts', import.meta.url));
+const LIMITED = fileURLToPath(new URL('./limited-main.ts', import.meta.url));
 const FULL = /no space left on device/;
 
 /** Prompts without a terminal, as in a script. */

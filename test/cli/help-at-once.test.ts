@@ -6,7 +6,7 @@ import { helpAtOnce } from '../../cli/at-once.ts';
 import { writeHelpFiles } from '../../cli/help-files.ts';
 import { main } from '../../cli/main.ts';
 import type { Streams } from '../../cli/terminal.ts';
-import { program } from '../support/examples.ts';
+import { program } from './examples.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 /** Every way to name a command: by its name and by its aliases. */

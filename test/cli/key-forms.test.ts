@@ -6,7 +6,7 @@ import { formOf } from '../../cli/credential-files.ts';
 import { readCertificates } from '../../server/channels/alipay/signature.ts';
 import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
 import type { CertKindSpec } from '../../server/payments/channel.ts';
-import { runPayctl } from '../support/cli.ts';
+import { runPayctl } from './payctl.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { certificateFor, ecKey, fixture, keyOf, pemOf, publicOf, smallKey } from '../unit/credentials/material.ts';
 import { startService } from '../unit/credentials/service.ts';

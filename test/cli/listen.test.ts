@@ -3,8 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
-import { makePlace } from '../support/cli.ts';
-import { eventRow } from '../support/fake-rows.ts';
+import { makePlace } from './payctl.ts';
+import { eventRow } from './fakes/rows.ts';
 import { freePort } from '../support/free-port.ts';
 import { startReceiver } from '../support/receiver.ts';
 

@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import test from 'ava';
 import { main } from '../../cli/main.ts';
-import { collector, makePlace } from '../support/cli.ts';
-import { program } from '../support/examples.ts';
-import { orderRow } from '../support/fake-rows.ts';
+import { collector, makePlace } from './payctl.ts';
+import { program } from './examples.ts';
+import { orderRow } from './fakes/rows.ts';
 
 function pages(place: Awaited<ReturnType<typeof makePlace>>): void {
   place.api.on('GET /api/v1/orders', ({ query }) => {

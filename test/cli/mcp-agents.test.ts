@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { count, inParallel } from '../support/counts.ts';
-import { type McpSeat, sitDown, type ToolAnswer } from '../support/mcp.ts';
+import { type McpSeat, sitDown, type ToolAnswer } from './mcp.ts';
 import { type Merchant, startService, until } from '../support/service.ts';
 import { addSkill } from '../support/skillpay.ts';
 

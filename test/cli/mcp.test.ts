@@ -6,7 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import test from 'ava';
 import { temporaryFolder } from '../support/folder.ts';
-import { sitDown } from '../support/mcp.ts';
+import { sitDown } from './mcp.ts';
 import { startService, until } from '../support/service.ts';
 import { addSkill } from '../support/skillpay.ts';
 

@@ -1,10 +1,10 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { logIn, operatorAt, type Operator } from '../support/operator.ts';
+import { logIn, operatorAt, type Operator } from './operator.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
-import { writeCertFiles } from '../support/cert-files.ts';
+import { writeCertFiles } from './cert-files.ts';
 
 type Row = Record<string, unknown>;
 

@@ -2,8 +2,8 @@ import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import test from 'ava';
-import { makePlace, type RunOptions, scripted } from '../support/cli.ts';
-import { FakeFailure, fakeOffline } from '../support/fake-offline.ts';
+import { makePlace, type RunOptions, scripted } from './payctl.ts';
+import { FakeFailure, fakeOffline } from './fakes/offline.ts';
 
 const ADMIN = ['bootstrap', 'admin', '--username', 'alice', '--password-stdin'];
 const PASSWORD = { stdin: 'correct horse battery\n' };

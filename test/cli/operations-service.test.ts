@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
-import { operatorAt } from '../support/operator.ts';
+import { operatorAt } from './operator.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService } from '../support/service.ts';

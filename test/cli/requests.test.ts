@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { writeCertFiles } from '../support/cert-files.ts';
+import { writeCertFiles } from './cert-files.ts';
 import { CERT_ID } from '../../cli/commands/cert.ts';
-import { makePlace } from '../support/cli.ts';
-import { SECRET } from '../support/fake-rows.ts';
-import { HOOK_SECRET } from '../support/fake-webhooks.ts';
-import { splitWords } from '../support/shell-words.ts';
+import { makePlace } from './payctl.ts';
+import { SECRET } from './fakes/rows.ts';
+import { HOOK_SECRET } from './fakes/webhooks.ts';
+import { splitWords } from './shell-words.ts';
 
 /** What a command line must become: the last request that the service sees. */
 const CASES: [line: string, request: string, body?: unknown][] = [

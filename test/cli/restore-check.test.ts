@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { openDatabase } from '../../server/db/orm.ts';
 import { firstAdmin } from '../support/admin.ts';
-import { runPayctl } from '../support/cli.ts';
+import { runPayctl } from './payctl.ts';
 import { giveCoins } from '../support/coins.ts';
 import { copyOf, createDatabase, layMigrated, PATIENT } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';

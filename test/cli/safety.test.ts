@@ -1,5 +1,5 @@
 import test from 'ava';
-import { makePlace, scripted } from '../support/cli.ts';
+import { makePlace, scripted } from './payctl.ts';
 
 const ID = 'app_7Kd2mQxW9bTzR4vLp1Ns';
 

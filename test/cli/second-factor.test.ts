@@ -1,10 +1,10 @@
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
 import { codeOf } from '../../cli/own-login.ts';
-import { makePlace, NOW, scripted } from '../support/cli.ts';
-import { problem } from '../support/fake-api.ts';
-import { confirmedSession, RECOVERY_CODES, TOTP_SECRET } from '../support/fake-identity.ts';
-import { logIn, operatorAt } from '../support/operator.ts';
+import { makePlace, NOW, scripted } from './payctl.ts';
+import { problem } from './fakes/api.ts';
+import { confirmedSession, RECOVERY_CODES, TOTP_SECRET } from './fakes/identity.ts';
+import { logIn, operatorAt } from './operator.ts';
 import { startService } from '../support/service.ts';
 
 const LOGIN = ['login', '-u', 'alice', '--password-file', 'alice.password'];

@@ -1,9 +1,9 @@
 import { readFile, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import { makePlace } from '../support/cli.ts';
-import { problem } from '../support/fake-api.ts';
-import { SECRET } from '../support/fake-rows.ts';
+import { makePlace } from './payctl.ts';
+import { problem } from './fakes/api.ts';
+import { SECRET } from './fakes/rows.ts';
 
 const CREATE = ['app', 'create', '--name', 'shop', '--scope', 'payment:read'];
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { bundled } from '../support/built.ts';
-import { runPayctl, type Result } from '../support/cli.ts';
+import { runPayctl, type Result } from './payctl.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { freePort } from '../support/free-port.ts';
 

@@ -3,9 +3,9 @@ import { request as forward } from 'node:http';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import test from 'ava';
-import { makePlace, scripted, type RunOptions } from '../support/cli.ts';
+import { makePlace, scripted, type RunOptions } from './payctl.ts';
 import { issueCertificate, newRsaKeys } from '../../server/simulator/certificates.ts';
-import { TOKEN, problem, startFakeApi } from '../support/fake-api.ts';
+import { TOKEN, problem, startFakeApi } from './fakes/api.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
 
 const PASSWORD = { stdin: 'correct horse battery\n' };

@@ -3,10 +3,10 @@ import test from 'ava';
 import { commandPath } from '../../cli/program.ts';
 import { examplesOf } from '../../cli/options.ts';
 import { FORMATS } from '../../cli/output.ts';
-import { makePlace, collector } from '../support/cli.ts';
-import { problem } from '../support/fake-api.ts';
-import { leaves, program, runExample } from '../support/examples.ts';
-import { ATTACK, drawnByOthers, hostile } from '../support/hostile.ts';
+import { makePlace, collector } from './payctl.ts';
+import { problem } from './fakes/api.ts';
+import { leaves, program, runExample } from './examples.ts';
+import { ATTACK, drawnByOthers, hostile } from './hostile.ts';
 import { createTerminal, type Sink } from '../../cli/terminal.ts';
 
 /** The standard output of a terminal of this width, or of a pipe, with what came out. */

@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { missing, onTerminals, type TerminalStep as Step } from '../support/cli.ts';
-import { TOKEN } from '../support/fake-api.ts';
+import { missing, onTerminals, type TerminalStep as Step } from './payctl.ts';
+import { TOKEN } from './fakes/api.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { startLiveServer } from '../support/live-server.ts';
-import { screenReader } from '../support/screen-reader.ts';
+import { startLiveServer } from './fakes/live.ts';
+import { screenReader } from './screen-reader.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
 

@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { main } from '../../cli/main.ts';
 import type { Streams } from '../../cli/terminal.ts';
-import { collector, makePlace, type Place } from '../support/cli.ts';
-import { TOKEN } from '../support/fake-api.ts';
+import { collector, makePlace, type Place } from './payctl.ts';
+import { TOKEN } from './fakes/api.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { messageOf, startLiveServer } from '../support/live-server.ts';
-import { screenReader } from '../support/screen-reader.ts';
+import { messageOf, startLiveServer } from './fakes/live.ts';
+import { screenReader } from './screen-reader.ts';
 import { until } from '../support/service.ts';
 
-const MAIN = fileURLToPath(new URL('../support/top-main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('./top-main.ts', import.meta.url));
 const CUTS = 100;
 
 test('at 1,000 events a second, over a hundred lost connections, every event is counted once', async (t) => {

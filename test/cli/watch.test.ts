@@ -1,10 +1,10 @@
 import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { main } from '../../cli/main.ts';
-import { collector, makePlace, NOW, type Place } from '../support/cli.ts';
-import { problem } from '../support/fake-api.ts';
-import { orderRow } from '../support/fake-rows.ts';
-import { screenReader } from '../support/screen-reader.ts';
+import { collector, makePlace, NOW, type Place } from './payctl.ts';
+import { problem } from './fakes/api.ts';
+import { orderRow } from './fakes/rows.ts';
+import { screenReader } from './screen-reader.ts';
 
 async function place(t: ExecutionContext): Promise<Place> {
   const made = await makePlace();

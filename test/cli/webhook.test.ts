@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { makePlace, type Place, scripted } from '../support/cli.ts';
-import { problem } from '../support/fake-api.ts';
-import { deliveryRow, HOOK_SECRET, webhookRow } from '../support/fake-webhooks.ts';
+import { makePlace, type Place, scripted } from './payctl.ts';
+import { problem } from './fakes/api.ts';
+import { deliveryRow, HOOK_SECRET, webhookRow } from './fakes/webhooks.ts';
 
 const HOOK = '/api/v1/api-apps/app_1/webhook';
 

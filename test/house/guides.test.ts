@@ -14,9 +14,9 @@ import type { ChannelKind, PayWay } from '../../server/payments/channel.ts';
 import { EXCEPTION_KINDS } from '../../server/domain.ts';
 import { FAULTS } from '../../server/simulator/faults.ts';
 import { fixedOutcome } from '../../server/simulator/trades.ts';
-import { program } from '../support/examples.ts';
+import { program } from '../cli/examples.ts';
 import { guides, guideText, payctlLines } from '../support/guide-text.ts';
-import { splitWords } from '../support/shell-words.ts';
+import { splitWords } from '../cli/shell-words.ts';
 import { root, sourcesIn } from './sources.ts';
 
 const slugs = GUIDES.map(({ slug }) => slug);

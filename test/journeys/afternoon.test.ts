@@ -1,5 +1,5 @@
 import test from 'ava';
-import { operatorAt } from '../support/operator.ts';
+import { operatorAt } from '../cli/operator.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { firstAdmin } from '../support/admin.ts';
-import { runPayctl } from '../support/cli.ts';
+import { runPayctl } from '../cli/payctl.ts';
 import { inParallel } from '../support/counts.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { payOrder } from '../support/orders.ts';

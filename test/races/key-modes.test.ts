@@ -7,7 +7,7 @@ import type { Mode } from '../../server/payments/channel.ts';
 import { newNumber } from '../../server/payments/numbers.ts';
 import { firstAdmin, type Admin } from '../support/admin.ts';
 import { payBill, takeAgents } from '../support/alipay-agent.ts';
-import { runPayctl } from '../support/cli.ts';
+import { runPayctl } from '../cli/payctl.ts';
 import { createDatabase, PATIENT } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { createForger, type Facts, type Forger } from '../support/forge.ts';

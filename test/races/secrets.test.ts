@@ -4,7 +4,7 @@ import { createLogger } from '../../server/http/logger.ts';
 import { testSecrets } from '../../server/identity/api-app-rows.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { runUntilQuiet } from '../support/books.ts';
-import { certTexts } from '../support/cert-files.ts';
+import { certTexts } from '../cli/cert-files.ts';
 import { createForger } from '../support/forge.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startReceiver } from '../support/receiver.ts';

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { randomBytes } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
 import { openDatabase } from '../../server/db/orm.ts';
-import { runPayctl } from '../support/cli.ts';
+import { runPayctl } from '../cli/payctl.ts';
 import { createDatabase, PATIENT } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { freePort, listenOnFreePort } from '../support/free-port.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { MIGRATIONS } from '../../server/db/migrations/index.ts';
-import { runPayctl } from '../support/cli.ts';
+import { runPayctl } from '../cli/payctl.ts';
 import { copyOf, createDatabase, PATIENT } from '../support/database.ts';
 import { applicationAt, logInAt, type Send } from '../support/release/client.ts';
 import { temporaryFolder } from '../support/folder.ts';

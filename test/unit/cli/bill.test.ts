@@ -2,7 +2,7 @@ import test from 'ava';
 import { ADVICE } from '../../../cli/commands/bill-fetch.ts';
 import { progressBar } from '../../../cli/terminal.ts';
 import { BILL_FAULTS } from '../../../server/payments/channel.ts';
-import { runPayctl } from '../../support/cli.ts';
+import { runPayctl } from '../../cli/payctl.ts';
 
 test('payctl has advice for every fault of a bill', (t) => {
   t.deepEqual(Object.keys(ADVICE).toSorted(), [...BILL_FAULTS].toSorted());

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import test from 'ava';
 import { type FullScreen, type Key, keyOf, withFullScreen } from '../../../cli/screen/full-screen.ts';
 import { createTerminal, type Signals, type Streams } from '../../../cli/terminal.ts';
-import { screenReader } from '../../support/screen-reader.ts';
+import { screenReader } from '../../cli/screen-reader.ts';
 
 /** A terminal whose every change is seen, and a process whose signals a test sends. */
 function stage(columns = 20, rows = 4) {

@@ -3,7 +3,7 @@ import { createPrint, envText, tsvLine, type OutputFlags } from '../../../cli/ou
 import { createTerminal } from '../../../cli/terminal.ts';
 import type { View } from '../../../cli/values.ts';
 import { displayWidth } from '../../../cli/terminal-text.ts';
-import { collector } from '../../support/cli.ts';
+import { collector } from '../../cli/payctl.ts';
 
 const VIEW: View = {
   noun: 'order',

@@ -2,8 +2,8 @@ import { PassThrough } from 'node:stream';
 import test from 'ava';
 import { createPrompts } from '../../../cli/prompts.ts';
 import { createTerminal } from '../../../cli/terminal.ts';
-import { collector } from '../../support/cli.ts';
-import { drawnByOthers } from '../../support/hostile.ts';
+import { collector } from '../../cli/payctl.ts';
+import { drawnByOthers } from '../../cli/hostile.ts';
 
 /** A terminal whose keys are pressed by the test. */
 function keyboard(options: { env?: Record<string, string>; stderrTerminal?: boolean; input?: boolean } = {}) {

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { createStyle, forTerminal } from '../../../cli/terminal-text.ts';
 import { cellsOf, difference, rowOf } from '../../../cli/screen/cells.ts';
 import { redrawn } from '../../../cli/watch.ts';
-import { ATTACK } from '../../support/hostile.ts';
-import { screenReader } from '../../support/screen-reader.ts';
+import { ATTACK } from '../../cli/hostile.ts';
+import { screenReader } from '../../cli/screen-reader.ts';
 
 const style = createStyle(true);
 const texts = (line: string, columns: number) => cellsOf(line, columns).map(({ text }) => text);

@@ -2,7 +2,7 @@ import test from 'ava';
 import { CONDITIONS as offered, PLANTS as plantable } from '../../../cli/commands/simulator.ts';
 import { DIFFERENCE_KINDS, NOT_OURS } from '../../../server/domain.ts';
 import { CONDITIONS, PLANTS } from '../../../server/simulator/bills/book.ts';
-import { runPayctl } from '../../support/cli.ts';
+import { runPayctl } from '../../cli/payctl.ts';
 
 test('payctl offers what the simulator can do with bills', (t) => {
   t.deepEqual([...plantable].toSorted(), [...PLANTS].toSorted());

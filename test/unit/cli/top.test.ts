@@ -6,8 +6,8 @@ import { BEGINNING, chosenAt, filtered, press, type State } from '../../../cli/c
 import { createStyle, displayWidth, paintedParts } from '../../../cli/terminal-text.ts';
 import { keyOf } from '../../../cli/screen/full-screen.ts';
 import { type Line, rowOf } from '../../../cli/screen/cells.ts';
-import { ATTACK, drawnByOthers } from '../../support/hostile.ts';
-import { messageOf } from '../../support/live-server.ts';
+import { ATTACK, drawnByOthers } from '../../cli/hostile.ts';
+import { messageOf } from '../../cli/fakes/live.ts';
 
 const NOW = new Date('2026-11-21T06:05:00.000Z');
 const dataOf = (text: string) => JSON.parse(/^data: (.*)$/m.exec(text)![1]!);

@@ -1,11 +1,11 @@
-import { controlSamples } from './fake-controls.ts';
+import { controlSamples } from './controls.ts';
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { billSamples } from './fake-bills.ts';
-import { identitySamples } from './fake-identity.ts';
-import { webhookSamples } from './fake-webhooks.ts';
-import { listOf, type Row, type Seen } from './fake-list.ts';
+import { billSamples } from './bills.ts';
+import { identitySamples } from './identity.ts';
+import { webhookSamples } from './webhooks.ts';
+import { listOf, type Row, type Seen } from './list.ts';
 
-export type { Seen } from './fake-list.ts';
+export type { Seen } from './list.ts';
 
 /** One API application, as the console sees it. */
 export const appRow: Row = {

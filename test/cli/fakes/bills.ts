@@ -1,4 +1,4 @@
-import { listOf, type Row, type Seen } from './fake-list.ts';
+import { listOf, type Row, type Seen } from './list.ts';
 
 const ORDER_NO = 'P202611210558007K2MQX9WBT';
 

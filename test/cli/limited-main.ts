@@ -4,7 +4,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { main } from '../../cli/main.ts';
-import { collector } from './cli.ts';
+import { collector } from './payctl.ts';
 
 /** A command line, and the file that it prints to. */
 export interface LimitedRun {

@@ -1,8 +1,8 @@
 import { chmodSync } from 'node:fs';
 import type { ExecutionContext } from 'ava';
-import { runPayctl, type Result, type RunOptions } from './cli.ts';
-import { temporaryFolder } from './folder.ts';
-import { bootstrapAdmin, type Service } from './service.ts';
+import { runPayctl, type Result, type RunOptions } from './payctl.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { bootstrapAdmin, type Service } from '../support/service.ts';
 import { splitWords } from './shell-words.ts';
 
 /** Somebody at a shell: payctl in this process against a real service, logged in as its first administrator. */

@@ -1,4 +1,4 @@
-import type { FakeAnswer } from './fake-api.ts';
+import type { FakeAnswer } from './fakes/api.ts';
 
 /** What a merchant may put into a text: a window title, a C1 colour, a reversal of the reading order, a line over the line. */
 export const ATTACK = 'owned\u001B]0;title\u0007\u009B31m\u202Egnp.exe\u2066\u007F\u0000\rpaid';

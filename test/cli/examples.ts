@@ -6,9 +6,9 @@ import type { Command } from 'commander';
 import { buildWholeProgram } from '../../cli/program.ts';
 import { createTerminal } from '../../cli/terminal.ts';
 import { writeCertFiles } from './cert-files.ts';
-import { collector, makePlace, scripted, type Place, type Result, type RunOptions } from './cli.ts';
-import { fakeOffline } from './fake-offline.ts';
-import { signedCode } from './fake-rows.ts';
+import { collector, makePlace, scripted, type Place, type Result, type RunOptions } from './payctl.ts';
+import { fakeOffline } from './fakes/offline.ts';
+import { signedCode } from './fakes/rows.ts';
 import { splitWords } from './shell-words.ts';
 
 const terminal = createTerminal({

@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http';
-import { listenOnFreePort } from './free-port.ts';
+import { listenOnFreePort } from '../../support/free-port.ts';
 
 /** How a stand-in of the live feed behaves. */
 export interface LiveServerOptions {

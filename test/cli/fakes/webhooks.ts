@@ -1,4 +1,4 @@
-import { listOf, type Row, type Seen } from './fake-list.ts';
+import { listOf, type Row, type Seen } from './list.ts';
 
 /** A signing secret of the right form. */
 export const HOOK_SECRET = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3';

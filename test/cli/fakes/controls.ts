@@ -1,4 +1,4 @@
-import { listOf } from './fake-list.ts';
+import { listOf } from './list.ts';
 
 /** A refund that waits for a second administrator, as the fake service shows it. */
 const approvalRow = {

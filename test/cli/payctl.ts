@@ -8,7 +8,7 @@ import type { Overrides } from '../../cli/context.ts';
 import { main } from '../../cli/main.ts';
 import type { Prompts } from '../../cli/prompts.ts';
 import type { Streams } from '../../cli/terminal.ts';
-import { TOKEN, startFakeApi, type FakeApi } from './fake-api.ts';
+import { TOKEN, startFakeApi, type FakeApi } from './fakes/api.ts';
 
 /** What a run of payctl left behind. */
 export interface Result {

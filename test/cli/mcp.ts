@@ -2,8 +2,8 @@ import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { bundled } from './built.ts';
-import type { Service } from './service.ts';
+import { bundled } from '../support/built.ts';
+import type { Service } from '../support/service.ts';
 
 const bin = await bundled(fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url)));
 

@@ -1,4 +1,4 @@
-import { listOf, type Row, type Seen } from './fake-list.ts';
+import { listOf, type Row, type Seen } from './list.ts';
 
 const adminRow: Row = {
   id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a',

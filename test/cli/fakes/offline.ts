@@ -5,7 +5,7 @@ import type {
   Offline,
   OtherModeKey,
   RestoredFacts,
-} from '../../server/offline/port.ts';
+} from '../../../server/offline/port.ts';
 
 /** A failure in the shape of the server's own errors. */
 export class FakeFailure extends Error {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { eventRow, samples, type Seen } from './fake-rows.ts';
-import { listenOnFreePort } from './free-port.ts';
-import { messageOf } from './live-server.ts';
+import { eventRow, samples, type Seen } from './rows.ts';
+import { listenOnFreePort } from '../../support/free-port.ts';
+import { messageOf } from './live.ts';
 
 /** An answer of the fake service. */
 export interface FakeAnswer {
