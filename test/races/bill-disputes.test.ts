@@ -2,7 +2,7 @@ import type { OrderRow } from '../../server/db/entities/orders.ts';
 import type { Store } from '../../server/db/store.ts';
 import type { BillLine } from '../../server/payments/channel.ts';
 import { account, beijing, paidLine } from '../support/bill-rows.ts';
-import { scenesOnBoth } from '../support/on-both.ts';
+import { scenesOnBoth } from './on-both.ts';
 
 const onBoth = scenesOnBoth('disputes in bills');
 

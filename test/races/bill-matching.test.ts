@@ -2,9 +2,9 @@ import { pendingRefunds } from '../../server/db/queries/bills.ts';
 import { removeBillLines } from '../../server/db/queries/bill-lines.ts';
 import { settlement } from '../../server/payments/bills/settlement.ts';
 import { viewRefund } from '../../server/payments/view.ts';
-import { billPorts, jsonDesk } from '../support/bill-desk.ts';
+import { billPorts, jsonDesk } from './bill-desk.ts';
 import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
-import { scenesOnBoth } from '../support/on-both.ts';
+import { scenesOnBoth } from './on-both.ts';
 
 const onBoth = scenesOnBoth('what a bill has and orders');
 

@@ -5,7 +5,7 @@ import { settlement } from '../../server/payments/bills/settlement.ts';
 import type { PayWay } from '../../server/payments/channel.ts';
 import { firstAdmin, madeOffline } from '../support/admin.ts';
 import { atNoon } from '../support/billed-shop.ts';
-import { configureAs, type Shop } from '../support/changed-identity.ts';
+import { configureAs, type Shop } from './changed-identity.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { type Merchant, type Service, startService, until } from '../support/service.ts';
 

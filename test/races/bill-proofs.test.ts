@@ -7,7 +7,7 @@ import { settlement } from '../../server/payments/bills/settlement.ts';
 import { compareBill, workBill } from '../../server/payments/bills/work.ts';
 import type { BillAnswer, BillDesk } from '../../server/payments/channel.ts';
 import type { NoticeChannel } from '../../server/payments/ports.ts';
-import { billPorts, inPieces, jsonDesk } from '../support/bill-desk.ts';
+import { billPorts, inPieces, jsonDesk } from './bill-desk.ts';
 import { payee } from '../support/bill-rows.ts';
 import { orderRow } from '../support/core-rows.ts';
 import { postgresDatabase } from '../support/database.ts';

@@ -4,7 +4,7 @@ import { billRepairs } from '../../server/payments/bills/store.ts';
 import { newBill } from '../../server/payments/bills/payees.ts';
 import { workBill } from '../../server/payments/bills/work.ts';
 import { TransportFailed, type BillAnswer } from '../../server/payments/channel.ts';
-import { billPorts, inPieces, jsonDesk } from '../support/bill-desk.ts';
+import { billPorts, inPieces, jsonDesk } from './bill-desk.ts';
 import { account, beijing, DAY, paidLine, payee } from '../support/bill-rows.ts';
 import { postgresDatabase } from '../support/database.ts';
 

@@ -3,9 +3,9 @@ import { compareAgain, quieten } from '../../server/db/queries/payees.ts';
 import { noteRemoved } from '../../server/db/queries/retention.ts';
 import type { Store } from '../../server/db/store.ts';
 import { endDifference, resolveExceptions } from '../../server/payments/follow-ups.ts';
-import { billPorts, jsonDesk } from '../support/bill-desk.ts';
+import { billPorts, jsonDesk } from './bill-desk.ts';
 import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
-import { scenesOnBoth } from '../support/on-both.ts';
+import { scenesOnBoth } from './on-both.ts';
 
 const onBoth = scenesOnBoth('lines without an order');
 

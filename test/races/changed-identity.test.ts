@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
-import { accept, configure, deliver, messageAbout, paidUntold, post, type Shop } from '../support/changed-identity.ts';
-import { createForger, type Facts } from '../support/forge.ts';
+import { accept, configure, deliver, messageAbout, paidUntold, post, type Shop } from './changed-identity.ts';
+import { createForger, type Facts } from './forge.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
-import { withOrder } from '../support/wrong-notices.ts';
+import { withOrder } from './wrong-notices.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
 /** What an administrator changes about an account while its orders are in flight, and the keys that are replaced afterwards. */

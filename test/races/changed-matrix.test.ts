@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import test from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
-import { configureAs, type Shop, deliver, messageAbout, paidUntold } from '../support/changed-identity.ts';
+import { configureAs, type Shop, deliver, messageAbout, paidUntold } from './changed-identity.ts';
 import { count, isLong } from '../support/counts.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, type Answer } from '../support/service.ts';

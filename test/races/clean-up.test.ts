@@ -6,7 +6,7 @@ import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { count } from '../support/counts.ts';
 import { orderRow } from '../support/core-rows.ts';
 import type { TestDatabase } from '../support/database.ts';
-import { watched } from '../support/watched.ts';
+import { watched } from './watched.ts';
 
 const ROWS = count(200_000, 50_000);
 /** As many rows as the service's own statement time-out lets through on a slow machine. */

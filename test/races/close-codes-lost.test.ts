@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
-import { closeIn } from '../support/closes.ts';
+import { closeIn } from './closes.ts';
 import { stateOf } from '../support/orders.ts';
-import { isTold, openShops, payerOf, placeIn, RACED_SCENES, type RacedScene, type Shops } from '../support/scenes.ts';
+import { isTold, openShops, payerOf, placeIn, RACED_SCENES, type RacedScene, type Shops } from './scenes.ts';
 
 const CODES = RACED_SCENES.filter(({ scene }) => scene === 'code');
 

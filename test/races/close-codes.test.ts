@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
-import { agreesWithLedger, closeIn, type Closed } from '../support/closes.ts';
+import { agreesWithLedger, closeIn, type Closed } from './closes.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { stateOf } from '../support/orders.ts';
-import { isTold, openShops, payerOf, placeIn, RACED_SCENES, type RacedScene, type Shops } from '../support/scenes.ts';
+import { isTold, openShops, payerOf, placeIn, RACED_SCENES, type RacedScene, type Shops } from './scenes.ts';
 import { until } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
 

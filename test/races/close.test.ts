@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
-import { agreesWithLedger, closeIn, type Closed } from '../support/closes.ts';
+import { agreesWithLedger, closeIn, type Closed } from './closes.ts';
 import { count, inParallel, isLong } from '../support/counts.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { isOpenedByPayer, requestIn } from '../support/order-scenes.ts';
@@ -15,7 +15,7 @@ import {
   type RacedScene,
   SAMPLED_SCENES,
   type Shops,
-} from '../support/scenes.ts';
+} from './scenes.ts';
 import { startService, until } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { giveCoins } from '../support/coins.ts';
 import { count, inParallel } from '../support/counts.ts';
-import { openCutter } from '../support/cutter.ts';
+import { openCutter } from './cutter.ts';
 import { freePort } from '../support/free-port.ts';
 import { serve } from '../support/http-server.ts';
 import { startReplica } from '../support/replica.ts';

@@ -4,7 +4,7 @@ import type { Delivery } from '../../server/simulator/notice.ts';
 import { firstAdmin, type Admin } from '../support/admin.ts';
 import { assertBooksBalance, unexplained } from '../support/books.ts';
 import { count, isLong } from '../support/counts.ts';
-import { assertStands, CLERK, tell, type Standing } from '../support/dispute-courses.ts';
+import { assertStands, CLERK, tell, type Standing } from './dispute-courses.ts';
 import { dispute, disputeOf } from '../support/disputes.ts';
 import { freePort } from '../support/free-port.ts';
 import { payOrder } from '../support/orders.ts';

@@ -2,11 +2,11 @@ import test, { type ExecutionContext } from 'ava';
 import type { Delivery } from '../../server/simulator/notice.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance } from '../support/books.ts';
-import { createForger } from '../support/forge.ts';
-import { WAYS } from '../support/key-forgery.ts';
+import { createForger } from './forge.ts';
+import { WAYS } from './key-forgery.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { type Service, startService } from '../support/service.ts';
-import { withOrder } from '../support/wrong-notices.ts';
+import { withOrder } from './wrong-notices.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
 const PAY_WAYS = ['alipay', 'wechat'] as const;

@@ -5,13 +5,13 @@ import { request as send } from 'node:http';
 import { type Admin, firstAdmin } from '../support/admin.ts';
 import { count } from '../support/counts.ts';
 import { postgresDatabase } from '../support/database.ts';
-import { type Facts, createForger, type Forger, type Message } from '../support/forge.ts';
+import { type Facts, createForger, type Forger, type Message } from './forge.ts';
 import { serve } from '../support/http-server.ts';
 import { placeOrder } from '../support/orders.ts';
 import { type Merchant, type Service, startService, until } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
-import { PAY_WAYS, post } from '../support/untold-notices.ts';
-import { withOrder } from '../support/wrong-notices.ts';
+import { PAY_WAYS, post } from './untold-notices.ts';
+import { withOrder } from './wrong-notices.ts';
 
 const kind = 'payment_of_another_order';
 const KEY = 4711;

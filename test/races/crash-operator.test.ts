@@ -6,7 +6,7 @@ import { freePort } from '../support/free-port.ts';
 import { isOpenedByPayer, requestIn } from '../support/order-scenes.ts';
 import { stateOf } from '../support/orders.ts';
 import { startReplica } from '../support/replica.ts';
-import { isTold, openShops, payIn, RACED_SCENES } from '../support/scenes.ts';
+import { isTold, openShops, payIn, RACED_SCENES } from './scenes.ts';
 import { request, until } from '../support/service.ts';
 
 const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;

@@ -15,7 +15,7 @@ import {
   racedOf,
   type RacedScene,
   type Shops,
-} from '../support/scenes.ts';
+} from './scenes.ts';
 import { type Answer, until } from '../support/service.ts';
 
 /** The requests to a replica, by an order's own scene. */

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { count, isLong } from '../support/counts.ts';
 import { placeOrder } from '../support/orders.ts';
 import { startReceiver, type Receiver } from '../support/receiver.ts';
-import { IMPATIENT, sickStage, type SickStage } from '../support/sick-stage.ts';
+import { IMPATIENT, sickStage, type SickStage } from './sick-stage.ts';
 import { until } from '../support/service.ts';
 import { STATEMENT_FAULTS, type StatementFault } from '../support/statement-cable.ts';
 

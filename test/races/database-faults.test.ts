@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { isDeepStrictEqual } from 'node:util';
 import { count, inParallel, isLong } from '../support/counts.ts';
-import { type Deed, DEEDS, type Subject } from '../support/sick-deeds.ts';
-import { IMPATIENT, sickStage, factsAbout, type SickStage, STOCK, untilNothingIsOpen } from '../support/sick-stage.ts';
+import { type Deed, DEEDS, type Subject } from './sick-deeds.ts';
+import { IMPATIENT, sickStage, factsAbout, type SickStage, STOCK, untilNothingIsOpen } from './sick-stage.ts';
 import { STATEMENT_FAULTS, type StatementFault } from '../support/statement-cable.ts';
 import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
 import { until, type Answer } from '../support/service.ts';

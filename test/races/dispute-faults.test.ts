@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { Delivery } from '../../server/simulator/notice.ts';
 import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
 import { count, isLong } from '../support/counts.ts';
-import { assertStands, CLERK, type Standing, tell } from '../support/dispute-courses.ts';
+import { assertStands, CLERK, type Standing, tell } from './dispute-courses.ts';
 import { dispute } from '../support/disputes.ts';
 import { payOrder } from '../support/orders.ts';
 import { proveBooks } from '../support/prove.ts';

@@ -2,7 +2,7 @@ import test from 'ava';
 import type { Delivery } from '../../server/simulator/notice.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
-import { configure } from '../support/changed-identity.ts';
+import { configure } from './changed-identity.ts';
 import { dispute, disputed, disputeOf, toldOf } from '../support/disputes.ts';
 import { freePort } from '../support/free-port.ts';
 import { payOrder } from '../support/orders.ts';

@@ -6,7 +6,7 @@ import { dueEffects } from '../../server/payments/due-effects.ts';
 import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
 import { claimDue } from '../support/due-rows.ts';
-import { holdRows } from '../support/held-rows.ts';
+import { holdRows } from './held-rows.ts';
 
 const gold = { project: 'default', code: 'gold' };
 const tea = { project: 'default', code: 'tea' };

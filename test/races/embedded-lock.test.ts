@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/folder.ts';
 import { keptFolder } from '../support/kept.ts';
 import { until } from '../support/service.ts';
 
-const HOLD = await bundled(fileURLToPath(new URL('../support/hold-folder.ts', import.meta.url)));
+const HOLD = await bundled(fileURLToPath(new URL('./hold-folder.ts', import.meta.url)));
 const PAYCTL = await bundled(fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url)));
 
 test('a second server on the folder is refused and told the holder, by the path, a symbolic link and the same process', async (t) => {

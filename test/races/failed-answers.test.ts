@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
-import { sickStage } from '../support/sick-stage.ts';
+import { sickStage } from './sick-stage.ts';
 import { callSkill, offerSkill } from '../support/skillpay.ts';
 import { request, type Answer } from '../support/service.ts';
 

@@ -5,7 +5,7 @@ import { count, inParallel } from '../support/counts.ts';
 import { isOpenedByPayer, requestIn } from '../support/order-scenes.ts';
 import { postgresDatabase } from '../support/database.ts';
 import { placeOrder } from '../support/orders.ts';
-import { openShops, paidIn, RACED_SCENES } from '../support/scenes.ts';
+import { openShops, paidIn, RACED_SCENES } from './scenes.ts';
 import { startService } from '../support/service.ts';
 
 test('G5: a key makes one order, one refund and one close, whatever is repeated, at two replicas and after a restart', async (t) => {

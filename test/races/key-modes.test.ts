@@ -10,8 +10,8 @@ import { payBill, takeAgents } from '../support/alipay-agent.ts';
 import { runPayctl } from '../cli/payctl.ts';
 import { createDatabase, PATIENT } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { createForger, type Facts, type Forger } from '../support/forge.ts';
-import { MODE_WAYS, type ModeKey, type ModeWay } from '../support/key-modes.ts';
+import { createForger, type Facts, type Forger } from './forge.ts';
+import { MODE_WAYS, type ModeKey, type ModeWay } from './key-modes.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import {
   type Answer,
@@ -23,7 +23,7 @@ import {
 } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
 import { addSkill, callSkill, paidSkill } from '../support/skillpay.ts';
-import { withOrder } from '../support/wrong-notices.ts';
+import { withOrder } from './wrong-notices.ts';
 import { fixture, publicOf } from '../unit/credentials/material.ts';
 import { insertOrder } from '../unit/credentials/service.ts';
 

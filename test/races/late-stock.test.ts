@@ -3,7 +3,7 @@ import { translateFault } from '../../server/http/faults.ts';
 import type { Store } from '../../server/db/store.ts';
 import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
-import { holdRows } from '../support/held-rows.ts';
+import { holdRows } from './held-rows.ts';
 
 const tea = { project: 'default', code: 'tea' };
 const admin = { owner: 'any', actor: 'admin:root' } as const;

@@ -7,7 +7,7 @@ import { payBill, takeAgents } from '../support/alipay-agent.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { giveCoins } from '../support/coins.ts';
 import { count, inParallel } from '../support/counts.ts';
-import { openCutter } from '../support/cutter.ts';
+import { openCutter } from './cutter.ts';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
 import { addSkill } from '../support/skillpay.ts';
 import { takeWeixinAgents } from '../support/weixin-agent.ts';

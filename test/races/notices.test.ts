@@ -3,12 +3,12 @@ import { randomInt } from 'node:crypto';
 import type { PayWay } from '../../server/payments/channel.ts';
 import { assertBooksBalance } from '../support/books.ts';
 import { count, inParallel } from '../support/counts.ts';
-import type { Facts, Message } from '../support/forge.ts';
+import type { Facts, Message } from './forge.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
-import { isTold, PARTNER, placeIn, racedOf, type RacedScene } from '../support/scenes.ts';
+import { isTold, PARTNER, placeIn, racedOf, type RacedScene } from './scenes.ts';
 import { startService, type Service } from '../support/service.ts';
-import { messageOf, payUnheard, post, stage, type Stage, untold, untoldIn } from '../support/untold-notices.ts';
-import { withOrder, wrongMessages, type Scene } from '../support/wrong-notices.ts';
+import { messageOf, payUnheard, post, stage, type Stage, untold, untoldIn } from './untold-notices.ts';
+import { withOrder, wrongMessages, type Scene } from './wrong-notices.ts';
 import { forgeTwin } from '../unit/channels/paypal/forge-crc.ts';
 
 /** Headers whose content is signed, for each channel. */

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
-import { accept, configureAs, type Shop } from '../support/changed-identity.ts';
+import { accept, configureAs, type Shop } from './changed-identity.ts';
 import { disputed, disputeOf } from '../support/disputes.ts';
 import { scenesOf } from '../support/order-scenes.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';

@@ -2,19 +2,11 @@ import { randomUUID } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, ledgerOf, runUntilQuiet } from '../support/books.ts';
-import {
-  accept,
-  configureAs,
-  deliver,
-  messageAbout,
-  paidUntold,
-  post,
-  type Shop,
-} from '../support/changed-identity.ts';
-import { createForger, type Facts } from '../support/forge.ts';
+import { accept, configureAs, deliver, messageAbout, paidUntold, post, type Shop } from './changed-identity.ts';
+import { createForger, type Facts } from './forge.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, until } from '../support/service.ts';
-import { withOrder } from '../support/wrong-notices.ts';
+import { withOrder } from './wrong-notices.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
 /** A shop whose administrator may make it a direct merchant or one of a partner; notices are delivered by the test. */

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { count, inParallel, untilTaken } from '../support/counts.ts';
-import { openShops, ordersIn, paidIn, racedOf, RACED_SCENES, SAMPLED_SCENES, type Shops } from '../support/scenes.ts';
+import { openShops, ordersIn, paidIn, racedOf, RACED_SCENES, SAMPLED_SCENES, type Shops } from './scenes.ts';
 import { startService, type Service } from '../support/service.ts';
 
 const CHANNELS = ['alipay', 'wechat', 'paypal'] as const;

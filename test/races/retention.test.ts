@@ -11,7 +11,7 @@ import {
   removeUnpaidOrders,
 } from '../../server/db/queries/retention.ts';
 import { orderRow } from '../support/core-rows.ts';
-import { type Watched, watched } from '../support/watched.ts';
+import { type Watched, watched } from './watched.ts';
 
 const ROWS = 10_000;
 const NOW = new Date('2030-01-01T00:00:00Z');

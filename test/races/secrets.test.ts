@@ -5,7 +5,7 @@ import { testSecrets } from '../../server/identity/api-app-rows.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { runUntilQuiet } from '../support/books.ts';
 import { certTexts } from '../cli/cert-files.ts';
-import { createForger } from '../support/forge.ts';
+import { createForger } from './forge.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { request, startService } from '../support/service.ts';

@@ -1,14 +1,14 @@
 import test, { type ExecutionContext } from 'ava';
 import type { PayWay } from '../../server/payments/channel.ts';
 import { type Admin, firstAdmin } from '../support/admin.ts';
-import { type Facts, createForger, type Forger } from '../support/forge.ts';
+import { type Facts, createForger, type Forger } from './forge.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { newPayCode } from '../support/order-scenes.ts';
 import { placeOrder } from '../support/orders.ts';
 import { type Merchant, type Service, startService } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
-import { PAY_WAYS, post } from '../support/untold-notices.ts';
-import { withOrder } from '../support/wrong-notices.ts';
+import { PAY_WAYS, post } from './untold-notices.ts';
+import { withOrder } from './wrong-notices.ts';
 
 const kind = 'payment_of_another_order';
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { until } from '../support/service.ts';
 import { openSocket } from '../support/sockets.ts';
 
-const MAIN = fileURLToPath(new URL('../support/edge-main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('./edge-main.ts', import.meta.url));
 const EACH = 500;
 /** What a thousand connections may cost, in MB. */
 const BOUND = 30;

@@ -1,12 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Delivery } from '../../server/simulator/notice.ts';
 import { firstAdmin, type Admin } from '../support/admin.ts';
-import { createForger, type Facts, type Forger } from '../support/forge.ts';
-import { type Attack, type Way, WAYS } from '../support/key-forgery.ts';
+import { createForger, type Facts, type Forger } from './forge.ts';
+import { type Attack, type Way, WAYS } from './key-forgery.ts';
 import { isLong } from '../support/counts.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { request, startService, type Merchant, type Service } from '../support/service.ts';
-import { withOrder } from '../support/wrong-notices.ts';
+import { withOrder } from './wrong-notices.ts';
 import { ownSimulator } from '../support/simulator.ts';
 import { fixture, publicOf } from '../unit/credentials/material.ts';
 

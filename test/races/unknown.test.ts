@@ -2,7 +2,7 @@ import test from 'ava';
 import { assertBooksBalance, ledgerOf, runUntilQuiet, unexplained } from '../support/books.ts';
 import { count, inParallel, isLong } from '../support/counts.ts';
 import { requestIn } from '../support/order-scenes.ts';
-import { openShops, ordersIn, payIn, RACED_SCENES } from '../support/scenes.ts';
+import { openShops, ordersIn, payIn, RACED_SCENES } from './scenes.ts';
 
 /** How far the clock goes between two looks; what is asked is the end, so a short run looks less often on the way. */
 const [STEP, LONG_STEP] = isLong ? [1800, 6 * 3600] : [3600, 12 * 3600];

@@ -5,8 +5,8 @@ import { assertBooksBalance } from '../support/books.ts';
 import { startReplica } from '../support/replica.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Service } from '../support/service.ts';
-import { messageOf, PAY_WAYS, post, stage, type Stage, untold } from '../support/untold-notices.ts';
-import { withOrder } from '../support/wrong-notices.ts';
+import { messageOf, PAY_WAYS, post, stage, type Stage, untold } from './untold-notices.ts';
+import { withOrder } from './wrong-notices.ts';
 
 const listed = async ({ admin }: Stage, state = 'open') =>
   (await admin.call('GET', `/api/v1/exceptions?kind=unmatched_notice&state=${state}`)).body.data;

@@ -7,7 +7,7 @@ import { alipayKind } from '../../../../server/channels/alipay/kind.ts';
 import { type ChannelInput, ChannelMisconfigured } from '../../../../server/payments/channel.ts';
 import { alipayHalf } from '../../../../server/simulator/alipay/half.ts';
 import { startSimulator, type RunningSimulator } from '../../../../server/simulator/simulator.ts';
-import { issuedBy } from '../../../support/key-forgery.ts';
+import { issuedBy } from '../../../races/key-forgery.ts';
 import { simulatorDriver, type Driver } from '../../../support/promises/driver.ts';
 import { connect, newOrder, newRefund, paid, placed, until, type Subject } from '../../../support/promises/subject.ts';
 import { fixture, keyMode } from './fixture.ts';

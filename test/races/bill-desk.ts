@@ -1,7 +1,7 @@
 import type { Store } from '../../server/db/store.ts';
 import type { BillPorts } from '../../server/payments/bills/payees.ts';
 import { type BillAnswer, type BillDesk, type BillLine, BillMalformed } from '../../server/payments/channel.ts';
-import { billLine } from './bill-rows.ts';
+import { billLine } from '../support/bill-rows.ts';
 
 /** The account of WeChat Pay of these desks. */
 const PAYEE = '1900000001';

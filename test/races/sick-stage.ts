@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { ExecutionContext } from 'ava';
-import { PATIENT } from './database.ts';
-import { serve } from './http-server.ts';
-import { addSkill } from './skillpay.ts';
-import { startService, until, type Merchant, type Service, type ServiceOptions } from './service.ts';
-import { layStatementCable, type StatementCable } from './statement-cable.ts';
+import { PATIENT } from '../support/database.ts';
+import { serve } from '../support/http-server.ts';
+import { addSkill } from '../support/skillpay.ts';
+import { startService, until, type Merchant, type Service, type ServiceOptions } from '../support/service.ts';
+import { layStatementCable, type StatementCable } from '../support/statement-cable.ts';
 
 /** Two replicas on one database: one whose cable can be struck, and one that prepares and looks. */
 export interface SickStage {

@@ -1,9 +1,9 @@
-import { ledgerOf } from './books.ts';
-import { untilTaken } from './counts.ts';
-import { placeOrder, stateOf } from './orders.ts';
+import { ledgerOf } from '../support/books.ts';
+import { untilTaken } from '../support/counts.ts';
+import { placeOrder, stateOf } from '../support/orders.ts';
 import type { SickStage } from './sick-stage.ts';
-import { offerSkill } from './skillpay.ts';
-import { until, type Answer } from './service.ts';
+import { offerSkill } from '../support/skillpay.ts';
+import { until, type Answer } from '../support/service.ts';
 
 /** What one case is about. */
 export interface Subject {

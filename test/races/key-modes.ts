@@ -6,7 +6,7 @@ import type { Facts } from './forge.ts';
 /** A key that verifies, and what signs with its other half. */
 export interface ModeKey {
   pem: string;
-  /** Members of an account's secrets by which a message is signed with it (support/forge.ts). */
+  /** Members of an account's secrets by which a message is signed with it (races/forge.ts). */
   secrets: Record<string, string>;
 }
 

@@ -2,8 +2,8 @@ import type { ExecutionContext } from 'ava';
 import type { DisputeState, PayWay } from '../../server/payments/channel.ts';
 import type { Asker } from '../../server/payments/ports.ts';
 import type { Delivery } from '../../server/simulator/notice.ts';
-import { ledgerOf } from './books.ts';
-import type { Service } from './service.ts';
+import { ledgerOf } from '../support/books.ts';
+import type { Service } from '../support/service.ts';
 
 /** A person who works disputes, refunds and exceptions. */
 export const CLERK: Asker = { owner: 'any', actor: 'admin:clerk' };

@@ -1,8 +1,8 @@
 import type { ExecutionContext } from 'ava';
 import type { Delivery } from '../../server/simulator/notice.ts';
-import type { Admin } from './admin.ts';
+import type { Admin } from '../support/admin.ts';
 import type { Message } from './forge.ts';
-import type { Merchant, Service } from './service.ts';
+import type { Merchant, Service } from '../support/service.ts';
 
 /** A shop whose administrator changes its account at one channel. */
 export interface Shop {

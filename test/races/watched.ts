@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { ExecutionContext } from 'ava';
-import { postgresDatabase, type TestDatabase } from './database.ts';
+import { postgresDatabase, type TestDatabase } from '../support/database.ts';
 
 /** A database that notes how many rows each statement took out of some tables. */
 export interface Watched extends TestDatabase {

@@ -1,8 +1,8 @@
 import type { ExecutionContext } from 'ava';
-import { ledgerOf } from './books.ts';
-import { stateOf } from './orders.ts';
+import { ledgerOf } from '../support/books.ts';
+import { stateOf } from '../support/orders.ts';
 import type { RacedScene, Shops } from './scenes.ts';
-import type { Service } from './service.ts';
+import type { Service } from '../support/service.ts';
 
 /** A close that a merchant asked for, and what the merchant heard. */
 export interface Closed {

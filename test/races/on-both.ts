@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import type { Store } from '../../server/db/store.ts';
-import { embeddedDatabase, postgresDatabase } from './database.ts';
+import { embeddedDatabase, postgresDatabase } from '../support/database.ts';
 
 type Scene = (t: ExecutionContext, store: Store) => Promise<void>;
 

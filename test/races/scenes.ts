@@ -1,9 +1,9 @@
 import type { ExecutionContext } from 'ava';
 import type { PayWay } from '../../server/payments/channel.ts';
-import { isLong } from './counts.ts';
-import { isOpenedByPayer, ORDER_SCENES, type OrderScene, requestIn } from './order-scenes.ts';
-import { placeOrder, stateOf } from './orders.ts';
-import { startService, until, type Merchant, type Service, type ServiceOptions } from './service.ts';
+import { isLong } from '../support/counts.ts';
+import { isOpenedByPayer, ORDER_SCENES, type OrderScene, requestIn } from '../support/order-scenes.ts';
+import { placeOrder, stateOf } from '../support/orders.ts';
+import { startService, until, type Merchant, type Service, type ServiceOptions } from '../support/service.ts';
 
 /** A scene that the promises are shown in. */
 export interface RacedScene extends OrderScene {

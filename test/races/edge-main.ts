@@ -1,4 +1,4 @@
-import { startEdge } from './edge.ts';
+import { startEdge } from '../support/edge.ts';
 import { publicRoutes } from '../../server/routes/public.ts';
 
 /** An edge with the explorer in a process of its own: says its port, and its memory in MB after a collection when asked. */

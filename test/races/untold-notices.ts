@@ -1,12 +1,12 @@
 import type { ExecutionContext } from 'ava';
 import type { PayWay } from '../../server/payments/channel.ts';
 import type { Delivery } from '../../server/simulator/notice.ts';
-import { firstAdmin, type Admin } from './admin.ts';
+import { firstAdmin, type Admin } from '../support/admin.ts';
 import { createForger, type Forger, type Message } from './forge.ts';
-import { placeOrder } from './orders.ts';
+import { placeOrder } from '../support/orders.ts';
 import { payIn, placeIn, type RacedScene, type Shops, shopsOf } from './scenes.ts';
-import { startService, type Merchant, type Service } from './service.ts';
-import { ownSimulator } from './simulator.ts';
+import { startService, type Merchant, type Service } from '../support/service.ts';
+import { ownSimulator } from '../support/simulator.ts';
 
 export const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
 
