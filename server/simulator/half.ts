@@ -2,7 +2,7 @@
  * The port of the simulator: what the halves share, what one half is, and at which address it is asked. To plug a channel in:
  *
  * 1. write `server/simulator/<payWay>/half.ts` that exports a `Half`, with the files beside it that the other channels have, and add
- *    it to HALVES in simulator.ts; `test/support/added-channel/half.ts` is one that is as small as can be;
+ *    it to HALVES in simulator.ts; `test/journeys/added-channel/half.ts` is one that is as small as can be;
  * 2. `hosts` are the names under which the channel is at the root (`leadToChannel`); `mount` registers the channel's routes below
  *    `/<payWay>` (the adapter's base address is `<simulator>/<payWay>`); the raw body of a request is `rawBodyOf(ctx)` from requests.ts;
  * 3. a route checks the request as strictly as the channel does and answers bad ones with `write(ctx, …)`; a good one becomes

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Page } from 'playwright-core';
-import { browserOfFile, fits, picture, watch } from '../support/browser.ts';
+import { browserOfFile, fits, picture, watch } from './browser.ts';
 import { bootstrapAdmin, startService } from '../support/service.ts';
 
 const ends: (() => unknown)[] = [];

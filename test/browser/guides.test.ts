@@ -2,7 +2,7 @@ import test from 'ava';
 import { GUIDES, guidePath } from '../../server/pages/guides.ts';
 import { guideRoutes } from '../../server/routes/docs.ts';
 import { payerRoutes } from '../../server/routes/payer.ts';
-import { fits, openBrowser, picture, watch } from '../support/browser.ts';
+import { fits, openBrowser, picture, watch } from './browser.ts';
 import { startEdge } from '../support/edge.ts';
 
 const never = () => Promise.reject(new Error('not asked'));

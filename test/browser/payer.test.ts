@@ -1,5 +1,5 @@
 import test from 'ava';
-import { browserOfFile, fits, picture, watch } from '../support/browser.ts';
+import { browserOfFile, fits, picture, watch } from './browser.ts';
 import { startService, type Service } from '../support/service.ts';
 
 const ends: (() => unknown)[] = [];

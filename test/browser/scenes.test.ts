@@ -4,7 +4,7 @@ import { PAYER_WORDS_EN } from '../../server/pages/payer-words.ts';
 import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
 import type { PayWay } from '../../server/payments/channel.ts';
 import type { PayerOrder, PayerState } from '../../server/payments/orders/payer.ts';
-import { fits, openBrowser, picture, watch } from '../support/browser.ts';
+import { fits, openBrowser, picture, watch } from './browser.ts';
 import { ORDER_SCENES, requestIn } from '../support/order-scenes.ts';
 import { placeOrder } from '../support/orders.ts';
 import { startService } from '../support/service.ts';

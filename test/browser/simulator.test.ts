@@ -2,7 +2,7 @@ import test from 'ava';
 import type { Page } from 'playwright-core';
 import { clientFor, order } from '../unit/simulator/alipay/client.ts';
 import { startWorld, type World } from '../unit/simulator/world.ts';
-import { fits, openBrowser, picture, watch } from '../support/browser.ts';
+import { fits, openBrowser, picture, watch } from './browser.ts';
 
 let world: World;
 test.before(async () => {

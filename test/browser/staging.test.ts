@@ -1,5 +1,5 @@
 import test from 'ava';
-import { fits, openBrowser, picture, watch } from '../support/browser.ts';
+import { fits, openBrowser, picture, watch } from './browser.ts';
 import { startService } from '../support/service.ts';
 import { stagingOptions } from '../support/staging.ts';
 

@@ -15,7 +15,7 @@ import { EXCEPTION_KINDS } from '../../server/domain.ts';
 import { FAULTS } from '../../server/simulator/faults.ts';
 import { fixedOutcome } from '../../server/simulator/trades.ts';
 import { program } from '../cli/examples.ts';
-import { guides, guideText, payctlLines } from '../support/guide-text.ts';
+import { guides, guideText, payctlLines } from './guide-text.ts';
 import { splitWords } from '../cli/shell-words.ts';
 import { root, sourcesIn } from './sources.ts';
 

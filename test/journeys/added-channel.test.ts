@@ -1,6 +1,6 @@
 import test from 'ava';
 import { join } from 'node:path';
-import { addChannel } from '../support/added-channel/add.ts';
+import { addChannel } from './added-channel/add.ts';
 import { bundleInto } from '../support/built.ts';
 import { migratedFile } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';

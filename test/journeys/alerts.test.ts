@@ -9,16 +9,7 @@ import { createDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { layCable, type Cable } from '../support/in-between.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
-import {
-  hasPromtool,
-  type Course,
-  judge,
-  lint,
-  metricsIn,
-  promtool,
-  readScrape,
-  type Scrape,
-} from '../support/prometheus.ts';
+import { hasPromtool, type Course, judge, lint, metricsIn, promtool, readScrape, type Scrape } from './prometheus.ts';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
 import { billRow } from '../support/bill-rows.ts';
 import { inParallel } from '../support/counts.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { migratedFile } from '../support/database.ts';
-import { guideText } from '../support/guide-text.ts';
+import { guideText } from '../house/guide-text.ts';
 import { isReady, openWithPayctl, runSamples } from './tour/samples.ts';
 
 /** The commands of a guide; the languages have the same. */

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { addChannel } from '../support/added-channel/add.ts';
+import { addChannel } from '../journeys/added-channel/add.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 test('the sources compile with a channel that is added, so no list of channels is left out', (t) => {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { count, inParallel } from '../support/counts.ts';
-import { haproxy, haproxyByItsSample, isInstalled, nginx, nginxByItsSample, startProxy } from '../support/proxies.ts';
+import { haproxy, haproxyByItsSample, isInstalled, nginx, nginxByItsSample, startProxy } from '../house/proxies.ts';
 import { startReplica, type Replica } from '../support/replica.ts';
 import { freePort } from '../support/free-port.ts';
 import { startService, until } from '../support/service.ts';

@@ -20,7 +20,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { builtFolder } from '../support/built.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { readDockerfile } from '../support/deploy/dockerfile.ts';
+import { readDockerfile } from '../house/dockerfile.ts';
 import { root } from '../house/sources.ts';
 import { copyOf, createDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';

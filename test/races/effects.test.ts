@@ -5,7 +5,7 @@ import type { OrderRow } from '../../server/db/entities/orders.ts';
 import { dueEffects } from '../../server/payments/due-effects.ts';
 import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
-import { claimDue } from '../support/due-rows.ts';
+import { claimDue } from '../unit/jobs/due-rows.ts';
 import { holdRows } from './held-rows.ts';
 
 const gold = { project: 'default', code: 'gold' };

@@ -6,7 +6,7 @@ import { type Answer, until, startService, type Merchant, type Service } from '.
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { placeOrder } from '../support/orders.ts';
-import { agreeInPage } from '../support/promises/driver.ts';
+import { agreeInPage } from '../unit/channels/promises/driver.ts';
 import { ownSimulator } from '../support/simulator.ts';
 
 const payWay = 'paypal';

@@ -5,14 +5,14 @@ import { gunzipSync } from 'node:zlib';
 import { MIGRATIONS } from '../../server/db/migrations/index.ts';
 import { runPayctl } from '../cli/payctl.ts';
 import { copyOf, createDatabase, PATIENT } from '../support/database.ts';
-import { applicationAt, logInAt, type Send } from '../support/release/client.ts';
+import { applicationAt, logInAt, type Send } from '../fixtures/release-0.1.0/client.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { freePort } from '../support/free-port.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService, until } from '../support/service.ts';
 import { openDatabase } from '../../server/db/orm.ts';
 import { startSimulator } from '../../server/simulator/simulator.ts';
-import type { Facts } from '../support/release/deeds.ts';
+import type { Facts } from '../fixtures/release-0.1.0/deeds.ts';
 
 const fixtures = new URL('../fixtures/release-0.1.0/', import.meta.url);
 

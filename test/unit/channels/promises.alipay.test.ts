@@ -4,7 +4,7 @@ import type { PayHint } from '../../../server/payments/channel.ts';
 import { alipayHalf } from '../../../server/simulator/alipay/half.ts';
 import { isLong } from '../../support/counts.ts';
 import { isOpenedByPayer, type OrderScene, scenesOf } from '../../support/order-scenes.ts';
-import { testPromises, type PromiseOptions } from '../../support/promises/simulated.ts';
+import { testPromises, type PromiseOptions } from './promises/simulated.ts';
 import { channelSaying } from './alipay/fixture.ts';
 
 const trade = { code: '10000', total_amount: '12.34', trade_no: '1', trade_status: 'TRADE_WONDERFUL' };

@@ -1,13 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
 import { paypalKind } from '../../../server/channels/paypal/kind.ts';
 import { isLong } from '../../support/counts.ts';
-import { testPromises } from '../../support/promises/simulated.ts';
+import { testPromises } from './promises/simulated.ts';
 import { unknownWord } from './paypal/scripted.ts';
 import type { OrderRef, Outcome, PayWay, PlaceOrder } from '../../../server/payments/channel.ts';
 import { sameMoney } from '../../../server/money.ts';
-import { ANSWER_FAULTS } from '../../support/promises/faults.ts';
-import type { ChannelPromise } from '../../support/promises/promises.ts';
-import { capture, newOrder, placed, show, until, type Subject } from '../../support/promises/subject.ts';
+import { ANSWER_FAULTS } from './promises/faults.ts';
+import type { ChannelPromise } from './promises/promises.ts';
+import { capture, newOrder, placed, show, until, type Subject } from './promises/subject.ts';
 
 /** What a channel promises whose money is ours to take once the payer has agreed. */
 function capturePromises(payWay: PayWay): readonly ChannelPromise[] {

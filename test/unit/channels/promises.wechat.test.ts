@@ -3,7 +3,7 @@ import { wechatKind } from '../../../server/channels/wechat/kind.ts';
 import { wechatHalf } from '../../../server/simulator/wechat/half.ts';
 import { isLong } from '../../support/counts.ts';
 import { scenesOf } from '../../support/order-scenes.ts';
-import { testPromises } from '../../support/promises/simulated.ts';
+import { testPromises } from './promises/simulated.ts';
 import { channelWith, signed, trade } from './wechat/fake.ts';
 
 // A code works once, and nobody is notified of it: code.test.ts says what becomes of its repeat.

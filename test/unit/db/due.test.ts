@@ -21,7 +21,7 @@ import { laneOf } from '../../../server/payments/core/plan.ts';
 import { orderRow, refundRow } from '../../support/core-rows.ts';
 import { postgresDatabase } from '../../support/database.ts';
 import { insertDeliveries } from '../../support/due-deliveries.ts';
-import { claimDue } from '../../support/due-rows.ts';
+import { claimDue } from '../jobs/due-rows.ts';
 import { coinCall } from '../../support/due-work.ts';
 
 /** One for the file; each test finds it empty. */

@@ -8,7 +8,7 @@ import type { AuditKnowledge } from '../../../server/identity/audit-proof.ts';
 import { applyBootstrap, createFirstAdmin } from '../../../server/identity/offline.ts';
 import { auditKey } from '../../support/audit-keys.ts';
 import { postgresDatabase } from '../../support/database.ts';
-import { account, actor, world } from '../../support/identity-world.ts';
+import { account, actor, world } from './identity-world.ts';
 import { createClock } from '../../support/service.ts';
 import type { AuditRow } from '../../../server/db/entities/identity.ts';
 import type { Store } from '../../../server/db/store.ts';

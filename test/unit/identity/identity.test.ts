@@ -1,7 +1,7 @@
 import test from 'ava';
 import * as offline from '../../../server/identity/offline.ts';
 import { embeddedDatabase } from '../../support/database.ts';
-import { account, actor, from, world } from '../../support/identity-world.ts';
+import { account, actor, from, world } from './identity-world.ts';
 
 test('the whole of identity works on the embedded database', async (t) => {
   const { store, identity, ports } = await world(await embeddedDatabase(t));

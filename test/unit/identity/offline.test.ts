@@ -6,7 +6,7 @@ import * as offline from '../../../server/identity/offline.ts';
 import { applyBootstrap } from '../../../server/identity/offline.ts';
 import { sessionRow } from '../../../server/identity/confirm.ts';
 import { postgresDatabase } from '../../support/database.ts';
-import { account, actor, from, world } from '../../support/identity-world.ts';
+import { account, actor, from, world } from './identity-world.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -6,7 +6,7 @@ import { newRecoveryCode, newTotpSecret, readRecoveryCode, stepOfCode } from '..
 import { sessionRow } from '../../../server/identity/confirm.ts';
 import { auditMaster } from '../../support/audit-keys.ts';
 import { postgresDatabase } from '../../support/database.ts';
-import { account, actor, from, world } from '../../support/identity-world.ts';
+import { account, actor, from, world } from './identity-world.ts';
 import { codeAt, wrongCode } from '../../support/second-factor.ts';
 
 test('codes are those of RFC 6238, appendix B, with six digits', (t) => {

@@ -2,7 +2,7 @@ import test from 'ava';
 import type { Renewal, Renewed } from '../../../server/db/queries/due.ts';
 import { createLeases } from '../../../server/jobs/workers.ts';
 import { createScheduler } from '../../../server/jobs/scheduler.ts';
-import { fakeRows, rowsOf } from '../../support/due-rows.ts';
+import { fakeRows, rowsOf } from './due-rows.ts';
 import { createClock, until } from '../../support/service.ts';
 
 const SECOND = 1000;

@@ -2,7 +2,7 @@ import test from 'ava';
 import { Registry } from 'prom-client';
 import { createJobMetrics, createScheduler } from '../../../server/jobs/scheduler.ts';
 import { placesOfAccounts } from '../../../server/jobs/lanes.ts';
-import { fakeRows, rowsOf } from '../../support/due-rows.ts';
+import { fakeRows, rowsOf } from './due-rows.ts';
 import { createClock, until } from '../../support/service.ts';
 
 test('lanes that are full or held are told by kind and channel, never by account, project or receiver', async (t) => {

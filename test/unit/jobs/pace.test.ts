@@ -1,7 +1,7 @@
 import test from 'ava';
 import { createPace, noteChannelCall } from '../../../server/jobs/pace.ts';
 import { createWorkers } from '../../../server/jobs/workers.ts';
-import { fakeRows, rowsOf } from '../../support/due-rows.ts';
+import { fakeRows, rowsOf } from './due-rows.ts';
 
 const tx = {} as never;
 

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { createScheduler, type SchedulerParts } from '../../../server/jobs/scheduler.ts';
-import { fakeRows, rowsOf } from '../../support/due-rows.ts';
+import { fakeRows, rowsOf } from './due-rows.ts';
 import { createClock, until } from '../../support/service.ts';
 
 function schedulerOf(t: ExecutionContext, run: (id: string) => Promise<unknown>, more: Partial<SchedulerParts> = {}) {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { createTimetable, type Task } from '../../../server/jobs/timetable.ts';
-import { fakeRows } from '../../support/due-rows.ts';
+import { fakeRows } from './due-rows.ts';
 
 /** Timetables of several replicas on one clock and one table. */
 function replicas(tasks: readonly Task[], n: number) {

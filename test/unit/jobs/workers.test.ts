@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type { DueKind } from '../../../server/jobs/lanes.ts';
 import { createWorkers } from '../../../server/jobs/workers.ts';
-import { type FakeRows, fakeRows, rowsOf } from '../../support/due-rows.ts';
+import { type FakeRows, fakeRows, rowsOf } from './due-rows.ts';
 import { until } from '../../support/service.ts';
 
 function workersOf(fake: FakeRows, run: DueKind['run'], { width = 8, laneWidth = 4, logged = [] as string[] } = {}) {

@@ -8,7 +8,7 @@ import { decideForeignRefund, decideRefund } from '../../../server/payments/core
 import { DISPUTE_MOVES, isDecided, REFUND_MOVES } from '../../../server/payments/core/moves.ts';
 import { REFUND_STATES } from '../../../server/domain.ts';
 import { at, disputeRow, frozen, NOW, orderRow, refundRow } from '../../support/core-rows.ts';
-import { LIMITS } from '../../support/core-refunds.ts';
+import { LIMITS } from './core-refunds.ts';
 
 const NAMES = { disputeNo: 'D-1', refundNo: 'R-NEW', actor: 'channel:paypal', cause: 'dispute' };
 const OPENED = at(-600);

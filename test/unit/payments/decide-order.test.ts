@@ -6,7 +6,7 @@ import { type OrderWish, decideOrder, orderNeeds } from '../../../server/payment
 import type { Heard, OrderFacts } from '../../../server/payments/core/facts.ts';
 import { isListed as isMove } from '../../../server/payments/ledger.ts';
 import { isLong } from '../../support/counts.ts';
-import { CLOSE_OUTCOMES, OUTCOMES, orders, WISHES } from '../../support/core-orders.ts';
+import { CLOSE_OUTCOMES, OUTCOMES, orders, WISHES } from './core-orders.ts';
 import { at, frozen, NOW, orderRow } from '../../support/core-rows.ts';
 
 /** Every value that a fact can have. */

@@ -11,7 +11,7 @@ import {
 import { isReversal, mayBeOldNews, type RefundHeard } from '../../../server/payments/core/hear-refund.ts';
 import { isListed } from '../../../server/payments/ledger.ts';
 import { nextRefundStep } from '../../../server/payments/core/plan.ts';
-import { LIMITS, pairs, REFUND_FACTS, REFUND_HEARD, REFUND_WISHES } from '../../support/core-refunds.ts';
+import { LIMITS, pairs, REFUND_FACTS, REFUND_HEARD, REFUND_WISHES } from './core-refunds.ts';
 import { at, frozen, NOW, orderRow, refundRow } from '../../support/core-rows.ts';
 
 interface Pair {

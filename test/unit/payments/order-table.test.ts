@@ -3,7 +3,7 @@ import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { Change } from '../../../server/payments/core/moves.ts';
 import { decideOrder } from '../../../server/payments/core/decide-order.ts';
 import type { OrderFacts } from '../../../server/payments/core/facts.ts';
-import { OUTCOMES } from '../../support/core-orders.ts';
+import { OUTCOMES } from './core-orders.ts';
 import { at, NOW, orderRow } from '../../support/core-rows.ts';
 
 const KEPT = { afterExpiry: 'accept', afterClose: 'accept', afterFailed: 'accept' } as const;

@@ -6,7 +6,7 @@ import { alipayKind } from '../../../../server/channels/alipay/kind.ts';
 import type { Channel, ChannelInput, OrderRef, PlaceOrder } from '../../../../server/payments/channel.ts';
 import { alipayHalf } from '../../../../server/simulator/alipay/half.ts';
 import { startSimulator, type RunningSimulator } from '../../../../server/simulator/simulator.ts';
-import { connect, newOrder, newRefund, show } from '../../../support/promises/subject.ts';
+import { connect, newOrder, newRefund, show } from '../promises/subject.ts';
 import * as codesOf from './refusal-codes.ts';
 import type { Codes, Meaning } from './refusal-codes.ts';
 

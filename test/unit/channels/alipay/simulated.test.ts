@@ -8,8 +8,8 @@ import { type ChannelInput, ChannelMisconfigured } from '../../../../server/paym
 import { alipayHalf } from '../../../../server/simulator/alipay/half.ts';
 import { startSimulator, type RunningSimulator } from '../../../../server/simulator/simulator.ts';
 import { issuedBy } from '../../../races/key-forgery.ts';
-import { simulatorDriver, type Driver } from '../../../support/promises/driver.ts';
-import { connect, newOrder, newRefund, paid, placed, until, type Subject } from '../../../support/promises/subject.ts';
+import { simulatorDriver, type Driver } from '../promises/driver.ts';
+import { connect, newOrder, newRefund, paid, placed, until, type Subject } from '../promises/subject.ts';
 import { fixture, keyMode } from './fixture.ts';
 import { shownCode } from './shown-code.ts';
 

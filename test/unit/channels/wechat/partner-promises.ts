@@ -2,7 +2,7 @@ import type { TestFn } from 'ava';
 import { wechatKind } from '../../../../server/channels/wechat/kind.ts';
 import { wechatHalf } from '../../../../server/simulator/wechat/half.ts';
 import { scenesOf } from '../../../support/order-scenes.ts';
-import { testPromises } from '../../../support/promises/simulated.ts';
+import { testPromises } from '../promises/simulated.ts';
 import { channelWith, partnerTrade, platformInput, signed, SUB_MCHID } from './fake.ts';
 
 /** Scenes in which the order is placed in the name of the partner's own app, for the sub-merchant has none. */

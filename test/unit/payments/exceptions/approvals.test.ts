@@ -2,7 +2,7 @@ import test from 'ava';
 import { decideNewRefund, decideRefund } from '../../../../server/payments/core/decide-refund.ts';
 import { type GivenBack, needsApproval } from '../../../../server/payments/core/open-refund.ts';
 import { isSendable, later, nextRefundStep } from '../../../../server/payments/core/plan.ts';
-import { LIMITS } from '../../../support/core-refunds.ts';
+import { LIMITS } from '../core-refunds.ts';
 import { at, NOW, orderRow, refundRow } from '../../../support/core-rows.ts';
 
 const order = orderRow({ state: 'paid', paid: 1000n, paidAt: at(-3600), refunding: 400n });

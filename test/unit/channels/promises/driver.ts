@@ -1,4 +1,4 @@
-import type { PayWay } from '../../../server/payments/channel.ts';
+import type { PayWay } from '../../../../server/payments/channel.ts';
 
 /** A silent channel does after this what it did not say, and keeps the connection for longer than anybody waits. */
 const SILENCE = { delayMs: 2_500, hangUpMs: 120_000 };

@@ -1,16 +1,16 @@
-import { tellCredentialChange } from '../../server/events/record.ts';
-import { identityQueries } from '../../server/db/queries/identity.ts';
-import { createRateLimits } from '../../server/db/rate-limits.ts';
-import { seed } from '../../server/db/migrate.ts';
-import { createStore } from '../../server/db/store.ts';
-import { consoleAppRow, testAppRows } from '../../server/identity/api-app-rows.ts';
-import { NEW_TIP, type NewTip, createKnownTip } from '../../server/identity/audit.ts';
-import { createIdentity } from '../../server/identity/identity.ts';
-import * as offline from '../../server/identity/offline.ts';
-import { createPasswords } from '../../server/identity/passwords.ts';
-import { createSealing, type MasterKey } from '../../server/db/sealing.ts';
-import { auditKeysOf, auditMaster } from './audit-keys.ts';
-import type { TestDatabase } from './database.ts';
+import { tellCredentialChange } from '../../../server/events/record.ts';
+import { identityQueries } from '../../../server/db/queries/identity.ts';
+import { createRateLimits } from '../../../server/db/rate-limits.ts';
+import { seed } from '../../../server/db/migrate.ts';
+import { createStore } from '../../../server/db/store.ts';
+import { consoleAppRow, testAppRows } from '../../../server/identity/api-app-rows.ts';
+import { NEW_TIP, type NewTip, createKnownTip } from '../../../server/identity/audit.ts';
+import { createIdentity } from '../../../server/identity/identity.ts';
+import * as offline from '../../../server/identity/offline.ts';
+import { createPasswords } from '../../../server/identity/passwords.ts';
+import { createSealing, type MasterKey } from '../../../server/db/sealing.ts';
+import { auditKeysOf, auditMaster } from '../../support/audit-keys.ts';
+import type { TestDatabase } from '../../support/database.ts';
 
 /** Who works offline in tests. */
 export const actor = offline.offlineActor('tester', 'test');

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
-import { NoticeNotGenuine, type PayWay } from '../../../server/payments/channel.ts';
-import { sameMoney } from '../../../server/money.ts';
+import { NoticeNotGenuine, type PayWay } from '../../../../server/payments/channel.ts';
+import { sameMoney } from '../../../../server/money.ts';
 import { ANSWER_FAULTS, NOTICE_FAULTS, type FaultWords } from './faults.ts';
 import { newOrder, newRefund, paid, placed, settle, show, until, type Subject } from './subject.ts';
 

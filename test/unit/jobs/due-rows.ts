@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { DueRow, DueRows } from '../../server/db/queries/due.ts';
-import type { Store, Tx } from '../../server/db/store.ts';
+import type { DueRow, DueRows } from '../../../server/db/queries/due.ts';
+import type { Store, Tx } from '../../../server/db/store.ts';
 
 /** A due row of a test; who claims it has it until the end of time. */
 export type FakeRow = Pick<DueRow, 'id' | 'lane'>;

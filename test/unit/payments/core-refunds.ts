@@ -1,11 +1,11 @@
-import type { OrderRow } from '../../server/db/entities/orders.ts';
-import type { RefundRow } from '../../server/db/entities/refunds.ts';
-import type { ChannelLimits, RefundOutcome } from '../../server/payments/channel.ts';
-import type { RefundWish } from '../../server/payments/core/decide-refund.ts';
-import type { RefundFacts } from '../../server/payments/core/facts.ts';
-import type { RefundHeard } from '../../server/payments/core/hear-refund.ts';
-import { REFUND_STATES, type RefundState } from '../../server/domain.ts';
-import { at, combinations, each, orderRow, refundRow } from './core-rows.ts';
+import type { OrderRow } from '../../../server/db/entities/orders.ts';
+import type { RefundRow } from '../../../server/db/entities/refunds.ts';
+import type { ChannelLimits, RefundOutcome } from '../../../server/payments/channel.ts';
+import type { RefundWish } from '../../../server/payments/core/decide-refund.ts';
+import type { RefundFacts } from '../../../server/payments/core/facts.ts';
+import type { RefundHeard } from '../../../server/payments/core/hear-refund.ts';
+import { REFUND_STATES, type RefundState } from '../../../server/domain.ts';
+import { at, combinations, each, orderRow, refundRow } from '../../support/core-rows.ts';
 
 const amount = (minor: bigint, currency = 'CNY') => ({ minor, currency });
 

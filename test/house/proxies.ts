@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { temporaryFolder } from './folder.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 /** A balancer of the distribution, with its own defaults, in front of servers on ports of this machine. */
 export interface Proxy {

@@ -1,4 +1,4 @@
-import type { PayWay, UnknownCause } from '../../../server/payments/channel.ts';
+import type { PayWay, UnknownCause } from '../../../../server/payments/channel.ts';
 
 /** A fault of the simulator and the word by which the adapter must tell it from the others. */
 export type FaultWords = Readonly<Record<string, UnknownCause>>;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createTransport } from '../../../server/channels/transport.ts';
+import { createTransport } from '../../../../server/channels/transport.ts';
 import {
   TransportFailed,
   type Channel,
@@ -12,7 +12,7 @@ import {
   type RefundOrder,
   type RefundRef,
   type Transport,
-} from '../../../server/payments/channel.ts';
+} from '../../../../server/payments/channel.ts';
 import type { Driver } from './driver.ts';
 
 /** One adapter in front of one simulated account. */

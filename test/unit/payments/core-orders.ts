@@ -1,8 +1,8 @@
-import type { OrderRow } from '../../server/db/entities/orders.ts';
-import type { CloseOutcome, Outcome } from '../../server/payments/channel.ts';
-import type { OrderWish } from '../../server/payments/core/decide-order.ts';
-import { ORDER_STATES, type OrderState } from '../../server/domain.ts';
-import { at, combinations, each, orderRow } from './core-rows.ts';
+import type { OrderRow } from '../../../server/db/entities/orders.ts';
+import type { CloseOutcome, Outcome } from '../../../server/payments/channel.ts';
+import type { OrderWish } from '../../../server/payments/core/decide-order.ts';
+import { ORDER_STATES, type OrderState } from '../../../server/domain.ts';
+import { at, combinations, each, orderRow } from '../../support/core-rows.ts';
 
 const TRADE = 'T-1';
 const amount = (minor: bigint, currency = 'CNY') => ({ minor, currency });
