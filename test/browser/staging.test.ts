@@ -1,7 +1,6 @@
 import test from 'ava';
 import { fits, openBrowser, picture, watch } from './browser.ts';
-import { startService } from '../support/service.ts';
-import { stagingOptions } from '../support/staging.ts';
+import { startService, stagingOptions } from '../support/service.ts';
 
 test('the pages of staging have a ribbon that covers nothing, on a phone and on a desk', async (t) => {
   const service = await startService(t, await stagingOptions(t));

@@ -2,7 +2,7 @@ import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { makePlace, type Place } from './payctl.ts';
-import { diagnosisRow } from './fakes/controls.ts';
+import { diagnosisRow } from './fakes/rows.ts';
 import { problem, type FakeAnswer } from './fakes/api.ts';
 
 interface Finding {

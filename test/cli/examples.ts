@@ -6,10 +6,9 @@ import type { Command } from 'commander';
 import { buildWholeProgram } from '../../cli/program.ts';
 import { createTerminal } from '../../cli/terminal.ts';
 import { writeCertFiles } from './cert-files.ts';
-import { collector, makePlace, scripted, type Place, type Result, type RunOptions } from './payctl.ts';
+import { collector, makePlace, scripted, type Place, type Result, type RunOptions, splitWords } from './payctl.ts';
 import { fakeOffline } from './fakes/offline.ts';
 import { signedCode } from './fakes/rows.ts';
-import { splitWords } from './shell-words.ts';
 
 const terminal = createTerminal({
   stdin: process.stdin,
@@ -46,7 +45,7 @@ const FILES: Record<string, string> = {
 };
 
 /** How the run of an example differs from a script's: a terminal of this width, a service that answers otherwise. */
-export interface ExampleOptions extends RunOptions {
+interface ExampleOptions extends RunOptions {
   prepare?: (place: Place) => void;
 }
 

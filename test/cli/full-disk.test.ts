@@ -19,8 +19,7 @@ import { collector, makePlace, type Place, type Result, type RunOptions } from '
 import { leaves, program, runExample, stageExample, type Stage } from './examples.ts';
 import { TOKEN, problem } from './fakes/api.ts';
 import { fakeOffline, type FakeOffline } from './fakes/offline.ts';
-import { SECRET } from './fakes/rows.ts';
-import { HOOK_SECRET, webhookRow } from './fakes/webhooks.ts';
+import { SECRET, HOOK_SECRET, webhookRow } from './fakes/rows.ts';
 import type { LimitedResult, LimitedRun } from './limited-main.ts';
 
 const BIN = await bundled(fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url)));

@@ -1,9 +1,8 @@
 import { chmodSync } from 'node:fs';
 import type { ExecutionContext } from 'ava';
-import { runPayctl, type Result, type RunOptions } from './payctl.ts';
+import { runPayctl, type Result, type RunOptions, splitWords } from './payctl.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { bootstrapAdmin, type Service } from '../support/service.ts';
-import { splitWords } from './shell-words.ts';
 
 /** Somebody at a shell: payctl in this process against a real service, logged in as its first administrator. */
 export interface Operator {

@@ -143,7 +143,7 @@ export function scripted(
 export type TerminalStep = { wait: string } | { type: string } | { signal: string } | { resize: [number, number] };
 
 /** A program that gets a real terminal of its own. */
-export interface TerminalCase {
+interface TerminalCase {
   name: string;
   argv: readonly string[];
   env: Record<string, string>;
@@ -152,7 +152,7 @@ export interface TerminalCase {
 }
 
 /** How it ended. */
-export interface TerminalEnd {
+interface TerminalEnd {
   name: string;
   /** The modes of the terminal are those of before. */
   same: boolean;
@@ -176,4 +176,14 @@ export async function onTerminals(cases: readonly TerminalCase[]): Promise<Termi
   let text = '';
   for await (const part of child.stdout) text += String(part);
   return JSON.parse(text) as TerminalEnd[];
+}
+
+/** Splits an example into words as a shell would; redirections are taken off, the file of `<` is named. */
+export function splitWords(line: string): { words: string[]; input: string | undefined } {
+  const [, command = line, input] = /^(.*?)(?:\s+<\s*(\S+)|\s+>\s*\S.*)?$/.exec(line) ?? [];
+  const words: string[] = [];
+  for (const [, double, single, bare] of command.matchAll(/"([^"]*)"|'([^']*)'|((?:[^\s"']|"[^"]*")+)/g)) {
+    words.push(double ?? single ?? (bare ?? '').replaceAll('"', ''));
+  }
+  return { words, input };
 }

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import test from 'ava';
 import { writeCertFiles } from './cert-files.ts';
 import { CERT_ID } from '../../cli/commands/cert.ts';
-import { makePlace } from './payctl.ts';
-import { SECRET } from './fakes/rows.ts';
-import { HOOK_SECRET } from './fakes/webhooks.ts';
-import { splitWords } from './shell-words.ts';
+import { makePlace, splitWords } from './payctl.ts';
+import { SECRET, HOOK_SECRET } from './fakes/rows.ts';
 
 /** What a command line must become: the last request that the service sees. */
 const CASES: [line: string, request: string, body?: unknown][] = [

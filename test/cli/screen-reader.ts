@@ -1,7 +1,7 @@
 import { graphemes, graphemeWidth } from '../../cli/terminal-text.ts';
 
 /** A terminal that does what is written to it, as far as payctl writes: a screen of characters, its modes, and what it did not know. */
-export interface ScreenReader {
+interface ScreenReader {
   write(text: string): void;
   /** The rows of the screen, without blanks at their ends. */
   rows(): string[];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { makePlace, type Place, scripted } from './payctl.ts';
 import { problem } from './fakes/api.ts';
-import { deliveryRow, HOOK_SECRET, webhookRow } from './fakes/webhooks.ts';
+import { deliveryRow, HOOK_SECRET, webhookRow } from './fakes/rows.ts';
 
 const HOOK = '/api/v1/api-apps/app_1/webhook';
 

@@ -7,7 +7,7 @@ import type { Language } from '../../server/pages/language.ts';
 export const guides = join(import.meta.dirname, '../../server/pages/guides');
 
 /** A guide taken apart. */
-export interface GuideText {
+interface GuideText {
   markdown: string;
   headings: { depth: number; text: string }[];
   /** Blocks of code with their languages. */

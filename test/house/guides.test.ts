@@ -16,7 +16,7 @@ import { FAULTS } from '../../server/simulator/faults.ts';
 import { fixedOutcome } from '../../server/simulator/trades.ts';
 import { program } from '../cli/examples.ts';
 import { guides, guideText, payctlLines } from './guide-text.ts';
-import { splitWords } from '../cli/shell-words.ts';
+import { splitWords } from '../cli/payctl.ts';
 import { root, sourcesIn } from './sources.ts';
 
 const slugs = GUIDES.map(({ slug }) => slug);

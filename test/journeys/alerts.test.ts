@@ -14,7 +14,7 @@ import { startService, until, type Merchant, type Service } from '../support/ser
 import { billRow } from '../support/bill-rows.ts';
 import { inParallel } from '../support/counts.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
-import { fillDatabase } from '../support/full-database.ts';
+import { fillDatabase } from '../support/tables.ts';
 import { startReceiver } from '../support/receiver.ts';
 
 /** Connections to the database. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import test from 'ava';
-import { billOf, isSigned, payBill, takeAgents } from '../support/alipay-agent.ts';
+import { billOf, isSigned, payBill, takeAgents } from '../support/agents.ts';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
 import { addSkill, callSkill, offerSkill, paySkill } from '../support/skillpay.ts';
 

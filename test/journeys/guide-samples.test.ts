@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SAMPLE_LANGUAGES, type SampleLanguage, sampleFile } from '../../server/offline/guide-files.ts';
-import { openConsole } from '../support/console.ts';
+import { firstAdmin } from '../support/admin.ts';
 import { freePort } from '../support/free-port.ts';
 import { startReceiver, type Received } from '../support/receiver.ts';
 import { startService, until } from '../support/service.ts';
@@ -103,7 +103,7 @@ const env = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1/32' };
 
 const ends: (() => unknown)[] = [];
 const service = await startService({ teardown: (end) => void ends.push(end) }, { env });
-const desk = await openConsole(service);
+const desk = await firstAdmin(service);
 test.after.always(async () => {
   for (const end of ends.toReversed()) await end();
 });

@@ -23,7 +23,7 @@ function run(args: readonly string[], input: string): string | undefined {
 }
 
 /** A metric that an expression uses, and the labels that it selects or sorts it by. */
-export interface Used {
+interface Used {
   name: string;
   labels: string[];
 }

@@ -9,8 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { issueCertificate, newRsaKeys } from '../../server/simulator/certificates.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { listenOnFreePort } from '../support/free-port.ts';
-import { serve } from '../support/http-server.ts';
+import { listenOnFreePort, serve } from '../support/free-port.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));

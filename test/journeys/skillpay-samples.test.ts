@@ -3,10 +3,9 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startService, type Service } from '../support/service.ts';
-import { takeAgents } from '../support/alipay-agent.ts';
+import { takeAgents, takeWeixinAgents } from '../support/agents.ts';
 import { giveCoins } from '../support/coins.ts';
 import { addSkill } from '../support/skillpay.ts';
-import { takeWeixinAgents } from '../support/weixin-agent.ts';
 
 const root = join(import.meta.dirname, '../..');
 const document = readFileSync(join(root, 'server/skillpay/README.md'), 'utf8');

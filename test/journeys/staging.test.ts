@@ -6,8 +6,7 @@ import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance } from '../support/books.ts';
 import { messagesIn, reading } from '../support/reading.ts';
 import { refused } from '../support/route-file.ts';
-import { request, startService, until } from '../support/service.ts';
-import { stagingOptions } from '../support/staging.ts';
+import { request, startService, until, stagingOptions } from '../support/service.ts';
 import { paypal } from '../unit/credentials/material.ts';
 
 test('staging: the simulator pays and refunds under the demands of production, and no live channel comes in', async (t) => {

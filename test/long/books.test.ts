@@ -2,8 +2,7 @@ import { sql } from 'kysely';
 import test from 'ava';
 import { BOOK_CHECKS, checkStatement, nextKeys, type WalkName, WALKS } from '../../server/db/queries/books.ts';
 import { count } from '../support/counts.ts';
-import { postgresDatabase } from '../support/database.ts';
-import { explain } from '../support/explain.ts';
+import { postgresDatabase, explain } from '../support/database.ts';
 import { proveBooks } from '../support/prove.ts';
 import { seedBooks } from '../support/seed-books.ts';
 

@@ -3,8 +3,7 @@ import { userList } from '../../server/db/queries/catalog.ts';
 import { eventList, type EventFilter } from '../../server/db/queries/events.ts';
 import { orderList, refundList, type OrderFilter, type RefundFilter } from '../../server/db/queries/orders.ts';
 import { count } from '../support/counts.ts';
-import { type TestDatabase, postgresDatabase } from '../support/database.ts';
-import { explain } from '../support/explain.ts';
+import { type TestDatabase, postgresDatabase, explain } from '../support/database.ts';
 
 const TOTAL = count(1_000_000, 20_000);
 const PAGE = 51;

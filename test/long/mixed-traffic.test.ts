@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { openConsole } from '../support/console.ts';
+import { firstAdmin } from '../support/admin.ts';
 import { count } from '../support/counts.ts';
 import { startReceiver, type Receiver } from '../support/receiver.ts';
 import { startReplica } from '../support/replica.ts';
@@ -54,7 +54,7 @@ interface Times {
 test('a silent channel, a dead receiver and the backlog of one application cost another channel’s orders nothing', async (t) => {
   const service = await startService(t, { env: { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
   const { store } = service.app;
-  const desk = await openConsole(service);
+  const desk = await firstAdmin(service);
   const appOf = async (url: string): Promise<Merchant> => {
     const shop = await service.merchant();
     const set = await desk.call('PUT', `/api/v1/api-apps/${shop.clientId}/webhook`, { url });

@@ -6,7 +6,7 @@ import { type Admin, firstAdmin } from '../support/admin.ts';
 import { count } from '../support/counts.ts';
 import { postgresDatabase } from '../support/database.ts';
 import { type Facts, createForger, type Forger, type Message } from './forge.ts';
-import { serve } from '../support/http-server.ts';
+import { serve } from '../support/free-port.ts';
 import { placeOrder } from '../support/orders.ts';
 import { type Merchant, type Service, startService, until } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';

@@ -2,7 +2,7 @@ import net from 'node:net';
 import type { ExecutionContext } from 'ava';
 
 /** A connection to a service that breaks off within its answers. */
-export interface Cutter {
+interface Cutter {
   url: string;
   /** How many answers were broken off so far. */
   cuts(): number;

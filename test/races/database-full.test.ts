@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
-import { fillDatabase } from '../support/full-database.ts';
+import { fillDatabase } from '../support/tables.ts';
 import { startInBetween } from '../support/in-between.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { request, startService, until, type Answer } from '../support/service.ts';

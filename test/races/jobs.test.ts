@@ -5,7 +5,7 @@ import { createStore } from '../../server/db/store.ts';
 import { placesOfReceivers } from '../../server/jobs/lanes.ts';
 import { count } from '../support/counts.ts';
 import { createDatabase, PATIENT, postgresDatabase } from '../support/database.ts';
-import { deliveryScheduler, finishDelivery, insertDeliveries } from '../support/due-deliveries.ts';
+import { deliveryScheduler, finishDelivery, insertDeliveries } from '../support/due-work.ts';
 import { layCable } from '../support/in-between.ts';
 import { createClock, until } from '../support/service.ts';
 

@@ -6,7 +6,7 @@ import { openDatabase } from '../../server/db/orm.ts';
 import type { Mode } from '../../server/payments/channel.ts';
 import { newNumber } from '../../server/payments/numbers.ts';
 import { firstAdmin, type Admin } from '../support/admin.ts';
-import { payBill, takeAgents } from '../support/alipay-agent.ts';
+import { payBill, takeAgents } from '../support/agents.ts';
 import { runPayctl } from '../cli/payctl.ts';
 import { createDatabase, PATIENT } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';

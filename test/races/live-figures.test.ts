@@ -27,8 +27,7 @@ import {
 import type { Sql } from '../../server/db/kysely.ts';
 import { readFigures } from '../../server/live/figures.ts';
 import { count } from '../support/counts.ts';
-import { postgresDatabase, type TestDatabase } from '../support/database.ts';
-import { explain } from '../support/explain.ts';
+import { postgresDatabase, type TestDatabase, explain } from '../support/database.ts';
 
 /** Of everything that is counted there is more than is counted. */
 const PENDING = MOST_COUNTED + 500;

@@ -11,8 +11,7 @@ import {
 } from '../support/identity-app.ts';
 import type { Call } from '../support/admin.ts';
 import { codeAt, enrol, wrongCode } from '../support/second-factor.ts';
-import { createClock } from '../support/service.ts';
-import { quickPasswords } from '../support/quick-passwords.ts';
+import { createClock, quickPasswords } from '../support/service.ts';
 
 const wrong = 'wrong-wrong-wrong';
 const home = '198.51.100.7';

@@ -3,14 +3,13 @@ import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { Method } from 'mppx';
 import { Mppx } from 'mppx/client';
 import { z } from 'zod/mini';
-import { payBill, takeAgents } from '../support/alipay-agent.ts';
+import { payBill, takeAgents, takeWeixinAgents } from '../support/agents.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { giveCoins } from '../support/coins.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { openCutter } from './cutter.ts';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
 import { addSkill } from '../support/skillpay.ts';
-import { takeWeixinAgents } from '../support/weixin-agent.ts';
 
 const env = { PAY_OAUTH_TOKEN_TTL_SECONDS: '86400', PAY_RATE_LIMIT_UNPAID_OFFERS_PER_APP: '1000000' };
 const PATH = '/api/v2/skillpay/resource';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { ExecutionContext } from 'ava';
 import { PATIENT } from '../support/database.ts';
-import { serve } from '../support/http-server.ts';
+import { serve } from '../support/free-port.ts';
 import { addSkill } from '../support/skillpay.ts';
 import { startService, until, type Merchant, type Service, type ServiceOptions } from '../support/service.ts';
 import { layStatementCable, type StatementCable } from '../support/statement-cable.ts';

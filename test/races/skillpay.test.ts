@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { claimWork } from '../../server/skillpay/claim.ts';
 import { skillEffects } from '../../server/skillpay/effects.ts';
 import { resumeFulfilment } from '../../server/skillpay/fulfil.ts';
-import { serve } from '../support/http-server.ts';
+import { serve } from '../support/free-port.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { count, inParallel } from '../support/counts.ts';
 import { startVictim } from '../support/replica.ts';

@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { until } from '../support/service.ts';
-import { openSocket } from '../support/sockets.ts';
+import { openSocket } from '../http/across/sockets.ts';
 
 const MAIN = fileURLToPath(new URL('./edge-main.ts', import.meta.url));
 const EACH = 500;

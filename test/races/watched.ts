@@ -15,7 +15,7 @@ export async function watched(t: ExecutionContext, ...tables: string[]): Promise
 }
 
 /** Has a database note what is deleted from some tables. */
-export async function watchDeletes({ store }: Pick<TestDatabase, 'store'>, tables: readonly string[]): Promise<void> {
+async function watchDeletes({ store }: Pick<TestDatabase, 'store'>, tables: readonly string[]): Promise<void> {
   await store.transaction(async (tx) => {
     await tx.sql`create table taken (name text, n int)`;
     await tx.sql`create function note_taken() returns trigger language plpgsql as
@@ -26,7 +26,7 @@ export async function watchDeletes({ store }: Pick<TestDatabase, 'store'>, table
 }
 
 /** How many rows each statement deleted. */
-export async function deletedFrom({ store }: Pick<TestDatabase, 'store'>, table: string): Promise<number[]> {
+async function deletedFrom({ store }: Pick<TestDatabase, 'store'>, table: string): Promise<number[]> {
   const rows = await store.read((tx) => tx.sql<{ n: number }>`select n from taken where n > 0 and name = ${table}`);
   return rows.map(({ n }) => Number(n));
 }

@@ -1,12 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
 import { Webhook } from 'standardwebhooks';
-import { openConsole } from '../support/console.ts';
+import { firstAdmin } from '../support/admin.ts';
 import { count } from '../support/counts.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startReplica } from '../support/replica.ts';
 import { freePort } from '../support/free-port.ts';
-import { request, type Service, startService, until } from '../support/service.ts';
+import { type Service, startService, until } from '../support/service.ts';
 
 const env = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1/32' };
 
@@ -14,7 +14,7 @@ async function stage(t: ExecutionContext) {
   const service = await startService(t, { env });
   const shop = await service.merchant();
   const receiver = await startReceiver(t);
-  const desk = await openConsole(service);
+  const desk = await firstAdmin(service);
   const hook = `/api/v1/api-apps/${shop.clientId}/webhook`;
   const set = await desk.call('PUT', hook, { url: receiver.url });
   const { secret } = set.body.data as { secret: string };
@@ -87,7 +87,7 @@ test('after 72 hours it is given up, and a resend brings it back', async (t) => 
   const sent = receiver.received.length;
   const [event] = await service.app.store.read((tx) => tx.events.list({ type: 'order.paid' }));
   receiver.answer = () => ({ status: 200 });
-  const later = await openConsoleAgain(service, desk);
+  const later = await desk.logIn();
   t.is((await later.call('POST', `/api/v1/events/${event!.id}/resend`)).status, 201);
   await service.app.deliveries.once();
   t.is(receiver.received.length, sent + 1);
@@ -209,17 +209,3 @@ test('kill -9 under load: every paid order is told, and whatever was told was co
   t.is(early, 0);
   t.log(`${paid.length} orders told, 0 before their commit`);
 });
-
-/** The clock went ahead by days, so the session is over: a new login. */
-async function openConsoleAgain(service: Service, desk: Awaited<ReturnType<typeof openConsole>>) {
-  const answer = await request(service.url, 'POST', '/api/v1/login', {
-    username: 'tester',
-    password: 'seven-quiet-otters-swim',
-  });
-  const token = answer.body.data.token as string;
-  return {
-    ...desk,
-    call: (method: string, path: string, body?: unknown) =>
-      request(service.url, method, path, body, { authorization: `Bearer ${token}` }),
-  };
-}

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { databaseTag, type FileCost, ownSeconds, secondsOf } from './cost-of-file.ts';
 
 /** The cost of a file with its databases. */
-export interface Cost extends FileCost {
+interface Cost extends FileCost {
   /** Processor seconds of the run's PostgreSQL for its databases, as far as its backends were seen. */
   postgres: number;
 }

@@ -19,7 +19,7 @@ const ALONE =
   /\bmock\.|\bregisterHooks\b|\bprocess\.(?:env|title|exitCode|chdir)\b|\.context\b|\.(?:before|after)Each\b|\.snapshot\(/;
 
 /** Files by the one that AVA is told of: the others run in its process. */
-export type Shared = Record<string, string[]>;
+type Shared = Record<string, string[]>;
 
 /** Every file has a process for itself. */
 export function eachAlone(files: readonly string[]): Shared {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { registerCompletionHandler } from 'ava';
-import { keepRsaKeys } from '../support/kept-keys.ts';
+import { keepRsaKeys } from '../support/kept.ts';
 import { connectBySocket } from '../support/postgres.ts';
 
 const file = relative(process.cwd(), fileURLToPath(test.meta.file));

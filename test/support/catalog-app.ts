@@ -8,8 +8,7 @@ import { consoleUserRoutes, ownUserRoutes, userRoutes } from '../../server/route
 import { productRoutes } from '../../server/routes/products.ts';
 import { projectRoutes, statsRoutes } from '../../server/routes/projects.ts';
 import { type CatalogWorld, catalogWorld } from './catalog-world.ts';
-import { requireDeclared } from './declared.ts';
-import { checkAnswersOf } from './documented.ts';
+import { checkAnswersOf, requireDeclared } from './documented.ts';
 import { fakeAuthenticators, startEdge } from './edge.ts';
 
 /** An answer as these tests look at it. */
@@ -28,7 +27,7 @@ export interface Answer {
 export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
 
 /** The catalog over HTTP: `admin` and `viewer` at the console, `shop` and `stranger` (of another project) as merchants. */
-export interface CatalogApp extends CatalogWorld {
+interface CatalogApp extends CatalogWorld {
   as(token: string): Call;
   admin: Call;
   viewer: Call;

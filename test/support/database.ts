@@ -5,17 +5,19 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, openAsBlob, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import type { Expression } from 'kysely';
 import { ENTITIES } from '../../server/db/entities/index.ts';
 import { migrate } from '../../server/db/migrate.ts';
 import { MIGRATIONS } from '../../server/db/migrations/index.ts';
 import { openDatabase, type OpenDatabase } from '../../server/db/orm.ts';
-import { createStore, type Store } from '../../server/db/store.ts';
+import { createStore, type Store, type ReadTx } from '../../server/db/store.ts';
 import { backup } from '../../server/offline/copy.ts';
 import { databaseTag } from '../runner/cost-of-file.ts';
 import { keptFolder } from './kept.ts';
 import { throughPooler } from './pgbouncer.ts';
 import { testPostgresUrl } from './postgres.ts';
 import { currentFile } from '../runner/together.ts';
+import type { Patience } from '../../server/payments/ports.ts';
 
 /** A machine that is busy makes a test slow and not red: only tests of a sick database have the service's own bounds. */
 export const PATIENT = {
@@ -26,6 +28,9 @@ export const PATIENT = {
   idleInTransaction: 120_000,
   request: 600_000,
 };
+
+/** A slow machine is neither a silent channel nor a silent upstream: nobody stops waiting before the test does. */
+export const PATIENT_CALLERS: Patience = { query: 60_000, page: 60_000, agentCode: 60_000, work: 60_000 };
 
 readEntitiesOnce();
 
@@ -239,4 +244,31 @@ function at(admin: string, name: string): string {
   const url = new URL(admin);
   url.pathname = `/${name}`;
   return url.href;
+}
+
+interface PlanNode {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: PlanNode[];
+}
+
+/** What a statement read when it was run: every scan, and the rows that it touched, also those that it threw away. */
+export async function explain(store: Store, statement: (tx: ReadTx) => Expression<unknown>) {
+  const [row] = await store.read(
+    (tx) => tx.sql<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>`explain (analyze, format json) ${statement(tx)}`,
+  );
+  const scans: { type: string; relation: string; rows: number }[] = [];
+  const walk = (node: PlanNode) => {
+    const rows =
+      node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+    const touched = rows * node['Actual Loops'];
+    if (node['Relation Name']) scans.push({ type: node['Node Type'], relation: node['Relation Name'], rows: touched });
+    node.Plans?.forEach(walk);
+  };
+  walk(row!['QUERY PLAN'][0].Plan);
+  return { scans, rows: scans.reduce((sum, { rows }) => sum + rows, 0) };
 }

@@ -4,7 +4,7 @@ import { registerHooks } from 'node:module';
 import type Koa from 'koa';
 
 /** The checkpoint at which a request dies stands in this header. */
-export const DIES_AT = 'x-dies-at';
+const DIES_AT = 'x-dies-at';
 
 interface Doomed {
   checkpoint: string;

@@ -1,7 +1,8 @@
+import type { ExecutionContext } from 'ava';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { Server as HttpServer } from 'node:http';
+import { createServer as createHttpServer, type RequestListener, Server as HttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,4 +65,15 @@ async function isFree(port: number): Promise<boolean> {
   );
   if (free) await new Promise((resolve) => server.close(resolve));
   return free;
+}
+
+/** A server on this machine that ends with the test, as an upstream or a channel of its own; its address, without a path. */
+export async function serve(t: Pick<ExecutionContext, 'teardown'>, listener: RequestListener): Promise<string> {
+  const server = createHttpServer(listener);
+  const port = await listenOnFreePort(server);
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${port}`;
 }

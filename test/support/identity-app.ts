@@ -16,7 +16,7 @@ import { scopes } from '../../server/domain.ts';
 import { endpoint } from '../../server/http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../../server/http/router.ts';
 import { buildRouter } from '../../server/routes/docs.ts';
-import { checkAnswersOf } from './documented.ts';
+import { checkAnswersOf, requireDeclared } from './documented.ts';
 import { loginRoutes } from '../../server/routes/login.ts';
 import { oauthRoutes } from '../../server/routes/oauth.ts';
 import { adminRoutes, adminSessionRoutes } from '../../server/routes/admins.ts';
@@ -27,7 +27,6 @@ import { secondFactorRoutes } from '../../server/routes/second-factor.ts';
 import { auditKeysOf, testSealing } from './audit-keys.ts';
 import { PATIENT, postgresDatabase, type TestDatabase } from './database.ts';
 import { noBelongings, withoutKeys } from './edge.ts';
-import { requireDeclared } from './declared.ts';
 
 /** The first administrator of every test. */
 export const alice = { username: 'alice', password: 'seven-quiet-otters-swim' };
@@ -63,7 +62,7 @@ export interface IdentityApp {
   login(account?: { username: string; password: string }): Promise<string>;
 }
 
-export interface CallOptions {
+interface CallOptions {
   token?: string;
   body?: unknown;
   headers?: Record<string, string>;

@@ -4,7 +4,7 @@ import { connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { listenOnFreePort } from './free-port.ts';
 
 /** An answer in the place of the real one. */
-export interface Instead {
+interface Instead {
   status: number;
   body: unknown;
 }

@@ -1,6 +1,9 @@
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, renameSync, rmSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import crypto, { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { promisify } from 'node:util';
 
 /** `npm test` removes it at its end; a file that is run alone has its own. */
 function folderOfRun(): string {
@@ -32,4 +35,53 @@ async function keep(folder: string, make: (folder: string) => Promise<void>): Pr
     rmSync(draft, { recursive: true, force: true });
   }
   return folder;
+}
+
+interface Pair {
+  privateKey: KeyObject;
+  publicKey: KeyObject;
+}
+
+let makingOwn = 0;
+
+/** All keys that are made meanwhile are new ones, for what other processes will read. */
+export async function withNewKeys(work: () => Promise<void>): Promise<void> {
+  makingOwn++;
+  await work().finally(() => makingOwn--);
+}
+
+/** More different keys than the tests that run at once in a process could compare. */
+const KEYS = 96;
+
+/**
+ * RSA keys of 2048 bits that all processes of a run use: making one takes 80 ms of a processor, and the first order of a project in
+ * the simulator has eight made. A process gets so many different keys, then the same again; another process has the same and never
+ * meets them.
+ */
+export function keepRsaKeys(folder: string): void {
+  const { generateKeyPair } = crypto;
+  const make = promisify(generateKeyPair) as (type: string, options: object) => Promise<Pair>;
+  const known: (Promise<Pair> | undefined)[] = [];
+  let drawn = 0;
+  mkdirSync(folder, { recursive: true });
+  const draw = async (type: string, options: { modulusLength?: number }): Promise<Pair> => {
+    if (makingOwn > 0 || type !== 'rsa' || options.modulusLength !== 2048) return make(type, options);
+    const at = drawn++ % KEYS;
+    return (known[at] ??= keep(join(folder, `${at}.pem`), type, options));
+  };
+  const keep = async (file: string, type: string, options: object): Promise<Pair> => {
+    if (existsSync(file)) {
+      const privateKey = createPrivateKey(readFileSync(file));
+      return { privateKey, publicKey: createPublicKey(privateKey) };
+    }
+    const pair = await make(type, options);
+    // Several processes may make the same one: whichever is last stays, as a whole.
+    const draft = `${file}-${process.pid}`;
+    writeFileSync(draft, pair.privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    renameSync(draft, file);
+    return pair;
+  };
+  const withCallback = (...given: unknown[]) => Reflect.apply(generateKeyPair, crypto, given as never);
+  crypto.generateKeyPair = Object.assign(withCallback, { [promisify.custom]: draw }) as never;
+  syncBuiltinESMExports();
 }

@@ -4,7 +4,7 @@ import { newMasterKey } from '../unit/credentials/stage.ts';
 import { type Answer, type Service, startService } from '../unit/credentials/service.ts';
 
 /** One audience of the credentials' twin routes: how it names the routes, and as whom it calls. */
-export interface Audience {
+interface Audience {
   configs: string;
   certs: string;
   token: string;

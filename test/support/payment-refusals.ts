@@ -3,7 +3,7 @@ import { uniqueCode } from './file-service.ts';
 import type { Market } from './market.ts';
 
 /** One way in which an operation on money is refused, the same wherever the operation is served. */
-export interface Refusal {
+interface Refusal {
   /** Goes on after "it is refused …". */
   when: string;
   status: number;

@@ -16,7 +16,7 @@ export function pgbouncerVersion(): string | undefined {
 }
 
 /** A pooler in transaction mode before a PostgreSQL. */
-export interface TestPooler {
+interface TestPooler {
   /** The address of a database behind it. */
   at(url: string): string;
   stop(): Promise<void>;

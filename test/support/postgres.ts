@@ -20,7 +20,7 @@ export interface TestPostgres {
 }
 
 /** How a PostgreSQL of a test's own is started. */
-export interface PostgresOptions {
+interface PostgresOptions {
   /** Keeps fsync on, for measurements. */
   durable?: boolean;
   /** Its log can be decoded by others. */

@@ -6,7 +6,7 @@ import { auditKeysOf } from './audit-keys.ts';
 import type { TestDatabase } from './database.ts';
 
 /** The books of a database. */
-export interface Proven {
+interface Proven {
   ok: boolean;
   pages: number;
   proofs: BookCheckResult[];

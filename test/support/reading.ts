@@ -1,5 +1,5 @@
 /** An event stream of a service, read as far as a test wants. */
-export interface Reading {
+interface Reading {
   answer: Response;
   /** Reads until what is waited for is there, words with the whole of their message, and gives everything that was read. */
   until(what: string | ((text: string) => boolean)): Promise<string>;

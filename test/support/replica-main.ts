@@ -5,8 +5,7 @@ import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { buildApp } from '../../server/app.ts';
 import { listen } from '../../server/http/server.ts';
-import { PATIENT } from './database.ts';
-import { PATIENT_CALLERS } from './patient-callers.ts';
+import { PATIENT, PATIENT_CALLERS } from './database.ts';
 import type { ReplicaOptions } from './replica.ts';
 
 /**

@@ -44,7 +44,7 @@ async function codeOf(answer: Response): Promise<string | undefined> {
 }
 
 /** Codes of a contract that no test provokes, each with the reason. */
-export type Unprovoked = Readonly<Record<string, string>>;
+type Unprovoked = Readonly<Record<string, string>>;
 
 /**
  * Ties a test file to the builder of routes that it is named after. Declares a test for everybody who may not call an operation, and

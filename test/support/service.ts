@@ -1,5 +1,7 @@
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import { argon2id, hash } from 'argon2';
+import { randomUUID, randomBytes } from 'node:crypto';
 import type { Delivery } from '../../server/simulator/notice.ts';
 import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -8,13 +10,11 @@ import { listen } from '../../server/http/server.ts';
 import { createFirstAdmin } from '../../server/identity/offline.ts';
 import type { AppSettings } from '../../server/identity/api-app-rows.ts';
 import type { Asker } from '../../server/payments/ports.ts';
-import { createDatabase, PATIENT } from './database.ts';
-import { PATIENT_CALLERS } from './patient-callers.ts';
-import { requireDeclared } from './declared.ts';
-import { quickPasswords } from './quick-passwords.ts';
-import { checkAnswersOf } from './documented.ts';
+import { createDatabase, PATIENT, PATIENT_CALLERS } from './database.ts';
+import { checkAnswersOf, requireDeclared } from './documented.ts';
 import { freePort } from './free-port.ts';
 import { ownSimulator } from './simulator.ts';
+import { createPasswords, type Passwords } from '../../server/identity/passwords.ts';
 
 /** What a test may have otherwise. */
 export interface ServiceOptions extends Overrides {
@@ -63,7 +63,7 @@ export interface Answer {
 }
 
 /** The service's own clock. */
-export interface Clock {
+interface Clock {
   now: () => Date;
   advance(seconds: number): void;
   /** From here on only `advance` moves it: for a test of what happens before a moment, which a slow machine would pass. */
@@ -235,4 +235,36 @@ export async function until<T>(
     if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
+}
+
+/** A hash says what it costs to check: these cost a hundredth of the service's own. */
+const QUICK = { type: argon2id, memoryCost: 64, timeCost: 2, parallelism: 1 } as const;
+
+/**
+ * The service's own hasher and gate over cheap hashes, for the hundreds of logins that are not about what one costs: `login.test.ts` and
+ * the identity tests have the service's own.
+ */
+export function quickPasswords(): Passwords {
+  let decoy: Promise<string> | undefined;
+  return {
+    ...createPasswords(),
+    hash: (password) => hash(password, QUICK),
+    isOutdated: () => false,
+    decoy: () => (decoy ??= hash(randomUUID(), QUICK)),
+  };
+}
+
+/** What a staging service is given: what production demands, and a simulator beside it. */
+export async function stagingOptions(t: Pick<ExecutionContext, 'teardown'>): Promise<ServiceOptions> {
+  const simulator = await ownSimulator(t);
+  const env = {
+    PAY_DEBUG: 'false',
+    PAY_SERVER_ENVIRONMENT: 'staging',
+    PAY_SERVER_PUBLIC_URL: 'https://staging.shop.example',
+    PAY_JWT_SECRET_KEY: randomBytes(32).toString('base64'),
+    PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64'),
+    PAY_SIMULATOR_URL: simulator.url,
+    PAY_EXPLORER_ENABLED: 'true',
+  };
+  return { simulator, env };
 }

@@ -2,8 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { cpSync } from 'node:fs';
 import { type RunningSimulator, type SimulatorOptions, startSimulator } from '../../server/simulator/simulator.ts';
 import { temporaryFolder } from './folder.ts';
-import { keptFolder } from './kept.ts';
-import { withNewKeys } from './kept-keys.ts';
+import { keptFolder, withNewKeys } from './kept.ts';
 
 const listen = { host: '127.0.0.1', port: 0 };
 

@@ -15,7 +15,7 @@ export interface FakeAnswer {
 }
 
 /** What a test puts in the place of the common behaviour. */
-export type FakeRoute = (request: Seen) => FakeAnswer;
+type FakeRoute = (request: Seen) => FakeAnswer;
 
 /** A small stand-in for the service that keeps to the contract's shapes and records what it is asked. */
 export interface FakeApi {

@@ -130,7 +130,7 @@ const sumsRow: Row = {
 };
 
 /** What the channels settle: a day with its bill, one without, and a bill that disagrees with its lines. */
-export const settlementFigures: Row = {
+const settlementFigures: Row = {
   days: [
     {
       day: '2026-11-20',

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { listenOnFreePort } from '../../support/free-port.ts';
 
 /** How a stand-in of the live feed behaves. */
-export interface LiveServerOptions {
+interface LiveServerOptions {
   eventsPerSecond: number;
   /** It cuts so many connections, each after its second message or in the middle of it; then it cuts none. */
   cuts: number;
@@ -11,7 +11,7 @@ export interface LiveServerOptions {
 }
 
 /** A service of which only the live feed is there, with a log that grows while somebody follows. */
-export interface LiveServer {
+interface LiveServer {
   url: string;
   cuts: number;
   /** Events of the log by now. */
@@ -91,7 +91,7 @@ function eventAt(sequence: number) {
 }
 
 /** Every section of the board, in the form of the service. */
-export function sections(paid: number) {
+function sections(paid: number) {
   const tally = (status: string, count: number) => ({
     status,
     count,

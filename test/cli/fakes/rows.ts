@@ -1,14 +1,12 @@
-import { controlSamples } from './controls.ts';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { billSamples } from './bills.ts';
 import { identitySamples } from './identity.ts';
-import { webhookSamples } from './webhooks.ts';
 import { listOf, type Row, type Seen } from './list.ts';
 
 export type { Seen } from './list.ts';
 
 /** One API application, as the console sees it. */
-export const appRow: Row = {
+const appRow: Row = {
   client_id: 'app_7Kd2mQxW9bTzR4vLp1Ns',
   name: 'shop',
   project: 'default',
@@ -194,6 +192,117 @@ export function signedCode(claims: Row, header: Row = { alg: 'EdDSA', typ: 'pay-
   const text = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
   return `${text}.${sign(null, Buffer.from(text), keys.privateKey).toString('base64url')}`;
 }
+
+/** A signing secret of the right form. */
+export const HOOK_SECRET = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3';
+
+/** The webhook of an application. */
+export const webhookRow: Row = {
+  clientId: 'app_7Kd2mQxW9bTzR4vLp1Ns',
+  url: 'https://shop.example/hooks',
+  types: [],
+  enabled: true,
+  disabledReason: null,
+  previousSecretExpiresAt: null,
+  createdAt: '2026-11-20T10:00:00.000Z',
+  updatedAt: '2026-11-20T10:00:00.000Z',
+};
+
+/** A delivery that was given up. */
+export const deliveryRow: Row = {
+  id: '01935b31-2d5e-7c04-8b6a-e41f9a7d0c53',
+  eventId: 'evt_5f0c2b6e8a179d3f01935b2e',
+  type: 'order.paid',
+  target: 'webhook',
+  url: 'https://shop.example/hooks',
+  state: 'failed',
+  attempts: 12,
+  nextAttemptAt: null,
+  lastStatus: 500,
+  lastError: null,
+  createdAt: '2026-11-21T05:59:00.000Z',
+  finishedAt: '2026-11-21T06:00:00.000Z',
+  tries: [],
+};
+
+/** What the fake service answers about webhooks. */
+const webhookSamples: [RegExp, (request: Seen) => unknown][] = [
+  [/^\/api\/v1\/api-apps\/[^/]+\/webhook\/rotate-secret$/, () => ({ data: { ...webhookRow, secret: HOOK_SECRET } })],
+  [
+    /^\/api\/v1\/api-apps\/[^/]+\/webhook\/test$/,
+    () => ({ data: { ...deliveryRow, target: 'test', type: 'webhook.test', state: 'delivered', lastStatus: 204 } }),
+  ],
+  [/^\/api\/v1\/api-apps\/[^/]+\/webhook\/deliveries$/, () => listOf(deliveryRow)],
+  [/^\/api\/v1\/api-apps\/[^/]+\/webhook$/, ({ body }) => ({ data: { ...webhookRow, ...(body as Row | undefined) } })],
+];
+
+/** A refund that waits for a second administrator, as the fake service shows it. */
+const approvalRow = {
+  refundNo: 'R1',
+  orderNo: 'P1',
+  clientId: 'app_1',
+  project: 'default',
+  refundAmount: 1200,
+  refundAmountMinor: 120_000,
+  currency: 'CNY',
+  reason: 'Returned',
+  askedBy: 'admin:alice',
+  state: 'waiting',
+  decidedBy: null,
+  decision: null,
+  createdAt: '2026-11-21T06:00:00.000Z',
+  decidedAt: null,
+};
+
+/** A limit of an application, as the fake service shows it. */
+const limitRow = {
+  currency: 'CNY',
+  limit: 'perDay',
+  allowed: 1000,
+  used: 120,
+  left: 880,
+  resetsAt: '2026-11-21T16:00:00.000Z',
+};
+
+/** A line of the audit log, as the fake service shows it. */
+const auditRow = {
+  id: '812',
+  at: '2026-11-21T06:00:00.000Z',
+  actorKind: 'admin',
+  actor: 'alice',
+  action: 'app.create',
+  target: 'app_1',
+  before: null,
+  after: { name: 'shop' },
+  ip: '192.0.2.7',
+  requestId: '3d0f6a52-51c3-4a8e-9f0e-6a1d7c2b9e44',
+  previousHash: 'b'.repeat(64),
+  hash: 'a'.repeat(64),
+};
+
+/** What a service in which nothing is wrong says of itself. */
+export const diagnosisRow = {
+  production: false,
+  consoleOpen: true,
+  explorer: true,
+  listensElsewhere: null,
+  secondFactors: { required: false, administrators: 3, without: 2 },
+  clockAheadSeconds: 0,
+  due: [],
+  failingWebhooks: [],
+  approvers: null,
+  silentNotices: [],
+};
+
+/** What the fake service answers about approvals, limits and the audit log. */
+const controlSamples: [RegExp, () => unknown][] = [
+  [/^\/api\/v1\/api-apps\/[^/]+\/limits$/, () => ({ data: [limitRow] })],
+  [/^\/api\/v1\/diagnosis$/, () => ({ data: diagnosisRow })],
+  [/^\/api\/v1\/approvals$/, () => listOf(approvalRow)],
+  [/^\/api\/v1\/approvals\//, () => ({ data: approvalRow })],
+  [/^\/api\/v1\/audit-log\/export$/, () => 'id\n'],
+  [/^\/api\/v1\/audit-log$/, () => listOf(auditRow)],
+];
 
 /** Each kind of path with its answer; `true` = a POST there creates (201). */
 export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [

@@ -5,7 +5,7 @@ import { errorCodes } from '../../../server/error-codes/error-codes.ts';
 import type { Route } from '../../../server/http/router.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import { count, inParallel } from '../../support/counts.ts';
-import { libraryWords } from '../../support/declared.ts';
+import { libraryWords } from '../../support/documented.ts';
 import { payOrder } from '../../support/orders.ts';
 import { allRoutes } from '../../support/routes.ts';
 import { startService, type Service } from '../../support/service.ts';

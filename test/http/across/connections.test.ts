@@ -10,7 +10,7 @@ import { routeGroup } from '../../../server/http/router.ts';
 import { publicRoutes } from '../../../server/routes/public.ts';
 import { startEdge, type EdgeOptions } from '../../support/edge.ts';
 import { until } from '../../support/service.ts';
-import { openSocket, parseAnswer, readAll } from '../../support/sockets.ts';
+import { openSocket, parseAnswer, readAll } from './sockets.ts';
 
 const groups = [publicRoutes({ info: () => Promise.reject(new Error('unused')), pingDatabase: async () => {} })];
 

@@ -8,7 +8,7 @@ import { guideRoutes } from '../../../server/routes/docs.ts';
 import { publicRoutes } from '../../../server/routes/public.ts';
 import { fakeAuthenticators, startEdge } from '../../support/edge.ts';
 import { until } from '../../support/service.ts';
-import { openSocket, parseAnswer, readAll } from '../../support/sockets.ts';
+import { openSocket, parseAnswer, readAll } from './sockets.ts';
 
 function slowGroup(work: Promise<void>, started: () => void): RouteGroup {
   const router = routeGroup();

@@ -6,7 +6,7 @@ import { connectionLimits } from '../../../server/http/server.ts';
 import { endpoint, Reply } from '../../../server/http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../../../server/http/router.ts';
 import { startEdge } from '../../support/edge.ts';
-import { requestText, sendRaw } from './wire.ts';
+import { requestText, sendRaw } from './sockets.ts';
 
 function groups(): RouteGroup[] {
   const open = routeGroup();

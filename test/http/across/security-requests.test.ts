@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { firstAdmin, type Admin } from '../../support/admin.ts';
 import { type Merchant, request, type Service, startService } from '../../support/service.ts';
-import { requestText, sendRaw } from './wire.ts';
+import { requestText, sendRaw } from './sockets.ts';
 
 interface Stage {
   service: Service;

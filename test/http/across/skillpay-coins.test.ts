@@ -1,5 +1,5 @@
 import test from 'ava';
-import { serve } from '../../support/http-server.ts';
+import { serve } from '../../support/free-port.ts';
 import { startService, until, type Merchant, type Service } from '../../support/service.ts';
 import { addSkill, callSkill, paySkill } from '../../support/skillpay.ts';
 import { giveCoins } from '../../support/coins.ts';

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import test from 'ava';
 import { randomUUID } from 'node:crypto';
 import { assertBooksBalance, runUntilQuiet } from '../../support/books.ts';
-import { serve } from '../../support/http-server.ts';
+import { serve } from '../../support/free-port.ts';
 import { startService, until, type Merchant, type Service } from '../../support/service.ts';
 import { addSkill, callSkill, paidSkill, withNewToken } from '../../support/skillpay.ts';
 

@@ -4,7 +4,7 @@ import { routeGroup, type RouteGroup } from '../../../server/http/router.ts';
 import { guideRoutes } from '../../../server/routes/docs.ts';
 import { publicRoutes } from '../../../server/routes/public.ts';
 import { startEdge } from '../../support/edge.ts';
-import { openSocket, readAll } from '../../support/sockets.ts';
+import { openSocket, readAll } from './sockets.ts';
 
 const info = () => Promise.reject(new Error('unused'));
 const groups = [

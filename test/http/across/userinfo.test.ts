@@ -1,5 +1,5 @@
 import test from 'ava';
-import { openConsole } from '../../support/console.ts';
+import { firstAdmin } from '../../support/admin.ts';
 import { startService } from '../../support/service.ts';
 import { dumpTables } from '../../support/tables.ts';
 
@@ -12,7 +12,7 @@ const URLS = [
 
 test('a URL with a user name or a password is refused wherever somebody gives one, and is stored nowhere', async (t) => {
   const service = await startService(t);
-  const { call: admin } = await openConsole(service);
+  const { call: admin } = await firstAdmin(service);
   const shop = await service.merchant();
   const skill = (url: string) => ({
     name: 'Skill',

@@ -1,7 +1,6 @@
 import test from 'ava';
 import { appWithToken, identityApp } from '../../support/identity-app.ts';
-import { assertMarked, viewerToken } from '../../support/exports.ts';
-import { serviceOfFile } from '../../support/file-service.ts';
+import { serviceOfFile, assertMarked, viewerToken } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 
 const file = await serviceOfFile(import.meta.filename);

@@ -2,8 +2,7 @@ import test from 'ava';
 import { gzipSync } from 'node:zlib';
 import { billedShop } from '../../support/billed-shop.ts';
 import { as } from '../../support/admin.ts';
-import { assertMarked } from '../../support/exports.ts';
-import { serviceOfFile } from '../../support/file-service.ts';
+import { serviceOfFile, assertMarked } from '../../support/file-service.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 import { request } from '../../support/service.ts';
 

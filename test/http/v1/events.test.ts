@@ -2,7 +2,7 @@ import test from 'ava';
 import { createEventFeed } from '../../../server/events/feed.ts';
 import { eventStreams } from '../../../server/events/stream.ts';
 import { Unauthenticated } from '../../../server/errors.ts';
-import { openConsole } from '../../support/console.ts';
+import { firstAdmin } from '../../support/admin.ts';
 import { payOrder } from '../../support/orders.ts';
 import { reading } from '../../support/reading.ts';
 import { request, startService } from '../../support/service.ts';
@@ -16,7 +16,7 @@ coverRoutes(test, file);
 test.serial('the console reads all events with its filters', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
-  const desk = await openConsole(service);
+  const desk = await firstAdmin(service);
   const orderNo = await payOrder(service, shop, { amount: 2 });
   const get = async (query: string) =>
     (await desk.call('GET', `/api/v1/events?${query}`)).body.data as { objectNo: string }[];
@@ -53,7 +53,7 @@ test.serial(
   async (t) => {
     const service = await startService(t);
     const shop = await service.merchant();
-    const { token } = await openConsole(service);
+    const { token } = await firstAdmin(service);
     const live = await reading(service, token, '/api/v1/events/stream');
     t.is(live.answer.status, 200);
     t.regex(live.answer.headers.get('content-type') ?? '', /^text\/event-stream/);

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { LiveMessage } from '../../../server/routes/live.ts';
-import { openConsole } from '../../support/console.ts';
+import { firstAdmin } from '../../support/admin.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { payOrder, placeOrder } from '../../support/orders.ts';
 import { messagesIn, reading, type ReadMessage } from '../../support/reading.ts';
@@ -147,7 +147,7 @@ test.serial(
 
 test.serial('the feed ends with its session, and when the server stops', async (t) => {
   const own = await startService(t, { liveTimes });
-  const desk = await openConsole(own);
+  const desk = await firstAdmin(own);
   const live = await reading(own, desk.token, LIVE);
   await live.until('event: snapshot');
   const left = await reading(own, desk.token, LIVE);

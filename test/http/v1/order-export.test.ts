@@ -4,13 +4,12 @@ import { get, type IncomingMessage } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { exportOrders } from '../../../server/payments/export.ts';
-import { assertMarked } from '../../support/exports.ts';
-import { openConsole } from '../../support/console.ts';
+import { serviceOfFile, assertMarked } from '../../support/file-service.ts';
+import { firstAdmin } from '../../support/admin.ts';
 import { count } from '../../support/counts.ts';
 import { type TestDatabase, postgresDatabase } from '../../support/database.ts';
 import { placeOrder } from '../../support/orders.ts';
 import { startService, until } from '../../support/service.ts';
-import { serviceOfFile } from '../../support/file-service.ts';
 import { coverRoutes } from '../../support/route-file.ts';
 
 const audit = async () => {};
@@ -36,7 +35,7 @@ async function seedOrders({ database }: Pick<TestDatabase, 'database'>, n: numbe
 test.serial('orders are exported as CSV and NDJSON with the filters of the list', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
-  const desk = await openConsole(service);
+  const desk = await firstAdmin(service);
   const evil = await placeOrder(shop, { subject: '=1+1, "tea"', merchantOrderNo: 'm-1', amount: 12.5 });
   const plain = await placeOrder(shop, { subject: 'Tea', payWay: 'wechat', extra: 'a\nb' });
   const csv = await fetch(`${service.url}/api/v1/orders/export`, {
@@ -90,7 +89,7 @@ test.serial('a long export has every order once, in the memory of one batch', as
 test.serial('a reader that hangs up ends the export', async (t) => {
   const service = await startService(t);
   await seedOrders({ database: service.app.database }, 20_000);
-  const desk = await openConsole(service);
+  const desk = await firstAdmin(service);
   const { store } = service.app;
   const asked = get(`${service.url}/api/v1/orders/export`, {
     headers: { authorization: `Bearer ${desk.token}` },

@@ -5,7 +5,7 @@ import { recordEvents } from '../../../server/events/record.ts';
 import { createSealing } from '../../../server/db/sealing.ts';
 import { createUrlRule } from '../../../server/outgoing/url-rule.ts';
 import { createSender, type ResolvedAddress } from '../../../server/outgoing/sender.ts';
-import { openConsole } from '../../support/console.ts';
+import { firstAdmin } from '../../support/admin.ts';
 import { postgresDatabase } from '../../support/database.ts';
 import { payOrder } from '../../support/orders.ts';
 import { startReceiver } from '../../support/receiver.ts';
@@ -124,7 +124,7 @@ test.serial(
     const service = await startService(t, { env });
     const shop = await service.merchant();
     const receiver = await startReceiver(t);
-    const desk = await openConsole(service);
+    const desk = await firstAdmin(service);
     const hook = `/api/v1/api-apps/${shop.clientId}/webhook`;
     await desk.call('PUT', hook, { url: receiver.url, types: ['order.closed'] });
     await payOrder(service, shop, { amount: 2 });
@@ -144,7 +144,7 @@ test.serial("an order's own notifyUrl is told too, signed with a secret that is 
   const service = await startService(t, { env });
   const shop = await service.merchant();
   const receiver = await startReceiver(t);
-  const desk = await openConsole(service);
+  const desk = await firstAdmin(service);
   await payOrder(service, shop, { amount: 2, notifyUrl: receiver.url });
   await service.app.deliveries.once();
   t.is(receiver.received.length, 1);
@@ -163,7 +163,7 @@ test.serial('with jobs running an event is delivered soon after its commit', asy
   await service.app.startJobs();
   const shop = await service.merchant();
   const receiver = await startReceiver(t);
-  const desk = await openConsole(service);
+  const desk = await firstAdmin(service);
   await desk.call('PUT', `/api/v1/api-apps/${shop.clientId}/webhook`, { url: receiver.url });
   const orderNo = await payOrder(service, shop, { amount: 2 });
   await until('told', async () => receiver.received.some(({ body }) => body.includes(orderNo)));

@@ -2,7 +2,7 @@ import test from 'ava';
 import { randomUUID } from 'node:crypto';
 import { as } from '../../support/admin.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
-import { serve } from '../../support/http-server.ts';
+import { serve } from '../../support/free-port.ts';
 import { marketIn, openOwnMarket, type Market } from '../../support/market.ts';
 import { coverRoutes, refused } from '../../support/route-file.ts';
 import { startService, until } from '../../support/service.ts';

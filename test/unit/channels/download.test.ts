@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import test from 'ava';
 import { createDownload } from '../../../server/channels/transport.ts';
 import { TransportFailed, type WireRequest } from '../../../server/payments/channel.ts';
-import { serve } from '../../support/http-server.ts';
+import { serve } from '../../support/free-port.ts';
 
 const get = (url: string, headers = {}): WireRequest => ({ method: 'GET', url, headers, about: { call: 'bill' } });
 const download = createDownload({ stallMs: 20_000 });

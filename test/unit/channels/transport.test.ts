@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { type ChannelMessage, createTransport, redactText } from '../../../server/channels/transport.ts';
 import { inChannelCall } from '../../../server/payments/numbers.ts';
 import { TransportFailed, type WireRequest } from '../../../server/payments/channel.ts';
-import { serve } from '../../support/http-server.ts';
+import { serve } from '../../support/free-port.ts';
 
 const post = (url: string, body = 'a=1'): WireRequest => ({
   method: 'POST',

@@ -16,8 +16,7 @@ import type { Store } from '../../../server/db/store.ts';
 import { channelConfigRoutes, ownChannelConfigRoutes, paymentChannelRoutes } from '../../../server/routes/channels.ts';
 import { certRoutes, ownCertRoutes } from '../../../server/routes/certs.ts';
 import { postgresDatabase, type TestDatabase } from '../../support/database.ts';
-import { requireDeclared } from '../../support/declared.ts';
-import { checkAnswersOf } from '../../support/documented.ts';
+import { checkAnswersOf, requireDeclared } from '../../support/documented.ts';
 import { startEdge } from '../../support/edge.ts';
 import { newMasterKey } from './stage.ts';
 

@@ -20,9 +20,8 @@ import type { Store } from '../../../server/db/store.ts';
 import { laneOf } from '../../../server/payments/core/plan.ts';
 import { orderRow, refundRow } from '../../support/core-rows.ts';
 import { postgresDatabase } from '../../support/database.ts';
-import { insertDeliveries } from '../../support/due-deliveries.ts';
+import { coinCall, insertDeliveries } from '../../support/due-work.ts';
 import { claimDue } from '../jobs/due-rows.ts';
-import { coinCall } from '../../support/due-work.ts';
 
 /** One for the file; each test finds it empty. */
 let store: Store;

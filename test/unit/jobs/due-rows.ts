@@ -3,7 +3,7 @@ import type { DueRow, DueRows } from '../../../server/db/queries/due.ts';
 import type { Store, Tx } from '../../../server/db/store.ts';
 
 /** A due row of a test; who claims it has it until the end of time. */
-export type FakeRow = Pick<DueRow, 'id' | 'lane'>;
+type FakeRow = Pick<DueRow, 'id' | 'lane'>;
 
 /** Due rows in memory, the oldest first, and a store that hands nothing over. */
 export interface FakeRows {

@@ -10,7 +10,7 @@ import { at, combinations, each, orderRow, refundRow } from '../../support/core-
 const amount = (minor: bigint, currency = 'CNY') => ({ minor, currency });
 
 /** Every kind of outcome, with every member that a decision reads. */
-export const REFUND_OUTCOMES: readonly (readonly [name: string, outcome: RefundOutcome])[] = [
+const REFUND_OUTCOMES: readonly (readonly [name: string, outcome: RefundOutcome])[] = [
   ['pending', { kind: 'pending', channelRefundNo: 'CR-1' }],
   ['succeeded', { kind: 'succeeded', amount: amount(400n), at: at(-5), channelRefundNo: 'CR-1' }],
   ['succeeded to the merchant', { kind: 'succeeded', amount: amount(400n), at: at(-5), toMerchant: true }],

@@ -4,14 +4,14 @@ import type { PayWay } from '../../../../server/payments/channel.ts';
 const SILENCE = { delayMs: 2_500, hangUpMs: 120_000 };
 
 /** A delivery of a notice as the simulator recorded it, whether or not anybody listened. */
-export interface RecordedNotice {
+interface RecordedNotice {
   event: string;
   headers: Record<string, string>;
   body: Buffer;
 }
 
 /** What the simulator's own ledger says about one order; sums in minor units. */
-export interface LedgerSums {
+interface LedgerSums {
   created: number;
   paid: number;
   refunded: number;

@@ -3,7 +3,7 @@ import { firstAdmin, type Admin } from './admin.ts';
 import type { Answer, Service } from './service.ts';
 
 /** What `Payment-Needed` says, as a buyer decodes it. */
-export interface Bill {
+interface Bill {
   protocol: Record<string, string>;
   method: Record<string, string>;
 }
@@ -51,4 +51,14 @@ export async function payBill(service: Service, answer: Answer | Response, clien
   const paymentNeeded = answer.headers.get('payment-needed');
   const paid = await service.sim('/sim/agent/pay-bill', { paymentNeeded, clientSession });
   return (paid as unknown as { paymentProof: string }).paymentProof;
+}
+
+/** The project `default` asks WeChat for payment codes of agents, for the resource `weather`. */
+export async function takeWeixinAgents(service: Service, admin: Admin): Promise<void> {
+  const made = await service.sim('/sim/agent/developer', { account: 'default', skills: ['weather-report'] });
+  const { developerId, keyId, privateKey } = made as unknown as Record<string, string>;
+  const skills = { weather: { id: 'weather-report', version: '1.0.0' } };
+  const settings = { developerId, keyId, privateKey, skills };
+  const { status, body } = await admin.call('PUT', '/api/v1/skillpay/agent-pay?project=default', settings);
+  if (status !== 200) throw new Error(JSON.stringify(body));
 }
