@@ -39,6 +39,10 @@ test('a run in which nothing ran has failed', (t) => {
   t.deepEqual(run('test/unit/config/schema.test.ts', '--match=no such title'), nothing);
 });
 
+test('a pattern chooses the test files among what it names', (t) => {
+  t.regex(run('test/unit/{config,config/faults.test.ts}').last ?? '', /^[1-9]\d* passed, 0 failed$/);
+});
+
 test('the PostgreSQL of the tests is there until it is stopped, and leaves no folder', async (t) => {
   const { url, stop } = await startPostgres();
   t.true(await accepts(url));

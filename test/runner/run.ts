@@ -48,7 +48,7 @@ const DOES_MORE = /\b(?:count|isLong)\b[^;]*\/counts\.ts'|\/scenes\.ts'|PAY_TEST
 function chooseFiles(chromium: string | undefined): string[] {
   const isGiven = positionals.length > 0 && !values.changed;
   const found = globSync(isGiven ? positionals : 'test/**/*.test.ts').toSorted();
-  if (isGiven) return found;
+  if (isGiven) return found.filter((file) => /\.test\.m?[jt]s$/.test(file));
   const within = (file: string, folder: string) => file.startsWith(join('test', folder));
   if (!chromium) console.log('# test/browser is left out: there is no chromium');
   return found.filter((file) => {
