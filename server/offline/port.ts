@@ -5,6 +5,7 @@
  * `database_in_use` (extra: pid, host, since) · `copy_is_live` · `copy_unreadable` · `schema_outdated` · `schema_unreleased` · `already_bootstrapped` · `already_exists` ·
  * `database_unavailable` · `not_found` · `invalid_request` with `errors[]`; a configuration's faults are a `ConfigFaults`.
  */
+import type { OtherModeKey } from '../db/queries/diagnosis.ts';
 
 /** Where the configuration comes from: the same loader, files and environment names as the server. */
 export interface OfflineInput {
@@ -103,18 +104,6 @@ export interface Examination {
   /** Orders that should have ended an hour ago. */
   overdueOrders: number;
   diagnosis: Diagnosed;
-}
-
-/** A key or certificate that verifies, and not in the mode of its channel's configuration. */
-export interface OtherModeKey {
-  id: string;
-  project: string;
-  payWay: string;
-  kind: string;
-  mode: string;
-  /** That of the configuration. */
-  present: string;
-  trusted: boolean;
 }
 
 /** What the service finds wrong with itself, running or not. */

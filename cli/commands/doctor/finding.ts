@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { CliError, EXIT } from '../../errors.ts';
 import { type Finding, SET_A_CHANNEL } from '../../findings.ts';
-import type { OtherModeKey } from '../../../server/offline/port.ts';
+import type { OtherModeKey } from '../../../server/db/queries/diagnosis.ts';
 import { plain, type Row } from '../../values.ts';
 
 export type { Finding } from '../../findings.ts';

@@ -98,12 +98,13 @@ interface ChannelFact {
 }
 
 /** A key or certificate that verifies, of another mode than the configuration of its channel. */
-interface OtherModeFact {
+export interface OtherModeKey {
   id: string;
   project: string;
   payWay: string;
   kind: string;
   mode: string;
+  /** That of the configuration. */
   present: string;
   trusted: boolean;
 }
@@ -155,7 +156,7 @@ export function keysOfOtherModes(
   tx: ReadTx,
   verifying: readonly string[],
   simulated: boolean,
-): Promise<OtherModeFact[]> {
+): Promise<OtherModeKey[]> {
   return tx.sql`
      select k.id::text as id, k.project, k.pay_way, k.kind, k.mode, c.mode as present, k.trusted_at is not null as trusted
        from certs k

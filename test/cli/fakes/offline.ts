@@ -1,9 +1,9 @@
+import type { OtherModeKey } from '../../../server/db/queries/diagnosis.ts';
 import type {
   BootstrapPlan,
   DatabaseDescription,
   Examination,
   Offline,
-  OtherModeKey,
   RestoredFacts,
 } from '../../../server/offline/port.ts';
 
