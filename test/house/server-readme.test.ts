@@ -1,12 +1,14 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test from 'ava';
 import { EXCEPTION_KINDS } from '../../server/domain.ts';
 import { DISPUTE_MOVES, ORDER_MOVES, REFUND_MOVES } from '../../server/payments/core/moves.ts';
 import { root } from './sources.ts';
 
 const server = join(root, 'server');
-const readme = readFileSync(join(server, 'README.md'), 'utf8');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const readme = read('server/README.md');
+const payments = read('server/payments/README.md');
 
 /** The moves that a table's second column writes as `a, b → c; d → e`. */
 function movesOf(rule: string): string[] {
@@ -38,11 +40,11 @@ test('the state tables say what the code does', (t) => {
     [...ORDER_MOVES, ...REFUND_MOVES, ...DISPUTE_MOVES].filter(({ rule }) => !rules.includes(rule)),
     [],
   );
-  for (const rule of ['C1', 'C2', 'C3', 'C4']) t.regex(readme, new RegExp(`^\\| ${rule} `, 'm'), rule);
+  for (const rule of ['C1', 'C2', 'C3', 'C4']) t.regex(payments, new RegExp(`^\\| ${rule} `, 'm'), rule);
 });
 
 test('every kind of exception says when it is opened and what ends it', (t) => {
-  const rows = readme.slice(readme.indexOf('## Exceptions'), readme.indexOf('## Errors')).split('\n');
+  const rows = payments.slice(payments.indexOf('## Exceptions')).split('\n');
   for (const kind of EXCEPTION_KINDS) {
     const row = rows.find((line) => line.split('|')[1]?.includes(`\`${kind}\``));
     t.regex(row?.split('|')[3] ?? '', /payctl (order|refund|exception|dispute) /, kind);
@@ -51,29 +53,39 @@ test('every kind of exception says when it is opened and what ends it', (t) => {
 
 test('every folder of the service is on the map', (t) => {
   const folders = readdirSync(server, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  const map = readme.slice(readme.indexOf('## Folders'), readme.indexOf('## One request'));
+  const map = readme.slice(readme.indexOf('## Folders'), readme.indexOf('## How a payment runs'));
   t.deepEqual(
     folders.map(({ name }) => name).filter((name) => !map.includes(`\`${name}/\``)),
     [],
   );
 });
 
-test('files that the document names exist', (t) => {
-  const named = [...readme.matchAll(/`((?:[\w-]+\/)*[\w.-]+\.ts)`/g)].map(([, path]) => path ?? '');
-  t.true(named.length > 30);
+test('files that the documents name exist', (t) => {
   const everywhere = new Set(globSync('server/**/*.ts', { cwd: root }).map((path) => path.split('/').at(-1)));
-  const lost = named.filter(
-    (path) =>
-      !existsSync(join(server, path)) && !existsSync(join(root, path)) && (path.includes('/') || !everywhere.has(path)),
-  );
-  t.deepEqual(lost, []);
+  for (const document of [
+    'server/README.md',
+    'server/DECISIONS.md',
+    'server/http/README.md',
+    'server/identity/README.md',
+    'server/payments/README.md',
+  ]) {
+    const named = [...read(document).matchAll(/`((?:[\w-]+\/)*[\w.-]+\.ts)`/g)].map(([, path]) => path ?? '');
+    t.true(named.length > 5, document);
+    const places = [root, server, join(root, dirname(document))];
+    const lost = named.filter(
+      (path) => !places.some((place) => existsSync(join(place, path))) && (path.includes('/') || !everywhere.has(path)),
+    );
+    t.deepEqual(lost, [], document);
+  }
 });
 
-test('a decision has a date and at most ten lines', (t) => {
-  const decisions = readme.slice(readme.indexOf('## Decisions')).split(/\n- /).slice(1);
+test('a decision has a date and at most 100 words', (t) => {
+  const decisions = read('server/DECISIONS.md')
+    .split(/\n- (?=\*\*)/)
+    .slice(1);
   t.true(decisions.length >= 8);
   for (const decision of decisions) {
     t.regex(decision, /^\*\*.+?\*\* \(\d{4}-\d\d-\d\d\)/);
-    t.true(decision.trimEnd().split('\n').length <= 10, decision);
+    t.true(decision.split('\n\n## ')[0]!.split(/\s+/).length <= 100, decision);
   }
 });

@@ -399,7 +399,7 @@ ${complaint}`);
   t.deepEqual([...fired].toSorted(), ALERTS.map(({ name }) => name).toSorted(), 'each alert has its fault');
   t.log(`${FAULTS.length} faults, ${fired.size} alerts`);
 
-  t.deepEqual(documentedFigures().toSorted(), ownFigures(stage).toSorted(), 'server/README.md has every figure');
+  t.deepEqual(documentedFigures().toSorted(), ownFigures(stage).toSorted(), 'server/http/README.md has every figure');
 
   const known = exposed(stage);
   for (const [where, expr] of expressions())
@@ -420,8 +420,8 @@ function ownFigures({ service }: Stage): [name: string, aggregator: string][] {
 
 /** The same, as the table of the document says it. */
 function documentedFigures(): [name: string, aggregator: string][] {
-  const readme = readFileSync(new URL('../../server/README.md', import.meta.url), 'utf8');
-  const table = readme.slice(readme.indexOf('## Figures'), readme.indexOf('## Errors'));
+  const readme = readFileSync(new URL('../../server/http/README.md', import.meta.url), 'utf8');
+  const table = readme.slice(readme.indexOf('## Figures'));
   return [...table.matchAll(/^\| (`.*`) \| (added up|the largest|the smallest) \|/gm)].flatMap(
     ([, names = '', how = '']) =>
       [...names.matchAll(/`(\w+)(?:\{.*?\})?`/g)].map(([, name = '']): [string, string] => [name, AGGREGATORS[how]!]),
