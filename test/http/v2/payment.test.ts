@@ -1,5 +1,6 @@
 import test from 'ava';
 import { PAY_WAYS } from '../../../server/payments/channel.ts';
+import { Order, PlacePaymentRequest } from '../../../server/routes/schemas/orders.ts';
 import { serviceOfFile } from '../../support/file-service.ts';
 import { openMarket, openOwnMarket } from '../../support/market.ts';
 import { placeOrder } from '../../support/orders.ts';
@@ -130,6 +131,32 @@ test.serial('a silent channel leaves an order whose number is told', async (t) =
     amountMinor: 1250,
     status: 'created',
   });
+});
+
+/** The longest text of each member that a merchant writes and reads again. */
+const LONGEST = {
+  subject: '茶'.repeat(127),
+  orderType: '类'.repeat(64),
+  userId: 'u'.repeat(64),
+  extra: '"'.repeat(4096),
+  merchantOrderNo: 'N'.repeat(64),
+};
+/** Members that other tests of this file are about. */
+const OTHERWISE = ['amount', 'currency', 'payWay', 'product', 'scene'];
+
+test.serial('what a merchant says of an order is shown again, at its longest, and not longer', async (t) => {
+  const { shop } = await openMarket(file);
+  const shown = Object.keys(PlacePaymentRequest.shape).filter((name) => name in Order.shape);
+  t.deepEqual(shown.toSorted(), [...Object.keys(LONGEST), ...OTHERWISE].toSorted());
+  const { status, body } = await shop.call('POST', '/api/v2/payment/pay', { ...coffee, ...LONGEST });
+  t.is(status, 201);
+  t.like(body.data, LONGEST);
+  for (const [name, text] of Object.entries(LONGEST)) {
+    const longer = { ...coffee, [name]: text + text.slice(-1) };
+    const answer = await shop.call('POST', '/api/v2/payment/pay', longer);
+    refused(t, answer, 400, 'invalid_request');
+    t.is(answer.body.errors[0].pointer, `/${name}`);
+  }
 });
 
 for (const [payWay, scene, type] of [

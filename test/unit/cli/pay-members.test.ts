@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { z } from 'zod';
 import { PAY_FIELDS } from '../../../cli/commands/pay.ts';
 import { paymentTools } from '../../../cli/mcp/payments.ts';
 import { PlacePaymentRequest } from '../../../server/routes/schemas/orders.ts';
@@ -19,4 +20,16 @@ test('the tool of agents has every member of a payment but those that need a dev
     Object.keys(shape).toSorted(),
     members.filter((name) => !NOT_FOR_AGENTS.includes(name)),
   );
+});
+
+test('the tool of agents counts the characters of a text as the API does', (t) => {
+  const { input } = paymentTools.find(({ name }) => name === 'place_payment')!;
+  const shape = input.shape as Record<string, z.ZodType>;
+  for (const name of ['subject', 'orderType', 'userId'] as const)
+    for (const sign of ['a', '茶', '😀'])
+      for (const length of [0, 1, 64, 65, 127, 128]) {
+        const text = sign.repeat(length);
+        const isTaken = PlacePaymentRequest.shape[name].safeParse(text).success;
+        t.is(shape[name]!.safeParse(text).success, isTaken, `${name}: ${length} × ${sign}`);
+      }
 });
