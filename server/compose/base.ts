@@ -22,45 +22,45 @@ import type { BoardTimes } from '../live/board.ts';
 import { type Learned, ORDER_PAID } from '../payments/ledger.ts';
 import { PATIENCE, type Patience, type Ports } from '../payments/ports.ts';
 
-/** What tests put in the place of the real thing. */
+/** Replacements for tests. */
 export interface Overrides {
   now?: () => Date;
   logger?: Logger;
   checkpoint?: Ports['checkpoint'];
   /** Where the simulator of this process listens. */
   simulatorUrl?: string;
-  /** Other bounds for the database than the service's own. */
+  /** Time limits of the database. */
   databaseTimeouts?: DatabaseSettings['timeouts'];
-  /** Other bounds for those who wait for channels and upstreams. */
+  /** Waits for channels and upstreams. */
   patience?: Partial<Patience>;
   /** Number of this process among the workers of its supervisor. */
   worker?: number | undefined;
-  /** How often the live feed is read. */
+  /** Intervals of the live feed. */
   liveTimes?: BoardTimes;
-  /** For how long figures of the database are told again (ms). */
+  /** How long figures of the database are cached (ms). */
   figuresEveryMs?: number;
-  /** Makes and checks hashes that cost less than the service's own. */
+  /** A cheaper password hash. */
   passwords?: Passwords;
 }
 
-/** What every part is assembled over: configuration, database, clock and log. */
+/** What every part is built on: configuration, database, clock, log, metrics. */
 export interface Base {
   config: Config;
   database: OpenDatabase;
   schema: SchemaStatus;
   store: Store;
-  /** Where lists, exports and statistics are read. */
+  /** Reads lists, exports and statistics. */
   reports: Reports;
   requests: Requests;
-  /** Whether writes fail because the database's disk is full. */
+  /** Whether writes fail because the disk of the database is full. */
   isFull: () => boolean;
-  /** Has rows that a commit made due worked at once; nobody listens until the jobs are assembled. */
+  /** Wakes the job scheduler after a commit. A no-op until `composeJobs` sets it. */
   wakes: { wake?: Wake };
-  /** What this process knows of the audit log. */
+  /** The newest line of the audit log that this process has seen. */
   auditTip: KnownTip;
   limits: CountedLimits;
   clock: DatabaseClock;
-  /** By the database's clock; tests put theirs forward. */
+  /** The database's time; tests advance it. */
   now: () => Date;
   logger: Logger;
   log: Ports['log'];
@@ -75,14 +75,14 @@ export interface Base {
   simulatorUrl: string | null;
 }
 
-/** What a part of the service brings with it: its routes, and what it does in the background. */
+/** A part of the service: its routes, due rows and tasks. */
 export interface Part {
   groups: RouteGroup[];
   kinds?: readonly DueKind[];
   tasks?: readonly Task[];
 }
 
-/** So that after a replica that is silent there is time left for the primary (ms). */
+/** Time limits of the read replica, so that the primary can still answer within the request (ms). */
 const REPLICA_TIMEOUTS = { connect: 1_000, query: 2_500, statement: 2_400 };
 
 /** The schema is behind and Database.Migrate is off. */
@@ -94,7 +94,7 @@ class SchemaOutdated extends LocalError {
   }
 }
 
-/** Brings the schema up to date, or throws `schema_outdated` when that is not wanted. */
+/** Migrates the schema, or throws `schema_outdated` if `Database.Migrate` is off; builds the base. */
 export async function composeBase(config: Config, database: OpenDatabase, overrides: Overrides): Promise<Base> {
   const logger = overrides.logger ?? createLogger(config);
   const log: Ports['log'] = (level, message, { error, ...details } = {}) =>

@@ -8,12 +8,12 @@ import type { Ports } from './ports.ts';
 import { OutcomeNotKept } from './refusals.ts';
 import { withinWork } from '../work.ts';
 
-/** Outcomes about which a person may have to talk to the channel. */
+/** Outcomes that carry the channel's support id, because a person may have to contact the channel. */
 const NO_SUCCESS: ReadonlySet<string> = new Set(['unknown', 'declined', 'refused', 'failed', 'abnormal']);
 
 /**
- * Asks an order's channel, outside any transaction. Whatever is thrown (a configuration that cannot be used, a fault of an
- * adapter) becomes `unknown`, so that a settle always follows. `known` spares the look-up of a channel at hand.
+ * Calls an order's channel, outside any transaction. Any error (an unusable configuration, a fault of the adapter) becomes `unknown`, so
+ * that a settle always follows. With `known` the channel is not looked up again.
  */
 export async function ask<Said extends { kind: string }>(
   ports: Pick<Ports, 'log' | 'channels' | 'asked'>,
@@ -44,7 +44,7 @@ async function askSafely<Said extends { kind: string }>(
   }
 }
 
-/** An order as its channel must be asked about it. */
+/** The numbers and dates by which a channel is queried about an order. */
 export function orderRef(order: OrderRow): OrderRef {
   return {
     orderNo: order.orderNo,
@@ -58,7 +58,7 @@ export function orderRef(order: OrderRow): OrderRef {
   };
 }
 
-/** The create call of an order: the same for every re-send. */
+/** The create call of an order; a repeat is identical. */
 export function placeOrder(order: OrderRow, publicUrl: string): PlaceOrder {
   const page = `${publicUrl}/return/${order.payWay}/${order.orderNo}`;
   return {
@@ -84,7 +84,7 @@ function appOf({ appId }: OrderRow): { appId?: string } {
   return appId === null ? {} : { appId };
 }
 
-/** The refund call of a refund: the same for every re-send. */
+/** The refund call of a refund; a repeat is identical. */
 export function refundOrder(order: OrderRow, refund: RefundRow, publicUrl: string): RefundOrder {
   return {
     ...orderRef(order),
@@ -98,18 +98,18 @@ export function refundOrder(order: OrderRow, refund: RefundRow, publicUrl: strin
   };
 }
 
-/** A refund as its channel must be asked about it. */
+/** The numbers by which a channel is queried about a refund. */
 export function refundRef(order: OrderRow, refund: RefundRow, publicUrl: string): RefundRef {
   return { ...refundOrder(order, refund, publicUrl), channelRefundNo: refund.channelRefundNo };
 }
 
-/** An order as its channel must be asked about a refund that somebody else made. */
+/** The numbers by which a channel is queried about a refund that was made elsewhere. */
 export function foreignRef(order: OrderRow): OrderRef {
   const minor = order.paid > 0n ? order.paid : order.amount;
   return { ...orderRef(order), amount: { minor, currency: order.currency } };
 }
 
-/** What the channel took in all: a surplus refund gives back the whole of what came. */
+/** The total that the channel received; a surplus refund returns all of it. */
 function totalOf(order: OrderRow, refund: RefundRow): bigint {
   if (refund.surplus) return refund.amount;
   return order.paid > 0n ? order.paid : order.amount;
@@ -119,13 +119,13 @@ function notifyUrl({ payWay, project }: OrderRow, publicUrl: string): string {
   return `${publicUrl}/notify/${payWay}/${project}`;
 }
 
-/** What an order and its refund are called. */
+/** The numbers of an order and its refund. */
 interface Numbers {
   orderNo: string;
   refundNo?: string;
 }
 
-/** The transaction that writes an intent: when the connection breaks at COMMIT the caller hears its number (504), and a retry finds it if it is there. */
+/** The transaction that records an intent. If the connection breaks at COMMIT, the caller gets the number (504), and a retry finds the row if it exists. */
 export async function intend<T>(
   { store }: Pick<Ports, 'store'>,
   work: (tx: Tx) => Promise<T>,
@@ -143,7 +143,7 @@ function notKept({ orderNo, refundNo }: Numbers, error: unknown): OutcomeNotKept
   return new OutcomeNotKept(refundNo === undefined ? { orderNo } : { orderNo, refundNo }, error);
 }
 
-/** Does what follows a committed intent; a fault of our own there is told with its numbers. */
+/** Runs the steps after a committed intent; an internal error there carries the numbers of order and refund. */
 export async function afterIntent<T>(numbers: Numbers, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

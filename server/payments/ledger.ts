@@ -18,7 +18,7 @@ import { recountOrder } from './limits.ts';
 import type { Ports } from './ports.ts';
 import { MerchantNumberUsed } from './refusals.ts';
 
-/** What told of a payment first; `code`: a payer's code was read in a shop, which asks until it knows. */
+/** The source of the first news of a payment; `code`: a payer's code in a shop, which is queried until it is paid. */
 export const LEARNED_BY = ['notice', 'poll', 'payer', 'code', 'bill', 'person'] as const;
 
 /** An order that was just paid. */
@@ -27,10 +27,10 @@ export interface Learned {
   by: (typeof LEARNED_BY)[number];
 }
 
-/** The name by which a commit wakes whoever counts paid orders. */
+/** The name under which a commit reports a paid order to the metrics. */
 export const ORDER_PAID = 'order-paid';
 
-/** What told of a payment, by why its order moved. A capture that a notification set going was told by it. */
+/** The payment source by the cause of the transition. A capture counts as the notification, payer or person that caused it. */
 export function learnedBy({ cause, actor }: { cause: string; actor: string }, scene: Scene): Learned['by'] {
   if (cause === 'bill') return 'bill';
   if (cause === 'resolve') return 'person';
@@ -39,20 +39,20 @@ export function learnedBy({ cause, actor }: { cause: string; actor: string }, sc
   return scene === 'code' ? 'code' : 'poll';
 }
 
-/** Why a row moves: which message or person, for the history. */
+/** The cause and the actor of a transition, for the history. */
 export interface Via {
   /** place, query, close, notice, capture, check, operator … */
   readonly cause: string;
   readonly actor: string;
 }
 
-/** The rows that a change was decided on, locked. */
+/** The locked rows that a decision was made on. */
 interface Rows {
   readonly order: OrderRow;
   readonly refund?: RefundRow | undefined;
 }
 
-/** A decision asked for a move that no table has: a fault of ours, and nothing of the change is written. */
+/** A decision asked for a transition that the tables do not list: an internal error; nothing is written. */
 export class ImpossibleMove extends Error {
   constructor(rule: string | null, from: string | null, to: string | undefined) {
     super(`no table has the move ${from ?? '–'} → ${to ?? '–'} by ${rule ?? 'no rule'}`);
@@ -61,8 +61,8 @@ export class ImpossibleMove extends Error {
 }
 
 /**
- * The only code that writes orders, refunds and their history. Rows, sums, history, events, exceptions and effects of one
- * change, in the caller's transaction and under the locks that it was decided under; the rows as they are then.
+ * The only code that writes orders, refunds and their history. Writes rows, sums, history, events, exceptions and effects of one change
+ * in the caller's transaction, under the locks of the decision. Returns the new rows.
  */
 export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, via: Via): Promise<Rows> {
   refuseImpossible(ports, before, change);
@@ -72,14 +72,14 @@ export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, 
   const isPaidNow = before.order.state !== 'paid' && done.order.state === 'paid';
   const { payWay, scene } = done.order;
   if (isPaidNow) await tx.wake(ORDER_PAID, { payWay, by: learnedBy(via, scene) });
-  // The last that it locks (server/README.md, "Locks").
+  // The last lock of the transaction (server/README.md, "Locks").
   if (before.order.limited) await recountOrder(tx, before.order, done.order);
   return done;
 }
 
 /**
- * A new order with the first line of its history; says whether its numbers were free. `hold` runs when it is written, and
- * gives what it is otherwise then.
+ * Inserts a new order with the first line of its history; false if one of its numbers is taken. `hold` runs after the insert and may change
+ * the order.
  */
 export async function insertOrder(
   tx: Tx,
@@ -131,17 +131,17 @@ async function writeRows(ports: Ports, tx: Tx, before: Rows, change: Change, via
     requestId: requestId(),
     at: ports.now(),
   };
-  // Every rule counts the order's sequence on, so there is always something to write beside it.
+  // Every rule increments the order's sequence, so there is always a row to write.
   await tx.orders.update({ orderNo: order.orderNo }, { ...patch, sequence }, { table: 'moves', row });
   return after;
 }
 
-/** Of the request that asks; jobs have none. */
+/** The id of the request; null in jobs. */
 function requestId(): string | null {
   return currentWork().requestId ?? null;
 }
 
-/** A line of the history; the database numbers it. */
+/** Writes a line of the history; the database numbers it. */
 type NewMove = Omit<MoveRow, 'id'>;
 
 type Beside = Pick<Change, 'tell' | 'raise' | 'resolve' | 'effects'>;
@@ -162,7 +162,7 @@ async function writeBeside(
   return runEffects(ports, tx, after, effects ?? []);
 }
 
-/** When one of them could not be done, those after it queue up behind it, now and in later commits. */
+/** Runs the effects in order. After a failure the following ones are queued, in this and in later commits. */
 async function runEffects(ports: Ports, tx: Tx, after: Rows, effects: readonly EffectRun[]): Promise<Rows> {
   let { order } = after;
   for (const [place, effect] of effects.entries()) {
@@ -172,7 +172,7 @@ async function runEffects(ports: Ports, tx: Tx, after: Rows, effects: readonly E
   return { ...after, order };
 }
 
-/** Notes whether anything of the order is still due. */
+/** Stores whether the order has effects that are still due. */
 export async function noteEffects(tx: Tx, order: OrderRow, effectsDue: boolean): Promise<OrderRow> {
   if (order.effectsDue === effectsDue) return order;
   await tx.orders.update({ orderNo: order.orderNo }, { effectsDue });
@@ -183,7 +183,7 @@ async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedR
   const { rule, sums } = opened;
   const refund = { ...opened.row, traceParent: traceParent() };
   if (!isListed(REFUND_MOVES, rule, null, refund.state)) throw new ImpossibleMove(rule, null, refund.state);
-  // Only a merchantRefundNo that another order took in this very moment is in the way.
+  // The insert conflicts only if another order took the same merchantRefundNo at the same time.
   if (!(await tx.refunds.insertIfNew(refund)))
     throw new MerchantNumberUsed('merchantRefundNo', refund.merchantRefundNo ?? refund.refundNo);
   noteWork({ refundNo: refund.refundNo });
@@ -207,7 +207,7 @@ async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedR
   return after;
 }
 
-/** Only a listed move may change a state or a sum. */
+/** Rejects a change of a state or a sum that has no listed transition. */
 function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change): void {
   const row = change.refund ? refund : order;
   const to = (change.refund ?? change.order) as { state?: OrderState | RefundState } | undefined;
@@ -221,7 +221,7 @@ function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change)
   throw new ImpossibleMove(change.rule, row?.state ?? null, to?.state);
 }
 
-/** Whether a table has the move. */
+/** Whether the table lists the transition. */
 export function isListed(moves: readonly Move<string>[], rule: string, from: string | null, to: string): boolean {
   return moves.some((move) => move.rule === rule && move.from === from && move.to === to);
 }

@@ -9,7 +9,7 @@ import type { Actor } from '../identity/ports.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { NoticeRefusal } from './notice-refusal.ts';
 
-/** Whose orders are in reach: an app sees its own, the console any. */
+/** The orders that a caller may see: an application its own, the console all. */
 export type Owner = { clientId: string } | 'any';
 
 /** A channel as it is configured now for new orders. */
@@ -21,69 +21,69 @@ export interface ActiveChannel {
   configVersion: number;
 }
 
-/** A channel that a notice may have come from. */
+/** A channel that may have sent a notification. */
 export interface NoticeChannel {
   channel: Channel;
   mode: Mode;
   account: string;
-  /** The configuration versions that it speaks for: those with the same identity. */
+  /** The configuration versions with the same identity: the notification may concern their orders. */
   versions: ReadonlySet<number>;
-  /** The same, whatever apps they name: money of theirs is the same party's. */
+  /** The same regardless of the app: these versions have the same payee. */
   payeeVersions: ReadonlySet<number>;
 }
 
-/** Where channels come from (credentials/channels.ts). */
+/** Looks up channels (credentials/channels.ts). */
 export interface Channels {
   /** For a new order; refuses with channel_disabled or channel_not_configured (422). */
   forNew(project: string, payWay: PayWay): Promise<ActiveChannel>;
-  /** The same for several at once: of each its channel, or why it takes no orders. */
+  /** The same for several channels at once; an error for each that takes no orders. */
   forNewAmong(project: string, payWays: readonly PayWay[]): Promise<(ActiveChannel | AppError)[]>;
-  /** For an order in flight: its own account and identity, with that account's newest keys. */
+  /** For an existing order: its own account and identity, with the newest keys of the account. */
   forOrder(order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion'>): Promise<Channel>;
-  /** Every identity of every account whose notices may still arrive for this project, the newest first. */
+  /** Every identity of every account that may still send notifications for this project, the newest first. */
   forNotices(project: string, payWay: PayWay): Promise<NoticeChannel[]>;
   kindOf(payWay: PayWay): ChannelKind;
 }
 
-/** An event for the durable log (events/record.ts). */
+/** An event for the event log (events/record.ts). */
 export interface NewEvent {
   type: string;
   clientId: string;
   project: string;
   objectNo: string;
   dedupe: string;
-  /** When what it is about began: nothing was told of it before. */
+  /** When the object of the event began; earlier events cannot be duplicates. */
   since: Date;
   object: Record<string, unknown>;
   notifyUrl?: string | null;
 }
 
-/** What a pay request said about the price itself. */
+/** The price that a pay request names. */
 export interface Asked {
   amount?: number | string | undefined;
   currency?: string | undefined;
 }
 
-/** What else happens when an order or refund moves: stock, coins, pay-per-call. Each runs in a savepoint and may not stop a fact. */
+/** Side effects of a transition: stock, coins, pay-per-call. Each runs in a savepoint; a failure never prevents the transition. */
 export interface Effects {
-  /** Only orders of this kind have to do with it; left out = all. */
+  /** The only kind of orders that it applies to; absent = all. */
   readonly only?: OrderRow['kind'];
-  /** Before an order is created: refuses blocked payers and wrong prices. May change the draft. */
+  /** Before an order is created: rejects blocked payers and wrong prices. May change the draft. */
   admit(tx: Tx, draft: OrderRow, asked: Asked): Promise<void>;
-  /** In the commit of the new order, when it is written: takes its stock or refuses; gives what the order is otherwise then. */
+  /** In the commit of the new order, after its insert: reserves stock or throws; returns the changed members of the order. */
   hold(tx: Tx, order: OrderRow, asked: Asked): Promise<Partial<OrderRow> | undefined>;
-  /** Late money was accepted for an ended order: is there still stock? */
+  /** For a late payment: reserves stock for an ended order; false if there is none. */
   readmit(tx: Tx, order: OrderRow): Promise<boolean>;
   paid(tx: Tx, order: OrderRow): Promise<void>;
-  /** Closed or failed: stock goes back. */
+  /** The order was closed or failed: stock is released. */
   ended(tx: Tx, order: OrderRow): Promise<void>;
-  /** In R1's commit; may refuse (409 coins_spent) unless `forced`. */
+  /** In the commit of a new refund; may throw (409 coins_spent) unless `forced`. */
   refundReserved(tx: Tx, order: OrderRow, refund: RefundRow, forced: boolean): Promise<void>;
   refundSucceeded(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
   refundFailed(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
 }
 
-/** A genuine message of a channel about an order, for the timeline. */
+/** A verified message of a channel about an order, for the timeline. */
 interface HeardMessage {
   orderNo: string;
   refundNo: string | null;
@@ -92,14 +92,14 @@ interface HeardMessage {
   status: number;
   request: string;
   answer: string;
-  /** What became of it, and which account's key verified it. */
+  /** The result, and the account whose key verified it. */
   note: string;
 }
 
-/** Everything the operations of this folder need. */
+/** Dependencies of the operations in this folder. */
 export interface Ports {
   store: Store;
-  /** Where lists, exports and figures are read: a replica that may be a little behind. Nothing that decides reads here. */
+  /** Reads lists, exports and figures, from a replica that may lag. Decisions never read here. */
   reports: Pick<Store, 'read'>;
   channels: Channels;
   now: () => Date;
@@ -108,52 +108,52 @@ export interface Ports {
   audit: Audit;
   effects: Effects;
   publicUrl: string;
-  /** Whether an order's own notifyUrl would ever be called. */
+  /** Why an order's own notifyUrl would never be called. */
   urlFault: UrlRule;
-  /** A notice of a payment of more than this, in major units of its currency, counts only when the channel confirms it. */
+  /** A notification of a payment above this, in major units of its currency, counts only after a query confirms it. */
   confirmAbove: number;
-  /** Refunds of an order above this, in major units, wait for a second administrator; 0 = none. */
+  /** Refunds of an order above this, in major units, wait for a second administrator; 0 = no limit. */
   refundAbove: number;
   patience: Patience;
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
-  /** Named places between awaits where tests let the process die. */
+  /** Named points between awaits at which tests kill the process. */
   checkpoint: (name: string) => void;
-  /** Keeps a message for the timeline; not a fact, and never waited for. */
+  /** Queues a message for the timeline; it may be lost, and no operation waits for it. */
   heard: (message: HeardMessage) => void;
-  /** Hears of every question to a channel: how long it took, and whether nobody knows what the channel did. */
+  /** Called after each call of a channel, with its duration and whether the result is unknown. */
   asked?: ((call: { payWay: PayWay; isUnknown: boolean; ms: number }) => void) | undefined;
-  /** Hears what became of every notification of a channel: null = it was genuine, and otherwise why it was refused. */
+  /** Called for each notification: null = verified, otherwise the reason of the rejection. */
   noticed?: ((of: { project: string; payWay: PayWay }, refusal: NoticeRefusal | null) => void) | undefined;
-  /** Counts a fault for the metrics. */
+  /** Increments a counter of the metrics. */
   count: (name: string, labels?: Record<string, string>) => void;
 }
 
-/** Who asks, and whose orders are in reach. */
+/** The caller of an operation, and the orders that it may see. */
 export interface Asker {
   owner: Owner;
   actor: string;
-  /** Who is behind it when it is a person: what people do to money is audited. */
+  /** The administrator behind the call, for the audit log. */
   person?: Actor | undefined;
-  /** Throws 403 unless the person has just given password and second factor. */
+  /** Throws 403 unless the administrator has just confirmed with password and second factor. */
   confirmed?: (() => void) | undefined;
 }
 
-/** How long somebody waits at most for what others do (ms); what is under way goes on, and is settled whenever it ends. */
+/** Longest waits in milliseconds; the awaited work continues in the background and is settled when it ends. */
 export interface Patience {
-  /** A query, for the channel. */
+  /** A query waits for the channel. */
   query: number;
-  /** The page of a payer who came back, for the channel. */
+  /** The page of a returning payer waits for the channel. */
   page: number;
-  /** A 402, for a code of WeChat's agents. */
+  /** A 402 waits for a code of WeChat's agents. */
   agentCode: number;
-  /** A paid call, for its work. */
+  /** A paid call waits for its work. */
   work: number;
 }
 
-/** As long as people and programs wait willingly. */
+/** The waits of production; tests have others. */
 export const PATIENCE: Patience = { query: 2_000, page: 3_000, agentCode: 2_000, work: 8_000 };
 
-/** The result, or undefined when it takes longer; a late failure is nobody's and stays silent here. */
+/** The result, or undefined after `ms`. An error that comes later is ignored. */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise<undefined>((resolve) => {
@@ -167,14 +167,14 @@ export async function within<T>(ms: number, work: Promise<T>): Promise<T | undef
   }
 }
 
-/** Whether a notice may speak about an order: everything that says whose money it is must be what the order pins. */
+/** Whether a notification may concern an order: project, channel, account, mode and payee must be those of the order. */
 export function speaksFor(
   { project, payWay, from, notice }: Omit<Arrived, 'notice'> & { notice: Pick<Notice, 'account' | 'appIds'> },
   order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion' | 'appId'>,
 ): boolean {
   const isHere = order.project === project && order.payWay === payWay;
-  // An app that both name says it better than the version: it stays what it was, however the configuration changed. But one app
-  // may serve several merchants of a partner, so the version must have had the same one.
+  // If both name an app, compare the app: it stays the same when the configuration changes. One app may serve several merchants of a
+  // partner, so the version must have had the same merchant.
   const isIts =
     order.appId !== null && notice.appIds !== undefined
       ? notice.appIds.includes(order.appId) && from.payeeVersions.has(order.configVersion)
@@ -182,7 +182,7 @@ export function speaksFor(
   return isHere && order.account === notice.account && order.mode === from.mode && isIts;
 }
 
-/** Where a genuine notice arrived, what it says, and whose keys and names it was read with. */
+/** A verified notification: its project and channel, its content, and the configuration that verified it. */
 export interface Arrived {
   project: string;
   payWay: PayWay;

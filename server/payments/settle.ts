@@ -17,20 +17,20 @@ import { numberAtChannel } from './numbers.ts';
 import type { Owner, Ports } from './ports.ts';
 import { refusalFor } from './refusals.ts';
 
-/** No channel allows more refunds of one order; what names more is listed instead of asked about. */
+/** No channel allows more refunds of one order; more are listed as an exception and not queried. */
 const MOST_OPEN = 50;
-/** Whoever heard of it asks at once; the jobs step in when it does not. */
+/** The receiving process queries the channel at once; after these seconds a job does it. */
 const FIRST_SECONDS = 10;
 
-/** What a channel named without saying what became of it. */
+/** A refund that a channel named without its result. */
 export interface Named {
-  /** By which it is asked. */
+  /** The number by which the channel is queried. */
   readonly number: string;
-  /** What went back in all by then, when it said so. */
+  /** The total refunded so far, if the channel named it. */
   readonly total?: bigint | undefined;
 }
 
-/** Writes down that a refund must be asked about, in the commit that hears of it and under the order's lock; its id. */
+/** Records that the channel must be queried about a refund, in the commit of the message and under the order's lock. Returns the id of the row. */
 export async function openQuestion(
   ports: Ports,
   tx: Tx,
@@ -66,7 +66,7 @@ export async function openQuestion(
   return id;
 }
 
-/** Answers that are under way do not know yet what was heard of this refund now; it is asked again. */
+/** Marks that another message about the refund arrived, so that a pending answer is discarded and the channel is queried again. */
 export async function askAnew(ports: Ports, tx: Tx, refund: RefundRow): Promise<void> {
   const { orderNo, channelRefundNo } = refund;
   const names = [numberAtChannel(refund), ...(channelRefundNo === null ? [] : [channelRefundNo])];
@@ -74,18 +74,18 @@ export async function askAnew(ports: Ports, tx: Tx, refund: RefundRow): Promise<
     await tx.refundQuestions.update({ id }, { told: told + 1, nextAt: ports.now() });
 }
 
-/** Whether an answer about it may be under way. */
+/** Whether a query about the refund may be pending. */
 export async function isAsked(tx: Tx, orderNo: string, number: string): Promise<boolean> {
   return (await tx.refundQuestions.find({ orderNo, number, state: 'open' })) !== undefined;
 }
 
-/** A person answers the question: it is not asked any more. */
+/** An administrator ends the question; the channel is no longer queried. */
 export async function giveUpQuestion(ports: Ports, tx: Tx, orderNo: string, number: string): Promise<void> {
   const over = { state: 'given_up' as const, nextAt: null, leasedUntil: null, finishedAt: ports.now() };
   await tx.refundQuestions.update({ orderNo, number, state: 'open' }, over);
 }
 
-/** Ends the exceptions about sums that the refunds of an order explain by now. */
+/** Resolves the exceptions about sums that the known refunds of an order now explain. */
 export async function explainSums(ports: Ports, tx: Tx, order: OrderRow): Promise<void> {
   const { orderNo } = order;
   const open = await tx.exceptions.list({ orderNo, kind: 'refund_unexplained', state: 'open' });
@@ -98,7 +98,7 @@ export interface Pair {
   readonly refund: RefundRow;
 }
 
-/** Unique indexes over rows of more than one order, which no lock of an order keeps from filling up meanwhile. */
+/** Unique indexes across orders: the lock of one order does not keep another transaction from taking the value. */
 const CONTENDED: ReadonlySet<unknown> = new Set([
   'orders_channel_trade_no',
   'orders_live_merchant_no',
@@ -108,8 +108,8 @@ const UNIQUE_VIOLATION = '23505';
 const MOST_TRIES = 3;
 
 /**
- * A transaction that settles. When another one takes the same payment, `merchantOrderNo` or dispute in the same moment nothing is
- * written, and all is decided again beside what that one wrote.
+ * A settling transaction. If another one takes the same payment, `merchantOrderNo` or dispute at the same time, the unique index rejects
+ * this commit, and the decision is made again with the new rows.
  */
 export async function settling<T>({ store }: Pick<Ports, 'store'>, work: (tx: Tx) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1)
@@ -128,7 +128,7 @@ function isContended(error: unknown): boolean {
   return false;
 }
 
-/** The order, locked until the transaction ends; the 404 of nothing when it is another's. */
+/** Locks the order until the transaction ends; throws 404 if it does not exist or belongs to another owner. */
 export async function lockOrder(tx: Tx, orderNo: string, owner: Owner): Promise<OrderRow> {
   const order = await tx.orders.lock({ orderNo, ...(owner === 'any' ? {} : owner) });
   if (!order) throw new NotFound('order');
@@ -136,7 +136,7 @@ export async function lockOrder(tx: Tx, orderNo: string, owner: Owner): Promise<
   return order;
 }
 
-/** Locks the order, then the refund: always in this order. */
+/** Locks the order, then the refund; every transaction uses this order. */
 export async function lockPair(tx: Tx, refundNo: string): Promise<Pair> {
   const found = await tx.refunds.find({ refundNo });
   const order = found && (await tx.orders.lock({ orderNo: found.orderNo }));
@@ -147,7 +147,7 @@ export async function lockPair(tx: Tx, refundNo: string): Promise<Pair> {
   return { order, refund };
 }
 
-/** Facts, decision, writes: whatever an order hears or is asked for goes this way, under its lock. */
+/** Settles an outcome or a command of a locked order: load facts, decide, write. */
 export async function settleLocked(
   ports: Ports,
   tx: Tx,
@@ -161,7 +161,7 @@ export async function settleLocked(
   return (await apply(ports, tx, { order }, change, via)).order;
 }
 
-/** The same for a refund whose order is locked too: one commit moves the refund and the sums of its order. */
+/** The same for a refund; order and refund are locked, and one commit changes the refund and the sums of the order. */
 export async function settleRefundLocked(
   ports: Ports,
   tx: Tx,
@@ -175,7 +175,7 @@ export async function settleRefundLocked(
   return { order: after.order, refund: after.refund ?? refund };
 }
 
-/** Settles an order in a transaction of its own: lock, facts, decision, writes. */
+/** Settles an order in a transaction of its own. */
 export async function settle(
   ports: Ports,
   orderNo: string,
@@ -202,19 +202,19 @@ export async function settleRefund(
   });
 }
 
-/** An answer that was under way while something else was heard, or done, may be older than that. */
+/** Whether an answer may be older than another message or change that arrived while the channel was being queried. */
 function isOvertaken(refund: RefundRow, { outcome, attempt = refund.attempt }: RefundHeard): boolean {
   if (attempt !== refund.attempt) return outcome.kind === 'succeeded';
   return mayBeOldNews(refund, outcome) || isReversal(refund, outcome);
 }
 
-/** What was decided; a refusal is thrown, so that nothing is written. */
+/** Returns the change; throws if the decision is a refusal, so that nothing is written. */
 export function permitted(decided: Change | Refusal, order: OrderRow): Change {
   if ('refuse' in decided) throw refusalFor(decided, order);
   return decided;
 }
 
-/** Loads what a decision about an order needs beyond its row, and nothing else; the caller holds the order's lock. */
+/** Loads only the facts that the decision needs; the caller holds the order's lock. */
 async function loadFacts(ports: Ports, tx: Tx, order: OrderRow, input: Heard | OrderWish): Promise<OrderFacts> {
   let facts: OrderFacts = {};
   for (let need = orderNeeds(order, facts, input); need; need = orderNeeds(order, facts, input))
@@ -236,7 +236,7 @@ const load: {
   readmitted: (ports, tx, order) => isReadmitted(ports, tx, order),
 };
 
-/** The other order that has a payment of the account already, by the channel's number of it. */
+/** The other order of the account that already has this payment, by the channel's number; null if there is none. */
 export async function ownerOf(
   tx: ReadTx,
   { orderNo, payWay, account }: Pick<OrderRow, 'orderNo' | 'payWay' | 'account'>,
@@ -246,7 +246,7 @@ export async function ownerOf(
   return found && found.orderNo !== orderNo ? found.orderNo : null;
 }
 
-/** Another order of the same merchantOrderNo that is live or has money: the merchant wants one payment only. */
+/** Whether another order of the same merchantOrderNo is live or paid; the merchant wants one payment only. */
 export async function hasSibling(tx: ReadTx, order: OrderRow): Promise<boolean> {
   if (order.merchantOrderNo === null) return false;
   const siblings = await tx.orders.list({ clientId: order.clientId, merchantOrderNo: order.merchantOrderNo });
@@ -267,7 +267,7 @@ async function stateOfMismatch(
   return (await tx.exceptions.find({ ...known, state: 'open' })) ? 'open' : 'ended';
 }
 
-/** Whether there is stock for late money. A database that is busy now decides nothing; when it cannot be told at all, there is none. */
+/** Whether stock could be reserved for a late payment. A busy database is an error to retry; any other error counts as no stock. */
 async function isReadmitted(ports: Ports, tx: Tx, order: OrderRow): Promise<boolean> {
   const asked = { isThere: false };
   try {
@@ -282,7 +282,7 @@ async function isReadmitted(ports: Ports, tx: Tx, order: OrderRow): Promise<bool
   }
 }
 
-/** What a new or repeated refund needs beyond the rows; the caller holds the order's lock. */
+/** Loads the facts for a new or repeated refund; the caller holds the order's lock. */
 export async function loadRefundFacts(
   ports: Pick<Ports, 'channels'>,
   tx: ReadTx,

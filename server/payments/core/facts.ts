@@ -4,7 +4,7 @@ import type { Money } from '../../money.ts';
 import type { ChannelLimits, Outcome } from '../channel.ts';
 import { takesMoney } from './moves.ts';
 
-/** What is done with an outcome, given the stored state. */
+/** The reaction to an outcome, given the stored state. */
 export type Decision =
   | 'accept' // the channel has it
   | 'note' // what was said is remembered, the order stays
@@ -20,7 +20,7 @@ export type Decision =
   | 'fail' // when the refusal is definite and the first word ever
   | 'nothing';
 
-/** Every pair of state and outcome; the default of the service is to stay. */
+/** The reaction for every state and outcome; the default is to stay. */
 export const DECISIONS: Readonly<Record<OrderState, Readonly<Record<Outcome['kind'], Decision>>>> = {
   created: {
     pending: 'accept',
@@ -78,26 +78,26 @@ export const DECISIONS: Readonly<Record<OrderState, Readonly<Record<Outcome['kin
   },
 };
 
-/** What a decision about an order needs beyond its row; loaded under the order's lock, and only when it is needed. */
+/** Facts that a decision about an order may need beyond its row; loaded on demand, under the order's lock. */
 export interface OrderFacts {
-  /** The other order that has the payment already, by the channel's number of it; null = no other one has. */
+  /** The other order that already has the payment, by the channel's number; null = none. */
   readonly owner?: string | null;
-  /** Another order of the same merchantOrderNo is live or has money. */
+  /** Another order of the same merchantOrderNo is live or paid. */
   readonly sibling?: boolean;
-  /** The exception about this payment of another amount: never listed, listed and waiting, or ended by a person. */
+  /** The exception about this payment of another amount: not yet opened, open, or resolved. */
   readonly mismatch?: 'new' | 'open' | 'ended';
-  /** There is stock for late money, and it is held. */
+  /** Stock for a late payment is reserved. */
   readonly readmitted?: boolean;
 }
 
-/** What a decision about a new or a repeated refund needs beyond the rows. */
+/** Facts that a decision about a new or repeated refund needs beyond the rows. */
 export interface RefundFacts {
   /** The open exception that forbids refunds of this order. */
   readonly blockedBy: string | null;
   readonly limits: ChannelLimits;
 }
 
-/** What the channel said about an order, and as the answer to what. */
+/** An outcome about an order, and its cause. */
 export interface Heard {
   readonly outcome: Outcome;
   /** place, query, capture, check, notice … */
@@ -106,7 +106,7 @@ export interface Heard {
   readonly firstWord?: boolean;
 }
 
-/** One outcome about one order, with everything that the decision may look at. */
+/** An outcome with the order, facts and time that the decision uses. */
 export interface Hearing<Said extends Outcome = Outcome> {
   readonly order: OrderRow;
   readonly facts: OrderFacts;
@@ -118,7 +118,7 @@ export interface Hearing<Said extends Outcome = Outcome> {
 /** The outcome of one kind. */
 export type Said<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>;
 
-/** The fact that has to be known before the decision can be made; undefined = all that it needs are there. */
+/** The next fact that the decision needs; undefined = it has all. */
 export function missingFact(order: OrderRow, facts: OrderFacts, { outcome }: Heard): keyof OrderFacts | undefined {
   if (outcome.kind !== 'paid' || order.paid > 0n || DECISIONS[order.state].paid === 'again') return undefined;
   if (!isAmountOf(order, outcome.amount)) return facts.mismatch === undefined ? 'mismatch' : undefined;
@@ -133,23 +133,23 @@ export function isAmountOf(order: Pick<OrderRow, 'amount' | 'currency'>, money: 
   return money.minor === order.amount && money.currency === order.currency;
 }
 
-/** Money after the end was told, or for an order whose number a sibling took while it was closing. */
+/** Whether a payment is late: after the reported end of the order, or for a closing order whose number another order has taken. */
 export function isLate(order: OrderRow, { sibling }: OrderFacts): boolean {
   if (order.state === 'closed' || order.state === 'failed') return true;
   return order.state === 'closing' && (order.closeAnswered || sibling === true);
 }
 
-/** Whether the whole payment has gone back to the payer already, as the channel itself says. */
+/** Whether the channel reports that the whole payment was refunded. */
 export function wentBack({ amount, refundedTotal = 0n }: Said<'paid'>): boolean {
   return refundedTotal >= amount.minor;
 }
 
-/** Whether the close of a payer's code has given the payment back: whatever asks meanwhile hears of money that is gone. */
+/** Whether the close of a payer's code has returned the payment; a query then still reports it as paid. */
 export function isCancelled(order: Pick<OrderRow, 'state' | 'scene'>, outcome: Said<'paid'>): boolean {
   return order.state === 'closing' && order.scene === 'code' && wentBack(outcome);
 }
 
-/** Whether the application keeps money that comes after the end; a sibling overrules it. */
+/** Whether the application accepts a late payment; another order of the same number overrules it. */
 export function isWelcomeLate({ state, closeReason, latePayment }: OrderRow, { sibling }: OrderFacts): boolean {
   if (sibling) return false;
   if (state === 'failed') return latePayment.afterFailed === 'accept';

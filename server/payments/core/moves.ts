@@ -4,14 +4,14 @@ import type { EffectRun, ExceptionKind, OrderState, RefundState } from '../../do
 import type { Money } from '../../money.ts';
 import type { DisputeState } from '../channel.ts';
 
-/** One line of a table of moves; `from` null = the row begins to exist. */
+/** One line of a transition table; `from` null = the row is created. */
 export interface Move<State> {
   readonly rule: string;
   readonly from: State | null;
   readonly to: State;
 }
 
-/** The moves that an order may make; `apply` writes no other. `O9` stays in `closed` or `failed` when its money goes back. */
+/** The transitions of an order; `apply` writes no other. `O9` stays in `closed` or `failed` if the late payment is refunded. */
 export const ORDER_MOVES = [
   { rule: 'O1', from: null, to: 'created' },
   { rule: 'O2', from: 'created', to: 'pending' },
@@ -37,7 +37,7 @@ export const ORDER_MOVES = [
   { rule: 'O10', from: 'failed', to: 'paid' },
 ] as const satisfies readonly Move<OrderState>[];
 
-/** The moves that a refund may make; `apply` writes no other. */
+/** The transitions of a refund; `apply` writes no other. */
 export const REFUND_MOVES = [
   { rule: 'R1', from: null, to: 'pending' },
   { rule: 'R2', from: 'pending', to: 'processing' },
@@ -65,7 +65,7 @@ export const REFUND_MOVES = [
 const DECIDED = ['won', 'lost'] as const;
 const UNDECIDED = ['open', 'needs_answer', 'under_review'] as const;
 
-/** The moves that a dispute may make; the channel decides, so it may say anything, and an appeal opens a dispute again. */
+/** The transitions of a dispute. The channel decides, so every state may follow; an appeal reopens a dispute. */
 export const DISPUTE_MOVES = [
   ...[...UNDECIDED, ...DECIDED].map((to) => ({ rule: 'D1', from: null, to }) as const),
   ...UNDECIDED.flatMap((from) =>
@@ -78,15 +78,15 @@ export const DISPUTE_MOVES = [
   ...DECIDED.flatMap((from) => UNDECIDED.map((to) => ({ rule: 'D6', from, to }) as const)),
 ] as const satisfies readonly Move<DisputeState>[];
 
-/** Rules that move orders, and rules that move refunds; the tables above are their only source. */
+/** The rules of the tables above. */
 type OrderRule = (typeof ORDER_MOVES)[number]['rule'];
 type RefundRule = (typeof REFUND_MOVES)[number]['rule'];
 export type DisputeRule = (typeof DISPUTE_MOVES)[number]['rule'];
 
-/** The states in which nothing will move an order but late money. */
+/** The states that only a late payment changes. */
 const SETTLED_STATES: readonly OrderState[] = ['closed', 'failed', 'paid'];
 
-/** Whether the order is still on its way. */
+/** Whether the order has not ended. */
 export function isOpen(state: OrderState): boolean {
   return !SETTLED_STATES.includes(state);
 }
@@ -96,54 +96,54 @@ export function isDecided(state: DisputeState): boolean {
   return state === 'won' || state === 'lost';
 }
 
-/** Whether the channel may still take the payer's money for it. */
+/** Whether the channel may still accept a payment for the order. */
 export function takesMoney(state: OrderState): boolean {
   return state === 'created' || state === 'pending';
 }
 
-/** Whether the payer has something to pay with: what the channel handed out may die before the order does. */
+/** Whether the payment link or code is still valid; it may expire before the order. */
 export function hasCredential({ credential, credentialUntil }: OrderRow, now: Date): boolean {
   return credential !== null && (credentialUntil === null || credentialUntil > now);
 }
 
-/** What may still be given back, in minor units; never negative. */
+/** The refundable amount in minor units; never negative. */
 export function refundableOf(order: Pick<OrderRow, 'paid' | 'refunded' | 'refunding'>): bigint {
   const left = order.paid - order.refunded - order.refunding;
   return left > 0n ? left : 0n;
 }
 
-/** What one decision does, as data: `apply` writes all of it in one commit, or nothing. */
+/** The result of a decision as data; `apply` writes all of it in one commit, or nothing. */
 export type Change = Touched | OrderMoved | RefundMoved;
 
-/** What goes with any change. */
+/** Members that every change may have. */
 interface Beside {
-  /** What the channel said, for the history. */
+  /** The channel's outcome, for the history. */
   readonly outcome?: object;
   readonly tell?: readonly Told[];
   readonly raise?: readonly Raised[];
   readonly resolve?: readonly Resolved[];
   readonly effects?: readonly EffectRun[];
-  /** A refund that begins to exist with it (R1, R8); written after everything else. */
+  /** A refund that is created in the same commit (R1, R8); written last. */
   readonly open?: OpenedRefund;
-  /** The job that should not wait for its due time. */
+  /** The job to run at once instead of at its due time. */
   readonly wake?: 'capture';
 }
 
-/** Neither state nor money moves: leases, counters, due times, what was seen last. No history line. */
+/** A change of leases, counters or due times only; it writes no line of history. */
 export interface Touched extends Beside {
   readonly rule: null;
   readonly order?: Partial<Omit<OrderRow, MovedOfOrder>>;
   readonly refund?: Partial<Omit<RefundRow, MovedOfRefund>>;
 }
 
-/** An order moves. */
+/** A transition of an order. */
 export interface OrderMoved extends Beside {
   readonly rule: OrderRule;
   readonly order: Partial<OrderRow> & Pick<OrderRow, 'state'>;
   readonly refund?: undefined;
 }
 
-/** A refund moves, and with it the sums of its order. */
+/** A transition of a refund, with the sums of its order. */
 export interface RefundMoved extends Beside {
   readonly rule: RefundRule;
   readonly refund: Partial<RefundRow> & Pick<RefundRow, 'state'>;
@@ -152,14 +152,14 @@ export interface RefundMoved extends Beside {
 
 type SumOfOrder = 'refunded' | 'refunding' | 'overrun';
 
-/** Members of an order that only a listed move may change. */
+/** Members of an order that only a listed transition may change. */
 export const MOVED_OF_ORDER = ['state', 'paid', 'refunded', 'refunding', 'overrun', 'sequence'] as const;
-/** Members of a refund that only a listed move may change. */
+/** Members of a refund that only a listed transition may change. */
 export const MOVED_OF_REFUND = ['state', 'amount', 'surplus'] as const;
 type MovedOfOrder = (typeof MOVED_OF_ORDER)[number];
 type MovedOfRefund = (typeof MOVED_OF_REFUND)[number];
 
-/** An event for the owner of the order; `each` = for every such move, otherwise once in the life of the order or refund, or for each `dedupe`. */
+/** An event for the owner of the order; `each` = for every such transition, otherwise once per order, refund or `dedupe`. */
 export interface Told {
   readonly type:
     | `order.${'paid' | 'paid_late' | 'closed' | 'failed' | 'payer_action_required'}`
@@ -168,7 +168,7 @@ export interface Told {
   readonly dedupe?: string;
 }
 
-/** Something that a person must look at; once per order, kind and `dedupe`. */
+/** An exception for a person; one per order, kind and `dedupe`. */
 export interface Raised {
   readonly kind: ExceptionKind;
   readonly dedupe: string;
@@ -176,11 +176,11 @@ export interface Raised {
   readonly detail?: object;
   readonly received?: Money;
   readonly blocksRefunds?: boolean;
-  /** It is the case again each time: one that was resolved is opened again. */
+  /** A resolved exception is opened again. */
   readonly again?: true;
 }
 
-/** Open exceptions that the change answers. */
+/** Open exceptions that the change resolves. */
 export interface Resolved {
   readonly where:
     | { readonly id: string }
@@ -191,7 +191,7 @@ export interface Resolved {
   readonly reason?: string;
 }
 
-/** A refund that begins to exist, with its sums and its own line of history. */
+/** A new refund with its sums and its own line of history. */
 export interface OpenedRefund {
   readonly rule: 'R1' | 'R8';
   readonly row: RefundRow;
@@ -200,14 +200,14 @@ export interface OpenedRefund {
   readonly tell?: readonly Told[];
   readonly raise?: readonly Raised[];
   readonly effects: readonly EffectRun[];
-  /** Nobody is about to send it: the job is woken. */
+  /** The caller does not send it, so the job is woken. */
   readonly wake?: boolean;
 }
 
-/** Nothing is written. */
+/** No change. */
 export const STAY: Touched = { rule: null };
 
-/** A wish that the rows do not allow; `payments/refusals.ts` makes the answer of it. */
+/** A command that the rows do not allow; `payments/refusals.ts` makes the error of it. */
 export interface Refusal {
   readonly refuse:
     | { readonly code: 'order_not_paid' | 'refund_exceeds_refundable' }

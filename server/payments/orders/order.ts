@@ -18,8 +18,8 @@ import { OrderAlreadyPaid } from '../refusals.ts';
 import { lockOrder, settle, settleLocked } from '../settle.ts';
 
 /**
- * Renews what a payer needs where it has died before its order (WeChat Pay's h5_url): the same create again, byte for byte.
- * The order as it is then; without a new credential when the channel gave none.
+ * Renews an expired payment link of a live order (WeChat Pay's h5_url) by repeating the same create, byte for byte. Returns the order;
+ * the link is unchanged if the channel gave none.
  */
 export function renewCredential(ports: Ports) {
   return async (order: OrderRow, via: Via): Promise<OrderRow> => {
@@ -40,22 +40,22 @@ export function renewCredential(ports: Ports) {
   };
 }
 
-/** An answer of the channel is fresh enough for this long. */
+/** A query within so many seconds of the last answer is served from the row. */
 const FRESH_SECONDS = 5;
 
-/** An order, and whether its channel could not be asked in time. */
+/** An order after a query; `stale`: the channel did not answer in time. */
 export interface Seen {
   order: OrderRow;
   stale: boolean;
-  /** What the channel said, when it was asked. */
+  /** The channel's outcome, if it was queried. */
   said?: Outcome;
-  /** What is shown with it, when it was read and nothing has happened since. */
+  /** Refunds, exception and fees, if they were read with the order and nothing has changed since. */
   around?: Around;
 }
 
 /**
- * Reads an order and, while it is open, asks the channel first: `stale` says that the channel did not answer in time. What the
- * payer needs is renewed when it has died.
+ * Reads an order; while it is open, queries the channel first. `stale` = the channel did not answer in time. An expired payment link is
+ * renewed.
  */
 export type QueryPayment = (asker: Asker, orderNo: string) => Promise<Seen>;
 
@@ -79,7 +79,7 @@ export function queryPayment(ports: Ports): QueryPayment {
   };
 }
 
-/** Asks the channel about one order now and settles what it says. `stale` = it said nothing usable. */
+/** Queries the channel about one order and settles the outcome. `stale` = the answer was unusable. */
 export function refreshOrder(ports: Ports) {
   return async (order: OrderRow, via: Via): Promise<Seen> => {
     const outcome = await ask(ports, order, (channel) => channel.query(orderRef(order)));
@@ -93,12 +93,12 @@ function isFresh(order: OrderRow, now: Date): boolean {
   return order.checkedAt !== null && now < later(order.checkedAt, FRESH_SECONDS);
 }
 
-/** When the payer was asked to agree once more, as the caller knows it. */
+/** When the payer was asked to approve again, as the caller knows it. */
 type Refused = Pick<OrderRow, 'approvalAskedAt'>;
 
 /**
- * Takes approved money (PayPal). Return page, webhook, query and jobs may all call it at once: one capture is made. `agreed`: the order
- * as the caller knew it when the payer had just agreed, which counts when a capture was refused before.
+ * Captures approved money (PayPal). Return page, webhook, query and jobs may call it concurrently; one capture is made. `agreed`: the order
+ * as the caller saw it when the payer approved, which counts as a new approval after a refused capture.
  */
 export function capturePayment(ports: Ports) {
   const refresh = refreshOrder(ports);
@@ -112,7 +112,7 @@ export function capturePayment(ports: Ports) {
     return settle(ports, orderNo, answer, { ...via, cause: 'capture' });
   };
 
-  /** The intent, written under the order's lock: one capture at a time, and only of an order that nobody wants closed. */
+  /** Records the intent under the order's lock: one capture at a time, and none while a close is requested. */
   function intendCapture(orderNo: string, via: Via, agreed?: Refused): Promise<{ order: OrderRow; mine: boolean }> {
     return ports.store.transaction(async (tx) => {
       const found = await lockOrder(tx, orderNo, 'any');
@@ -130,7 +130,7 @@ export function capturePayment(ports: Ports) {
     );
   }
 
-  /** The channel is asked first; when it shows no capture the doubt is over and the next try gets a new number. */
+  /** Queries the channel first. If it shows no capture, the doubt ends and the next attempt gets a new number. */
   async function settleDoubt(order: OrderRow, via: Via): Promise<OrderRow> {
     const seen = await refresh(order, via);
     if (seen.stale || seen.order.state === 'paid') return seen.order;
@@ -138,7 +138,7 @@ export function capturePayment(ports: Ports) {
   }
 }
 
-/** Closes an order: 'closed' when the channel confirmed it, 'closing' while it did not; a paid order is refused. */
+/** Closes an order: `closed` if the channel confirmed, otherwise `closing`. Throws 409 for a paid order. */
 export type ClosePayment = (asker: Asker, orderNo: string, claim?: KeyClaim) => Promise<OrderRow>;
 
 /** The operation over its ports. */
@@ -153,7 +153,7 @@ export function closePayment(ports: Ports): ClosePayment {
     if (order.state !== 'closing') return order;
     return afterIntent({ orderNo }, async () => {
       await pursue(order, via);
-      // Decided under the lock: once 'closing' was said, later money is late money.
+      // Decided under the lock: after the answer `closing`, a later payment is a late payment.
       const told = await settle(ports, orderNo, { wish: 'answer_closing' }, via);
       if (told.state === 'paid') throw new OrderAlreadyPaid(orderNo);
       return told;
@@ -161,7 +161,7 @@ export function closePayment(ports: Ports): ClosePayment {
   };
 }
 
-/** The intent to close, committed before the channel is asked. */
+/** Records the intent to close before the channel is called. */
 function intendClose(
   ports: Ports,
   orderNo: string,
@@ -179,7 +179,7 @@ function intendClose(
   return intend(ports, work, (order) => order);
 }
 
-/** Asks the channel to close, and to say what happened when it refuses. Whatever it says is settled. */
+/** Calls the channel to close, queries it if it refuses, and settles the outcome. */
 function pursueClose(ports: Ports) {
   const refresh = refreshOrder(ports);
   return async (order: OrderRow, via: Via): Promise<OrderRow> => {
@@ -195,7 +195,7 @@ function pursueClose(ports: Ports) {
     return (await refresh(settled, via)).order;
   };
 
-  /** What may give money back is written down before it is sent: one call at a time, and none that is forgotten. */
+  /** Records a call that may return money before it is sent: one at a time, and none is forgotten. */
   async function claim(order: OrderRow, via: Via): Promise<{ claimed: OrderRow; reverse: Reverse }> {
     if (reverseOf(order, ports.now()) === 'plain') return { claimed: order, reverse: 'plain' };
     return ports.store.transaction(async (tx) => {
@@ -210,7 +210,7 @@ const CHECK = { cause: 'check', actor: 'service' };
 const EXPIRY = { cause: 'expiry', actor: 'service' };
 const LATE = { cause: 'late-check', actor: 'service' };
 
-/** Does for one order whatever is due: asks, expires, closes, captures, looks for late money. Jobs never place. `via`: somebody else than a job looks. */
+/** Does what is due for one order: query, expire, close, capture, look for a late payment. Jobs never place. `via`: the cause, if it is not a job. */
 export function checkOrder(ports: Ports) {
   const refresh = refreshOrder(ports);
   const capture = capturePayment(ports);
@@ -230,7 +230,7 @@ export function checkOrder(ports: Ports) {
     await follow(seen, nextStep(seen, ports.now(), said), via);
   }
 
-  /** What the channel's answer makes due at once; the order was open when it was asked. */
+  /** Does what the answer makes due at once; the order was open when the channel was queried. */
   async function follow(order: OrderRow, step: ReturnType<typeof nextStep>, via: Via): Promise<void> {
     if (order.state === 'closing') return;
     if (step === 'capture' || step === 'settle_capture') await capture(order.orderNo, via);
@@ -239,14 +239,14 @@ export function checkOrder(ports: Ports) {
     if (closing.state === 'closing') await close(closing);
   }
 
-  /** The channel confirms, or its expiry is past and it knows nothing, twice. */
+  /** Repeats the close until the channel confirms, or reports twice after its own expiry that it does not know the order. */
   async function close(order: OrderRow): Promise<void> {
     if (nextStep(order, ports.now()) === 'settle_capture') await capture(order.orderNo, CHECK);
     const seen = await pursue(order, order.closeReason === 'expired' ? EXPIRY : CHECK);
     if (seen.state === 'closing') await settle(ports, order.orderNo, { wish: 'give_up' }, CHECK);
   }
 
-  /** Money that the channel took after the end is found here when its notice was lost; a trade that can still be paid is closed again. */
+  /** Finds a payment after the end of the order whose notification was lost; closes a trade that can still be paid. */
   async function lookForLateMoney(order: OrderRow): Promise<void> {
     const { order: seen, said } = await refresh(order, LATE);
     if (seen.paid > 0n) return rest(seen);

@@ -26,7 +26,7 @@ import {
 } from '../settle.ts';
 import { refundableOf } from '../core/moves.ts';
 
-/** Gives money back: reserves, asks the channel, settles. Once accepted it is never an error, also when the channel is silent. */
+/** Refunds an order: reserve, call the channel, settle. After acceptance a silent channel is no error. */
 type RefundPayment = (asker: Asker, request: RefundRequest, options?: RefundOptions) => Promise<Pair>;
 
 /** The operation over its ports. */
@@ -51,7 +51,7 @@ function refunded({ refund }: Pair): Deed {
   return { action: 'refund.create', target, after: { orderNo, amountMinor: String(amount), currency, reason } };
 }
 
-/** Sends (or re-sends) a refund that is reserved, and settles the answer. The same number every time. */
+/** Sends a reserved refund, always under the same number, and settles the outcome. */
 export function sendRefund(ports: Ports) {
   return async (refundNo: string, via: Via): Promise<Pair> => {
     const { pair, mine } = await intendToSend(ports, refundNo, via);
@@ -66,7 +66,7 @@ export function sendRefund(ports: Ports) {
   };
 }
 
-/** What was settled since the caller looked is not sent: its reservation may be gone. */
+/** Does not send a refund that was settled since the caller read it: its reservation may be gone. */
 function intendToSend(ports: Ports, refundNo: string, via: Via): Promise<{ pair: Pair; mine: boolean }> {
   return ports.store.transaction(async (tx) => {
     const pair = await lockPair(tx, refundNo);
@@ -78,13 +78,13 @@ function intendToSend(ports: Ports, refundNo: string, via: Via): Promise<{ pair:
 /** A refund request after its schema. */
 export interface RefundRequest {
   orderNo: string;
-  /** Major units; left out = all that is left. */
+  /** Major units; absent = the refundable amount. */
   refundAmount?: number | string | undefined;
   merchantRefundNo?: string | undefined;
   reason?: string | undefined;
 }
 
-/** What the caller may add: the key, and (for the service's own refunds) the fixed number and origin. */
+/** Options of the caller: the idempotency key, and for the service's own refunds number and origin. */
 interface RefundOptions {
   claim?: KeyClaim | undefined;
   origin?: RefundOrigin;
@@ -100,7 +100,7 @@ interface ClaimedRefund {
   due: boolean;
 }
 
-/** The intent of a refund request: the refund that it repeats, or a new one with its reservation. */
+/** Records the intent: finds the refund that the request repeats, or creates one with its reservation. */
 async function claimRefund(
   ports: Ports,
   tx: Tx,
@@ -137,7 +137,7 @@ async function openNew(
 ): Promise<ClaimedRefund> {
   const now = ports.now();
   const facts = await loadRefundFacts(ports, tx, order);
-  // Whether the order can be refunded at all is told before what is wrong with the amount.
+  // An order that cannot be refunded at all is reported before a wrong amount.
   const refusal = refundsRefused(order, facts.blockedBy);
   if (refusal) throw refusalFor(refusal, order);
   const asked = {
@@ -164,14 +164,14 @@ async function openNew(
   return { pair: { order: after, refund: refund! }, due: refund!.sentAt! <= now };
 }
 
-/** The guard and the reservation again, in the caller's transaction; the number at the channel stays. */
+/** Checks and reserves a failed refund again, in the caller's transaction; the number at the channel stays. */
 export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: string): Promise<Pair> {
   await refuseUnapproved(ports, tx, pair);
   const facts = await loadRefundFacts(ports, tx, pair.order);
   return settleRefundLocked(ports, tx, pair, { wish: 'retry', facts }, { cause: 'retry', actor });
 }
 
-/** A refund that failed and was not approved reserves its amount anew, which may now be above what goes without approval. */
+/** A failed refund without approval reserves its amount again, which may now need an approval. */
 async function refuseUnapproved(ports: Ports, tx: Tx, { order, refund }: Pair): Promise<void> {
   if (refund.state !== 'failed' || refund.approval !== null) return;
   const above = approvalAbove(ports, order);
@@ -181,7 +181,7 @@ async function refuseUnapproved(ports: Ports, tx: Tx, { order, refund }: Pair): 
   throw refusalFor({ refuse: { code: 'refund_not_retryable', message } }, order);
 }
 
-/** What went back of an order by refunds and by disputes that were accepted; read under its lock. `but`: the number of a dispute to leave out. */
+/** The refunds and accepted disputes of an order, read under its lock. `but`: a dispute to leave out. */
 export async function givenBackOf(tx: Tx, orderNo: string, but?: string): Promise<GivenBack> {
   const refunds = await tx.refunds.list({ orderNo });
   const disputes = await tx.disputes.list({ orderNo });
@@ -196,8 +196,8 @@ export async function givenBackOf(tx: Tx, orderNo: string, but?: string): Promis
 }
 
 /**
- * Throws 409 while a refund of the order is under way: a dispute is not accepted beside it, because the service would send it again after the
- * dispute gave the payer the money. A refund that waits for an approval is none.
+ * Throws 409 while a refund of the order is running: after an accepted dispute the service would still send it, and the payer would have the
+ * money twice. A refund that waits for an approval does not count.
  */
 export async function refuseBesideRefund(tx: ReadTx, orderNo: string): Promise<void> {
   const underWay = (await tx.refunds.list({ orderNo, surplus: false })).find(isUnderWay);
@@ -214,7 +214,7 @@ export async function refuseBesideRefund(tx: ReadTx, orderNo: string): Promise<v
   );
 }
 
-/** Throws 403 when a person gives more money away than goes without approval, and has not just given password and second factor. */
+/** Throws 403 if an administrator returns more than the approval limit without a recent confirmation. */
 export function requireConfirmedAbove(
   ports: Pick<Ports, 'refundAbove'>,
   { confirmed }: Asker,
@@ -225,7 +225,7 @@ export function requireConfirmedAbove(
   if (above !== null && amount > above) confirmed?.();
 }
 
-/** From how much on a second administrator is needed, in minor units; null = never. */
+/** The amount in minor units above which a second administrator must approve; null = never. */
 export function approvalAbove(
   { refundAbove }: Pick<Ports, 'refundAbove'>,
   { currency }: Pick<OrderRow, 'currency'>,
@@ -240,7 +240,7 @@ function waiting({ payWay }: OrderRow, refund: RefundRow): ApprovalRow {
   return { ...facts, kind: 'refund', state: 'waiting', decidedBy: null, decision: null, decidedAt: null };
 }
 
-/** The refund that a repeated merchantRefundNo means; another amount is refused. */
+/** The refund of a repeated merchantRefundNo; throws if the amount differs. */
 async function sameRefund(tx: Tx, order: OrderRow, request: RefundRequest): Promise<RefundRow | undefined> {
   const { merchantRefundNo } = request;
   if (!merchantRefundNo) return undefined;
@@ -252,7 +252,7 @@ async function sameRefund(tx: Tx, order: OrderRow, request: RefundRequest): Prom
   return tx.refunds.lock({ refundNo: found.refundNo });
 }
 
-/** A retry of an intent: what was never sent is sent, everything else is answered from its row. */
+/** A repeated request: sends a refund that was never sent; answers anything else from its row. */
 function resume(order: OrderRow, refund: RefundRow | undefined, now: Date): ClaimedRefund {
   if (!refund) throw new Error('a claimed intent has no refund');
   const isFree = refund.leasedUntil === null || refund.leasedUntil <= now;
@@ -265,7 +265,7 @@ function amountOf(order: OrderRow, { refundAmount }: RefundRequest): bigint {
   return readAmount(refundAmount, order.currency, '/refundAmount').minor;
 }
 
-/** Opens a refund that the service itself owes, in the caller's transaction and under the order's lock. */
+/** Creates a refund that the service owes, in the caller's transaction and under the order's lock. */
 export async function openOwedRefund(ports: Ports, tx: Tx, order: OrderRow, intent: RefundIntent): Promise<void> {
   const { cause, actor } = intent;
   const open = newRefund(order, intent, ports.now());
