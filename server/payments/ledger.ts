@@ -141,7 +141,7 @@ function requestId(): string | null {
   return currentWork().requestId ?? null;
 }
 
-/** Writes a line of the history; the database numbers it. */
+/** A line of the history; the database numbers it. */
 type NewMove = Omit<MoveRow, 'id'>;
 
 type Beside = Pick<Change, 'tell' | 'raise' | 'resolve' | 'effects'>;

@@ -23,7 +23,7 @@ export const ORDERS: readonly Mutant[] = [
     from: 'plain',
     file: 'server/payments/orders/order.ts',
     find: `await pursue(order, via);
-      // Decided under the lock: once 'closing' was said, later money is late money.
+      // Decided under the lock: after the answer \`closing\`, a later payment is a late payment.
       const told = await settle(ports, orderNo, { wish: 'answer_closing' }, via);`,
     put: 'const told = await pursue(order, via);',
     killedBy: explored('scanned: an order is closed twice and asked about, while it is paid'),
