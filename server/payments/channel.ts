@@ -31,15 +31,15 @@ export {
 export * from './outcomes.ts';
 export type * from './outcomes.ts';
 
-/** Everything a channel must know to create an order; byte-identical on every re-send. */
+/** The input of a create call; identical on every repeat. */
 export interface PlaceOrder {
   orderNo: string;
   subject: string;
   amount: Money;
   scene: Scene;
-  /** Instant after which the channel must refuse the payer. */
+  /** After this instant the channel must not accept a payment. */
   expiresAt: Date;
-  /** When the first try was sent (also the signature timestamp base where a channel needs a stable one). */
+  /** When the first attempt was sent; the base of timestamps that must be stable. */
   sentAt: Date;
   notifyUrl: string;
   returnUrl: string;
@@ -48,46 +48,46 @@ export interface PlaceOrder {
   openId: string | null;
   /** As in `OrderRef`. */
   appId?: string;
-  /** The code that the payer showed; it can be used once, and lives for about a minute. */
+  /** The payer's code: valid once, for about a minute. */
   payCode: string | null;
-  /** What the merchant asked of this channel beyond the order itself. */
+  /** Options of the merchant for this channel. */
   options: ChannelOptions;
-  /** The order pays for a single call: its payer gets the content at once, so ways to pay whose money comes days later are refused. */
+  /** The order pays for a single call, whose content is given at once: payment methods that settle days later are rejected. */
   isForCall?: true;
 }
 
-/** An order as the channel knows it. */
+/** The numbers by which a channel knows an order. */
 export interface OrderRef {
   orderNo: string;
   amount: Money;
   scene: Scene;
   sentAt: Date;
   expiresAt: Date;
-  /** The channel's id of the *order* where it differs from ours (PayPal order id), once known. */
+  /** The channel's id of the *order* (PayPal order id), once known. */
   channelOrderId: string | null;
   /** The channel's id of the *payment* (Alipay trade_no, WeChat transaction_id, PayPal capture id), once paid. */
   channelTradeNo: string | null;
-  /** WeChat Pay: the app in whose name it was placed, whatever the configuration says by now; absent = the configuration's. */
+  /** WeChat Pay: the app with which the order was placed; absent = the app of the configuration. */
   appId?: string;
 }
 
-/** A capture that is ours to make (PayPal). `captureNo` is the request id: `<orderNo>-c<n>`. */
+/** A capture by the service (PayPal). `captureNo` is the request id: `<orderNo>-c<n>`. */
 export interface CaptureRef extends OrderRef {
   captureNo: string;
 }
 
-/** A refund to be made; numbers never change for the life of the intent. */
+/** The input of a refund call; numbers never change during the life of the intent. */
 export interface RefundOrder extends OrderRef {
   refundNo: string;
   refundAmount: Money;
   reason: string;
   notifyUrl: string;
   refundSentAt: Date;
-  /** The payment that goes back, where it need not be the one that our number means: another amount, or a second payment. */
+  /** The payment to refund, if it may differ from the order's own: another amount, or a second payment. */
   paymentNo?: string;
 }
 
-/** A refund as the channel knows it. */
+/** The numbers by which a channel knows a refund. */
 export interface RefundRef extends OrderRef {
   refundNo: string;
   refundAmount: Money;
@@ -97,54 +97,54 @@ export interface RefundRef extends OrderRef {
   paymentNo?: string;
 }
 
-/** Where a key that verified something comes from. */
+/** The origin of the key that verified a message. */
 export interface KeyOrigin {
-  /** The stored row; null = the channel itself handed the key out. */
+  /** The stored certificate; null = the channel supplied the key. */
   certId: string | null;
-  /** Since when it is trusted, or for a key that the channel handed out, valid; null = its age says nothing. */
+  /** Since when it is trusted, or valid if the channel supplied it; null = its age is irrelevant. */
   since: Date | null;
 }
 
-/** A genuine message from a channel, reduced to what may be settled. */
+/** A verified notification, reduced to what may be settled. */
 export interface Notice {
   /** The channel's id of the message, for the dedupe row. */
   noticeId: string;
-  /** The channel account the message speaks for; must equal the one the order pins. */
+  /** The channel account of the message; must equal the account of the order. */
   account: string;
-  /** The channel's word for what happened, for the timeline. */
+  /** The channel's name of the event, for the timeline. */
   event: string;
   orderNo: string | null;
   refundNo: string | null;
-  /** PayPal: the object to ask about, when our number is not in the message. */
+  /** PayPal: the object to query if the message does not have our number. */
   channelOrderId?: string;
-  /** PayPal: its own id of the refund that the message is about. */
+  /** PayPal: its id of the refund. */
   refundId?: string;
-  /** WeChat Pay: the apps in whose name the payment was made; the one that the order pins must be among them. */
+  /** WeChat Pay: the apps of the payment; the app of the order must be one of them. */
   appIds?: readonly string[];
-  /** PayPal: the payment that the message is about, by the channel's number of it. */
+  /** PayPal: its number of the payment. */
   paymentNo?: string;
-  /** When the payer agreed, according to the message: only ever a reason to ask (PayPal). */
+  /** PayPal: when the payer approved, according to the message; only a reason to query. */
   approvedAt?: Date;
-  /** Of a refund that is done: the payer's bank did not take it, so the payer has it in the balance at the channel (Alipay). */
+  /** Alipay: the payer's bank rejected a finished refund, and the money is in the payer's Alipay balance. */
   bankRefused?: true;
-  /** Money was taken back by something that the channel itself does not show (PayPal: a chargeback). */
+  /** PayPal: money was taken back by something that a query does not show (a chargeback). */
   reversed?: true;
-  /** The channel tells whatever happens at the account, for all its systems: what names no order of ours is none of our business. */
+  /** The channel reports events of the whole account: an unknown order is another system's. */
   isShared?: true;
-  /** A try-out from the channel's dashboard; nothing happened. */
+  /** A test message from the channel's dashboard. */
   isTest?: true;
-  /** What is amiss with the way in which it was verified, although it is genuine. */
+  /** A weakness of the verification, although the message is genuine. */
   amiss?: UnknownCause;
-  /** The channel's id of the dispute that the message is about: nothing else of it is settled, the channel is asked. */
+  /** The channel's id of a dispute; the channel is queried, and nothing else of the message is settled. */
   disputeId?: string;
-  /** The key that verified it; a message with an outcome always says. */
+  /** The key that verified it; always present with an outcome. */
   verifiedBy?: KeyOrigin;
-  /** Settled directly when present; a notice without one is a hint: query. */
+  /** Settled directly; without it the message is a hint, and the channel is queried. */
   outcome?: Outcome;
   refund?: RefundOutcome;
 }
 
-/** The message is not from the channel, or not for this account. `cause` is a stable word. */
+/** The message does not come from the channel, or not for this account. `cause` is stable. */
 export class NoticeNotGenuine extends Error {
   readonly why: UnknownCause | 'wrong_account' | 'malformed';
   constructor(why: NoticeNotGenuine['why'], detail: string) {
@@ -154,7 +154,7 @@ export class NoticeNotGenuine extends Error {
   }
 }
 
-/** Whether a message is genuine, or what it is about, cannot be told now: the channel was asked and said nothing. */
+/** Whether a message is genuine, or which object it concerns, is unknown: the channel did not answer the query. */
 export class NoticeUndecided extends Error {
   constructor(detail: string) {
     super(detail);
@@ -163,75 +163,75 @@ export class NoticeUndecided extends Error {
 }
 
 /**
- * What becomes of a notice: kept; not taken (not genuine, or about an order that we do not know); or to come again because we
- * could not store it or ask about it. Channels send again whatever is not accepted.
+ * The reply to a notification: accepted; rejected (not genuine, or an unknown order); or to be sent again, because it could not be stored or
+ * confirmed. Channels repeat every notification that is not accepted.
  */
 export type NoticeVerdict = 'accepted' | 'refused' | 'again';
 
-/** The status of each answer to a notice: only `again` is a fault of ours. */
+/** The HTTP status of each reply; only `again` is an error of the service. */
 export const NOTICE_STATUS: Readonly<Record<NoticeVerdict, number>> = { accepted: 200, refused: 400, again: 503 };
 
-/** How a channel wants a notice answered. */
+/** A reply in the form of the channel. */
 export interface NoticeAck {
   status: number;
   contentType: string;
   body: string;
 }
 
-/** What is to be tested beyond what proves the credentials and moves nothing. */
+/** Optional parts of a test, beyond the calls that prove the credentials. */
 export interface ProbeWish {
-  /** Orders that nobody can pay are made in these scenes, and ended at once where the channel can end them. */
+  /** Scenes in which an order is created without giving out its code, and ended at once if the channel can. */
   products?: readonly Scene[];
 }
 
-/** What became of the wish to get the channel's notices: the fields that go with it, or why not. */
+/** The result of registering for notifications: the fields to store, or the reason of the failure. */
 export type NoticesRegistered = { ok: true; fields: Readonly<Record<string, string>> } | ({ ok: false } & ProbeNote);
 
-/** What a channel handed out and proved, as PEM texts by kind, and what a person must still fetch. */
+/** Certificates that a channel supplied and that were proven, as PEM by kind, and those that a person must still fetch. */
 export type CertsDownloaded =
   | { ok: true; certs: readonly { kind: string; pem: string }[]; byHand: string | null }
   | ({ ok: false } & ProbeNote);
 
-/** What whoever sent a notice may still have us fetch: keys and certificates that it names and that do not exist are its own. */
+/** Limits the downloads that the sender of a notification can cause by naming keys that do not exist. */
 export interface FetchBudget {
-  /** False: what is not known stays unknown. */
+  /** False = an unknown key stays unknown. */
   isLeft(): boolean;
-  /** Something was fetched for nothing. */
+  /** Called after a fruitless download. */
   spend(): void;
 }
 
-/** One configured account at one channel. No method throws for anything the channel does, but `readNotice`. */
+/** One configured account at one channel. Only `readNotice` throws for a fault of the channel; other methods return an outcome. */
 export interface Channel {
   readonly payWay: PayWay;
   readonly account: string;
-  /** WeChat Pay: the apps in whose name an order of this scene can be placed; the first unless the request names another. */
+  /** WeChat Pay: the apps for orders of this scene; the first one unless the request names another. */
   appIds?(scene: Scene): readonly string[];
   place(order: PlaceOrder): Promise<Outcome>;
   query(order: OrderRef): Promise<Outcome>;
   /**
-   * Ends what is unpaid. Of a payer's code it gives back what was paid meanwhile; `again`: nobody knows what became of an earlier
-   * call, so it is sent whatever the channel shows by now.
+   * Closes an unpaid order; with a payer's code it also returns a payment that arrived meanwhile. `again`: the result of an earlier call is
+   * unknown, so the call is sent whatever a query shows.
    */
   close(order: OrderRef, again?: boolean): Promise<CloseOutcome>;
-  /** PayPal only: take the approved money. */
+  /** PayPal only: captures approved money. */
   capture?(order: CaptureRef): Promise<Outcome>;
   refund(refund: RefundOrder): Promise<RefundOutcome>;
   queryRefund(refund: RefundRef): Promise<RefundOutcome>;
   /**
-   * A refund by the number that a notice named it by, whoever made it and whatever its amount (PayPal: its own id). It says whose
-   * money went back; `others` are payments that the order's number had beside its own, by the channel's numbers (Alipay asks by them).
+   * Queries a refund by the number in a notification, whether or not the service made it (PayPal: its own id). The outcome names the
+   * refunded payment. `others`: further payments of the order, by the channel's numbers (Alipay is queried by them).
    */
   lookUpRefund(order: OrderRef, number: string, others?: readonly string[]): Promise<RefundOutcome>;
-  /** WeChat only: ask again for a refund that ended ABNORMAL. */
+  /** WeChat Pay only: requests a refund again that ended ABNORMAL. */
   retryAbnormalRefund?(refund: RefundRef): Promise<RefundOutcome>;
   /** Throws NoticeNotGenuine or NoticeUndecided. `headers` has lower-case names. */
   readNotice(headers: Record<string, string | undefined>, rawBody: Buffer, budget?: FetchBudget): Promise<Notice>;
   ackNotice(verdict: NoticeVerdict): NoticeAck;
-  /** Absent = disputes of this channel are not followed. */
+  /** Absent = the channel has no disputes. */
   readonly disputes?: DisputeDesk;
-  /** Absent = agents of the channel's own cannot pay here. */
+  /** Absent = the channel has no agents that pay. */
   readonly agents?: AgentDesk;
-  /** Absent = this channel gives no bills, or this configuration cannot ask for them. */
+  /** Absent = the channel has no bills, or this configuration cannot fetch them. */
   readonly bills?: BillDesk;
   probe(wish?: ProbeWish): Promise<ProbeResult>;
 }
@@ -244,12 +244,11 @@ export interface FieldSpec {
   requiredIn: readonly Mode[];
   pattern?: RegExp;
   /**
-   * Says whose money it is, beside the account: an order keeps what its version says. `unless` names another such field: where
-   * that is given, it is enough to have a value at all, and the newest one is used. `app`: an order names the one that it was
-   * placed with itself, so of a payment only that one counts.
+   * Part of the payee, beside the account: an order keeps the value of its version. `unless` names another such field: if that is set, any
+   * value counts and the newest is used. `app`: the order itself keeps the app with which it was placed, and only that one counts.
    */
   pinned?: true | 'app' | { unless: string };
-  /** Names what verifies or signs, as a secret does: it belongs to one account in one mode and is taken over by no other. */
+  /** Names a key, as a secret does: it belongs to one account in one mode, and no other takes it over. */
   ofAccount?: true;
   help: string;
 }
@@ -259,55 +258,55 @@ export interface CertKindSpec {
   kind: string;
   label: string;
   form: 'certificate' | 'certificate-chain' | 'public-key' | 'private-key';
-  /** What the channel says is verified with it, or it vouches for what verifies: it is used only while an administrator trusts it. */
+  /** It verifies messages of the channel, or certificates that do: used only while an administrator trusts it. */
   verifies: boolean;
   help: string;
 }
 
-/** What a scene needs and how long its credential may live. */
+/** What a scene needs, and the lifetime of its payment link. */
 interface SceneSpec {
   type: PayHint['type'];
   maxSeconds: number;
   needs: readonly ('openId' | 'clientIp' | 'returnUrl' | 'payCode')[];
 }
 
-/** Limits of a channel, as data. */
+/** Limits of a channel. */
 export interface ChannelLimits {
-  /** Shortest time from now to the expiry that the channel takes. */
+  /** The shortest time to the expiry that the channel accepts. */
   minExpirySeconds: number;
   maxRefundsPerOrder: number | null;
   refundSpacingSeconds: number;
-  /** Days after the payment in which the channel takes a refund; the guide of the channel names it. */
+  /** Days after the payment in which the channel accepts a refund; the guide of the channel names it. */
   refundWindowDays: number;
-  /** Days after the payment in which the channel may still tell of it: of refunds, and of disputes, which are decided later. */
+  /** Days after the payment in which the channel may still send notifications about refunds and disputes. */
   lateNoticeDays: number;
-  /** A lost refund is not re-sent after this (PayPal: 40 days); null = no such limit. */
+  /** A lost refund is not sent again after this (PayPal: 40 days); null = no limit. */
   refundResendDays: number | null;
 }
 
-/** What an adapter is made from: one immutable configuration version. */
+/** The input of an adapter: one immutable configuration version. */
 export interface ChannelInput {
   mode: Mode;
   fields: Readonly<Record<string, string>>;
-  /** PEM texts by certificate kind, the default first; several verify keys may live at once. */
+  /** PEM texts by certificate kind, the default first; several verifying keys may be valid at once. */
   pems: Readonly<Record<string, readonly string[]>>;
-  /** Which stored row each PEM text of a kind that verifies is, and since when it is trusted. */
+  /** The stored row of each verifying PEM text, and since when it is trusted. */
   origins?: ReadonlyMap<string, KeyOrigin>;
-  /** PEM texts that verify, by kind, of which an administrator says that they must not; the channel may still hand them out. */
+  /** Verifying PEM texts, by kind, that an administrator distrusts; the channel may still supply them. */
   distrusted?: Readonly<Record<string, readonly string[]>>;
-  /** Keeps a certificate that the channel handed out and that was proven, by kind and PEM text, for every replica; never fails. */
+  /** Stores a certificate that the channel supplied and that was proven, for every replica; never throws. */
   keep?: (kind: string, pem: string) => void;
-  /** Base address of the simulator; only read when mode is `simulator`. */
+  /** Base URL of the simulator; only read in mode `simulator`. */
   simulatorUrl: string | null;
-  /** Where the channel is to send its notices about this project. */
+  /** The notification URL of this project. */
   notifyUrl?: string | undefined;
   send: Transport;
-  /** Absent where files of channels cannot be had. */
+  /** Absent = no downloads. */
   download?: Download;
   now: () => Date;
 }
 
-/** Where an operator looks when notifications of the channel are refused, as parts of sentences. */
+/** Advice for an operator when notifications of the channel are rejected, as parts of sentences. */
 export interface NoticeHelp {
   /** The members of a notification that name the account. */
   account: string;
@@ -315,11 +314,11 @@ export interface NoticeHelp {
   signature: string;
   /** A clause: which key or id of the configuration verifies notifications, and which one is right. */
   key: string;
-  /** Whole sentences for reasons of which more can be said about this channel. */
+  /** Whole sentences for reasons with more advice for this channel. */
   changes?: Readonly<Partial<Record<NoticeNotGenuine['why'], string>>>;
 }
 
-/** Everything the service knows about a channel without an account: one entry per channel in `channels/registry.ts`. */
+/** A channel without an account: one entry of `channels/registry.ts`. */
 export interface ChannelKind {
   payWay: PayWay;
   name: string;
@@ -329,26 +328,26 @@ export interface ChannelKind {
   currencies: readonly string[];
   defaultCurrency: string;
   limits: ChannelLimits;
-  /** Absent = the channel gives no bills. */
+  /** Absent = the channel has no bills. */
   bills?: BillCalendar;
   noticeHelp: NoticeHelp;
   fields: readonly FieldSpec[];
   certKinds: readonly CertKindSpec[];
-  /** The account id that orders pin, from the fields (e.g. Alipay app_id, WeChat mchid, PayPal client id). */
+  /** The account id that orders keep (Alipay app_id, WeChat mchid, PayPal client id). */
   accountOf(fields: Readonly<Record<string, string>>): string;
-  /** Names of fields and certificate kinds that are still missing for this mode. Empty = usable. */
+  /** Fields and certificate kinds that are missing in this mode. Empty = usable. */
   missing(mode: Mode, fields: Readonly<Record<string, string>>, kinds: ReadonlySet<string>): string[];
-  /** What must be registered at the channel for its scenes, from the fields that are no secrets and our addresses. */
+  /** What must be registered at the channel for its scenes, from non-secret fields and the service's addresses. */
   registrations(fields: Readonly<Record<string, string>>, addresses: Addresses): Registration<Scene>[];
-  /** Throws ChannelMisconfigured naming the field when a key or certificate cannot be used. */
+  /** Throws ChannelMisconfigured with the field of an unusable key or certificate. */
   create(input: ChannelInput): Channel;
-  /** Has the channel send its notices to `notifyUrl`, unless it does; throws ChannelMisconfigured. */
+  /** Registers `notifyUrl` at the channel, unless it is registered; throws ChannelMisconfigured. */
   registerNotices?(input: ChannelInput): Promise<NoticesRegistered>;
-  /** Fetches the certificates that the channel hands out, and proves them; throws ChannelMisconfigured. */
+  /** Fetches and proves the certificates that the channel supplies; throws ChannelMisconfigured. */
   downloadCerts?(input: ChannelInput): Promise<CertsDownloaded>;
 }
 
-/** A configuration that cannot be used; `field` is the field or certificate kind at fault. */
+/** An unusable configuration; `field` is the field or certificate kind at fault. */
 export class ChannelMisconfigured extends Error {
   readonly field: string;
   constructor(field: string, message: string, options?: ErrorOptions) {
@@ -358,19 +357,19 @@ export class ChannelMisconfigured extends Error {
   }
 }
 
-/** Where this service is reached, as channels and payers see it. */
+/** The addresses of this service, as channels and payers see them. */
 export interface Addresses {
   publicUrl: string;
   /** Where the channel sends its notices about this project. */
   notifyUrl: string;
 }
 
-/** Something that must be known to a channel before it can be used in some scenes. */
+/** Something that must be registered at a channel for some scenes. */
 export interface Registration<Scene extends string = string> {
   name: string;
   /** The page of the channel where it is registered, in words. */
   where: string;
-  /** What exactly is registered; empty = not an address of this service, the note says whose. */
+  /** The value to register; empty = not an address of this service, see the note. */
   values: readonly string[];
   scenes: readonly Scene[];
   /** Who registers it: a person, or `payctl channel set`. */
@@ -378,35 +377,35 @@ export interface Registration<Scene extends string = string> {
   note: string | null;
 }
 
-/** What a test found wanting: the field or certificate kind at fault, if it is one of ours. */
+/** A finding of a test; `field` is the field or certificate kind at fault, if there is one. */
 export interface ProbeNote {
   field: string | null;
   code: string | null;
   message: string;
 }
 
-/** One thing that a test looked at. */
+/** One check of a test. */
 export interface ProbeCheck {
   about: 'credential' | 'product' | 'notifications';
   name: string;
-  /** `lacking`: not everybody needs it. `unproven`: nothing harmless proves it, or the test did not come so far. */
+  /** `lacking`: missing, but not every merchant needs it. `unproven`: no harmless call proves it, or the test ended before. */
   status: 'ok' | 'failed' | 'lacking' | 'unproven';
   /** The field or certificate kind to change. */
   field: string | null;
-  /** The channel's own code, or a stable word of ours. */
+  /** The channel's code, or a stable word of the service. */
   code: string | null;
   message: string | null;
-  /** How the channel's support finds the request again. */
+  /** The id by which the channel's support finds the request. */
   supportId: string | null;
 }
 
-/** The result of signed calls with a configuration; one that works may still lack something that not everybody needs. */
+/** The result of a test of a configuration. */
 export type ProbeResult = ({ ok: true; note?: ProbeNote } | ({ ok: false } & ProbeNote)) & {
-  /** Each thing that was looked at, in the order in which they depend on each other. */
+  /** Every check, in order of dependency. */
   checks?: readonly ProbeCheck[];
 };
 
-/** The result of everything that was looked at: the first thing that is wrong, else the first that is lacking. */
+/** Sums up the checks: the first failure, otherwise the first that is lacking. */
 export function verdictOf(checks: readonly ProbeCheck[]): ProbeResult {
   const failed = checks.find(({ status }) => status === 'failed');
   if (failed) return { ok: false, ...noteOf(failed), checks };
@@ -418,41 +417,41 @@ function noteOf({ field, code, message, name }: ProbeCheck): ProbeNote {
   return { field, code, message: message ?? name };
 }
 
-/** What an agent is asked to pay. */
+/** The bill for an agent. */
 export interface AgentBill {
   orderNo: string;
   amount: Money;
-  /** What is paid for, as the proof will name it. */
+  /** The resource, as the proof will name it. */
   resourceId: string;
   goodsName: string;
   expiresAt: Date;
 }
 
-/** What an agent brings when it has paid. */
+/** The proof that an agent sends after paying. */
 export interface AgentProof {
   paymentProof: string;
   tradeNo: string;
   clientSession?: string | undefined;
 }
 
-/** What the channel says of a proof. */
+/** The channel's verdict on a proof. */
 export type AgentVerdict =
   | { kind: 'paid'; orderNo: string; resourceId: string; channelNo: string; amount: Money; at: Date }
   | { kind: 'refused'; code: string; reason: string };
 
-/** The channel said nothing that could be used. */
+/** The channel gave no usable answer. */
 interface Unsaid {
   kind: 'unknown';
   cause: UnknownCause;
   detail: string;
 }
 
-/** Payments by the channel's own agents. No method throws for anything the channel does. */
+/** Payments by the channel's own agents. No method throws for a fault of the channel. */
 export interface AgentDesk {
-  /** What agents read: one line that fits into a header. Of the same bill and key always the same. */
+  /** The bill as one header line; the same for the same bill and key. */
   bill(bill: AgentBill): Promise<string>;
   verify(proof: AgentProof): Promise<AgentVerdict | Unsaid>;
-  /** Tells the channel that the payer has what was paid for; may be told again. */
+  /** Confirms to the channel that the content was delivered; may be repeated. */
   confirm(
     tradeNo: string,
     about: { orderNo: string },
@@ -467,21 +466,21 @@ export interface WireRequest {
   body?: string;
   /** Sent instead of `body`: a form with files. */
   bytes?: Buffer;
-  /** What it is about, for the timeline and the logs; never sent. */
+  /** Numbers for the timeline and the logs; never sent. */
   about: { call: string; orderNo?: string; refundNo?: string };
 }
 
-/** The raw answer; `body` is the bytes that were received (≤ 1 MB). Header names are lower-case. */
+/** The raw response; `body` has the received bytes (≤ 1 MB). Header names are lower-case. */
 export interface WireAnswer {
   status: number;
   headers: Record<string, string>;
   body: Buffer;
 }
 
-/** Sends once, follows no redirect, gives up after Channels.TimeoutMs; throws TransportFailed. */
+/** Sends once, follows no redirect, ends after Channels.TimeoutMs; throws TransportFailed. */
 export type Transport = (request: WireRequest) => Promise<WireAnswer>;
 
-/** A file that a channel hands out: its size is bounded by whoever reads it. */
+/** A file of a channel; its reader limits its size. */
 export interface WireFile {
   status: number;
   headers: Record<string, string>;
@@ -489,10 +488,10 @@ export interface WireFile {
   bytes: AsyncIterable<Uint8Array>;
 }
 
-/** Downloads a file, following no redirect; what takes longer than allowed between two pieces fails. Throws TransportFailed. */
+/** Downloads a file without following redirects; fails if two pieces are too far apart. Throws TransportFailed. */
 export type Download = (request: WireRequest) => Promise<WireFile>;
 
-/** Nothing usable came back; whether the channel acted is not known (unless `notSent`). */
+/** No usable response; whether the channel acted is unknown (unless `notSent`). */
 export class TransportFailed extends Error {
   readonly why: 'timeout' | 'network' | 'too_large';
   constructor(why: TransportFailed['why'], detail: string, options?: ErrorOptions) {
@@ -502,22 +501,22 @@ export class TransportFailed extends Error {
   }
 }
 
-/** A dispute as its channel tells it. */
+/** A dispute as the channel reports it. */
 export interface ChannelDispute {
   channelDisputeNo: string;
-  /** The channel's numbers of the payments that it is about. */
+  /** The channel's numbers of the disputed payments. */
   tradeNos: readonly string[];
-  /** Our number of the order, where the channel repeats it. */
+  /** The order number, if the channel repeats it. */
   orderNo: string | null;
   /** The channel's own word. */
   reason: string;
-  /** What the payer disputes; the money may be less than the payment. */
+  /** The disputed amount; may be less than the payment. */
   amount: Money;
   state: DisputeState;
-  /** Until when the merchant must answer. */
+  /** The merchant's deadline. */
   dueAt: Date | null;
   openedAt: Date;
-  /** What was taken from the merchant; only of a dispute that is lost. */
+  /** The money taken from the merchant; only for a lost dispute. */
   lost?: LostMoney;
 }
 
@@ -525,51 +524,51 @@ export interface ChannelDispute {
 export interface LostMoney {
   amount: Money;
   at: Date;
-  /** The channel booked it for the dispute itself; otherwise a refund of the merchant may be meant. */
+  /** The channel booked it for the dispute; otherwise it may be a refund of the merchant. */
   booked: boolean;
 }
 
-/** What a channel said about one dispute. */
+/** The channel's answer about one dispute. */
 export type DisputeOutcome = { kind: 'found'; dispute: ChannelDispute } | { kind: 'absent' } | UnknownOutcome;
 
-/** One dispute in a list. `mark` is another text when something about the dispute is: what has the same one need not be read again. */
+/** One dispute in a list. `mark` changes with the dispute, so an unchanged one need not be read again. */
 export interface ListedDispute {
   channelDisputeNo: string;
   mark: string;
 }
 
-/** One page of a list; `next` asks for the page after it. */
+/** One page of a list; `next` requests the following page. */
 export type DisputePage =
   | { kind: 'listed'; disputes: readonly ListedDispute[]; next: string | undefined }
   | UnknownOutcome;
 
-/** What a channel said to an answer or to the acceptance of a claim. */
+/** The channel's reply to an answer or an acceptance. */
 export type DisputeDeed =
   | { kind: 'done' }
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
   | UnknownOutcome;
 
-/** What a merchant may say that became of a complaint, where the channel asks for it. */
+/** The result of a complaint that a merchant may declare, if the channel asks for it. */
 export const COMPLAINT_RESULTS = ['agreed', 'refunded', 'corrected', 'proven', 'other'] as const;
 export type ComplaintResult = (typeof COMPLAINT_RESULTS)[number];
 
-/** A file that goes with an answer; the channel gets it and nobody keeps it. */
+/** A file of an answer; it is sent to the channel and not stored. */
 export interface EvidenceFile {
   name: string;
   bytes: Buffer;
 }
 
-/** What a channel offers for disputes. No method throws for anything the channel does. */
+/** The disputes of a channel. No method throws for a fault of the channel. */
 export interface DisputeDesk {
   read(channelDisputeNo: string): Promise<DisputeOutcome>;
-  /** Disputes that were opened or changed since then. */
+  /** Lists disputes opened or changed since an instant. */
   list(since: Date, page?: string): Promise<DisputePage>;
-  /** Those about one payment, whenever they were opened. Absent = the channel lists by time alone. */
+  /** Lists the disputes of one payment. Absent = the channel lists by time only. */
   listOf?(channelTradeNo: string, page?: string): Promise<DisputePage>;
-  /** Sends text to the payer or to the channel, whichever the stage of the dispute calls for. */
+  /** Sends text to the payer or the channel, depending on the stage of the dispute. */
   answer(channelDisputeNo: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeDeed>;
-  /** Says that the merchant has dealt with it. Absent = the channel decides that alone. */
+  /** Declares the dispute settled by the merchant. Absent = only the channel decides. */
   finish?(channelDisputeNo: string, result: ComplaintResult): Promise<DisputeDeed>;
-  /** Gives in: the payer gets the disputed money from the merchant. Absent = the channel does not take it. */
+  /** Accepts the claim: the payer gets the merchant's money. Absent = the channel has no such call. */
   accept?(channelDisputeNo: string, note: string): Promise<DisputeDeed>;
 }

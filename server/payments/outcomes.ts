@@ -1,24 +1,24 @@
 import type { BillLine, FeeRate, PayHint } from '../domain.ts';
 import type { Money } from '../money.ts';
 
-/** What is left of a payment for the merchant, as the channel says it. */
+/** Fee and net amount of a payment, as the channel reports them. */
 export interface Settlement {
   fee?: Money;
   net?: Money;
-  /** What is credited, when the account has another currency. */
+  /** The credited amount, if the account has another currency. */
   received?: Money;
-  /** When a payment that the channel had held was completed. */
+  /** When a held payment was completed. */
   completedAt?: Date;
 }
 
-/** Why a genuine refusal of a create decides nothing. */
+/** Why a verified refusal of a create is not certain. */
 export type RefusalDoubt = 'unlisted' | 'trade_may_exist';
 
-/** What a channel said about an order. A word that no table lists is `pending`; silence and nonsense are `unknown`. */
+/** The channel's answer about an order. A state that no table lists is `pending`; no answer or an unreadable one is `unknown`. */
 export type Outcome =
   /**
-   * `paySeconds`: `pay` is to be renewed by the same create after so many seconds; absent = it lives as long as the order.
-   * `capturePending`: the channel's reason why the money is not there yet; `waitsFor` says whether the merchant has to do something about it.
+   * `paySeconds`: `pay` must be renewed by the same create after so many seconds; absent = it is valid as long as the order.
+   * `capturePending`: the channel's reason why the money is not there yet; `waitsFor`: the merchant must act.
    */
   | {
       kind: 'pending';
@@ -35,22 +35,21 @@ export type Outcome =
       at: Date;
       payer?: string;
       channelOrderId?: string;
-      /** There are refunds; how much they are in all is `refundedTotal`, where the channel says it. */
+      /** The payment has refunds; `refundedTotal` is their sum, if the channel reports it. */
       refundsHint?: boolean;
-      /** What went back in all, in minor units of the amount's currency. */
+      /** The total refunded, in minor units of the amount's currency. */
       refundedTotal?: bigint;
       settlement?: Settlement;
     }
   | { kind: 'approved'; channelOrderId?: string }
-  /** The channel says that it is closed for good and was never paid. */
+  /** Closed for good and never paid. */
   | { kind: 'closed' }
-  /** The channel knows no such trade; never moves an order by itself. */
+  /** The channel does not know the trade; never changes an order by itself. */
   | { kind: 'absent' }
   /**
-   * Refused; `definite` only when the code is on the allow-list of codes that cannot hide a trade. `doubt` says why a refusal that the
-   * channel itself wrote is not: no list has its code, or the code says that there is such a trade, or may be one. With neither, anybody
-   * may have written it. `left` says of a refused capture who can still do something about it: the payer, who chooses another way to
-   * pay, or nobody.
+   * Refused; `definite` only if the code is on the list of codes that rule out a trade. `doubt`: why a verified refusal is not definite (the
+   * code is unlisted, or a trade may exist). Without both, the refusal was not verified. `left`: after a refused capture, whether the payer
+   * can still choose another payment method.
    */
   | ({
       kind: 'declined';
@@ -62,14 +61,14 @@ export type Outcome =
     } & Traced)
   | UnknownOutcome;
 
-/** A payment that the channel gave back when it closed the order (a payer's code that is cancelled). */
+/** A payment that the channel returned when it closed the order (a cancelled payer's code). */
 export interface Returned {
-  /** The channel's id of the payment, where it says it. */
+  /** The channel's id of the payment, if reported. */
   channelNo: string | null;
   at: Date;
 }
 
-/** What a channel said when asked to close. `paid` and `refused` mean: query now. */
+/** The channel's answer to a close. `paid` and `refused` mean: query now. */
 export type CloseOutcome =
   | { kind: 'closed'; returned?: Returned }
   | { kind: 'absent' }
@@ -77,20 +76,20 @@ export type CloseOutcome =
   | { kind: 'refused'; code: string; reason: string }
   | UnknownOutcome;
 
-/** The payment that a refund gave back, as the channel names it. */
+/** The refunded payment, as the channel names it. */
 export interface PaymentGivenBack {
-  /** The channel's own number of it. */
+  /** The channel's number of the payment. */
   channelNo: string;
-  /** What came with it, before anything went back. */
+  /** The amount of the payment before refunds. */
   amount: Money;
 }
 
-/** What a channel said about a refund. `pending` = accepted for sure, not done yet. */
+/** The channel's answer about a refund. `pending` = certainly accepted, not done yet. */
 export type RefundOutcome =
   | { kind: 'pending'; channelRefundNo?: string }
   /**
-   * `toMerchant`: paid out to the merchant's own account, because the payer's could not be credited (WeChat Pay). `payment`: whose
-   * money it is, where a refund that somebody else made was looked up: an order may have been paid twice.
+   * `toMerchant`: paid to the merchant's own account, because the payer's could not be credited (WeChat Pay). `payment`: the refunded
+   * payment, if the refund was made elsewhere: an order may have been paid twice.
    */
   | {
       kind: 'succeeded';
@@ -100,21 +99,21 @@ export type RefundOutcome =
       toMerchant?: boolean;
       payment?: PaymentGivenBack;
     }
-  /** Final at the channel: it will not happen (WeChat CLOSED, PayPal CANCELLED/FAILED). */
+  /** Final: the refund will not happen (WeChat CLOSED, PayPal CANCELLED/FAILED). */
   | { kind: 'failed'; code: string; reason: string; channelRefundNo?: string }
-  /** This call was refused; the refund may still exist from an earlier call, unless the refusal is `definite`. */
+  /** This call was refused; an earlier call may still have made the refund, unless the refusal is `definite`. */
   | { kind: 'refused'; code: string; reason: string; definite?: boolean }
   | { kind: 'abnormal'; code: string; reason: string; channelRefundNo?: string }
   | { kind: 'absent' }
-  /** `repeat`: it cannot be asked any more; the same call under the same number tells. */
+  /** `repeat`: the refund cannot be queried any more; repeating the same call tells its result. */
   | (UnknownOutcome & { repeat?: true });
 
-/** Filled in by whoever asked: how the channel's support finds the request again. */
+/** The id by which the channel's support finds the request; added by the caller. */
 export interface Traced {
   supportId?: string;
 }
 
-/** Silence, or an answer that says nothing. `refusal`: it was genuine, and these are the words of the channel. */
+/** No answer, or an unusable one. `refusal`: the channel's text of a verified answer. */
 export type UnknownOutcome = {
   kind: 'unknown';
   cause: UnknownCause;
@@ -122,7 +121,7 @@ export type UnknownOutcome = {
   refusal?: { code: string; reason: string };
 } & Traced;
 
-/** Why an answer says nothing: stable words, distinct for each fault. */
+/** The cause of an unknown result: stable, one for each fault. */
 export type UnknownCause =
   | 'timeout'
   | 'network'
@@ -142,7 +141,7 @@ export type UnknownCause =
   | 'chain_incomplete'
   | 'misconfigured';
 
-/** The figures of a bill about itself, to be compared with the sum of its lines. Minor units of one currency; null = the bill has none. */
+/** The sums that a bill states, to be compared with its lines. Minor units of one currency; null = the bill has none. */
 export interface BillTotals {
   currency: string;
   payments: number | null;
@@ -150,28 +149,28 @@ export interface BillTotals {
   refunds: number | null;
   refunded: bigint | null;
   fees: bigint | null;
-  /** What the channel settles for all of it. */
+  /** The net amount that the channel settles. */
   net: bigint | null;
   /** The balances of the account before and after the day. */
   balance?: {
     opening: bigint;
     closing: bigint;
-    /** The sum of its lines that only held or released money. */
+    /** The sum of lines that only hold or release money. */
     holds: bigint;
   };
 }
 
-/** What a reader gives: lines, some hundred at a time, and at the end the bill's own summary where it has one. */
+/** What a reader yields: lines in batches of some hundred, and at the end the bill's own sums, if it has any. */
 export type BillPart =
   | { kind: 'lines'; lines: readonly BillLine[] }
   | {
       kind: 'totals';
       totals: readonly BillTotals[];
-      /** Where rows could not be read: which sums of the bill are not those of the others. */
+      /** With unreadable rows: the sums of the bill that differ from those of the other rows. */
       shortfall?: string;
     };
 
-/** Why a bill is refused as a whole. */
+/** Why a whole bill is rejected. */
 export const BILL_FAULTS = [
   'not_a_bill',
   'cut_short',
@@ -187,10 +186,10 @@ export const BILL_FAULTS = [
 ] as const;
 export type BillFault = (typeof BILL_FAULTS)[number];
 
-/** A file that is not the bill that it should be; nothing of it counts. */
+/** A file that is not the expected bill; nothing of it counts. */
 export class BillMalformed extends Error {
   readonly fault: BillFault;
-  /** Where, counted from 1; a column is a cell of a table or a character of a line. Absent where the fault is the whole file's. */
+  /** The position, counted from 1; a column is a cell of a table or a character of a line. Absent = the whole file. */
   readonly line: number | undefined;
   readonly column: number | undefined;
   constructor(fault: BillFault, detail: string, at: { line?: number; column?: number } = {}) {
@@ -203,9 +202,9 @@ export class BillMalformed extends Error {
 }
 
 /**
- * What a channel said when it was asked for a bill. `bill`: the file as it came, complete only when its last byte came; the iteration
- * throws BillMalformed (`wrong_hash`, `too_large`) or TransportFailed. `empty`: the channel says that nothing happened on that day, which
- * is a bill without lines, of this payee where the answer says or proves whose. `isWhole`: the file has the lines of other payees, too. `not_ready`: there is none yet. `gone`: too old, there will be none.
+ * The channel's answer to a request for a bill. `bill`: the file, complete with its last byte; the iteration throws BillMalformed
+ * (`wrong_hash`, `too_large`) or TransportFailed. `empty`: nothing happened on that day, for this payee if the answer names or proves one.
+ * `isWhole`: the file also has lines of other payees. `not_ready`: not available yet. `gone`: too old.
  */
 export type BillAnswer =
   | { kind: 'bill'; bytes: AsyncIterable<Uint8Array>; isWhole?: true }
@@ -214,49 +213,49 @@ export type BillAnswer =
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
   | UnknownOutcome;
 
-/** How a file is read. */
+/** Options of a reader. */
 export interface ReadHow {
-  /** A row that cannot be read is a line of that kind, and refuses nothing, unless there are many. */
+  /** An unreadable row becomes a line of that kind instead of rejecting the file, up to a limit. */
   isLenient?: boolean;
-  /** The file has the lines of other payees, too, which are left out. */
+  /** The file also has lines of other payees, which are skipped. */
   isWhole?: boolean;
 }
 
-/** What a channel offers for bills. */
+/** The bills of a channel. */
 export interface BillDesk {
-  /** What the configuration says that the channel charges; absent = fees are not compared. */
+  /** The configured fee rate; absent = fees are not compared. */
   readonly rate?: FeeRate;
-  /** Asks for the bill of a day, `yyyy-MM-dd` as the channel counts days; throws nothing for what the channel does. */
+  /** Fetches the bill of a day, `yyyy-MM-dd` in the channel's time zone; does not throw for a fault of the channel. */
   fetch(day: string): Promise<BillAnswer>;
-  /** The payee that a file says to be of, by the channel's own number; throws BillMalformed. Nothing else of the file is checked. */
+  /** The payee that a file names, by the channel's number; throws BillMalformed. Checks nothing else. */
   payeeIn(file: string): Promise<string>;
   /**
-   * Reads a file, fetched or brought by hand, without holding it in memory. Throws BillMalformed for whatever is not this account's
-   * bill of that day, and for sums that are not those of its lines.
+   * Reads a fetched or imported file without holding it in memory. Throws BillMalformed if it is not the bill of this account and day, or
+   * if its sums differ from its lines.
    */
   read(file: string, day: string, how?: ReadHow): AsyncIterable<BillPart>;
 }
 
 /** When a channel makes its bills. */
 export interface BillCalendar {
-  /** Its days begin that many minutes before those of UTC: 480 in Beijing. */
+  /** Its days begin so many minutes before those of UTC: 480 in Beijing. */
   utcOffsetMinutes: number;
-  /** From when on the bill of a day is asked for, in minutes after that day's end. */
+  /** The bill of a day is first fetched so many minutes after the day's end. */
   readyAfterMinutes: number;
-  /** How many days back there are bills. */
+  /** The number of past days with bills. */
   backDays: number;
-  /** So long a payment may be held that enters the bill of its day only when it is completed. Absent = a bill has what was paid on its day. */
+  /** How long a payment may be held that appears in the bill of its first day only once it is completed. Absent = bills have no such payments. */
   heldDays?: number;
-  /** A bill comes with the balances of the account, unless they could not be had. */
+  /** A bill comes with the balances of the account, if they are available. */
   hasBalances?: true;
-  /** The channel looks a refund up by its own number; absent = by the number that its maker gave it. */
+  /** The channel finds a refund by its own number; absent = by the number of the requester. */
   refundsByOwnNumber?: true;
 }
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-/** The day of an instant as a channel counts days: `yyyy-MM-dd`. */
+/** The day of an instant in the channel's time zone: `yyyy-MM-dd`. */
 export function dayOf(at: Date, { utcOffsetMinutes }: Pick<BillCalendar, 'utcOffsetMinutes'>): string {
   return new Date(at.getTime() + utcOffsetMinutes * MINUTE_MS).toISOString().slice(0, 10);
 }
@@ -281,33 +280,33 @@ export function isDay(text: string): boolean {
   return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(at) && new Date(at).toISOString().startsWith(text);
 }
 
-/** A bill is asked for once more this many days after it came: channels mend theirs. 0: it was asked for before its day was over. */
+/** A bill is fetched again so many days after it came, because channels correct them. 0: it was fetched before its day was over. */
 const AGAIN_DAYS = [0, 1, 6] as const;
-/** A bill that has not come by then is not asked for any more. */
+/** A bill that has not come by then is no longer fetched. */
 const LAST_DAYS = 7;
 const EVERY_SECONDS = 3600;
 
-/** When a day's bill is first asked for. */
+/** When a day's bill is first fetched. */
 export function readyAt(day: string, calendar: BillCalendar): Date {
   return new Date(boundsOf(day, calendar).to.getTime() + calendar.readyAfterMinutes * MINUTE_MS);
 }
 
-/** When a bill that came is asked for once more; null = never. */
+/** When a bill that came is fetched again; null = never. */
 export function againAt(day: string, calendar: BillCalendar, now: Date): Date | null {
   const first = readyAt(day, calendar).getTime();
   const next = AGAIN_DAYS.map((days) => new Date(first + days * DAY_MS)).find((at) => at > now);
   return next ?? null;
 }
 
-/** When a bill is asked for once more because something of its day is held; null = no channel holds a payment for so long. */
+/** When a bill is fetched again because a payment of its day is held; null = no channel holds a payment for so long. */
 export function heldAgainAt(day: string, calendar: BillCalendar, now: Date): Date | null {
-  // With the bill of the newest day: a settlement compares what was completed on it with the bill that lists it.
+  // Together with the newest day's bill: the settlement compares completed payments with the bill that lists them.
   const next = readyAt(dayOf(new Date(now.getTime() - calendar.readyAfterMinutes * MINUTE_MS), calendar), calendar);
   const last = boundsOf(day, calendar).to.getTime() + (calendar.heldDays ?? 0) * DAY_MS;
   return next.getTime() <= last ? next : null;
 }
 
-/** When a bill that did not come is asked for again; null = it is missing. */
+/** When a bill that did not come is fetched again; null = it is missing. */
 export function retryAt(day: string, calendar: BillCalendar, now: Date): Date | null {
   const next = new Date(now.getTime() + EVERY_SECONDS * 1000);
   return next.getTime() <= readyAt(day, calendar).getTime() + LAST_DAYS * DAY_MS ? next : null;
