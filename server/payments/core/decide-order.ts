@@ -8,20 +8,20 @@ import { afterReverse, cameAndWent, claimReverse, hearOrder, ofAnother, refundBy
 import { type RefundIntent, newRefund } from './open-refund.ts';
 import { closed, isDoubtful, isGone, isOrderOverdue, later, mayTakeApproved, nextOrderCheck, soon } from './plan.ts';
 
-/** A capture call is somebody's for this long; afterwards the channel is asked before anyone tries again. */
+/** The lease of a capture call; after it the channel is queried before another attempt. */
 const CAPTURE_LEASE_SECONDS = 30;
 
-/** So often the payer is sent back to choose another way to pay. */
+/** How often the payer may choose another payment method after a refused capture. */
 export const MOST_APPROVALS_ASKED = 3;
 
-/** Whether approved money may be taken now: by one, of an open order that nobody wants closed, while its approval is good. */
+/** Whether an approved payment may be captured now: no capture is running, the order is open and not closing, and the approval is valid. */
 export function canCapture(order: OrderRow, now: Date): boolean {
   const { state, closeAsked, captureState, channelOrderId } = order;
   const isFree = takesMoney(state) && !closeAsked && captureState === null && channelOrderId !== null;
   return isFree && mayTakeApproved(order, now);
 }
 
-/** The intent to take approved money, with a lease. */
+/** The intent to capture, with a lease. */
 function claimCapture(order: OrderRow, now: Date): Change {
   if (!canCapture(order, now)) return STAY;
   return {
@@ -36,15 +36,15 @@ function claimCapture(order: OrderRow, now: Date): Change {
   };
 }
 
-/** The channel was asked and shows no capture of this number. */
+/** Forgets a capture of which the channel shows no trace. */
 function forgetCapture(order: OrderRow, captures: number, now: Date): Change {
   if (order.captures !== captures || !isDoubtful(order, now)) return STAY;
   return { rule: null, order: { captureState: null, captureLeasedUntil: null, nextCheckAt: now } };
 }
 
 /**
- * The payer has agreed once more, after the channel refused the way to pay that was chosen before. Who knew of an earlier refusal only,
- * or of none, speaks of the approval that was refused.
+ * The payer approved again after the channel had refused a capture. A caller that knew only an earlier refusal, or none, means the refused
+ * approval, so it changes nothing.
  */
 function approvedAgain(order: OrderRow, refusedAt: Date | null, now: Date): Change {
   const { state, approvalAskedAt } = order;
@@ -52,14 +52,14 @@ function approvedAgain(order: OrderRow, refusedAt: Date | null, now: Date): Chan
   return { rule: null, order: { approvalAskedAt: null, nextCheckAt: now } };
 }
 
-/** Only a certain answer ends the intent, silence leaves it `unknown`. */
+/** Settles the answer to a capture. Only a certain answer ends the intent; otherwise it stays `unknown`. */
 function settleCapture(
   order: OrderRow,
   { captures, outcome }: { readonly captures: number; readonly outcome: Outcome },
   now: Date,
   facts: OrderFacts,
 ): Change {
-  // An answer that outlived its lease says nothing about a later try, unless it brings money.
+  // An answer after its lease does not apply to a later attempt, unless it reports a payment.
   if (order.captures !== captures && outcome.kind !== 'paid') return STAY;
   const heard = { outcome: afterCapture(outcome), cause: 'capture' };
   if (!isOpen(order.state)) return hearOrder(order, facts, heard, now);
@@ -75,10 +75,10 @@ function settleCapture(
   return { ...change, order: { ...patch, ...change.order } } as Change;
 }
 
-/** The channel took nothing for certain: the payer chooses another way to pay, a few times; otherwise the order is over. */
+/** The channel certainly took nothing: the payer may choose another payment method a few times; otherwise the order ends. */
 function refusedCapture(order: OrderRow, outcome: Said<'declined'>, now: Date): Change {
   const over = { captureState: null, captureLeasedUntil: null, captureReason: outcome.code.slice(0, 128) };
-  // Whoever wants it closed gets that, and the payer has nothing to do any more.
+  // A requested close takes effect, and the payer has nothing left to do.
   if (order.state === 'closing') return { rule: null, order: { ...over, nextCheckAt: now, leasedUntil: null } };
   if (outcome.left === 'payer' && order.approvalsAsked < MOST_APPROVALS_ASKED) {
     const patch = { ...over, approvalsAsked: order.approvalsAsked + 1, approvalAskedAt: now, checkedAt: now };
@@ -93,47 +93,47 @@ function refusedCapture(order: OrderRow, outcome: Said<'declined'>, now: Date): 
   return { ...change, order: { ...change.order, ...over, ...failure } } as Change;
 }
 
-/** What a capture says, as the order hears it: an approval that is still there means that nothing was taken. */
+/** The outcome of a capture as an outcome of the order: an approval that is still there means that nothing was captured. */
 function afterCapture(outcome: Outcome): Outcome {
   return outcome.kind === 'approved' ? { kind: 'pending' } : outcome;
 }
 
-/** A channel that says nothing about an ended order is asked again and again for this long after its end. */
+/** How long after its end an ended order is queried again while the channel gives no answer. */
 const PATIENCE_SECONDS = 4 * 86_400;
 
-/** What somebody wants of an order, or what a call that was not a question brought. */
+/** A command about an order, or the answer to a call other than a query. */
 export type OrderWish =
-  /** The intent to close, committed before the channel is asked. */
+  /** Intent to close, committed before the channel is called. */
   | { readonly wish: 'close'; readonly reason: CloseReason }
-  /** The intent to send a close that gives back what was paid. */
+  /** Intent to send a close that may return a payment. */
   | { readonly wish: 'reverse' }
-  /** What the channel answered to the close; `reverse`: the end of the lease under which it was sent. */
+  /** The channel's answer to a close; `reverse`: the end of the lease under which it was sent. */
   | { readonly wish: 'settle_close'; readonly outcome: CloseOutcome; readonly reverse?: Date | undefined }
-  /** The channel's expiry is past and it knows nothing, twice. */
+  /** After its own expiry the channel reported twice that it does not know the order. */
   | { readonly wish: 'give_up' }
-  /** The caller is told `closing`: from here on money is late. */
+  /** The caller gets `closing`: a later payment is a late payment. */
   | { readonly wish: 'answer_closing' }
-  /** The create is sent again. */
+  /** The create is repeated. */
   | { readonly wish: 'send_again' }
-  /** The intent to take approved money. */
+  /** Intent to capture. */
   | { readonly wish: 'capture' }
-  /** The payer, or the shop for the payer, says that the payer has agreed at the channel once more: after the refusal of this time, if any. */
+  /** The payer, or the shop, reports a new approval after the refusal at this time, if any. */
   | { readonly wish: 'approved_again'; readonly refusedAt: Date | null }
-  /** What the channel answered to the capture of this number. */
+  /** The channel's answer to the capture of this number. */
   | { readonly wish: 'settle_capture'; readonly captures: number; readonly outcome: Outcome }
-  /** The channel was asked and shows no capture of this number. */
+  /** A query shows no capture of this number. */
   | { readonly wish: 'forget_capture'; readonly captures: number }
-  /** The next look for late money; `dueAt` as it was when the channel was asked, `silent` when it said nothing. */
+  /** Plans the next query for a late payment; `dueAt` as it was before the query, `silent` if the channel did not answer. */
   | { readonly wish: 'plan_late_check'; readonly dueAt: Date | null; readonly silent: boolean }
-  /** Somebody claims something that the channel did not confirm: it is asked again soon. */
+  /** An unconfirmed claim: the channel is queried again soon. */
   | { readonly wish: 'check_soon' }
-  /** Nothing is due any more. */
+  /** Nothing is due. */
   | { readonly wish: 'rest' }
-  /** A person ends an order that should long be over, without the channel's word; money that comes later is late. */
+  /** An administrator ends an overdue order without the channel's confirmation; a later payment is a late payment. */
   | { readonly wish: 'abandon' }
-  /** A person takes money of another amount as the payment. */
+  /** An administrator accepts a payment of another amount. */
   | { readonly wish: 'accept'; readonly received: Money; readonly paymentNo: string }
-  /** A person gives money back that is not the order's: of another amount, or of a second payment. */
+  /** An administrator refunds a payment of another amount, or a second payment. */
   | {
       readonly wish: 'give_back';
       readonly received: Money;
@@ -145,7 +145,7 @@ export type OrderWish =
 
 type Wish<Name extends OrderWish['wish']> = Extract<OrderWish, { wish: Name }>;
 
-/** What a wish does to an order. */
+/** Decides a command about an order. */
 function wishOrder(order: OrderRow, facts: OrderFacts, wish: OrderWish, now: Date): Change | Refusal {
   return WISHES[wish.wish](order, wish as never, now, facts);
 }
@@ -179,7 +179,7 @@ const WISHES: { readonly [Name in OrderWish['wish']]: Grant<Name> } = {
   give_back: giveBack,
 };
 
-/** An explicit wish overrules an expiry. */
+/** Closes an order; an explicit request overrules an expiry. */
 function beginClose(order: OrderRow, { reason }: Wish<'close'>, now: Date): Change {
   const closeAsked = reason !== 'expired' || order.closeAsked;
   if (order.state === 'closing')
@@ -200,7 +200,7 @@ function beginClose(order: OrderRow, { reason }: Wish<'close'>, now: Date): Chan
   };
 }
 
-/** The channel's confirmation ends it; everything else waits for its next question. */
+/** Settles the answer to a close: a confirmation ends the order, any other answer waits for the next query. */
 function settleClose(
   order: OrderRow,
   { outcome, reverse }: Wish<'settle_close'>,
@@ -218,12 +218,12 @@ function settleClose(
   return { rule: null, order: { ...doubt, checks: order.checks + 1, nextCheckAt, leasedUntil: null }, raise };
 }
 
-/** A close that gave back the payment of another order: nothing came of this one, and nothing went back. */
+/** The close returned the payment of another order: this order has neither payment nor refund. */
 function returnedOfAnother({ amount, currency }: OrderRow, owner: string, { channelNo, at }: Returned): Raised {
   return ofAnother(owner, { channelNo: channelNo ?? '', amount: { minor: amount, currency }, at });
 }
 
-/** The close gave back a payment: one that nobody had heard of, or one that was told while the close was under way. */
+/** The close returned a payment that was unknown, or was reported while the close was running. */
 function settleReturned(order: OrderRow, { channelNo, at }: Returned, now: Date): Change {
   const { currency } = order;
   if (order.paid === 0n && order.state !== 'paid') {
@@ -236,21 +236,21 @@ function settleReturned(order: OrderRow, { channelNo, at }: Returned, now: Date)
   return { rule: null, open: refundByClose(order, { kind: 'succeeded', amount: { minor, currency }, at }, now) };
 }
 
-/** Only while nothing payable came of the create, or it has died, and the order may still be paid. */
+/** Whether the create may be repeated: it gave no valid payment link, and the order may still be paid. */
 export function canSendAgain(order: OrderRow, now: Date): boolean {
   const { state, expiresAt } = order;
   return (state === 'created' || (state === 'pending' && !hasCredential(order, now))) && expiresAt > now;
 }
 
-/** Whether what the payer had can be renewed by the same create; an order that never had anything is sent again by its caller alone. */
+/** Whether an expired payment link can be renewed by the same create; an order that never had one is repeated by its caller only. */
 export function canRenew(order: OrderRow, now: Date): boolean {
   return order.state === 'pending' && order.credential !== null && canSendAgain(order, now);
 }
 
-/** Silence is no answer: the step is asked again hourly, for a while. What somebody else planned meanwhile stays. */
+/** Plans the next query for a late payment: hourly for a while if the channel did not answer. A due time set meanwhile stays. */
 function planLateCheck(order: OrderRow, { dueAt, silent }: Wish<'plan_late_check'>, now: Date): Change {
   const isMine = order.nextCheckAt?.getTime() === dueAt?.getTime() && order.paid === 0n;
-  // Whoever looks before the time (a hint) uses nothing up.
+  // A query before the due time (after a hint) uses up no step.
   const isDue = dueAt !== null && dueAt <= now;
   if (isOpen(order.state) || order.state === 'paid' || !isMine || !isDue) return STAY;
   const waits = silent && now < later(order.closedAt ?? order.createdAt, PATIENCE_SECONDS);
@@ -261,7 +261,7 @@ function planLateCheck(order: OrderRow, { dueAt, silent }: Wish<'plan_late_check
 
 function abandon(order: OrderRow, _wish: Wish<'abandon'>, now: Date): Change | Refusal {
   if (!isOpen(order.state)) return STAY;
-  // A payment that waits for the merchant itself comes to no end by waiting.
+  // A payment that waits for the merchant does not end by waiting.
   if (!isOrderOverdue(order, now) && order.captureState !== 'pending')
     return refused('invalid_action', 'The channel may still close or pay this order.');
   return closed(order, order.closeReason ?? 'admin', now);
@@ -315,7 +315,7 @@ function giveBack(order: OrderRow, asked: Wish<'give_back'>, now: Date, { owner 
   return { rule: null, ...asksAgain, open: newRefund(order, intent, now) };
 }
 
-/** It would be taken, or given back, twice. */
+/** Rejects an action that would take or refund the payment twice. */
 function refusedAsAnothers(owner: string): Refusal {
   return refused(
     'invalid_action',
@@ -327,18 +327,18 @@ function refused(code: 'invalid_action' | 'order_already_paid', message: string)
   return { refuse: { code, message } };
 }
 
-/** What an outcome does to an order. */
+/** Decides an outcome of an order. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, heard: Heard, now: Date): Change;
 /** What a wish does to an order. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, wish: OrderWish, now: Date): Change | Refusal;
 export function decideOrder(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish, now: Date): Change | Refusal;
-/** What an outcome or a wish does to an order: the same answer for the same rows, facts and time. */
+/** Decides an outcome or a command of an order: the same result for the same rows, facts and time. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish, now: Date): Change | Refusal {
   const decided = 'wish' in input ? wishOrder(order, facts, input, now) : hearOrder(order, facts, input, now);
   return 'refuse' in decided ? decided : withHeld(order, withOverdue(order, decided, now), input);
 }
 
-/** A payment that waits for the merchant is listed for as long as it waits. */
+/** Lists a payment that waits for the merchant, as long as it waits. */
 function withHeld(order: OrderRow, change: Change, input: Heard | OrderWish): Change {
   const { orderNo } = order;
   const after = { ...order, ...change.order };
@@ -354,7 +354,7 @@ function withHeld(order: OrderRow, change: Change, input: Heard | OrderWish): Ch
   return { ...change, raise: [...(change.raise ?? []), { kind: 'capture_held', dedupe: reason, detail: { reason } }] };
 }
 
-/** Silence is listed: an order that should long be over waits for a person too, until it is over. */
+/** Lists an order that should have ended long ago, until it ends. */
 function withOverdue(order: OrderRow, change: Change, now: Date): Change {
   const { orderNo, state } = order;
   if (!isOpen(state)) return change;
@@ -379,7 +379,7 @@ export function orderNeeds(order: OrderRow, facts: OrderFacts, input: Heard | Or
   return missingFact(order, facts, { outcome: afterCapture(input.outcome), cause: 'capture' });
 }
 
-/** The channel's number of the payment that a message, an answer or a wish takes for the order's; null = it names none. */
+/** The channel's number of the payment that an outcome or a command names for the order; null = none. */
 export function paymentNamed(input: Heard | OrderWish): string | null {
   if (!('outcome' in input)) return 'paymentNo' in input ? input.paymentNo : null;
   const { outcome } = input;
@@ -387,7 +387,7 @@ export function paymentNamed(input: Heard | OrderWish): string | null {
   return 'returned' in outcome ? (outcome.returned?.channelNo ?? null) : null;
 }
 
-/** What has ended has given its piece of the product back. */
+/** Whether the order has ended and released its stock. */
 function acceptNeeds(
   { state, paid, currency }: OrderRow,
   { sibling, readmitted }: OrderFacts,

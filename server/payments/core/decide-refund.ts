@@ -18,32 +18,32 @@ import {
 import { type RefundIntent, foreignRefund, foreignSurplus, isForeign, newRefund, reservation } from './open-refund.ts';
 import { isRefundOverdue, isSendable, later, nextRefundCheck } from './plan.ts';
 
-/** A question that nobody answers for this long is listed for a person. */
+/** A question without an answer for this long is listed for a person. */
 const LISTED_SECONDS = 86_400;
 
-/** What an answer does to the question what became of a refund that the channel named. */
+/** The result of an answer to a question about a refund that the channel named. */
 interface QuestionMoved {
   readonly patch: Partial<RefundQuestionRow>;
   readonly raise?: readonly Raised[];
   readonly resolve?: readonly Resolved[];
-  /** What became of the refund belongs into the books. */
+  /** The outcome of the refund to settle. */
   readonly settle?: RefundSaid;
 }
 
-/** A refund that came to an end, or that waits for a person. */
+/** A refund that ended, or waits for a person. */
 type RefundEnd = Extract<RefundOutcome, { kind: 'succeeded' | 'failed' | 'abnormal' }>;
-/** What the channel has; one that is on its way may be one that was called failed. */
+/** A refund that the channel has; a pending one may be one that had failed here. */
 export type RefundSaid = RefundEnd | Extract<RefundOutcome, { kind: 'pending' }>;
 
-/** What an answer is about. */
+/** The subject of an answer. */
 interface Questioned extends Pick<OrderRow, 'paid'> {
-  /** The refund has a row: it is one of ours, or was done elsewhere before. */
+  /** The refund has a row. */
   readonly isKnown: boolean;
-  /** It is of a payment that is listed as another one than the order's, which need not be paid for that. */
+  /** It refunds a payment that is listed as another one than the order's; the order need not be paid. */
   readonly isOfListed?: boolean;
 }
 
-/** Only an end is an answer; whatever else is said, or not said, the channel is asked again, without an end. */
+/** Decides an answer to a question. Only an ended refund answers it; otherwise the channel is queried again, without limit. */
 export function decideQuestion(
   { paid, isKnown, isOfListed = false }: Questioned,
   question: RefundQuestionRow,
@@ -72,19 +72,19 @@ function isEnd(outcome: RefundOutcome): outcome is RefundEnd {
   return outcome.kind === 'succeeded' || outcome.kind === 'failed' || outcome.kind === 'abnormal';
 }
 
-/** A refund that the channel named, and about which it says nothing that can be settled. */
+/** The exception of a refund that the channel named without a usable result. */
 export function unanswered(number: string, said: object = {}): Raised {
   return { kind: 'refund_unexplained', dedupe: number, detail: { number, said }, blocksRefunds: true, again: true };
 }
 
-/** How a question is listed. */
+/** The key of a question's exception. */
 function listedAs(orderNo: string, number: string) {
   return { orderNo, kind: 'refund_unexplained' as const, dedupe: number };
 }
 
-/** What an outcome does to a refund and the sums of its order. */
+/** Decides an outcome of a refund and the sums of its order. */
 export function decideRefund(order: OrderRow, refund: RefundRow, heard: RefundHeard, now: Date): Change;
-/** What a wish does to a refund and the sums of its order. */
+/** Decides a command about a refund and the sums of its order. */
 export function decideRefund(order: OrderRow, refund: RefundRow, wish: RefundWish, now: Date): Change | Refusal;
 export function decideRefund(
   order: OrderRow,
@@ -92,7 +92,7 @@ export function decideRefund(
   input: RefundHeard | RefundWish,
   now: Date,
 ): Change | Refusal;
-/** What an outcome or a wish does to a refund: the same answer for the same rows and time. */
+/** Decides an outcome or a command of a refund: the same result for the same rows and time. */
 export function decideRefund(
   order: OrderRow,
   refund: RefundRow,
@@ -102,16 +102,16 @@ export function decideRefund(
   return 'wish' in input ? wishRefund(order, refund, input, now) : hearRefund(order, refund, input, now);
 }
 
-/** What a new refund needs beyond the order. */
+/** The facts for a new refund beyond the order. */
 interface NewRefundFacts extends RefundFacts {
   /** All refunds of the order so far. */
   readonly earlier: readonly RefundRow[];
 }
 
-/** A refund that somebody asks for; `mayRepeat` = nothing tells it from a retry of the same request (no key, no number). */
+/** A requested refund; `mayRepeat` = it cannot be told from a retry of the same request (no key, no number). */
 type RefundAsked = Omit<RefundIntent, 'dueAt' | 'sentByCaller'> & { readonly mayRepeat: boolean };
 
-/** The guards of a new refund, in the order in which they refuse, and its reservation. */
+/** Checks a new refund, in the order of the errors, and reserves its amount. */
 export function decideNewRefund(
   order: OrderRow,
   { blockedBy, limits, earlier }: NewRefundFacts,
@@ -139,12 +139,12 @@ export function decideNewRefund(
   return { rule: null, open: newRefund(order, { ...asked, dueAt, sentByCaller: true }, now) };
 }
 
-/** Without a key two equal refunds cannot be told from a retry, so the second waits for the first one's outcome. */
+/** Without a key an equal refund may be a retry, so the second waits for the outcome of the first. */
 function isUndecidedTwin({ amount, state }: RefundRow, asked: bigint): boolean {
   return amount === asked && (state === 'pending' || state === 'processing');
 }
 
-/** When the channel takes the next refund of this order: refunds that come too close together are scheduled, not refused. */
+/** When the channel accepts the next refund of this order: refunds too close together are scheduled, not rejected. */
 function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: Date): Date {
   const sent = earlier.filter(
     ({ approval, state }) => approval !== 'waiting' && !(approval === 'rejected' && state === 'failed'),
@@ -154,20 +154,20 @@ function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: D
   return last > 0 && slot > now ? slot : now;
 }
 
-/** What a refund that was made elsewhere may be the news of. */
+/** The facts about a refund that was made elsewhere. */
 interface ForeignFacts {
   readonly isKnown: boolean;
-  /** A lost dispute took the same money, and no refund of the channel was told for it yet. */
+  /** A lost dispute took the same money, and the channel has reported no refund for it yet. */
   readonly ofDispute?: RefundRow | undefined;
-  /** The payment that went back is not the order's own. */
+  /** The refunded payment is not the order's own. */
   readonly ofOther?: OtherPayment | undefined;
 }
 
 /** A payment beside the order's own: a second one, or one of another amount. */
 export interface OtherPayment extends PaymentGivenBack {
-  /** The other order that has it; null = none has. */
+  /** The other order that has it; null = none. */
   readonly owner: string | null;
-  /** What went back of it before, in minor units. */
+  /** The amount of it refunded before, in minor units. */
   readonly back: bigint;
   /** It has an exception of its own, open or ended. */
   readonly isListed: boolean;
@@ -182,7 +182,7 @@ interface ForeignNames {
   readonly cause: string;
 }
 
-/** Whether the payment that a refund names is the one in the order's sums; a refund that names none is taken for one of those. */
+/** Whether a refund belongs to the payment in the order's sums; a refund that names no payment does. */
 export function isOwnPayment(
   { paid, channelTradeNo }: Pick<OrderRow, 'paid' | 'channelTradeNo'>,
   payment: PaymentGivenBack | undefined,
@@ -191,7 +191,7 @@ export function isOwnPayment(
   return paid > 0n && (channelTradeNo === null || channelTradeNo === payment.channelNo);
 }
 
-/** A refund that was made elsewhere becomes known; before its payment is known the channel is asked, and a person looks. */
+/** Books a refund that was made elsewhere; while its payment is unknown the channel is queried, and an exception opens. */
 export function decideForeignRefund(
   order: OrderRow,
   { isKnown, ofDispute, ofOther }: ForeignFacts,
@@ -212,8 +212,8 @@ export function decideForeignRefund(
 }
 
 /**
- * What went back of a payment that is not the order's own leaves the order's sums as they are. The payment is listed, if nobody had
- * heard of it, and is off the list as soon as all of it went back.
+ * A refund of a payment that is not the order's own does not change the order's sums. An unknown payment is listed, and the exception ends
+ * when all of it is refunded.
  */
 function givenBackOfOther(
   order: OrderRow,
@@ -224,7 +224,7 @@ function givenBackOfOther(
 ): Change {
   const { orderNo, state } = order;
   const { amount, at } = outcome;
-  // When it was paid is not said here.
+  // The message does not say when it was paid.
   const listed = { dedupe: channelNo, received, detail: { channelNo, refundedAt: at } };
   if (owner !== null)
     return {
@@ -241,39 +241,39 @@ function givenBackOfOther(
     raise: isListed ? [] : [{ ...listed, kind: 'double_paid' }],
     resolve: [
       ...ended.map((kind) => ({ where: listedAs(kind), ...how })),
-      // What a bill told of the same payment.
+      // A bill may have listed the same payment.
       { where: listedAs('duplicate_payment'), resolution: 'explained', by: 'service' },
     ],
     open: foreignSurplus(order, outcome, also, now),
   };
 }
 
-/** What somebody wants of a refund that exists. */
+/** A command about an existing refund. */
 export type RefundWish =
-  /** The intent to send it (again): the same number and bytes every time. */
+  /** Intent to send it (again): the same number and bytes every time. */
   | { readonly wish: 'send' }
-  /** A failed refund is asked for again, with the same number. */
+  /** A failed refund is requested again, under the same number. */
   | { readonly wish: 'retry'; readonly facts: RefundFacts }
-  /** A person has the channel asked again about an abnormal refund. */
+  /** An administrator retries an abnormal refund. */
   | { readonly wish: 'reopen' }
-  /** A person ends a refund whose money never left: the channel has just said that it knows nothing of it. */
+  /** An administrator ends a refund that the channel has just reported as unknown. */
   | ByPerson<'release'>
-  /** A person says that the payer got the money outside the channel. */
+  /** An administrator declares that the payer got the money outside the channel. */
   | ByPerson<'paid_elsewhere'>
-  /** A person was told by the channel that it will never make this refund. */
+  /** An administrator declares that the channel will never make this refund. */
   | ByPerson<'failed_at_channel'>
-  /** A second administrator lets a refund go. */
+  /** A second administrator approves the refund. */
   | { readonly wish: 'approve'; readonly facts: NewRefundFacts }
-  /** A second administrator ends it instead. */
+  /** A second administrator rejects it. */
   | { readonly wish: 'reject'; readonly reason: string }
-  /** Nothing is due any more. */
+  /** Nothing is due. */
   | { readonly wish: 'rest' };
 
 interface ByPerson<Name extends string> {
   readonly wish: Name;
   readonly reason: string;
   readonly actor: string;
-  /** An open exception is about this refund. */
+  /** The refund has an open exception. */
   readonly listed: boolean;
 }
 
@@ -285,7 +285,7 @@ interface Pair {
   readonly refund: RefundRow;
 }
 
-/** What a wish does to a refund. */
+/** Decides a command about a refund. */
 function wishRefund(order: OrderRow, refund: RefundRow, wish: RefundWish, now: Date): Change | Refusal {
   return WISHES[wish.wish]({ order, refund }, wish as never, now);
 }
@@ -305,7 +305,7 @@ const WISHES: { readonly [Name in RefundWish['wish']]: Grant<Name> } = {
       : { rule: null, refund: { nextCheckAt: null, leasedUntil: null } },
 };
 
-/** The administrator has found it waiting, under its lock; it is sent in its turn. Meanwhile a dispute may have taken what it reserves. */
+/** Approves a waiting refund, which is sent in its turn. A dispute may have taken the reserved amount meanwhile. */
 function approve({ order, refund }: Pair, { facts }: Wish<'approve'>, now: Date): Change | Refusal {
   if (refund.approval !== 'waiting' || refund.state !== 'pending') return STAY;
   if (order.refunded + order.refunding > order.paid) return { refuse: { code: 'refund_exceeds_refundable' } };
@@ -315,7 +315,7 @@ function approve({ order, refund }: Pair, { facts }: Wish<'approve'>, now: Date)
   return { rule: null, refund: { approval: 'approved', sentAt, nextCheckAt, leasedUntil: null } };
 }
 
-/** It was never sent, so its amount is free again. */
+/** Rejects a refund that was never sent, and releases its amount. */
 function reject({ order, refund }: Pair, { reason }: Wish<'reject'>, now: Date): Change {
   if (refund.approval !== 'waiting' || refund.state !== 'pending') return STAY;
   const failure = { code: 'approval_rejected', message: reason, byPerson: true, isSpent: false };
@@ -330,9 +330,9 @@ function reopen({ refund }: Pair, _wish: Wish<'reopen'>, now: Date): Change | Re
   return { rule: 'R7', refund: { state: 'processing', nextCheckAt: now, checks: 0, leasedUntil: null } };
 }
 
-/** The first `sentAt` is stored before the call, so that a re-send is byte-identical; the lease keeps the jobs away meanwhile. */
+/** Records the send before the call: the first `sentAt` keeps a repeat identical, the lease keeps jobs away. */
 function sent(refund: RefundRow, now: Date): Touched {
-  // An earlier call that was not refused may have died before its answer was settled: it can still land.
+  // An earlier call without a refusal may have died before its answer was settled: it can still arrive.
   const mayLand = refund.tries > 0 && refund.refusedAt === null;
   return {
     rule: null,
@@ -349,7 +349,7 @@ function sent(refund: RefundRow, now: Date): Touched {
   };
 }
 
-/** The guard and the reservation of a new refund again; one that is overdue is sent again as it is. */
+/** Checks and reserves a refund again; an overdue one is sent again as it is. */
 function retry({ order, refund }: Pair, { facts }: Wish<'retry'>, now: Date): Change | Refusal {
   const { blockedBy, limits } = facts;
   if (refund.origin === 'dispute') return ofDispute();
@@ -377,7 +377,7 @@ function retry({ order, refund }: Pair, { facts }: Wish<'retry'>, now: Date): Ch
   };
 }
 
-/** The channel ended the refund of this number, or has forgotten it: it is made as another one. */
+/** The channel ended or forgot the refund of this number: the next attempt uses another number. */
 function nextNumber({ attempt }: RefundRow, now: Date) {
   const untried = { accepted: false, tries: 0, refusedAt: null, absentCount: 0, absentFirstAt: null, unknownAt: null };
   return { attempt: attempt + 1, channelRefundNo: null, sentAt: now, ...untried };
@@ -400,13 +400,13 @@ function sendOverdue(refund: RefundRow, limits: ChannelLimits, now: Date): Chang
   };
 }
 
-/** Refunds need paid money and no open exception that forbids them. */
+/** Refunds need a paid order without an exception that blocks them. */
 export function refundsRefused(order: OrderRow, blockedBy: string | null): Refusal | undefined {
   if (order.paid === 0n || order.state !== 'paid') return { refuse: { code: 'order_not_paid' } };
   return blockedBy === null ? undefined : { refuse: { code: 'refunds_blocked', kind: blockedBy } };
 }
 
-/** Some channels forget a number: after that a re-send would pay twice. */
+/** Some channels forget a number, and then a repeat would pay twice. */
 export function isForgotten(
   { sentAt, createdAt, tries }: Pick<RefundRow, 'sentAt' | 'createdAt' | 'tries'>,
   { refundResendDays }: Pick<ChannelLimits, 'refundResendDays'>,
@@ -415,13 +415,13 @@ export function isForgotten(
   return tries > 0 && refundResendDays !== null && now > later(sentAt ?? createdAt, refundResendDays * 86_400);
 }
 
-/** Whether a person may end it: it needs one, by its state, its age or an exception. */
+/** Whether an administrator may end it: its state, age or exception calls for one. */
 function needsPerson(refund: RefundRow, listed: boolean, now: Date): boolean {
   const isOpen = refund.state === 'pending' || refund.state === 'processing';
   return refund.state === 'abnormal' || (isOpen && (listed || isRefundOverdue(refund, now)));
 }
 
-/** The refund fails because a person says so, and its amount is free again. */
+/** Fails the refund on an administrator's word and releases its amount. */
 function endedByPerson(code: string) {
   return (
     { order, refund }: Pair,
@@ -458,21 +458,21 @@ function notRetryable(message: string): Refusal {
   return { refuse: { code: 'refund_not_retryable', message } };
 }
 
-/** Nobody here gave it, so to send it would pay the payer twice. */
+/** Rejects sending a refund that was made elsewhere: the payer would be paid twice. */
 function ofDispute(): Refusal {
   return notRetryable(
     'The money was lost to a dispute; the service does not refund it again. Resolve the refund instead.',
   );
 }
 
-/** A refund under our number beside one that the portal of the channel may still make. */
+/** Rejects a refund while one of the channel's portal may still follow. */
 function madeElsewhere(): Refusal {
   return notRetryable(
     'The refund was made outside this service, which does not send it again. Resolve it, or make a new refund.',
   );
 }
 
-/** The channel knows it, by a number that is not ours: that it knows none of ours says nothing. */
+/** Rejects a release of a refund that the channel knows by another number: not knowing ours proves nothing. */
 function notReleased(): Refusal {
   return {
     refuse: {

@@ -30,12 +30,12 @@ import { ABSENCE_SECONDS, closed, endOf, later, mayTakeApproved, nextOrderCheck,
 
 type Sums = Pick<OrderRow, 'refunded' | 'refunding'>;
 
-/** The exception's key where the channel names no total of its refunds. */
+/** The key of the exception if the channel names no refund total. */
 const WITHOUT_TOTAL = 'once';
-/** What is missing stands behind it, so that a person who has seen it is asked again only about another sum. */
+/** The prefix of the key; the unexplained amount follows, so an acknowledged exception opens again only for another amount. */
 const BEYOND = 'beyond:';
 
-/** Money that the channel gave back beyond the refunds that we know: sums are compared, so one refund of ours hides no other. */
+/** Refunds of the channel beyond the known ones: totals are compared, so one known refund hides no other. */
 export function unexplainedRefunds(
   order: Sums,
   { refundsHint = false, refundedTotal: total }: Pick<Said<'paid'>, 'refundsHint' | 'refundedTotal'>,
@@ -49,7 +49,7 @@ function listed(dedupe: string, detail: object): Raised {
   return { kind: 'refund_unexplained', dedupe, detail, blocksRefunds: true };
 }
 
-/** Which open exceptions of an order's sums its refunds explain by now. */
+/** The open exceptions about sums that the known refunds of an order now explain. */
 export function explainedBy(
   { refunded, refunding }: Sums,
   open: readonly Pick<OrderExceptionRow, 'id' | 'kind' | 'dedupe' | 'detail'>[],
@@ -66,16 +66,16 @@ function isAboutSums(dedupe: string): boolean {
 }
 
 type Paid = Hearing<Said<'paid'>>;
-/** A payment whose channel number is not always told: one that a close gave back. */
+/** A payment that may lack a channel number: one that a close returned. */
 type Came = Omit<Said<'paid'>, 'channelNo'> & { readonly channelNo: string | null };
 type Succeeded = Extract<RefundOutcome, { kind: 'succeeded' }>;
 
-/** What a paid order remembers of its payment. */
+/** The members that an order stores of its payment. */
 function paidPatch(outcome: Came, order: OrderRow, now: Date): OrderMoved['order'] {
   return {
     state: 'paid',
     paid: outcome.amount.minor,
-    // By the channel's clock, which counts whole seconds and need not agree with ours; the history keeps what it said.
+    // The channel's clock has whole seconds and may differ from ours; the history keeps its time.
     paidAt: outcome.at < order.createdAt ? order.createdAt : outcome.at,
     channelTradeNo: outcome.channelNo ?? order.channelTradeNo,
     channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
@@ -93,7 +93,7 @@ function paidPatch(outcome: Came, order: OrderRow, now: Date): OrderMoved['order
   };
 }
 
-/** The right money after the end: the application's policy decides, a sibling or missing stock overrules it. */
+/** A late payment: the application's policy decides; another order of the number, or missing stock, overrules it. */
 function latePaid(hearing: Paid): Change {
   const { order, facts, outcome, now } = hearing;
   if (!isWelcomeLate(order, facts) || facts.readmitted !== true) return giveBack(hearing);
@@ -107,7 +107,7 @@ function latePaid(hearing: Paid): Change {
   };
 }
 
-/** The whole amount goes back with a fixed number, in the commit that learns of it; the wire status stays until the refund is done. */
+/** Refunds the whole late payment under a fixed number, in the same commit; the status on the wire stays until the refund is done. */
 function giveBack({ order, outcome, now }: Paid): Change {
   const late = endedPatch(order, outcome, now);
   const intent = {
@@ -131,7 +131,7 @@ function giveBack({ order, outcome, now }: Paid): Change {
   };
 }
 
-/** A payment that the channel has given back whole by itself: both are written, and nobody has anything to do. */
+/** A payment that the channel has returned in full: payment and refund are written, and nothing is left to do. */
 export function cameAndWent({ order, outcome, now }: { order: OrderRow; outcome: Came; now: Date }): Change {
   const ended = endedPatch(order, outcome, now);
   const { amount, at } = outcome;
@@ -147,14 +147,14 @@ export function cameAndWent({ order, outcome, now }: { order: OrderRow; outcome:
   };
 }
 
-/** What the channel gave back with its close, or before anybody here heard of the payment. */
+/** The refund that the channel made with its close, or before the payment was known. */
 export function refundByClose(order: OrderRow, outcome: Succeeded, now: Date): OpenedRefund {
   const also = { refundNo: `R${order.orderNo}C`, channelRefundNo: null, actor: 'service', cause: 'close' };
   const opened = foreignRefund(order, outcome, also, now);
   return { ...opened, row: { ...opened.row, reason: 'Returned by the channel when it closed the order.' } };
 }
 
-/** An order that has ended, or ends now, although its money came. */
+/** An order that ends, or has ended, although it was paid. */
 function endedPatch(order: OrderRow, outcome: Came, now: Date): OrderMoved['order'] {
   return {
     ...paidPatch(outcome, order, now),
@@ -172,12 +172,12 @@ function endEffects({ state }: OrderRow): EffectRun[] {
   return state === 'closing' ? [{ name: 'ended', run: ['ended'] }] : [];
 }
 
-/** The same success again; another payment of the same order, or a hint at refunds that nobody knows, is listed. */
+/** The same success again; another payment of the order, or an unknown refund, is listed. */
 function againPaid({ order, outcome, now }: Paid): Change {
   const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
   const { channelNo: dedupe, amount: received } = outcome;
   const second: Raised[] = isOther ? [{ kind: 'double_paid', dedupe, received, detail: outcome }] : [];
-  // What went back of the other payment is not of this order's sums.
+  // Refunds of the other payment do not belong to this order's sums.
   const raise = isOther ? second : unexplainedRefunds(order, outcome);
   const settlement = isOther || order.settlement !== null ? {} : settlementPatch(outcome);
   const where = { orderNo: order.orderNo, kind: 'double_paid', dedupe } as const;
@@ -186,7 +186,7 @@ function againPaid({ order, outcome, now }: Paid): Change {
   return { rule: null, order: { checkedAt: now, ...settlement }, raise, resolve };
 }
 
-/** A payment that another order has already: which of them the payer paid, a person finds out. */
+/** A payment that another order already has: a person must find out which one was paid. */
 export function ofAnother(
   owner: string,
   { channelNo, amount: received, at }: Pick<Said<'paid'>, 'channelNo' | 'amount' | 'at'>,
@@ -194,7 +194,7 @@ export function ofAnother(
   return { kind: 'payment_of_another_order', dedupe: channelNo, received, detail: { channelNo, at, owner } };
 }
 
-/** Fee and net are kept as the channel said them first. */
+/** Stores fee and net amount as first reported. */
 function settlementPatch({ settlement }: Pick<Came, 'settlement'>): Partial<Pick<OrderRow, 'settlement'>> {
   if (!settlement) return {};
   const { fee, net, received, completedAt } = settlement;
@@ -209,9 +209,9 @@ function settlementPatch({ settlement }: Pick<Came, 'settlement'>): Partial<Pick
   };
 }
 
-/** Genuine money of another amount never pays an order; a person decides, and until then nobody asks. */
+/** A payment of another amount never pays an order; a person decides, and the channel is not queried until then. */
 function differentAmount({ order, facts, outcome, now }: Paid): Change {
-  // The person has decided about this money, so the order goes on to its own end.
+  // The person has decided about this payment, so the order continues to its own end.
   if (facts.mismatch === 'ended' && isOpen(order.state))
     return closed(order, order.closeReason ?? 'admin', now, outcome);
   const { channelNo, amount: received, at } = outcome;
@@ -234,23 +234,23 @@ function differentAmount({ order, facts, outcome, now }: Paid): Change {
   };
 }
 
-/** A call that may give the money back is somebody's for this long; afterwards nobody knows what became of it. */
+/** The lease of a close that may return money; after it its result is unknown. */
 const REVERSE_LEASE_SECONDS = 30;
 
 /**
- * Whether a close may be sent. `plain`: it moves no money. Of a payer's code it gives back what was paid, so one call at a time:
- * `first`; `again` when nobody knows what became of an earlier one; `running` while somebody waits for its answer.
+ * Whether a close may be sent. `plain`: it moves no money. With a payer's code it returns a payment, so one call runs at a time: `first`;
+ * `again` if the result of an earlier one is unknown; `running` while its answer is awaited.
  */
 export type Reverse = 'plain' | 'first' | 'again' | 'running';
 
-/** What the close of an order means now. */
+/** The kind of close that an order needs now. */
 export function reverseOf({ scene, state, reverseDoubtAt }: OrderRow, now: Date): Reverse {
   if (scene !== 'code' || state !== 'closing') return 'plain';
   if (reverseDoubtAt === null) return 'first';
   return reverseDoubtAt <= now ? 'again' : 'running';
 }
 
-/** The intent to give back what may have been paid, with a lease; whoever finds somebody at it comes back later. */
+/** The intent to return a possible payment, with a lease; a second caller retries later. */
 export function claimReverse(order: OrderRow, now: Date): Change {
   const reverse = reverseOf(order, now);
   if (reverse === 'plain') return STAY;
@@ -259,7 +259,7 @@ export function claimReverse(order: OrderRow, now: Date): Change {
   return { rule: null, order: { reverseDoubtAt, nextCheckAt: later(reverseDoubtAt, 1), leasedUntil: null } };
 }
 
-/** Any answer to a reverse ends the doubt that it began; silence leaves it to the next one. */
+/** Any answer to a reverse ends its own doubt; without an answer the next reverse does. */
 export function afterReverse(
   { reverseDoubtAt }: OrderRow,
   own: Date | undefined,
@@ -270,13 +270,13 @@ export function afterReverse(
   return isOwn ? { reverseDoubtAt: isAnswered ? null : now } : {};
 }
 
-/** A payment that may be on its way back counts only when the close was answered; it is due as soon as it can be sent again. */
+/** A payment that a close may be returning counts only after the close is answered; the close is due again after its lease. */
 function awaitReverse({ reverseDoubtAt }: OrderRow, now: Date): Change {
   const nextCheckAt = reverseDoubtAt !== null && reverseDoubtAt > now ? reverseDoubtAt : now;
   return { rule: null, order: { checkedAt: now, nextCheckAt, leasedUntil: null } };
 }
 
-/** What an outcome does to an order: the table decides, the facts refine. */
+/** Decides an outcome of an order: the table decides, facts refine. */
 export function hearOrder(order: OrderRow, facts: OrderFacts, heard: Heard, now: Date): Change {
   const decision = decisionOf(order, facts, heard, now);
   return STEPS[decision]({ order, facts, outcome: heard.outcome, cause: heard.cause, now } as never);
@@ -286,7 +286,7 @@ function decisionOf(order: OrderRow, facts: OrderFacts, { outcome, firstWord }: 
   if (outcome.kind === 'paid' && facts.owner) return 'refuse';
   const decision = DECISIONS[order.state][outcome.kind];
   if (decision === 'fail' && !(firstWord && outcome.kind === 'declined' && outcome.definite)) return 'note';
-  // An approval that was used up, or comes too late, is remembered like any other word.
+  // A used or late approval is stored like any other answer.
   if (decision === 'capture' && order.state === 'pending' && !mayTakeApproved(order, now)) return 'note';
   if (decision !== 'pay' && decision !== 'late') return decision;
   if (order.paid > 0n) return 'again';
@@ -322,7 +322,7 @@ function accept({ order, outcome, now }: Hearing<Said<'pending'>>): Change {
   return { rule: 'O2', order: { ...patch, nextCheckAt: nextOrderCheck({ ...order, ...patch }, now) } };
 }
 
-/** The order stays; what was said is remembered and the next question planned. */
+/** The order stays; stores the answer and plans the next query. */
 function note({ order, outcome, cause, now }: Hearing): Change {
   const patch = {
     ...heardPatch(order, outcome, now),
@@ -332,7 +332,7 @@ function note({ order, outcome, cause, now }: Hearing): Change {
   return { rule: null, order: { ...patch, ...planAfter({ ...order, ...patch }, cause, now) } };
 }
 
-/** The next question. Somebody who only looks never postpones what is due, or an order that is polled would never expire. */
+/** The next query. A query of a caller never postpones a due check; otherwise an order that is polled would never expire. */
 function planAfter(
   order: OrderRow,
   cause: string,
@@ -344,7 +344,7 @@ function planAfter(
   return { nextCheckAt: planned !== null && (regular === null || planned < regular) ? planned : regular };
 }
 
-/** An answer that arrives after the close: the credential is kept from the payer and the close is repeated soon. */
+/** An answer after a close was requested: discards the payment link and repeats the close soon. */
 function withhold({ order, outcome, cause, now }: Hearing<Said<'pending'>>): Change {
   const patch = {
     channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
@@ -357,14 +357,14 @@ function withhold({ order, outcome, cause, now }: Hearing<Said<'pending'>>): Cha
   return { rule: null, order: { ...patch, ...planAfter({ ...order, ...patch }, cause, now) } };
 }
 
-/** The approval is remembered and the capture woken; whether it is made is decided by the wish to capture. */
+/** Stores the approval and wakes the capture; the command to capture decides whether it is made. */
 function capture({ order, outcome, now }: Hearing<Said<'approved'>>): Change {
   const lease = order.captureState === 'live' ? order.captureLeasedUntil : null;
   const patch = {
     ...heardPatch(order, outcome, now),
     ...captureAfter(order, outcome),
     leasedUntil: null,
-    // While somebody's capture is under way nobody else has anything to do.
+    // A running capture needs no second one.
     nextCheckAt: lease !== null && lease > now ? later(lease, 1) : now,
   };
   if (order.state === 'created') return { rule: 'O2', order: { ...patch, state: 'pending' }, wake: 'capture' };
@@ -384,7 +384,7 @@ function pay(hearing: Hearing<Said<'paid'>>): Change {
   };
 }
 
-/** One payment pays one order: what another order has is listed, this one goes on as before, and its channel is asked. */
+/** One payment pays one order: a payment of another order is listed, this order stays, and the channel is queried. */
 function refuse({ order, facts, outcome, cause, now }: Hearing<Said<'paid'>>): Change {
   const raise = [ofAnother(facts.owner!, outcome)];
   const isAsked = cause !== 'notice';
@@ -393,13 +393,13 @@ function refuse({ order, facts, outcome, cause, now }: Hearing<Said<'paid'>>): C
   return { rule: null, order: isAsked ? { checkedAt: now } : soon(order, now), raise };
 }
 
-/** The amount is checked first: late money of another amount is a mismatch. */
+/** A payment after the end: another amount is a mismatch, otherwise a late payment. */
 function late(hearing: Hearing<Said<'paid'>>): Change {
   if (!isAmountOf(hearing.order, hearing.outcome.amount)) return differentAmount(hearing);
   return wentBack(hearing.outcome) ? cameAndWent(hearing) : latePaid(hearing);
 }
 
-/** The channel says closed about a paid order, which is a full refund that it made or that we made. */
+/** The channel reports a paid order as closed: a full refund, made by the service or elsewhere. */
 function hint({ order, now }: Hearing): Change {
   const raise = unexplainedRefunds(order, { refundedTotal: order.paid });
   return raise.length === 0 ? STAY : { rule: null, order: { checkedAt: now }, raise };
@@ -445,7 +445,7 @@ function heardPatch(
   };
 }
 
-/** Absences count from the moment at which the channel's own expiry is past; any sign of the trade starts anew. */
+/** Counts "not found" answers after the channel's own expiry; any sign of the trade resets the count. */
 function absence(
   order: OrderRow,
   outcome: Outcome,
@@ -459,14 +459,14 @@ function absence(
   return now >= later(first, ABSENCE_SECONDS) ? { absentCount: order.absentCount + 1 } : {};
 }
 
-/** A pending capture is flagged, with its reason; when the channel shows none any more both go. */
+/** Flags a pending capture with its reason; clears both when the channel no longer shows one. */
 function captureAfter(
   order: OrderRow,
   outcome: Outcome,
 ): Partial<Pick<OrderRow, 'captureState' | 'captureReason' | 'approvalAskedAt'>> {
   if (outcome.kind === 'pending' && outcome.capturePending)
     return { captureState: 'pending', captureReason: outcome.capturePending.slice(0, 128) };
-  // The channel itself waits for the payer again, so what it shows as approved later is new.
+  // The channel waits for the payer again, so a later approval is new.
   const asksAnew = outcome.kind === 'pending' && outcome.pay && order.approvalAskedAt !== null;
   const saysNone = outcome.kind === 'pending' || outcome.kind === 'approved' || outcome.kind === 'declined';
   return {

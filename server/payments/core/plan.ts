@@ -4,7 +4,7 @@ import type { OrderState } from '../../domain.ts';
 import type { Outcome, Scene } from '../channel.ts';
 import { type Change, takesMoney } from './moves.ts';
 
-/** The account that a channel is asked by: rows of one account wait for the same answers, so due work is kept apart by it. */
+/** The queue key of a channel account: its rows wait for the same party. */
 export function laneOf({ payWay, mode, account }: Pick<OrderRow, 'payWay' | 'mode' | 'account'>): string {
   return `${payWay} ${mode} ${account}`;
 }
@@ -13,39 +13,39 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86_400;
 
-/** Seconds to wait before the n-th question about an order in a state; the last value repeats. */
+/** Seconds before the n-th query about an order in a state; the last value repeats. */
 const ORDER_STEPS: Readonly<Record<'created' | 'pending' | 'closing', readonly number[]>> = {
   created: [5, 15, MINUTE, 5 * MINUTE, 30 * MINUTE, HOUR],
   pending: [15, 30, MINUTE, 3 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR],
   closing: [5, 30, 2 * MINUTE, 10 * MINUTE, HOUR],
 };
 
-/** A payer with a code stands at the till: the first questions follow each other quickly. */
+/** A payer with a code stands at the till, so the first queries follow quickly. */
 const TILL_STEPS = {
   created: [3, 5, 10, 30, MINUTE],
   pending: [3, 5, 5, 5, 5, 10, 15, 30, MINUTE],
   closing: ORDER_STEPS.closing,
 } as const;
 
-/** Seconds after the end at which a closed or failed order is asked about once more. */
+/** Seconds after the end at which a closed or failed order is queried again. */
 const LATE_STEPS: readonly number[] = [5 * MINUTE, HOUR, DAY];
 
-/** Seconds to wait before the n-th question about a refund; the last value repeats. */
+/** Seconds before the n-th query about a refund; the last value repeats. */
 const REFUND_STEPS: readonly number[] = [10, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, DAY];
 
-/** Money that the payer approved is taken for the first time until this long after the order's end, should nobody have looked before. */
+/** A first capture may start until so long after the order's expiry, in case no query saw the approval before. */
 const APPROVED_GRACE_SECONDS = 10 * MINUTE;
 
-/** Seconds to wait before the n-th question about a dispute; the last value repeats. */
+/** Seconds before the n-th query about a dispute; the last value repeats. */
 const DISPUTE_STEPS: readonly number[] = [10 * MINUTE, HOUR, 6 * HOUR];
 
-/** Two absences count only when they are this far apart. */
+/** Two "not found" answers count only if they are this far apart. */
 export const ABSENCE_SECONDS = 60;
 
-/** An expired order begins to close this long after its expiry, so that the channel's own clock has passed it too. */
+/** An expired order starts to close so long after its expiry, so that the channel's clock has passed it too. */
 const EXPIRY_GRACE_SECONDS = 60;
 
-/** What the schedule reads of an order. */
+/** The members of an order that the schedule reads. */
 export interface Scheduled {
   state: OrderState;
   scene: Scene;
@@ -55,7 +55,7 @@ export interface Scheduled {
   absentFirstAt: Date | null;
 }
 
-/** When to ask next about an order that is in `state` after `checks` questions; null = never again. */
+/** When to query an order in `state` next, after `checks` queries; null = never. */
 export function nextOrderCheck(order: Scheduled, now: Date): Date | null {
   const { state, checks } = order;
   if (state === 'paid') return null;
@@ -71,10 +71,10 @@ export function nextOrderCheck(order: Scheduled, now: Date): Date | null {
   return regular;
 }
 
-/** A claim that the channel has not confirmed is looked into after this long. */
+/** An unconfirmed claim is checked after so many seconds. */
 const SOON_SECONDS = 15;
 
-/** The channel is asked soon; what is due earlier stays, and of a payment that counts there is nothing to ask. */
+/** Plans a query soon; an earlier due time stays, and a paid order needs none. */
 export function soon(
   { state, nextCheckAt }: Pick<OrderRow, 'state' | 'nextCheckAt'>,
   now: Date,
@@ -84,17 +84,17 @@ export function soon(
   return state === 'paid' || isDue ? {} : { nextCheckAt: dueAt };
 }
 
-/** From here on the channel's own expiry is past for certain. */
+/** The instant after which the channel's own expiry has certainly passed. */
 export function endOf({ expiresAt }: { expiresAt: Date }): Date {
   return later(expiresAt, EXPIRY_GRACE_SECONDS);
 }
 
-/** When to ask next about a refund that is not final. */
+/** When to query a refund next that is not final. */
 export function nextRefundCheck(checks: number, now: Date): Date {
   return later(now, REFUND_STEPS[Math.min(checks, REFUND_STEPS.length - 1)]!);
 }
 
-/** Whether what the channel shows as approved may be taken: not what it has refused since, and after the expiry no second try. */
+/** Whether an approved payment may be captured: not an approval that was refused since, and no second attempt after the expiry. */
 export function mayTakeApproved(
   order: Pick<OrderRow, 'approvalAskedAt' | 'captures' | 'expiresAt'>,
   now: Date,
@@ -103,12 +103,12 @@ export function mayTakeApproved(
   return approvalAskedAt === null && now < (captures === 0 ? later(endOf(order), APPROVED_GRACE_SECONDS) : expiresAt);
 }
 
-/** When to ask next about a dispute that is not decided: notices may be lost. */
+/** When to query an undecided dispute next: notifications may be lost. */
 export function nextDisputeCheck(checks: number, now: Date): Date {
   return later(now, DISPUTE_STEPS[Math.min(checks, DISPUTE_STEPS.length - 1)]!);
 }
 
-/** What the service does next about an order by itself. */
+/** The next automatic step of an order. */
 export type NextStep =
   | 'rest'
   | 'look_for_late_money'
@@ -121,7 +121,7 @@ export type NextStep =
   | 'expire'
   | 'ask';
 
-/** The next step, from the row and, when the channel was just asked, from what it said. */
+/** The next step, from the row and, after a query, from the outcome. */
 export function nextStep(order: OrderRow, now: Date, said?: Outcome): NextStep {
   const { state, captureState } = order;
   if (state === 'paid') return 'rest';
@@ -134,18 +134,18 @@ export function nextStep(order: OrderRow, now: Date, said?: Outcome): NextStep {
   return now >= endOf(order) ? 'expire' : 'ask';
 }
 
-/** Whether a capture's outcome is open and nobody is working on it. */
+/** Whether the result of a capture is unknown and no capture is running. */
 export function isDoubtful(order: Pick<OrderRow, 'captureState' | 'captureLeasedUntil'>, now: Date): boolean {
   if (order.captureState === 'unknown') return true;
   return order.captureState === 'live' && (order.captureLeasedUntil === null || order.captureLeasedUntil <= now);
 }
 
-/** The channel's own expiry is past and it knew nothing, twice, a minute apart. */
+/** Whether the channel reported "not found" twice, a minute apart, after its own expiry. */
 export function isGone({ absentCount }: Pick<OrderRow, 'absentCount'>): boolean {
   return absentCount >= 2;
 }
 
-/** What the service does next about a refund by itself. */
+/** The next automatic step of a refund. */
 export type NextRefundStep = 'rest' | 'await_slot' | 'send' | 'confirm_refusal' | 'ask_if_done' | 'ask_if_known';
 
 /** The next step of a refund, from its row. */
@@ -158,23 +158,23 @@ export function nextRefundStep(refund: RefundRow, now: Date): NextRefundStep {
   return refusedAt === null ? 'ask_if_known' : 'confirm_refusal';
 }
 
-/** A refund that is open for this long is listed for a person; together with the last step between two questions: four days. */
+/** A refund that is open for this long is listed; with the last step between two queries that makes four days. */
 const REFUND_OVERDUE_SECONDS = 3 * DAY;
-/** An order that is open for this long after the channel's own expiry is listed for a person. */
+/** An order that is open for this long after the channel's expiry is listed. */
 const ORDER_OVERDUE_SECONDS = DAY;
 
-/** Whether a refund should long have come to an end. */
+/** Whether a refund is overdue. */
 export function isRefundOverdue({ state, sentAt, createdAt }: RefundRow, now: Date): boolean {
   const isOpen = state === 'pending' || state === 'processing';
   return isOpen && now >= later(sentAt ?? createdAt, REFUND_OVERDUE_SECONDS);
 }
 
-/** Whether an order should long have come to an end. */
+/** Whether an order is overdue. */
 export function isOrderOverdue(order: Pick<OrderRow, 'expiresAt'>, now: Date): boolean {
   return now >= later(endOf(order), ORDER_OVERDUE_SECONDS);
 }
 
-/** Whether a refund may be sent to its channel: it is reserved, waits for nobody, and the channel is not known to have it. */
+/** Whether a refund may be sent: it is reserved and approved, and the channel has not accepted it yet. */
 export function isSendable({ state, accepted, approval }: Pick<RefundRow, 'state' | 'accepted' | 'approval'>): boolean {
   return (state === 'pending' || state === 'processing') && !accepted && approval !== 'waiting';
 }
@@ -184,7 +184,7 @@ export function later(at: Date, seconds: number): Date {
   return new Date(at.getTime() + seconds * 1000);
 }
 
-/** The order ends unpaid: final, unless money comes late. */
+/** Closes an unpaid order: final, unless a late payment arrives. */
 export function closed(
   order: OrderRow,
   closeReason: NonNullable<OrderRow['closeReason']>,
