@@ -6,19 +6,19 @@ import { hearRefund } from './hear-refund.ts';
 import { isUnderWay, lostToDispute } from './open-refund.ts';
 import { later, nextDisputeCheck } from './plan.ts';
 
-/** What a decision about a dispute needs beyond the order: read under its lock. */
+/** The facts for a decision about a dispute, read under the order's lock. */
 export interface DisputeFacts {
-  /** Undefined = it is heard of for the first time. */
+  /** Undefined = the dispute is new. */
   readonly dispute: DisputeRow | undefined;
   /** All refunds of the order. */
   readonly refunds: readonly RefundRow[];
-  /** Refunds by which other disputes of the order are counted. */
+  /** Refunds that represent other disputes of the order. */
   readonly claimed: ReadonlySet<string>;
-  /** Other disputes of the order whose loss refunds of ours had paid. */
+  /** Other disputes of the order whose loss was paid by refunds of the service. */
   readonly covered: readonly Pick<DisputeRow, 'openedAt' | 'amount'>[];
 }
 
-/** Numbers for what may begin to exist, and who says so. */
+/** Numbers for new rows, and the actor. */
 interface DisputeNames {
   readonly disputeNo: string;
   readonly refundNo: string;
@@ -26,18 +26,18 @@ interface DisputeNames {
   readonly cause: string;
 }
 
-/** What one word of the channel does: the row as it is then, the money that moves with it, and what is told. */
+/** The result of one answer about a dispute: the new row, the change of money, and the events. */
 export interface DisputeChange {
-  /** Null = its state stays. */
+  /** Null = the state stays. */
   readonly rule: DisputeRule | null;
   readonly dispute: DisputeRow;
-  /** The refund that `money` is about, when that exists. */
+  /** The existing refund that `money` changes. */
   readonly refund?: RefundRow;
   readonly money: Change;
   readonly tell: readonly `dispute.${'opened' | 'updated' | 'closed'}`[];
 }
 
-/** What the channel says about a dispute of an order, decided: the same answer for the same rows, words and time. */
+/** Decides the channel's answer about a dispute: the same result for the same rows, answer and time. */
 export function decideDispute(
   order: OrderRow,
   facts: DisputeFacts,
@@ -76,7 +76,7 @@ export function decideDispute(
   };
 }
 
-/** Channels write the times of refunds and disputes with different precision. */
+/** Tolerance, because channels write the times of refunds and disputes with different precision. */
 const SAME_SECONDS = 60;
 
 const WORDS = ['state', 'reason', 'amount', 'currency', 'dueAt'] as const satisfies readonly (keyof DisputeRow)[];
@@ -89,7 +89,7 @@ function isSame(one: DisputeRow[(typeof WORDS)[number]], other: DisputeRow[(type
   return one instanceof Date && other instanceof Date ? one.getTime() === other.getTime() : one === other;
 }
 
-/** The line of the table that the move is; null when the state stays. */
+/** The rule of the transition; null if the state stays. */
 function ruleOf(from: DisputeState | null, to: DisputeState): DisputeRule | null {
   return from === to ? null : (DISPUTE_MOVES.find((move) => move.from === from && move.to === to)?.rule ?? null);
 }
@@ -98,7 +98,7 @@ interface Taken {
   money: Change;
   refund?: RefundRow;
   dispute?: Pick<DisputeRow, 'amountLost' | 'refundNo'>;
-  /** The payment, or a refund that may be meant, is not settled yet: nor is the end of the dispute. */
+  /** The payment or a possibly matching refund is not settled yet, so the dispute cannot end yet. */
   isWaiting?: true;
 }
 
@@ -120,7 +120,7 @@ function moneyOf(
   return taken(order, facts, said, said.lost, names, now);
 }
 
-/** One loss is counted once: by a refund that the channel told for it, by one of ours that it means, or by a row of its own. */
+/** Counts a loss once: by a refund that the channel reported for it, by a matching refund of the service, or by a row of its own. */
 function taken(
   order: OrderRow,
   { refunds, claimed, covered }: DisputeFacts,
@@ -151,12 +151,12 @@ function isSince({ state, finishedAt }: RefundRow, openedAt: Date): boolean {
   return state === 'succeeded' && finishedAt !== null && isAfterOpening(finishedAt, openedAt);
 }
 
-/** Whether money that went back then may be what a dispute took, and not an earlier refund. */
+/** Whether a refund at that time may be the money of the dispute, and not an earlier refund. */
 export function isAfterOpening(at: Date, openedAt: Date): boolean {
   return at >= later(openedAt, -SAME_SECONDS);
 }
 
-/** What our own refunds gave back since a dispute was opened, without what they gave for other disputes: the oldest one first. */
+/** The amount refunded by the service since a dispute opened, less the share of other disputes, the oldest first. */
 function givenFor(refunds: readonly RefundRow[], covered: DisputeFacts['covered'], openedAt: Date): bigint {
   const own = refunds.filter(({ origin }) => origin !== 'channel').map((refund) => ({ refund, left: refund.amount }));
   const before = covered.toSorted((a, b) => a.openedAt.getTime() - b.openedAt.getTime());
@@ -171,14 +171,14 @@ function givenFor(refunds: readonly RefundRow[], covered: DisputeFacts['covered'
   return own.reduce((sum, { refund, left }) => sum + (isSince(refund, openedAt) ? left : 0n), 0n);
 }
 
-/** Lost a second time, after an appeal was won: the money that came back is gone again. */
+/** Lost again after a won appeal: the returned money is gone again. */
 function takenAgain(order: OrderRow, refund: RefundRow, { amount, at }: LostMoney, now: Date): Taken {
   const { refundNo, amount: amountLost } = refund;
   const money = hearRefund(order, refund, { outcome: { kind: 'succeeded', amount, at } }, now);
   return { money, refund, dispute: { amountLost, refundNo } };
 }
 
-/** Won after it was lost: the channel gives the money back, and a person says what becomes of the refund that the payer lost. */
+/** Won after a loss: the channel returns the money, and a person decides about the refund that the payer lost. */
 function givenBack(order: OrderRow, { refundNo }: DisputeRow, refund: RefundRow | undefined, now: Date): Taken {
   if (!refund) return { money: STAY };
   const outcome = { kind: 'abnormal', code: WON, reason: 'The dispute was won after it had been lost.' } as const;
@@ -187,7 +187,7 @@ function givenBack(order: OrderRow, { refundNo }: DisputeRow, refund: RefundRow 
   return { money: hearRefund(order, refund, { outcome }, now), refund, dispute };
 }
 
-/** The code of a refund whose dispute was won after all. */
+/** The failure code of a refund whose dispute was won after all. */
 const WON = 'dispute_won';
 
 function otherCurrency(channelDisputeNo: string, { amount }: LostMoney): Raised {
@@ -195,7 +195,7 @@ function otherCurrency(channelDisputeNo: string, { amount }: LostMoney): Raised 
   return { kind: 'refund_unexplained', dedupe, received: amount, detail: { channelDisputeNo }, blocksRefunds: true };
 }
 
-/** A dispute waits for a person until it is decided. */
+/** The exception of an undecided dispute. */
 function withListed(money: Change, { orderNo }: OrderRow, dispute: DisputeRow, isChanged: boolean): Change {
   const { disputeNo, state } = dispute;
   const raise: readonly Raised[] = isChanged && !isDecided(state) ? [listedDispute(dispute)] : [];
@@ -206,8 +206,8 @@ function withListed(money: Change, { orderNo }: OrderRow, dispute: DisputeRow, i
 }
 
 /**
- * How a dispute that is not decided is listed. One that was accepted forbids refunds until the channel decides: it may have given the money
- * back although its answer was lost, and a refund of the same money would give it twice.
+ * The exception of an undecided dispute. An accepted one blocks refunds until the channel decides: it may have returned the money although
+ * its answer was lost, and a refund would return it twice.
  */
 export function listedDispute(dispute: DisputeRow): Raised {
   const { disputeNo, state, dueAt, reason, amount, currency, acceptedAt } = dispute;

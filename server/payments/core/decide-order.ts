@@ -329,7 +329,7 @@ function refused(code: 'invalid_action' | 'order_already_paid', message: string)
 
 /** Decides an outcome of an order. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, heard: Heard, now: Date): Change;
-/** What a wish does to an order. */
+/** Decides a command about an order. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, wish: OrderWish, now: Date): Change | Refusal;
 export function decideOrder(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish, now: Date): Change | Refusal;
 /** Decides an outcome or a command of an order: the same result for the same rows, facts and time. */

@@ -5,15 +5,15 @@ import { type Change, type Raised, type RefundMoved, type Resolved, STAY, type T
 import { isForeign, reservedAgain, withOverrun, withRefunded } from './open-refund.ts';
 import { ABSENCE_SECONDS, isRefundOverdue, later, nextRefundCheck } from './plan.ts';
 
-/** A call whose outcome is unknown may still land for this long. */
+/** A call with an unknown result may still arrive for this long. */
 const LANDING_SECONDS = 600;
 
-/** What the channel said about a refund. */
+/** An outcome about a refund. */
 export interface RefundHeard {
   readonly outcome: RefundOutcome;
-  /** It answers a refund call rather than a question about one. */
+  /** It answers a refund call, not a query. */
   readonly sent?: boolean;
-  /** The attempt that was sent or asked about; left out = the present one. */
+  /** The attempt that was sent or queried; absent = the present one. */
   readonly attempt?: number;
 }
 
@@ -28,14 +28,14 @@ interface Hearing<Said extends RefundOutcome = RefundOutcome> {
 type Sums = NonNullable<RefundMoved['order']>;
 type Said<Kind extends RefundOutcome['kind']> = Extract<RefundOutcome, { kind: Kind }>;
 
-/** What an outcome does to a refund and the sums of its order. No clock ever fails a refund. */
+/** Decides an outcome of a refund and the sums of its order. No timeout ever fails a refund. */
 export function hearRefund(
   order: OrderRow,
   refund: RefundRow,
   { outcome, sent = false, attempt = refund.attempt }: RefundHeard,
   now: Date,
 ): Change {
-  // What is said of an earlier attempt says nothing of this one.
+  // An answer about an earlier attempt does not apply to this one.
   if (attempt !== refund.attempt) return STAY;
   return STEPS[outcome.kind]({ order, refund, outcome, sent, now } as never);
 }
@@ -51,8 +51,8 @@ const STEPS: { readonly [Kind in RefundOutcome['kind']]: (hearing: Hearing<Said<
 };
 
 /**
- * Whether a message says that a refund is done, or on its way, of which something else was heard since. It may be older than that: a
- * channel repeats what was not acknowledged. So the channel is asked. What is worse than we thought is listed at once.
+ * Whether a message reports a refund as done or pending although a later message contradicts it. It may be a repeat, so the channel is
+ * queried. Worse news is listed at once.
  */
 export function mayBeOldNews(refund: RefundRow, { kind }: RefundOutcome): boolean {
   const { state } = refund;
@@ -61,14 +61,14 @@ export function mayBeOldNews(refund: RefundRow, { kind }: RefundOutcome): boolea
 }
 
 /**
- * Whether something says that a refund which was done came back. That is listed at once, and may be older than what was heard last,
- * so the channel is asked as well.
+ * Whether a message reports that a finished refund was taken back. It is listed at once; because it may be older than the last message, the
+ * channel is queried as well.
  */
 export function isReversal(refund: RefundRow, { kind }: RefundOutcome): boolean {
   return refund.state === 'succeeded' && (kind === 'failed' || kind === 'abnormal') && !wasPaidByPerson(refund);
 }
 
-/** From failed too, because a fact beats our opinion; overrun pays for it when the sums no longer have room. */
+/** Success, also from failed, because a fact overrules our state; `overrun` absorbs it if the sums have no room. */
 function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
   const { order, refund, outcome } = hearing;
   if (wasPaidByPerson(refund)) return paidTwice(hearing);
@@ -103,12 +103,12 @@ function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
   };
 }
 
-/** A person gave the money back by another way, and says so with a reason. */
+/** An administrator returned the money another way, with a reason. */
 function wasPaidByPerson({ state, elsewhere, failureMessage }: RefundRow): boolean {
   return state === 'succeeded' && elsewhere && failureMessage !== null;
 }
 
-/** The channel is done with it after all: its money counts, and what the person gave beside it is listed. */
+/** The channel made the refund after all: it counts, and the administrator's own payment is listed. */
 function paidTwice({ refund, outcome }: Hearing<Said<'succeeded'>>): Change {
   const { refundNo, failureMessage: reason } = refund;
   const { amount: received, at: finishedAt, channelRefundNo = refund.channelRefundNo } = outcome;
@@ -130,12 +130,12 @@ function paidTwice({ refund, outcome }: Hearing<Said<'succeeded'>>): Change {
   };
 }
 
-/** The channel is done with it, and the payer has nothing yet. */
+/** The channel is done, and the payer has no money yet. */
 function unpaidPayer({ refundNo }: RefundRow): Raised {
   return { kind: 'refund_elsewhere', dedupe: `${refundNo}:merchant`, refundNo, detail: { paidTo: 'merchant' } };
 }
 
-/** A refund that came through answers the exceptions that were opened about it, and about the late money that it gives back. */
+/** The exceptions that a successful refund resolves: its own, and that of the late payment that it returns. */
 function resolvedBy({ refundNo, orderNo, origin }: RefundRow): Resolved[] {
   const how = { resolution: 'refunded', by: 'service' } as const;
   const own = (['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const).map((kind) => ({
@@ -162,7 +162,7 @@ function accepted({ order, refund, outcome, now }: Hearing<Said<'pending'>>): Ch
   return onItsWay(refund, patch, outcome, now);
 }
 
-/** A refund that we called failed turns out to be on its way: the reservation comes back, with overrun if it must. */
+/** A failed refund turns out to be pending: its amount is reserved again, with overrun if needed. */
 function revived(order: OrderRow, refund: RefundRow, patch: NonNullable<Touched['refund']>): RefundMoved {
   const sums: Sums = refund.surplus
     ? {}
@@ -176,17 +176,17 @@ function revived(order: OrderRow, refund: RefundRow, patch: NonNullable<Touched[
   };
 }
 
-/** The channel says that this refund will never happen. After success it is a reversal. */
+/** The channel reports that the refund will never happen; after a success that is a reversal. */
 function refusedForGood(hearing: Hearing<Said<'failed'>>): Change {
   const { order, refund, outcome, now } = hearing;
   if (refund.state === 'succeeded') return abnormal({ ...hearing, outcome: { ...outcome, kind: 'abnormal' } });
-  // The reversal that is listed, told again.
+  // A repeat of a listed reversal.
   if (refund.state === 'abnormal' && refund.failureCode === outcome.code) return STAY;
-  // A number that the channel ended is spent.
+  // The channel does not accept an ended number again.
   return failedRefund(order, refund, { code: outcome.code, message: outcome.reason, isSpent: true }, now);
 }
 
-/** The refund ends and its reservation is given back in the same commit. */
+/** Fails the refund and releases its reservation in the same commit. */
 export function failedRefund(
   order: OrderRow,
   refund: RefundRow,
@@ -216,10 +216,10 @@ export function failedRefund(
   };
 }
 
-/** The money may be on neither side; a person must look. A refund that we called failed takes its reservation again. */
+/** The money may be on neither side, so a person must check. A failed refund reserves its amount again. */
 function abnormal({ order, refund, outcome }: Hearing<Said<'abnormal'>>): Change {
   const { refundNo, state, surplus } = refund;
-  // What the payer has by another way does not come back from the channel.
+  // Money that the payer got another way is not taken back by the channel.
   if (state === 'abnormal' || wasPaidByPerson(refund)) return STAY;
   const isBack = state === 'failed';
   const sums: Sums = surplus ? {} : sumsOfAbnormal(order, refund);
@@ -258,12 +258,12 @@ function sumsOfAbnormal(order: OrderRow, { state, amount }: RefundRow): Sums {
   return state === 'failed' ? withOverrun(order, { refunded, refunding: refunding + amount }) : {};
 }
 
-/** It is over, or listed as something else. */
+/** Whether the refund has ended or is listed otherwise. */
 function notOverdue({ refundNo }: RefundRow, resolution: string): Resolved {
   return { where: { refundNo, kind: 'refund_overdue' }, resolution, by: 'service' };
 }
 
-/** A refusal fails a refund only when it is definite, or two questions know nothing, and nothing can land any more. */
+/** A refusal fails a refund only if it is definite, or after two "not found" answers, and if no call can still arrive. */
 function unsettled({
   order,
   refund,
@@ -292,7 +292,7 @@ function unsettled({
   return failedRefund(order, refund, failure, now);
 }
 
-/** Late and surplus money is never left: a refusal is listed, and the same number is sent again. */
+/** Refunds of late and surplus payments are never given up: a refusal is listed, and the same number is sent again. */
 function sentAgain(refund: RefundRow, patch: NonNullable<Touched['refund']>, now: Date): Change {
   const { refundNo, checks } = refund;
   const nextCheckAt = nextRefundCheck(checks, now);
@@ -316,7 +316,7 @@ function onItsWay(refund: RefundRow, patch: NonNullable<Touched['refund']>, outc
   return { rule: 'R2', refund: { ...patch, state: 'processing' }, outcome, raise };
 }
 
-/** Silence is listed: whatever the channel says or does not say, a refund that should long be over waits for a person too. */
+/** Lists an overdue refund, whatever the channel answers. */
 function overdue(refund: RefundRow, now: Date): Raised[] {
   const { refundNo, failureCode } = refund;
   if (!isRefundOverdue(refund, now)) return [];
@@ -324,8 +324,8 @@ function overdue(refund: RefundRow, now: Date): Raised[] {
 }
 
 /**
- * A channel that took a refund and then knows nothing of it, twice, does not have it: the same number is sent again. What was
- * made elsewhere was never sent by anybody here.
+ * A channel that accepted a refund and then reports "not found" twice does not have it: the same number is sent again. A refund made
+ * elsewhere is never sent.
  */
 function isDisowned({ accepted, absentCount, origin }: RefundRow): boolean {
   return accepted && absentCount >= 2 && !isForeign(origin);
@@ -345,7 +345,7 @@ function isRefusedForSure(refund: RefundRow, isDefinite: boolean, now: Date): bo
   return refund.refusedAt !== null && isConfirmed && !canStillLand && !refund.accepted;
 }
 
-/** A refund that was refused, or that the channel did not know, is asked about a minute apart, so that the verdict does not wait for the long steps. */
+/** A refused or unknown refund is queried again after a minute, so that the decision does not wait for the long steps. */
 function nextQuestion(refund: RefundRow, now: Date): Date {
   const regular = nextRefundCheck(refund.checks - 1, now);
   const soon = later(now, ABSENCE_SECONDS + 1);
@@ -353,7 +353,7 @@ function nextQuestion(refund: RefundRow, now: Date): Date {
   return isCounting && regular > soon ? soon : regular;
 }
 
-/** Another amount went back than was asked: nothing asks again by itself, so the refund is abnormal until a person ends it. */
+/** Another amount was refunded than requested: the refund is abnormal until a person ends it. */
 function differentAmount(hearing: Hearing<Said<'succeeded'>>): Change {
   const { refund, outcome } = hearing;
   const { refundNo } = refund;

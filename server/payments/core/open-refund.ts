@@ -5,67 +5,67 @@ import type { LostMoney, RefundOutcome } from '../channel.ts';
 import type { OpenedRefund } from './moves.ts';
 import { laneOf, later } from './plan.ts';
 
-/** A refund that nobody has approved yet is sent at the end of days: no release and no job takes it for due. */
+/** The send time of a refund without approval: no release and no job considers it due. */
 const NEVER = new Date('9000-01-01T00:00:00.000Z');
 
-/** Whether people asked for it; what the service itself owes needs nobody. */
+/** Whether a merchant or administrator requested it; refunds that the service owes need no approval. */
 function isAsked({ origin }: Pick<RefundRow, 'origin'>): boolean {
   return origin === 'merchant' || origin === 'admin';
 }
 
-/** Whether a refund was sent, or will be without more being said; one that waits for an approval is not under way. */
+/** Whether a refund was or will be sent; one that waits for an approval does not count. */
 export function isUnderWay({ state, approval }: Pick<RefundRow, 'state' | 'approval'>): boolean {
   return (state === 'pending' || state === 'processing') && approval !== 'waiting';
 }
 
-/** Money of an order that went back, or shall. */
+/** The refunds and accepted disputes of an order. */
 export interface GivenBack {
   refunds: readonly Pick<RefundRow, 'amount' | 'origin' | 'state' | 'approval'>[];
-  /** Disputes that administrators accepted; `approved`: another one has approved it. */
+  /** Accepted disputes; `approved`: by a second administrator. */
   accepted: readonly (Pick<DisputeRow, 'amount' | 'amountLost' | 'state'> & { approved: boolean })[];
 }
 
-/** What people and applications gave back of an order without a second administrator, in minor units of its currency. */
+/** The amount of an order returned without a second administrator, in minor units of its currency. */
 export function unapprovedOf({ refunds, accepted }: GivenBack): bigint {
   const ofRefunds = refunds.filter((one) => isAsked(one) && one.state !== 'failed' && one.approval === null);
   const ofDisputes = accepted.filter(({ approved, state }) => !approved && state !== 'won');
   return [
     ...ofRefunds.map(({ amount }) => amount),
-    // What a refund of ours had paid already, a lost dispute does not take again.
+    // A lost dispute does not take again what a refund of the service had paid.
     ...ofDisputes.map(({ amount, amountLost, state }) => (state === 'lost' ? amountLost : amount)),
   ].reduce((sum, amount) => sum + amount, 0n);
 }
 
-/** Whether a refund waits for a second administrator: all of the order that nobody approved counts, so that parts are no way around. */
+/** Whether a refund needs a second administrator: all unapproved amounts of the order count, so that parts are no way around. */
 export function needsApproval(before: GivenBack, asked: Pick<RefundRow, 'amount' | 'origin'>, above: bigint): boolean {
   return isAsked(asked) && unapprovedOf(before) + asked.amount > above;
 }
 
-/** A refund that is to be made. */
+/** A refund to create. */
 export interface RefundIntent {
   readonly refundNo: string;
   /** Minor units. */
   readonly amount: bigint;
-  /** Left out = the order's; surplus money may have come in another one. */
+  /** Absent = the order's; a surplus payment may have another currency. */
   readonly currency?: string;
   readonly origin: RefundOrigin;
   readonly reason: string | null;
   readonly merchantRefundNo: string | null;
   readonly actor: string;
   readonly cause: string;
-  /** When it is sent at the earliest. */
+  /** The earliest time to send it. */
   readonly dueAt: Date;
-  /** The caller sends it right after the commit; the jobs step in only if it does not. */
+  /** The caller sends it right after the commit; otherwise a job does. */
   readonly sentByCaller?: boolean;
   /** Outside the order's own sums. */
   readonly surplus?: boolean;
-  /** The payment that goes back; left out = the order's own. */
+  /** The payment to refund; absent = the order's own. */
   readonly paymentNo?: string;
-  /** It waits for a second administrator; only then it is sent. */
+  /** It is sent after a second administrator approves it. */
   readonly waits?: boolean;
 }
 
-/** A refund with its reservation; whoever decides has checked that there is enough to give back. */
+/** Creates a refund with its reservation; the caller has checked the refundable amount. */
 export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): OpenedRefund {
   const dueAt = intent.waits ? NEVER : intent.dueAt;
   const isDue = dueAt <= now;
@@ -95,24 +95,24 @@ export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): Ope
   };
 }
 
-/** Coins and content follow a reservation: they may refuse what a person asks for, never what the service owes. */
+/** Effects of a reservation on coins and content: they may reject a requested refund, never one that the service owes. */
 export function reservation({ sequence }: OrderRow, { refundNo, origin }: RefundRow): EffectRun {
   const isAsked = origin === 'merchant' || origin === 'admin';
   const name = `refund-reserved:${refundNo}:${sequence + 1}`;
   return { name, run: ['refundReserved'], ...(isAsked ? { mayRefuse: true } : {}) };
 }
 
-/** The same for a refund that was given up and happens after all: nobody can refuse it any more. */
+/** The same for a refund that was given up and happens after all: nothing can reject it. */
 export function reservedAgain({ sequence }: OrderRow, { refundNo }: RefundRow): EffectRun {
   return { name: `refund-reserved:${refundNo}:${sequence + 1}`, run: ['refundReserved'] };
 }
 
-/** Whether a refund was made by nobody here, so that the service must never send it. */
+/** Whether a refund was made elsewhere, so that the service must never send it. */
 export function isForeign(origin: RefundOrigin): boolean {
   return origin === 'channel' || origin === 'dispute';
 }
 
-/** What the payer got by a dispute that was lost: a refund that nobody here made, inside the sums of the paid order. */
+/** The money of a lost dispute as a refund in the sums of the paid order. */
 export function lostToDispute(
   order: OrderRow,
   lost: LostMoney,
@@ -130,7 +130,7 @@ export function lostToDispute(
   };
 }
 
-/** A refund that was made elsewhere of a payment that is not the order's own: outside the sums, and whoever made it knows of it. */
+/** A refund, made elsewhere, of a payment that is not the order's own: outside the sums, without an exception. */
 export function foreignSurplus(
   order: OrderRow,
   outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
@@ -174,12 +174,12 @@ export function foreignRefund(
   };
 }
 
-/** The sums after `amount` went back, `reserved` of it reserved before; overrun pays when the sums have no room. */
+/** The sums after refunding `amount`, of which `reserved` was reserved; `overrun` absorbs what the sums have no room for. */
 export function withRefunded(order: OrderRow, amount: bigint, reserved: bigint) {
   return withOverrun(order, { refunding: order.refunding - reserved, refunded: order.refunded + amount });
 }
 
-/** The sums with an overrun that has room for them; an overrun never shrinks. */
+/** The sums with a sufficient overrun; an overrun never shrinks. */
 export function withOverrun(order: OrderRow, sums: { refunding: bigint; refunded: bigint }) {
   const over = sums.refunded + sums.refunding - order.paid;
   return { ...sums, overrun: over > order.overrun ? over : order.overrun };
