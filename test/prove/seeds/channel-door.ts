@@ -100,8 +100,12 @@ class InnerRoutes {
 /** As much of Koa's context as the channels look at and write to; its connection ends as soon as somebody wants that. */
 class InnerContext {
   readonly state = {};
+  readonly host = CHANNELS_HOST;
+  readonly hostname = '127.0.0.1';
   readonly req: { readonly url: string; readonly socket: { readonly destroyed: true } };
   readonly method: string;
+  /** The address as it was signed. */
+  readonly originalUrl: string;
   readonly path: string;
   readonly querystring: string;
   readonly headers: Record<string, string> = {};
@@ -116,6 +120,7 @@ class InnerContext {
     const end = url.indexOf('?');
     this.#request = request;
     this.method = request.method;
+    this.originalUrl = url;
     this.path = end < 0 ? url : url.slice(0, end);
     this.querystring = end < 0 ? '' : url.slice(end + 1);
     this.req = { url, socket: { destroyed: true } };

@@ -39,6 +39,8 @@ export interface SeedOutcome {
   /** How often each move of `server/README.md` was made, and what was listed for a person. */
   readonly moves: Readonly<Record<string, number>>;
   readonly exceptions: Readonly<Record<string, number>>;
+  /** How many orders were paid, by channel. */
+  readonly paid: Readonly<Record<string, number>>;
 }
 
 /** From then on nothing new happens, and nothing goes wrong any more. */
@@ -100,6 +102,10 @@ export async function runSeed(plan: Plan, options: SeedOptions): Promise<SeedOut
     },
     moves: countBy(over.moves, 'rule'),
     exceptions: countBy(over.exceptions, 'kind'),
+    paid: countBy(
+      over.orders.filter(({ paid }) => paid !== 0n),
+      'payWay',
+    ),
   };
 }
 

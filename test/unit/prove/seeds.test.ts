@@ -1,4 +1,5 @@
 import test from 'ava';
+import { PAY_WAYS } from '../../../server/domain.ts';
 import { runMany } from '../../prove/seeds/many.ts';
 import type { SeedResult, WorkOrder } from '../../prove/seeds/work-order.ts';
 
@@ -31,6 +32,11 @@ test('the same seeds make the same worlds in every thread, and nothing is wrong 
   const sum = (name: 'calls' | 'transactions' | 'notices' | 'refunds') =>
     first.reduce((all, { counts }) => all + counts[name], 0);
   t.true(sum('calls') > 300 && sum('transactions') > 1_000 && sum('notices') > 20 && sum('refunds') > 8);
+  for (const payWay of PAY_WAYS)
+    t.true(
+      first.some(({ paid }) => paid[payWay]),
+      `${payWay} pays in none of the worlds`,
+    );
   const struck = new Set(first.flatMap((one) => one.struck.map(([, fate]) => fate)));
   for (const fate of ['lost', 'unheard', 'undone', 'query-lag', 'slow']) t.true(struck.has(fate), fate);
   const hashes = (results: readonly SeedResult[]) => results.map(({ seed, hash }) => [seed, hash]);
