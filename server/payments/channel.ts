@@ -28,8 +28,6 @@ export {
   SCENES,
   type Scene,
 } from '../domain.ts';
-export * from './outcomes.ts';
-export type * from './outcomes.ts';
 
 /** The input of a create call; identical on every repeat. */
 export interface PlaceOrder {
@@ -144,7 +142,7 @@ export interface Notice {
   refund?: RefundOutcome;
 }
 
-/** The message does not come from the channel, or not for this account. `cause` is stable. */
+/** The message does not come from the channel, or not for this account. `why` is stable. */
 export class NoticeNotGenuine extends Error {
   readonly why: UnknownCause | 'wrong_account' | 'malformed';
   constructor(why: NoticeNotGenuine['why'], detail: string) {
@@ -164,7 +162,7 @@ export class NoticeUndecided extends Error {
 
 /**
  * The reply to a notification: accepted; rejected (not genuine, or an unknown order); or to be sent again, because it could not be stored or
- * confirmed. Channels repeat every notification that is not accepted.
+ * confirmed, or its order may still become known. Channels repeat every notification that is not accepted.
  */
 export type NoticeVerdict = 'accepted' | 'refused' | 'again';
 
@@ -229,7 +227,7 @@ export interface Channel {
   ackNotice(verdict: NoticeVerdict): NoticeAck;
   /** Absent = the channel has no disputes. */
   readonly disputes?: DisputeDesk;
-  /** Absent = the channel has no agents that pay. */
+  /** Absent = the channel has no agents that pay, or this configuration has no seller for them. */
   readonly agents?: AgentDesk;
   /** Absent = the channel has no bills, or this configuration cannot fetch them. */
   readonly bills?: BillDesk;
@@ -491,7 +489,7 @@ export interface WireFile {
 /** Downloads a file without following redirects; fails if two pieces are too far apart. Throws TransportFailed. */
 export type Download = (request: WireRequest) => Promise<WireFile>;
 
-/** No usable response; whether the channel acted is unknown (unless `notSent`). */
+/** No usable response; whether the channel acted is unknown. */
 export class TransportFailed extends Error {
   readonly why: 'timeout' | 'network' | 'too_large';
   constructor(why: TransportFailed['why'], detail: string, options?: ErrorOptions) {

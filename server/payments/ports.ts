@@ -64,7 +64,7 @@ export interface Asked {
   currency?: string | undefined;
 }
 
-/** Side effects of a transition: stock, coins, pay-per-call. Each runs in a savepoint; a failure never prevents the transition. */
+/** Side effects of a transition: stock, coins, pay-per-call. A failure never prevents what a channel reported; only `admit`, `hold` and an unforced `refundReserved` may reject a request. */
 export interface Effects {
   /** The only kind of orders that it applies to; absent = all. */
   readonly only?: OrderRow['kind'];

@@ -17,7 +17,7 @@ import { numberAtChannel } from './numbers.ts';
 import type { Owner, Ports } from './ports.ts';
 import { refusalFor } from './refusals.ts';
 
-/** No channel allows more refunds of one order; more are listed as an exception and not queried. */
+/** WeChat Pay allows 50 refunds per order; further questions open one exception and are not queried. */
 const MOST_OPEN = 50;
 /** The receiving process queries the channel at once; after these seconds a job does it. */
 const FIRST_SECONDS = 10;
@@ -30,7 +30,7 @@ export interface Named {
   readonly total?: bigint | undefined;
 }
 
-/** Records that the channel must be queried about a refund, in the commit of the message and under the order's lock. Returns the id of the row. */
+/** Records that the channel must be queried about a refund, in the commit of the message and under the order's lock. Returns the id of the row; undefined if the order has too many. */
 export async function openQuestion(
   ports: Ports,
   tx: Tx,

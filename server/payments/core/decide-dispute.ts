@@ -195,7 +195,7 @@ function otherCurrency(channelDisputeNo: string, { amount }: LostMoney): Raised 
   return { kind: 'refund_unexplained', dedupe, received: amount, detail: { channelDisputeNo }, blocksRefunds: true };
 }
 
-/** The exception of an undecided dispute. */
+/** Opens the exception of an undecided dispute, or resolves it after the decision. */
 function withListed(money: Change, { orderNo }: OrderRow, dispute: DisputeRow, isChanged: boolean): Change {
   const { disputeNo, state } = dispute;
   const raise: readonly Raised[] = isChanged && !isDecided(state) ? [listedDispute(dispute)] : [];

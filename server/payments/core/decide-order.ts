@@ -179,7 +179,7 @@ const WISHES: { readonly [Name in OrderWish['wish']]: Grant<Name> } = {
   give_back: giveBack,
 };
 
-/** Closes an order; an explicit request overrules an expiry. */
+/** Begins to close an order; an explicit request overrules an expiry. */
 function beginClose(order: OrderRow, { reason }: Wish<'close'>, now: Date): Change {
   const closeAsked = reason !== 'expired' || order.closeAsked;
   if (order.state === 'closing')
@@ -387,7 +387,7 @@ export function paymentNamed(input: Heard | OrderWish): string | null {
   return 'returned' in outcome ? (outcome.returned?.channelNo ?? null) : null;
 }
 
-/** Whether the order has ended and released its stock. */
+/** The next fact that accepting a payment needs; an ended order has released its stock, so stock must be reserved again. */
 function acceptNeeds(
   { state, paid, currency }: OrderRow,
   { sibling, readmitted }: OrderFacts,

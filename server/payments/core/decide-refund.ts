@@ -43,7 +43,7 @@ interface Questioned extends Pick<OrderRow, 'paid'> {
   readonly isOfListed?: boolean;
 }
 
-/** Decides an answer to a question. Only an ended refund answers it; otherwise the channel is queried again, without limit. */
+/** Decides an answer to a question. Only a refund that ended or is abnormal answers it; otherwise the channel is queried again, without limit. */
 export function decideQuestion(
   { paid, isKnown, isOfListed = false }: Questioned,
   question: RefundQuestionRow,
@@ -252,7 +252,7 @@ function givenBackOfOther(
 export type RefundWish =
   /** Intent to send it (again): the same number and bytes every time. */
   | { readonly wish: 'send' }
-  /** A failed refund is requested again, under the same number. */
+  /** A failed or overdue refund is requested again. */
   | { readonly wish: 'retry'; readonly facts: RefundFacts }
   /** An administrator retries an abnormal refund. */
   | { readonly wish: 'reopen' }
@@ -458,14 +458,14 @@ function notRetryable(message: string): Refusal {
   return { refuse: { code: 'refund_not_retryable', message } };
 }
 
-/** Rejects sending a refund that was made elsewhere: the payer would be paid twice. */
+/** Rejects sending the money of a lost dispute: the payer would be paid twice. */
 function ofDispute(): Refusal {
   return notRetryable(
     'The money was lost to a dispute; the service does not refund it again. Resolve the refund instead.',
   );
 }
 
-/** Rejects a refund while one of the channel's portal may still follow. */
+/** Rejects a retry of a refund that was made in the channel's portal: the portal may still complete it, and the payer would be paid twice. */
 function madeElsewhere(): Refusal {
   return notRetryable(
     'The refund was made outside this service, which does not send it again. Resolve it, or make a new refund.',

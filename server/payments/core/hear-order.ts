@@ -32,7 +32,7 @@ type Sums = Pick<OrderRow, 'refunded' | 'refunding'>;
 
 /** The key of the exception if the channel names no refund total. */
 const WITHOUT_TOTAL = 'once';
-/** The prefix of the key; the unexplained amount follows, so an acknowledged exception opens again only for another amount. */
+/** The prefix of the key; the unexplained amount follows, so another amount opens an exception of its own. */
 const BEYOND = 'beyond:';
 
 /** Refunds of the channel beyond the known ones: totals are compared, so one known refund hides no other. */
@@ -286,7 +286,7 @@ function decisionOf(order: OrderRow, facts: OrderFacts, { outcome, firstWord }: 
   if (outcome.kind === 'paid' && facts.owner) return 'refuse';
   const decision = DECISIONS[order.state][outcome.kind];
   if (decision === 'fail' && !(firstWord && outcome.kind === 'declined' && outcome.definite)) return 'note';
-  // A used or late approval is stored like any other answer.
+  // A refused or late approval is stored like any other answer.
   if (decision === 'capture' && order.state === 'pending' && !mayTakeApproved(order, now)) return 'note';
   if (decision !== 'pay' && decision !== 'late') return decision;
   if (order.paid > 0n) return 'again';

@@ -28,7 +28,7 @@ interface Hearing<Said extends RefundOutcome = RefundOutcome> {
 type Sums = NonNullable<RefundMoved['order']>;
 type Said<Kind extends RefundOutcome['kind']> = Extract<RefundOutcome, { kind: Kind }>;
 
-/** Decides an outcome of a refund and the sums of its order. No timeout ever fails a refund. */
+/** Decides an outcome of a refund and the sums of its order. The passing of time never fails a refund. */
 export function hearRefund(
   order: OrderRow,
   refund: RefundRow,
@@ -51,8 +51,8 @@ const STEPS: { readonly [Kind in RefundOutcome['kind']]: (hearing: Hearing<Said<
 };
 
 /**
- * Whether a message reports a refund as done or pending although a later message contradicts it. It may be a repeat, so the channel is
- * queried. Worse news is listed at once.
+ * Whether a message reports a refund as done or pending although its stored state says otherwise (failed, abnormal, or paid another way).
+ * The message may be an old repeat, so the channel is queried. Worse news is listed at once.
  */
 export function mayBeOldNews(refund: RefundRow, { kind }: RefundOutcome): boolean {
   const { state } = refund;
@@ -103,7 +103,7 @@ function succeeded(hearing: Hearing<Said<'succeeded'>>): Change {
   };
 }
 
-/** An administrator returned the money another way, with a reason. */
+/** Whether an administrator returned the money another way, with a reason. */
 function wasPaidByPerson({ state, elsewhere, failureMessage }: RefundRow): boolean {
   return state === 'succeeded' && elsewhere && failureMessage !== null;
 }
@@ -258,7 +258,7 @@ function sumsOfAbnormal(order: OrderRow, { state, amount }: RefundRow): Sums {
   return state === 'failed' ? withOverrun(order, { refunded, refunding: refunding + amount }) : {};
 }
 
-/** Whether the refund has ended or is listed otherwise. */
+/** Resolves `refund_overdue`: the refund has ended, or has another exception. */
 function notOverdue({ refundNo }: RefundRow, resolution: string): Resolved {
   return { where: { refundNo, kind: 'refund_overdue' }, resolution, by: 'service' };
 }
@@ -345,7 +345,7 @@ function isRefusedForSure(refund: RefundRow, isDefinite: boolean, now: Date): bo
   return refund.refusedAt !== null && isConfirmed && !canStillLand && !refund.accepted;
 }
 
-/** A refused or unknown refund is queried again after a minute, so that the decision does not wait for the long steps. */
+/** A refund that was refused or reported as "not found" is queried again after a minute, so that the decision does not wait for the long steps. */
 function nextQuestion(refund: RefundRow, now: Date): Date {
   const regular = nextRefundCheck(refund.checks - 1, now);
   const soon = later(now, ABSENCE_SECONDS + 1);

@@ -83,7 +83,7 @@ type OrderRule = (typeof ORDER_MOVES)[number]['rule'];
 type RefundRule = (typeof REFUND_MOVES)[number]['rule'];
 export type DisputeRule = (typeof DISPUTE_MOVES)[number]['rule'];
 
-/** The states that only a late payment changes. */
+/** The states in which an order has ended. */
 const SETTLED_STATES: readonly OrderState[] = ['closed', 'failed', 'paid'];
 
 /** Whether the order has not ended. */
@@ -129,7 +129,7 @@ interface Beside {
   readonly wake?: 'capture';
 }
 
-/** A change of leases, counters or due times only; it writes no line of history. */
+/** A change of neither state nor sums: leases, counters, due times, what the channel last reported. It writes no line of history. */
 export interface Touched extends Beside {
   readonly rule: null;
   readonly order?: Partial<Omit<OrderRow, MovedOfOrder>>;

@@ -33,7 +33,7 @@ const LATE_STEPS: readonly number[] = [5 * MINUTE, HOUR, DAY];
 /** Seconds before the n-th query about a refund; the last value repeats. */
 const REFUND_STEPS: readonly number[] = [10, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, DAY];
 
-/** A first capture may start until so long after the order's expiry, in case no query saw the approval before. */
+/** A first capture may start until so long after the order's end (`endOf`), in case no query saw the approval before. */
 const APPROVED_GRACE_SECONDS = 10 * MINUTE;
 
 /** Seconds before the n-th query about a dispute; the last value repeats. */
@@ -174,7 +174,7 @@ export function isOrderOverdue(order: Pick<OrderRow, 'expiresAt'>, now: Date): b
   return now >= later(endOf(order), ORDER_OVERDUE_SECONDS);
 }
 
-/** Whether a refund may be sent: it is reserved and approved, and the channel has not accepted it yet. */
+/** Whether a refund may be sent: it is reserved, does not wait for an approval, and the channel has not accepted it yet. */
 export function isSendable({ state, accepted, approval }: Pick<RefundRow, 'state' | 'accepted' | 'approval'>): boolean {
   return (state === 'pending' || state === 'processing') && !accepted && approval !== 'waiting';
 }

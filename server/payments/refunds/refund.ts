@@ -51,7 +51,7 @@ function refunded({ refund }: Pair): Deed {
   return { action: 'refund.create', target, after: { orderNo, amountMinor: String(amount), currency, reason } };
 }
 
-/** Sends a reserved refund, always under the same number, and settles the outcome. */
+/** Sends a reserved refund under the number of its attempt, and settles the outcome. */
 export function sendRefund(ports: Ports) {
   return async (refundNo: string, via: Via): Promise<Pair> => {
     const { pair, mine } = await intendToSend(ports, refundNo, via);
@@ -164,7 +164,7 @@ async function openNew(
   return { pair: { order: after, refund: refund! }, due: refund!.sentAt! <= now };
 }
 
-/** Checks and reserves a failed refund again, in the caller's transaction; the number at the channel stays. */
+/** Checks and reserves a failed refund again, or releases an overdue one for sending. The number at the channel stays unless the channel ended or forgot it. */
 export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: string): Promise<Pair> {
   await refuseUnapproved(ports, tx, pair);
   const facts = await loadRefundFacts(ports, tx, pair.order);
