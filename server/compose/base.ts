@@ -43,7 +43,7 @@ export interface Overrides {
   passwords?: Passwords;
 }
 
-/** What every part is built on: configuration, database, clock, log, metrics. */
+/** The foundation of every part: configuration, database, clock, log, metrics. */
 export interface Base {
   config: Config;
   database: OpenDatabase;

@@ -33,7 +33,7 @@ export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: 
 export function placesOfChannels(jobs: { perAccount: number; perChannel: number }) {
   return {
     asking: placesOfAccounts(jobs),
-    /** What is rare, and asks no more than it must. */
+    /** Rare work takes a quarter of the places. */
     asksLittle: placesOfAccounts({
       perAccount: Math.ceil(jobs.perAccount / 4),
       perChannel: Math.max(2, Math.ceil(jobs.perChannel / 4)),
