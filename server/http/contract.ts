@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
 import type { AppTerms, AskedKey, KeptKey, KeyClaim } from '../payments/idempotency.ts';
 
-/** What an administrator may be: to read, to move money, to do everything. */
+/** Roles of administrators: a viewer reads, an operator also moves money, an admin does everything. */
 export type Role = 'viewer' | 'operator' | 'admin';
 
 /** Whether password and second factor were given in the session within the last minutes; `where-live` holds too where no channel can be live. */
@@ -38,13 +38,13 @@ export interface AppCaller {
   readonly mode?: string;
   /** Requests a minute for this app; undefined means the configured `RateLimit.PerApp`, 0 means no limit. */
   readonly rateLimit?: number;
-  /** What holds for its payments, as it was when the token was checked; left out = not read with it. */
+  /** Its payment terms, read with the token; absent = not read. */
   readonly terms?: AppTerms;
-  /** What is kept under the key that was asked about; left out = not read with it. */
+  /** The answer stored under the given Idempotency-Key, read with the token; absent = not read. */
   readonly kept?: KeptKey | null;
 }
 
-/** Whoever makes the request. */
+/** The caller of a request. */
 export type Caller = AdminCaller | AppCaller;
 
 /** The administrator credential as it was read from the request. */
@@ -87,8 +87,8 @@ export const NAMED_BY = {
 export type Thing = keyof typeof NAMED_BY;
 
 /**
- * What a request of an administrator is about; whoever is limited to projects reaches nothing of others. A thing: what path or body
- * names. `query`, `body`: the project that is named there. `account`: the bills of a channel account, by project and channel
+ * The object of an administrator's request; an administrator with project limits reaches only its own projects. A thing: the object named by
+ * path or body. `query`, `body`: the project named there. `account`: the bills of a channel account, by project and channel
  * in query or body. `filter`: a list, which is narrowed. `service`: the service as a whole. `own`: the own account, or what belongs to no project.
  */
 export type Reach = Thing | 'query' | 'body' | 'account' | 'filter' | 'service' | 'own';

@@ -58,7 +58,7 @@ function refuseRequest(req: IncomingMessage, res: ServerResponse, status: Status
   res.once('finish', () => cutLater(req.socket));
 }
 
-/** What is not HTTP, is too large or too slow never reaches Koa, but its sender gets an answer of the same kind. */
+/** A request that is not HTTP, too large or too slow never reaches Koa; its sender gets an answer in the same form. */
 function refuseNonsense(error: Error & { code?: string }, socket: Duplex, marks: HeaderPairs = []): void {
   if (error.code === 'ECONNRESET') socket.destroy();
   else refuseOnSocket(socket, statusOf(error.code), marks);
@@ -81,7 +81,7 @@ function statusOf(code: string | undefined): Status {
   return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
 }
 
-/** Who neither takes its answer nor closes would keep the connection. */
+/** Cuts a connection whose client neither reads the answer nor closes. */
 function cutLater(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once('close', () => clearTimeout(timer));
@@ -117,7 +117,7 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** What one connection, and one address, may cost. */
+/** The limits of one connection and of one address. */
 interface ConnectionLimits {
   /** How long nothing may move while the caller's turn it is: no request, or an answer that is not taken (ms). */
   quietMs: number;
@@ -164,8 +164,8 @@ function guardConnections(
   { quietMs, takeMs, waitingBytes, slowAfterMs, slowPerAddress, requestMs }: ConnectionLimits,
   marks: HeaderPairs = [],
 ): (req: IncomingMessage, res: ServerResponse) => void {
-  // What comes and goes with each request stands in short arrays: a set that it went through would be rebuilt every few
-  // requests, and the old tables keep requests and answers from the garbage collector's quick round.
+  // Requests are kept in short arrays: V8 rebuilds a set every few requests, and the old tables keep requests and answers from the
+  // garbage collector's quick round.
   const connections = new Map<Socket, UnderWay[]>();
   server.on('connection', (socket: Socket) => {
     connections.set(socket, []);
@@ -183,7 +183,7 @@ function guardConnections(
   };
   const cutSenders = (slow: readonly UnderWay[]) => {
     const places = new Map<string, number>();
-    // Who has a place keeps it.
+    // A slow body that has a place keeps it.
     for (const one of slow.toSorted((a, b) => Number(b.slow === 'placed') - Number(a.slow === 'placed'))) {
       const address = addressBlock(clientAddress(one.req, trustedProxies));
       const taken = places.get(address) ?? 0;

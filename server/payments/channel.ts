@@ -261,7 +261,7 @@ export interface CertKindSpec {
   help: string;
 }
 
-/** What a scene needs, and the lifetime of its payment link. */
+/** The requirements of a scene, and the lifetime of its payment link. */
 interface SceneSpec {
   type: PayHint['type'];
   maxSeconds: number;

@@ -63,10 +63,7 @@ export interface Between {
 }
 
 /** Starts the database, the channel, the service and the bare program, and the service of another checkout if asked. */
-export async function openStage(
-  beforePayctl?: string,
-  between: Between = { pooler: false, distanceMs: 0 },
-): Promise<Stage> {
+export async function openStage(beforePayctl: string | undefined, between: Between): Promise<Stage> {
   const processes = openProcesses();
   const postgres = await startPostgres({ durable: true });
   const pools: InstanceType<typeof pg.Pool>[] = [];
