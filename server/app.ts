@@ -74,9 +74,9 @@ async function assemble(base: Base): Promise<App> {
   const identity = composeIdentity(base);
   const { audit } = identity;
   const credentials = composeCredentials(base, { ...messages, audit });
-  const { channels, noticed, sealing } = credentials;
+  const { channels, noticed, encryption } = credentials;
   const isDraining = () => koa.context.draining === true;
-  const events = composeEvents(base, { identity, sealing, send, urlFault, isDraining });
+  const events = composeEvents(base, { identity, encryption, send, urlFault, isDraining });
   const recordEvent = events.record;
   const live = composeLive(base, { identity, isDraining });
   const payments = composePayments(base, {
@@ -84,7 +84,7 @@ async function assemble(base: Base): Promise<App> {
     recordEvent,
     audit,
     urlFault,
-    heard: messages.heard,
+    onReceived: messages.onReceived,
     noticed,
     asked: live.asked,
     count: live.counting(composeCounters(base)),
@@ -93,8 +93,8 @@ async function assemble(base: Base): Promise<App> {
   });
   const { kindOf } = channels;
   const catalog = composeCatalog(base, { audit, recordEvent, kindOf, urlFault, payments: payments.operations });
-  const agentPay = composeAgentPay(base, { sealing, audit, send: messages.transportTo('wechat') });
-  const skillpay = composeSkillpay(base, { payments, sealing, send, agentPay });
+  const agentPay = composeAgentPay(base, { encryption, audit, send: messages.transportTo('wechat') });
+  const skillpay = composeSkillpay(base, { payments, encryption, send, agentPay });
   const parts = [identity, payments, credentials, events, live, catalog, skillpay];
   const jobs = composeJobs(base, parts, live);
 
@@ -146,7 +146,7 @@ async function assemble(base: Base): Promise<App> {
   }
 
   async function tellDown(): Promise<void> {
-    for (const channel of await credentials.sealedChannels())
+    for (const channel of await credentials.encryptedChannels())
       log('error', 'a channel is down: its secrets do not open', { ...channel, hint: 'Security.MasterKey' });
   }
 

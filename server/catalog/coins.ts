@@ -16,7 +16,7 @@ import type { Actor } from '../identity/ports.ts';
 import { type KeyClaim, claimKey } from '../payments/idempotency.ts';
 import type { Ports } from '../payments/ports.ts';
 import { type CatalogPorts, given, note, requireProject } from './ports.ts';
-import { BizNoUsed, CodeTaken, CoinDisabled, CoinsInsufficient, InUse } from './refusals.ts';
+import { BizNoUsed, CodeTaken, CoinDisabled, CoinsInsufficient, InUse } from './errors.ts';
 
 /** What may be said about a coin. */
 interface CoinSettings {

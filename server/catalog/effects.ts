@@ -17,7 +17,7 @@ import {
   UserBlocked,
   UserLimitReached,
   invalid,
-} from './refusals.ts';
+} from './errors.ts';
 
 /** What else happens when orders and refunds move: stock, limits and coins. Every effect may run again and happens once. */
 export function createEffects(ports: EffectPorts): Effects {

@@ -4,9 +4,9 @@ import type { Tx } from '../db/store.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
-import type { Raised } from '../payments/core/moves.ts';
+import type { Raised } from '../payments/core/transitions.ts';
 import type { Channels, Ports } from '../payments/ports.ts';
-import { invalid } from './refusals.ts';
+import { invalid } from './errors.ts';
 
 export type {
   CoinAccountRow,

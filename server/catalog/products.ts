@@ -9,7 +9,7 @@ import type { PayWay } from '../payments/channel.ts';
 import { type Money, readAmount } from '../money.ts';
 import type { Channels } from '../payments/ports.ts';
 import { type CatalogPorts, given, note, requireProject } from './ports.ts';
-import { CodeTaken, InUse, faults, invalid } from './refusals.ts';
+import { CodeTaken, InUse, faults, invalid } from './errors.ts';
 
 /** A product as an administrator describes it; `price` in major units. */
 interface ProductSettings {

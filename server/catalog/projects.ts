@@ -4,7 +4,7 @@ import type { Store, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import { type CatalogPorts, given, note } from './ports.ts';
-import { CodeTaken, InUse } from './refusals.ts';
+import { CodeTaken, InUse } from './errors.ts';
 
 /** What may be said about a project. */
 interface ProjectSettings {

@@ -1,16 +1,16 @@
-import type { Projects } from '../db/queries/reach.ts';
+import type { Projects } from '../db/queries/project-scope.ts';
 import { type Counted, type Summed, countCreated, sumPaid, sumRefunded } from '../db/queries/stats.ts';
 import { NotFound } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';
 import { majorNumber } from '../money.ts';
 import type { CatalogPorts } from './ports.ts';
-import { invalid } from './refusals.ts';
+import { invalid } from './errors.ts';
 
 /** The longest time that one question may be about. */
 const MAX_DAYS = 366;
 
 /** What is asked: days of a time zone (`yyyy-mm-dd`, both included), or instants; one mode at a time. */
-interface StatsQuestion {
+interface StatsQuery {
   from?: string | undefined;
   to?: string | undefined;
   tz: string;
@@ -35,13 +35,13 @@ export function stats({ store, reports, now }: Pick<CatalogPorts, 'store' | 'rep
   return {
     overview,
     /** The same for one project. */
-    ofProject: async (code: string, question: StatsQuestion) => {
+    ofProject: async (code: string, question: StatsQuery) => {
       if (!(await store.read((tx) => tx.projects.find({ code })))) throw new NotFound('project');
       return overview({ ...question, project: code });
     },
   };
 
-  function overview({ tz, mode, project, ...asked }: StatsQuestion) {
+  function overview({ tz, mode, project, ...asked }: StatsQuery) {
     const { days, from, to } = period(asked, tz, now());
     const range = { from, to, starts: days.map(({ start }) => start), mode, project };
     return reports.read(async (tx) => {

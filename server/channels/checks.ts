@@ -45,8 +45,8 @@ export function credentialChecks(channel: string, subjects: readonly Subject[], 
 
 /** The checks that some calls led to; what is not as it should be has the support id of the last of these calls. */
 export async function traced(work: () => Promise<readonly ProbeCheck[]>): Promise<ProbeCheck[]> {
-  const { said, supportId } = await inChannelCall(work);
-  return said.map((check) => (check.status === 'ok' || check.supportId ? check : { ...check, supportId }));
+  const { answer, supportId } = await inChannelCall(work);
+  return answer.map((check) => (check.status === 'ok' || check.supportId ? check : { ...check, supportId }));
 }
 
 /** A question for several checks: it is asked when the first of them comes, and each of them has the support id of its last request. */
@@ -54,8 +54,8 @@ export function askedOnce<T>(ask: () => Promise<T>): () => Promise<T> {
   let asked: ReturnType<typeof inChannelCall<T>> | undefined;
   return async () => {
     asked ??= inChannelCall(ask);
-    const { said, supportId } = await asked;
+    const { answer, supportId } = await asked;
     if (supportId) noteSupportId(supportId);
-    return said;
+    return answer;
   };
 }

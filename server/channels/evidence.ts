@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { DisputeDeed, EvidenceFile } from '../payments/channel.ts';
+import type { DisputeAction, EvidenceFile } from '../payments/channel.ts';
 
 /** Kinds of files, each with how its bytes begin (hexadecimal) and the ending that names it. */
 const KINDS = {
@@ -29,7 +29,7 @@ export interface TypedFile {
   bytes: Buffer;
 }
 
-type Refused = Extract<DisputeDeed, { kind: 'refused' }>;
+type Refused = Extract<DisputeAction, { kind: 'refused' }>;
 
 /** The files as the channel takes them, or why nothing is sent. */
 export function typedFiles(files: readonly EvidenceFile[], limits: EvidenceLimits): readonly TypedFile[] | Refused {

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { createFullness, requireEngine } from '../db/engine.ts';
 import { migrate, schemaStatus, type SchemaStatus } from '../db/migrate.ts';
 import { createReports, primaryReports, type Reports } from '../db/reports.ts';
-import { createStore, type Store, type Wake } from '../db/store.ts';
+import { createStore, type Store, type AfterCommit } from '../db/store.ts';
 import { type DatabaseSettings, openDatabase, type OpenDatabase, TIMEOUTS } from '../db/orm.ts';
 import { createRequests, outsideRequestTime, type Requests } from '../db/pool.ts';
 import { DatabaseClock } from '../db/clock.ts';
@@ -16,10 +16,10 @@ import { beginWork, outsideTrace } from '../work.ts';
 import { createServiceFigures, type ServiceFigures } from './service-figures.ts';
 import { createMetrics, type Metrics } from '../http/metrics.ts';
 import type { RouteGroup } from '../http/router.ts';
-import type { DueKind } from '../jobs/lanes.ts';
+import type { DueKind } from '../jobs/queues.ts';
 import type { Task } from '../jobs/timetable.ts';
 import type { BoardTimes } from '../live/board.ts';
-import { type Learned, ORDER_PAID } from '../payments/ledger.ts';
+import { type PaymentSource, ORDER_PAID } from '../payments/ledger.ts';
 import { PATIENCE, type Patience, type Ports } from '../payments/ports.ts';
 
 /** Replacements for tests. */
@@ -55,7 +55,7 @@ export interface Base {
   /** Whether writes fail because the disk of the database is full. */
   isFull: () => boolean;
   /** Wakes the job scheduler after a commit. A no-op until `composeJobs` sets it. */
-  wakes: { wake?: Wake };
+  wakes: { wake?: AfterCommit };
   /** The newest line of the audit log that this process has seen. */
   auditTip: KnownTip;
   limits: CountedLimits;
@@ -110,13 +110,13 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   await clock.ask(database);
   const now = overrides.now ?? clock.now;
   const wakes: Base['wakes'] = {};
-  const wake: Wake = (by, row) => {
-    if (by === NEW_TIP) hearTip(row as NewTip);
-    else if (by === ORDER_PAID) figures.orderPaid(row as Learned);
+  const wake: AfterCommit = (by, row) => {
+    if (by === NEW_TIP) onTip(row as NewTip);
+    else if (by === ORDER_PAID) figures.orderPaid(row as PaymentSource);
     else outsideRequestTime(() => outsideTrace(() => beginWork({}, () => wakes.wake?.(by, row))));
   };
   const auditTip = createKnownTip();
-  const hearTip = (tip: NewTip) => {
+  const onTip = (tip: NewTip) => {
     const { hash, action } = tip;
     auditTip.note(tip);
     logger.info({ tip: hash, action }, 'audit log tip');
@@ -126,8 +126,8 @@ export async function composeBase(config: Config, database: OpenDatabase, overri
   const figures = createServiceFigures(metrics.registry, schema.version, logger);
   const fullness = createFullness(now, metrics.registry);
   const requests = createRequests(overrides.databaseTimeouts?.request ?? TIMEOUTS.request);
-  const ears = { committed: requests.noteChange, failed: fullness.heard };
-  const store = createStore(database, wake, ears);
+  const hooks = { committed: requests.noteChange, failed: fullness.heard };
+  const store = createStore(database, wake, hooks);
   const { readUrl: url, readMaxLagSeconds: mostLagSeconds, ...settings } = config.database;
   const open = () =>
     openDatabase({ ...settings, url: url!, timeouts: { ...REPLICA_TIMEOUTS, ...overrides.databaseTimeouts } });

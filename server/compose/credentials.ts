@@ -5,7 +5,7 @@ import { type Credentials, createCredentials } from '../credentials/credentials.
 import { type MessageLog, createMessageLog } from '../db/message-log.ts';
 import { writeMessages } from '../db/queries/messages.ts';
 import type { Audit } from '../identity/audit.ts';
-import { noteChannelCall } from '../jobs/pace.ts';
+import { noteChannelCall } from '../jobs/call-rate.ts';
 import type { Download, PayWay, Transport } from '../payments/channel.ts';
 import type { Ports } from '../payments/ports.ts';
 import { certRoutes, ownCertRoutes } from '../routes/certs.ts';
@@ -15,7 +15,7 @@ import type { Base, Part } from './base.ts';
 
 /** Configurations, certificates and the channels that are made from them. */
 type ComposedCredentials = Part &
-  Pick<Credentials, 'channels' | 'noticed' | 'sealing' | 'seedSimulator' | 'leaveModes' | 'sealedChannels'>;
+  Pick<Credentials, 'channels' | 'noticed' | 'encryption' | 'seedSimulator' | 'leaveModes' | 'encryptedChannels'>;
 
 /** Assembles credentials. Channels sign by their own clock: `now` is the service's, which tests may put forward. */
 export function composeCredentials(
@@ -60,13 +60,13 @@ interface Messages {
   transportTo(payWay: PayWay): Transport;
   /** Fetches the files that channels hand out. */
   download: Download;
-  heard: Ports['heard'];
+  onReceived: Ports['onReceived'];
 }
 
 /** The Date of an answer is in whole seconds, and is half a second old. */
 const HALF_SECOND_MS = 500;
 /** Longest text of a notice that is kept, in characters. */
-const MAX_NOTICE = 16_384;
+const MAX_NOTIFICATION = 16_384;
 
 /** Assembles the transports and the log of their messages. */
 export function composeMessages({ config, store, now, log: report, metrics, figures }: Base): Messages {
@@ -97,10 +97,10 @@ export function composeMessages({ config, store, now, log: report, metrics, figu
       };
     },
     download: createDownload({ stallMs: timeoutMs }),
-    heard: ({ request, ...message }) =>
+    onReceived: ({ request, ...message }) =>
       log.record({
         ...message,
-        request: redactText(request).slice(0, MAX_NOTICE),
+        request: redactText(request).slice(0, MAX_NOTIFICATION),
         direction: 'in',
         durationMs: null,
         at: now(),

@@ -4,7 +4,7 @@ import { countDue } from '../db/queries/due.ts';
 import { MOST_COUNTED, firstEnds, waitingFigures } from '../db/queries/figures.ts';
 import type { ReadTx, Store } from '../db/store.ts';
 import { DIFFERENCE_KINDS, EXCEPTION_KINDS } from '../domain.ts';
-import type { DueKind } from '../jobs/lanes.ts';
+import type { DueKind } from '../jobs/queues.ts';
 import type { Base } from './base.ts';
 
 /** Figures that are read from the database together, in one statement. */
@@ -26,7 +26,7 @@ export interface FigurePorts<Found> {
   /** Sets the gauges, which are empty. */
   show: (found: Found) => void;
   /** Whether the last reading succeeded. */
-  heard?: (isAnswered: boolean) => void;
+  answered?: (isAnswered: boolean) => void;
   /** What was read so shortly before is told again (ms): several may ask, and each scrape in several processes. */
   everyMs?: number;
   /** Whoever asks waits no longer; then the figures are absent (ms). */
@@ -45,7 +45,7 @@ export function figureGroup<Found>({
   registry,
   read,
   show,
-  heard = () => {},
+  answered = () => {},
   everyMs = 10_000,
   patienceMs = 1_500,
 }: FigurePorts<Found>): FigureGroup {
@@ -82,7 +82,7 @@ export function figureGroup<Found>({
       empty();
       show(found);
       readAt = performance.now();
-      heard(true);
+      answered(true);
     } catch {
       fail();
     }
@@ -91,7 +91,7 @@ export function figureGroup<Found>({
   function fail(): void {
     readAt = Number.NEGATIVE_INFINITY;
     empty();
-    heard(false);
+    answered(false);
   }
 
   function empty(): void {
@@ -126,7 +126,7 @@ function addWaiting({ store, now, metrics: { registry }, figuresEveryMs: everyMs
       const found = await waitingFigures(tx, now());
       return { ...found, skewMs: (asked + Date.now()) / 2 - found.at.getTime() };
     },
-    heard: (isAnswered) => up.set(isAnswered ? 1 : 0),
+    answered: (isAnswered) => up.set(isAnswered ? 1 : 0),
     show({ exceptions: open, deliveries: waiting, skewMs }) {
       for (const kind of EXCEPTION_KINDS) exceptions.set({ kind }, 0);
       for (const { kind, count } of open) exceptions.set({ kind }, count);

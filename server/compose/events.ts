@@ -3,16 +3,16 @@ import { FOLLOWED } from '../db/queries/figures.ts';
 import { Forbidden } from '../errors.ts';
 import { deliverEvent } from '../events/deliver.ts';
 import { createEventFeed } from '../events/feed.ts';
-import type { EventPorts, SecretSealing } from '../events/ports.ts';
+import type { EventPorts, SecretEncryption } from '../events/ports.ts';
 import { readEvents } from '../events/view.ts';
-import { recordEvents, tellCredentialChange } from '../events/record.ts';
+import { recordEvents, emitCredentialChange } from '../events/record.ts';
 import { eventStreams } from '../events/stream.ts';
 import { webhookOperations } from '../events/webhooks.ts';
 import { readAdminCredential } from '../http/authenticate.ts';
 import type { AdminCaller, RequestFacts } from '../http/contract.ts';
 import { consoleAppRow } from '../identity/api-app-rows.ts';
 import type { Identity } from '../identity/identity.ts';
-import { placesOfReceivers } from '../jobs/lanes.ts';
+import { concurrencyOfReceivers } from '../jobs/queues.ts';
 import type { Scheduler, SchedulerParts } from '../jobs/scheduler.ts';
 import { createBoard, liveStreams } from '../live/board.ts';
 import { createCallMeter, createReporter } from '../live/process.ts';
@@ -39,7 +39,7 @@ function composeRecheck({ config }: Pick<Base, 'config'>, { authenticators }: Pi
 /** What events need of other parts. */
 interface Needs {
   identity: Pick<Identity, 'audit' | 'authenticators'>;
-  sealing: SecretSealing;
+  encryption: SecretEncryption;
   send: SendOutgoing;
   urlFault: UrlRule;
   /** The service is about to stop: streams end. */
@@ -54,22 +54,22 @@ interface ComposedEvents extends Part {
 }
 
 /** Assembles events. */
-export function composeEvents(base: Base, { identity, sealing, send, urlFault, isDraining }: Needs): ComposedEvents {
+export function composeEvents(base: Base, { identity, encryption, send, urlFault, isDraining }: Needs): ComposedEvents {
   const { store, now, log, checkpoint } = base;
   const { audit } = identity;
   const tried = base.figures.webhookTried;
-  const tell = tellCredentialChange(now, consoleAppRow);
+  const tell = emitCredentialChange(now, consoleAppRow);
   const ports: EventPorts = {
     store,
     now,
-    sealing,
+    encryption,
     send,
     audit,
     urlFault,
     log,
     checkpoint,
     tried,
-    tellCredentialChange: tell,
+    emitCredentialChange: tell,
   };
   const feed = createEventFeed(ports);
   const webhooks = webhookOperations(ports);
@@ -93,7 +93,7 @@ export function composeEvents(base: Base, { identity, sealing, send, urlFault, i
         wokenBy: 'deliver-event',
         rows: dueDeliveries(),
         run: deliverEvent(ports),
-        ...placesOfReceivers(base.config.jobs.perReceiver),
+        ...concurrencyOfReceivers(base.config.jobs.perReceiver),
       },
     ],
     close: () => feed.stop(),

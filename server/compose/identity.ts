@@ -1,7 +1,7 @@
-import { createSealing } from '../db/sealing.ts';
+import { createEncryption } from '../db/encryption.ts';
 import { identityQueries } from '../db/queries/identity.ts';
 import { seed } from '../db/migrate.ts';
-import { tellCredentialChange } from '../events/record.ts';
+import { emitCredentialChange } from '../events/record.ts';
 import { consoleAppRow, testAppRows } from '../identity/api-app-rows.ts';
 import { createAuditKeys } from '../identity/audit.ts';
 import { createIdentity, type Identity } from '../identity/identity.ts';
@@ -24,8 +24,8 @@ interface ComposedIdentity extends Identity, Part {
 /** Assembles identity. */
 export function composeIdentity({ config, store, limits, now, log, passwords, auditTip }: Base): ComposedIdentity {
   const { masterKeys } = config.security;
-  const sealing = createSealing(masterKeys);
-  const auditKeys = createAuditKeys({ store, masterKeys, sealing });
+  const encryption = createEncryption(masterKeys);
+  const auditKeys = createAuditKeys({ store, masterKeys, encryption });
   const identity = createIdentity({
     config,
     store,
@@ -33,10 +33,10 @@ export function composeIdentity({ config, store, limits, now, log, passwords, au
     counts: limits,
     auditKeys,
     auditTip,
-    sealing,
+    encryption,
     now,
     passwords,
-    tellCredentialChange: tellCredentialChange(now, consoleAppRow),
+    emitCredentialChange: emitCredentialChange(now, consoleAppRow),
   });
   const { issuer } = config.oauth;
   return {

@@ -10,13 +10,13 @@ import {
   removeEvents,
   removeLimitUses,
   removeMessages,
-  removeMoves,
-  removeNotices,
-  removeRefundQuestions,
+  removeTransitions,
+  removeNotifications,
+  removeRefundLookups,
   removeUnpaidOrders,
 } from '../db/queries/retention.ts';
 import { type Scheduler, createJobMetrics, createScheduler } from '../jobs/scheduler.ts';
-import { createPace } from '../jobs/pace.ts';
+import { createCallRate } from '../jobs/call-rate.ts';
 import type { Task } from '../jobs/timetable.ts';
 import type { Base, Part } from './base.ts';
 import { composeBillFigures, composeDatabaseFigures, composeDueFigures } from './database-figures.ts';
@@ -72,13 +72,13 @@ function composeRetention({
       days: retention.channelMessageDays,
       rows: removeMessages,
     }),
-    monthly('notices', { table: 'notices', days: retention.noticeDays, rows: removeNotices }),
+    monthly('notices', { table: 'notifications', days: retention.noticeDays, rows: removeNotifications }),
     monthly('deliveries', { table: 'deliveries', days: retention.deliveryDays, rows: removeDeliveries }),
     monthly('attempts', { table: 'delivery_attempts', days: retention.deliveryDays + ATTEMPT_DAYS, rows: none }),
     monthly('events', { table: 'events', days: retention.eventDays, rows: removeEvents }),
-    monthly('history', { table: 'moves', days: retention.historyDays, rows: removeMoves }),
+    monthly('history', { table: 'transitions', days: retention.historyDays, rows: removeTransitions }),
     task('effects', retention.effectDays, removeEffects),
-    task('refund-questions', retention.refundQuestionDays, removeRefundQuestions),
+    task('refund-questions', retention.refundQuestionDays, removeRefundLookups),
     task('bill-lines', retention.billLineDays, removeBillLines),
     task('limit-uses', LIMIT_USE_DAYS, removeLimitUses),
     task('unpaid-orders', retention.unpaidOrderDays, removeUnpaidOrders),
@@ -117,10 +117,10 @@ export function composeJobs(base: Base, parts: readonly Part[], live: ComposedLi
     },
     takeTask,
     planTask,
-    pace:
+    callRate:
       perSecond === 0
         ? undefined
-        : createPace({ perSecond, now, bookCalls: (tx, at, calls) => bookCalls(tx, perSecond, at, calls) }),
+        : createCallRate({ perSecond, now, bookCalls: (tx, at, calls) => bookCalls(tx, perSecond, at, calls) }),
     ...figures,
     looked(lags) {
       figures.looked(lags);

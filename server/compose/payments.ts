@@ -8,34 +8,34 @@ import {
   dueDisputes,
   dueEffectRows,
   dueOrders,
-  dueQuestions,
+  dueLookups,
   dueRefunds,
 } from '../db/queries/due.ts';
 import { deleteOldKeys } from '../db/queries/retention.ts';
 import { createStore } from '../db/store.ts';
 import { consoleClientId } from '../identity/api-app-rows.ts';
-import { placesOfChannels } from '../jobs/lanes.ts';
+import { concurrencyOfChannels } from '../jobs/queues.ts';
 import { healDifference } from '../payments/bills/differences.ts';
 import { type BillPorts, planBills } from '../payments/bills/payees.ts';
 import { billOperations } from '../payments/bills/read.ts';
 import { workBill } from '../payments/bills/work.ts';
-import { type AuditChain, checkBooks } from '../payments/books.ts';
+import { type AuditChain, checkLedger } from '../payments/ledger-check.ts';
 import { PAY_WAYS } from '../payments/channel.ts';
-import { checkDispute, findDisputes } from '../payments/disputes/hear.ts';
+import { checkDispute, findDisputes } from '../payments/disputes/sync.ts';
 import { dueEffects } from '../payments/due-effects.ts';
 import { explainOrder } from '../payments/explain/explain.ts';
 import { exportOrders } from '../payments/export.ts';
-import { composeEffects, raiseException } from '../payments/follow-ups.ts';
+import { composeEffects, raiseException } from '../payments/side-effects.ts';
 import { readLimits } from '../payments/limits.ts';
 import { type PaymentOperations, paymentOperations } from '../payments/operations.ts';
 import { checkOrder } from '../payments/orders/order.ts';
 import { type PayerOrders, payerOrders } from '../payments/orders/payer.ts';
 import type { Effects, Ports } from '../payments/ports.ts';
-import { checkRefund, refundQuestions } from '../payments/refunds/lookups.ts';
+import { checkRefund, refundLookups } from '../payments/refunds/lookups.ts';
 import { limitRoutes } from '../routes/api-apps.ts';
 import { approvalRoutes } from '../routes/approvals.ts';
 import { billRoutes } from '../routes/bills.ts';
-import { bookRoutes } from '../routes/books.ts';
+import { bookRoutes } from '../routes/ledger-check.ts';
 import { disputeRoutes, ownDisputeRoutes } from '../routes/disputes.ts';
 import { exceptionRoutes } from '../routes/exceptions.ts';
 import { explainRoutes } from '../routes/explain.ts';
@@ -47,7 +47,7 @@ import type { Base, Part } from './base.ts';
 /** What payments need of other parts. */
 interface Needs extends Pick<
   Ports,
-  'channels' | 'recordEvent' | 'audit' | 'heard' | 'noticed' | 'asked' | 'count' | 'urlFault'
+  'channels' | 'recordEvent' | 'audit' | 'onReceived' | 'noticed' | 'asked' | 'count' | 'urlFault'
 > {
   /** What else happens when orders move, in this order; it may raise exceptions of them. */
   effects: (raise: RaiseException) => Effects[];
@@ -93,7 +93,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
   const checkOne = (refundNo: string) => refunds(refundNo);
   const find = findDisputes(ports);
   const plan = planBills(ports);
-  const { asking, asksLittle, readsFiles } = placesOfChannels(config.jobs);
+  const { asking, asksLittle, readsFiles } = concurrencyOfChannels(config.jobs);
   return {
     ports,
     operations,
@@ -109,7 +109,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       exceptionRoutes(operations),
       billRoutes(billOperations({ ...billPorts, patiently: outsideRequestTime })),
       explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, simulated }) }),
-      bookRoutes({ prove: checkBooks(ports, auditChain) }),
+      bookRoutes({ prove: checkLedger(ports, auditChain) }),
       orderExportRoutes({ exportOrders: exportOrders(ports) }),
       paymentRoutes({ ...operations, consoleClientId }),
       ownDisputeRoutes(operations),
@@ -133,11 +133,11 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
         run: checkOne,
         ...asking,
       },
-      { name: 'refund-question', rows: dueQuestions(simulated), run: refundQuestions(ports), ...asksLittle },
+      { name: 'refund-question', rows: dueLookups(simulated), run: refundLookups(ports), ...asksLittle },
       { name: 'dispute', rows: dueDisputes(simulated), run: checkDispute(ports), ...asksLittle },
       { name: 'bill', wokenBy: 'bill', rows: dueBills(simulated), run: workBill(billPorts), ...readsFiles },
       { name: 'bill-difference', rows: dueDifferences(simulated), run: healDifference(billPorts), ...asksLittle },
-      { name: 'effect', rows: dueEffectRows(), run: dueEffects(ports).run, width: 8, laneWidth: 4 },
+      { name: 'effect', rows: dueEffectRows(), run: dueEffects(ports).run, concurrency: 8, queueConcurrency: 4 },
     ],
     tasks: [
       { name: 'old-keys', everySeconds: 3600, run: (goesOn) => deleteOldKeys(store, now(), goesOn) },
@@ -164,7 +164,7 @@ export function composeCounters({ metrics: { registry } }: Base): Ports['count']
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers: [registry] });
   const counters: Record<string, Counter> = {
-    notice: counter('channel_notices_total', 'Channel notifications by channel and result.', 'pay_way', 'result'),
+    notification: counter('channel_notices_total', 'Channel notifications by channel and result.', 'pay_way', 'result'),
     notice_refused: counter(
       'channel_notices_refused_total',
       'Channel notifications that failed verification, by reason.',
@@ -175,7 +175,8 @@ export function composeCounters({ metrics: { registry } }: Base): Ports['count']
   };
   // An increase is only seen from a number that was there before.
   for (const payWay of PAY_WAYS)
-    for (const result of ['settled', 'duplicate', 'hint']) counters['notice']?.inc({ pay_way: payWay, result }, 0);
+    for (const result of ['settled', 'duplicate', 'hint'])
+      counters['notification']?.inc({ pay_way: payWay, result }, 0);
   return (name, { payWay, ...labels } = {}) =>
     counters[name]?.inc(payWay === undefined ? labels : { pay_way: payWay, ...labels });
 }

@@ -8,7 +8,7 @@ import { VERSION } from '../http/version.ts';
 import type { ThisProcess } from '../live/ports.ts';
 import type { ProcessFigures } from '../db/entities/service.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
-import { LEARNED_BY, type Learned } from '../payments/ledger.ts';
+import { LEARNED_BY, type PaymentSource } from '../payments/ledger.ts';
 
 /** The channel was silent, or out of reach. */
 const NO_ANSWER = /^unknown_(timeout|network)$/;
@@ -17,7 +17,7 @@ const NO_ANSWER = /^unknown_(timeout|network)$/;
 export interface ServiceFigures {
   /** Logs it, too. */
   channelCalled: Called;
-  orderPaid(paid: Learned): void;
+  orderPaid(paid: PaymentSource): void;
   webhookTried(result: 'delivered' | 'refused' | 'unanswered'): void;
   /** How far this machine's clock is ahead of another one's. */
   clockAhead(against: PayWay | 'database', seconds: number): void;

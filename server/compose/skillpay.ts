@@ -6,26 +6,26 @@ import { PREORDER_PATH } from '../channels/wechat/signature.ts';
 import { refuseMode } from '../credentials/live-guard.ts';
 import { readPrivateKey } from '../credentials/pem.ts';
 import { dueCoinCalls, dueConfirmations, dueFulfilments } from '../db/queries/due.ts';
-import type { Sealing } from '../db/sealing.ts';
+import type { Encryption } from '../db/encryption.ts';
 import type { Audit } from '../identity/audit.ts';
-import { placesOfChannels } from '../jobs/lanes.ts';
+import { concurrencyOfChannels } from '../jobs/queues.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import { type Mode, type Transport, TransportFailed } from '../payments/channel.ts';
 import { closePayment, queryPayment, refreshOrder } from '../payments/orders/order.ts';
 import { placePayment } from '../payments/orders/place.ts';
-import { openOwedRefund } from '../payments/refunds/refund.ts';
+import { openSystemRefund } from '../payments/refunds/refund.ts';
 import { settle } from '../payments/settle.ts';
 import { keyRoutes } from '../routes/oauth.ts';
 import { payerRoutes } from '../routes/payer.ts';
 import { agentPayRoutes, skillpayRoutes, skillpayStatsRoutes } from '../routes/skillpay.ts';
-import { type AskCode, type WithAgentCode, weixinAgentDialect, withAgentCode } from '../skillpay/dialects/wechat.ts';
+import { type AskCode, type WithAgentCode, weixinAgentScheme, withAgentCode } from '../skillpay/schemes/wechat.ts';
 import { type AgentPaySettings, agentPaySettings } from '../skillpay/agent-settings.ts';
-import { alipayAgentDialect, alipayAgents } from '../skillpay/dialects/alipay.ts';
+import { alipayAgentScheme, alipayAgents } from '../skillpay/schemes/alipay.ts';
 import { seedDemo } from '../skillpay/resource.ts';
-import { codeDialect, signedCodes } from '../skillpay/dialects/code.ts';
-import type { Dialect } from '../skillpay/dialects/dialect.ts';
-import { challengeKeys, mppDialect } from '../skillpay/dialects/mpp.ts';
-import { didDocument, signedTerms, x402Dialect } from '../skillpay/dialects/x402.ts';
+import { codeScheme, signedCodes } from '../skillpay/schemes/code.ts';
+import type { PaymentScheme } from '../skillpay/schemes/scheme.ts';
+import { challengeKeys, mppScheme } from '../skillpay/schemes/mpp.ts';
+import { didDocument, signedTerms, x402Scheme } from '../skillpay/schemes/x402.ts';
 import { type SkillOperations, skillOperations } from '../skillpay/operations.ts';
 import type { SkillPayments } from '../skillpay/ports.ts';
 import { createSigningKeys } from '../skillpay/signing-keys.ts';
@@ -36,7 +36,7 @@ import type { ServiceFigures } from './service-figures.ts';
 /** What pay-per-call needs of other parts. */
 interface Needs {
   payments: ComposedPayments;
-  sealing: Sealing;
+  encryption: Encryption;
   send: SendOutgoing;
   agentPay: ComposedAgentPay;
 }
@@ -51,21 +51,21 @@ interface ComposedSkillpay extends Part {
 }
 
 /** Assembles pay-per-call over payments. */
-export function composeSkillpay(base: Base, { payments, sealing, send, agentPay }: Needs): ComposedSkillpay {
+export function composeSkillpay(base: Base, { payments, encryption, send, agentPay }: Needs): ComposedSkillpay {
   const { config, store, reports, now, simulatorUrl } = base;
   const { channels, recordEvent, publicUrl, patience, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
-  const keys = createSigningKeys({ store, sealing, now, simulated: config.simulated });
+  const keys = createSigningKeys({ store, encryption, now, simulated: config.simulated });
   // Its challenges must not travel unencrypted; Debug is for one machine.
   const speaksMpp = config.debug || publicUrl.startsWith('https:');
   const paymentsHere = paymentsOf(payments);
   const agents = alipayAgents({ store, now, log, checkpoint, channels, payments: paymentsHere });
-  const dialects: readonly Dialect[] = [
-    codeDialect(brand),
-    weixinAgentDialect(agentPay.withAgentCode, now),
-    alipayAgentDialect(agents),
-    ...(speaksMpp ? [mppDialect(publicUrl, challengeKeys(config.security.masterKeys))] : []),
-    x402Dialect(publicUrl),
+  const schemes: readonly PaymentScheme[] = [
+    codeScheme(brand),
+    weixinAgentScheme(agentPay.withAgentCode, now),
+    alipayAgentScheme(agents),
+    ...(speaksMpp ? [mppScheme(publicUrl, challengeKeys(config.security.masterKeys))] : []),
+    x402Scheme(publicUrl),
   ];
   const operations = skillOperations({
     store,
@@ -80,7 +80,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
     terms: signedTerms(keys, publicUrl),
     send,
     publicUrl,
-    dialects,
+    schemes,
     offerTtlSeconds,
     unpaidOffersPerApp: config.rateLimit.unpaidOffersPerApp,
     debug: config.debug,
@@ -108,7 +108,7 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
         about: 'orderNo',
         rows: dueConfirmations(config.simulated),
         run: operations.confirmDelivery,
-        ...placesOfChannels(config.jobs).asksLittle,
+        ...concurrencyOfChannels(config.jobs).asksLittle,
       },
       // A lane is a project: its handlers, its coins and its stock.
       {
@@ -116,19 +116,19 @@ export function composeSkillpay(base: Base, { payments, sealing, send, agentPay 
         about: 'orderNo',
         rows: dueFulfilments(config.simulated),
         run: operations.resume,
-        width: 32,
-        laneWidth: 4,
+        concurrency: 32,
+        queueConcurrency: 4,
       },
       {
         name: 'coin-call',
         about: 'orderNo',
         rows: dueCoinCalls(),
         run: operations.resumeCoinCall,
-        width: 32,
-        laneWidth: 4,
+        concurrency: 32,
+        queueConcurrency: 4,
       },
     ],
-    exposedHeaders: dialects.flatMap(({ exposes }) => exposes),
+    exposedHeaders: schemes.flatMap(({ exposes }) => exposes),
     seed: () => seedDemo(store, config.debug, now()),
   };
 }
@@ -143,7 +143,7 @@ function paymentsOf({ ports, operations, raise, checkRefund }: ComposedPayments)
     close: closePayment(ports),
     capture: operations.capture,
     refund: operations.refund,
-    openRefund: (tx, order, intent) => openOwedRefund(ports, tx, order, intent),
+    openRefund: (tx, order, intent) => openSystemRefund(ports, tx, order, intent),
     checkRefund,
     raise,
   };
@@ -165,7 +165,7 @@ function payer(simulatorUrl: string): (orderNo: string) => Promise<void> {
 }
 
 interface AgentPayNeeds {
-  sealing: Sealing;
+  encryption: Encryption;
   audit: Audit;
   /** Sends to WeChat. */
   send: Transport;
@@ -178,7 +178,7 @@ interface ComposedAgentPay {
 }
 
 /** Assembles agent pay; where the simulator counts codes come from the simulator, otherwise from WeChat. */
-export function composeAgentPay(base: Base, { sealing, audit, send }: AgentPayNeeds): ComposedAgentPay {
+export function composeAgentPay(base: Base, { encryption, audit, send }: AgentPayNeeds): ComposedAgentPay {
   const { config, store, now, log, metrics, simulatorUrl, figures } = base;
   const answers = new Counter({
     name: 'skillpay_agent_codes_total',
@@ -190,12 +190,12 @@ export function composeAgentPay(base: Base, { sealing, audit, send }: AgentPayNe
   const modes = { simulated: config.simulated, requireMode: (mode: Mode) => refuseMode(config, mode) };
   const readKey = (pem: string) => readPrivateKey(pem, undefined);
   return {
-    settings: agentPaySettings({ store, now, ...modes, sealing, audit, readKey, ask }),
+    settings: agentPaySettings({ store, now, ...modes, encryption, audit, readKey, ask }),
     withAgentCode: withAgentCode({
       store,
       now,
       log,
-      open: sealing.open,
+      open: encryption.open,
       readKey,
       ask,
       count: (result) => answers.inc({ result }),
@@ -217,10 +217,10 @@ function counted(ask: AskCode, { channelCalled }: Pick<ServiceFigures, 'channelC
 }
 
 function askWechat(send: Transport, simulatorUrl: string | null): AskCode {
-  return async (asker, { orderNo, mode, ...wish }) => {
+  return async (agent, { orderNo, mode, ...request }) => {
     const host = mode === 'simulator' ? simulatorUrl && `${simulatorUrl}/wechat` : AGENT_PAY_LIVE;
     if (!host) return { fault: 'There is no simulator.' };
-    const body = JSON.stringify(await signPreorder(asker, wish, channelTime()));
+    const body = JSON.stringify(await signPreorder(agent, request, channelTime()));
     const headers = { accept: 'application/json', 'content-type': 'application/json' };
     const about = { call: 'agent-preorder', ...(orderNo && { orderNo }) };
     try {

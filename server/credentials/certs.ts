@@ -14,8 +14,8 @@ import {
 } from '../payments/channel.ts';
 import { type ParsedCert, PemRefused, parseCert, partnerOf, publicKeyOf } from './pem.ts';
 import { type Acting, type CredentialPorts, kindOf, requireProject, whoDid } from './ports.ts';
-import { CertNotTrusted, TrustNotNeeded, fieldRefused } from './refusals.ts';
-import { SealBroken, privatePartPlace } from '../db/sealing.ts';
+import { CertNotTrusted, TrustNotNeeded, fieldRefused } from './errors.ts';
+import { DecryptionFailed, privatePartPlace } from '../db/encryption.ts';
 import {
   type Account,
   type LockedCredentials,
@@ -318,7 +318,7 @@ interface Brought {
  */
 export async function keepCert(
   tx: Tx,
-  { sealing, now }: Pick<CredentialPorts, 'sealing' | 'now'>,
+  { encryption, now }: Pick<CredentialPorts, 'encryption' | 'now'>,
   locked: LockedCredentials,
   { kind, label, verifies }: CertKindSpec,
   { privatePem, ...parsed }: ParsedCert,
@@ -329,7 +329,7 @@ export async function keepCert(
   const isSame = (one: CertRow) =>
     one.kind === kind && one.fingerprint === parsed.fingerprint && sameAccount(one, owner);
   // A key whose seal is broken is no key: sending it again is the way to repair it.
-  const known = locked.certs.find((one) => isSame(one) && opens(sealing, one));
+  const known = locked.certs.find((one) => isSame(one) && opens(encryption, one));
   const trustedBy = verifies ? trusterOf(actor) : null;
   const trust = { trustedAt: trustedBy === null ? null : now(), trustedBy };
   if (known) {
@@ -344,7 +344,7 @@ export async function keepCert(
     payWay: locked.payWay,
     kind,
     name: name ?? label.slice(0, 128),
-    sealed: null,
+    encrypted: null,
     isDefault: false,
     ...owner,
     createdBy: actor.name.slice(0, 128),
@@ -352,7 +352,7 @@ export async function keepCert(
     deletedAt: null,
     ...trust,
   };
-  if (privatePem) cert.sealed = sealing.seal(privatePartPlace(cert), privatePem);
+  if (privatePem) cert.encrypted = encryption.encrypt(privatePartPlace(cert), privatePem);
   await tx.certs.insert(cert);
   locked.certs = [...locked.certs, cert];
   return { cert, isNew: true };
@@ -386,23 +386,25 @@ export function mayBeDefault(locked: LockedCredentials, cert: CertRow, spec: Cer
 /** Makes a certificate the default, and its other half with it; throws NotAPair when there is none that fits the default one. */
 async function chooseCert(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
   const partner = partnerOf(cert.kind);
-  const halves = locked.certs.filter((one) => one.kind === partner && sameAccount(one, cert));
-  const current = halves.find(({ isDefault }) => isDefault);
+  const channelSimulators = locked.certs.filter((one) => one.kind === partner && sameAccount(one, cert));
+  const current = channelSimulators.find(({ isDefault }) => isDefault);
   if (current) {
     const key = publicKeyOf(cert);
-    const fitting = [current, ...halves.toReversed()].find((half) => publicKeyOf(half) === key);
+    const fitting = [current, ...channelSimulators.toReversed()].find(
+      (channelSimulator) => publicKeyOf(channelSimulator) === key,
+    );
     if (!fitting) throw new NotAPair(current.kind);
     if (fitting !== current) await makeDefault(tx, locked, fitting);
   }
   await makeDefault(tx, locked, cert);
 }
 
-function opens(sealing: CredentialPorts['sealing'], cert: CertRow): boolean {
+function opens(encryption: CredentialPorts['encryption'], cert: CertRow): boolean {
   try {
-    if (cert.sealed) sealing.open(privatePartPlace(cert), cert.sealed);
+    if (cert.encrypted) encryption.open(privatePartPlace(cert), cert.encrypted);
     return true;
   } catch (error) {
-    if (error instanceof SealBroken) return false;
+    if (error instanceof DecryptionFailed) return false;
     throw error;
   }
 }

@@ -18,14 +18,14 @@ import {
   ChannelMisconfigured,
   type Download,
   type Mode,
-  NoticeNotGenuine,
+  NotificationNotGenuine,
   type PayWay,
   type ProbeResult,
-  type ProbeWish,
+  type ProbeRequest,
   type Transport,
   type UnknownCause,
 } from '../payments/channel.ts';
-import type { ActiveChannel, Channels, NoticeChannel } from '../payments/ports.ts';
+import type { ActiveChannel, Channels, NotificationChannel } from '../payments/ports.ts';
 import { BesideLive } from './live-guard.ts';
 import {
   ChannelDisabled,
@@ -33,14 +33,14 @@ import {
   ConfigurationBroken,
   NothingConfigured,
   SimulatorSilent,
-} from './refusals.ts';
-import { SealBroken } from '../db/sealing.ts';
-import { type Finder, type Unseal, buildChannel, readVersion } from './versions.ts';
+} from './errors.ts';
+import { DecryptionFailed } from '../db/encryption.ts';
+import { type Finder, type Decrypt, buildChannel, readVersion } from './versions.ts';
 
 /** What channels are made from. */
 export interface ChannelsParts {
   store: Store;
-  unseal: Unseal;
+  decrypt: Decrypt;
   kinds: ReadonlyMap<PayWay, ChannelKind>;
   transportTo: (payWay: PayWay) => Transport;
   /** Fetches the files that channels hand out; left out = none can be had. */
@@ -62,7 +62,7 @@ export interface ChannelsParts {
 /** The channels of all projects, as they are configured at this moment. */
 export interface ConfiguredChannels extends Channels {
   /** Tests the current configuration; also while it is disabled. Throws NothingConfigured. */
-  probe(project: string, payWay: PayWay, wish?: ProbeWish): Promise<ProbeResult>;
+  probe(project: string, payWay: PayWay, request?: ProbeRequest): Promise<ProbeResult>;
   /** Resolves when what is noted beside the work is written. */
   idle(): Promise<void>;
 }
@@ -115,7 +115,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       const { project, payWay, mode, account } = rows.config;
       const finder = { project, payWay, mode, account };
       const keep: ChannelInput['keep'] = (kind, pem) => parts.keepFound?.(finder, kind, pem);
-      const channel = buildChannel(kindOf(payWay), rows, named ?? rows.config, parts.unseal, { ...parts, keep });
+      const channel = buildChannel(kindOf(payWay), rows, named ?? rows.config, parts.decrypt, { ...parts, keep });
       return watched(channel, (failure) => health.note(of, failure), parts.called);
     } catch (error) {
       throw translate(error, of);
@@ -124,7 +124,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
 
   function translate(error: unknown, of: Noted): unknown {
     const { project, payWay } = of;
-    if (error instanceof SealBroken) {
+    if (error instanceof DecryptionFailed) {
       log('error', error.message, { project, payWay, why: error.why });
       return new ConfigurationBroken(project, payWay, error);
     }
@@ -201,16 +201,16 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       const alike = versions.filter(({ identity }) => identity === own?.identity);
       return firstUsable(waysToBuild(versions, alike), (...pair) => channelOf(project, payWay, ...pair), payWay);
     },
-    async forNotices(project, payWay) {
+    async forNotifications(project, payWay) {
       const kind = kindOf(payWay);
-      const days = kind.limits.lateNoticeDays + LONGEST_ORDER_DAYS;
+      const days = kind.limits.lateNotificationDays + LONGEST_ORDER_DAYS;
       const since = new Date(now().getTime() - days * 86_400_000);
       const found = await store.read((tx) =>
         identitiesSince(tx, { project, payWay, since }, identityFields(kind), payeeFields(kind)),
       );
       const identities = found.filter(counts);
       const channels = await Promise.all(
-        identities.map(async (identity): Promise<NoticeChannel[]> => {
+        identities.map(async (identity): Promise<NotificationChannel[]> => {
           const { mode, account, versions, payee } = identity;
           const ofAccount = identities.filter((one) => one.account === account && one.mode === mode);
           const ways = waysToBuild(ofAccount, [identity]);
@@ -226,12 +226,12 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       );
       return channels.flat();
     },
-    async probe(project, payWay, wish) {
+    async probe(project, payWay, request) {
       // A test proves what is stored, and writes nothing.
       const found = usable((await currentOf(project, [payWay])).get(payWay));
       if (!found) throw new NothingConfigured(payWay);
       try {
-        return await (await channelOf(project, payWay, found)).probe(wish);
+        return await (await channelOf(project, payWay, found)).probe(request);
       } catch (error) {
         if (!(error instanceof ChannelNotConfigured) || !(error.cause instanceof ChannelMisconfigured)) throw error;
         return { ok: false, field: error.cause.field, code: 'misconfigured', message: error.cause.message };
@@ -410,17 +410,17 @@ export function watched(
         read: bills.read.bind(bills),
       },
     }),
-    async readNotice(...notice) {
+    async readNotification(...notification) {
       try {
-        const read = await channel.readNotice(...notice);
+        const read = await channel.readNotification(...notification);
         if (read.amiss) tell(read.amiss);
         return read;
       } catch (error) {
-        if (error instanceof NoticeNotGenuine && error.why === 'chain_incomplete') tell(error.why);
+        if (error instanceof NotificationNotGenuine && error.why === 'chain_incomplete') tell(error.why);
         throw error;
       }
     },
-    ackNotice: (verdict) => channel.ackNotice(verdict),
-    probe: (wish) => channel.probe(wish),
+    ackNotification: (verdict) => channel.ackNotification(verdict),
+    probe: (request) => channel.probe(request),
   };
 }

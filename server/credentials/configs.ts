@@ -1,5 +1,5 @@
 // The operations on channel configurations, the view of one, and the registration of notifications at a channel.
-import { type ShownRefusal, refusedOf } from '../payments/notice-refusal.ts';
+import { type ShownRefusal, refusedOf } from '../payments/notification-refusal.ts';
 import { CERT_PAIRS } from '../domain.ts';
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
@@ -8,7 +8,7 @@ import {
   type ChannelKind,
   ChannelMisconfigured,
   type Mode,
-  type NoticesRegistered,
+  type NotificationsRegistered,
   type PayWay,
   type ProbeResult,
   type Registration,
@@ -33,9 +33,9 @@ import { refuseMode } from './live-guard.ts';
 import { leaveModes } from './other-modes.ts';
 import { publicKeyOf } from './pem.ts';
 import { type Acting, type CredentialPorts, kindOf, requireProject, whoDid } from './ports.ts';
-import { NothingConfigured } from './refusals.ts';
-import { SealBroken } from '../db/sealing.ts';
-import { type ChannelStatus, sealFaultOf, statusOf } from './status.ts';
+import { NothingConfigured } from './errors.ts';
+import { DecryptionFailed } from '../db/encryption.ts';
+import { type ChannelStatus, decryptionFaultOf, statusOf } from './status.ts';
 import {
   type Account,
   type LockedCredentials,
@@ -48,7 +48,7 @@ import {
 } from './trust.ts';
 import {
   SIMULATOR,
-  type Unseal,
+  type Decrypt,
   type VersionRows,
   draftVersion,
   inputOf,
@@ -81,7 +81,7 @@ export function createChannelConfigs(
 ): ChannelConfigs {
   const { store, kinds, simulated, now } = ports;
   const view = (tx: ReadTx, project: string, kind: ChannelKind) =>
-    readView(tx, project, kind, { simulated, now: now(), unseal: ports.sealing.open, publicUrl: ports.publicUrl });
+    readView(tx, project, kind, { simulated, now: now(), decrypt: ports.encryption.open, publicUrl: ports.publicUrl });
   return {
     list: (project) =>
       store.read(async (tx) => {
@@ -208,11 +208,11 @@ function lacking(name: string, { certs }: LockedCredentials, of: Account, former
 }
 
 /** Secrets that no longer open are as good as missing: writing them anew is the way to repair a configuration. */
-function readableSecrets({ sealing }: CredentialPorts, config: ChannelConfigRow): Record<string, string> {
+function readableSecrets({ encryption }: CredentialPorts, config: ChannelConfigRow): Record<string, string> {
   try {
-    return openSecrets(config, sealing.open);
+    return openSecrets(config, encryption.open);
   } catch (error) {
-    if (error instanceof SealBroken) return {};
+    if (error instanceof DecryptionFailed) return {};
     throw error;
   }
 }
@@ -290,7 +290,7 @@ export interface ConfigView {
 interface ViewSurroundings {
   simulated: boolean;
   now: Date;
-  unseal: Unseal;
+  decrypt: Decrypt;
   /** Where this service is reached. */
   publicUrl?: string | undefined;
 }
@@ -320,7 +320,7 @@ async function readView(
   // Of what verifies a version may have been made with more than is trusted now.
   const used = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
   const usable = used.filter((cert) => isUsable(cert, verifying, config));
-  const fault = sealFaultOf({ config, certs: used }, surroundings.unseal);
+  const fault = decryptionFaultOf({ config, certs: used }, surroundings.decrypt);
   return show(kind, state, config, { usable, untrusted, ofOtherAccounts, fault }, surroundings);
 }
 
@@ -338,7 +338,7 @@ function show(
     usable: readonly CertRow[];
     untrusted: CertRow[];
   },
-  { simulated, now, publicUrl }: Omit<ViewSurroundings, 'unseal'>,
+  { simulated, now, publicUrl }: Omit<ViewSurroundings, 'decrypt'>,
 ): ConfigView {
   const { project, payWay, mode, account, version, fields, fingerprints, missing } = config;
   const secrets = Object.fromEntries(Object.keys(fingerprints).map((name) => [name, MASKED]));
@@ -360,7 +360,7 @@ function show(
     ofOtherAccounts,
     registrations: registrationsOf(kind, config, publicUrl),
     status: statusOf(
-      { ...state, configured: isWhole, awaitsTrust: untrusted.length > 0, isSealed: fault !== null },
+      { ...state, configured: isWhole, awaitsTrust: untrusted.length > 0, isEncrypted: fault !== null },
       now,
     ),
     fault,
@@ -416,9 +416,13 @@ function nothing(project: string, { payWay, name }: ChannelKind): ConfigView {
  * Has the channel send its notices to this service, and keeps what the channel gave for that as the next version. The channel is asked
  * outside any transaction; a configuration that somebody changed meanwhile is left alone.
  */
-export async function registerNotices(ports: CredentialPorts, acting: Acting, payWay: string): Promise<ProbeResult> {
+export async function registerNotifications(
+  ports: CredentialPorts,
+  acting: Acting,
+  payWay: string,
+): Promise<ProbeResult> {
   const kind = kindOf(ports, payWay);
-  if (!kind.registerNotices)
+  if (!kind.registerNotifications)
     throw new InvalidRequest('Notifications of this channel need no registration: each order names their address.');
   const rows = await currentRows(ports, acting.project, kind);
   const said = await askToRegister(ports, kind, rows);
@@ -437,9 +441,13 @@ export async function currentRows(ports: CredentialPorts, project: string, kind:
   return rows;
 }
 
-async function askToRegister(ports: CredentialPorts, kind: ChannelKind, rows: VersionRows): Promise<NoticesRegistered> {
+async function askToRegister(
+  ports: CredentialPorts,
+  kind: ChannelKind,
+  rows: VersionRows,
+): Promise<NotificationsRegistered> {
   try {
-    return await kind.registerNotices!(inputOf(kind, rows, rows.config, ports.sealing.open, ports));
+    return await kind.registerNotifications!(inputOf(kind, rows, rows.config, ports.encryption.open, ports));
   } catch (error) {
     if (!(error instanceof ChannelMisconfigured)) throw error;
     return { ok: false, field: error.field, code: 'misconfigured', message: error.message };

@@ -1,6 +1,6 @@
 import { createCerts, type Certs } from './certs.ts';
 import { type Called, type ConfiguredChannels, type HealthPorts, createChannels } from './channels.ts';
-import { type ChannelConfigs, createChannelConfigs, registerNotices } from './configs.ts';
+import { type ChannelConfigs, createChannelConfigs, registerNotifications } from './configs.ts';
 import { refuseBesideLive } from './live-guard.ts';
 import { type Download, createFoundCerts, downloadCerts } from './download-certs.ts';
 import {
@@ -9,17 +9,17 @@ import {
   type PublicChannel,
   createNoticed,
   publicChannels,
-  sealedChannels,
+  encryptedChannels,
   watchExpiry,
 } from './status.ts';
 import { KeysOfOtherModes, leaveAllModes } from './other-modes.ts';
 import type { PayWay, ProbeResult } from '../payments/channel.ts';
 import type { Acting, CredentialPorts } from './ports.ts';
-import { createSealing, type MasterKey, type Sealing } from '../db/sealing.ts';
+import { createEncryption, type MasterKey, type Encryption } from '../db/encryption.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
 
 /** What credentials are made of. */
-interface CredentialParts extends Omit<CredentialPorts, 'sealing'> {
+interface CredentialParts extends Omit<CredentialPorts, 'encryption'> {
   masterKeys: readonly MasterKey[];
   log: HealthPorts['log'];
   /** Hears how each call of a channel ended. */
@@ -30,18 +30,18 @@ interface CredentialParts extends Omit<CredentialPorts, 'sealing'> {
 
 /** Everything that knows how a channel is called, and keeps what nobody may see. */
 export interface Credentials {
-  sealing: Sealing;
+  encryption: Encryption;
   channels: ConfiguredChannels;
   /** Keeps why notifications are refused; null = one was genuine. */
   noticed: Noticed['note'];
   configs: ChannelConfigs & {
-    registerNotices(acting: Acting, payWay: string): Promise<ProbeResult>;
+    registerNotifications(acting: Acting, payWay: string): Promise<ProbeResult>;
     downloadCerts(acting: Acting, payWay: string): Promise<Download>;
   };
   certs: Certs;
   publicChannels(): Promise<PublicChannel[]>;
   /** Enabled channels that are down because their secrets do not open. */
-  sealedChannels(): Promise<{ project: string; payWay: PayWay }[]>;
+  encryptedChannels(): Promise<{ project: string; payWay: PayWay }[]>;
   /**
    * At start, and for a project that was just made: where the simulator counts, throws BesideLive or stores its
    * configurations; elsewhere does nothing.
@@ -58,8 +58,8 @@ const STARTING = { kind: 'system', name: 'start' } as const;
 
 /** Assembles credentials. */
 export function createCredentials({ masterKeys, log, called, written, ...parts }: CredentialParts): Credentials {
-  const sealing = createSealing(masterKeys);
-  const ports: CredentialPorts = { ...parts, sealing };
+  const encryption = createEncryption(masterKeys);
+  const ports: CredentialPorts = { ...parts, encryption };
   const seedSimulator = async (projects?: readonly string[]): Promise<void> => {
     if (!ports.simulated) return;
     await refuseBesideLive(ports.store, ports.purpose);
@@ -67,11 +67,11 @@ export function createCredentials({ masterKeys, log, called, written, ...parts }
   };
   const seedProject = (project: string) => seedSimulator([project]);
   const found = createFoundCerts({ ...ports, log });
-  const opened = { unseal: sealing.open, seedProject, log, called, keepFound: found.keep };
+  const opened = { decrypt: encryption.open, seedProject, log, called, keepFound: found.keep };
   const noticed = createNoticed({ store: ports.store, now: written ?? ports.now, log });
   const channels = createChannels({ ...ports, ...opened });
   return {
-    sealing,
+    encryption,
     channels: {
       ...channels,
       idle: async () => void (await Promise.all([channels.idle(), found.idle(), noticed.idle()])),
@@ -79,12 +79,12 @@ export function createCredentials({ masterKeys, log, called, written, ...parts }
     noticed: noticed.note,
     configs: {
       ...createChannelConfigs(ports, channels),
-      registerNotices: (acting, payWay) => registerNotices(ports, acting, payWay),
+      registerNotifications: (acting, payWay) => registerNotifications(ports, acting, payWay),
       downloadCerts: (acting, payWay) => downloadCerts(ports, acting, payWay),
     },
     certs: createCerts(ports),
     publicChannels: () => publicChannels(ports),
-    sealedChannels: () => sealedChannels(ports),
+    encryptedChannels: () => encryptedChannels(ports),
     seedSimulator,
     async leaveModes() {
       if (ports.simulated) return;

@@ -44,7 +44,7 @@ export async function downloadCerts(ports: CredentialPorts, acting: Acting, payW
 
 async function ask(ports: CredentialPorts, kind: ChannelKind, rows: VersionRows): Promise<CertsDownloaded> {
   try {
-    return await kind.downloadCerts!(inputOf(kind, rows, rows.config, ports.sealing.open, ports));
+    return await kind.downloadCerts!(inputOf(kind, rows, rows.config, ports.encryption.open, ports));
   } catch (error) {
     if (!(error instanceof ChannelMisconfigured)) throw error;
     return { ok: false, field: error.field, code: 'misconfigured', message: error.message };

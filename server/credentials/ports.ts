@@ -5,12 +5,12 @@ import { NotFound } from '../errors.ts';
 import type { ChannelKind, Download, PayWay, Transport } from '../payments/channel.ts';
 import type { SerialOf } from './pem.ts';
 import type { Purpose } from './live-guard.ts';
-import type { Sealing } from '../db/sealing.ts';
+import type { Encryption } from '../db/encryption.ts';
 
 /** What the operations on configurations and certificates need. */
 export interface CredentialPorts {
   store: Store;
-  sealing: Sealing;
+  encryption: Encryption;
   kinds: ReadonlyMap<PayWay, ChannelKind>;
   audit: (tx: Tx, entry: AuditEntry) => Promise<void>;
   serialOf: SerialOf;

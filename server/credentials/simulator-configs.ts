@@ -6,7 +6,7 @@ import { openSecrets, pemsOf, SIMULATOR } from './versions.ts';
 import type { ConfigInput } from './config-change.ts';
 import { writeVersion } from './configs.ts';
 import type { CredentialPorts } from './ports.ts';
-import { SealBroken } from '../db/sealing.ts';
+import { DecryptionFailed } from '../db/encryption.ts';
 
 /** What the simulator hands over for one account: what a merchant would type in. */
 interface SimulatedConfig {
@@ -57,7 +57,7 @@ async function seedOne(
 /** Whether a version says what the simulator says, and may verify with it; one that does not open says nothing. */
 async function isAsStored(
   tx: Tx,
-  { sealing }: CredentialPorts,
+  { encryption }: CredentialPorts,
   kind: ChannelKind,
   config: ChannelConfigRow,
   { fields, pems }: SimulatedConfig,
@@ -65,8 +65,8 @@ async function isAsStored(
   const all = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
   const certs = all.filter((cert) => isUsable(cert, verifyingKinds(kind), config));
   try {
-    const keptFields: Record<string, string> = { ...config.fields, ...openSecrets(config, sealing.open) };
-    const keptPems = pemsOf(certs, sealing.open);
+    const keptFields: Record<string, string> = { ...config.fields, ...openSecrets(config, encryption.open) };
+    const keptPems = pemsOf(certs, encryption.open);
     return (
       Object.entries(fields).every(([name, value]) => keptFields[name] === value) &&
       Object.entries(pems).every(([kind, texts]) =>
@@ -74,7 +74,7 @@ async function isAsStored(
       )
     );
   } catch (error) {
-    if (error instanceof SealBroken) return false;
+    if (error instanceof DecryptionFailed) return false;
     throw error;
   }
 }

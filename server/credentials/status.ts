@@ -1,15 +1,15 @@
 // The status of channels, certificates that expire soon, and notes about notifications.
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
-import { channelStates, endingCerts, noteNotice, noteRefusedNotices } from '../db/queries/credentials.ts';
+import { channelStates, endingCerts, noteNotification, noteRefusedNotifications } from '../db/queries/credentials.ts';
 import type { ReadTx, Store } from '../db/store.ts';
 import type { Mode, PayWay } from '../payments/channel.ts';
-import { type NoticeRefusal, SIGNED } from '../payments/notice-refusal.ts';
+import { type NotificationRefusal, SIGNED } from '../payments/notification-refusal.ts';
 import type { HealthPorts } from './channels.ts';
 import { isRoot } from './pem.ts';
 import type { CredentialPorts } from './ports.ts';
-import { SealBroken } from '../db/sealing.ts';
+import { DecryptionFailed } from '../db/encryption.ts';
 import { verifyingKinds } from './trust.ts';
-import { type Unseal, type VersionRows, openSecrets, pemsOf, readVersion } from './versions.ts';
+import { type Decrypt, type VersionRows, openSecrets, pemsOf, readVersion } from './versions.ts';
 
 /** How a channel is, in one word. */
 export type ChannelStatus = 'up' | 'degraded' | 'down' | 'disabled' | 'unconfigured';
@@ -41,13 +41,13 @@ export function statusOf(
     /** Something that was uploaded to verify waits for an administrator. */
     awaitsTrust?: boolean;
     /** Its secrets do not open. */
-    isSealed?: boolean;
+    isEncrypted?: boolean;
   },
   now: Date,
 ): ChannelStatus {
   if (!state.configured) return 'unconfigured';
   if (!state.enabled) return 'disabled';
-  if (state.isSealed) return 'down';
+  if (state.isEncrypted) return 'down';
   const sinceSuccess = now.getTime() - (state.lastSuccessAt?.getTime() ?? Number.NEGATIVE_INFINITY);
   const sinceFailure = now.getTime() - (state.lastFailureAt?.getTime() ?? Number.NEGATIVE_INFINITY);
   const failing = sinceFailure < sinceSuccess;
@@ -59,13 +59,21 @@ export function statusOf(
 
 /** Every channel there is, with its state in the project; no ids, no error text. */
 export async function publicChannels(
-  { store, kinds, simulated, now, sealing }: Pick<CredentialPorts, 'store' | 'kinds' | 'simulated' | 'now' | 'sealing'>,
+  {
+    store,
+    kinds,
+    simulated,
+    now,
+    encryption,
+  }: Pick<CredentialPorts, 'store' | 'kinds' | 'simulated' | 'now' | 'encryption'>,
   project = 'default',
 ): Promise<PublicChannel[]> {
   const verifying = [...kinds.values()].flatMap((kind) => [...verifyingKinds(kind)]);
   const states = await store.read(async (tx) => {
     const found = await channelStates(tx, project, verifying);
-    return Promise.all(found.map(async (state) => ({ ...state, isSealed: await isSealed(tx, state, sealing.open) })));
+    return Promise.all(
+      found.map(async (state) => ({ ...state, isEncrypted: await isEncrypted(tx, state, encryption.open) })),
+    );
   });
   return [...kinds.values()].map(({ payWay, name }) => {
     const state = states.find((one) => one.payWay === payWay);
@@ -73,28 +81,28 @@ export async function publicChannels(
       return unconfigured(payWay, name);
     const { enabled, mode, lastSuccessAt } = state;
     const status = statusOf({ ...state, configured: true }, now());
-    return { payWay, name, enabled, configured: !state.isSealed, mode, status, lastSuccessAt };
+    return { payWay, name, enabled, configured: !state.isEncrypted, mode, status, lastSuccessAt };
   });
 }
 
 /** The enabled channels of all projects whose secrets do not open with the master keys. */
-export async function sealedChannels({
+export async function encryptedChannels({
   store,
   simulated,
-  sealing,
-}: Pick<CredentialPorts, 'store' | 'simulated' | 'sealing'>): Promise<{ project: string; payWay: PayWay }[]> {
+  encryption,
+}: Pick<CredentialPorts, 'store' | 'simulated' | 'encryption'>): Promise<{ project: string; payWay: PayWay }[]> {
   return store.read(async (tx) => {
-    const sealed = [];
+    const encrypted = [];
     for (const state of await channelStates(tx, null, []))
-      if (state.enabled && (simulated || state.mode !== 'simulator') && (await isSealed(tx, state, sealing.open)))
-        sealed.push({ project: state.project, payWay: state.payWay });
-    return sealed;
+      if (state.enabled && (simulated || state.mode !== 'simulator') && (await isEncrypted(tx, state, encryption.open)))
+        encrypted.push({ project: state.project, payWay: state.payWay });
+    return encrypted;
   });
 }
 
-async function isSealed(tx: ReadTx, { configId }: { configId: string }, unseal: Unseal): Promise<boolean> {
+async function isEncrypted(tx: ReadTx, { configId }: { configId: string }, decrypt: Decrypt): Promise<boolean> {
   const rows = await readVersion(tx, configId);
-  return rows !== undefined && sealFaultOf(rows, unseal) !== null;
+  return rows !== undefined && decryptionFaultOf(rows, decrypt) !== null;
 }
 
 function unconfigured(payWay: PayWay, name: string): PublicChannel {
@@ -102,13 +110,16 @@ function unconfigured(payWay: PayWay, name: string): PublicChannel {
 }
 
 /** Why the secrets of a version do not open with the master keys of this process, without any content; null if they open. */
-export function sealFaultOf({ config, certs }: Pick<VersionRows, 'config' | 'certs'>, unseal: Unseal): string | null {
+export function decryptionFaultOf(
+  { config, certs }: Pick<VersionRows, 'config' | 'certs'>,
+  decrypt: Decrypt,
+): string | null {
   try {
-    openSecrets(config, unseal);
-    pemsOf(certs, unseal);
+    openSecrets(config, decrypt);
+    pemsOf(certs, decrypt);
     return null;
   } catch (error) {
-    if (error instanceof SealBroken) return error.message;
+    if (error instanceof DecryptionFailed) return error.message;
     throw error;
   }
 }
@@ -167,7 +178,7 @@ interface NoticedChannel {
 /** Keeps of each channel when the last notification came, and why the last ones were refused. */
 export interface Noticed {
   /** `refusal` null: the notification was genuine. */
-  note(of: NoticedChannel, refusal: NoticeRefusal | null): void;
+  note(of: NoticedChannel, refusal: NotificationRefusal | null): void;
   /** Resolves when every note so far is written. */
   idle(): Promise<void>;
 }
@@ -199,8 +210,8 @@ export function createNoticed({ store, now, log }: HealthPorts): Noticed {
       const write = store
         .autocommit((tx) =>
           refusal
-            ? noteRefusedNotices(tx, { ...of, ...refusal, at, count: count + 1, signed: SIGNED })
-            : noteNotice(tx, { ...of, at }),
+            ? noteRefusedNotifications(tx, { ...of, ...refusal, at, count: count + 1, signed: SIGNED })
+            : noteNotification(tx, { ...of, at }),
         )
         .catch((error: unknown) => log('warn', 'what became of a notification could not be noted', { ...of, error }))
         .finally(() => writing.delete(write));

@@ -15,12 +15,12 @@ import {
 } from '../payments/channel.ts';
 import { isRoot } from './pem.ts';
 import type { CredentialPorts } from './ports.ts';
-import { ConfigurationBroken } from './refusals.ts';
-import { SealBroken, type Sealing, privatePartPlace, secretsPlace } from '../db/sealing.ts';
+import { ConfigurationBroken } from './errors.ts';
+import { DecryptionFailed, type Encryption, privatePartPlace, secretsPlace } from '../db/encryption.ts';
 import { type LockedCredentials, chosenCerts, isUsable, sameAccount, verifyingKinds } from './trust.ts';
 
-/** Opens a sealed text; throws SealBroken. */
-export type Unseal = Sealing['open'];
+/** Opens a sealed text; throws DecryptionFailed. */
+export type Decrypt = Encryption['open'];
 
 /** What a channel is made from, beside its configuration. */
 interface Surroundings {
@@ -61,17 +61,17 @@ export async function readVersion(tx: ReadTx, configId: string): Promise<Version
 }
 
 /**
- * Opens a version's secrets and imports its keys; throws SealBroken or ChannelMisconfigured. Whose money it is comes from
+ * Opens a version's secrets and imports its keys; throws DecryptionFailed or ChannelMisconfigured. Whose money it is comes from
  * `identity`, all the rest from the version itself.
  */
 export function buildChannel(
   kind: ChannelKind,
   rows: VersionRows,
   identity: ChannelConfigRow,
-  unseal: Unseal,
+  decrypt: Decrypt,
   surroundings: Surroundings,
 ): Channel {
-  return kind.create(inputOf(kind, rows, identity, unseal, surroundings));
+  return kind.create(inputOf(kind, rows, identity, decrypt, surroundings));
 }
 
 /** Where a channel sends its notices about a project. */
@@ -87,17 +87,17 @@ export function inputOf(
   kind: ChannelKind,
   { config, certs: all, distrusted }: VersionRows,
   identity: ChannelConfigRow,
-  unseal: Unseal,
+  decrypt: Decrypt,
   { simulatorUrl, publicUrl, transportTo, download, now, keep }: Surroundings,
 ): ChannelInput {
   const verifying = verifyingKinds(kind);
   const certs = all.filter((cert) => isUsable(cert, verifying, config));
   return {
     mode: config.mode,
-    fields: fieldsOf(kind, config, identity, unseal),
-    pems: pemsOf(certs, unseal),
+    fields: fieldsOf(kind, config, identity, decrypt),
+    pems: pemsOf(certs, decrypt),
     origins: originsOf(config, certs),
-    distrusted: pemsOf(distrusted, unseal),
+    distrusted: pemsOf(distrusted, decrypt),
     simulatorUrl,
     notifyUrl: publicUrl && notifyUrlOf(publicUrl, kind.payWay, config.project),
     send: transportTo(kind.payWay),
@@ -107,12 +107,12 @@ export function inputOf(
   };
 }
 
-function fieldsOf(kind: ChannelKind, config: ChannelConfigRow, identity: ChannelConfigRow, unseal: Unseal) {
-  const fields: Record<string, string> = { ...config.fields, ...openSecrets(config, unseal) };
+function fieldsOf(kind: ChannelKind, config: ChannelConfigRow, identity: ChannelConfigRow, decrypt: Decrypt) {
+  const fields: Record<string, string> = { ...config.fields, ...openSecrets(config, decrypt) };
   if (identity.id === config.id) return fields;
   const pinned = kind.fields.filter((field) => field.pinned);
   const needsSecrets = pinned.some(({ name }) => name in identity.fingerprints);
-  const kept: Record<string, string> = { ...identity.fields, ...(needsSecrets ? openSecrets(identity, unseal) : {}) };
+  const kept: Record<string, string> = { ...identity.fields, ...(needsSecrets ? openSecrets(identity, decrypt) : {}) };
   for (const { name } of pinned) {
     const { [name]: value } = kept;
     if (value === undefined) delete fields[name];
@@ -121,17 +121,17 @@ function fieldsOf(kind: ChannelKind, config: ChannelConfigRow, identity: Channel
   return fields;
 }
 
-/** The secret fields of a version; throws SealBroken. */
-export function openSecrets(config: ChannelConfigRow, unseal: Unseal): Record<string, string> {
-  if (!config.sealed) return {};
-  return JSON.parse(unseal(secretsPlace(config), config.sealed)) as Record<string, string>;
+/** The secret fields of a version; throws DecryptionFailed. */
+export function openSecrets(config: ChannelConfigRow, decrypt: Decrypt): Record<string, string> {
+  if (!config.encrypted) return {};
+  return JSON.parse(decrypt(secretsPlace(config), config.encrypted)) as Record<string, string>;
 }
 
-/** The PEM texts of certificates by kind, in their order; throws SealBroken. */
-export function pemsOf(certs: readonly CertRow[], unseal: Unseal): Record<string, string[]> {
+/** The PEM texts of certificates by kind, in their order; throws DecryptionFailed. */
+export function pemsOf(certs: readonly CertRow[], decrypt: Decrypt): Record<string, string[]> {
   const pems: Record<string, string[]> = {};
   for (const cert of certs) {
-    const pem = cert.sealed ? unseal(privatePartPlace(cert), cert.sealed) : cert.publicPem;
+    const pem = cert.encrypted ? decrypt(privatePartPlace(cert), cert.encrypted) : cert.publicPem;
     if (pem) (pems[cert.kind] ??= []).push(pem);
   }
   return pems;
@@ -172,7 +172,7 @@ export function draftVersion(
 /** Writes the draft as the next version and makes it current; a new configuration is enabled. */
 export async function insertVersion(
   tx: Tx,
-  { sealing, now }: Pick<CredentialPorts, 'sealing' | 'now'>,
+  { encryption, now }: Pick<CredentialPorts, 'encryption' | 'now'>,
   kind: ChannelKind,
   locked: LockedCredentials,
   draft: VersionDraft,
@@ -191,14 +191,14 @@ export async function insertVersion(
     mode: draft.mode,
     account: kind.accountOf(draft.fields),
     fields: Object.fromEntries(entries.filter(([name]) => !isSecret.has(name))),
-    sealed: null,
+    encrypted: null,
     fingerprints: Object.fromEntries(Object.entries(secrets).map(([name, value]) => [name, fingerprintOf(value)])),
     certIds: draft.certs.map(({ id }) => id),
     missing: draft.missing,
     createdBy: createdBy.slice(0, 128),
     createdAt: at,
   };
-  row.sealed = sealing.seal(secretsPlace(row), JSON.stringify(secrets));
+  row.encrypted = encryption.encrypt(secretsPlace(row), JSON.stringify(secrets));
   await tx.channelConfigs.insert(row);
   const current = { version: row.version, certsExpireAt: firstExpiry(draft.certs), updatedAt: at };
   if (state) {
@@ -299,8 +299,8 @@ function firstExpiry(certs: readonly CertRow[]): Date | null {
 }
 
 /** The secret fields of a version; throws ConfigurationBroken. */
-function openOrRefuse({ sealing }: Pick<CredentialPorts, 'sealing'>, config: ChannelConfigRow) {
-  return refusingBroken(config, () => openSecrets(config, sealing.open));
+function openOrRefuse({ encryption }: Pick<CredentialPorts, 'encryption'>, config: ChannelConfigRow) {
+  return refusingBroken(config, () => openSecrets(config, encryption.open));
 }
 
 /** A secret as it may be shown: eight digits of its hash, and its end when it is long enough to spare it. */
@@ -310,14 +310,14 @@ function fingerprintOf(secret: string): string {
 }
 
 function tryOut(
-  { sealing, simulatorUrl, transportTo, now }: CredentialPorts,
+  { encryption, simulatorUrl, transportTo, now }: CredentialPorts,
   kind: ChannelKind,
   { project, payWay }: LockedCredentials,
   mode: Mode,
   fields: Record<string, string>,
   certs: CertRow[],
 ): void {
-  const pems = refusingBroken({ project, payWay }, () => pemsOf(certs, sealing.open));
+  const pems = refusingBroken({ project, payWay }, () => pemsOf(certs, encryption.open));
   kind.create({ mode, fields, pems, simulatorUrl, send: transportTo(kind.payWay), now });
 }
 
@@ -325,6 +325,6 @@ function refusingBroken<T>({ project, payWay }: Pick<ChannelConfigRow, 'project'
   try {
     return open();
   } catch (error) {
-    throw error instanceof SealBroken ? new ConfigurationBroken(project, payWay, error) : error;
+    throw error instanceof DecryptionFailed ? new ConfigurationBroken(project, payWay, error) : error;
   }
 }

@@ -8,7 +8,7 @@ import { type ReadTx, type Store, type Tx, createStore } from './store.ts';
 
 /** A table that grows with every order, of which each month is a table of its own. */
 interface MonthlyTable {
-  name: 'channel_messages' | 'moves' | 'notices' | 'events' | 'deliveries' | 'delivery_attempts';
+  name: 'channel_messages' | 'transitions' | 'notifications' | 'events' | 'deliveries' | 'delivery_attempts';
   /** When a row was written; it never changes. */
   at: 'at' | 'created_at' | 'received_at';
   /** The condition of a row for which an old month is kept; rows from before `before` are old. */
@@ -19,8 +19,8 @@ interface MonthlyTable {
 export const MONTHLY: readonly MonthlyTable[] = [
   // What was counted again lately stays as long as a new message.
   { name: 'channel_messages', at: 'at', keeps: (before) => sql`last_at >= ${before}` },
-  { name: 'moves', at: 'at' },
-  { name: 'notices', at: 'received_at' },
+  { name: 'transitions', at: 'at' },
+  { name: 'notifications', at: 'received_at' },
   { name: 'events', at: 'created_at' },
   { name: 'deliveries', at: 'created_at', keeps: (before) => sql`state = 'pending' or finished_at >= ${before}` },
   { name: 'delivery_attempts', at: 'at' },

@@ -5,7 +5,7 @@ import { inSpan, type SpanAbout } from '../work.ts';
 import { camelCase, type Database, type Db, onlyOne, type ReadDb, readingOnly } from './kysely.ts';
 import type { OpenDatabase } from './orm.ts';
 import { layoutOf, type Place, ReadTable, Table } from './table.ts';
-import { ApprovalEntity, DisputeEntity, RefundEntity, RefundQuestionEntity } from './entities/refunds.ts';
+import { ApprovalEntity, DisputeEntity, RefundEntity, RefundLookupEntity } from './entities/refunds.ts';
 import * as bills from './entities/bills.ts';
 import * as catalog from './entities/catalog.ts';
 import type { RowOf } from './entities/columns.ts';
@@ -28,7 +28,7 @@ export interface Store {
 }
 
 /** Who else hears of writes. */
-interface StoreEars {
+interface StoreHooks {
   /** A transaction was committed. */
   committed?: () => void;
   /** A write failed. */
@@ -38,7 +38,7 @@ interface StoreEars {
 const SPAN: SpanAbout = { kind: 'client', attributes: { 'db.system.name': 'postgresql' } };
 
 /** Opens the door; `wake` hears of rows that are due at once, after their commit. */
-export function createStore(database: OpenDatabase, wake: Wake, { committed, failed }: StoreEars = {}): Store {
+export function createStore(database: OpenDatabase, wake: AfterCommit, { committed, failed }: StoreHooks = {}): Store {
   const db = database.em.fork({ useContext: false }).getKysely<Database>();
   const layouts = (entity: object) => layoutOf(database.em.getMetadata(entity as EntityName));
   const reader = createReadTx(db, layouts);
@@ -50,7 +50,7 @@ export function createStore(database: OpenDatabase, wake: Wake, { committed, fai
     work(createTx(on.withPlugin(onlyOne()), layouts, () => {}));
   return {
     async transaction(work) {
-      const wakes: Parameters<Wake>[] = [];
+      const wakes: Parameters<AfterCommit>[] = [];
       const result = await inSpan('transaction', SPAN, () =>
         transaction(db, (trx) => work(createTx(trx, layouts, (...one) => void wakes.push(one)))),
       ).catch(told);
@@ -96,7 +96,7 @@ function isRefusedCommit(error: unknown): boolean {
 }
 
 /** Told what a transaction made due at once: for whom, and the number of the row. */
-export type Wake = (by: string, row: object) => void;
+export type AfterCommit = (by: string, row: object) => void;
 
 /** Every table by its name in a transaction. */
 const TABLES = {
@@ -126,10 +126,10 @@ const TABLES = {
   deliveries: events.DeliveryEntity,
   deliveryAttempts: events.DeliveryAttemptEntity,
   orders: orders.OrderEntity,
-  moves: orders.MoveEntity,
+  transitions: orders.TransitionEntity,
   exceptions: orders.OrderExceptionEntity,
   messages: orders.ChannelMessageEntity,
-  notices: orders.NoticeEntity,
+  notifications: orders.NotificationEntity,
   disputes: DisputeEntity,
   dueEffects: DueEffectEntity,
   bills: bills.BillEntity,
@@ -140,7 +140,7 @@ const TABLES = {
   quietAccounts: bills.QuietAccountEntity,
   keys: orders.IdempotencyKeyEntity,
   refunds: RefundEntity,
-  refundQuestions: RefundQuestionEntity,
+  refundLookups: RefundLookupEntity,
   approvals: ApprovalEntity,
   removedOrders: RemovedOrdersEntity,
   replicas: ReplicaEntity,
@@ -169,7 +169,7 @@ export interface Tx extends Tables, Pick<ReadTx, 'sql'> {
   /** Holds a named lock until the transaction ends. */
   advisoryLock(name: string): Promise<void>;
   /** Has a row that is due now worked straight after the commit, if there is one; the row itself says that it is due. */
-  wake(by: string, row: object): Promise<void>;
+  afterCommit(by: string, row: object): Promise<void>;
 }
 
 type Layouts = (entity: object) => ReturnType<Place['layoutNamed']>;
@@ -190,12 +190,12 @@ function createReadTx(plain: Db, layouts: Layouts): ReadTx {
 }
 
 /** Reads and writes; `wake` hears of rows that are due at once. */
-function createTx(plain: Db, layouts: Layouts, wake: Wake): Tx {
+function createTx(plain: Db, layouts: Layouts, wake: AfterCommit): Tx {
   const place = placeOf(plain, layouts);
   const db = place.renaming;
   const tables = new Opened((entity) => new Table(place, layouts(entity))) as object as Tables;
   const needTransaction = () => {
-    if (!db.isTransaction) throw new TypeError('a savepoint, a lock and a wake need a transaction');
+    if (!db.isTransaction) throw new TypeError('a savepoint, a lock and work after the commit need a transaction');
   };
   let tell = wake;
   const tx: Tx = Object.assign(tables, sqlOver(db), {
@@ -205,7 +205,7 @@ function createTx(plain: Db, layouts: Layouts, wake: Wake): Tx {
       // Of savepoints with one name the innermost counts, which is what nesting needs.
       await sql`savepoint part`.execute(db);
       const outer = tell;
-      const told: Parameters<Wake>[] = [];
+      const told: Parameters<AfterCommit>[] = [];
       tell = (...one) => void told.push(one);
       try {
         const result = await part(tx);
@@ -231,7 +231,7 @@ function createTx(plain: Db, layouts: Layouts, wake: Wake): Tx {
       needTransaction();
       await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(db);
     },
-    async wake(by: string, row: object): Promise<void> {
+    async afterCommit(by: string, row: object): Promise<void> {
       needTransaction();
       tell(by, row);
     },

@@ -5,7 +5,7 @@ import type { DeliveryRow, EventRow, WebhookRow } from '../db/entities/events.ts
 import { cancelDeliveries } from '../db/queries/events.ts';
 import type { Tx } from '../db/store.ts';
 import { type Work, inSpan, noteWork, traceParent } from '../work.ts';
-import type { EventPorts, SecretSealing } from './ports.ts';
+import type { EventPorts, SecretEncryption } from './ports.ts';
 import { viewEvent } from './view.ts';
 
 /** A new signing secret: `whsec_` and 32 random bytes in base64 (Standard Webhooks 1.0, "Signature scheme"). */
@@ -90,32 +90,32 @@ export function nextAttempt(attempts: number, began: Date, now: Date): Date | nu
 const place = (clientId: string) => ({ table: 'webhooks', id: clientId, column: 'secret', version: 1 });
 
 /** Seals a secret for the row of an app; a secret that moves to the column of the previous one need not be sealed again. */
-export function sealSecret(sealing: SecretSealing, clientId: string, secret: string): string {
-  return sealing.seal(place(clientId), secret);
+export function encryptSecret(encryption: SecretEncryption, clientId: string, secret: string): string {
+  return encryption.encrypt(place(clientId), secret);
 }
 
-/** A secret of the row of an app; throws SealBroken. */
-export function openSecret(sealing: SecretSealing, clientId: string, sealed: string): string {
-  return sealing.open(place(clientId), sealed);
+/** A secret of the row of an app; throws DecryptionFailed. */
+export function openSecret(encryption: SecretEncryption, clientId: string, encrypted: string): string {
+  return encryption.open(place(clientId), encrypted);
 }
 
-/** The secrets that sign now, the newest first: two while the previous one is in its grace; throws SealBroken. */
-export function signingSecrets(sealing: SecretSealing, row: WebhookRow, now: Date): string[] {
-  const sealed = [row.sealedSecret];
-  if (row.previousSealedSecret !== null && row.previousExpiresAt !== null && row.previousExpiresAt > now)
-    sealed.push(row.previousSealedSecret);
-  return sealed.map((one) => openSecret(sealing, row.clientId, one));
+/** The secrets that sign now, the newest first: two while the previous one is in its grace; throws DecryptionFailed. */
+export function signingSecrets(encryption: SecretEncryption, row: WebhookRow, now: Date): string[] {
+  const encrypted = [row.encryptedSecret];
+  if (row.previousEncryptedSecret !== null && row.previousExpiresAt !== null && row.previousExpiresAt > now)
+    encrypted.push(row.previousEncryptedSecret);
+  return encrypted.map((one) => openSecret(encryption, row.clientId, one));
 }
 
 /** A webhook row that has nothing but a secret. */
-export function bareWebhook(sealing: SecretSealing, clientId: string, secret: string, at: Date): WebhookRow {
+export function bareWebhook(encryption: SecretEncryption, clientId: string, secret: string, at: Date): WebhookRow {
   return {
     clientId,
     url: null,
     types: [],
     enabled: false,
-    sealedSecret: sealSecret(sealing, clientId, secret),
-    previousSealedSecret: null,
+    encryptedSecret: encryptSecret(encryption, clientId, secret),
+    previousEncryptedSecret: null,
     previousExpiresAt: null,
     disabledReason: null,
     createdAt: at,
@@ -124,10 +124,10 @@ export function bareWebhook(sealing: SecretSealing, clientId: string, secret: st
 }
 
 /** The app's row; one with a fresh secret is made when there is none, so that an order's own notifyUrl is signed too. */
-async function webhookOf(tx: Tx, { sealing, now }: Pick<EventPorts, 'sealing' | 'now'>, clientId: string) {
+async function webhookOf(tx: Tx, { encryption, now }: Pick<EventPorts, 'encryption' | 'now'>, clientId: string) {
   const found = await tx.webhooks.find({ clientId });
   if (found) return found;
-  const made = bareWebhook(sealing, clientId, newWebhookSecret(), now());
+  const made = bareWebhook(encryption, clientId, newWebhookSecret(), now());
   if (await tx.webhooks.insertIfNew(made)) return made;
   return (await tx.webhooks.find({ clientId })) ?? made;
 }
@@ -137,7 +137,7 @@ const GONE = 410;
 
 /** Sends one delivery that the caller has claimed, and writes down how it went; the next time is in the row. */
 export function deliverEvent(ports: EventPorts) {
-  const { store, now, sealing, checkpoint } = ports;
+  const { store, now, encryption, checkpoint } = ports;
   return async (deliveryId: string): Promise<void> => {
     const due = await store.transaction((tx) => prepare(tx, ports, deliveryId));
     if (!due) return;
@@ -147,7 +147,7 @@ export function deliverEvent(ports: EventPorts) {
     noteWork({ clientId, ...numbersOf(event) });
     const about = { 'pay.client_id': clientId, 'pay.event': event.type, 'pay.object_no': event.objectNo };
     await inSpan('webhook', { kind: 'client', parent: event.traceParent, attributes: about }, async (span) => {
-      const secrets = signingSecrets(sealing, webhook, now());
+      const secrets = signingSecrets(encryption, webhook, now());
       const tried = await attempt(ports, delivery.url, event, secrets);
       span?.setAttribute('http.response.status_code', tried.status ?? 0);
       checkpoint('deliver.sent');

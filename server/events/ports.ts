@@ -1,20 +1,20 @@
-import type { Sealing } from '../db/sealing.ts';
+import type { Encryption } from '../db/encryption.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Ports } from '../payments/ports.ts';
-import type { TellCredentialChange } from '../identity/ports.ts';
+import type { EmitCredentialChange } from '../identity/ports.ts';
 
 /** Seals the signing secrets. */
-export type SecretSealing = Pick<Sealing, 'seal' | 'open'>;
+export type SecretEncryption = Pick<Encryption, 'encrypt' | 'open'>;
 
 /** Everything the operations of this folder need. */
 export interface EventPorts extends Pick<Ports, 'store' | 'now' | 'checkpoint' | 'log'> {
-  sealing: SecretSealing;
+  encryption: SecretEncryption;
   /** Sends to an address that a merchant gave. */
   send: SendOutgoing;
   audit: Audit;
-  tellCredentialChange: TellCredentialChange;
+  emitCredentialChange: EmitCredentialChange;
   /** Counts how an attempt of a delivery ended. */
   tried: (result: 'delivered' | 'refused' | 'unanswered') => void;
   /** Why a webhook could never be told. */

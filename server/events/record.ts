@@ -4,7 +4,7 @@ import { appendEvent } from '../db/queries/events.ts';
 import type { Tx } from '../db/store.ts';
 import type { NewEvent } from '../payments/ports.ts';
 import { traceParent } from '../work.ts';
-import type { TellCredentialChange } from '../identity/ports.ts';
+import type { EmitCredentialChange } from '../identity/ports.ts';
 
 /** What merchants are told about. */
 export const EVENT_TYPES = [
@@ -32,10 +32,10 @@ export const EVENT_TYPES = [
  * Makes it. The event belongs to the console application of the project: administrators read it in the event log and its stream, and
  * no merchant is sent it.
  */
-export function tellCredentialChange(
+export function emitCredentialChange(
   now: () => Date,
   consoleApp: (project: string, at: Date) => Pick<ApiAppRow, 'clientId'>,
-): TellCredentialChange {
+): EmitCredentialChange {
   const record = recordEvents(now);
   return async (tx, { clientId, project, change, by }) => {
     const at = now();
@@ -72,6 +72,6 @@ export function recordEvents(now: () => Date) {
         createdAt: now(),
         since: event.since,
       })) ?? {};
-    if (deliveryId) await tx.wake('deliver-event', { deliveryId });
+    if (deliveryId) await tx.afterCommit('deliver-event', { deliveryId });
   };
 }

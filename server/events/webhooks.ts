@@ -12,7 +12,7 @@ import {
   isSuccess,
   newWebhookSecret,
   openSecret,
-  sealSecret,
+  encryptSecret,
   signingSecrets,
 } from './deliver.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
@@ -46,7 +46,7 @@ class WebhookNotConfigured extends Conflict {
 
 /** Where an app wants to be told: settings, secrets, a test, what was delivered, and sending again. */
 export function webhookOperations(ports: EventPorts) {
-  const { store, now, sealing, tellCredentialChange: tell } = ports;
+  const { store, now, encryption, emitCredentialChange: tell } = ports;
   return {
     get: (clientId: string) => store.read(async (tx) => viewWebhook(await existing(tx, clientId), now())),
 
@@ -59,7 +59,7 @@ export function webhookOperations(ports: EventPorts) {
         const redirects = !before || (change.url !== undefined && change.url !== before.url);
         if (redirects) mayRedirect?.();
         const secret = before ? undefined : newWebhookSecret();
-        const row = merged(before ?? bareWebhook(sealing, clientId, secret ?? '', now()), change, before, now());
+        const row = merged(before ?? bareWebhook(encryption, clientId, secret ?? '', now()), change, before, now());
         if (before) await tx.webhooks.update({ clientId }, row);
         else if (!(await tx.webhooks.insertIfNew(row)))
           throw new Conflict('changed_meanwhile', 'The webhook was created concurrently.');
@@ -78,20 +78,20 @@ export function webhookOperations(ports: EventPorts) {
         const secret = given ?? newWebhookSecret();
         const at = now();
         const before = await tx.webhooks.lock({ clientId });
-        if (given !== undefined && before && isSecret(before, 'sealedSecret', given))
+        if (given !== undefined && before && isSecret(before, 'encryptedSecret', given))
           return { ...viewWebhook(before, at), secret };
         if (given !== undefined) requirePrepared(before, given, at);
-        const sealed = sealSecret(sealing, clientId, secret);
+        const encrypted = encryptSecret(encryption, clientId, secret);
         const rotated: WebhookRow = before
           ? {
               ...before,
-              sealedSecret: sealed,
-              previousSealedSecret: graceSeconds > 0 ? before.sealedSecret : null,
+              encryptedSecret: encrypted,
+              previousEncryptedSecret: graceSeconds > 0 ? before.encryptedSecret : null,
               previousExpiresAt: graceSeconds > 0 ? new Date(at.getTime() + graceSeconds * 1000) : null,
               updatedAt: at,
             }
-          : bareWebhook(sealing, clientId, secret, at);
-        const waiting = { previousSealedSecret: sealed, previousExpiresAt: new Date(at.getTime() + PREPARED_MS) };
+          : bareWebhook(encryption, clientId, secret, at);
+        const waiting = { previousEncryptedSecret: encrypted, previousExpiresAt: new Date(at.getTime() + PREPARED_MS) };
         const stored: WebhookRow = before && prepare ? { ...before, ...waiting, updatedAt: at } : rotated;
         if (before) await tx.webhooks.update({ clientId }, stored);
         else await tx.webhooks.insert(stored);
@@ -109,7 +109,7 @@ export function webhookOperations(ports: EventPorts) {
         await ports.audit(tx, { ...by(actor), action: 'webhook.test', target: clientId, after: { url: found.url } });
         return { url: found.url, row: found };
       });
-      const tried = await attempt(ports, url, event, signingSecrets(sealing, row, now()));
+      const tried = await attempt(ports, url, event, signingSecrets(encryption, row, now()));
       const delivery = {
         id: randomUUID(),
         eventId: event.id,
@@ -170,21 +170,23 @@ export function webhookOperations(ports: EventPorts) {
         };
         if (waiting) await tx.deliveries.update({ id: delivery.id, state: 'pending' }, { nextAttemptAt: at });
         else await tx.deliveries.insert(delivery);
-        await tx.wake('deliver-event', { deliveryId: delivery.id });
+        await tx.afterCommit('deliver-event', { deliveryId: delivery.id });
         await ports.audit(tx, { ...by(actor), action: 'event.resend', target: eventId });
         const [story] = await withTries(tx, [delivery]);
         return viewDelivery(story ?? { delivery, type: event.type, tries: [] });
       }),
   };
 
-  function isSecret(row: WebhookRow, column: 'sealedSecret' | 'previousSealedSecret', secret: string): boolean {
-    const sealed = row[column];
-    return sealed !== null && hash('sha256', openSecret(sealing, row.clientId, sealed)) === hash('sha256', secret);
+  function isSecret(row: WebhookRow, column: 'encryptedSecret' | 'previousEncryptedSecret', secret: string): boolean {
+    const encrypted = row[column];
+    return (
+      encrypted !== null && hash('sha256', openSecret(encryption, row.clientId, encrypted)) === hash('sha256', secret)
+    );
   }
 
   function requirePrepared(row: WebhookRow | undefined, secret: string, at: Date): void {
     const waits = row?.previousExpiresAt !== null && row?.previousExpiresAt !== undefined && row.previousExpiresAt > at;
-    if (waits && isSecret(row, 'previousSealedSecret', secret)) return;
+    if (waits && isSecret(row, 'previousEncryptedSecret', secret)) return;
     throw new Conflict('changed_meanwhile', 'The prepared secret has expired, or another rotation took its place.');
   }
 

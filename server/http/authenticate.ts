@@ -6,7 +6,7 @@ import type { AskedKey } from '../payments/idempotency.ts';
 import type { AdminCaller, AdminCredential, AppCaller, Auth, Confirmed, Role } from './contract.ts';
 import { HOST_PREFIX, SESSION_COOKIE, checkCsrf, isSafe, readCookies } from './cookies.ts';
 import { type EdgeContext, setRateLimitHeaders } from './edge.ts';
-import { requireAllProjects } from './within-reach.ts';
+import { requireAllProjects } from './project-scope.ts';
 
 /** Finds out who calls and whether the contract lets them; throws 401, 403 or 429. */
 export async function authenticate(
@@ -24,7 +24,7 @@ export async function authenticate(
     requireAdminNetwork(ctx);
     if (!auth.enrolling) requireEnrolled(admin);
     requireRole(admin, auth.admin);
-    requireAllProjects(admin, auth.reach);
+    requireAllProjects(admin, auth.projectScope);
     if (auth.confirmed) requireConfirmed(admin, auth.confirmed);
     return admin;
   }
@@ -35,7 +35,7 @@ export async function authenticate(
 
 /** Checks the credential that a path below `/api` asks for when no route matched, so that the tree cannot be probed. */
 export async function authenticateUnknown(ctx: EdgeContext): Promise<void> {
-  if (ctx.path.startsWith('/api/v1/')) await authenticate(ctx, { admin: 'viewer', reach: 'own' });
+  if (ctx.path.startsWith('/api/v1/')) await authenticate(ctx, { admin: 'viewer', projectScope: 'own' });
   else if (ctx.path.startsWith('/api/v2/')) await authenticate(ctx, 'any-token');
   else if (ctx.path === '/api' || ctx.path.startsWith('/api/')) {
     if (!ctx.get('authorization') && !ctx.get('cookie')) throw new Unauthenticated();

@@ -91,7 +91,7 @@ export type Thing = keyof typeof NAMED_BY;
  * path or body. `query`, `body`: the project named there. `account`: the bills of a channel account, by project and channel
  * in query or body. `filter`: a list, which is narrowed. `service`: the service as a whole. `own`: the own account, or what belongs to no project.
  */
-export type Reach = Thing | 'query' | 'body' | 'account' | 'filter' | 'service' | 'own';
+export type ProjectScope = Thing | 'query' | 'body' | 'account' | 'filter' | 'service' | 'own';
 
 /** Port: to which projects something belongs. */
 export interface Belongings {
@@ -106,7 +106,7 @@ export interface Belongings {
 /** An administrator of at least this role, who reaches what the request is about. */
 export interface AdminAuth {
   readonly admin: Role;
-  readonly reach: Reach;
+  readonly projectScope: ProjectScope;
   /** The session must have been given password and second factor within the last minutes. */
   readonly confirmed?: keyof Confirmed;
   /** Also for whoever must have a second factor and has none yet. */
@@ -217,7 +217,7 @@ export interface Page<T> {
 type Parsed<S, Missing> = S extends z.ZodType ? z.output<S> : Missing;
 type CallerOf<A> = A extends 'none' ? undefined : A extends { admin: string } ? AdminCaller : AppCaller;
 /** A list that is narrowed to what its caller reaches: one project that was asked for, those of the caller, or all. */
-type Narrowed<C extends Contract> = C['auth'] extends { reach: 'filter' }
+type Narrowed<C extends Contract> = C['auth'] extends { projectScope: 'filter' }
   ? Omit<Parsed<C['query'], Record<never, never>>, 'project'> & { project?: string | readonly string[] | undefined }
   : Parsed<C['query'], Record<never, never>>;
 type Data<C extends Contract> = C['returns'] extends z.ZodType ? z.input<C['returns']> : unknown;

@@ -19,7 +19,7 @@ import {
 import { HOST_PREFIX, checkSameSite } from './cookies.ts';
 import type { EdgeContext, EdgeMiddleware } from './edge.ts';
 import { askedKey, inputReader, readIdempotencyKey } from './input.ts';
-import { withinReach } from './within-reach.ts';
+import { checkProjectScope } from './project-scope.ts';
 import { refusalAnswer } from './refusal-answer.ts';
 
 export type { Contract, Page } from './contract.ts';
@@ -58,7 +58,7 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     const projects = caller?.kind === 'admin' ? caller.projects : null;
     const input =
       projects && typeof auth === 'object' && 'admin' in auth
-        ? await withinReach(ctx, auth.reach, projects, sent)
+        ? await checkProjectScope(ctx, auth.projectScope, projects, sent)
         : sent;
     // The reader built these members from the same contract, so the types agree by construction.
     const handle = (claim?: KeyClaim) => handler({ ...input, caller, claim } as Input<C>);

@@ -92,7 +92,7 @@ export function createAdmins(ports: AdminPorts): Admins {
 async function withFactors(tx: ReadTx, admins: readonly AdminRow[]): Promise<KnownAdmin[]> {
   if (admins.length === 0) return [];
   const factors = await tx.secondFactors.list({ adminId: admins.map(({ id }) => id) });
-  const enabled = new Set(factors.filter(({ sealed }) => sealed !== null).map(({ adminId }) => adminId));
+  const enabled = new Set(factors.filter(({ encrypted }) => encrypted !== null).map(({ adminId }) => adminId));
   return admins.map((admin) => ({ ...admin, secondFactor: enabled.has(admin.id) }));
 }
 

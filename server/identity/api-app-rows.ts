@@ -27,7 +27,7 @@ export interface AppSettings {
   limits?: LimitsChange | undefined;
 }
 
-/** What happens to late money unless an application says otherwise (O9 in server/README.md, "Orders"). */
+/** What happens to late money unless an application says otherwise (rule `late_payment`). */
 export const defaultLatePayment: LatePayment = { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' };
 
 /** The columns of settings. */

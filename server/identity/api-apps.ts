@@ -1,7 +1,7 @@
 import type { ApiAppRow } from '../db/entities/identity.ts';
 import type { Store, Tx } from '../db/store.ts';
 import { Conflict, NotFound } from '../errors.ts';
-import type { Actor, AppFilter, CredentialChange, IdentityQueries, TellCredentialChange } from './ports.ts';
+import type { Actor, AppFilter, CredentialChange, IdentityQueries, EmitCredentialChange } from './ports.ts';
 import {
   type AppSettings,
   type WithSecret,
@@ -24,7 +24,7 @@ interface ApiAppPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'apps'>;
   audit: Audit;
-  tellCredentialChange: TellCredentialChange;
+  emitCredentialChange: EmitCredentialChange;
   debug: boolean;
   now: () => Date;
 }
@@ -58,14 +58,14 @@ export interface ApiApps {
 
 /** Makes the operations; each is one transaction under the lock of the application's row. */
 export function createApiApps(ports: ApiAppPorts): ApiApps {
-  const { store, queries, audit, tellCredentialChange, debug, now } = ports;
+  const { store, queries, audit, emitCredentialChange, debug, now } = ports;
   const kinds: readonly ApiAppRow['kind'][] = debug ? ['merchant', 'test'] : ['merchant'];
   const change = changer(ports);
   return {
     list: (filter) => store.read((tx) => queries.apps(tx, { ...filter, kinds })),
     get: (clientId) => store.read((tx) => required(tx.apps.find({ clientId }), debug)),
     create: (actor, settings) =>
-      store.transaction((tx) => writeApp(tx, { audit, tellCredentialChange, now }, actor, settings)),
+      store.transaction((tx) => writeApp(tx, { audit, emitCredentialChange, now }, actor, settings)),
     update: (actor, clientId, patch, mayWiden) =>
       change(actor, clientId, 'app.update', (app) => {
         const columns = { ...toColumns(merge(app, patch)), limits: changedLimits(app.limits, patch.limits) };
@@ -105,14 +105,14 @@ export function createApiApps(ports: ApiAppPorts): ApiApps {
   };
 }
 
-/** Writes a new application in the caller's transaction; without `tellCredentialChange`, as offline, no event says so. */
+/** Writes a new application in the caller's transaction; without `emitCredentialChange`, as offline, no event says so. */
 export async function writeApp(
   tx: Tx,
   {
     audit,
-    tellCredentialChange,
+    emitCredentialChange,
     now,
-  }: Pick<ApiAppPorts, 'audit' | 'now'> & Partial<Pick<ApiAppPorts, 'tellCredentialChange'>>,
+  }: Pick<ApiAppPorts, 'audit' | 'now'> & Partial<Pick<ApiAppPorts, 'emitCredentialChange'>>,
   actor: Actor,
   { project, limits: asked, ...settings }: AppSettings & { project: string },
 ): Promise<WithSecret> {
@@ -122,7 +122,7 @@ export async function writeApp(
   const made = newAppRow(columns, { project, at: now(), limits });
   await tx.apps.insert(made.app);
   const { clientId } = made.app;
-  await tellCredentialChange?.(tx, { clientId, project, change: 'created', by: actor.name });
+  await emitCredentialChange?.(tx, { clientId, project, change: 'created', by: actor.name });
   await audit(tx, { ...by(actor), action: 'app.create', target: made.app.clientId, after: appFacts(made.app) });
   return made;
 }
@@ -150,14 +150,14 @@ type Change = (
   decide: (app: ApiAppRow) => { columns: Partial<ApiAppRow>; given?: CredentialChange['change'] | undefined },
 ) => Promise<ApiAppRow>;
 
-function changer({ store, audit, tellCredentialChange, debug, now }: ApiAppPorts): Change {
+function changer({ store, audit, emitCredentialChange, debug, now }: ApiAppPorts): Change {
   return (actor, clientId, action, decide) =>
     store.transaction(async (tx) => {
       const app = await required(tx.apps.lock({ clientId }), debug);
       const { columns, given } = decide(app);
       const patch = { ...columns, updatedAt: now() };
       await tx.apps.update({ clientId }, patch);
-      if (given) await tellCredentialChange(tx, { clientId, project: app.project, change: given, by: actor.name });
+      if (given) await emitCredentialChange(tx, { clientId, project: app.project, change: given, by: actor.name });
       const changed: ApiAppRow = { ...app, ...patch };
       await audit(tx, { ...by(actor), action, target: clientId, before: appFacts(app), after: appFacts(changed) });
       return changed;

@@ -1,6 +1,6 @@
 import { createHmac, hash, hkdfSync } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { MasterKey, Place, Sealing } from '../db/sealing.ts';
+import type { MasterKey, Place, Encryption } from '../db/encryption.ts';
 import { csvLine } from '../csv.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
 import { auditHashAfter } from '../db/queries/identity.ts';
@@ -27,7 +27,7 @@ export interface AuditEntry {
  */
 export type Audit = (tx: Tx, entry: AuditEntry) => Promise<void>;
 
-/** What hears of a new tip of the audit log, after its commit (`Wake`). */
+/** What hears of a new tip of the audit log, after its commit (`AfterCommit`). */
 export const NEW_TIP = 'audit-tip';
 /** What `NEW_TIP` tells. */
 export type NewTip = AuditTip & Pick<AuditEntry, 'action'>;
@@ -64,7 +64,7 @@ export function createAudit({
     const hash = chainHash(line, key);
     await tx.audit.insert({ ...line, hash });
     const tip: NewTip = { after: String(last?.id ?? 0), hash, action: line.action };
-    await tx.wake(NEW_TIP, tip);
+    await tx.afterCommit(NEW_TIP, tip);
   }
 }
 
@@ -203,11 +203,11 @@ export function deriveAuditKey({ key: master }: Pick<MasterKey, 'key'>): AuditKe
 interface AuditKeyParts {
   store: Store;
   masterKeys: readonly MasterKey[];
-  sealing: Pick<Sealing, 'open'>;
+  encryption: Pick<Encryption, 'open'>;
 }
 
 /** The keys of the audit log of this configuration. */
-export function createAuditKeys({ store, masterKeys, sealing }: AuditKeyParts): AuditKeys {
+export function createAuditKeys({ store, masterKeys, encryption }: AuditKeyParts): AuditKeys {
   const configured = masterKeys.map(deriveAuditKey);
   const [newest] = configured;
   if (!newest) throw new TypeError('There is no master key.');
@@ -218,9 +218,9 @@ export function createAuditKeys({ store, masterKeys, sealing }: AuditKeyParts): 
       const former = rows.filter(({ keyId }) => keyId !== newest.id);
       return {
         configured,
-        former: former.map(({ keyId, sealed }) => ({
+        former: former.map(({ keyId, encrypted }) => ({
           id: keyId,
-          key: Buffer.from(sealing.open(placeOf(keyId), sealed), 'base64'),
+          key: Buffer.from(encryption.open(placeOf(keyId), encrypted), 'base64'),
         })),
       };
     },
@@ -231,18 +231,18 @@ export function createAuditKeys({ store, masterKeys, sealing }: AuditKeyParts): 
 export async function keepFormerAuditKeys(
   tx: Tx,
   [, ...older]: readonly MasterKey[],
-  { seal }: Pick<Sealing, 'seal'>,
+  { encrypt }: Pick<Encryption, 'encrypt'>,
   createdAt: Date,
 ): Promise<void> {
   for (const { id, key } of older.map(deriveAuditKey)) {
     if (await tx.auditKeys.find({ keyId: id })) continue;
-    const sealed = seal(placeOf(id), Buffer.from(key).toString('base64'));
-    await tx.auditKeys.insert({ keyId: id, sealed, createdAt });
+    const encrypted = encrypt(placeOf(id), Buffer.from(key).toString('base64'));
+    await tx.auditKeys.insert({ keyId: id, encrypted, createdAt });
   }
 }
 
 function placeOf(id: string): Place {
-  return { table: 'audit_keys', id, column: 'sealed', version: 1 };
+  return { table: 'audit_keys', id, column: 'encrypted', version: 1 };
 }
 
 /**
@@ -315,8 +315,8 @@ export function exportAudit({ store, queries, audit }: AuditExportPorts) {
     { show, ...filter }: ExportedLines & { show: (row: AuditRow) => ShownLine },
     format: AuditFormat,
   ): Promise<Readable> => {
-    const deed = { action: 'audit-log.exported', target: '*', after: { format, filter } };
-    await store.transaction((tx) => audit(tx, { ...by(actor), ...deed }));
+    const auditEntry = { action: 'audit-log.exported', target: '*', after: { format, filter } };
+    await store.transaction((tx) => audit(tx, { ...by(actor), ...auditEntry }));
     const line = format === 'csv' ? toCsv : (shown: ShownLine) => `${JSON.stringify(shown)}\n`;
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 

@@ -2,7 +2,7 @@
 
 import { hash, randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
-import type { Place, Sealing } from '../db/sealing.ts';
+import type { Place, Encryption } from '../db/encryption.ts';
 import type { SecondFactorRow } from '../db/entities/identity.ts';
 import type { Tx } from '../db/store.ts';
 import { Unavailable } from '../errors.ts';
@@ -111,18 +111,18 @@ class SecondFactorUnreadable extends Unavailable {
  */
 export async function takeCode(
   tx: Tx,
-  sealing: Pick<Sealing, 'open'>,
+  encryption: Pick<Encryption, 'open'>,
   { adminId, code, at }: { adminId: string; code: string | undefined; at: Date },
 ): Promise<TakenCode | undefined> {
   const factor = await tx.secondFactors.lock({ adminId });
-  if (!factor?.sealed) return undefined;
+  if (!factor?.encrypted) return undefined;
   if (code === undefined) throw new CodeRefused('missing');
   const letters = readRecoveryCode(code);
   if (letters !== undefined) {
     if (await takeRecoveryCode(tx, adminId, letters, at)) return 'recovery code';
     throw new CodeRefused('wrong');
   }
-  const step = stepOfCode(openSecret(sealing, factor, 'sealed'), withoutBlanks(code), at);
+  const step = stepOfCode(openSecret(encryption, factor, 'encrypted'), withoutBlanks(code), at);
   if (step === undefined || step <= (factor.lastStep ?? -1n)) throw new CodeRefused('wrong');
   await tx.secondFactors.update({ adminId }, { lastStep: step });
   return 'code';
@@ -134,18 +134,21 @@ export function withoutBlanks(code: string): string {
 }
 
 /** Where a secret stands in the database. */
-export function placeOfSecret(adminId: string, column: 'sealed' | 'pending_sealed'): Place {
+export function placeOfSecret(adminId: string, column: 'encrypted' | 'pending_encrypted'): Place {
   return { table: 'second_factors', id: adminId, column, version: 1 };
 }
 
 /** The secret of an account; throws SecondFactorUnreadable. */
 export function openSecret(
-  sealing: Pick<Sealing, 'open'>,
-  { adminId, sealed, pendingSealed }: SecondFactorRow,
-  column: 'sealed' | 'pending_sealed',
+  encryption: Pick<Encryption, 'open'>,
+  { adminId, encrypted, pendingEncrypted }: SecondFactorRow,
+  column: 'encrypted' | 'pending_encrypted',
 ): string {
   try {
-    return sealing.open(placeOfSecret(adminId, column), (column === 'sealed' ? sealed : pendingSealed) ?? '');
+    return encryption.open(
+      placeOfSecret(adminId, column),
+      (column === 'encrypted' ? encrypted : pendingEncrypted) ?? '',
+    );
   } catch (cause) {
     throw new SecondFactorUnreadable(cause);
   }

@@ -1,7 +1,7 @@
 // Checks of passwords and codes, at a login and for the confirmation of a session.
 
 import { randomUUID } from 'node:crypto';
-import type { Sealing } from '../db/sealing.ts';
+import type { Encryption } from '../db/encryption.ts';
 import type { SessionRow } from '../db/entities/identity.ts';
 import type { Store, Tx } from '../db/store.ts';
 import { type AppError, InvalidRequest, TooManyRequests, Unauthenticated } from '../errors.ts';
@@ -65,7 +65,7 @@ export async function recordFailure(
 
 /** What checking a code needs. */
 interface CodePorts extends Pick<CheckPorts, 'store' | 'limits' | 'audit'> {
-  sealing: Pick<Sealing, 'open'>;
+  encryption: Pick<Encryption, 'open'>;
   now: () => Date;
 }
 
@@ -102,7 +102,7 @@ export async function withCode<T>(
   { attempt, actor, account, code, refusalOf, counted = attempt, failure, isOutOfTurn = false }: CodeCheck,
   work: (tx: Tx, used: TakenCode | undefined) => Promise<T>,
 ): Promise<T> {
-  const { store, limits, sealing, now } = ports;
+  const { store, limits, encryption, now } = ports;
   // Recovery codes are too long to be guessed: a way in for an account that has to wait because of others.
   const isShort = code !== undefined && readRecoveryCode(code) === undefined;
   let looked = { account, counted };
@@ -119,7 +119,7 @@ export async function withCode<T>(
     return await store.transaction(async (tx) => {
       // The row of the account comes before that of its second factor, as wherever both are locked.
       await tx.admins.lock({ id: adminId });
-      const used = await takeCode(tx, sealing, { adminId, code, at: now() });
+      const used = await takeCode(tx, encryption, { adminId, code, at: now() });
       if (isOutOfTurn && used === undefined) throw new CodeRefused('wrong');
       return work(tx, used);
     });

@@ -1,6 +1,6 @@
-import type { Sealing } from '../db/sealing.ts';
+import type { Encryption } from '../db/encryption.ts';
 import type { Store } from '../db/store.ts';
-import type { AuditFilter, FailureCounts, IdentityQueries, TellCredentialChange } from './ports.ts';
+import type { AuditFilter, FailureCounts, IdentityQueries, EmitCredentialChange } from './ports.ts';
 import { type Admins, createAdmins } from './admins.ts';
 import { type ApiApps, createApiApps } from './api-apps.ts';
 import {
@@ -44,10 +44,10 @@ interface IdentityParts {
   /** What this process knows of the audit log; it hears of its own lines (`NEW_TIP`). */
   auditTip: KnownTip;
   /** For the secrets of second factors. */
-  sealing: Pick<Sealing, 'seal' | 'open'>;
+  encryption: Pick<Encryption, 'encrypt' | 'open'>;
   now: () => Date;
   passwords: Passwords;
-  tellCredentialChange: TellCredentialChange;
+  emitCredentialChange: EmitCredentialChange;
 }
 
 /** Everything that knows who somebody is and what they may do. */
@@ -80,10 +80,10 @@ export function createIdentity(parts: IdentityParts): Identity {
     counts,
     auditKeys,
     auditTip: known,
-    sealing,
+    encryption,
     now,
     passwords,
-    tellCredentialChange,
+    emitCredentialChange,
   } = parts;
   const keys = deriveKeys(config.jwt.secretKey);
   const { issuer } = config.oauth;
@@ -113,7 +113,7 @@ export function createIdentity(parts: IdentityParts): Identity {
   const hide = createHide(keys.counters);
   const limits = createLoginLimits(counts, config.rateLimit, hide);
   const addresses = createKnownAddresses(hide);
-  const shared = { store, queries, audit, sealing, now, debug: config.debug, passwords, limits, addresses };
+  const shared = { store, queries, audit, encryption, now, debug: config.debug, passwords, limits, addresses };
   const refusesLive = config.debug || config.environment === 'staging';
   const { requireSecondFactor } = config.admin;
   const ports = { ...shared, requireSecondFactor, adminTokens, accessTokens, idleMinutes: config.jwt.idleMinutes };
@@ -123,7 +123,7 @@ export function createIdentity(parts: IdentityParts): Identity {
     adminSessions: createAdminSessions(ports),
     secondFactors: createSecondFactors({ ...ports, issuer: new URL(config.server.publicUrl).host }),
     admins: createAdmins(ports),
-    apiApps: createApiApps({ ...ports, tellCredentialChange }),
+    apiApps: createApiApps({ ...ports, emitCredentialChange }),
     oauth: createOAuth(ports),
     audit,
     verifyAudit: (knowledge, part) => verifyAuditChain({ store, now, known }, queries, auditKeys, knowledge, part),

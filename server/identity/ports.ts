@@ -49,4 +49,4 @@ export interface CredentialChange {
 }
 
 /** Tells such a change in the transaction that makes it. */
-export type TellCredentialChange = (tx: Tx, change: CredentialChange) => Promise<void>;
+export type EmitCredentialChange = (tx: Tx, change: CredentialChange) => Promise<void>;

@@ -1,4 +1,4 @@
-import type { Sealing } from '../db/sealing.ts';
+import type { Encryption } from '../db/encryption.ts';
 import type { Tx } from '../db/store.ts';
 import { Conflict, NotFound, Unauthenticated } from '../errors.ts';
 import { by } from './audit.ts';
@@ -20,7 +20,7 @@ const PENDING_MS = 600_000;
 /** What second factors need. */
 interface SecondFactorPorts extends OwnCodePorts {
   queries: Pick<IdentityQueries, 'endOtherSessions' | 'loginState'>;
-  sealing: Pick<Sealing, 'seal' | 'open'>;
+  encryption: Pick<Encryption, 'encrypt' | 'open'>;
   /** What an authenticator shows beside the account. */
   issuer: string;
 }
@@ -60,7 +60,7 @@ export function createSecondFactors(ports: SecondFactorPorts): SecondFactors {
       store.read(async (tx) => {
         const factor = await tx.secondFactors.find({ adminId });
         const recoveryCodesLeft = await tx.recoveryCodes.count({ adminId, usedAt: null });
-        return { enabled: Boolean(factor?.sealed), enabledAt: factor?.enabledAt ?? null, recoveryCodesLeft };
+        return { enabled: Boolean(factor?.encrypted), enabledAt: factor?.enabledAt ?? null, recoveryCodesLeft };
       }),
     start: start(ports),
     confirm: confirm(ports),
@@ -89,7 +89,7 @@ export function createSecondFactors(ports: SecondFactorPorts): SecondFactors {
 }
 
 function start(ports: SecondFactorPorts): SecondFactors['start'] {
-  const { sealing, audit, issuer, now } = ports;
+  const { encryption, audit, issuer, now } = ports;
   return async (session, actor, code) => {
     const { id: adminId, username } = session;
     const account = await ownAccount(ports, session, actor, code);
@@ -97,7 +97,7 @@ function start(ports: SecondFactorPorts): SecondFactors['start'] {
       const at = now();
       const secret = newTotpSecret();
       const pending = {
-        pendingSealed: sealing.seal(placeOfSecret(adminId, 'pending_sealed'), secret),
+        pendingEncrypted: encryption.encrypt(placeOfSecret(adminId, 'pending_encrypted'), secret),
         pendingAt: at,
       };
       await tx.secondFactors.insertIfNew({ adminId });
@@ -111,7 +111,7 @@ function start(ports: SecondFactorPorts): SecondFactors['start'] {
 }
 
 function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
-  const { store, queries, sealing, audit, limits, now } = ports;
+  const { store, queries, encryption, audit, limits, now } = ports;
   return async ({ id: adminId, username, jti }, actor, code) => {
     await limits.tryFirstCode(username);
     return store.transaction(async (tx) => {
@@ -119,17 +119,17 @@ function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
       const admin = await tx.admins.lock({ id: adminId });
       const factor = await tx.secondFactors.lock({ adminId });
       if (!admin || !factor?.pendingAt || at.getTime() - factor.pendingAt.getTime() > PENDING_MS) throw notStarted();
-      const secret = openSecret(sealing, factor, 'pending_sealed');
+      const secret = openSecret(encryption, factor, 'pending_encrypted');
       const step = stepOfCode(secret, withoutBlanks(code), at);
       if (step === undefined) throw wrongCode();
       await tx.secondFactors.update(
         { adminId },
         {
-          sealed: sealing.seal(placeOfSecret(adminId, 'sealed'), secret),
+          encrypted: encryption.encrypt(placeOfSecret(adminId, 'encrypted'), secret),
           enabledAt: at,
           // The code proved the secret, which was shown beside it; it logs in once, so that a login need not wait for the next one.
           lastStep: step - 1n,
-          pendingSealed: null,
+          pendingEncrypted: null,
           pendingAt: null,
         },
       );
@@ -137,7 +137,7 @@ function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
       const given = { secondFactor: true, codeAt: at };
       if ((await tx.sessions.update({ jti }, given)) === 0) throw new Unauthenticated();
       const ended = await queries.endOtherSessions(tx, { adminId, jti, at });
-      const after = { replaced: factor.sealed !== null, endedSessions: ended };
+      const after = { replaced: factor.encrypted !== null, endedSessions: ended };
       await audit(tx, { ...by(actor), action: 'admin.enable-second-factor', target: username, after });
       return codes;
     });

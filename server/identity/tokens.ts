@@ -114,7 +114,7 @@ function refuse(error: unknown): never {
 /** Makes the csrf value of a session: `random.HMAC(key, jti ‖ random)`. */
 export function newCsrfToken(key: Uint8Array, jti: string): string {
   const random = randomBytes(16).toString('base64url');
-  return `${random}.${seal(key, jti, random)}`;
+  return `${random}.${encrypt(key, jti, random)}`;
 }
 
 /** Whether the value was made for this session. */
@@ -122,11 +122,11 @@ export function csrfMatches(key: Uint8Array, value: string, jti: string): boolea
   const [random = '', mac = '', ...rest] = value.split('.');
   if (rest.length > 0) return false;
   const sent = Buffer.from(mac);
-  const right = Buffer.from(seal(key, jti, random));
+  const right = Buffer.from(encrypt(key, jti, random));
   return sent.length === right.length && timingSafeEqual(sent, right);
 }
 
-function seal(key: Uint8Array, jti: string, random: string): string {
+function encrypt(key: Uint8Array, jti: string, random: string): string {
   // The length of the jti keeps (jti, random) pairs apart.
   return createHmac('sha256', key).update(`${jti.length}:${jti}${random}`).digest('base64url');
 }

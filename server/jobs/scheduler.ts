@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { DueRows } from '../db/queries/due.ts';
 import type { ReadTx } from '../db/store.ts';
-import type { DueKind, LaneTally } from './lanes.ts';
+import type { DueKind, QueueTally } from './queues.ts';
 import { type Task, type TimetablePorts, createTimetable } from './timetable.ts';
 import { type WorkerPorts, createWorkers } from './workers.ts';
 
@@ -35,7 +35,7 @@ export interface Scheduler {
   /** Rows under way, by kind. */
   busy(): Record<string, number>;
   /** By kind the lanes that are full or held; only kinds that ask a channel tell their groups apart. */
-  lanes(): Record<string, LaneTally[]>;
+  queues(): Record<string, QueueTally[]>;
   start(): void;
   /** Takes nothing new and waits for what is under way, whose leases are kept, but no longer than this; leases bring back what is left. */
   stop(deadlineMs: number): Promise<void>;
@@ -52,7 +52,7 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
   let timer: NodeJS.Timeout | undefined;
   let blindSince: Date | undefined;
   let looking: Promise<void> | undefined;
-  return { kinds, wake, sweep, busy, lanes, start, stop };
+  return { kinds, wake, sweep, busy, queues, start, stop };
 
   function wake(by: string, row: object): void {
     if (state !== 'started') return;
@@ -78,7 +78,7 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
     return Object.fromEntries(all.map(({ name, workers }) => [name, workers.busy]));
   }
 
-  function lanes(): Record<string, LaneTally[]> {
+  function queues(): Record<string, QueueTally[]> {
     return Object.fromEntries(
       all.map(({ name, asksChannel, workers }) => [name, asksChannel ? workers.tally() : inOne(workers.tally())]),
     );
@@ -138,7 +138,7 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
 }
 
 /** The tallies of all groups together: who they are is nobody's business but the kind's. */
-function inOne(tallies: readonly LaneTally[]): LaneTally[] {
+function inOne(tallies: readonly QueueTally[]): QueueTally[] {
   return (['full', 'held'] as const).map((state) => ({
     group: '',
     state,
@@ -152,7 +152,7 @@ interface JobMetrics {
   looked(lags: Record<string, number>): void;
   leaseLost(kind: string): void;
   /** Has rows under way and lanes read whenever the figures are asked for. */
-  observe(scheduler: Pick<Scheduler, 'busy' | 'lanes'>): void;
+  observe(scheduler: Pick<Scheduler, 'busy' | 'queues'>): void;
 }
 
 /** Adds the figures of the scheduler to a registry. */
@@ -190,7 +190,7 @@ export function createJobMetrics(registry: Registry): JobMetrics {
       for (const [kind, seconds] of Object.entries(lags)) lag.set({ kind }, seconds);
     },
     leaseLost: (kind) => lost.inc({ kind }),
-    observe({ busy, lanes }) {
+    observe({ busy, queues }) {
       const gauge: Gauge<'kind'> = new Gauge({
         name: 'jobs_rows_under_way',
         help: 'Due rows that this replica is working, by kind.',
@@ -205,7 +205,7 @@ export function createJobMetrics(registry: Registry): JobMetrics {
         registers: [registry],
         collect() {
           held.reset();
-          for (const [kind, tallies] of Object.entries(lanes()))
+          for (const [kind, tallies] of Object.entries(queues()))
             for (const { group, state, count } of tallies) held.set({ kind, channel: group, state }, count);
         },
       });

@@ -1,6 +1,6 @@
 import type { Store, Tx } from '../db/store.ts';
 import { beginWork } from '../work.ts';
-import type { Log } from './lanes.ts';
+import type { Log } from './queues.ts';
 
 /** What is done again and again, by one replica for all. */
 export interface Task {

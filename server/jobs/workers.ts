@@ -1,8 +1,8 @@
 import type { DueRow } from '../db/queries/due.ts';
 import type { Store, Tx } from '../db/store.ts';
 import { beginWork } from '../work.ts';
-import { type DueKind, type LaneTally, Lanes, type Log } from './lanes.ts';
-import type { Pace } from './pace.ts';
+import { type DueKind, type QueueTally, Queues, type Log } from './queues.ts';
+import type { CallRate } from './call-rate.ts';
 
 /** What leases are kept with. */
 interface LeasePorts {
@@ -20,7 +20,7 @@ export interface WorkerPorts extends LeasePorts {
   /** Called when a row was worked. */
   worked?: (kind: string, failed: boolean) => void;
   /** Keeps the lanes of kinds that ask a channel to a rate; left out = there is none. */
-  pace?: Pace | undefined;
+  callRate?: CallRate | undefined;
   /** From one claim of a backlog to the next; tests have other times. */
   gatherMs?: number;
 }
@@ -36,7 +36,7 @@ interface Workers {
   /** Rows under way. */
   readonly busy: number;
   /** Lanes that are full or held. */
-  tally(): LaneTally[];
+  tally(): QueueTally[];
   /** Takes nothing new; resolves when nothing is under way. */
   stop(): Promise<void>;
 }
@@ -51,8 +51,8 @@ const GATHER_MS = 20;
 /** Makes the workers of one kind. */
 export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
   const { store, now, log, leaseMs, worked, gatherMs = GATHER_MS } = ports;
-  const pace = kind.asksChannel ? ports.pace : undefined;
-  const lanes = new Lanes(kind);
+  const callRate = kind.asksChannel ? ports.callRate : undefined;
+  const queues = new Queues(kind);
   const leases = createLeases(kind, ports);
   const named = new Set<string>();
   let started = 0;
@@ -71,13 +71,13 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     wake,
     drain,
     renew() {
-      lanes.tidy(now().getTime());
+      queues.tidy(now().getTime());
       return leases.renew();
     },
     get busy() {
-      return lanes.underWay;
+      return queues.underWay;
     },
-    tally: () => lanes.tally(now().getTime()),
+    tally: () => queues.tally(now().getTime()),
     async stop() {
       stopped = true;
       clearTimeout(timer);
@@ -105,7 +105,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     } catch (error) {
       named.clear();
       unseen = false;
-      lanes.forgetWaiting();
+      queues.forgetWaiting();
       failure = error;
       log('error', 'due rows could not be claimed', { kind: kind.name, error });
     } finally {
@@ -126,7 +126,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
   }
 
   async function takeNamed(): Promise<boolean> {
-    const { limit, ...full } = lanes.reserve(now().getTime());
+    const { limit, ...full } = queues.reserve(now().getTime());
     const ids = [...named.values().take(Math.max(0, Math.min(limit, NAMES)))];
     if (ids.length === 0) return false;
     for (const id of ids) named.delete(id);
@@ -136,46 +136,49 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
 
   async function takeBacklog(): Promise<boolean> {
     const soonerMs = claimedAt + gatherMs - performance.now();
-    if (soonerMs > 0 && (unseen || lanes.hasWaiting)) return later(soonerMs);
+    if (soonerMs > 0 && (unseen || queues.hasWaiting)) return later(soonerMs);
     if (unseen) {
       // A wake that comes during the look is about a row that the look may not see.
       unseen = false;
-      lanes.found(await store.read((tx) => kind.rows.lanes(tx, now())));
+      queues.found(await store.read((tx) => kind.rows.queues(tx, now())));
     }
-    if (!lanes.hasWaiting) return unseen;
-    const { rooms, limited } = lanes.rooms(now().getTime(), pace?.allowance);
-    if (rooms.size === 0) return pace && limited.size > 0 ? later(Math.min(...[...limited].map(pace.waitMs))) : false;
+    if (!queues.hasWaiting) return unseen;
+    const { capacity, limited } = queues.capacity(now().getTime(), callRate?.allowance);
+    if (capacity.size === 0)
+      return callRate && limited.size > 0 ? later(Math.min(...[...limited].map(callRate.waitMs))) : false;
     claimedAt = performance.now();
-    const begun = await begin((tx) => kind.rows.claim(tx, { now: now(), leaseMs, rooms }));
-    for (const [lane, room] of rooms) if ((begun.get(lane) ?? 0) < room) lanes.exhausted(lane);
+    const begun = await begin((tx) => kind.rows.claim(tx, { now: now(), leaseMs, capacity }));
+    for (const [queueKey, room] of capacity) if ((begun.get(queueKey) ?? 0) < room) queues.exhausted(queueKey);
     return true;
   }
 
   /** Claims and begins; gives how many rows of each lane there were. */
   async function begin(claim: (tx: Tx) => Promise<DueRow[]>): Promise<ReadonlyMap<string, number>> {
-    const rows = pace ? await store.transaction((tx) => booked(pace, tx, claim)) : await store.autocommit(claim);
+    const rows = callRate
+      ? await store.transaction((tx) => booked(callRate, tx, claim))
+      : await store.autocommit(claim);
     for (const row of rows) void work(row);
-    return countLanes(rows);
+    return countQueues(rows);
   }
 
   async function work(row: DueRow): Promise<void> {
-    const { id, lane } = row;
-    const place = lanes.begin(lane, now().getTime());
+    const { id, queueKey } = row;
+    const slot = queues.begin(queueKey, now().getTime());
     const held = leases.hold(row);
     started += 1;
     const what = { job: kind.name, ...(kind.about && { [kind.about]: id }) };
     const failed = await beginWork(what, () => attempt(row));
     worked?.(kind.name, failed);
     leases.drop(held);
-    lanes.end(place, now().getTime());
+    queues.end(slot, now().getTime());
     void fill();
     tellQuiet();
   }
 
   /** Says whether it failed. */
-  async function attempt({ id, lane }: DueRow): Promise<boolean> {
+  async function attempt({ id, queueKey }: DueRow): Promise<boolean> {
     try {
-      await (pace ? pace.counted(lane, () => kind.run(id)) : kind.run(id));
+      await (callRate ? callRate.counted(queueKey, () => kind.run(id)) : kind.run(id));
       return false;
     } catch (error) {
       log('error', 'a due row could not be handled', { kind: kind.name, id, error });
@@ -206,7 +209,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
   }
 
   function isQuiet(): boolean {
-    return !claiming && lanes.underWay === 0 && timer === undefined;
+    return !claiming && queues.underWay === 0 && timer === undefined;
   }
 
   async function untilQuiet(): Promise<void> {
@@ -220,15 +223,15 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
   }
 }
 
-async function booked(pace: Pace, tx: Tx, claim: (tx: Tx) => Promise<DueRow[]>): Promise<DueRow[]> {
+async function booked(callRate: CallRate, tx: Tx, claim: (tx: Tx) => Promise<DueRow[]>): Promise<DueRow[]> {
   const rows = await claim(tx);
-  if (rows.length > 0) await pace.book(tx, countLanes(rows));
+  if (rows.length > 0) await callRate.book(tx, countQueues(rows));
   return rows;
 }
 
-function countLanes(rows: readonly DueRow[]): Map<string, number> {
+function countQueues(rows: readonly DueRow[]): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const { lane } of rows) counts.set(lane, (counts.get(lane) ?? 0) + 1);
+  for (const { queueKey } of rows) counts.set(queueKey, (counts.get(queueKey) ?? 0) + 1);
   return counts;
 }
 
@@ -271,7 +274,7 @@ export function createLeases({ name, rows }: Pick<DueKind, 'name' | 'rows'>, por
     if (!mine.some(({ renewAt }) => renewAt <= at.getTime())) return;
     try {
       const became = await store.autocommit((tx) => rows.renew(tx, { now: at, leaseMs, rows: mine }));
-      for (const [place, held] of mine.entries()) settle(held, became[place]!);
+      for (const [slot, held] of mine.entries()) settle(held, became[slot]!);
       failed = false;
     } catch (error) {
       // Once, not every second for as long as the database is away.

@@ -1,6 +1,6 @@
 import { MOST_DUE, countDue } from '../db/queries/due.ts';
 import {
-  type HeardChannel,
+  type ChannelActivity,
   type LiveEvent,
   MOST_COUNTED,
   MOST_WAITING,
@@ -11,7 +11,7 @@ import {
   type PastEvents,
   type SeenReplica,
   type WaitingDeliveries,
-  heardChannelsStatement,
+  channelActivityStatement,
   listReplicas,
   newestExceptionsStatement,
   openExceptionsStatement,
@@ -43,11 +43,11 @@ export function readFigures({ store, now, due, simulated }: Pick<LivePorts, 'sto
     const webhooks = await ask<WaitingDeliveries>(tx, waitingDeliveriesStatement());
     const exceptions = await ask<OpenExceptions>(tx, openExceptionsStatement());
     const newest = await ask<OpenException>(tx, newestExceptionsStatement(SHOWN_EXCEPTIONS));
-    const heard = await ask<HeardChannel>(tx, heardChannelsStatement());
+    const activity = await ask<ChannelActivity>(tx, channelActivityStatement());
     const replicas = await listReplicas(tx, GONE_SECONDS);
     return {
       open: openOrders(orders),
-      channels: PAY_WAYS.map((payWay) => channel(payWay, replicas, heard)),
+      channels: PAY_WAYS.map((payWay) => channel(payWay, replicas, activity)),
       due: dueWork(kinds, counts, replicas),
       webhooks: webhooks.map(waiting),
       exceptions: { kinds: exceptions.map(exceptionKind), newest: newest.map(exception) },
@@ -89,11 +89,11 @@ function openOrders(rows: readonly OpenOrders[]) {
   });
 }
 
-function channel(payWay: PayWay, replicas: readonly SeenReplica[], heard: readonly HeardChannel[]) {
+function channel(payWay: PayWay, replicas: readonly SeenReplica[], activity: readonly ChannelActivity[]) {
   const reports = replicas.flatMap(({ figures }) =>
     figures.channels.filter((one) => one.payWay === payWay).map((one) => ({ ...one, seconds: figures.seconds })),
   );
-  const known = heard.find((one) => one.payWay === payWay);
+  const known = activity.find((one) => one.payWay === payWay);
   const calls = reports.reduce((sum, one) => sum + one.calls, 0);
   const unknown = reports.reduce((sum, one) => sum + one.unknown, 0);
   const answeredAt = latest(known?.answered, ...reports.map((one) => one.answeredAt));

@@ -2,9 +2,9 @@
 import type { Examination, RestoredFacts } from './port.ts';
 import type { Config } from '../../config/config.ts';
 import { CHANNEL_KINDS } from '../channels/registry.ts';
-import { SealBroken, createSealing, keyIdOf } from '../db/sealing.ts';
+import { DecryptionFailed, createEncryption, keyIdOf } from '../db/encryption.ts';
 import { verifyingKinds } from '../credentials/trust.ts';
-import { type SealedText, listSealedTexts } from '../db/queries/credentials.ts';
+import { type EncryptedText, listEncryptedTexts } from '../db/queries/credentials.ts';
 import {
   type HandlerFact,
   clockAhead,
@@ -26,7 +26,7 @@ import { listensElsewhere } from '../http/address.ts';
 import { type AuditKnowledge, readAuditPlace, verifyAuditChain } from '../identity/audit-proof.ts';
 import { createAuditKeys, firstHash } from '../identity/audit.ts';
 import { createUrlRule } from '../outgoing/url-rule.ts';
-import { type AuditChain, type BookCheckResult, type Books, checkBooks } from '../payments/books.ts';
+import { type AuditChain, type BookCheckResult, type LedgerCheckPorts, checkLedger } from '../payments/ledger-check.ts';
 
 const DAY = 86_400_000;
 const VERIFYING = [...CHANNEL_KINDS.values()].flatMap((kind) => [...verifyingKinds(kind)]);
@@ -45,7 +45,7 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
       ...cert,
       daysLeft: Math.floor((new Date(notAfter).getTime() - now.getTime()) / DAY),
     })),
-    sealed: tryKeys(security.masterKeys, await listSealedTexts(tx)),
+    encrypted: tryKeys(security.masterKeys, await listEncryptedTexts(tx)),
     uncallable: uncallable(await skillHandlers(tx), config),
     ...(await countWaiting(tx, { now, simulated })),
     diagnosis: {
@@ -71,21 +71,24 @@ function uncallable(handlers: readonly HandlerFact[], { webhook, production }: C
 }
 
 /** Opens every sealed text where it stands: one that was changed, swapped or sealed under a lost key does not open. */
-function tryKeys(masterKeys: Config['security']['masterKeys'], texts: readonly SealedText[]): Examination['sealed'] {
-  const sealing = createSealing(masterKeys);
-  const broken = texts.flatMap(({ table, id, sealed, place }): Examination['sealed']['broken'] => {
+function tryKeys(
+  masterKeys: Config['security']['masterKeys'],
+  texts: readonly EncryptedText[],
+): Examination['encrypted'] {
+  const encryption = createEncryption(masterKeys);
+  const broken = texts.flatMap(({ table, id, encrypted, place }): Examination['encrypted']['broken'] => {
     try {
-      sealing.open(place, sealed);
+      encryption.open(place, encrypted);
       return [];
     } catch (error) {
-      if (!(error instanceof SealBroken)) throw error;
-      return [{ record: `${table} ${id}`, why: error.why, keyId: keyIdOf(sealed) ?? null }];
+      if (!(error instanceof DecryptionFailed)) throw error;
+      return [{ record: `${table} ${id}`, why: error.why, keyId: keyIdOf(encrypted) ?? null }];
     }
   });
-  const old = texts.filter(({ sealed }) => keyIdOf(sealed) !== sealing.keyId).length;
+  const old = texts.filter(({ encrypted }) => keyIdOf(encrypted) !== encryption.keyId).length;
   return {
     total: texts.length,
-    underOldKeys: old - broken.filter(({ keyId }) => keyId !== sealing.keyId).length,
+    underOldKeys: old - broken.filter(({ keyId }) => keyId !== encryption.keyId).length,
     broken,
   };
 }
@@ -104,12 +107,12 @@ export async function examineRestored(
   now: Date,
   knowledge: AuditKnowledge,
 ): Promise<RestoredFacts> {
-  const sealed = tryKeys(masterKeys, await store.read(listSealedTexts));
-  const { proofs, auditLog } = await readBooks(store, now, { ...knowledge, chain: chainOf(store, now, masterKeys) });
+  const encrypted = tryKeys(masterKeys, await store.read(listEncryptedTexts));
+  const { proofs, auditLog } = await readLedger(store, now, { ...knowledge, chain: chainOf(store, now, masterKeys) });
   const moments = await store.read((tx) => momentsOf(tx, new Date(now.getTime() + TOLERANCE_MS)));
   const newest = moments.toSorted((a, b) => b.newest.getTime() - a.newest.getTime())[0];
   return {
-    sealed,
+    encrypted,
     proofs,
     auditLog,
     sequences: await store.read(sequencesOf),
@@ -124,29 +127,29 @@ export async function examineRestored(
 
 /** The audit log's chain; when the key of a former master key does not open, nothing that it wrote can be verified. */
 function chainOf(store: Store, now: Date, masterKeys: Config['security']['masterKeys']): AuditChain {
-  const keys = createAuditKeys({ store, masterKeys, sealing: createSealing(masterKeys) });
+  const keys = createAuditKeys({ store, masterKeys, encryption: createEncryption(masterKeys) });
   return {
     readPlace: readAuditPlace,
     verify: (knowledge, part) =>
       verifyAuditChain({ store, now: () => now }, identityQueries, keys, knowledge, part).catch((error: unknown) => {
-        if (!(error instanceof SealBroken)) throw error;
+        if (!(error instanceof DecryptionFailed)) throw error;
         const id = error.place?.id ?? '';
         return { lines: 0, tip: firstHash, broken: { id, reason: 'key_unknown' as const } };
       }),
   };
 }
 
-async function readBooks(
+async function readLedger(
   store: Store,
   now: Date,
   { chain, ...knowledge }: AuditKnowledge & { chain: AuditChain },
 ): Promise<Pick<RestoredFacts, 'proofs' | 'auditLog'>> {
-  const page = checkBooks({ store, now: () => now }, chain);
+  const page = checkLedger({ store, now: () => now }, chain);
   const proofs = new Map<string, BookCheckResult>();
-  let auditLog: Books['auditLog'] = null;
+  let auditLog: LedgerCheckPorts['auditLog'] = null;
   let cursor: string | undefined;
   do {
-    const books: Books = await page({ ...knowledge, cursor, limit: PAGE });
+    const books: LedgerCheckPorts = await page({ ...knowledge, cursor, limit: PAGE });
     for (const proof of books.proofs) {
       const { count, examples, ok } = proofs.get(proof.check) ?? { count: 0, examples: [], ok: true };
       proofs.set(proof.check, {

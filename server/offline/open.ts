@@ -16,7 +16,7 @@ import { loadConfig } from '../../config/load.ts';
 import { CHANNEL_KINDS, channelSerial } from '../channels/registry.ts';
 import { leaveAllModes } from '../credentials/other-modes.ts';
 import type { CredentialPorts } from '../credentials/ports.ts';
-import { createSealing, rotateMasterKey } from '../db/sealing.ts';
+import { createEncryption, rotateMasterKey } from '../db/encryption.ts';
 import { DatabaseClock } from '../db/clock.ts';
 import type { AdminRow } from '../db/entities/identity.ts';
 import { migrate, schemaStatus, seed } from '../db/migrate.ts';
@@ -91,7 +91,7 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
         }),
       };
     },
-    rotateMasterKey: ({ actor }) => rotateSeals(store, config, ports, actorOf(actor)),
+    rotateMasterKey: ({ actor }) => reencryptAll(store, config, ports, actorOf(actor)),
     backup: (target) => backup(database, target),
     examine: () => examine(config, store, now()),
     checkRestored: ({ tip, acceptUntil }) =>
@@ -107,7 +107,7 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
 function credentialPorts(config: Config, store: Store, { audit, now }: OfflinePorts): CredentialPorts {
   return {
     store,
-    sealing: createSealing(config.security.masterKeys),
+    encryption: createEncryption(config.security.masterKeys),
     kinds: CHANNEL_KINDS,
     audit,
     serialOf: channelSerial,
@@ -212,14 +212,14 @@ function resultOf(
 }
 
 /** Keeps the audit log's keys of older master keys, re-wraps every sealed record with the newest one, then writes the audit row. */
-export async function rotateSeals(
+export async function reencryptAll(
   store: Store,
   config: Config,
   { audit, now }: Pick<OfflinePorts, 'audit' | 'now'>,
   actor: Actor,
 ): Promise<{ keyId: string; rewrapped: number }> {
   const { masterKeys } = config.security;
-  await store.transaction((tx) => keepFormerAuditKeys(tx, masterKeys, createSealing(masterKeys), now()));
+  await store.transaction((tx) => keepFormerAuditKeys(tx, masterKeys, createEncryption(masterKeys), now()));
   const result = await rotateMasterKey(store, masterKeys);
   await store.transaction((tx) =>
     audit(tx, { ...by(actor), action: 'keys.rotate', target: result.keyId, after: { rewrapped: result.rewrapped } }),

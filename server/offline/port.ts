@@ -92,7 +92,7 @@ export interface Examination {
   /** Default certificates of the accounts in use that end some time. */
   certs: { project: string; payWay: string; kind: string; daysLeft: number }[];
   /** Records that the configured master keys do not open, and those under a key that is not the newest. */
-  sealed: {
+  encrypted: {
     total: number;
     underOldKeys: number;
     broken: { record: string; why: string; keyId: string | null }[];
@@ -126,7 +126,7 @@ export interface Diagnosed {
 
 /** What `server restore-check` judges: what was read from end to end of a copy whose schema is up to date. */
 export interface RestoredFacts {
-  sealed: Examination['sealed'];
+  encrypted: Examination['encrypted'];
   /** Every check of the books and of the audit log. */
   proofs: { check: string; promise: string; ok: boolean; count: number; examples: { id: string; detail: string }[] }[];
   auditLog: { lines: number; tip: string };

@@ -13,7 +13,7 @@ export const LANGUAGE_TAGS: Readonly<Record<Language, string>> = { en: 'en', zh:
 export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
 
 /** What is known of the reader's language, the strongest word first. */
-interface LanguageWishes {
+interface LanguagePreferences {
   /** The parameter `lang` of the address. */
   asked?: string | undefined;
   /** What was kept of an earlier `lang`. */
@@ -23,7 +23,7 @@ interface LanguageWishes {
 }
 
 /** The language of a page for its reader; a wish that names none of ours counts as not made. */
-export function chooseLanguage({ asked, kept, accepted }: LanguageWishes): Language {
+export function chooseLanguage({ asked, kept, accepted }: LanguagePreferences): Language {
   return named(asked) ?? named(kept) ?? acceptedLanguage(accepted ?? '') ?? LANGUAGES[0];
 }
 

@@ -104,9 +104,9 @@ export interface KeyOrigin {
 }
 
 /** A verified notification, reduced to what may be settled. */
-export interface Notice {
+export interface Notification {
   /** The channel's id of the message, for the dedupe row. */
-  noticeId: string;
+  notificationId: string;
   /** The channel account of the message; must equal the account of the order. */
   account: string;
   /** The channel's name of the event, for the timeline. */
@@ -143,9 +143,9 @@ export interface Notice {
 }
 
 /** The message does not come from the channel, or not for this account. `why` is stable. */
-export class NoticeNotGenuine extends Error {
+export class NotificationNotGenuine extends Error {
   readonly why: UnknownCause | 'wrong_account' | 'malformed';
-  constructor(why: NoticeNotGenuine['why'], detail: string) {
+  constructor(why: NotificationNotGenuine['why'], detail: string) {
     super(detail);
     this.name = 'NoticeNotGenuine';
     this.why = why;
@@ -153,7 +153,7 @@ export class NoticeNotGenuine extends Error {
 }
 
 /** Whether a message is genuine, or which object it concerns, is unknown: the channel did not answer the query. */
-export class NoticeUndecided extends Error {
+export class NotificationUndecided extends Error {
   constructor(detail: string) {
     super(detail);
     this.name = 'NoticeUndecided';
@@ -164,26 +164,32 @@ export class NoticeUndecided extends Error {
  * The reply to a notification: accepted; rejected (not genuine, or an unknown order); or to be sent again, because it could not be stored or
  * confirmed, or its order may still become known. Channels repeat every notification that is not accepted.
  */
-export type NoticeVerdict = 'accepted' | 'refused' | 'again';
+export type NotificationVerdict = 'accepted' | 'refused' | 'again';
 
 /** The HTTP status of each reply; only `again` is an error of the service. */
-export const NOTICE_STATUS: Readonly<Record<NoticeVerdict, number>> = { accepted: 200, refused: 400, again: 503 };
+export const NOTIFICATION_STATUS: Readonly<Record<NotificationVerdict, number>> = {
+  accepted: 200,
+  refused: 400,
+  again: 503,
+};
 
 /** A reply in the form of the channel. */
-export interface NoticeAck {
+export interface NotificationAck {
   status: number;
   contentType: string;
   body: string;
 }
 
 /** Optional parts of a test, beyond the calls that prove the credentials. */
-export interface ProbeWish {
+export interface ProbeRequest {
   /** Scenes in which an order is created without giving out its code, and ended at once if the channel can. */
   products?: readonly Scene[];
 }
 
 /** The result of registering for notifications: the fields to store, or the reason of the failure. */
-export type NoticesRegistered = { ok: true; fields: Readonly<Record<string, string>> } | ({ ok: false } & ProbeNote);
+export type NotificationsRegistered =
+  | { ok: true; fields: Readonly<Record<string, string>> }
+  | ({ ok: false } & ProbeNote);
 
 /** Certificates that a channel supplied and that were proven, as PEM by kind, and those that a person must still fetch. */
 export type CertsDownloaded =
@@ -198,7 +204,7 @@ export interface FetchBudget {
   spend(): void;
 }
 
-/** One configured account at one channel. Only `readNotice` throws for a fault of the channel; other methods return an outcome. */
+/** One configured account at one channel. Only `readNotification` throws for a fault of the channel; other methods return an outcome. */
 export interface Channel {
   readonly payWay: PayWay;
   readonly account: string;
@@ -222,16 +228,20 @@ export interface Channel {
   lookUpRefund(order: OrderRef, number: string, others?: readonly string[]): Promise<RefundOutcome>;
   /** WeChat Pay only: requests a refund again that ended ABNORMAL. */
   retryAbnormalRefund?(refund: RefundRef): Promise<RefundOutcome>;
-  /** Throws NoticeNotGenuine or NoticeUndecided. `headers` has lower-case names. */
-  readNotice(headers: Record<string, string | undefined>, rawBody: Buffer, budget?: FetchBudget): Promise<Notice>;
-  ackNotice(verdict: NoticeVerdict): NoticeAck;
+  /** Throws NotificationNotGenuine or NotificationUndecided. `headers` has lower-case names. */
+  readNotification(
+    headers: Record<string, string | undefined>,
+    rawBody: Buffer,
+    budget?: FetchBudget,
+  ): Promise<Notification>;
+  ackNotification(verdict: NotificationVerdict): NotificationAck;
   /** Absent = the channel has no disputes. */
   readonly disputes?: DisputeDesk;
   /** Absent = the channel has no agents that pay, or this configuration has no seller for them. */
   readonly agents?: AgentDesk;
   /** Absent = the channel has no bills, or this configuration cannot fetch them. */
   readonly bills?: BillDesk;
-  probe(wish?: ProbeWish): Promise<ProbeResult>;
+  probe(command?: ProbeRequest): Promise<ProbeResult>;
 }
 
 /** One field of a channel configuration (ids and scalar secrets; PEMs live in the certificate store). */
@@ -277,7 +287,7 @@ export interface ChannelLimits {
   /** Days after the payment in which the channel accepts a refund; the guide of the channel names it. */
   refundWindowDays: number;
   /** Days after the payment in which the channel may still send notifications about refunds and disputes. */
-  lateNoticeDays: number;
+  lateNotificationDays: number;
   /** A lost refund is not sent again after this (PayPal: 40 days); null = no limit. */
   refundResendDays: number | null;
 }
@@ -305,7 +315,7 @@ export interface ChannelInput {
 }
 
 /** Advice for an operator when notifications of the channel are rejected, as parts of sentences. */
-export interface NoticeHelp {
+export interface NotificationHelp {
   /** The members of a notification that name the account. */
   account: string;
   /** The parts of a request that carry the signature: proxies must pass them on. */
@@ -313,7 +323,7 @@ export interface NoticeHelp {
   /** A clause: which key or id of the configuration verifies notifications, and which one is right. */
   key: string;
   /** Whole sentences for reasons with more advice for this channel. */
-  changes?: Readonly<Partial<Record<NoticeNotGenuine['why'], string>>>;
+  changes?: Readonly<Partial<Record<NotificationNotGenuine['why'], string>>>;
 }
 
 /** A channel without an account: one entry of `channels/registry.ts`. */
@@ -328,7 +338,7 @@ export interface ChannelKind {
   limits: ChannelLimits;
   /** Absent = the channel has no bills. */
   bills?: BillCalendar;
-  noticeHelp: NoticeHelp;
+  notificationHelp: NotificationHelp;
   fields: readonly FieldSpec[];
   certKinds: readonly CertKindSpec[];
   /** The account id that orders keep (Alipay app_id, WeChat mchid, PayPal client id). */
@@ -340,7 +350,7 @@ export interface ChannelKind {
   /** Throws ChannelMisconfigured with the field of an unusable key or certificate. */
   create(input: ChannelInput): Channel;
   /** Registers `notifyUrl` at the channel, unless it is registered; throws ChannelMisconfigured. */
-  registerNotices?(input: ChannelInput): Promise<NoticesRegistered>;
+  registerNotifications?(input: ChannelInput): Promise<NotificationsRegistered>;
   /** Fetches and proves the certificates that the channel supplies; throws ChannelMisconfigured. */
   downloadCerts?(input: ChannelInput): Promise<CertsDownloaded>;
 }
@@ -438,7 +448,7 @@ export type AgentVerdict =
   | { kind: 'refused'; code: string; reason: string };
 
 /** The channel gave no usable answer. */
-interface Unsaid {
+interface NoAnswer {
   kind: 'unknown';
   cause: UnknownCause;
   detail: string;
@@ -448,12 +458,12 @@ interface Unsaid {
 export interface AgentDesk {
   /** The bill as one header line; the same for the same bill and key. */
   bill(bill: AgentBill): Promise<string>;
-  verify(proof: AgentProof): Promise<AgentVerdict | Unsaid>;
+  verify(proof: AgentProof): Promise<AgentVerdict | NoAnswer>;
   /** Confirms to the channel that the content was delivered; may be repeated. */
   confirm(
     tradeNo: string,
     about: { orderNo: string },
-  ): Promise<{ kind: 'done' } | { kind: 'refused'; code: string; reason: string } | Unsaid>;
+  ): Promise<{ kind: 'done' } | { kind: 'refused'; code: string; reason: string } | NoAnswer>;
 }
 
 /** One request to a channel. */
@@ -541,7 +551,7 @@ export type DisputePage =
   | UnknownOutcome;
 
 /** The channel's reply to an answer or an acceptance. */
-export type DisputeDeed =
+export type DisputeAction =
   | { kind: 'done' }
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
   | UnknownOutcome;
@@ -564,9 +574,9 @@ export interface DisputeDesk {
   /** Lists the disputes of one payment. Absent = the channel lists by time only. */
   listOf?(channelTradeNo: string, page?: string): Promise<DisputePage>;
   /** Sends text to the payer or the channel, depending on the stage of the dispute. */
-  answer(channelDisputeNo: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeDeed>;
+  answer(channelDisputeNo: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeAction>;
   /** Declares the dispute settled by the merchant. Absent = only the channel decides. */
-  finish?(channelDisputeNo: string, result: ComplaintResult): Promise<DisputeDeed>;
+  finish?(channelDisputeNo: string, result: ComplaintResult): Promise<DisputeAction>;
   /** Accepts the claim: the payer gets the merchant's money. Absent = the channel has no such call. */
-  accept?(channelDisputeNo: string, note: string): Promise<DisputeDeed>;
+  accept?(channelDisputeNo: string, note: string): Promise<DisputeAction>;
 }

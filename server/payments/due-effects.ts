@@ -1,7 +1,7 @@
 import type { DueEffectRow, OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import { noteEffects } from './ledger.ts';
-import { attemptEffect, failed, listFailed, resolveExceptions } from './follow-ups.ts';
+import { attemptEffect, failed, listFailed, resolveExceptions } from './side-effects.ts';
 import type { Ports } from './ports.ts';
 
 /** Who asked for it to be done now, and why. */

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { type Position } from '../db/queries/lists.ts';
 import { type OrderFilter, feesOf, listOrders, openExceptions } from '../db/queries/orders.ts';
-import { noteDeed } from './follow-ups.ts';
+import { addAuditEntry } from './side-effects.ts';
 import { csvLine } from '../csv.ts';
-import type { Asker, Ports } from './ports.ts';
+import type { Requester, Ports } from './ports.ts';
 import { EXPORTED, type OrderEntryView, viewOrder } from './view.ts';
 
 /** Shapes of the export. */
@@ -22,16 +22,16 @@ const BATCH = 500;
 export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 'now'>) {
   const { store, reports, now } = ports;
   return async (
-    asker: Pick<Asker, 'person'>,
+    requester: Pick<Requester, 'person'>,
     filter: OrderFilter,
     format: (typeof EXPORT_FORMATS)[number],
   ): Promise<Readable> => {
-    const deed = {
+    const disputeAction = {
       action: 'orders.exported',
       target: filter.project === undefined ? '*' : [filter.project].flat().join(','),
       after: { format, filter },
     };
-    await store.transaction((tx) => noteDeed(ports, tx, asker, deed));
+    await store.transaction((tx) => addAuditEntry(ports, tx, requester, disputeAction));
     const line = format === 'csv' ? toCsv : toJson;
     // Before the answer begins, which says how old what it shows may be.
     const first = await batch(undefined);

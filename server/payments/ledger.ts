@@ -1,4 +1,4 @@
-import type { MoveRow, OrderRow } from '../db/entities/orders.ts';
+import type { TransitionRow, OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
 import type { EffectRun, OrderState, PayWay, RefundState } from '../domain.ts';
@@ -8,21 +8,28 @@ import {
   type Change,
   MOVED_OF_ORDER,
   MOVED_OF_REFUND,
-  type Move,
-  ORDER_MOVES,
+  type Transition,
+  ORDER_TRANSITIONS,
   type OpenedRefund,
-  REFUND_MOVES,
-} from './core/moves.ts';
-import { jsonable, raiseException, resolveExceptions, runEffect, tellOrder, tellRefund } from './follow-ups.ts';
+  REFUND_TRANSITIONS,
+} from './core/transitions.ts';
+import {
+  jsonable,
+  raiseException,
+  resolveExceptions,
+  runEffect,
+  emitOrderEvent,
+  emitRefundEvent,
+} from './side-effects.ts';
 import { recountOrder } from './limits.ts';
 import type { Ports } from './ports.ts';
-import { MerchantNumberUsed } from './refusals.ts';
+import { MerchantNumberUsed } from './errors.ts';
 
 /** The source of the first news of a payment; `code`: a payer's code in a shop, which is queried until it is paid. */
 export const LEARNED_BY = ['notice', 'poll', 'payer', 'code', 'bill', 'person'] as const;
 
 /** An order that was just paid. */
-export interface Learned {
+export interface PaymentSource {
   payWay: PayWay;
   by: (typeof LEARNED_BY)[number];
 }
@@ -31,7 +38,7 @@ export interface Learned {
 export const ORDER_PAID = 'order-paid';
 
 /** The payment source by the cause of the transition. A capture counts as the notification, payer or person that caused it. */
-export function learnedBy({ cause, actor }: { cause: string; actor: string }, scene: Scene): Learned['by'] {
+export function paymentSourceOf({ cause, actor }: { cause: string; actor: string }, scene: Scene): PaymentSource['by'] {
   if (cause === 'bill') return 'bill';
   if (cause === 'resolve') return 'person';
   if (actor.startsWith('channel:')) return 'notice';
@@ -53,7 +60,7 @@ interface Rows {
 }
 
 /** A decision asked for a transition that the tables do not list: an internal error; nothing is written. */
-export class ImpossibleMove extends Error {
+export class ImpossibleTransition extends Error {
   constructor(rule: string | null, from: string | null, to: string | undefined) {
     super(`no table has the move ${from ?? '–'} → ${to ?? '–'} by ${rule ?? 'no rule'}`);
     this.name = 'ImpossibleMove';
@@ -67,11 +74,11 @@ export class ImpossibleMove extends Error {
 export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, via: Via): Promise<Rows> {
   refuseImpossible(ports, before, change);
   const after = await writeBeside(ports, tx, await writeRows(ports, tx, before, change, via), change);
-  if (change.wake) await tx.wake(change.wake, { orderNo: after.order.orderNo });
+  if (change.wake) await tx.afterCommit(change.wake, { orderNo: after.order.orderNo });
   const done = change.open ? await openRefund(ports, tx, after.order, change.open) : after;
   const isPaidNow = before.order.state !== 'paid' && done.order.state === 'paid';
   const { payWay, scene } = done.order;
-  if (isPaidNow) await tx.wake(ORDER_PAID, { payWay, by: learnedBy(via, scene) });
+  if (isPaidNow) await tx.afterCommit(ORDER_PAID, { payWay, by: paymentSourceOf(via, scene) });
   // The last lock of the transaction (server/README.md, "Locks").
   if (before.order.limited) await recountOrder(tx, before.order, done.order);
   return done;
@@ -98,8 +105,8 @@ export async function insertOrder(
     requestId: requestId(),
     at,
   };
-  const row: NewMove = { ...line, rule: 'O1', outcome: null };
-  if (!(await tx.orders.insertIfNew(draft, { table: 'moves', row }))) return false;
+  const row: NewTransition = { ...line, rule: 'placed', outcome: null };
+  if (!(await tx.orders.insertIfNew(draft, { table: 'transitions', row }))) return false;
   const otherwise = await hold();
   if (otherwise) await tx.orders.update({ orderNo }, otherwise);
   Object.assign(draft, otherwise);
@@ -118,7 +125,7 @@ async function writeRows(ports: Ports, tx: Tx, before: Rows, change: Change, via
     return after;
   }
   const [from, to] = change.refund ? [refund, after.refund] : [order, after.order];
-  const row: NewMove = {
+  const row: NewTransition = {
     orderNo: order.orderNo,
     refundNo: change.refund ? (refund?.refundNo ?? null) : null,
     sequence,
@@ -132,7 +139,7 @@ async function writeRows(ports: Ports, tx: Tx, before: Rows, change: Change, via
     at: ports.now(),
   };
   // Every rule increments the order's sequence, so there is always a row to write.
-  await tx.orders.update({ orderNo: order.orderNo }, { ...patch, sequence }, { table: 'moves', row });
+  await tx.orders.update({ orderNo: order.orderNo }, { ...patch, sequence }, { table: 'transitions', row });
   return after;
 }
 
@@ -142,20 +149,20 @@ function requestId(): string | null {
 }
 
 /** A line of the history; the database numbers it. */
-type NewMove = Omit<MoveRow, 'id'>;
+type NewTransition = Omit<TransitionRow, 'id'>;
 
-type Beside = Pick<Change, 'tell' | 'raise' | 'resolve' | 'effects'>;
+type Beside = Pick<Change, 'emit' | 'raise' | 'resolve' | 'effects'>;
 
 async function writeBeside(
   ports: Ports,
   tx: Tx,
   after: Rows,
-  { tell, raise, resolve, effects }: Beside,
+  { emit, raise, resolve, effects }: Beside,
 ): Promise<Rows> {
   const { order, refund } = after;
-  for (const { type, each, dedupe = each ? String(order.sequence) : 'once' } of tell ?? []) {
-    if (type.startsWith('refund.') && refund) await tellRefund(ports, tx, type, order, refund, dedupe);
-    else await tellOrder(ports, tx, type, order, dedupe);
+  for (const { type, each, dedupe = each ? String(order.sequence) : 'once' } of emit ?? []) {
+    if (type.startsWith('refund.') && refund) await emitRefundEvent(ports, tx, type, order, refund, dedupe);
+    else await emitOrderEvent(ports, tx, type, order, dedupe);
   }
   for (const raised of raise ?? []) await raiseException(ports, tx, order, raised);
   for (const resolved of resolve ?? []) await resolveExceptions(ports, tx, resolved);
@@ -182,14 +189,14 @@ export async function noteEffects(tx: Tx, order: OrderRow, effectsDue: boolean):
 async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedRefund): Promise<Rows> {
   const { rule, sums } = opened;
   const refund = { ...opened.row, traceParent: traceParent() };
-  if (!isListed(REFUND_MOVES, rule, null, refund.state)) throw new ImpossibleMove(rule, null, refund.state);
+  if (!isListed(REFUND_TRANSITIONS, rule, null, refund.state)) throw new ImpossibleTransition(rule, null, refund.state);
   // The insert conflicts only if another order took the same merchantRefundNo at the same time.
   if (!(await tx.refunds.insertIfNew(refund)))
     throw new MerchantNumberUsed('merchantRefundNo', refund.merchantRefundNo ?? refund.refundNo);
   noteWork({ refundNo: refund.refundNo });
   const patch = { ...sums, sequence: order.sequence + 1 };
   await tx.orders.update({ orderNo: order.orderNo }, patch);
-  await tx.moves.insert({
+  await tx.transitions.insert({
     orderNo: order.orderNo,
     refundNo: refund.refundNo,
     sequence: patch.sequence,
@@ -203,7 +210,7 @@ async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedR
     at: ports.now(),
   });
   const after = await writeBeside(ports, tx, { order: { ...order, ...patch }, refund }, opened);
-  if (opened.wake) await tx.wake('refund-check', { refundNo: refund.refundNo });
+  if (opened.wake) await tx.afterCommit('refund-check', { refundNo: refund.refundNo });
   return after;
 }
 
@@ -211,19 +218,24 @@ async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedR
 function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change): void {
   const row = change.refund ? refund : order;
   const to = (change.refund ?? change.order) as { state?: OrderState | RefundState } | undefined;
-  const moves = change.refund ? REFUND_MOVES : ORDER_MOVES;
+  const transitions = change.refund ? REFUND_TRANSITIONS : ORDER_TRANSITIONS;
   const isPossible =
     change.rule === null
       ? !has(change.order, MOVED_OF_ORDER) && !has(change.refund, MOVED_OF_REFUND)
-      : row !== undefined && to?.state !== undefined && isListed(moves, change.rule, row.state, to.state);
+      : row !== undefined && to?.state !== undefined && isListed(transitions, change.rule, row.state, to.state);
   if (isPossible) return;
   ports.log('error', 'a move that no table has was refused', { orderNo: order.orderNo, change: jsonable(change) });
-  throw new ImpossibleMove(change.rule, row?.state ?? null, to?.state);
+  throw new ImpossibleTransition(change.rule, row?.state ?? null, to?.state);
 }
 
 /** Whether the table lists the transition. */
-export function isListed(moves: readonly Move<string>[], rule: string, from: string | null, to: string): boolean {
-  return moves.some((move) => move.rule === rule && move.from === from && move.to === to);
+export function isListed(
+  transitions: readonly Transition<string>[],
+  rule: string,
+  from: string | null,
+  to: string,
+): boolean {
+  return transitions.some((transition) => transition.rule === rule && transition.from === from && transition.to === to);
 }
 
 function has(patch: object | undefined, members: readonly string[]): boolean {

@@ -5,7 +5,7 @@ import type { ReadTx, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import { majorNumber } from '../money.ts';
 import type { Ports } from './ports.ts';
-import { LimitExceeded, type LimitReached } from './refusals.ts';
+import { LimitExceeded, type LimitReached } from './errors.ts';
 
 /** The limits that are counted in a span of time; perOrder is the only other one. */
 const COUNTED = {

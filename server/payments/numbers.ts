@@ -43,10 +43,10 @@ interface ChannelCall {
 const calls = new AsyncLocalStorage<ChannelCall>();
 
 /** Runs one call of a channel, and gives the number by which the channel's support finds its last request. */
-export async function inChannelCall<T>(work: () => Promise<T>): Promise<{ said: T; supportId: string | null }> {
+export async function inChannelCall<T>(work: () => Promise<T>): Promise<{ answer: T; supportId: string | null }> {
   const call: ChannelCall = { supportId: null };
-  const said = await calls.run(call, work);
-  return { said, supportId: call.supportId };
+  const answer = await calls.run(call, work);
+  return { answer, supportId: call.supportId };
 }
 
 /** Tells the running call, if there is one, how the channel names a request that it answered. */

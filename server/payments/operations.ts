@@ -1,17 +1,17 @@
 import type { OrderRow } from '../db/entities/orders.ts';
-import { afterIntent } from './ask.ts';
-import { type DisputeAnswer, disputeDeeds } from './disputes/answer.ts';
+import { afterIntent } from './call-channel.ts';
+import { type DisputeAnswer, disputeActions } from './disputes/answer.ts';
 import type { ComplaintResult } from './channel.ts';
 import { type ApprovalView, refundApprovals, viewApproval, type Waits } from './exceptions/approvals.ts';
 import { capturePayment, closePayment, queryPayment, renewCredential } from './orders/order.ts';
-import { takesMoney } from './core/moves.ts';
-import { noteDeed } from './follow-ups.ts';
+import { takesMoney } from './core/transitions.ts';
+import { addAuditEntry } from './side-effects.ts';
 import type { KeyClaim } from './idempotency.ts';
 import { majorNumber } from '../money.ts';
-import { receiveNotice } from './notifications/notice.ts';
+import { receiveNotification } from './notifications/receive.ts';
 import { type ExceptionAction, operatorRepairs, type RefundAction } from './exceptions/operator.ts';
 import { type PayRequest, type PayingApp, payeeOf, placePayment } from './orders/place.ts';
-import type { Asker, Ports } from './ports.ts';
+import type { Requester, Ports } from './ports.ts';
 import {
   type OrderView,
   findOrder,
@@ -61,7 +61,7 @@ export function paymentOperations(ports: Ports) {
   const capture = capturePayment(ports);
   const renew = renewCredential(ports);
   const repairs = operatorRepairs(ports);
-  const deeds = disputeDeeds(ports);
+  const actions = disputeActions(ports);
   const reading = readPayments(ports);
   const timeline = orderTimeline(ports);
   /** What was done has been done when it cannot be shown. */
@@ -72,60 +72,63 @@ export function paymentOperations(ports: Ports) {
     async payAs(by: PayingApp, request: PayRequest, claim?: KeyClaim): Promise<OrderView> {
       return show(await place(await payeeOf(ports, by), request, { claim }));
     },
-    async query(asker: Asker, orderNo: string): Promise<OrderView> {
-      const { order, stale, around } = await query(asker, orderNo);
+    async query(requester: Requester, orderNo: string): Promise<OrderView> {
+      const { order, stale, around } = await query(requester, orderNo);
       if (around) return reading.show({ order, around, stale });
       // The channel's answer may have been listed without a transition.
-      return { ...(await reading.order(asker, order.orderNo)), stale };
+      return { ...(await reading.order(requester, order.orderNo)), stale };
     },
-    close: async (asker: Asker, orderNo: string, claim?: KeyClaim) => show(await close(asker, orderNo, claim)),
-    refund: async (asker: Asker, request: RefundRequest, claim?: KeyClaim) =>
-      placed(ports, await refund(asker, request, { claim })),
+    close: async (requester: Requester, orderNo: string, claim?: KeyClaim) =>
+      show(await close(requester, orderNo, claim)),
+    refund: async (requester: Requester, request: RefundRequest, claim?: KeyClaim) =>
+      placed(ports, await refund(requester, request, { claim })),
     /** The payer comes back from the channel, to the order as it was then. */
     capture: (order: OrderRow, cause: string) => capture(order.orderNo, { cause, actor: 'payer' }, order),
     /** Somebody knows that the payer has agreed (PayPal's buttons in a shop): the money is taken, if there is any to take. */
-    async captureNow(asker: Asker, orderNo: string): Promise<OrderView> {
-      const via = { cause: 'capture', actor: asker.actor };
+    async captureNow(requester: Requester, orderNo: string): Promise<OrderView> {
+      const via = { cause: 'capture', actor: requester.actor };
       const order = await ports.store.transaction(async (tx) => {
-        const found = await findOrder(tx, orderNo, asker.owner);
-        await noteDeed(ports, tx, asker, { action: 'order.capture', target: orderNo });
+        const found = await findOrder(tx, orderNo, requester.owner);
+        await addAuditEntry(ports, tx, requester, { action: 'order.capture', target: orderNo });
         return found;
       });
       if (!takesMoney(order.state)) return show(order);
       return show(await afterIntent({ orderNo }, () => capture(orderNo, via, order)));
     },
     renew: (order: OrderRow) => renew(order, { cause: 'query', actor: 'payer' }),
-    receiveNotice: receiveNotice(ports),
+    receiveNotification: receiveNotification(ports),
     readOrder: reading.order,
     orders: reading.orders,
     readRefund: reading.refund,
     refunds: reading.refunds,
-    timeline: async (asker: Asker, orderNo: string) =>
-      (await timeline(asker, orderNo)).map(({ at, ...entry }) => ({ at: at.toISOString(), ...entry })),
-    sync: async (asker: Asker, orderNo: string) => reading.complete(await repairs.syncOrder(asker, orderNo)),
-    async syncRefund(asker: Asker, refundNo: string) {
-      await repairs.syncRefund(asker, refundNo);
-      return reading.refund(asker, refundNo);
+    timeline: async (requester: Requester, orderNo: string) =>
+      (await timeline(requester, orderNo)).map(({ at, ...entry }) => ({ at: at.toISOString(), ...entry })),
+    sync: async (requester: Requester, orderNo: string) =>
+      reading.complete(await repairs.syncOrder(requester, orderNo)),
+    async syncRefund(requester: Requester, refundNo: string) {
+      await repairs.syncRefund(requester, refundNo);
+      return reading.refund(requester, refundNo);
     },
-    retryRefund: async (asker: Asker, refundNo: string) => placed(ports, await repairs.retryRefund(asker, refundNo)),
-    resolveRefund: async (asker: Asker, refundNo: string, action: RefundAction, reason: string) =>
-      placed(ports, await repairs.resolveRefund(asker, refundNo, action, reason)),
+    retryRefund: async (requester: Requester, refundNo: string) =>
+      placed(ports, await repairs.retryRefund(requester, refundNo)),
+    resolveRefund: async (requester: Requester, refundNo: string, action: RefundAction, reason: string) =>
+      placed(ports, await repairs.resolveRefund(requester, refundNo, action, reason)),
     ...refundApprovals(ports, {
-      dispute: deeds.accept,
-      exception: (asker, id, reason) => repairs.resolveException(asker, id, 'refund', reason),
+      dispute: actions.accept,
+      exception: (requester, id, reason) => repairs.resolveException(requester, id, 'refund', reason),
     }),
     readDispute: reading.dispute,
     disputes: reading.disputes,
-    answerDispute: async (asker: Asker, disputeNo: string, answer: DisputeAnswer, claim?: KeyClaim) =>
-      viewDispute(await deeds.answer(asker, disputeNo, answer, claim)),
-    acceptDispute: async (asker: Asker, disputeNo: string, note: string, claim?: KeyClaim) =>
-      doneOrWaiting(await deeds.accept(asker, disputeNo, note, claim), viewDispute),
-    finishDispute: async (asker: Asker, disputeNo: string, result: ComplaintResult, claim?: KeyClaim) =>
-      viewDispute(await deeds.finish(asker, disputeNo, result, claim)),
+    answerDispute: async (requester: Requester, disputeNo: string, answer: DisputeAnswer, claim?: KeyClaim) =>
+      viewDispute(await actions.answer(requester, disputeNo, answer, claim)),
+    acceptDispute: async (requester: Requester, disputeNo: string, note: string, claim?: KeyClaim) =>
+      doneOrWaiting(await actions.accept(requester, disputeNo, note, claim), viewDispute),
+    finishDispute: async (requester: Requester, disputeNo: string, result: ComplaintResult, claim?: KeyClaim) =>
+      viewDispute(await actions.finish(requester, disputeNo, result, claim)),
     readException: reading.exception,
     exceptions: reading.exceptions,
-    resolveException: async (asker: Asker, id: string, action: ExceptionAction, reason: string) =>
-      doneOrWaiting(await repairs.resolveException(asker, id, action, reason), viewException),
+    resolveException: async (requester: Requester, id: string, action: ExceptionAction, reason: string) =>
+      doneOrWaiting(await repairs.resolveException(requester, id, action, reason), viewException),
   };
 }
 

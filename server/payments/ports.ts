@@ -1,4 +1,4 @@
-import type { Channel, ChannelKind, Mode, Notice, PayWay } from './channel.ts';
+import type { Channel, ChannelKind, Mode, Notification, PayWay } from './channel.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
 
 import type { RefundRow } from '../db/entities/refunds.ts';
@@ -7,7 +7,7 @@ import type { AppError } from '../errors.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
-import type { NoticeRefusal } from './notice-refusal.ts';
+import type { NotificationRefusal } from './notification-refusal.ts';
 
 /** The orders that a caller may see: an application its own, the console all. */
 export type Owner = { clientId: string } | 'any';
@@ -22,7 +22,7 @@ export interface ActiveChannel {
 }
 
 /** A channel that may have sent a notification. */
-export interface NoticeChannel {
+export interface NotificationChannel {
   channel: Channel;
   mode: Mode;
   account: string;
@@ -41,7 +41,7 @@ export interface Channels {
   /** For an existing order: its own account and identity, with the newest keys of the account. */
   forOrder(order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion'>): Promise<Channel>;
   /** Every identity of every account that may still send notifications for this project, the newest first. */
-  forNotices(project: string, payWay: PayWay): Promise<NoticeChannel[]>;
+  forNotifications(project: string, payWay: PayWay): Promise<NotificationChannel[]>;
   kindOf(payWay: PayWay): ChannelKind;
 }
 
@@ -84,7 +84,7 @@ export interface Effects {
 }
 
 /** A verified message of a channel about an order, for the timeline. */
-interface HeardMessage {
+interface ReceivedMessage {
   orderNo: string;
   refundNo: string | null;
   payWay: PayWay;
@@ -119,17 +119,17 @@ export interface Ports {
   /** Named points between awaits at which tests kill the process. */
   checkpoint: (name: string) => void;
   /** Queues a message for the timeline; it may be lost, and no operation waits for it. */
-  heard: (message: HeardMessage) => void;
+  onReceived: (message: ReceivedMessage) => void;
   /** Called after each call of a channel, with its duration and whether the result is unknown. */
   asked?: ((call: { payWay: PayWay; isUnknown: boolean; ms: number }) => void) | undefined;
   /** Called for each notification: null = verified, otherwise the reason of the rejection. */
-  noticed?: ((of: { project: string; payWay: PayWay }, refusal: NoticeRefusal | null) => void) | undefined;
+  noticed?: ((of: { project: string; payWay: PayWay }, refusal: NotificationRefusal | null) => void) | undefined;
   /** Increments a counter of the metrics. */
   count: (name: string, labels?: Record<string, string>) => void;
 }
 
 /** The caller of an operation, and the orders that it may see. */
-export interface Asker {
+export interface Requester {
   owner: Owner;
   actor: string;
   /** The administrator behind the call, for the audit log. */
@@ -169,23 +169,28 @@ export async function within<T>(ms: number, work: Promise<T>): Promise<T | undef
 
 /** Whether a notification may concern an order: project, channel, account, mode and payee must be those of the order. */
 export function speaksFor(
-  { project, payWay, from, notice }: Omit<Arrived, 'notice'> & { notice: Pick<Notice, 'account' | 'appIds'> },
+  {
+    project,
+    payWay,
+    from,
+    notification,
+  }: Omit<Arrived, 'notification'> & { notification: Pick<Notification, 'account' | 'appIds'> },
   order: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode' | 'configVersion' | 'appId'>,
 ): boolean {
   const isHere = order.project === project && order.payWay === payWay;
   // If both name an app, compare the app: it stays the same when the configuration changes. One app may serve several merchants of a
   // partner, so the version must have had the same merchant.
   const isIts =
-    order.appId !== null && notice.appIds !== undefined
-      ? notice.appIds.includes(order.appId) && from.payeeVersions.has(order.configVersion)
+    order.appId !== null && notification.appIds !== undefined
+      ? notification.appIds.includes(order.appId) && from.payeeVersions.has(order.configVersion)
       : from.versions.has(order.configVersion);
-  return isHere && order.account === notice.account && order.mode === from.mode && isIts;
+  return isHere && order.account === notification.account && order.mode === from.mode && isIts;
 }
 
 /** A verified notification: its project and channel, its content, and the configuration that verified it. */
 export interface Arrived {
   project: string;
   payWay: PayWay;
-  from: NoticeChannel;
-  notice: Notice;
+  from: NotificationChannel;
+  notification: Notification;
 }

@@ -4,18 +4,18 @@ import type { RefundRow } from '../db/entities/refunds.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { BUSY, NotFound, causes } from '../errors.ts';
 import { noteOrder, noteWork } from '../work.ts';
-import { type OrderWish, decideOrder, orderNeeds, paymentNamed } from './core/decide-order.ts';
-import { type RefundWish, decideRefund, unanswered } from './core/decide-refund.ts';
-import type { Heard, OrderFacts, RefundFacts } from './core/facts.ts';
-import { explainedBy } from './core/hear-order.ts';
-import { type RefundHeard, isReversal, mayBeOldNews } from './core/hear-refund.ts';
-import type { Change, Refusal } from './core/moves.ts';
-import { laneOf, later } from './core/plan.ts';
-import { raiseException, resolveExceptions } from './follow-ups.ts';
+import { type OrderCommand, decideOrder, orderNeeds, paymentNamed } from './core/decide-order.ts';
+import { type RefundCommand, decideRefund, unanswered } from './core/decide-refund.ts';
+import type { OrderReport, OrderFacts, RefundFacts } from './core/facts.ts';
+import { explainedBy } from './core/apply-order-outcome.ts';
+import { type RefundReport, isReversal, mayBeOldNews } from './core/apply-refund-outcome.ts';
+import type { Change, Refusal } from './core/transitions.ts';
+import { queueKeyOf, later } from './core/plan.ts';
+import { raiseException, resolveExceptions } from './side-effects.ts';
 import { type Via, apply } from './ledger.ts';
 import { numberAtChannel } from './numbers.ts';
 import type { Owner, Ports } from './ports.ts';
-import { refusalFor } from './refusals.ts';
+import { refusalFor } from './errors.ts';
 
 /** WeChat Pay allows 50 refunds per order; further questions open one exception and are not queried. */
 const MOST_OPEN = 50;
@@ -31,7 +31,7 @@ export interface Named {
 }
 
 /** Records that the channel must be queried about a refund, in the commit of the message and under the order's lock. Returns the id of the row; undefined if the order has too many. */
-export async function openQuestion(
+export async function openLookup(
   ports: Ports,
   tx: Tx,
   order: OrderRow,
@@ -39,13 +39,13 @@ export async function openQuestion(
 ): Promise<string | undefined> {
   const { orderNo } = order;
   const now = ports.now();
-  const found = await tx.refundQuestions.find({ orderNo, number });
+  const found = await tx.refundLookups.find({ orderNo, number });
   if (found?.state === 'open') {
     const more = total !== undefined && total > (found.total ?? 0n) ? { total } : {};
-    await tx.refundQuestions.update({ id: found.id }, { ...more, told: found.told + 1 });
+    await tx.refundLookups.update({ id: found.id }, { ...more, revision: found.revision + 1 });
     return found.id;
   }
-  if ((await tx.refundQuestions.count({ orderNo, state: 'open' })) >= MOST_OPEN) {
+  if ((await tx.refundLookups.count({ orderNo, state: 'open' })) >= MOST_OPEN) {
     await raiseException(ports, tx, order, { ...unanswered(number), dedupe: 'many' });
     return undefined;
   }
@@ -54,35 +54,35 @@ export async function openQuestion(
     total: total ?? found?.total ?? null,
     state: 'open' as const,
     checks: 0,
-    told: (found?.told ?? 0) + 1,
+    revision: (found?.revision ?? 0) + 1,
     nextAt: later(now, FIRST_SECONDS),
     leasedUntil: null,
     lastAnswer: null,
     createdAt: now,
     finishedAt: null,
   };
-  if (found) await tx.refundQuestions.update({ id }, fresh);
-  else await tx.refundQuestions.insert({ id, orderNo, number, lane: laneOf(order), ...fresh });
+  if (found) await tx.refundLookups.update({ id }, fresh);
+  else await tx.refundLookups.insert({ id, orderNo, number, queueKey: queueKeyOf(order), ...fresh });
   return id;
 }
 
 /** Marks that another message about the refund arrived, so that a pending answer is discarded and the channel is queried again. */
-export async function askAnew(ports: Ports, tx: Tx, refund: RefundRow): Promise<void> {
+export async function queryAgain(ports: Ports, tx: Tx, refund: RefundRow): Promise<void> {
   const { orderNo, channelRefundNo } = refund;
   const names = [numberAtChannel(refund), ...(channelRefundNo === null ? [] : [channelRefundNo])];
-  for (const { id, told } of await tx.refundQuestions.list({ orderNo, number: names, state: 'open' }))
-    await tx.refundQuestions.update({ id }, { told: told + 1, nextAt: ports.now() });
+  for (const { id, revision } of await tx.refundLookups.list({ orderNo, number: names, state: 'open' }))
+    await tx.refundLookups.update({ id }, { revision: revision + 1, nextAt: ports.now() });
 }
 
 /** Whether a query about the refund may be pending. */
-export async function isAsked(tx: Tx, orderNo: string, number: string): Promise<boolean> {
-  return (await tx.refundQuestions.find({ orderNo, number, state: 'open' })) !== undefined;
+export async function isQueried(tx: Tx, orderNo: string, number: string): Promise<boolean> {
+  return (await tx.refundLookups.find({ orderNo, number, state: 'open' })) !== undefined;
 }
 
 /** An administrator ends the question; the channel is no longer queried. */
-export async function giveUpQuestion(ports: Ports, tx: Tx, orderNo: string, number: string): Promise<void> {
+export async function giveUpLookup(ports: Ports, tx: Tx, orderNo: string, number: string): Promise<void> {
   const over = { state: 'given_up' as const, nextAt: null, leasedUntil: null, finishedAt: ports.now() };
-  await tx.refundQuestions.update({ orderNo, number, state: 'open' }, over);
+  await tx.refundLookups.update({ orderNo, number, state: 'open' }, over);
 }
 
 /** Resolves the exceptions about sums that the known refunds of an order now explain. */
@@ -152,10 +152,10 @@ export async function settleLocked(
   ports: Ports,
   tx: Tx,
   order: OrderRow,
-  input: Omit<Heard, 'cause'> | OrderWish,
+  input: Omit<OrderReport, 'cause'> | OrderCommand,
   via: Via,
 ): Promise<OrderRow> {
-  const asked = 'wish' in input ? input : { ...input, cause: via.cause };
+  const asked = 'command' in input ? input : { ...input, cause: via.cause };
   const facts = await loadFacts(ports, tx, order, asked);
   const change = permitted(decideOrder(order, facts, asked, ports.now()), order);
   return (await apply(ports, tx, { order }, change, via)).order;
@@ -166,7 +166,7 @@ export async function settleRefundLocked(
   ports: Ports,
   tx: Tx,
   pair: Pair,
-  input: RefundHeard | RefundWish,
+  input: RefundReport | RefundCommand,
   via: Via,
 ): Promise<Pair> {
   const { order, refund } = pair;
@@ -179,7 +179,7 @@ export async function settleRefundLocked(
 export async function settle(
   ports: Ports,
   orderNo: string,
-  input: Omit<Heard, 'cause'> | OrderWish,
+  input: Omit<OrderReport, 'cause'> | OrderCommand,
   via: Via,
 ): Promise<OrderRow> {
   return settling(ports, async (tx) => settleLocked(ports, tx, await lockOrder(tx, orderNo, 'any'), input, via));
@@ -189,21 +189,21 @@ export async function settle(
 export async function settleRefund(
   ports: Ports,
   refundNo: string,
-  input: RefundHeard | RefundWish,
+  input: RefundReport | RefundCommand,
   via: Via,
 ): Promise<Pair> {
   return ports.store.transaction(async (tx) => {
     const pair = await lockPair(tx, refundNo);
     const { order, refund } = pair;
-    if ('wish' in input || !isOvertaken(refund, input)) return settleRefundLocked(ports, tx, pair, input, via);
+    if ('command' in input || !isOvertaken(refund, input)) return settleRefundLocked(ports, tx, pair, input, via);
     const { attempt = refund.attempt } = input;
-    await openQuestion(ports, tx, order, { number: numberAtChannel({ refundNo, attempt }) });
+    await openLookup(ports, tx, order, { number: numberAtChannel({ refundNo, attempt }) });
     return pair;
   });
 }
 
 /** Whether an answer may be older than another message or change that arrived while the channel was being queried. */
-function isOvertaken(refund: RefundRow, { outcome, attempt = refund.attempt }: RefundHeard): boolean {
+function isOvertaken(refund: RefundRow, { outcome, attempt = refund.attempt }: RefundReport): boolean {
   if (attempt !== refund.attempt) return outcome.kind === 'succeeded';
   return mayBeOldNews(refund, outcome) || isReversal(refund, outcome);
 }
@@ -215,7 +215,12 @@ export function permitted(decided: Change | Refusal, order: OrderRow): Change {
 }
 
 /** Loads only the facts that the decision needs; the caller holds the order's lock. */
-async function loadFacts(ports: Ports, tx: Tx, order: OrderRow, input: Heard | OrderWish): Promise<OrderFacts> {
+async function loadFacts(
+  ports: Ports,
+  tx: Tx,
+  order: OrderRow,
+  input: OrderReport | OrderCommand,
+): Promise<OrderFacts> {
   let facts: OrderFacts = {};
   for (let need = orderNeeds(order, facts, input); need; need = orderNeeds(order, facts, input))
     facts = { ...facts, [need]: await load[need](ports, tx, order, input) };
@@ -227,7 +232,7 @@ const load: {
     ports: Ports,
     tx: Tx,
     order: OrderRow,
-    input: Heard | OrderWish,
+    input: OrderReport | OrderCommand,
   ) => Promise<OrderFacts[Fact]>;
 } = {
   owner: (_ports, tx, order, input) => ownerOf(tx, order, paymentNamed(input) ?? ''),
@@ -259,7 +264,7 @@ export async function hasSibling(tx: ReadTx, order: OrderRow): Promise<boolean> 
 async function stateOfMismatch(
   tx: Tx,
   { orderNo }: OrderRow,
-  input: Heard | OrderWish,
+  input: OrderReport | OrderCommand,
 ): Promise<OrderFacts['mismatch']> {
   const channelNo = 'outcome' in input && 'channelNo' in input.outcome ? input.outcome.channelNo : '';
   const known = { orderNo, kind: 'amount_mismatch' as const };

@@ -20,8 +20,8 @@ import { NotFound } from '../errors.ts';
 import { type Money, majorNumber } from '../money.ts';
 import { noteOrder, noteWork } from '../work.ts';
 import type { PayHint } from './channel.ts';
-import { hasCredential, refundableOf } from './core/moves.ts';
-import type { Asker, Owner, Ports } from './ports.ts';
+import { hasCredential, refundableOf } from './core/transitions.ts';
+import type { Requester, Owner, Ports } from './ports.ts';
 
 /** The wire's word for an order: refunds make `partially_refunded` and `refunded` of what was paid. */
 export function statusOf(order: Pick<OrderRow, 'state' | 'paid' | 'refunded'>): OrderStatus {
@@ -274,7 +274,8 @@ export function readPayments({
 }: Pick<Ports, 'store' | 'reports' | 'publicUrl' | 'now'>) {
   return {
     /** One order with its refunds, its newest open exception and, while it can be paid, its credential. */
-    order: (asker: Asker, orderNo: string) => store.read(async (tx) => show(await findShown(tx, orderNo, asker.owner))),
+    order: (requester: Requester, orderNo: string) =>
+      store.read(async (tx) => show(await findShown(tx, orderNo, requester.owner))),
     /** The same for a row that was just settled. */
     complete,
     /** The same for one that was just read with what is around it. */
@@ -293,9 +294,9 @@ export function readPayments({
         );
         return { items, next: nextOf(rows.length > limit, page.at(-1), (row) => row.orderNo) };
       }),
-    refund: (asker: Asker, refundNo: string) =>
+    refund: (requester: Requester, refundNo: string) =>
       store.read(async (tx) => {
-        const refund = await findRefund(tx, refundNo, asker.owner);
+        const refund = await findRefund(tx, refundNo, requester.owner);
         const order = await findOrder(tx, refund.orderNo, 'any');
         const fees = await feesOf(tx, [order], now());
         return viewRefund(refund, fees.get(order.orderNo)?.get(refundNo));
@@ -309,9 +310,9 @@ export function readPayments({
         const items = page.map((refund) => viewRefund(refund, fees.get(refund.orderNo)?.get(refund.refundNo)));
         return { items, next: nextOf(rows.length > limit, page.at(-1), (row) => row.refundNo) };
       }),
-    dispute: (asker: Asker, disputeNo: string) =>
+    dispute: (requester: Requester, disputeNo: string) =>
       store.read(async (tx) => {
-        const dispute = await tx.disputes.find({ disputeNo, ...(asker.owner === 'any' ? {} : asker.owner) });
+        const dispute = await tx.disputes.find({ disputeNo, ...(requester.owner === 'any' ? {} : requester.owner) });
         if (!dispute) throw new NotFound('dispute');
         return viewDispute(dispute);
       }),
@@ -402,10 +403,10 @@ interface TimelineEntry {
 
 /** Everything that happened to an order, oldest first: moves with their rule, channel messages, exceptions, events and deliveries. */
 export function orderTimeline({ store }: Pick<Ports, 'store'>) {
-  return async (asker: Asker, orderNo: string): Promise<TimelineEntry[]> =>
+  return async (requester: Requester, orderNo: string): Promise<TimelineEntry[]> =>
     store.read(async (tx) => {
-      await findOrder(tx, orderNo, asker.owner);
-      const moves = await tx.moves.list({ orderNo }, { orderBy: { sequence: 'asc' } });
+      await findOrder(tx, orderNo, requester.owner);
+      const transitions = await tx.transitions.list({ orderNo }, { orderBy: { sequence: 'asc' } });
       const messages = await listMessages(tx, orderNo, 1000);
       const exceptions = await tx.exceptions.list({ orderNo });
       const refunds = await tx.refunds.list({ orderNo });
@@ -418,11 +419,11 @@ export function orderTimeline({ store }: Pick<Ports, 'store'>) {
       const events = await tx.events.list({ objectNo: numbers }, { orderBy: { sequence: 'asc' } });
       const deliveries = events.length === 0 ? [] : await tx.deliveries.list({ eventId: events.map(({ id }) => id) });
       const entries: TimelineEntry[] = [
-        ...moves.map(({ at, ...move }) => ({
+        ...transitions.map(({ at, ...transition }) => ({
           at,
           kind: 'move' as const,
-          summary: `${move.refundNo ? `refund ${move.refundNo} ` : ''}${move.fromState ?? '–'} → ${move.toState} (${move.cause})`,
-          detail: { ...move, id: Number(move.id) },
+          summary: `${transition.refundNo ? `refund ${transition.refundNo} ` : ''}${transition.fromState ?? '–'} → ${transition.toState} (${transition.cause})`,
+          detail: { ...transition, id: Number(transition.id) },
         })),
         ...messages.map(({ at, ...message }) => ({
           at,

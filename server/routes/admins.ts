@@ -63,7 +63,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
     '/api/v1/admins',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'service' },
+        auth: { admin: 'viewer', projectScope: 'service' },
         query: z.object({ ...Paging, username: Username.optional() }),
         returns: Admin,
         list: true,
@@ -108,7 +108,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    */
   router.get(
     '/api/v1/admins/:id',
-    endpoint({ auth: { admin: 'viewer', reach: 'service' }, params: ById, returns: Admin }, async ({ params }) =>
+    endpoint({ auth: { admin: 'viewer', projectScope: 'service' }, params: ById, returns: Admin }, async ({ params }) =>
       presentAdmin(await admins.get(params.id)),
     ),
   );
@@ -216,7 +216,7 @@ export function adminSessionRoutes({ adminSessions }: { adminSessions: AdminSess
     '/api/v1/admins/:id/sessions',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'service' },
+        auth: { admin: 'admin', projectScope: 'service' },
         params: OfAdmin,
         query: z.object(UuidPaging),
         returns: SessionEntry,

@@ -54,7 +54,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   router.get(
     '/api/v1/api-apps',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'filter' }, query: AppFilter, returns: ApiApp, list: true },
+      { auth: { admin: 'viewer', projectScope: 'filter' }, query: AppFilter, returns: ApiApp, list: true },
       async ({ query }) =>
         page(
           await apiApps.list(query),
@@ -82,7 +82,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
     '/api/v1/api-apps',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'body', confirmed: 'where-live' },
+        auth: { admin: 'admin', projectScope: 'body', confirmed: 'where-live' },
         body: NewApp,
         returns: ApiAppWithSecret,
         status: 201,
@@ -107,8 +107,9 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    */
   router.get(
     '/api/v1/api-apps/:client_id',
-    endpoint({ auth: { admin: 'viewer', reach: 'app' }, params: ByClientId, returns: ApiApp }, async ({ params }) =>
-      presentApp(await apiApps.get(params.client_id)),
+    endpoint(
+      { auth: { admin: 'viewer', projectScope: 'app' }, params: ByClientId, returns: ApiApp },
+      async ({ params }) => presentApp(await apiApps.get(params.client_id)),
     ),
   );
 
@@ -132,7 +133,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
     '/api/v1/api-apps/:client_id',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'app' },
+        auth: { admin: 'admin', projectScope: 'app' },
         params: ByClientId,
         body: AppChange,
         returns: ApiApp,
@@ -162,7 +163,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
     '/api/v1/api-apps/:client_id/toggle',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'app' },
+        auth: { admin: 'admin', projectScope: 'app' },
         params: ByClientId,
         body: Toggle,
         returns: ApiApp,
@@ -196,7 +197,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
     '/api/v1/api-apps/:client_id/rotate-secret',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'app', confirmed: 'where-live' },
+        auth: { admin: 'admin', projectScope: 'app', confirmed: 'where-live' },
         params: ByClientId,
         body: Rotation,
         returns: ApiAppWithSecret,
@@ -220,7 +221,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   router.post(
     '/api/v1/api-apps/:client_id/revoke-tokens',
     endpoint(
-      { auth: { admin: 'admin', reach: 'app' }, params: ByClientId, returns: ApiApp },
+      { auth: { admin: 'admin', projectScope: 'app' }, params: ByClientId, returns: ApiApp },
       async ({ params, caller, request }) =>
         presentApp(await apiApps.revokeTokens(actorOf(caller, request), params.client_id)),
     ),
@@ -238,7 +239,7 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   router.delete(
     '/api/v1/api-apps/:client_id',
     endpoint(
-      { auth: { admin: 'admin', reach: 'app' }, params: ByClientId, status: 204, errors: DELETE_APP_ERRORS },
+      { auth: { admin: 'admin', projectScope: 'app' }, params: ByClientId, status: 204, errors: DELETE_APP_ERRORS },
       ({ params, caller, request }) => apiApps.remove(actorOf(caller, request), params.client_id),
     ),
   );
@@ -299,7 +300,7 @@ export function limitRoutes({ limitsOf }: { limitsOf: (clientId: string) => Prom
   router.get(
     '/api/v1/api-apps/:client_id/limits',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'app' }, params: z.object({ client_id: Id }), returns: z.array(Limit) },
+      { auth: { admin: 'viewer', projectScope: 'app' }, params: z.object({ client_id: Id }), returns: z.array(Limit) },
       ({ params }) => limitsOf(params.client_id),
     ),
   );

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Reply, endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
-import { askerOf } from './schemas/audience.ts';
+import { requesterOf } from './schemas/audience.ts';
 import { APPROVE_ERRORS, REJECT_ERRORS } from './schemas/errors.ts';
 import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.ts';
 
@@ -76,7 +76,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/api/v1/approvals',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'filter' }, query: ApprovalsQuery, returns: Approval, list: true },
+      { auth: { admin: 'viewer', projectScope: 'filter' }, query: ApprovalsQuery, returns: Approval, list: true },
       async ({ query }) => {
         const { limit, cursor, ...filter } = query;
         return pageOf(await operations.approvals(filter, cursor, limit));
@@ -95,7 +95,7 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/api/v1/approvals/:refundNo',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'approval' }, params: ApprovalParams, returns: Approval },
+      { auth: { admin: 'viewer', projectScope: 'approval' }, params: ApprovalParams, returns: Approval },
       ({ params }) => operations.readApproval(params.refundNo),
     ),
   );
@@ -116,12 +116,12 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
     '/api/v1/approvals/:refundNo/approve',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'approval', confirmed: 'where-live' },
+        auth: { admin: 'operator', projectScope: 'approval', confirmed: 'where-live' },
         params: ApprovalParams,
         returns: Approval,
         errors: APPROVE_ERRORS,
       },
-      ({ params, caller, request }) => operations.approve(askerOf(caller, request), params.refundNo),
+      ({ params, caller, request }) => operations.approve(requesterOf(caller, request), params.refundNo),
     ),
   );
 
@@ -142,13 +142,14 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
     '/api/v1/approvals/:refundNo/reject',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'approval' },
+        auth: { admin: 'operator', projectScope: 'approval' },
         params: ApprovalParams,
         body: Rejection,
         returns: Approval,
         errors: REJECT_ERRORS,
       },
-      ({ params, body, caller, request }) => operations.reject(askerOf(caller, request), params.refundNo, body.reason),
+      ({ params, body, caller, request }) =>
+        operations.reject(requesterOf(caller, request), params.refundNo, body.reason),
     ),
   );
   return router;

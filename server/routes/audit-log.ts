@@ -37,7 +37,7 @@ export function auditLogRoutes({ auditLines, exportAudit }: AuditLogPorts): Rout
   router.get(
     '/api/v1/audit-log',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'service' }, query: ListQuery, returns: AuditLine, list: true },
+      { auth: { admin: 'viewer', projectScope: 'service' }, query: ListQuery, returns: AuditLine, list: true },
       async ({ query: { createdFrom, createdTo, ...filter } }) =>
         page(
           await auditLines({ ...filter, from: createdFrom, to: createdTo }),
@@ -63,7 +63,7 @@ export function auditLogRoutes({ auditLines, exportAudit }: AuditLogPorts): Rout
     '/api/v1/audit-log/export',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'service' },
+        auth: { admin: 'viewer', projectScope: 'service' },
         query: ExportQuery,
         raw: 'stream',
         answers: { 200: { 'text/csv': 'text', 'application/x-ndjson': 'text' } },

@@ -5,7 +5,7 @@ import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { BillOperations } from '../payments/bills/read.ts';
 import { BILL_LINE_KINDS, MODES } from '../payments/channel.ts';
-import { askerOf } from './schemas/audience.ts';
+import { requesterOf } from './schemas/audience.ts';
 import { PayWayName } from './schemas/credentials.ts';
 import { FETCH_BILL_ERRORS, IMPORT_BILL_ERRORS, RERUN_BILL_ERRORS } from './schemas/errors.ts';
 import { Bom, Code, Id, Paging, SafeText, Timestamp, exportReply, pageOf } from './schemas/fields.ts';
@@ -314,7 +314,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
   router.get(
     '/api/v1/bills',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'filter' }, query: BillsQuery, returns: Bill, list: true },
+      { auth: { admin: 'viewer', projectScope: 'filter' }, query: BillsQuery, returns: Bill, list: true },
       async ({ query }) => {
         const { limit, cursor, ...filter } = query;
         return pageOf(await operations.bills(filter, cursor, limit));
@@ -338,8 +338,13 @@ export function billRoutes(operations: BillOperations): RouteGroup {
   router.post(
     '/api/v1/bills',
     endpoint(
-      { auth: { admin: 'operator', reach: 'account' }, body: FetchBill, returns: Bill, errors: FETCH_BILL_ERRORS },
-      ({ body, caller, request }) => operations.askForBill(askerOf(caller, request), named(body)),
+      {
+        auth: { admin: 'operator', projectScope: 'account' },
+        body: FetchBill,
+        returns: Bill,
+        errors: FETCH_BILL_ERRORS,
+      },
+      ({ body, caller, request }) => operations.askForBill(requesterOf(caller, request), named(body)),
     ),
   );
 
@@ -358,14 +363,14 @@ export function billRoutes(operations: BillOperations): RouteGroup {
     '/api/v1/bills/import',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'account' },
+        auth: { admin: 'operator', projectScope: 'account' },
         query: ImportQuery,
         accepts: ['stream'],
         body: StreamedBody,
         returns: Bill,
         errors: IMPORT_BILL_ERRORS,
       },
-      ({ query, body, caller, request }) => operations.importBill(askerOf(caller, request), named(query), body),
+      ({ query, body, caller, request }) => operations.importBill(requesterOf(caller, request), named(query), body),
     ),
   );
 
@@ -379,7 +384,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    */
   router.get(
     '/api/v1/bills/:billNo',
-    endpoint({ auth: { admin: 'viewer', reach: 'bill' }, params: BillParams, returns: Bill }, ({ params }) =>
+    endpoint({ auth: { admin: 'viewer', projectScope: 'bill' }, params: BillParams, returns: Bill }, ({ params }) =>
       operations.bill(params.billNo),
     ),
   );
@@ -397,7 +402,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
     '/api/v1/bills/:billNo/differences',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'bill' },
+        auth: { admin: 'viewer', projectScope: 'bill' },
         params: BillParams,
         query: DifferencesQuery,
         returns: Difference,
@@ -425,14 +430,14 @@ export function billRoutes(operations: BillOperations): RouteGroup {
     '/api/v1/bills/:billNo/lines',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'bill' },
+        auth: { admin: 'viewer', projectScope: 'bill' },
         params: BillParams,
         query: LinesQuery,
         raw: 'stream',
         answers: { 200: FILES },
       },
       async ({ params: { billNo }, query: { bom, ...query }, caller, request }) => {
-        const body = await operations.exportLines(askerOf(caller, request), billNo, query);
+        const body = await operations.exportLines(requesterOf(caller, request), billNo, query);
         return exportReply(billNo, { ...query, bom }, body);
       },
     ),
@@ -449,8 +454,13 @@ export function billRoutes(operations: BillOperations): RouteGroup {
   router.post(
     '/api/v1/bills/:billNo/rerun',
     endpoint(
-      { auth: { admin: 'operator', reach: 'bill' }, params: BillParams, returns: Bill, errors: RERUN_BILL_ERRORS },
-      ({ params, caller, request }) => operations.rerunBill(askerOf(caller, request), params.billNo),
+      {
+        auth: { admin: 'operator', projectScope: 'bill' },
+        params: BillParams,
+        returns: Bill,
+        errors: RERUN_BILL_ERRORS,
+      },
+      ({ params, caller, request }) => operations.rerunBill(requesterOf(caller, request), params.billNo),
     ),
   );
 
@@ -477,16 +487,16 @@ export function billRoutes(operations: BillOperations): RouteGroup {
   router.post(
     '/api/v1/bills/:billNo/quiet',
     endpoint(
-      { auth: { admin: 'admin', reach: 'bill' }, params: BillParams, body: QuietAccount, returns: Bill },
+      { auth: { admin: 'admin', projectScope: 'bill' }, params: BillParams, body: QuietAccount, returns: Bill },
       ({ params, body, caller, request }) =>
-        operations.quietAccount(askerOf(caller, request), params.billNo, body.reason),
+        operations.quietAccount(requesterOf(caller, request), params.billNo, body.reason),
     ),
   );
   router.delete(
     '/api/v1/bills/:billNo/quiet',
     endpoint(
-      { auth: { admin: 'admin', reach: 'bill' }, params: BillParams, returns: Bill },
-      ({ params, caller, request }) => operations.unquietAccount(askerOf(caller, request), params.billNo),
+      { auth: { admin: 'admin', projectScope: 'bill' }, params: BillParams, returns: Bill },
+      ({ params, caller, request }) => operations.unquietAccount(requesterOf(caller, request), params.billNo),
     ),
   );
 
@@ -504,7 +514,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
   router.get(
     '/api/v1/stats/settlement',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'filter' }, query: SettlementQuery, returns: SettlementReport },
+      { auth: { admin: 'viewer', projectScope: 'filter' }, query: SettlementQuery, returns: SettlementReport },
       ({ query }) => operations.settlement(query),
     ),
   );

@@ -39,8 +39,8 @@ interface CertPorts {
 const anyProject = {
   ...forAdministrators('/api/v1/certs'),
   write: CONFIRMED_WHERE_LIVE,
-  readOne: { admin: 'viewer', reach: 'cert' },
-  writeOne: { admin: 'admin', reach: 'cert', confirmed: 'where-live' },
+  readOne: { admin: 'viewer', projectScope: 'cert' },
+  writeOne: { admin: 'admin', projectScope: 'cert', confirmed: 'where-live' },
   queryOfOne: MaybeInProject,
 } as const;
 const own = forApplications('/api/v2/certs', 'cert:manage');

@@ -25,7 +25,7 @@ import {
   wholePage,
 } from './schemas/credentials.ts';
 import {
-  REGISTER_NOTICES_ERRORS,
+  REGISTER_NOTIFICATIONS_ERRORS,
   TEST_CONFIG_ERRORS,
   TOGGLE_CONFIG_ERRORS,
   WRITE_CONFIG_ERRORS,
@@ -40,7 +40,7 @@ interface ConfigPorts {
 
 const anyProject = {
   ...forAdministrators('/api/v1/payment/config'),
-  probe: { admin: 'admin', reach: 'query' } as const,
+  probe: { admin: 'admin', projectScope: 'query' } as const,
   write: CONFIRMED_WHERE_LIVE,
   change: ConfigBody,
 };
@@ -235,8 +235,8 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
   router.post(
     '/:payWay/notices',
     endpoint(
-      { auth: write, params: ByPayWay, query, returns: Verdict, errors: REGISTER_NOTICES_ERRORS },
-      async (input) => presentVerdict(await configs.registerNotices(actingIn(input), input.params.payWay)),
+      { auth: write, params: ByPayWay, query, returns: Verdict, errors: REGISTER_NOTIFICATIONS_ERRORS },
+      async (input) => presentVerdict(await configs.registerNotifications(actingIn(input), input.params.payWay)),
     ),
   );
 
@@ -262,7 +262,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
   router.post(
     '/:payWay/certificates',
     endpoint(
-      { auth: write, params: ByPayWay, query, returns: DownloadAnswer, errors: REGISTER_NOTICES_ERRORS },
+      { auth: write, params: ByPayWay, query, returns: DownloadAnswer, errors: REGISTER_NOTIFICATIONS_ERRORS },
       async (input) => {
         if (input.caller.kind === 'app') requireScope(input.caller, 'cert:manage');
         return presentDownload(await configs.downloadCerts(actingIn(input), input.params.payWay), now());

@@ -316,7 +316,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
   router.get(
     '/api/v1/coins',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'query' }, query: CoinsQuery, returns: Coin, list: true },
+      { auth: { admin: 'viewer', projectScope: 'query' }, query: CoinsQuery, returns: Coin, list: true },
       async ({ query }) => page(await coins.list(query), query.limit, placeOf, presentCoin),
     ),
   );
@@ -338,7 +338,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
     '/api/v1/coins',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'query' },
+        auth: { admin: 'admin', projectScope: 'query' },
         query: InProject,
         body: NewCoin,
         returns: Coin,
@@ -361,7 +361,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
   router.get(
     '/api/v1/coins/:code',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'query' }, params: ByCode, query: InProject, returns: Coin },
+      { auth: { admin: 'viewer', projectScope: 'query' }, params: ByCode, query: InProject, returns: Coin },
       async ({ params, query }) => presentCoin(await coins.get({ ...query, ...params })),
     ),
   );
@@ -381,7 +381,13 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
   router.put(
     '/api/v1/coins/:code',
     endpoint(
-      { auth: { admin: 'admin', reach: 'query' }, params: ByCode, query: InProject, body: CoinChange, returns: Coin },
+      {
+        auth: { admin: 'admin', projectScope: 'query' },
+        params: ByCode,
+        query: InProject,
+        body: CoinChange,
+        returns: Coin,
+      },
       async ({ params, query, body, caller, request }) =>
         presentCoin(await coins.update(actorOf(caller, request), { ...query, ...params }, body)),
     ),
@@ -403,7 +409,13 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
   router.put(
     '/api/v1/coins/:code/toggle',
     endpoint(
-      { auth: { admin: 'admin', reach: 'query' }, params: ByCode, query: InProject, body: Toggle, returns: Coin },
+      {
+        auth: { admin: 'admin', projectScope: 'query' },
+        params: ByCode,
+        query: InProject,
+        body: Toggle,
+        returns: Coin,
+      },
       async ({ params, query, body, caller, request }) =>
         presentCoin(await coins.toggle(actorOf(caller, request), { ...query, ...params }, body?.enabled)),
     ),
@@ -422,7 +434,7 @@ export function coinRoutes({ coins }: { coins: Coins }): RouteGroup {
     '/api/v1/coins/:code',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'query' },
+        auth: { admin: 'admin', projectScope: 'query' },
         params: ByCode,
         query: InProject,
         status: 204,

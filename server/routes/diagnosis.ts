@@ -69,7 +69,7 @@ export function diagnosisRoutes({ diagnose }: { diagnose: () => Promise<z.input<
    */
   router.get(
     '/api/v1/diagnosis',
-    endpoint({ auth: { admin: 'viewer', reach: 'service' }, returns: Diagnosis }, () => diagnose()),
+    endpoint({ auth: { admin: 'viewer', projectScope: 'service' }, returns: Diagnosis }, () => diagnose()),
   );
   return router;
 }

@@ -5,7 +5,7 @@ import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { COMPLAINT_RESULTS, DISPUTE_STATES } from '../payments/channel.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import { WAITS, orWaiting } from './approvals.ts';
-import { askerOf, forApplications } from './schemas/audience.ts';
+import { requesterOf, forApplications } from './schemas/audience.ts';
 import { ACCEPT_DISPUTE_ERRORS, DISPUTE_ERRORS } from './schemas/errors.ts';
 import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.ts';
 import { PayWayName } from './schemas/orders.ts';
@@ -96,7 +96,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/api/v1/disputes',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'filter' }, query: DisputesQuery, returns: Dispute, list: true },
+      { auth: { admin: 'viewer', projectScope: 'filter' }, query: DisputesQuery, returns: Dispute, list: true },
       async ({ query }) => {
         const { limit, cursor, ...filter } = query;
         return pageOf(await operations.disputes(filter, cursor, limit));
@@ -115,8 +115,8 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/api/v1/disputes/:disputeNo',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'dispute' }, params: DisputeParams, returns: Dispute },
-      ({ params, caller, request }) => operations.readDispute(askerOf(caller, request), params.disputeNo),
+      { auth: { admin: 'viewer', projectScope: 'dispute' }, params: DisputeParams, returns: Dispute },
+      ({ params, caller, request }) => operations.readDispute(requesterOf(caller, request), params.disputeNo),
     ),
   );
 
@@ -139,7 +139,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
     '/api/v1/disputes/:disputeNo/answer',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'dispute' },
+        auth: { admin: 'operator', projectScope: 'dispute' },
         params: DisputeParams,
         accepts: ['json', 'multipart'],
         uploads: EVIDENCE,
@@ -150,7 +150,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
       },
       ({ params, body, caller, request, claim }) =>
         operations.answerDispute(
-          askerOf(caller, request),
+          requesterOf(caller, request),
           params.disputeNo,
           { text: body.text, files: body.file ?? [] },
           claim,
@@ -178,7 +178,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
     '/api/v1/disputes/:disputeNo/accept',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'dispute' },
+        auth: { admin: 'operator', projectScope: 'dispute' },
         params: DisputeParams,
         body: AcceptRequest,
         returns: Dispute,
@@ -187,7 +187,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
         errors: ACCEPT_DISPUTE_ERRORS,
       },
       async ({ params, body, caller, request, claim }) =>
-        orWaiting(await operations.acceptDispute(askerOf(caller, request), params.disputeNo, body.note, claim)),
+        orWaiting(await operations.acceptDispute(requesterOf(caller, request), params.disputeNo, body.note, claim)),
     ),
   );
 
@@ -208,7 +208,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
     '/api/v1/disputes/:disputeNo/finish',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'dispute' },
+        auth: { admin: 'operator', projectScope: 'dispute' },
         params: DisputeParams,
         body: FinishRequest,
         returns: Dispute,
@@ -216,7 +216,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
         errors: DISPUTE_ERRORS,
       },
       ({ params, body, caller, request, claim }) =>
-        operations.finishDispute(askerOf(caller, request), params.disputeNo, body?.result ?? 'other', claim),
+        operations.finishDispute(requesterOf(caller, request), params.disputeNo, body?.result ?? 'other', claim),
     ),
   );
   return router;
@@ -257,7 +257,7 @@ export function ownDisputeRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     `${own.prefix}/:disputeNo`,
     endpoint({ auth: own.read, params: DisputeParams, returns: Dispute }, ({ params, caller, request }) =>
-      operations.readDispute(askerOf(caller, request), params.disputeNo),
+      operations.readDispute(requesterOf(caller, request), params.disputeNo),
     ),
   );
   return router;

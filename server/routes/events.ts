@@ -143,7 +143,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
     '/api/v1/events',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'filter' },
+        auth: { admin: 'viewer', projectScope: 'filter' },
         query: EventsQuery.extend(EventFilters),
         returns: ConsoleEvent,
         list: true,
@@ -169,7 +169,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
     '/api/v1/events/stream',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'filter' },
+        auth: { admin: 'viewer', projectScope: 'filter' },
         query: StreamQuery,
         headers: z.object({ 'last-event-id': Sequence.optional() }),
         raw: 'stream',
@@ -201,7 +201,7 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
     '/api/v1/events/:id/resend',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'event' },
+        auth: { admin: 'operator', projectScope: 'event' },
         params: z.object({ id: Id }),
         returns: Delivery,
         status: 201,
@@ -328,7 +328,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    */
   router.get(
     '/api/v1/api-apps/:client_id/webhook',
-    endpoint({ auth: { admin: 'viewer', reach: 'app' }, params: ByClientId, returns: Webhook }, ({ params }) =>
+    endpoint({ auth: { admin: 'viewer', projectScope: 'app' }, params: ByClientId, returns: Webhook }, ({ params }) =>
       webhooks.get(params.client_id),
     ),
   );
@@ -352,7 +352,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
     '/api/v1/api-apps/:client_id/webhook',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'app' },
+        auth: { admin: 'admin', projectScope: 'app' },
         params: ByClientId,
         body: WebhookInput,
         returns: Webhook,
@@ -388,7 +388,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
     '/api/v1/api-apps/:client_id/webhook/rotate-secret',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'app', confirmed: 'where-live' },
+        auth: { admin: 'admin', projectScope: 'app', confirmed: 'where-live' },
         params: ByClientId,
         body: Rotation,
         returns: Webhook,
@@ -412,7 +412,12 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
   router.post(
     '/api/v1/api-apps/:client_id/webhook/test',
     endpoint(
-      { auth: { admin: 'operator', reach: 'app' }, params: ByClientId, returns: Delivery, errors: SEND_EVENT_ERRORS },
+      {
+        auth: { admin: 'operator', projectScope: 'app' },
+        params: ByClientId,
+        returns: Delivery,
+        errors: SEND_EVENT_ERRORS,
+      },
       ({ params, caller, request }) => webhooks.test(actorOf(caller, request), params.client_id),
     ),
   );
@@ -430,7 +435,7 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
     '/api/v1/api-apps/:client_id/webhook/deliveries',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'app' },
+        auth: { admin: 'viewer', projectScope: 'app' },
         params: ByClientId,
         query: DeliveriesQuery,
         returns: Delivery,

@@ -4,7 +4,7 @@ import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import { WAITS, orWaiting } from './approvals.ts';
-import { askerOf } from './schemas/audience.ts';
+import { requesterOf } from './schemas/audience.ts';
 import { RESOLVE_EXCEPTION_ERRORS } from './schemas/errors.ts';
 import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.ts';
 
@@ -66,7 +66,12 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/api/v1/exceptions',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'filter' }, query: ExceptionsQuery, returns: OrderException, list: true },
+      {
+        auth: { admin: 'viewer', projectScope: 'filter' },
+        query: ExceptionsQuery,
+        returns: OrderException,
+        list: true,
+      },
       async ({ query }) => {
         const { limit, cursor, ...filter } = query;
         return pageOf(await operations.exceptions(filter, cursor, limit));
@@ -85,7 +90,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/api/v1/exceptions/:id',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'exception' }, params: ByExceptionId, returns: OrderException },
+      { auth: { admin: 'viewer', projectScope: 'exception' }, params: ByExceptionId, returns: OrderException },
       ({ params }) => operations.readException(params.id),
     ),
   );
@@ -110,7 +115,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
     '/api/v1/exceptions/:id/resolve',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'exception' },
+        auth: { admin: 'operator', projectScope: 'exception' },
         params: ByExceptionId,
         body: ResolveRequest,
         returns: OrderException,
@@ -118,7 +123,7 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
         errors: RESOLVE_EXCEPTION_ERRORS,
       },
       async ({ params, body, caller, request }) =>
-        orWaiting(await operations.resolveException(askerOf(caller, request), params.id, body.action, body.reason)),
+        orWaiting(await operations.resolveException(requesterOf(caller, request), params.id, body.action, body.reason)),
     ),
   );
   return router;

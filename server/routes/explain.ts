@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { Explanation } from '../payments/explain/explain.ts';
-import type { Asker } from '../payments/ports.ts';
-import { askerOf } from './schemas/audience.ts';
+import type { Requester } from '../payments/ports.ts';
+import { requesterOf } from './schemas/audience.ts';
 import { RefusedNotices, presentRefused } from './schemas/credentials.ts';
 import { Id, Timestamp } from './schemas/fields.ts';
 
@@ -69,7 +69,7 @@ const OrderExplanation = z
 export function explainRoutes({
   explain,
 }: {
-  explain: (asker: Asker, orderNo: string) => Promise<Explanation>;
+  explain: (requester: Requester, orderNo: string) => Promise<Explanation>;
 }): RouteGroup {
   const router = routeGroup();
 
@@ -85,9 +85,13 @@ export function explainRoutes({
   router.get(
     '/api/v1/orders/:orderNo/explain',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'order' }, params: z.object({ orderNo: Id }), returns: OrderExplanation },
+      {
+        auth: { admin: 'viewer', projectScope: 'order' },
+        params: z.object({ orderNo: Id }),
+        returns: OrderExplanation,
+      },
       async ({ params, caller, request }) => {
-        const { refusedNotices, ...explained } = await explain(askerOf(caller, request), params.orderNo);
+        const { refusedNotices, ...explained } = await explain(requesterOf(caller, request), params.orderNo);
         return { ...explained, refusedNotices: presentRefused(refusedNotices) };
       },
     ),

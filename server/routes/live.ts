@@ -162,7 +162,7 @@ export function liveRoutes({ openLive, recheck }: LiveConsole): RouteGroup {
     '/api/v1/live',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'service' },
+        auth: { admin: 'viewer', projectScope: 'service' },
         query: z.object({ after: Sequence.optional() }),
         headers: z.object({ 'last-event-id': Sequence.optional() }),
         raw: 'stream',

@@ -124,7 +124,7 @@ export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
   router.post(
     '/logout',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'own', enrolling: true }, body: LogoutRequest, returns: LoggedOut },
+      { auth: { admin: 'viewer', projectScope: 'own', enrolling: true }, body: LogoutRequest, returns: LoggedOut },
       async ({ body, caller, request }) => {
         await sessions.logout(caller, actorOf(caller, request), body?.everywhere ?? false);
         return new Reply({ cookies: noCookies, data: { loggedOut: true } });

@@ -69,7 +69,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    */
   router.get(
     '/api/v1/me',
-    endpoint({ auth: { admin: 'viewer', reach: 'own', enrolling: true }, returns: Me }, ({ caller }) => ({
+    endpoint({ auth: { admin: 'viewer', projectScope: 'own', enrolling: true }, returns: Me }, ({ caller }) => ({
       ...caller,
       projects: caller.projects && [...caller.projects],
     })),
@@ -97,7 +97,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
     '/api/v1/me/password',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'own' },
+        auth: { admin: 'viewer', projectScope: 'own' },
         body: PasswordChange,
         returns: Changed,
         errors: CHANGE_PASSWORD_ERRORS,
@@ -138,7 +138,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
     '/api/v1/me/confirm',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'own', enrolling: true },
+        auth: { admin: 'viewer', projectScope: 'own', enrolling: true },
         body: PasswordConfirmation,
         returns: Confirmed,
         errors: CONFIRM_ERRORS,
@@ -168,7 +168,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
     '/api/v1/me/sessions',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'own' },
+        auth: { admin: 'viewer', projectScope: 'own' },
         query: z.object(UuidPaging),
         returns: SessionEntry,
         list: true,
@@ -192,7 +192,7 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
   router.delete(
     '/api/v1/me/sessions/:id',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'own' }, params: BySessionId, status: 204 },
+      { auth: { admin: 'viewer', projectScope: 'own' }, params: BySessionId, status: 204 },
       ({ params, caller, request }) => adminSessions.end(actorOf(caller, request), caller.id, params.id),
     ),
   );

@@ -13,7 +13,7 @@ const acknowledgement = {
 } as const;
 
 /** Where channels deliver their notices: authenticated by the channel's signature alone. */
-export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receiveNotice'>): RouteGroup {
+export function notifyRoutes({ receiveNotification }: Pick<PaymentOperations, 'receiveNotification'>): RouteGroup {
   // The address is typed into a channel's console by hand, and some consoles and proxies end it with a slash.
   const router = routeGroup('/notify', { strict: false });
 
@@ -46,7 +46,7 @@ export function notifyRoutes({ receiveNotice }: Pick<PaymentOperations, 'receive
       async ({ params, request }) => {
         const headers = singleHeaders(request.headers);
         const { payWay, project } = params;
-        const { ack, result } = await receiveNotice(payWay, project, headers, request.rawBody, request.ip);
+        const { ack, result } = await receiveNotification(payWay, project, headers, request.rawBody, request.ip);
         if (result === 'not_configured') throw new NotFound('channel');
         return new Reply({ status: ack.status, headers: { 'content-type': ack.contentType }, body: ack.body });
       },

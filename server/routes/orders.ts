@@ -7,7 +7,7 @@ import { EXPORT_FORMATS, type ExportOrders } from '../payments/export.ts';
 import { type AmountBound, readBound } from '../money.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import type { OrderFilter } from '../payments/view.ts';
-import { askerOf, forApplications } from './schemas/audience.ts';
+import { requesterOf, forApplications } from './schemas/audience.ts';
 import {
   CAPTURE_ERRORS,
   CLOSE_ERRORS,
@@ -127,7 +127,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
     '/api/v1/orders',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'filter' },
+        auth: { admin: 'viewer', projectScope: 'filter' },
         query: OrdersQuery,
         returns: OrderEntry,
         list: true,
@@ -148,8 +148,8 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/api/v1/orders/:orderNo',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'order' }, params: OrderParams, returns: Order },
-      ({ params, caller, request }) => operations.readOrder(askerOf(caller, request), params.orderNo),
+      { auth: { admin: 'viewer', projectScope: 'order' }, params: OrderParams, returns: Order },
+      ({ params, caller, request }) => operations.readOrder(requesterOf(caller, request), params.orderNo),
     ),
   );
 
@@ -167,8 +167,8 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/api/v1/orders/:orderNo/timeline',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'order' }, params: OrderParams, returns: z.array(TimelineEntry) },
-      ({ params, caller, request }) => operations.timeline(askerOf(caller, request), params.orderNo),
+      { auth: { admin: 'viewer', projectScope: 'order' }, params: OrderParams, returns: z.array(TimelineEntry) },
+      ({ params, caller, request }) => operations.timeline(requesterOf(caller, request), params.orderNo),
     ),
   );
 
@@ -183,8 +183,8 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
   router.post(
     '/api/v1/orders/:orderNo/sync',
     endpoint(
-      { auth: { admin: 'operator', reach: 'order' }, params: OrderParams, returns: Order },
-      ({ params, caller, request }) => operations.sync(askerOf(caller, request), params.orderNo),
+      { auth: { admin: 'operator', projectScope: 'order' }, params: OrderParams, returns: Order },
+      ({ params, caller, request }) => operations.sync(requesterOf(caller, request), params.orderNo),
     ),
   );
 
@@ -200,13 +200,13 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
     '/api/v1/orders/:orderNo/close',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'order' },
+        auth: { admin: 'operator', projectScope: 'order' },
         params: OrderParams,
         returns: Order,
         idempotent: true,
         errors: CLOSE_ERRORS,
       },
-      ({ params, caller, request, claim }) => operations.close(askerOf(caller, request), params.orderNo, claim),
+      ({ params, caller, request, claim }) => operations.close(requesterOf(caller, request), params.orderNo, claim),
     ),
   );
 
@@ -226,7 +226,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
     '/api/v1/orders/:orderNo/refunds',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'order' },
+        auth: { admin: 'operator', projectScope: 'order' },
         params: OrderParams,
         body: OrderRefundRequest,
         returns: RefundPlaced,
@@ -235,7 +235,7 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
         errors: REFUND_BY_ADMIN_ERRORS,
       },
       ({ params, body, caller, request, claim }) =>
-        operations.refund(askerOf(caller, request), { ...body, orderNo: params.orderNo }, claim),
+        operations.refund(requesterOf(caller, request), { ...body, orderNo: params.orderNo }, claim),
     ),
   );
   return router;
@@ -250,9 +250,9 @@ type PaymentPorts = PaymentOperations & { consoleClientId: (project: string) => 
 
 const anyOrder = {
   prefix: '/api/v1/console/payment',
-  place: { admin: 'operator', reach: 'body' },
-  read: { admin: 'viewer', reach: 'order' },
-  write: { admin: 'operator', reach: 'order' },
+  place: { admin: 'operator', projectScope: 'body' },
+  read: { admin: 'viewer', projectScope: 'order' },
+  write: { admin: 'operator', projectScope: 'order' },
   request: ConsolePayRequest,
   refundErrors: REFUND_BY_ADMIN_ERRORS,
 } as const;
@@ -298,7 +298,7 @@ export function paymentRoutes(ports: PaymentPorts): RouteGroup {
     '/refunds/:refundNo',
     endpoint(
       { auth: ownOrder.read, params: z.object({ refundNo: Id }), returns: Refund },
-      ({ params, caller, request: facts }) => ports.readRefund(askerOf(caller, facts), params.refundNo),
+      ({ params, caller, request: facts }) => ports.readRefund(requesterOf(caller, facts), params.refundNo),
     ),
   );
   return router;
@@ -354,7 +354,7 @@ function buildRoutes(
       ({ body, caller, request: facts, claim }) => {
         const { project = 'default', ...payment }: z.output<typeof PlacePaymentRequest> & { project?: string } = body;
         const by = caller.kind === 'app' ? caller : { clientId: consoleClientId(project) };
-        return payAs({ ...by, person: askerOf(caller, facts).person }, payment, claim);
+        return payAs({ ...by, person: requesterOf(caller, facts).person }, payment, claim);
       },
     ),
   );
@@ -376,7 +376,7 @@ function buildRoutes(
   router.get(
     '/query/:orderNo',
     endpoint({ auth: read, params: OrderParams, returns: Order }, ({ params, caller, request: facts }) =>
-      query(askerOf(caller, facts), params.orderNo),
+      query(requesterOf(caller, facts), params.orderNo),
     ),
   );
 
@@ -413,7 +413,7 @@ function buildRoutes(
     '/close/:orderNo',
     endpoint(
       { auth: write, params: OrderParams, returns: Order, idempotent: true, errors: CLOSE_ERRORS },
-      ({ params, caller, request: facts, claim }) => close(askerOf(caller, facts), params.orderNo, claim),
+      ({ params, caller, request: facts, claim }) => close(requesterOf(caller, facts), params.orderNo, claim),
     ),
   );
 
@@ -437,7 +437,7 @@ function buildRoutes(
     '/capture/:orderNo',
     endpoint(
       { auth: write, params: OrderParams, returns: Order, errors: CAPTURE_ERRORS },
-      ({ params, caller, request: facts }) => captureNow(askerOf(caller, facts), params.orderNo),
+      ({ params, caller, request: facts }) => captureNow(requesterOf(caller, facts), params.orderNo),
     ),
   );
 
@@ -468,7 +468,7 @@ function buildRoutes(
     '/refund',
     endpoint(
       { auth: write, body: RefundRequest, returns: RefundPlaced, idempotent: true, errors: refundErrors },
-      ({ body, caller, request: facts, claim }) => refund(askerOf(caller, facts), body, claim),
+      ({ body, caller, request: facts, claim }) => refund(requesterOf(caller, facts), body, claim),
     ),
   );
   return router;
@@ -498,14 +498,14 @@ export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders
     '/export',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'filter' },
+        auth: { admin: 'viewer', projectScope: 'filter' },
         query: ExportQuery,
         raw: 'stream',
         answers: { 200: FILES },
         errors: FIND_ORDERS_ERRORS,
       },
       async ({ query: { format, bom, ...query }, caller, request }) => {
-        const body = await exportOrders(askerOf(caller, request), orderFilter(query), format);
+        const body = await exportOrders(requesterOf(caller, request), orderFilter(query), format);
         return exportReply('orders', { format, bom }, body);
       },
     ),

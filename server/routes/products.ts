@@ -168,7 +168,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
   router.get(
     '/api/v1/products',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'query' }, query: ProductsQuery, returns: Product, list: true },
+      { auth: { admin: 'viewer', projectScope: 'query' }, query: ProductsQuery, returns: Product, list: true },
       async ({ query }) => page(await products.list(query), query.limit, placeOf, presentProduct),
     ),
   );
@@ -190,7 +190,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
     '/api/v1/products',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'query' },
+        auth: { admin: 'admin', projectScope: 'query' },
         query: InProject,
         body: NewProduct,
         returns: Product,
@@ -216,7 +216,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
   router.get(
     '/api/v1/products/:code',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'query' }, params: ByCode, query: InProject, returns: Product },
+      { auth: { admin: 'viewer', projectScope: 'query' }, params: ByCode, query: InProject, returns: Product },
       async ({ params, query }) => presentProduct(await products.get({ ...query, ...params })),
     ),
   );
@@ -238,7 +238,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
     '/api/v1/products/:code',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'query' },
+        auth: { admin: 'admin', projectScope: 'query' },
         params: ByCode,
         query: InProject,
         body: ProductChange,
@@ -266,7 +266,13 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
   router.put(
     '/api/v1/products/:code/toggle',
     endpoint(
-      { auth: { admin: 'admin', reach: 'query' }, params: ByCode, query: InProject, body: Toggle, returns: Product },
+      {
+        auth: { admin: 'admin', projectScope: 'query' },
+        params: ByCode,
+        query: InProject,
+        body: Toggle,
+        returns: Product,
+      },
       async ({ params, query, body, caller, request }) =>
         presentProduct(await products.toggle(actorOf(caller, request), { ...query, ...params }, body?.enabled)),
     ),
@@ -285,7 +291,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
     '/api/v1/products/:code',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'query' },
+        auth: { admin: 'admin', projectScope: 'query' },
         params: ByCode,
         query: InProject,
         status: 204,

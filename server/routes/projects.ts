@@ -73,7 +73,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   router.get(
     '/api/v1/projects',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'filter' }, query: ProjectsQuery, returns: Project, list: true },
+      { auth: { admin: 'viewer', projectScope: 'filter' }, query: ProjectsQuery, returns: Project, list: true },
       async ({ query }) =>
         page(
           await projects.list(query),
@@ -101,7 +101,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
     '/api/v1/projects',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'service' },
+        auth: { admin: 'admin', projectScope: 'service' },
         body: NewProject,
         returns: Project,
         status: 201,
@@ -122,8 +122,9 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
    */
   router.get(
     '/api/v1/projects/:code',
-    endpoint({ auth: { admin: 'viewer', reach: 'project' }, params: ByCode, returns: Project }, async ({ params }) =>
-      presentProject(await projects.get(params.code)),
+    endpoint(
+      { auth: { admin: 'viewer', projectScope: 'project' }, params: ByCode, returns: Project },
+      async ({ params }) => presentProject(await projects.get(params.code)),
     ),
   );
 
@@ -142,7 +143,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   router.put(
     '/api/v1/projects/:code',
     endpoint(
-      { auth: { admin: 'admin', reach: 'project' }, params: ByCode, body: ProjectChange, returns: Project },
+      { auth: { admin: 'admin', projectScope: 'project' }, params: ByCode, body: ProjectChange, returns: Project },
       async ({ params, body, caller, request }) =>
         presentProject(await projects.update(actorOf(caller, request), params.code, body)),
     ),
@@ -164,7 +165,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   router.put(
     '/api/v1/projects/:code/toggle',
     endpoint(
-      { auth: { admin: 'admin', reach: 'project' }, params: ByCode, body: Toggle, returns: Project },
+      { auth: { admin: 'admin', projectScope: 'project' }, params: ByCode, body: Toggle, returns: Project },
       async ({ params, body, caller, request }) =>
         presentProject(await projects.toggle(actorOf(caller, request), params.code, body?.enabled)),
     ),
@@ -182,7 +183,7 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   router.delete(
     '/api/v1/projects/:code',
     endpoint(
-      { auth: { admin: 'admin', reach: 'service' }, params: ByCode, status: 204, errors: DELETE_PROJECT_ERRORS },
+      { auth: { admin: 'admin', projectScope: 'service' }, params: ByCode, status: 204, errors: DELETE_PROJECT_ERRORS },
       ({ params, caller, request }) => projects.remove(actorOf(caller, request), params.code),
     ),
   );
@@ -199,7 +200,12 @@ export function projectRoutes({ projects, stats }: { projects: Projects; stats: 
   router.get(
     '/api/v1/projects/:code/stats',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'project' }, params: ByCode, query: ProjectStatsQuery, returns: Overview },
+      {
+        auth: { admin: 'viewer', projectScope: 'project' },
+        params: ByCode,
+        query: ProjectStatsQuery,
+        returns: Overview,
+      },
       ({ params, query }) => stats.ofProject(params.code, query),
     ),
   );
@@ -221,7 +227,7 @@ export function statsRoutes({ stats }: { stats: Stats }): RouteGroup {
    */
   router.get(
     '/api/v1/stats/overview',
-    endpoint({ auth: { admin: 'viewer', reach: 'filter' }, query: StatsQuery, returns: Overview }, ({ query }) =>
+    endpoint({ auth: { admin: 'viewer', projectScope: 'filter' }, query: StatsQuery, returns: Overview }, ({ query }) =>
       stats.overview(query),
     ),
   );

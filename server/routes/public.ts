@@ -120,7 +120,7 @@ export function publicRoutes({
    */
   router.get(
     '/api/v1/info',
-    endpoint({ auth: { admin: 'viewer', reach: 'own' }, returns: ServiceInfo }, () => info()),
+    endpoint({ auth: { admin: 'viewer', projectScope: 'own' }, returns: ServiceInfo }, () => info()),
   );
 
   if (staging) {

@@ -3,7 +3,7 @@ import { REFUND_STATUSES } from '../domain.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
-import { askerOf } from './schemas/audience.ts';
+import { requesterOf } from './schemas/audience.ts';
 import { RESOLVE_REFUND_ERRORS, RETRY_REFUND_ERRORS } from './schemas/errors.ts';
 import { Code, Id, Paging, SafeText, TimeRange, pageOf } from './schemas/fields.ts';
 import { Refund, RefundPlaced } from './schemas/orders.ts';
@@ -48,7 +48,7 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/api/v1/refunds',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'filter' }, query: RefundsQuery, returns: Refund, list: true },
+      { auth: { admin: 'viewer', projectScope: 'filter' }, query: RefundsQuery, returns: Refund, list: true },
       async ({ query }) => {
         const { limit, cursor, ...filter } = query;
         return pageOf(await operations.refunds(filter, cursor, limit));
@@ -67,8 +67,8 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
   router.get(
     '/api/v1/refunds/:refundNo',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'refund' }, params: RefundParams, returns: Refund },
-      ({ params, caller, request }) => operations.readRefund(askerOf(caller, request), params.refundNo),
+      { auth: { admin: 'viewer', projectScope: 'refund' }, params: RefundParams, returns: Refund },
+      ({ params, caller, request }) => operations.readRefund(requesterOf(caller, request), params.refundNo),
     ),
   );
 
@@ -87,12 +87,12 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
     '/api/v1/refunds/:refundNo/retry',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'refund' },
+        auth: { admin: 'operator', projectScope: 'refund' },
         params: RefundParams,
         returns: RefundPlaced,
         errors: RETRY_REFUND_ERRORS,
       },
-      ({ params, caller, request }) => operations.retryRefund(askerOf(caller, request), params.refundNo),
+      ({ params, caller, request }) => operations.retryRefund(requesterOf(caller, request), params.refundNo),
     ),
   );
 
@@ -107,8 +107,8 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
   router.post(
     '/api/v1/refunds/:refundNo/sync',
     endpoint(
-      { auth: { admin: 'operator', reach: 'refund' }, params: RefundParams, returns: Refund },
-      ({ params, caller, request }) => operations.syncRefund(askerOf(caller, request), params.refundNo),
+      { auth: { admin: 'operator', projectScope: 'refund' }, params: RefundParams, returns: Refund },
+      ({ params, caller, request }) => operations.syncRefund(requesterOf(caller, request), params.refundNo),
     ),
   );
 
@@ -128,14 +128,14 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
     '/api/v1/refunds/:refundNo/resolve',
     endpoint(
       {
-        auth: { admin: 'operator', reach: 'refund' },
+        auth: { admin: 'operator', projectScope: 'refund' },
         params: RefundParams,
         body: ResolveRefundRequest,
         returns: RefundPlaced,
         errors: RESOLVE_REFUND_ERRORS,
       },
       ({ params, body, caller, request }) =>
-        operations.resolveRefund(askerOf(caller, request), params.refundNo, body.action, body.reason),
+        operations.resolveRefund(requesterOf(caller, request), params.refundNo, body.action, body.reason),
     ),
   );
   return router;

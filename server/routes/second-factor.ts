@@ -47,7 +47,7 @@ const PresentCode = z
 const Removal = z.object({ password: PasswordText, code: CodeText }).meta({ id: 'SecondFactorRemoval' });
 
 /** The own account, the password and code of which must be fresh; also for whoever cannot do anything else yet. */
-const OWN = { admin: 'viewer', reach: 'own', enrolling: true } as const;
+const OWN = { admin: 'viewer', projectScope: 'own', enrolling: true } as const;
 const OWN_CONFIRMED = { ...OWN, confirmed: 'always' } as const;
 
 /** What the routes of the own second factor call. */

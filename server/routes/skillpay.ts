@@ -330,7 +330,7 @@ export function skillpayStatsRoutes({ stats }: Pick<SkillOperations, 'stats'>): 
   router.get(
     '/skillpay',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'filter' }, query: Query, returns: SkillFigures, list: true },
+      { auth: { admin: 'viewer', projectScope: 'filter' }, query: Query, returns: SkillFigures, list: true },
       async ({ query }) => ({
         data: await stats(query),
         page: { nextCursor: null, hasMore: false },
@@ -386,7 +386,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    */
   router.get(
     '/api/v1/skillpay/agent-pay',
-    endpoint({ auth: { admin: 'viewer', reach: 'query' }, query: InProject, returns: Settings }, ({ query }) =>
+    endpoint({ auth: { admin: 'viewer', projectScope: 'query' }, query: InProject, returns: Settings }, ({ query }) =>
       settings.show(query.project),
     ),
   );
@@ -410,7 +410,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
     '/api/v1/skillpay/agent-pay',
     endpoint(
       {
-        auth: { admin: 'admin', reach: 'query', confirmed: 'where-live' },
+        auth: { admin: 'admin', projectScope: 'query', confirmed: 'where-live' },
         query: InProject,
         body: Change,
         returns: Settings,
@@ -432,7 +432,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
   router.delete(
     '/api/v1/skillpay/agent-pay',
     endpoint(
-      { auth: { admin: 'admin', reach: 'query', confirmed: 'where-live' }, query: InProject, returns: Settings },
+      { auth: { admin: 'admin', projectScope: 'query', confirmed: 'where-live' }, query: InProject, returns: Settings },
       (input) => settings.remove(actingIn(input)),
     ),
   );
@@ -449,7 +449,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    */
   router.post(
     '/api/v1/skillpay/agent-pay/test',
-    endpoint({ auth: { admin: 'admin', reach: 'query' }, query: InProject, returns: Tested }, ({ query }) =>
+    endpoint({ auth: { admin: 'admin', projectScope: 'query' }, query: InProject, returns: Tested }, ({ query }) =>
       settings.test(query.project),
     ),
   );

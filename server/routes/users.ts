@@ -265,7 +265,13 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
   router.put(
     '/:userId/toggle',
     endpoint(
-      { auth: { admin: 'admin', reach: 'query' }, params: ByUserId, query: InProject, body: Toggle, returns: User },
+      {
+        auth: { admin: 'admin', projectScope: 'query' },
+        params: ByUserId,
+        query: InProject,
+        body: Toggle,
+        returns: User,
+      },
       async ({ params, query, body, caller, request }) =>
         presentUser(await users.toggle(actorOf(caller, request), { ...query, ...params }, body?.enabled)),
     ),
@@ -286,7 +292,7 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
   router.delete(
     '/:userId',
     endpoint(
-      { auth: { admin: 'admin', reach: 'query' }, params: ByUserId, query: InProject, status: 204 },
+      { auth: { admin: 'admin', projectScope: 'query' }, params: ByUserId, query: InProject, status: 204 },
       ({ params, query, caller, request }) => users.anonymise(actorOf(caller, request), { ...query, ...params }),
     ),
   );
@@ -304,7 +310,7 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
     '/:userId/orders',
     endpoint(
       {
-        auth: { admin: 'viewer', reach: 'query' },
+        auth: { admin: 'viewer', projectScope: 'query' },
         params: ByUserId,
         query: OrdersOfUser,
         returns: OrderEntry,
@@ -329,7 +335,12 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
   router.get(
     '/:userId/coins',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'query' }, params: ByUserId, query: InProject, returns: z.array(CoinAccount) },
+      {
+        auth: { admin: 'viewer', projectScope: 'query' },
+        params: ByUserId,
+        query: InProject,
+        returns: z.array(CoinAccount),
+      },
       async ({ params, query }) => (await coins.accountsOf(query.project, params.userId)).map(presentAccount),
     ),
   );

@@ -8,7 +8,7 @@ import { issueWords } from '../issue-words.ts';
 import { digestOf, escapeHtml, htmlDocument, languageSwitch, merchantHtml } from '../pages/document.ts';
 import { LANGUAGE_TAGS, type Language, inLanguage, moneyText } from '../pages/language.ts';
 import { CALLS, FAULTS, type FaultRule, stageOf } from './faults.ts';
-import type { Core } from './half.ts';
+import type { Core } from './channel-simulator.ts';
 import { decline, languageOf, payOnce, payerPath, showPage } from './payer.ts';
 import { SimulatorRefusal, rawBodyOf, refuseCrossSite, refuseForeignHost } from './requests.ts';
 import { type LedgerEntry, type Trade, majorOf } from './trade.ts';
@@ -242,15 +242,17 @@ export function consoleRoutes(core: Core): Router {
   });
   router.get(CONSOLE_STYLE_PATH, (ctx) => serve(ctx, 'text/css', CONSOLE_STYLE));
   router.get(CONSOLE_SCRIPT_PATH, (ctx) => serve(ctx, 'text/javascript', CONSOLE_SCRIPT));
-  deed(router, core, '/console/trade', TradeForm, ({ trade: id, choice }) => {
+  disputeAction(router, core, '/console/trade', TradeForm, ({ trade: id, choice }) => {
     const trade = core.trades.byId(id);
     if (!trade) throw new SimulatorRefusal(404, 'no_such_order', 'The simulator has no such order.');
     if (choice === 'pay') payOnce(core, trade);
     else decline(core, trade);
   });
-  deed(router, core, '/console/faults', FaultForm, (rule) => void core.faults.set(rule));
-  deed(router, core, '/console/faults/remove', RemoveForm, ({ id }) => core.faults.clear(id === '' ? undefined : id));
-  deed(router, core, '/console/clock', ClockForm, async ({ step }) => {
+  disputeAction(router, core, '/console/faults', FaultForm, (rule) => void core.faults.set(rule));
+  disputeAction(router, core, '/console/faults/remove', RemoveForm, ({ id }) =>
+    core.faults.clear(id === '' ? undefined : id),
+  );
+  disputeAction(router, core, '/console/clock', ClockForm, async ({ step }) => {
     await core.clock.advance(STEPS[step] * 1000);
     core.ledger.writeClock(core.clock.now() - Date.now());
   });
@@ -258,7 +260,7 @@ export function consoleRoutes(core: Core): Router {
 }
 
 /** A form: what it asks for is done, and the browser goes back to the page; a refusal is said on the page. */
-function deed<T>(
+function disputeAction<T>(
   router: Router,
   core: Core,
   path: string,

@@ -4,16 +4,16 @@ import type { Context, Next } from 'koa';
 import { z } from 'zod';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import { readMajorText } from '../money.ts';
-import { payAsAgent } from './alipay/half.ts';
+import { payAsAgent } from './alipay/simulator.ts';
 import { addBills } from './bills/planting.ts';
 import { ensureAccount } from './core.ts';
 import { FAULTS } from './faults.ts';
-import type { Core, HalfConfig } from './half.ts';
+import type { Core, SimulatedChannelConfig } from './channel-simulator.ts';
 import { sumOrders } from './ledger.ts';
 import { anotherOf, decline, payAgain, payOnce } from './payer.ts';
 import { moveRefund, refundElsewhere } from './refunds.ts';
 import { SimulatorRefusal, bodyOf, queryText, refuseForeignHost } from './requests.ts';
-import { DisputeDeed, type Offers, type Refund, type Trade } from './trade.ts';
+import { DisputeAction, type Offers, type Refund, type Trade } from './trade.ts';
 import { offer } from './trades.ts';
 import { giveDeveloper, tradeOfCode } from './wechat/agents.ts';
 
@@ -38,16 +38,16 @@ function addAgents(router: Router, core: Core): void {
   router.post('/agent/pay', (ctx) => {
     const trade = tradeOfCode(core, bodyOf(ctx, PayByCode).paymentCode);
     // A second payment of a paid order changes nothing.
-    if (trade.state !== 'paid') core.half('wechat').pay(core, trade);
+    if (trade.state !== 'paid') core.channelSimulator('wechat').pay(core, trade);
     ctx.body = trade;
   });
 }
 
 /** Does it at the channel of the trade. */
-function actOnDispute(core: Core, trade: Trade, deed: DisputeDeed): object {
-  const { dispute } = core.half(trade.payWay);
+function actOnDispute(core: Core, trade: Trade, action: DisputeAction): object {
+  const { dispute } = core.channelSimulator(trade.payWay);
   if (!dispute) throw new SimulatorRefusal(400, 'no_disputes', 'This channel has no disputes here.');
-  return dispute(core, trade, deed);
+  return dispute(core, trade, action);
 }
 
 const PayWays = z.enum(PAY_WAYS);
@@ -91,7 +91,7 @@ const Event = Which.extend({
   resource: z.record(z.string(), z.unknown()),
   isTest: z.boolean().default(false),
 });
-const Dispute = Which.omit({ payUrl: true }).extend(DisputeDeed.shape);
+const Dispute = Which.omit({ payUrl: true }).extend(DisputeAction.shape);
 const Silence = z.object({ payWay: PayWays, enabled: z.boolean() });
 const Fault = z.object({
   payWay: PayWays,
@@ -146,7 +146,7 @@ function addReads(router: Router, core: Core): void {
   router.get('/deliveries', (ctx) => {
     const orderNo = queryText(ctx, 'orderNo');
     const payWay = queryText(ctx, 'payWay');
-    const deliveries = core.notices.deliveries.filter(
+    const deliveries = core.notifications.deliveries.filter(
       (delivery) =>
         (orderNo === undefined || delivery.orderNo === orderNo) && (payWay === undefined || delivery.payWay === payWay),
     );
@@ -170,7 +170,7 @@ function addPayer(router: Router, core: Core): void {
   router.post('/offers', (ctx) => {
     const { merchant = 0, channel = 0, share = 0, ...which } = bodyOf(ctx, Offer);
     const trade = tradeOf(core, which);
-    offer(core.half(trade.payWay).billRules, trade, {
+    offer(core.channelSimulator(trade.payWay).billRules, trade, {
       merchant: minorIn(trade, merchant),
       channel: minorIn(trade, channel),
       share: minorIn(trade, share),
@@ -183,7 +183,7 @@ function addPayer(router: Router, core: Core): void {
   router.post('/expire', (ctx) => answerWith(ctx, core, (trade) => core.trades.close(trade, 'expired')));
   router.post('/notify', async (ctx) => {
     const { times, kind, ...which } = bodyOf(ctx, Notify);
-    ctx.body = { sent: await core.notices.repeat(tradeOf(core, which), times, kind) };
+    ctx.body = { sent: await core.notifications.repeat(tradeOf(core, which), times, kind) };
   });
   router.post('/refund-elsewhere', (ctx) => {
     const { amount, paymentNo, ...which } = bodyOf(ctx, RefundElsewhere);
@@ -195,7 +195,7 @@ function addPayer(router: Router, core: Core): void {
   router.post('/capture-state', (ctx) => {
     const { state, ...which } = bodyOf(ctx, CaptureMove);
     const trade = tradeOf(core, which);
-    const { moveCapture } = core.half(trade.payWay);
+    const { moveCapture } = core.channelSimulator(trade.payWay);
     if (!moveCapture) throw new SimulatorRefusal(400, 'no_captures', 'This channel makes no captures.');
     moveCapture(core, trade, state);
     ctx.body = trade;
@@ -203,14 +203,14 @@ function addPayer(router: Router, core: Core): void {
   router.post('/event', (ctx) => {
     const { type, resource, isTest, ...which } = bodyOf(ctx, Event);
     const trade = tradeOf(core, which);
-    const { tellEvent } = core.half(trade.payWay);
-    if (!tellEvent) throw new SimulatorRefusal(400, 'no_events', 'This channel tells of orders and refunds only.');
-    tellEvent(core, trade, { type, resource, isTest });
+    const { sendEvent } = core.channelSimulator(trade.payWay);
+    if (!sendEvent) throw new SimulatorRefusal(400, 'no_events', 'This channel tells of orders and refunds only.');
+    sendEvent(core, trade, { type, resource, isTest });
     ctx.body = trade;
   });
   router.post('/dispute', (ctx) => {
-    const { orderNo, payWay, account, ...deed } = bodyOf(ctx, Dispute);
-    ctx.body = actOnDispute(core, tradeOf(core, { orderNo, payWay, account }), deed);
+    const { orderNo, payWay, account, ...action } = bodyOf(ctx, Dispute);
+    ctx.body = actOnDispute(core, tradeOf(core, { orderNo, payWay, account }), action);
   });
   router.post('/refund-state', (ctx) => {
     const { refundNo, state, ...which } = bodyOf(ctx, RefundMove);
@@ -223,12 +223,12 @@ function addPayer(router: Router, core: Core): void {
     const { refundNo, status, ...which } = bodyOf(ctx, BankSays);
     const trade = tradeOf(core, which);
     const refund = refundOf(trade, refundNo);
-    const { tellBank } = core.half(trade.payWay);
-    if (!tellBank)
+    const { notifyBank } = core.channelSimulator(trade.payWay);
+    if (!notifyBank)
       throw new SimulatorRefusal(400, 'no_bank', 'This channel does not tell what the bank of a payer says.');
     refund.bankSaid = status;
     core.trades.record(trade, 'updated');
-    tellBank(core, trade, refund);
+    notifyBank(core, trade, refund);
     ctx.body = refund;
   });
 }
@@ -248,7 +248,7 @@ function addWeather(router: Router, core: Core): void {
   });
   router.post('/reset-faults', (ctx) => {
     core.faults.clear();
-    for (const { payWay } of core.halves) core.notices.enable(payWay, true);
+    for (const { payWay } of core.channelSimulators) core.notifications.enable(payWay, true);
     ctx.body = { faults: [] };
   });
   router.post('/clock', async (ctx) => {
@@ -258,14 +258,14 @@ function addWeather(router: Router, core: Core): void {
   });
   router.post('/notices', (ctx) => {
     const { payWay, enabled } = bodyOf(ctx, Silence);
-    core.notices.enable(payWay, enabled);
+    core.notifications.enable(payWay, enabled);
     ctx.body = { payWay, enabled };
   });
   router.post('/accounts', async (ctx) => {
     const { payWay, name, ...options } = bodyOf(ctx, NewAccount);
     if (core.accounts.get(payWay, name))
       throw new SimulatorRefusal(409, 'account_exists', `The account ${name} already exists.`);
-    await ensureAccount(core, core.half(payWay), name, options);
+    await ensureAccount(core, core.channelSimulator(payWay), name, options);
     ctx.body = configOf(core, name);
     ctx.status = 201;
   });
@@ -274,7 +274,7 @@ function addWeather(router: Router, core: Core): void {
     const account = core.accounts.get(payWay, name);
     if (account === undefined)
       throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
-    await core.half(payWay).rotate(core, account, what, to);
+    await core.channelSimulator(payWay).rotate(core, account, what, to);
     core.accounts.save();
     ctx.body = configOf(core, name);
   });
@@ -297,7 +297,10 @@ function answerWith(ctx: Context, core: Core, act: (trade: Trade) => void): void
 }
 
 function tradeOf(core: Core, { orderNo, payWay, account, payUrl }: z.infer<typeof Which>): Trade {
-  const opened = payUrl === undefined ? undefined : core.halves.map((half) => half.open?.(core, payUrl)).find(Boolean);
+  const opened =
+    payUrl === undefined
+      ? undefined
+      : core.channelSimulators.map((channelSimulator) => channelSimulator.open?.(core, payUrl)).find(Boolean);
   const trade = opened ?? core.trades.find(orderNo, { payWay, account });
   if (trade === undefined) throw new SimulatorRefusal(404, 'no_such_order', `The simulator has no order ${orderNo}.`);
   return trade;
@@ -318,10 +321,10 @@ function refundOf(trade: Trade, refundNo: string): Refund {
   throw new SimulatorRefusal(404, 'no_such_refund', `The refund ${refundNo} does not exist.`);
 }
 
-function configOf(core: Core, name: string): Partial<Record<PayWay, HalfConfig>> {
-  const known = core.halves.flatMap((half) => {
-    const account = core.accounts.get(half.payWay, name);
-    return account === undefined ? [] : [[half.payWay, half.configFor(account, core)] as const];
+function configOf(core: Core, name: string): Partial<Record<PayWay, SimulatedChannelConfig>> {
+  const known = core.channelSimulators.flatMap((channelSimulator) => {
+    const account = core.accounts.get(channelSimulator.payWay, name);
+    return account === undefined ? [] : [[channelSimulator.payWay, channelSimulator.configFor(account, core)] as const];
   });
   if (known.length === 0) throw new SimulatorRefusal(404, 'no_such_account', `The account ${name} does not exist.`);
   return Object.fromEntries(known);

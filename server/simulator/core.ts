@@ -6,13 +6,13 @@ import { type Accounts, openAccounts } from './accounts.ts';
 import { type Authority, newRsaKeys, openAuthority, pkcs8 } from './certificates.ts';
 import { createBills } from './bills/book.ts';
 import { createClock } from './clock.ts';
-import { deliver, type Deliver } from './notice.ts';
+import { deliver, type Deliver } from './notification.ts';
 import { answerExchange } from './exchange.ts';
 import { createFaults } from './faults.ts';
 import { type OpenJournal, openJournal, takeSimulatorFolder, writePrivately } from './folder.ts';
-import type { Core, Half } from './half.ts';
+import type { Core, ChannelSimulator } from './channel-simulator.ts';
 import { openLedger, type Ledger } from './ledger.ts';
-import { createNotices } from './notices.ts';
+import { createNotifications } from './notifications.ts';
 import { makeRefund } from './refunds.ts';
 import { SimulatorRefusal } from './requests.ts';
 import type { Trade } from './trade.ts';
@@ -20,7 +20,7 @@ import { createTrades } from './trades.ts';
 
 /** What a core is told, wherever it keeps what it must not forget. */
 interface Settings {
-  halves: readonly Half[];
+  channelSimulators: readonly ChannelSimulator[];
   timeFactor: number;
   clockOffset: number | undefined;
   log: Core['log'];
@@ -65,66 +65,84 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 
 /** Assembles what the channels share; every channel has an account `default`. */
 export async function createCore(parts: CoreParts): Promise<Core> {
-  const { halves, timeFactor, clockOffset, log, authority, strangerKey, accounts, openJournal: open } = parts;
+  const {
+    channelSimulators,
+    timeFactor,
+    clockOffset,
+    log,
+    authority,
+    strangerKey,
+    accounts,
+    openJournal: open,
+  } = parts;
   // The ledger stamps its lines with the clock, whose offset it remembers: it is only written after both exist.
   const ledger: Ledger = openLedger(open, () => clock.now());
   const clock = createClock(clockOffset ?? ledger.clockOffset, timeFactor, (error) =>
     log('a task failed', { error: String(error) }),
   );
   const faults = createFaults();
-  const rulesOf = (payWay: PayWay) => half(payWay).billRules;
+  const rulesOf = (payWay: PayWay) => channelSimulator(payWay).billRules;
   const trades = createTrades(ledger, clock.now, rulesOf);
-  const half = (payWay: PayWay) => {
-    const found = halves.find((candidate) => candidate.payWay === payWay);
+  const channelSimulator = (payWay: PayWay) => {
+    const found = channelSimulators.find((candidate) => candidate.payWay === payWay);
     if (found === undefined)
       throw new SimulatorRefusal(404, 'no_such_channel', `The channel ${payWay} is not simulated.`);
     return found;
   };
-  const notices = createNotices(() => core, half, { ledger, clock, faults, deliver: parts.deliver });
+  const notifications = createNotifications(() => core, channelSimulator, {
+    ledger,
+    clock,
+    faults,
+    deliver: parts.deliver,
+  });
   const core: Core = {
     url: '',
-    halves,
+    channelSimulators,
     clock,
     ledger,
     trades,
     accounts,
     authority,
     faults,
-    notices,
+    notifications,
     bills: createBills(ledger, clock, rulesOf),
     strangerKey,
     log,
-    half,
+    channelSimulator,
     answer: (ctx, exchange) => answerExchange(ctx, exchange, { faults, clock }),
     payUrl: (trade) => `${core.url}/pay/${trade.payWay}/${trade.id}`,
     startFixed: (trade) => startFixed(core, trade),
     refund: (trade, draft, fault) => makeRefund(core, trade, draft, fault),
-    noticeDelay: (trade) => (trade.fixed === 'late-notice' ? 60_000 : 0),
+    notificationDelay: (trade) => (trade.fixed === 'late-notice' ? 60_000 : 0),
     close() {
       clock.stop();
-      notices.stop();
+      notifications.stop();
       ledger.close();
       parts.release();
     },
   };
-  await Promise.all(halves.map((each) => ensureAccount(core, each, 'default')));
+  await Promise.all(channelSimulators.map((each) => ensureAccount(core, each, 'default')));
   return core;
 }
 
 /** The account of this name, made when it is new. */
 export async function ensureAccount(
   core: Core,
-  half: Half,
+  channelSimulator: ChannelSimulator,
   name: string,
   options: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  if (core.accounts.get(half.payWay, name)) return;
-  core.accounts.add({ payWay: half.payWay, name, secrets: await half.newSecrets(core, name, options) });
+  if (core.accounts.get(channelSimulator.payWay, name)) return;
+  core.accounts.add({
+    payWay: channelSimulator.payWay,
+    name,
+    secrets: await channelSimulator.newSecrets(core, name, options),
+  });
 }
 
 /** Takes up what an earlier process left: notices that nobody acknowledged, payments that were to come. */
 export function resume(core: Core): void {
-  core.notices.resume();
+  core.notifications.resume();
   for (const trade of core.ledger.trades.values()) {
     if (trade.fixed === 'pays-later' && trade.state !== 'closed' && trade.state !== 'paid') startFixed(core, trade);
   }
@@ -132,11 +150,12 @@ export function resume(core: Core): void {
 
 function startFixed(core: Core, trade: Trade): void {
   const { fixed, payWay } = trade;
-  if (fixed === 'pays' || fixed === 'late-notice' || fixed === 'refunds-fail') core.half(payWay).pay(core, trade);
+  if (fixed === 'pays' || fixed === 'late-notice' || fixed === 'refunds-fail')
+    core.channelSimulator(payWay).pay(core, trade);
   if (fixed !== 'pays-later') return;
   core.clock.schedule(5000, () => {
     const current = core.trades.byId(trade.id);
-    if (current?.state === 'open' || current?.state === 'offered') core.half(payWay).pay(core, current);
+    if (current?.state === 'open' || current?.state === 'offered') core.channelSimulator(payWay).pay(core, current);
   });
 }
 

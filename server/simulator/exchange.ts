@@ -31,7 +31,7 @@ export interface Exchange extends Target {
   /** Does what was asked; `fault` is set for faults of the effect (`query-lag`, `pending-refund`, `wrong-amount` …), `word` is the fault's. */
   act(fault: FaultName | undefined, word?: string): Answer | Promise<Answer>;
   /** Signs; `fault` is set for faults of the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew` …). */
-  seal(answer: Answer, fault: FaultName | undefined): Answer | Promise<Answer>;
+  encrypt(answer: Answer, fault: FaultName | undefined): Answer | Promise<Answer>;
 }
 
 /** Answers `ctx` with the outcome of the exchange, or spoils it as the drawn fault says. */
@@ -48,11 +48,12 @@ export async function answerExchange(
   if (strike?.name === '500-after-commit') return write(ctx, { status: 500, body: '' });
   if (strike?.name === 'html')
     return write(ctx, { status: 200, body: GATEWAY_PAGE, headers: { 'Content-Type': 'text/html' } });
-  const sealed = await exchange.seal(answer, strike?.name);
-  if (sealed.file) return write(ctx, { ...sealed, file: spoiltFile(sealed.file, strike?.name) });
-  if (strike?.name === 'half-body') return writeHalf(ctx, sealed);
-  if (strike?.name === 'tampered') return write(ctx, { ...sealed, body: tamper(Buffer.from(sealed.body)).toString() });
-  write(ctx, sealed);
+  const encrypted = await exchange.encrypt(answer, strike?.name);
+  if (encrypted.file) return write(ctx, { ...encrypted, file: spoiltFile(encrypted.file, strike?.name) });
+  if (strike?.name === 'half-body') return writeHalf(ctx, encrypted);
+  if (strike?.name === 'tampered')
+    return write(ctx, { ...encrypted, body: tamper(Buffer.from(encrypted.body)).toString() });
+  write(ctx, encrypted);
 }
 
 /** Writes an answer as it is: for refusals that a half sends before it knows whom it talks to. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
 import { SimulatorRefusal } from './requests.ts';
 
-/** The calls that faults can be set on; not every channel has all of them. `*` = any but `notice`. */
+/** The calls that faults can be set on; not every channel has all of them. `*` = any but `notification`. */
 export const CALLS = [
   'create',
   'query',
@@ -75,11 +75,11 @@ const EFFECT = [
   'refused',
   'refused-in-gbk',
 ] as const;
-/** On a delivery of a notice; the call is always `notice`. */
-const ON_NOTICE = ['drop-notify', 'duplicate-notify', 'bad-notify-signature'] as const;
+/** On a delivery of a notice; the call is always `notification`. */
+const ON_NOTIFICATION = ['drop-notify', 'duplicate-notify', 'bad-notify-signature'] as const;
 
 /** Every fault the simulator knows, by its stable name. */
-export const FAULTS = [...BEFORE, ...AFTER, ...ON_ANSWER, ...EFFECT, ...ON_NOTICE] as const;
+export const FAULTS = [...BEFORE, ...AFTER, ...ON_ANSWER, ...EFFECT, ...ON_NOTIFICATION] as const;
 export type FaultName = (typeof FAULTS)[number];
 
 /** A fault that was set: for the next `times` matching calls, with a probability, or both. */

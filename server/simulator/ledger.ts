@@ -1,6 +1,6 @@
 import type { PayWay } from '../payments/channel.ts';
 import type { OpenJournal } from './folder.ts';
-import type { NoticeRecord } from './notice.ts';
+import type { NotificationRecord } from './notification.ts';
 import type { EntryType, LedgerEntry, Refund, Trade, TradeState } from './trade.ts';
 
 /** What the ledger says about one order, from its entries alone. Sums are minor units. */
@@ -22,7 +22,7 @@ export interface OrderSums {
 export interface Ledger {
   readonly entries: readonly LedgerEntry[];
   readonly trades: Map<string, Trade>;
-  readonly notices: Map<string, NoticeRecord>;
+  readonly notifications: Map<string, NotificationRecord>;
   /** Every number that was ever handed out. */
   readonly numbers: Set<string>;
   /** Milliseconds by which the clock was advanced. */
@@ -31,7 +31,7 @@ export interface Ledger {
     trade: Trade,
     entry: { type: EntryType; number: string; minor: number; refundNo?: string; origin?: Refund['origin'] },
   ): void;
-  writeNotice(notice: NoticeRecord): void;
+  writeNotification(notification: NotificationRecord): void;
   writeClock(offset: number): void;
   close(): void;
 }
@@ -40,7 +40,7 @@ export interface Ledger {
 export function openLedger(openJournal: OpenJournal, now: () => number): Ledger {
   const entries: LedgerEntry[] = [];
   const trades = new Map<string, Trade>();
-  const notices = new Map<string, NoticeRecord>();
+  const notifications = new Map<string, NotificationRecord>();
   const numbers = new Set<string>();
   let clockOffset = 0;
   const remember = (entry: LedgerEntry) => {
@@ -50,13 +50,14 @@ export function openLedger(openJournal: OpenJournal, now: () => number): Ledger 
   const journal = openJournal((line) => {
     if (line['entry'] !== undefined) remember(line['entry'] as LedgerEntry);
     if (line['trade'] !== undefined) trades.set((line['trade'] as Trade).id, line['trade'] as Trade);
-    if (line['notice'] !== undefined) notices.set((line['notice'] as NoticeRecord).id, line['notice'] as NoticeRecord);
+    if (line['notification'] !== undefined)
+      notifications.set((line['notification'] as NotificationRecord).id, line['notification'] as NotificationRecord);
     if (typeof line['clock'] === 'number') clockOffset = line['clock'];
   });
   return {
     entries,
     trades,
-    notices,
+    notifications,
     numbers,
     clockOffset,
     write(trade, { type, ...about }) {
@@ -76,9 +77,9 @@ export function openLedger(openJournal: OpenJournal, now: () => number): Ledger 
       journal.append({ entry, trade });
       remember(entry);
     },
-    writeNotice(notice) {
-      notices.set(notice.id, notice);
-      journal.append({ notice });
+    writeNotification(notification) {
+      notifications.set(notification.id, notification);
+      journal.append({ notification });
     },
     writeClock: (clock) => journal.append({ clock }),
     close: () => journal.close(),

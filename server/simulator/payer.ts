@@ -11,7 +11,7 @@ import {
   webAddress,
 } from '../pages/document.ts';
 import { LANGUAGE_TAGS, type Language, chooseLanguage, inLanguage, moneyText } from '../pages/language.ts';
-import type { Core } from './half.ts';
+import type { Core } from './channel-simulator.ts';
 import { SimulatorRefusal, queryText, rawBodyOf, refuseCrossSite } from './requests.ts';
 import { type Trade, majorOf, paymentOf, refundedMinor } from './trade.ts';
 import { SIMULATOR_WORDS, type SimulatorWords } from './words.ts';
@@ -39,7 +39,7 @@ export function showPage(
 
 /** The payer pays; a second payment of a paid order changes nothing: the caller wanted it paid, and it is. */
 export function payOnce(core: Core, trade: Trade): void {
-  if (trade.state !== 'paid' && trade.state !== 'approved') core.half(trade.payWay).pay(core, trade);
+  if (trade.state !== 'paid' && trade.state !== 'approved') core.channelSimulator(trade.payWay).pay(core, trade);
 }
 
 /**
@@ -49,23 +49,23 @@ export function payOnce(core: Core, trade: Trade): void {
 export function anotherOf(core: Core, trade: Trade): Trade {
   const { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl } = trade;
   const names = { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl };
-  const half = core.half(payWay);
-  const details = half.detailsOfAnother?.(core, trade);
-  const own = half.twinOf?.(core, trade) ?? (details && { details });
+  const channelSimulator = core.channelSimulator(payWay);
+  const details = channelSimulator.detailsOfAnother?.(core, trade);
+  const own = channelSimulator.twinOf?.(core, trade) ?? (details && { details });
   if (!own) throw new SimulatorRefusal(400, 'one_trade_only', 'This channel has one trade for each number.');
   return core.trades.create({ ...names, ...own, state: 'open' });
 }
 
 /** The payer pays that one, too, and the channel has the money. */
 export function payAgain(core: Core, trade: Trade): void {
-  const half = core.half(trade.payWay);
-  half.pay(core, trade);
-  half.take?.(core, trade);
+  const channelSimulator = core.channelSimulator(trade.payWay);
+  channelSimulator.pay(core, trade);
+  channelSimulator.take?.(core, trade);
 }
 
 /** The payer refuses. */
 export function decline(core: Core, trade: Trade): void {
-  core.half(trade.payWay).decline(core, trade);
+  core.channelSimulator(trade.payWay).decline(core, trade);
 }
 
 /** Where a trade's payer pays, below the simulator. */
@@ -160,7 +160,7 @@ export function payerRoutes(core: Core): Router {
 
 function decide(core: Core, ctx: Context, trade: Trade): void {
   const choice = new URLSearchParams(rawBodyOf(ctx).toString('utf8')).get('choice');
-  if (choice === 'pay') core.half(trade.payWay).pay(core, trade);
+  if (choice === 'pay') core.channelSimulator(trade.payWay).pay(core, trade);
   else if (choice === 'decline') decline(core, trade);
 }
 

@@ -1,5 +1,5 @@
 import type { FaultName } from './faults.ts';
-import type { Core } from './half.ts';
+import type { Core } from './channel-simulator.ts';
 import { refundableMinor, type Refund, type RefundDraft, type RefundState, type Trade } from './trade.ts';
 
 /** How long a refund stays in its first state when a fault asks for a second one. Scaled. */
@@ -19,22 +19,22 @@ const COURSE: Readonly<Partial<Record<FaultName, readonly [RefundState, RefundSt
 
 /** Makes a refund and tells the merchant; with a fault, what the fault says. Throws SimulatorRefusal `refund_too_much`. */
 export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?: FaultName): Refund {
-  const { refundNo, minor, notifyUrl = trade.notifyUrl, reason = '', settleMs, tellsBank, fromAvailable } = draft;
+  const { refundNo, minor, notifyUrl = trade.notifyUrl, reason = '', settleMs, notifiesBank, fromAvailable } = draft;
   const usual: readonly [RefundState, RefundState?] =
     settleMs === undefined ? ['succeeded'] : ['processing', 'succeeded'];
   const [state, next] = (fault && COURSE[fault]) ?? usual;
-  const number = core.half(trade.payWay).newRefundNumber(core);
+  const number = core.channelSimulator(trade.payWay).newRefundNumber(core);
   const facts = {
     number,
     refundNo,
     minor,
     notifyUrl,
     reason,
-    ...(tellsBank ? { tellsBank } : {}),
+    ...(notifiesBank ? { notifiesBank } : {}),
     ...(fromAvailable ? { fromAvailable } : {}),
   };
   const refund = core.trades.refund(trade, { ...facts, state, origin: 'merchant' });
-  if (state !== 'processing') core.half(trade.payWay).tellRefund(core, trade, refund);
+  if (state !== 'processing') core.channelSimulator(trade.payWay).notifyRefund(core, trade, refund);
   if (next !== undefined) {
     const delay = fault && COURSE[fault] ? LATER_MS : (settleMs ?? LATER_MS);
     const isClosed = fault === 'closed-refund';
@@ -52,8 +52,8 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
 
 /** A refund that the merchant made in the portal: nobody here asked for it. Minor units. */
 export function refundElsewhere(core: Core, trade: Trade, minor: number): Refund {
-  const half = core.half(trade.payWay);
-  const number = half.newRefundNumber(core);
+  const channelSimulator = core.channelSimulator(trade.payWay);
+  const number = channelSimulator.newRefundNumber(core);
   const draft = {
     number,
     refundNo: `portal${number}`,
@@ -64,7 +64,7 @@ export function refundElsewhere(core: Core, trade: Trade, minor: number): Refund
     reason: 'portal',
   } as const;
   const refund = core.trades.refund(trade, draft);
-  half.tellRefund(core, trade, refund);
+  channelSimulator.notifyRefund(core, trade, refund);
   return refund;
 }
 
@@ -72,5 +72,5 @@ export function refundElsewhere(core: Core, trade: Trade, minor: number): Refund
 export function moveRefund(core: Core, trade: Trade, refund: Refund, state: RefundState): void {
   if (refund.state === state) return;
   core.trades.moveRefund(trade, refund, state);
-  core.half(trade.payWay).tellRefund(core, trade, refund);
+  core.channelSimulator(trade.payWay).notifyRefund(core, trade, refund);
 }

@@ -53,8 +53,9 @@ export function refuseForeignHost(ctx: Context): void {
 /** Refuses forms that a page of another site sends; a browser that does not say so names the origin. */
 export function refuseCrossSite(ctx: Context): void {
   const [site, origin] = [ctx.get('sec-fetch-site'), ctx.get('origin')];
-  const isForeign = site === '' ? origin !== '' && URL.parse(origin)?.host !== ctx.get('host') : site !== 'same-origin';
-  if (isForeign) throw new SimulatorRefusal(403, 'cross_site', 'Cross-site requests are refused.');
+  const isExternal =
+    site === '' ? origin !== '' && URL.parse(origin)?.host !== ctx.get('host') : site !== 'same-origin';
+  if (isExternal) throw new SimulatorRefusal(403, 'cross_site', 'Cross-site requests are refused.');
 }
 
 /** The JSON body of a call of the control API; throws SimulatorRefusal when it is not what the schema says. */

@@ -5,18 +5,18 @@ import { once } from 'node:events';
 import { type RequestListener, type Server, createServer } from 'node:http';
 import { makeFolder } from '../folder-lock.ts';
 import type { PayWay } from '../payments/channel.ts';
-import { alipayHalf } from './alipay/half.ts';
+import { alipaySimulator } from './alipay/simulator.ts';
 import { consoleRoutes } from './console.ts';
 import { controlRoutes } from './control.ts';
 import { openCore, resume } from './core.ts';
-import { type Core, type Half, leadToChannel, listenFor } from './half.ts';
+import { type Core, type ChannelSimulator, leadToChannel, listenFor } from './channel-simulator.ts';
 import { payerRoutes } from './payer.ts';
-import { paypalHalf } from './paypal/half.ts';
+import { paypalSimulator } from './paypal/simulator.ts';
 import { SimulatorRefusal, readBody } from './requests.ts';
-import { wechatHalf } from './wechat/half.ts';
+import { wechatSimulator } from './wechat/simulator.ts';
 
 /** Every channel that is simulated. */
-export const HALVES: readonly Half[] = [alipayHalf, wechatHalf, paypalHalf];
+export const HALVES: readonly ChannelSimulator[] = [alipaySimulator, wechatSimulator, paypalSimulator];
 
 /** Where something listens; port 0 = a free one. */
 export interface Address {
@@ -37,7 +37,7 @@ export interface SimulatorOptions {
   /** Milliseconds that the simulated clock starts ahead; by default what it was advanced before. */
   clockOffset?: number;
   /** Which channels; by default all. */
-  halves?: readonly Half[];
+  channelSimulators?: readonly ChannelSimulator[];
 }
 
 /** A running simulator. */
@@ -50,9 +50,17 @@ export interface RunningSimulator {
 
 /** Starts the simulator and resolves when it listens. Rejects when the address is taken or the folder cannot be used. */
 export async function startSimulator(options: SimulatorOptions): Promise<RunningSimulator> {
-  const { dir, listen, roots = {}, log = () => undefined, timeFactor = 1, clockOffset, halves = HALVES } = options;
+  const {
+    dir,
+    listen,
+    roots = {},
+    log = () => undefined,
+    timeFactor = 1,
+    clockOffset,
+    channelSimulators = HALVES,
+  } = options;
   makeFolder(dir, 'Simulator.Dir');
-  const core = await openCore({ dir, halves, timeFactor, clockOffset, log });
+  const core = await openCore({ dir, channelSimulators, timeFactor, clockOffset, log });
   const app = createApp(core).callback();
   const servers: Server[] = [];
   const open = (address: Address, listener: RequestListener) => {
@@ -69,7 +77,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
   const own: RunningSimulator['roots'] = {};
   try {
     core.url = await open(listen, app);
-    for (const { payWay } of halves) {
+    for (const { payWay } of channelSimulators) {
       const address = roots[payWay];
       if (address) own[payWay] = await open(address, listenFor(payWay, app));
     }
@@ -87,10 +95,10 @@ function createApp(core: Core): Koa {
   // A client that gives up in the middle of a silence is what the silence is for.
   app.on('error', (error: Error & { status?: number }) => core.log('request failed', { error: String(error) }));
   app.use(refuseReadably);
-  app.use(leadToChannel(core.halves));
+  app.use(leadToChannel(core.channelSimulators));
   app.use(readBody);
   const channels = new Router();
-  for (const half of core.halves) half.mount(channels, core);
+  for (const channelSimulator of core.channelSimulators) channelSimulator.mount(channels, core);
   for (const router of [controlRoutes(core), consoleRoutes(core), payerRoutes(core), channels])
     app.use(router.routes());
   return app;

@@ -58,7 +58,7 @@ export interface Refund {
   notifyUrl: string | null;
   reason: string;
   /** The merchant asked to be told what the payer's bank says to it (Alipay). */
-  tellsBank?: boolean;
+  notifiesBank?: boolean;
   /** What the payer's bank said: S took it, F did not, so that the channel credited the payer's balance (Alipay). */
   bankSaid?: 'S' | 'F';
   /** Paid out to the merchant's own bank account, because the payer's could not be credited (WeChat Pay). */
@@ -80,7 +80,7 @@ export interface RefundDraft {
   notifyUrl?: string | null;
   reason?: string;
   settleMs?: number;
-  tellsBank?: boolean;
+  notifiesBank?: boolean;
   fromAvailable?: boolean;
 }
 
@@ -191,7 +191,7 @@ export function majorOf(trade: Pick<Trade, 'currency'>, minor: number): string {
 const DISPUTE_DEEDS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
 
 /** One such deed. Amounts are major units; `refund`: how a loss shows, see `server/simulator/README.md`. */
-export const DisputeDeed = z.object({
+export const DisputeAction = z.object({
   act: z.enum(DISPUTE_DEEDS),
   amount: z.union([z.string(), z.number()]).optional(),
   reason: z.string().max(64).optional(),
@@ -200,10 +200,10 @@ export const DisputeDeed = z.object({
   /** Of `open`, at PayPal: the money is held until the dispute ends. */
   hold: z.boolean().optional(),
 });
-export type DisputeDeed = z.infer<typeof DisputeDeed>;
+export type DisputeAction = z.infer<typeof DisputeAction>;
 
 /** The amount of a deed in minor units, the whole payment when it names none. */
-export function disputedMinor(trade: Trade, { amount }: DisputeDeed): number {
+export function disputedMinor(trade: Trade, { amount }: DisputeAction): number {
   if (amount === undefined) return trade.minor;
   const money = readMajorText(String(amount), trade.currency);
   if (money === undefined || money.minor <= 0n || money.minor > BigInt(trade.minor))

@@ -1,12 +1,12 @@
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
-import type { Sealing } from '../db/sealing.ts';
+import type { Encryption } from '../db/encryption.ts';
 import type { AgentPayRow } from '../db/entities/skillpay.ts';
 import type { ReadTx, Store } from '../db/store.ts';
 import { InvalidRequest, NotFound } from '../errors.ts';
 import type { Audit } from '../identity/audit.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { Mode } from '../payments/channel.ts';
-import { agentKeyPlace, type AskCode } from './dialects/wechat.ts';
+import { agentKeyPlace, type AskCode } from './schemes/wechat.ts';
 
 /** What an administrator says; what is left out stays as it is. */
 interface AgentPayChange {
@@ -18,7 +18,7 @@ interface AgentPayChange {
 }
 
 /** What may be shown: everything but the key. */
-type AgentPayView = Omit<AgentPayRow, 'sealed' | Moment> &
+type AgentPayView = Omit<AgentPayRow, 'encrypted' | Moment> &
   Record<Exclude<Moment, 'updatedAt'>, string | null> & { updatedAt: string };
 
 type Moment = 'lastSuccessAt' | 'lastFailureAt' | 'updatedAt';
@@ -35,7 +35,7 @@ interface SettingPorts {
   simulated: boolean;
   /** Refuses a mode that does not belong to this service. */
   requireMode: (mode: Mode) => void;
-  sealing: Pick<Sealing, 'seal' | 'open'>;
+  encryption: Pick<Encryption, 'encrypt' | 'open'>;
   audit: Audit;
   /** Reads an RSA key; throws with a code and words that quote nothing. */
   readKey: (pem: string) => KeyObject;
@@ -48,7 +48,16 @@ type Acting = { actor: Actor; project: string };
 export type AgentPaySettings = ReturnType<typeof agentPaySettings>;
 
 /** The operations over their ports; each change is one transaction with its audit line. */
-export function agentPaySettings({ store, now, simulated, requireMode, sealing, audit, readKey, ask }: SettingPorts) {
+export function agentPaySettings({
+  store,
+  now,
+  simulated,
+  requireMode,
+  encryption,
+  audit,
+  readKey,
+  ask,
+}: SettingPorts) {
   return {
     /** Throws NotFound. */
     show: (project: string): Promise<AgentPayView> => store.read(async (tx) => viewOf(await read(tx, project))),
@@ -56,7 +65,7 @@ export function agentPaySettings({ store, now, simulated, requireMode, sealing, 
     async set({ actor, project }: Acting, change: AgentPayChange): Promise<AgentPayView> {
       const mode = simulated ? 'simulator' : 'live';
       requireMode(mode);
-      const key = change.privateKey === undefined ? {} : sealedKey(project, change.privateKey);
+      const key = change.privateKey === undefined ? {} : encryptedKey(project, change.privateKey);
       return store.transaction(async (tx) => {
         await tx.advisoryLock(`agent-pay:${project}`);
         if (!(await tx.projects.find({ code: project }))) throw new NotFound('project');
@@ -93,20 +102,20 @@ export function agentPaySettings({ store, now, simulated, requireMode, sealing, 
       const row = await store.read((tx) => read(tx, project));
       const [skill] = Object.values(row.skills);
       if (!skill) return { ok: false, message: 'No product has a skill id.' };
-      const key = readKey(sealing.open(agentKeyPlace(project), row.sealed));
+      const key = readKey(encryption.open(agentKeyPlace(project), row.encrypted));
       const nothing = { type: 'code_url', value: 'weixin://wxpay/bizpayurl?pr=test' } as const;
-      const wish = { orderNo: '', mode: row.mode, skill, payData: nothing, seconds: 60 };
-      const answer = await ask({ ...row, key }, wish);
+      const request = { orderNo: '', mode: row.mode, skill, payData: nothing, seconds: 60 };
+      const answer = await ask({ ...row, key }, request);
       if ('code' in answer) return { ok: true, message: 'A payment code was given.' };
       return { ok: /\bPAY_DATA_UNKNOWN\b/.test(answer.fault), message: answer.fault };
     },
   };
 
-  function sealedKey(project: string, pem: string): Pick<AgentPayRow, 'sealed' | 'fingerprint'> {
+  function encryptedKey(project: string, pem: string): Pick<AgentPayRow, 'encrypted' | 'fingerprint'> {
     const key = tryKey(pem);
     const plain = key.export({ type: 'pkcs8', format: 'pem' }).toString();
     const der = createPublicKey(key).export({ type: 'spki', format: 'der' });
-    return { sealed: sealing.seal(agentKeyPlace(project), plain), fingerprint: hash('sha256', der) };
+    return { encrypted: encryption.encrypt(agentKeyPlace(project), plain), fingerprint: hash('sha256', der) };
   }
 
   function tryKey(pem: string): KeyObject {
@@ -140,7 +149,7 @@ export function agentPaySettings({ store, now, simulated, requireMode, sealing, 
 function kept(before: AgentPayRow | undefined, mode: Mode, developerId: string | undefined): Partial<AgentPayRow> {
   if (!before) return { lastSuccessAt: null, lastFailureAt: null, lastFailure: null, skills: {} };
   if (before.mode === mode && (developerId ?? before.developerId) === before.developerId) return before;
-  const { keyId: _, sealed: __, fingerprint: ___, developerId: former, ...rest } = before;
+  const { keyId: _, encrypted: __, fingerprint: ___, developerId: former, ...rest } = before;
   return before.mode === mode ? { ...rest, developerId: former } : rest;
 }
 
@@ -163,7 +172,7 @@ function complete(row: Partial<AgentPayRow>): AgentPayRow {
   for (const [member, value] of [
     ['developerId', row.developerId],
     ['keyId', row.keyId],
-    ['privateKey', row.sealed],
+    ['privateKey', row.encrypted],
   ] as const)
     if (value === undefined)
       throw new InvalidRequest(`${member} is required.`, [

@@ -1,9 +1,9 @@
 import type { CoinCallRow } from '../db/entities/skillpay.ts';
 import { majorNumber } from '../money.ts';
 import { statusOf } from '../payments/view.ts';
-import { type Call, type Dialect, type Failed, type Failure, askAll } from './dialects/dialect.ts';
+import { type Call, type PaymentScheme, type Failed, type Failure, askAll } from './schemes/scheme.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
-import { PaymentRequired } from './refusals.ts';
+import { PaymentRequired } from './errors.ts';
 
 /** What the caller gets after payment: the content, or the news that it failed and the money is back. */
 export interface Redeemed {
@@ -36,12 +36,12 @@ interface Occasion {
 
 /** The 402 of an order in every dialect; the same number and codes every time. */
 export async function paymentRequired(
-  { publicUrl, dialects }: Pick<SkillPorts, 'publicUrl' | 'dialects'>,
+  { publicUrl, schemes }: Pick<SkillPorts, 'publicUrl' | 'schemes'>,
   unprepared: SkillPair,
   call: Call,
   { why = 'unpaid', ended, members }: Occasion = {},
 ): Promise<PaymentRequired> {
-  const pair = await prepare(dialects, unprepared);
+  const pair = await prepare(schemes, unprepared);
   const { order, skill } = pair;
   const { credential } = order;
   const data = {
@@ -59,8 +59,8 @@ export async function paymentRequired(
     status: why === 'unknown' ? 'unknown' : statusOf(order),
     expiresAt: order.expiresAt.toISOString(),
   };
-  const asked = askAll(dialects, pair, call);
-  const failed = failedBy(dialects, call, ended ?? pair, why);
+  const asked = askAll(schemes, pair, call);
+  const failed = failedBy(schemes, call, ended ?? pair, why);
   return new PaymentRequired({
     data,
     members: { ...asked.members, ...members },
@@ -71,19 +71,19 @@ export async function paymentRequired(
 }
 
 /** What an answer to a proof carries when it brings no content: the headers of all dialects, the type of the proof's own. */
-export function failedBy(dialects: readonly Dialect[], { proofs }: Call, pair: SkillPair, why: Failure): Failed {
+export function failedBy(schemes: readonly PaymentScheme[], { proofs }: Call, pair: SkillPair, why: Failure): Failed {
   if (proofs.length === 0) return {};
-  const type = proofs.map(({ dialect }) => dialect.failed?.(pair, why).type).find((one) => one !== undefined);
-  return { headers: failureHeaders(dialects, pair, why), ...(type !== undefined && { type }) };
+  const type = proofs.map(({ scheme }) => scheme.failed?.(pair, why).type).find((one) => one !== undefined);
+  return { headers: failureHeaders(schemes, pair, why), ...(type !== undefined && { type }) };
 }
 
-function failureHeaders(dialects: readonly Dialect[], pair: SkillPair, why: Failure): Record<string, string> {
-  return merged(dialects.map((dialect) => dialect.failed?.(pair, why).headers));
+function failureHeaders(schemes: readonly PaymentScheme[], pair: SkillPair, why: Failure): Record<string, string> {
+  return merged(schemes.map((scheme) => scheme.failed?.(pair, why).headers));
 }
 
-async function prepare(dialects: readonly Dialect[], pair: SkillPair): Promise<SkillPair> {
+async function prepare(schemes: readonly PaymentScheme[], pair: SkillPair): Promise<SkillPair> {
   let prepared = pair;
-  for (const dialect of dialects) prepared = (await dialect.prepare?.(prepared)) ?? prepared;
+  for (const scheme of schemes) prepared = (await scheme.prepare?.(prepared)) ?? prepared;
   return prepared;
 }
 
@@ -93,14 +93,14 @@ function merged<Value>(parts: readonly (Record<string, Value> | undefined)[]): R
 
 /** The 200 with the stored content, byte for byte the same every time. */
 export function contentAnswer(
-  { dialects }: Pick<SkillPorts, 'dialects'>,
+  { schemes }: Pick<SkillPorts, 'schemes'>,
   pair: SkillPair,
   how: { replayed: boolean; scanSkipped: boolean },
 ): Redeemed {
   const { order, skill } = pair;
   const contentType = skill.contentType ?? 'text/plain';
   const content = readContent(skill.content ?? '', contentType);
-  const given = dialects.map((dialect) => dialect.paid?.(pair, { content, replayed: how.replayed }));
+  const given = schemes.map((scheme) => scheme.paid?.(pair, { content, replayed: how.replayed }));
   return {
     data: {
       outTradeNo: order.orderNo,
@@ -152,7 +152,7 @@ export function coinsBackAnswer({ orderNo, coin, amount, failureCode, failureMes
 }
 
 /** The 200 that says: it failed, and all the money is back. */
-export function refundedAnswer({ dialects }: Pick<SkillPorts, 'dialects'>, pair: SkillPair): Redeemed {
+export function refundedAnswer({ schemes }: Pick<SkillPorts, 'schemes'>, pair: SkillPair): Redeemed {
   const { order, skill } = pair;
   return {
     data: {
@@ -164,7 +164,7 @@ export function refundedAnswer({ dialects }: Pick<SkillPorts, 'dialects'>, pair:
     headers: {
       'Cache-Control': 'private',
       'X-Out-Trade-No': order.orderNo,
-      ...failureHeaders(dialects, pair, 'refunded'),
+      ...failureHeaders(schemes, pair, 'refunded'),
     },
   };
 }

@@ -16,7 +16,7 @@ import {
   OrderRefunded,
   RefundAfterFulfilment,
   ResourceMismatch,
-} from './refusals.ts';
+} from './errors.ts';
 import { type Skill, findSkill } from './resource.ts';
 
 /** The operations on calls that coins pay. */

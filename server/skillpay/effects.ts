@@ -1,11 +1,11 @@
 import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import type { Tx } from '../db/store.ts';
-import type { Raised } from '../payments/core/moves.ts';
+import type { Raised } from '../payments/core/transitions.ts';
 import type { Effects } from '../payments/ports.ts';
 import { later } from '../payments/core/plan.ts';
 import { isLive, PATIENCE_SECONDS } from './claim.ts';
-import { FulfilmentInProgress, PartialRefundBeforeDelivery, RefundAfterFulfilment } from './refusals.ts';
+import { FulfilmentInProgress, PartialRefundBeforeDelivery, RefundAfterFulfilment } from './errors.ts';
 
 interface EffectPorts {
   now: () => Date;
@@ -13,7 +13,7 @@ interface EffectPorts {
 }
 
 /**
- * What pay-per-call does when its orders move. `refundReserved` runs in R1's commit under the order's lock, on every way to
+ * What pay-per-call does when its orders move. `refundReserved` runs in the commit that creates the refund, under the order's lock, on every way to
  * a refund: no refund while the work is being done; unless the product allows it, the consumer gets none after it and all or nothing
  * before. What a refund before delivery means for the content is said in `claim.ts` (`isForfeited`).
  */

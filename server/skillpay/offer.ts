@@ -4,17 +4,17 @@ import type { OfferEntry, SkillOrderRow } from '../db/entities/skillpay.ts';
 import { countOpenOffers } from '../db/queries/skillpay.ts';
 import type { Tx } from '../db/store.ts';
 import { AppError, Conflict, NotFound } from '../errors.ts';
-import { afterIntent } from '../payments/ask.ts';
+import { afterIntent } from '../payments/call-channel.ts';
 import type { Channel, PayWay } from '../payments/channel.ts';
-import { laneOf } from '../payments/core/plan.ts';
+import { queueKeyOf } from '../payments/core/plan.ts';
 import { type KeyClaim, digest, withIntentKey } from '../payments/idempotency.ts';
 import { majorNumber } from '../money.ts';
 import { payeeOf } from '../payments/orders/place.ts';
 import { lockPair, readPair } from './claim.ts';
-import { agentBill } from './dialects/alipay.ts';
-import { termsOf } from './dialects/x402.ts';
+import { agentBill } from './schemes/alipay.ts';
+import { termsOf } from './schemes/x402.ts';
 import type { SkillCaller, SkillPair, SkillPorts, SkillRequest } from './ports.ts';
-import { TooManyOffers } from './refusals.ts';
+import { TooManyOffers } from './errors.ts';
 import { type Skill, findSkill, payableWays } from './resource.ts';
 
 /** What is written with an offer's order. */
@@ -101,7 +101,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       agentTradeNo: null,
       confirmAt: null,
       confirmTries: 0,
-      lane: laneOf(order),
+      queueKey: queueKeyOf(order),
       successor: null,
       fulfilment: 'none',
       fencing: 0,

@@ -4,9 +4,9 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { RefundRow } from '../db/entities/refunds.ts';
 import { type SkillStatsFilter, skillStats } from '../db/queries/skillpay.ts';
 import { AppError, NotFound } from '../errors.ts';
-import { afterIntent } from '../payments/ask.ts';
+import { afterIntent } from '../payments/call-channel.ts';
 import type { PayWay } from '../payments/channel.ts';
-import { isOpen } from '../payments/core/moves.ts';
+import { isOpen } from '../payments/core/transitions.ts';
 import { type KeyClaim, withIntentKey } from '../payments/idempotency.ts';
 import { majorNumber } from '../money.ts';
 import type { PayerChoice } from '../payments/orders/payer.ts';
@@ -14,12 +14,12 @@ import { statusOf, viewRefund } from '../payments/view.ts';
 import { type Redeemed, paymentRequired } from './answers.ts';
 import { readPair } from './claim.ts';
 import { type CoinCalls, coinCalls, coinWork, coinsWanted } from './coin-calls.ts';
-import { type Call, type CallHeaders, type Proof, firstFault } from './dialects/dialect.ts';
+import { type Call, type CallHeaders, type Proof, firstFault } from './schemes/scheme.ts';
 import { createFulfilment, resumeFulfilment } from './fulfil.ts';
 import { type MakeOffer, type SuccessorOf, isUnplaced, makeOffer, offerSuccessor } from './offer.ts';
-import { type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest, askerOf } from './ports.ts';
+import { type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest, requesterOf } from './ports.ts';
 import { type Redeem, redeemOffer } from './redeem.ts';
-import { ProofInvalid } from './refusals.ts';
+import { ProofInvalid } from './errors.ts';
 import { findSkill, skillsOnSale } from './resource.ts';
 
 /** What comes with a call besides its request. */
@@ -56,7 +56,7 @@ export function skillOperations(ports: SkillPorts) {
     /** Calls a resource: the first time an offer (402, thrown), with a proof the paid content. */
     async call(caller: SkillCaller, request: SkillRequest | undefined, facts: CallFacts): Promise<Redeemed> {
       const { headers, rawBody } = facts;
-      const read = ports.dialects.map((dialect) => dialect.read?.(headers, caller)).filter((one) => one !== undefined);
+      const read = ports.schemes.map((scheme) => scheme.read?.(headers, caller)).filter((one) => one !== undefined);
       const proofs = await Promise.all(read.map(found));
       const bodyDigest = rawBody.length > 0 ? hash('sha256', rawBody, 'base64') : undefined;
       const outTradeNo = numberOf(proofs);
@@ -74,7 +74,7 @@ export function skillOperations(ports: SkillPorts) {
       const paidWithCoins = await coins.query(caller, outTradeNo);
       if (paidWithCoins) return paidWithCoins;
       await store.read((tx) => readPair(tx, outTradeNo, caller));
-      const { stale } = await payments.query(askerOf(caller), outTradeNo);
+      const { stale } = await payments.query(requesterOf(caller), outTradeNo);
       return store.read(async (tx) => {
         const pair = await readPair(tx, outTradeNo, caller);
         const refunds = await tx.refunds.list({ orderNo: outTradeNo }, { orderBy: { createdAt: 'asc' } });
@@ -87,7 +87,7 @@ export function skillOperations(ports: SkillPorts) {
       const back = await coins.refund(caller, outTradeNo, { isPart, claim });
       if (back) return back;
       await store.read((tx) => readPair(tx, outTradeNo, caller));
-      const refund = await payments.refund(askerOf(caller), { orderNo: outTradeNo, ...request }, claim);
+      const refund = await payments.refund(requesterOf(caller), { orderNo: outTradeNo, ...request }, claim);
       return { outTradeNo, ...refund };
     },
     /** What can be called in a project now, with prices. */

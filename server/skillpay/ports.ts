@@ -3,16 +3,16 @@ import type { OrderRow } from '../db/entities/orders.ts';
 import type { Tx } from '../db/store.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { Outcome, PayWay } from '../payments/channel.ts';
-import type { Raised } from '../payments/core/moves.ts';
+import type { Raised } from '../payments/core/transitions.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
 import type { PlacePayment } from '../payments/orders/place.ts';
-import type { Asker, Channels, Ports } from '../payments/ports.ts';
+import type { Requester, Channels, Ports } from '../payments/ports.ts';
 import type { RefundIntent } from '../payments/core/open-refund.ts';
-import type { Dialect } from './dialects/dialect.ts';
-import type { SignedTerms } from './dialects/x402.ts';
-import type { PaymentCodes } from './dialects/code.ts';
+import type { PaymentScheme } from './schemes/scheme.ts';
+import type { SignedTerms } from './schemes/x402.ts';
+import type { PaymentCodes } from './schemes/code.ts';
 
-export type { SkillCaller, SkillPair } from './dialects/dialect.ts';
+export type { SkillCaller, SkillPair } from './schemes/scheme.ts';
 
 /** What pay-per-call needs of payments: its orders are ordinary orders. */
 export interface SkillPayments {
@@ -27,7 +27,7 @@ export interface SkillPayments {
   /** Takes money that a payer approved (PayPal). */
   capture: (order: OrderRow, cause: string) => Promise<unknown>;
   refund: PaymentOperations['refund'];
-  /** R1 in the caller's transaction, under the order's lock. */
+  /** Creates the refund in the caller's transaction, under the order's lock. */
   openRefund: (tx: Tx, order: OrderRow, intent: RefundIntent) => Promise<unknown>;
   /** Does what is due for a refund; the caller has claimed it. */
   checkRefund: (refundNo: string) => Promise<void>;
@@ -67,7 +67,7 @@ export interface SkillPorts extends Pick<
   /** Calls an address that an operator gave. */
   send: SendOutgoing;
   /** The ways to ask for a payment, all of them in each 402. */
-  dialects: readonly Dialect[];
+  schemes: readonly PaymentScheme[];
   /** How long an offer can be paid when its product does not say (seconds). */
   offerTtlSeconds: number;
   unpaidOffersPerApp: number;
@@ -89,6 +89,6 @@ export interface SkillRequest {
 }
 
 /** The asker of an application. */
-export function askerOf({ clientId }: { clientId: string }): Asker {
+export function requesterOf({ clientId }: { clientId: string }): Requester {
   return { owner: { clientId }, actor: `app:${clientId}` };
 }

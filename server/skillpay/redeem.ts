@@ -1,14 +1,14 @@
 // The repeat of a call with its number, and the client's own key of a payment.
 import type { OrderRow } from '../db/entities/orders.ts';
 import { AppError } from '../errors.ts';
-import { afterIntent } from '../payments/ask.ts';
+import { afterIntent } from '../payments/call-channel.ts';
 import { claimKey, digest, withIntentKey } from '../payments/idempotency.ts';
 import { type Redeemed, contentAnswer, failedBy, paymentRequired, refundedAnswer } from './answers.ts';
 import { type Claimed, LOOK_MS, isLive, isRefunded, pause, readPair } from './claim.ts';
-import { type Call, type Proof, firstFault } from './dialects/dialect.ts';
+import { type Call, type Proof, firstFault } from './schemes/scheme.ts';
 import type { Fulfilment } from './fulfil.ts';
 import type { SuccessorOf } from './offer.ts';
-import { type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest, askerOf } from './ports.ts';
+import { type SkillCaller, type SkillPair, type SkillPorts, type SkillRequest, requesterOf } from './ports.ts';
 import {
   FulfilmentFailed,
   FulfilmentInProgress,
@@ -19,7 +19,7 @@ import {
   PaymentExpired,
   PaymentIdUsed,
   ResourceMismatch,
-} from './refusals.ts';
+} from './errors.ts';
 
 /** So many offers in a row are followed, from the one that the caller names. */
 const MAX_LINKS = 8;
@@ -65,7 +65,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     let { pair, silent, scanSkipped } = await look(caller, stored);
     for (let links = 0; isReplaceable(pair, silent); links += 1) {
       const next = links < MAX_LINKS ? await successorOf(caller, pair, { payWay: request?.payWay }) : undefined;
-      if (!next) throw new PaymentExpired(failedBy(ports.dialects, call, pair, 'expired'));
+      if (!next) throw new PaymentExpired(failedBy(ports.schemes, call, pair, 'expired'));
       ({ pair, silent, scanSkipped } = await look(caller, next));
     }
     const { order, skill } = pair;
@@ -95,7 +95,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (order.state === 'closed') return { ...(await lookLate(order)), ...skipped };
     if (ports.paySimulated && order.mode === 'simulator' && !order.closeAsked)
       return skipScan(ports.paySimulated, order);
-    const seen = await payments.query(askerOf(caller), order.orderNo);
+    const seen = await payments.query(requesterOf(caller), order.orderNo);
     // The order may have ended meanwhile, and then its end decides.
     if (seen.order.state === 'closed') return { ...(await lookLate(seen.order)), ...skipped };
     return { order: seen.order, silent: seen.stale, ...skipped };
@@ -114,7 +114,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     await pay(orderNo).catch((error: unknown) => ports.log('warn', 'the simulator did not pay', { orderNo, error }));
     const via = { cause: 'dev-mode', actor: `app:${order.clientId}` };
     let seen = await payments.refresh(order, via);
-    if (seen.said?.kind === 'approved') {
+    if (seen.reported?.kind === 'approved') {
       await payments.capture(seen.order, 'dev-mode');
       seen = await payments.refresh(seen.order, via);
     }
@@ -125,7 +125,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     const { order } = pair;
     if (order.state === 'failed' || isOnPurpose(order)) return new OrderClosed(order.orderNo);
     if (silent) return paymentRequired(ports, pair, call, { why: 'unknown' });
-    if (order.state === 'closed') return new PaymentExpired(failedBy(ports.dialects, call, pair, 'expired'));
+    if (order.state === 'closed') return new PaymentExpired(failedBy(ports.schemes, call, pair, 'expired'));
     const isSame = named.order.orderNo === order.orderNo || named.order.closeReason === 'payer';
     return paymentRequired(ports, pair, call, isSame ? {} : { why: 'expired', ended: named });
   }

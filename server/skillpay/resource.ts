@@ -6,7 +6,7 @@ import { AppError, NotAllowed, NotFound } from '../errors.ts';
 import type { PayWay } from '../payments/channel.ts';
 import type { ActiveChannel } from '../payments/ports.ts';
 import type { SkillPorts } from './ports.ts';
-import { ResourceRequired } from './refusals.ts';
+import { ResourceRequired } from './errors.ts';
 
 /** A product that can be called. */
 export type Skill = ProductRow & { resource: NonNullable<ProductRow['resource']> };

@@ -1,5 +1,5 @@
 import { calculateJwkThumbprint, CompactSign, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
-import type { Place, Sealing } from '../db/sealing.ts';
+import type { Place, Encryption } from '../db/encryption.ts';
 import type { ReadTx, Store } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';
@@ -26,12 +26,12 @@ const KEPT_MS = 60_000;
 /** The keys over their ports. */
 export function createSigningKeys({
   store,
-  sealing,
+  encryption,
   now,
   simulated,
 }: {
   store: Store;
-  sealing: Pick<Sealing, 'seal' | 'open'>;
+  encryption: Pick<Encryption, 'encrypt' | 'open'>;
   now: () => Date;
   /** Whether orders of the simulator count. */
   simulated: boolean;
@@ -41,7 +41,7 @@ export function createSigningKeys({
     async ensure(mode) {
       if ((loaded.get(mode)?.until ?? 0) > now().getTime()) return;
       const row = (await store.read((tx) => newest(tx, mode))) ?? (await make(mode));
-      const secret = JSON.parse(sealing.open(placeOf(row.kid), row.sealed)) as JWK;
+      const secret = JSON.parse(encryption.open(placeOf(row.kid), row.encrypted)) as JWK;
       const key = await importJWK(secret, 'EdDSA');
       loaded.set(mode, { kid: row.kid, key, until: now().getTime() + KEPT_MS });
     },
@@ -68,12 +68,12 @@ export function createSigningKeys({
     const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true });
     const { kty, crv, x } = await exportJWK(pair.publicKey);
     const kid = await calculateJwkThumbprint({ kty, crv, x } as JWK);
-    const sealed = sealing.seal(placeOf(kid), JSON.stringify(await exportJWK(pair.privateKey)));
+    const encrypted = encryption.encrypt(placeOf(kid), JSON.stringify(await exportJWK(pair.privateKey)));
     return store.transaction(async (tx) => {
       await tx.advisoryLock(`signing-key:${mode}`);
       const there = await newest(tx, mode);
       if (there) return there;
-      const row = { kid, mode, publicJwk: { kty, crv, x, kid, alg: 'EdDSA', use: 'sig' }, sealed, createdAt: now() };
+      const row = { kid, mode, publicJwk: { kty, crv, x, kid, alg: 'EdDSA', use: 'sig' }, encrypted, createdAt: now() };
       await tx.signingKeys.insert(row);
       return row;
     });
@@ -86,5 +86,5 @@ async function newest(tx: ReadTx, mode: Mode) {
 }
 
 function placeOf(kid: string): Place {
-  return { table: 'signing_keys', id: kid, column: 'sealed', version: 1 };
+  return { table: 'signing_keys', id: kid, column: 'encrypted', version: 1 };
 }

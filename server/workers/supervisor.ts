@@ -228,8 +228,8 @@ export function gatherFigures(patienceMs = FIGURES_PATIENCE_MS): GatheredFigures
     if (known) return known.promise;
     const answer = Promise.withResolvers<void>();
     asked.set(worker, answer);
-    const wish: SupervisorWord = { pay: 'figures' };
-    if (worker.isConnected()) worker.send(wish);
+    const figuresRequest: SupervisorWord = { pay: 'figures' };
+    if (worker.isConnected()) worker.send(figuresRequest);
     return answer.promise;
   }
 

@@ -117,7 +117,7 @@ async function place(
   const expiresAt = new Date(now.getTime() + 7_200_000);
   await inTransaction(async (run) => {
     await run(INSERT, [orderNo, app['client_id'], app['project'], subject, Math.round(amount * 100), now, expiresAt]);
-    await run(HISTORY, [orderNo, 1, null, 'created', 'O1', app['client_id'], now]);
+    await run(HISTORY, [orderNo, 1, null, 'created', 'placed', app['client_id'], now]);
     await also(run, orderNo);
   });
   const qrCode = await precreate(orderNo, subject, amount);
@@ -128,7 +128,7 @@ async function place(
         where order_no = $1`,
       [orderNo, JSON.stringify({ type: 'qr', qrCode }), now, expiresAt],
     );
-    await run(HISTORY, [orderNo, 2, 'created', 'pending', 'O2', app['client_id'], now]);
+    await run(HISTORY, [orderNo, 2, 'created', 'pending', 'accepted', app['client_id'], now]);
   });
   return { orderNo, qrCode };
 }
@@ -176,7 +176,7 @@ const INSERT = `insert into orders (order_no, kind, client_id, project, mode, pa
   refunding, overrun, sequence, place_tries, absent_count, captures, checks, created_at, sent_at, expires_at)
   values ($1, 'payment', $2, $3, 'simulator', 'alipay', '1', 1, 'qr', $4, $5, 'CNY', '', false, '{}', 'created', false,
   false, 0, 0, 0, 0, 1, 1, 0, 0, 0, $6, $6, $7)`;
-const HISTORY = `insert into moves (order_no, sequence, from_state, to_state, rule, cause, actor, at)
+const HISTORY = `insert into transitions (order_no, sequence, from_state, to_state, rule, cause, actor, at)
   values ($1, $2, $3, $4, $5, 'place', $6, $7)`;
 
 type Run = (text: string, values: readonly unknown[]) => Promise<unknown>;

@@ -50,9 +50,9 @@ async function seedPart({ sql, clientId }: Service, first: number, last: number)
     [first, last, clientId],
   );
   await sql(
-    `insert into moves (order_no, sequence, from_state, to_state, rule, cause, actor, at)
+    `insert into transitions (order_no, sequence, from_state, to_state, rule, cause, actor, at)
      select order_no, s, case s when 2 then 'created' end, case when s = 1 then 'created' when is_paid then 'paid' else 'closed' end,
-       case when s = 1 then 'O1' when is_paid then 'O5' else 'O7' end, 'place', $3, at from ${orders}, generate_series(1, 2) s`,
+       case when s = 1 then 'placed' when is_paid then 'paid' else 'close_confirmed' end, 'place', $3, at from ${orders}, generate_series(1, 2) s`,
     [first, last, clientId],
   );
   await sql(

@@ -5,7 +5,7 @@ import { dueOrders, lookForDue, planTask, takeTask } from '../../server/db/queri
 import { openDatabase } from '../../server/db/orm.ts';
 import { createStore } from '../../server/db/store.ts';
 import { createScheduler } from '../../server/jobs/scheduler.ts';
-import { placesOfAccounts } from '../../server/jobs/lanes.ts';
+import { concurrencyOfAccounts } from '../../server/jobs/queues.ts';
 
 const { url, works } = JSON.parse(process.env['BENCH_JOBS'] ?? '{}') as { url: string; works: boolean };
 const database = await openDatabase({ kind: 'postgres', url });
@@ -14,7 +14,7 @@ const tell = (what: string, orderNo: string) =>
   process.stdout.write(`${what} ${orderNo} ${performance.timeOrigin + performance.now()}\n`);
 
 /** As many as the service has by default. */
-const PLACES = placesOfAccounts({ perAccount: 16, perChannel: 32 });
+const PLACES = concurrencyOfAccounts({ perAccount: 16, perChannel: 32 });
 
 async function work(orderNo: string): Promise<void> {
   if (orderNo.startsWith('W')) tell('began', orderNo);
@@ -36,7 +36,7 @@ process.stdout.write('ready\n');
 for await (const orderNo of createInterface(process.stdin)) {
   await store.transaction(async (tx) => {
     await tx.orders.update({ orderNo }, { nextCheckAt: new Date() });
-    await tx.wake('capture', { orderNo });
+    await tx.afterCommit('capture', { orderNo });
   });
   tell('committed', orderNo);
 }

@@ -35,7 +35,7 @@ test('a bill: fetched, listed, looked into, exported, imported, compared again, 
   await payctl.payctl(`bill export ${bill.billNo} --file ${csv}`);
   t.regex(await readFile(csv, 'utf8'), new RegExp(`^line,kind,.*\r\n1,payment,SUCCESS,${right},`));
 
-  const [account] = await service.app.ports.channels.forNotices('default', 'wechat');
+  const [account] = await service.app.ports.channels.forNotifications('default', 'wechat');
   const answer = await account!.channel.bills!.fetch(day);
   if (answer.kind !== 'bill') throw new Error(answer.kind);
   const parts: Uint8Array[] = [];

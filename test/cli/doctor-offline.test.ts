@@ -109,7 +109,7 @@ const FAULTS: readonly Planted[] = [
   },
   {
     name: 'a sealed record that was changed',
-    sql: `update certs set sealed = regexp_replace(sealed, '^(s1\\.[0-9a-f]{8})\\.....', '\\1.AAAA') where id = (select id from certs where sealed is not null order by id limit 1)`,
+    sql: `update certs set encrypted = regexp_replace(encrypted, '^(s1\\.[0-9a-f]{8})\\.....', '\\1.AAAA') where id = (select id from certs where encrypted is not null order by id limit 1)`,
     found: {
       check: 'sealed records',
       status: 'failed',

@@ -32,8 +32,8 @@ const EXPLANATION = {
 };
 
 const TIMELINE = [
-  step('move', 'O1 – → created (place)', {
-    rule: 'O1',
+  step('move', 'placed – → created (place)', {
+    rule: 'placed',
     fromState: null,
     toState: 'created',
     cause: 'place',
@@ -63,8 +63,8 @@ const TIMELINE = [
     times: 3,
     lastAt: '2026-11-21T06:04:00.000Z',
   }),
-  step('move', 'O5 pending → paid (notice)', {
-    rule: 'O5',
+  step('move', 'paid pending → paid (notice)', {
+    rule: 'paid',
     fromState: 'pending',
     toState: 'paid',
     cause: 'notice',

@@ -119,7 +119,7 @@ const stepsWith = (tip: string): Step[] => [
   {
     name: 'everything else at once',
     sql: `
-      update certs c set sealed = o.sealed from certs o where o.sealed is not null and c.sealed is not null and o.id <> c.id;
+      update certs c set encrypted = o.encrypted from certs o where o.encrypted is not null and c.encrypted is not null and o.id <> c.id;
       delete from audit_log where id = (select min(id) + 2 from audit_log);
       delete from refunds;
       update coin_accounts set balance = balance + 1;

@@ -25,7 +25,7 @@ const domain = /^server\/domain\.ts$/;
 const errors =
   /^(server\/((errors|domain|money|folder-lock|addresses|csv|issue-words|work)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
 /** The words of payments that every room speaks: what a channel is, amounts, why a notification was refused. */
-const port = /^server\/payments\/(channel|notice-refusal)\.ts$/;
+const port = /^server\/payments\/(channel|notification-refusal)\.ts$/;
 /** How numbers of refunds are made and read. */
 const numbers = /^server\/payments\/numbers\.ts$/;
 /** What a room stands on: what skillpay and catalog sell is paid as orders, and live shows the event log. */
@@ -38,7 +38,7 @@ const belowPayments = /^server\/(payments|identity|credentials|events)\//;
 /** The Idempotency-Key from the header to the intent: the edge runs it, every operation claims by it. */
 const idempotency = /^server\/payments\/idempotency\.ts$/;
 /** Encryption at rest. */
-const sealing = /^server\/db\/sealing\.ts$/;
+const encryption = /^server\/db\/encryption\.ts$/;
 /** Plain functions over `tx.sql`: the inside may call them, nothing else of the database. */
 const queries = /^server\/db\/queries\//;
 /** Pages for people: text in, HTML out. */
@@ -62,7 +62,7 @@ const rules: readonly Rule[] = [
       ...(below[folder] ? [below[folder]] : []),
       idempotency,
       queries,
-      sealing,
+      encryption,
     ],
     types: [folder === 'payments' ? belowPayments : anInside, /^server\/(db|outgoing)\//],
     never: [koa, database],

@@ -6,14 +6,14 @@ const core = server.filter(({ path }) => path.startsWith('server/payments/core/'
 
 test('only apply writes orders, refunds and their history', (t) => {
   const write =
-    /\.(orders|refunds|moves)\s*\.(insert|insertIfNew|insertMany|update|delete)\(|\b(?:insertInto|updateTable|deleteFrom|mergeInto)\(\s*'(orders|refunds|moves)\b/;
+    /\.(orders|refunds|transitions)\s*\.(insert|insertIfNew|insertMany|update|delete)\(|\b(?:insertInto|updateTable|deleteFrom|mergeInto)\(\s*'(orders|refunds|transitions)\b/;
   const writers = server.filter(({ text }) => write.test(text)).map(({ path }) => path);
   t.deepEqual(writers, ['server/payments/ledger.ts']);
 });
 
-test('statements beside it set nothing but a lease (and with it the lane of a row that has none), the mark of held stock and words about a payer, and remove what was never paid', (t) => {
+test('statements beside it set nothing but a lease (and with it the queue of a row that has none), the mark of held stock and words about a payer, and remove what was never paid', (t) => {
   const statement =
-    /\b(insert into|delete from|update)\s+"?(?:orders|refunds|moves|\$\{(?:table|from)\})"?(?:\s+(?!set\b)\w+)?\s+(set\s+[\w${}]+|\(|where\s+\w+)/g;
+    /\b(insert into|delete from|update)\s+"?(?:orders|refunds|transitions|\$\{(?:table|from)\})"?(?:\s+(?!set\b)\w+)?\s+(set\s+[\w${}]+|\(|where\s+\w+)/g;
   const found = server.flatMap(({ path, text }) =>
     [...text.matchAll(statement)].map(([, verb, set]) => `${path}: ${verb} ${set}`),
   );
@@ -29,7 +29,7 @@ test('statements beside it set nothing but a lease (and with it the lane of a ro
     'server/db/queries/forget.ts: update set subject',
     // Of sessions and revocations.
     'server/db/queries/identity.ts: delete from where ctid',
-    // Of deliveries, notices, effects and questions.
+    // Of deliveries, notifications, effects and lookups.
     'server/db/queries/retention.ts: delete from where ctid',
     'server/db/queries/retention.ts: delete from where ctid',
     // Of messages, and of histories whose time is over (Retention.HistoryDays).

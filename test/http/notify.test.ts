@@ -68,9 +68,9 @@ for (const payWay of PAY_WAYS) {
     const { headers, body } = await undelivered(payWay, orderNo);
     const send = () => fetch(`${service.url}/notify/${payWay}/default`, { method: 'POST', headers, body });
     const first = await send();
-    const moves = await service.app.store.read((tx) => tx.moves.count({ orderNo }));
+    const transitions = await service.app.store.read((tx) => tx.transitions.count({ orderNo }));
     t.is((await send()).status, first.status);
-    t.is(await service.app.store.read((tx) => tx.moves.count({ orderNo })), moves);
+    t.is(await service.app.store.read((tx) => tx.transitions.count({ orderNo })), transitions);
   });
 
   test.serial(`a notice of ${payWay} whose signature does not hold changes nothing`, async (t) => {

@@ -188,8 +188,8 @@ test.serial('coming back from PayPal takes the approved money, once, and leads t
   t.true(html.includes(`https://shop.example/done?cart=7&#38;status=paid&#38;orderNo=${orderNo}#end`), html);
   const { orders } = (await service.sim(`/sim/ledger?orderNo=${orderNo}`)) as unknown as { orders: object[] };
   t.like(orders[0], { paid: 350 });
-  const timeline = await service.app.payments.timeline(shop.asker, orderNo);
-  t.is(timeline.filter((entry) => JSON.stringify(entry).includes('"O5"')).length, 1);
+  const timeline = await service.app.payments.timeline(shop.requester, orderNo);
+  t.is(timeline.filter((entry) => JSON.stringify(entry).includes('"rule":"paid"')).length, 1);
 });
 
 test.serial('coming back from a channel without notices finds the payment', async (t) => {

@@ -191,18 +191,18 @@ test('one trace spans request, transaction, channel call, notification and webho
     named('transaction').filter(({ parentSpanId }) => parentSpanId === root?.spanId).length >= 2,
     'intend and settle',
   );
-  const [notice] = named('notice');
-  t.is(notice?.parentSpanId, root?.spanId);
-  const [linked] = notice?.links ?? [];
+  const [notification] = named('notice');
+  t.is(notification?.parentSpanId, root?.spanId);
+  const [linked] = notification?.links ?? [];
   t.is(
     spans.find(({ traceId, kind }) => traceId === linked && kind === 2)?.name,
     'POST /notify/{payWay}/{project}',
     'the request that brought it is linked',
   );
-  const [settled] = named('transaction').filter(({ parentSpanId }) => parentSpanId === notice?.spanId);
+  const [settled] = named('transaction').filter(({ parentSpanId }) => parentSpanId === notification?.spanId);
   const [webhook] = named('webhook');
   t.true(
-    [notice?.spanId, settled?.spanId].includes(webhook?.parentSpanId),
+    [notification?.spanId, settled?.spanId].includes(webhook?.parentSpanId),
     'the webhook tells what the notification brought',
   );
   t.is(String(paid.headers['traceparent']), `00-${order.traceId}-${webhook?.spanId}-01`);

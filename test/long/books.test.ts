@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import test from 'ava';
-import { BOOK_CHECKS, checkStatement, nextKeys, type WalkName, WALKS } from '../../server/db/queries/books.ts';
+import { BOOK_CHECKS, checkStatement, nextKeys, type WalkName, WALKS } from '../../server/db/queries/ledger-check.ts';
 import { count } from '../support/counts.ts';
 import { postgresDatabase, explain } from '../support/database.ts';
 import { proveBooks } from '../support/prove.ts';

@@ -137,7 +137,7 @@ function seeds(series: string): string[] {
        'user-' || (n % 5000), 10 + (n::bigint * 7919) % 10000000, 'CNY', 'h', false, '{}', coalesce(${state}, 'paid'), false, false,
        case when ${isPaid} then 10 else 0 end, ${refunded}, 0, 0, 'T' || n, 1, 1, 0, 0, 0, ${at}, ${at}, ${at} from ${series}`,
     `insert into refunds (refund_no, order_no, client_id, project, merchant_refund_no, origin, amount, currency, state, accepted,
-       surplus, elsewhere, actor, tries, absent_count, checks, lane, created_at)
+       surplus, elsewhere, actor, tries, absent_count, checks, queue_key, created_at)
      select 'R' || lpad(n::text, 10, '0'), 'P' || lpad(n::text, 10, '0'), ${owner}, 'MR' || n,
        case when ${rare} then 'late' else 'merchant' end, 1, 'CNY', case when ${rare} then 'abnormal' else 'succeeded' end,
        true, false, false, 'seed', 1, 0, 0, 'alipay simulator 1', ${at} from ${series}`,

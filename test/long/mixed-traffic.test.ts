@@ -80,7 +80,7 @@ test('a silent channel, a dead receiver and the backlog of one application cost 
   const sell = async (seconds: number): Promise<Times> => {
     const times: Times = { placed: [], told: [] };
     const end = performance.now() + seconds * 1000;
-    const lane = async (which: number) => {
+    const queueKey = async (which: number) => {
       for (let round = 0; performance.now() < end; round += 1) {
         const at = replicas[(which + round) % 2]!.url;
         const asked = performance.now();
@@ -94,7 +94,7 @@ test('a silent channel, a dead receiver and the backlog of one application cost 
         times.told.push(performance.now() - paid);
       }
     };
-    await Promise.all(Array.from({ length: LANES }, (_, which) => lane(which)));
+    await Promise.all(Array.from({ length: LANES }, (_, which) => queueKey(which)));
     return times;
   };
 

@@ -32,9 +32,9 @@ test('a preorder of agent pay is signed as its operator says, by the word of Pyt
   }
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const payData = { type: 'code_url', value: 'weixin://wxpay/bizpayurl?pr=p4lpSuKzz' } as const;
-  const asker = { developerId: 'sh-1A2B3C4D', keyId: 'PUB_KEY_1', key: privateKey };
+  const requester = { developerId: 'sh-1A2B3C4D', keyId: 'PUB_KEY_1', key: privateKey };
   const wish = { skill: { id: 'weather', version: '1.0.0' }, payData, seconds: 900 };
-  const body = await signPreorder(asker, wish, new Date('2026-11-21T05:58:00.999Z'));
+  const body = await signPreorder(requester, wish, new Date('2026-11-21T05:58:00.999Z'));
   t.is(body['timestamp'], '1795240680');
   const key = publicKey.export({ type: 'spki', format: 'pem' });
   const { stdout } = spawnSync('python3', ['-c', VERIFY], {

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { certSerial, noticeText, readCertificates, verifyRsa2 } from '../../server/channels/alipay/signature.ts';
+import { certSerial, notificationText, readCertificates, verifyRsa2 } from '../../server/channels/alipay/signature.ts';
 import { webhookText } from '../../server/channels/paypal/signature.ts';
 import {
   answerText,
@@ -9,7 +9,7 @@ import {
   plainSerial,
   readAuthorization,
   requestText,
-  sealText,
+  encryptText,
   signRsa,
   verifyRsa,
   writeAuthorization,
@@ -79,7 +79,7 @@ test('WeChat Pay: a text is sealed and opened as in wechatpay-java', (t) => {
   const { apiV3Key = '', nonce = '', associatedData = '', ciphertext = '', text = '' } = wechat['sealed']!;
   const key = Buffer.from(apiV3Key);
   t.is(openText({ ciphertext, nonce, associatedData }, key), text);
-  t.is(sealText(text, nonce, associatedData, key).ciphertext, ciphertext);
+  t.is(encryptText(text, nonce, associatedData, key).ciphertext, ciphertext);
   t.throws(() => openText({ ciphertext, nonce, associatedData: 'another' }, key));
 });
 
@@ -92,12 +92,12 @@ test('WeChat Pay: the platform certificate of wechatpay-java opens, and has its 
 test('Alipay: a notice that Alipay itself signed is genuine, and no other', (t) => {
   const { publicKey, params } = alipay.notice;
   const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' });
-  t.true(verifyRsa2(noticeText(params), params['sign']!, key));
-  t.false(verifyRsa2(noticeText({ ...params, total_amount: '0.11' }), params['sign']!, key));
+  t.true(verifyRsa2(notificationText(params), params['sign']!, key));
+  t.false(verifyRsa2(notificationText({ ...params, total_amount: '0.11' }), params['sign']!, key));
   // What the simulator signs of a notice is the same text, read from the form that Alipay posts.
   const form = readForm(new URLSearchParams(params).toString());
   form.values.delete('sign_type');
-  t.is(signedBytes(form).toString(), noticeText(params));
+  t.is(signedBytes(form).toString(), notificationText(params));
 });
 
 test('Alipay: the serials of certificates are those of its own client', (t) => {

@@ -10,13 +10,13 @@ test('G12: a hundred connections of bad logins and bad token requests do not kee
   const shop = await service.merchant();
   let running = true;
   const answers: Record<string, number> = {};
-  const attack = inParallel(100, 100, async (lane) => {
+  const attack = inParallel(100, 100, async (queueKey) => {
     for (let turn = 0; running; turn += 1) {
       const [path, body] =
-        lane % 2 === 0
+        queueKey % 2 === 0
           ? [
               '/api/v1/login',
-              { username: lane % 4 === 0 ? 'alice' : `nobody-${lane}`, password: `wrong-${turn}-wrong` },
+              { username: queueKey % 4 === 0 ? 'alice' : `nobody-${queueKey}`, password: `wrong-${turn}-wrong` },
             ]
           : ['/oauth/token', { grant_type: 'client_credentials', client_id: shop.clientId, client_secret: `x${turn}` }];
       const { status } = await request(service.url, 'POST', path as string, body);

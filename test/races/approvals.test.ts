@@ -7,11 +7,11 @@ import { startReplica } from '../support/replica.ts';
 import { paymentOperations } from '../../server/payments/operations.ts';
 import { firstAdmin, madeOffline } from '../support/admin.ts';
 import { type Service, startService } from '../support/service.ts';
-import type { Asker } from '../../server/payments/ports.ts';
+import type { Requester } from '../../server/payments/ports.ts';
 
 const env = { PAY_APPROVAL_REFUND_ABOVE: '50' };
 const REFUND = '/api/v2/payment/refund';
-const admin = (name: string): Asker => ({ owner: 'any', actor: `admin:${name}`, person: { kind: 'admin', name } });
+const admin = (name: string): Requester => ({ owner: 'any', actor: `admin:${name}`, person: { kind: 'admin', name } });
 
 const ends: (() => unknown)[] = [];
 test.after.always(async () => {
@@ -138,7 +138,7 @@ test.serial('a replica that dies right behind an approval, or behind the request
   t.is(await wordOf(desks[1]!.approve(admin('bob'), refundNo)), 'approval_decided');
   await runUntilQuiet(service, 7200, 600);
   t.is((await refundsOf(service, orderNo))[0]!.state, 'succeeded', 'the job sends it');
-  t.is((await service.app.payments.refund(shop.asker, asked)).status, 'succeeded');
+  t.is((await service.app.payments.refund(shop.requester, asked)).status, 'succeeded');
   await assertBooksBalance(t, service);
 });
 

@@ -2,16 +2,16 @@ import test from 'ava';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 import { noteEffects } from '../../server/payments/ledger.ts';
 import { closePayment } from '../../server/payments/orders/order.ts';
-import { runEffect } from '../../server/payments/follow-ups.ts';
+import { runEffect } from '../../server/payments/side-effects.ts';
 import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';
 import { placePayment } from '../../server/payments/orders/place.ts';
-import type { Asker, Ports } from '../../server/payments/ports.ts';
+import type { Requester, Ports } from '../../server/payments/ports.ts';
 import { refundPayment } from '../../server/payments/refunds/refund.ts';
 import { settleRefund } from '../../server/payments/settle.ts';
 import { catalogWorld, type CatalogWorld, operator } from '../support/catalog-world.ts';
 import { defaultLatePayment } from '../../server/identity/api-app-rows.ts';
 
-const asker: Asker = { owner: 'any', actor: 'admin:tester', person: operator };
+const requester: Requester = { owner: 'any', actor: 'admin:tester', person: operator };
 const payee = {
   clientId: 'shop',
   project: 'default',
@@ -40,26 +40,27 @@ interface Subjects {
 
 const SCENES: readonly Scene[] = [
   { action: 'order.create', act: (ports) => placePayment(ports)({ ...payee, person: operator }, request) },
-  { action: 'order.close', act: (ports, { open }) => closePayment(ports)(asker, open) },
-  { action: 'order.sync', act: (ports, { paid }) => operatorRepairs(ports).syncOrder(asker, paid) },
+  { action: 'order.close', act: (ports, { open }) => closePayment(ports)(requester, open) },
+  { action: 'order.sync', act: (ports, { paid }) => operatorRepairs(ports).syncOrder(requester, paid) },
   {
     action: 'refund.create',
-    act: (ports, { paid }) => refundPayment(ports)(asker, { orderNo: paid, refundAmount: 1, reason: 'Returned' }),
+    act: (ports, { paid }) => refundPayment(ports)(requester, { orderNo: paid, refundAmount: 1, reason: 'Returned' }),
   },
-  { action: 'refund.retry', act: (ports, { failed }) => operatorRepairs(ports).retryRefund(asker, failed) },
-  { action: 'refund.sync', act: (ports, { pending }) => operatorRepairs(ports).syncRefund(asker, pending) },
+  { action: 'refund.retry', act: (ports, { failed }) => operatorRepairs(ports).retryRefund(requester, failed) },
+  { action: 'refund.sync', act: (ports, { pending }) => operatorRepairs(ports).syncRefund(requester, pending) },
   {
     action: 'exception.resolve',
-    act: (ports, { exception }) => operatorRepairs(ports).resolveException(asker, exception, 'refund', 'not ours'),
+    act: (ports, { exception }) => operatorRepairs(ports).resolveException(requester, exception, 'refund', 'not ours'),
   },
   {
     action: 'exception.resolve',
     how: ' (the retry of what is still due)',
-    act: (ports, { effect }) => operatorRepairs(ports).resolveException(asker, effect, 'retry', 'it is urgent'),
+    act: (ports, { effect }) => operatorRepairs(ports).resolveException(requester, effect, 'retry', 'it is urgent'),
   },
   {
     action: 'refund.resolve',
-    act: (ports, { abnormal }) => operatorRepairs(ports).resolveRefund(asker, abnormal, 'paid_elsewhere', 'by bank'),
+    act: (ports, { abnormal }) =>
+      operatorRepairs(ports).resolveRefund(requester, abnormal, 'paid_elsewhere', 'by bank'),
   },
 ];
 
@@ -102,7 +103,7 @@ const states = (world: CatalogWorld) =>
     orders: (await tx.orders.list({}, { orderBy: { orderNo: 'asc' } })).map(({ sequence, state }) => [sequence, state]),
     refunds: (await tx.refunds.list({}, { orderBy: { refundNo: 'asc' } })).map(({ state, tries }) => [state, tries]),
     open: await tx.exceptions.count({ state: 'open' }),
-    moves: await tx.moves.count({}),
+    transitions: await tx.transitions.count({}),
   }));
 
 for (const { action, how = '', act } of SCENES) {

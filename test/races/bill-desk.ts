@@ -46,7 +46,7 @@ export function billPorts(store: Store, desk: BillDesk, more: Partial<BillPorts>
     count: () => {},
     checkpoint: () => {},
     audit: async () => {},
-    channels: { kindOf: () => ({ bills: calendar }), forNotices: async () => [account] },
+    channels: { kindOf: () => ({ bills: calendar }), forNotifications: async () => [account] },
     openPatient: async () => ({ store, close: async () => {} }),
     ...more,
   } as unknown as BillPorts;

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { DIFFERENCE_KINDS, type DifferenceKind } from '../../server/domain.ts';
-import { endDifference } from '../../server/payments/follow-ups.ts';
+import { endDifference } from '../../server/payments/side-effects.ts';
 import { type BilledShop, billedShop } from '../support/billed-shop.ts';
 import { startService, until } from '../support/service.ts';
 

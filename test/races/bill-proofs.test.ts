@@ -6,7 +6,7 @@ import { newBill } from '../../server/payments/bills/payees.ts';
 import { settlement } from '../../server/payments/bills/settlement.ts';
 import { compareBill, workBill } from '../../server/payments/bills/work.ts';
 import type { BillAnswer, BillDesk } from '../../server/payments/channel.ts';
-import type { NoticeChannel } from '../../server/payments/ports.ts';
+import type { NotificationChannel } from '../../server/payments/ports.ts';
 import { billPorts, inPieces, jsonDesk } from './bill-desk.ts';
 import { payee } from '../support/bill-rows.ts';
 import { orderRow } from '../support/core-rows.ts';
@@ -16,7 +16,7 @@ const PID = '2088000000000001';
 const DAY = '2026-11-20';
 const OTHER = '2088000000000009';
 const GONE = 'P20261120030000ABCDEFGHJK';
-const asker = { owner: 'any', actor: 'admin:test' } as const;
+const requester = { owner: 'any', actor: 'admin:test' } as const;
 
 async function claims(t: ExecutionContext, projects: Readonly<Record<string, BillDesk>>) {
   const { store } = await postgresDatabase(t);
@@ -27,7 +27,7 @@ async function claims(t: ExecutionContext, projects: Readonly<Record<string, Bil
     payeeVersions: new Set([1]),
   });
   const ports = billPorts(store, Object.values(projects)[0]!, { reports: store } as never);
-  ports.channels.forNotices = async (project) => [from(projects[project]!)] as unknown as NoticeChannel[];
+  ports.channels.forNotifications = async (project) => [from(projects[project]!)] as unknown as NotificationChannel[];
   const add = async (project: string, day = DAY): Promise<string> => {
     const of = { payWay: 'alipay', account: `app@${project}/1`, mode: 'live', project } as const;
     const row = newBill({ ...of, day }, ports.now(), ports.now());
@@ -40,7 +40,7 @@ async function claims(t: ExecutionContext, projects: Readonly<Record<string, Bil
   const read = async (billNo: string) => (await store.read((tx) => tx.bills.find({ billNo })))!;
   const bring = async (project: string, billNo: string, lines: readonly object[]) => {
     await billRepairs(ports).importBill(
-      asker,
+      requester,
       { project, payWay: 'alipay', day: DAY },
       inPieces(JSON.stringify(lines)),
     );
@@ -81,7 +81,7 @@ test('nothing brings that exception back: the bill is compared again', async (t)
   await on.bring('two', theirs, [LOST]);
   await on.work(ours);
   await on.work(theirs);
-  await billRepairs(on.ports).rerunBill(asker, ours);
+  await billRepairs(on.ports).rerunBill(requester, ours);
   await on.work(ours);
   t.true((await on.differences()).includes(`${ours} order_unknown_here ${GONE} listed`));
   t.deepEqual(await on.exceptions(), [`order_unknown_here ${GONE} open`]);
@@ -210,8 +210,8 @@ test('a file that was imported for a claim counts no more once the payee’s own
   const order = orderRow({ project: 'two', payWay: 'alipay', mode: 'live', orderNo: 'P1', state: 'pending', paid: 0n });
   await on.store.transaction((tx) => tx.orders.insert(order));
   const file = inPieces(JSON.stringify([{ orderNo: 'P1', channelTradeNo: 'T1' }]));
-  const asker = { owner: 'any', actor: 'admin:test' } as const;
-  await billRepairs(on.ports).importBill(asker, { project: 'two', payWay: 'alipay', day: '2026-11-20' }, file);
+  const requester = { owner: 'any', actor: 'admin:test' } as const;
+  await billRepairs(on.ports).importBill(requester, { project: 'two', payWay: 'alipay', day: '2026-11-20' }, file);
   await compareBill(on.ports, theirs);
   const differences = () => on.store.read((tx) => tx.billDifferences.list({}));
   t.like((await differences())[0], { kind: 'paid_unknown_to_us', state: 'open', billNo: theirs });
@@ -285,7 +285,7 @@ test('a day whose file is dropped is asked for, also when a second file was bein
   await on.store.transaction((tx) => tx.bills.update({ billNo: other }, { nextCheckAt: null, state: 'done' }));
   const second = inPieces(JSON.stringify([{ orderNo: OTHER }, { orderNo: 'second' }]));
   const of = { project: 'shop', payWay: 'alipay', day: DAY } as const;
-  await t.throwsAsync(billRepairs(on.ports).importBill(asker, of, second));
+  await t.throwsAsync(billRepairs(on.ports).importBill(requester, of, second));
   const { reading, state, nextCheckAt } = await on.read(other);
   t.deepEqual([reading, state, nextCheckAt], [0, 'waiting', on.ports.now()]);
 });
@@ -297,7 +297,7 @@ test('a bill that a person asked for is asked for, although another project prov
   const on = await claims(t, { one: counting, two: desk });
   const ours = await on.add('one');
   await on.work(ours);
-  await billRepairs(on.ports).askForBill(asker, { project: 'one', payWay: 'alipay', day: DAY });
+  await billRepairs(on.ports).askForBill(requester, { project: 'one', payWay: 'alipay', day: DAY });
   await on.work(await on.add('two', '2026-11-21'));
   await on.work(ours);
   t.deepEqual([(await on.read(ours)).state, fetched], ['done', 2]);

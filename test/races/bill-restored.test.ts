@@ -74,7 +74,10 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
     t.is(await audited(shop), false);
 
     await store.transaction((tx) =>
-      putBack(tx, new Map([...after].filter(([name]) => ['orders', 'refunds', 'moves', 'events'].includes(name)))),
+      putBack(
+        tx,
+        new Map([...after].filter(([name]) => ['orders', 'refunds', 'transitions', 'events'].includes(name))),
+      ),
     );
     await shop.rerun();
     t.deepEqual(

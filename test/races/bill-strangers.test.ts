@@ -2,7 +2,7 @@ import type { Matched } from '../../server/db/queries/bill-matching.ts';
 import { compareAgain, quieten } from '../../server/db/queries/payees.ts';
 import { noteRemoved } from '../../server/db/queries/retention.ts';
 import type { Store } from '../../server/db/store.ts';
-import { endDifference, resolveExceptions } from '../../server/payments/follow-ups.ts';
+import { endDifference, resolveExceptions } from '../../server/payments/side-effects.ts';
 import { billPorts, jsonDesk } from './bill-desk.ts';
 import { account, beijing, paidLine, refundLine } from '../support/bill-rows.ts';
 import { scenesOnBoth } from './on-both.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import test from 'ava';
-import { BOOK_CHECKS, checkStatement, nextKeys, type WalkName, WALKS } from '../../server/db/queries/books.ts';
+import { BOOK_CHECKS, checkStatement, nextKeys, type WalkName, WALKS } from '../../server/db/queries/ledger-check.ts';
 import { createAudit } from '../../server/identity/audit.ts';
 import { auditKey } from '../support/audit-keys.ts';
 import { isLong } from '../support/counts.ts';
@@ -54,10 +54,10 @@ const LIES: readonly [check: string, lie: (n: number) => string][] = [
   [
     'order-history',
     (n) =>
-      `update moves set to_state = 'failed' where order_no = '${numberOf(n)}' and refund_no is null and sequence = 3`,
+      `update transitions set to_state = 'failed' where order_no = '${numberOf(n)}' and refund_no is null and sequence = 3`,
   ],
   ['refund-history', (n) => `update refunds set state = 'failed' where order_no = '${numberOf(n)}'`],
-  ['sequence', (n) => `delete from moves where order_no = '${numberOf(n)}' and sequence = 2`],
+  ['sequence', (n) => `delete from transitions where order_no = '${numberOf(n)}' and sequence = 2`],
   ['order-events', (n) => `delete from events where object_no = '${numberOf(n)}'`],
   ['refund-events', (n) => `delete from events where object_no = 'R${numberOf(n).slice(1)}'`],
   ['coins', (n) => `update coin_accounts set balance = balance + 1 where user_id = 'u${Math.ceil(n / 5)}'`],
@@ -73,7 +73,7 @@ const LIES: readonly [check: string, lie: (n: number) => string][] = [
     'bills',
     (
       n,
-    ) => `insert into bill_differences (id, bill_no, pay_way, project, day, kind, order_no, key, state, checks, lane, created_at)
+    ) => `insert into bill_differences (id, bill_no, pay_way, project, day, kind, order_no, key, state, checks, queue_key, created_at)
       values (gen_random_uuid(), 'B${String(n).padStart(10, '0')}', 'alipay', 'default', current_date - 2, 'fee_differs', 'P', '', 'listed', 1, 'alipay simulator 1', now())`,
   ],
   ['coins', (n) => `update coin_entries set balance_after = balance_after + 1 where id = ${n}`],
@@ -117,7 +117,7 @@ test.serial(
     for (const orderNo of ['A0', `${numberOf(7)}x`, 'Z9'])
       await on.store.transaction(
         (tx) =>
-          tx.sql`insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus, elsewhere, actor, tries, absent_count, checks, lane, created_at)
+          tx.sql`insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus, elsewhere, actor, tries, absent_count, checks, queue_key, created_at)
          values (${`R-${orderNo}`}, ${orderNo}, 'a', 'default', 'merchant', 1, 'CNY', 'succeeded', true, false, false, 's', 1, 0, 0, 'alipay simulator 1', now())`,
       );
     await on.store.transaction((tx) => tx.sql`delete from coin_accounts where user_id = 'u1'`);

@@ -68,7 +68,7 @@ async function after<T>(turns: number, work: () => Promise<T>): Promise<T> {
   return work();
 }
 
-test('C1 C2: return page, webhook, query and jobs at once capture once', async (t) => {
+test('return page, webhook, query and jobs at once capture once', async (t) => {
   const { service, shop } = await stage(t);
   const orders = count(100, 12);
   // However slow the machine is, no capture outlives its lease.
@@ -98,15 +98,15 @@ test('C1 C2: return page, webhook, query and jobs at once capture once', async (
   const ledger = await ledgerOf(service);
   for (const orderNo of seen) t.is(ledger.get(orderNo)?.payments, 1, `${orderNo}: one capture`);
   await assertBooksBalance(t, service);
-  const moves = await service.app.store.read((tx) => tx.moves.list({ toState: 'paid' }));
-  t.is(moves.length, orders);
+  const transitions = await service.app.store.read((tx) => tx.transitions.list({ toState: 'paid' }));
+  t.is(transitions.length, orders);
   const rows = await service.app.store.read((tx) => tx.orders.list({ orderNo: seen }));
   const twice = rows.filter(({ captures }) => captures !== 1).map(({ orderNo, captures }) => `${orderNo}: ${captures}`);
   t.deepEqual(twice, [], 'nobody asks for the money beside somebody else');
   t.log(`${orders} orders, five sides each: one capture each`);
 });
 
-test('C4: close against capture: never both taken and closed without giving back', async (t) => {
+test('close against capture: never both taken and closed without giving back', async (t) => {
   const { service, shop } = await stage(t);
   const races = count(100, 10);
   const seen = await inParallel(races, 4, async (index) => {
@@ -131,7 +131,7 @@ test('C4: close against capture: never both taken and closed without giving back
   t.log(`${races} races: ${seen.filter(({ refusedAsPaid }) => refusedAsPaid).length} captured first`);
 });
 
-test('C4: a close that comes while a capture is on its way answers closing, and the money goes back', async (t) => {
+test('a close that comes while a capture is on its way answers closing, and the money goes back', async (t) => {
   const { service, shop, asked, goOn } = await heldCapture(t);
   const orderNo = await placeOrder(shop, { payWay, amount: 10 });
   await service.sim('/sim/approve', { orderNo });
@@ -165,7 +165,7 @@ test('a payment that is placed again while its money is being taken is answered 
   await assertBooksBalance(t, service);
 });
 
-test.serial('C3: a capture that PayPal reviews does not expire; it is paid when the review ends', async (t) => {
+test.serial('a capture that PayPal reviews does not expire; it is paid when the review ends', async (t) => {
   const { service, shop } = await commonStage();
   const orderNo = await placeOrder(shop, { payWay, amount: 10, expireSeconds: 120 });
   await service.sim('/sim/approve', { orderNo });
@@ -187,7 +187,7 @@ test.serial('C3: a capture that PayPal reviews does not expire; it is paid when 
 });
 
 test.serial(
-  'C3: closing an order whose capture is reviewed answers closing; the money goes back when it comes',
+  'closing an order whose capture is reviewed answers closing; the money goes back when it comes',
   async (t) => {
     const { service, shop } = await commonStage();
     const orderNo = await placeOrder(shop, { payWay, amount: 10 });
@@ -208,7 +208,7 @@ test.serial(
   },
 );
 
-test.serial('C4: what is approved at its expiry is captured, unless a close was asked for', async (t) => {
+test.serial('what is approved at its expiry is captured, unless a close was asked for', async (t) => {
   const { service, shop } = await commonStage();
   const [kept, given] = [
     await placeOrder(shop, { payWay, amount: 10, expireSeconds: 120 }),

@@ -75,7 +75,7 @@ async function seeded(t: ExecutionContext): Promise<TestDatabase> {
     (
       series,
     ) => sql`insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus,
-            elsewhere, actor, tries, absent_count, checks, lane, created_at, finished_at)
+            elsewhere, actor, tries, absent_count, checks, queue_key, created_at, finished_at)
      select 'R' || order_no, order_no, client_id, project, 'merchant', 10, currency, 'succeeded', true, false, false, 'x', 1,
             0, 0, 'alipay simulator 1', paid_at, paid_at
        from ${series} join orders on order_no = 'P' || n

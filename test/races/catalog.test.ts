@@ -6,7 +6,7 @@ import { unbalancedAccounts } from '../../server/db/queries/catalog.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct, tally } from '../support/catalog-world.ts';
 
 const tea = { project: 'default', code: 'tea' };
-const paidElsewhere = { wish: 'paid_elsewhere', reason: 'by bank transfer', actor: 'test', listed: false } as const;
+const paidElsewhere = { command: 'paid_elsewhere', reason: 'by bank transfer', actor: 'test', listed: false } as const;
 const gold = { project: 'default', code: 'gold' };
 
 async function booksAreRight(t: ExecutionContext, world: CatalogWorld): Promise<void> {
@@ -165,7 +165,7 @@ test.serial('money of another amount that goes back is in no statistics, because
   const amount = { minor: 300n, currency: 'USD' };
   await world.say(orderNo, { kind: 'paid', channelNo: 'T-other', amount, at: new Date() });
   const give = {
-    wish: 'give_back',
+    command: 'give_back',
     received: amount,
     paymentNo: 'T-other',
     reason: 'other',

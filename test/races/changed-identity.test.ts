@@ -95,7 +95,7 @@ for (const change of CHANGES) {
     const paid = await place();
     t.is(await deliver(on, await paidUntold(on, paid)), 200);
     t.is(await stateOf(service, paid), 'paid');
-    const noticeOfTold = await paidUntold(on, told);
+    const notificationOfTold = await paidUntold(on, told);
     await service.sim('/sim/pay', { orderNo: asked });
     await service.sim('/sim/faults', { payWay, call: 'close', orderNo: closing, fault: '502', times: 1 });
     const isClosing = payWay !== 'paypal';
@@ -107,7 +107,7 @@ for (const change of CHANGES) {
 
     await configure(on, what, without);
     const fresh = await place();
-    t.is(await deliver(on, noticeOfTold), 200, 'a notice of the former identity');
+    t.is(await deliver(on, notificationOfTold), 200, 'a notice of the former identity');
     t.is(await stateOf(service, told), 'paid', 'recognised by its notice');
     // The answer to the create is not fresh any more.
     service.clock.advance(6);
@@ -168,7 +168,7 @@ for (const payWay of ['wechat', 'alipay'] as const)
       t.not(await forge(byB, ofA), 200, name);
       t.not(await forge(byA, ofB), 200, name);
       t.deepEqual(await states(), ['pending', 'pending'], name);
-      t.is(await service.app.store.read((tx) => tx.notices.count({ orderNo: [ofA, ofB] })), 0, name);
+      t.is(await service.app.store.read((tx) => tx.notifications.count({ orderNo: [ofA, ofB] })), 0, name);
       t.is(await forge(byA, ofA), 200, `each pays its own: ${name}`);
       t.is(await forge(byB, ofB), 200, name);
       t.deepEqual(await states(), ['paid', 'paid'], name);

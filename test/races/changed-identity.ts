@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import type { Admin } from '../support/admin.ts';
 import type { Message } from './forge.ts';
 import type { Merchant, Service } from '../support/service.ts';

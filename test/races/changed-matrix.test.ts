@@ -7,7 +7,7 @@ import { count, isLong } from '../support/counts.ts';
 import { placeOrder, stateOf } from '../support/orders.ts';
 import { startService, type Answer } from '../support/service.ts';
 import { ownSimulator } from '../support/simulator.ts';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 
 /** An order on its way when the configuration changes. */
 interface Flight {

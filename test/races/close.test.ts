@@ -28,14 +28,14 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
     const inTurn = await inParallel(deeds.length, 3, (index) => deeds[index]!());
     t.log(`${inTurn.length} closes in ${scenes.length} scenes: ${sumUp(inTurn)}`);
     const closes = [...inTurn];
-    for (const notices of [true, false]) {
-      await service.sim('/sim/notices', { payWay, enabled: notices });
-      const raced = await closeAgainstPay(shops, scenes, notices);
+    for (const notifications of [true, false]) {
+      await service.sim('/sim/notices', { payWay, enabled: notifications });
+      const raced = await closeAgainstPay(shops, scenes, notifications);
       closes.push(...raced);
       const refused = raced.filter(({ status }) => status === 409).length;
       // In a short run it could be the fall of a coin that one side always wins; those in turn have each win.
       if (isLong) t.true(refused > 0 && refused < raced.length, `${refused} of ${raced.length} were paid first`);
-      t.log(`${raced.length} races, notices ${notices ? 'delivered' : 'dropped'}: ${sumUp(raced)}`);
+      t.log(`${raced.length} races, notices ${notifications ? 'delivered' : 'dropped'}: ${sumUp(raced)}`);
     }
     await runUntilQuiet(service, 4 * 86_400, 3 * 3600);
     for (const close of closes) await agreesWithLedger(t, service, close);
@@ -43,12 +43,12 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
   });
 
 /** Closes orders while their payers pay. */
-function closeAgainstPay(shops: Shops, scenes: readonly RacedScene[], notices: boolean): Promise<Closed[]> {
+function closeAgainstPay(shops: Shops, scenes: readonly RacedScene[], notifications: boolean): Promise<Closed[]> {
   const orders = ordersIn(scenes, count(200, 5), count(20, 2));
   return inParallel(orders.length, 5, async (index): Promise<Closed> => {
     const on = orders[index]!;
     const orderNo = await placeIn(shops, on);
-    const pay = await readyToPay(shops, on, orderNo, index, notices);
+    const pay = await readyToPay(shops, on, orderNo, index, notifications);
     // To take PayPal's money is a longer way here than to close, so the close starts later.
     const [toClose, toPay] = [index % 3, (index * 5) % 7];
     const isLonger = on.payWay === 'paypal';
@@ -125,7 +125,7 @@ async function readyToPay(
   on: RacedScene,
   orderNo: string,
   index: number,
-  notices: boolean,
+  notifications: boolean,
 ): Promise<() => Promise<unknown>> {
   const { service, shopOf } = shops;
   const pay = await payerOf(shops, on, orderNo);
@@ -135,7 +135,7 @@ async function readyToPay(
   await pay();
   const capture = () => shopOf(on).call('POST', `/api/v2/payment/capture/${orderNo}`);
   const ways = [capture, () => comeBack(shops, orderNo), () => service.sim('/sim/notify', { orderNo })];
-  return on.hasButtons ? capture : ways[index % (notices ? 3 : 2)]!;
+  return on.hasButtons ? capture : ways[index % (notifications ? 3 : 2)]!;
 }
 
 /** The payer comes back from PayPal with its number of the order. */

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { FaultName } from '../../server/simulator/faults.ts';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import { firstAdmin, type Admin } from '../support/admin.ts';
 import { assertBooksBalance, unexplained } from '../support/books.ts';
 import { count, isLong } from '../support/counts.ts';
@@ -329,7 +329,7 @@ async function act(
   if (deed.by === 'payer') return dispute(service, orderNo, deed.act, deed.more);
   if (deed.by === 'portal') return void (await service.sim('/sim/refund-elsewhere', { orderNo, amount: deed.refund }));
   if (deed.refund !== undefined)
-    return void (await service.app.payments.refund(shop.asker, { orderNo, refundAmount: deed.refund }));
+    return void (await service.app.payments.refund(shop.requester, { orderNo, refundAmount: deed.refund }));
   const { disputeNo } = (await disputeOf(service, orderNo))!;
   const [path, body] = deed.finish ? ['finish', { result: deed.finish }] : ['answer', { text: 'It is on its way' }];
   // As an operator does: again under the same key until it is known what became of it.

@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { createTransport } from '../../server/channels/transport.ts';
 import { wechatKind } from '../../server/channels/wechat/kind.ts';
-import type { HalfConfig } from '../../server/simulator/half.ts';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { SimulatedChannelConfig } from '../../server/simulator/channel-simulator.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import { type Admin, firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { count } from '../support/counts.ts';
@@ -93,7 +93,7 @@ test.serial(
     await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
     for (const orderNo of numbers) {
       await dispute(service, orderNo, 'open');
-      const told = await complaintNotice(service, orderNo);
+      const told = await complaintNotification(service, orderNo);
       const [first, second] = await Promise.all([
         tell(service.url, told),
         tell(replica.url, told),
@@ -114,7 +114,7 @@ test.serial(
     const service = await startService(t);
     await payOrder(service, await service.merchant(), { payWay: 'wechat', amount: 10 });
     await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
-    const { wechat } = (await service.sim('/sim/config')) as unknown as { wechat: HalfConfig };
+    const { wechat } = (await service.sim('/sim/config')) as unknown as { wechat: SimulatedChannelConfig };
     const send = createTransport({ timeoutMs: 20_000 });
     const input = { mode: 'simulator', simulatorUrl: service.simulator.url, send, now: () => new Date() } as const;
     const orderNo = 'OTHERSYSTEM0001';
@@ -138,7 +138,7 @@ test.serial(
     });
     await service.sim('/sim/pay', { orderNo });
     await dispute(service, orderNo, 'open');
-    const told = await complaintNotice(service, orderNo);
+    const told = await complaintNotification(service, orderNo);
     t.is(await tell(service.url, told), 200);
     const forged = Buffer.from(told.bodyBase64, 'base64').toString().replace('COMPLAINT.CREATE', 'COMPLAINT.OTHERS');
     t.is(await tell(service.url, { ...told, bodyBase64: Buffer.from(forged).toString('base64') }), 400);
@@ -148,7 +148,7 @@ test.serial(
   },
 );
 
-async function complaintNotice(service: Service, orderNo: string): Promise<Delivery> {
+async function complaintNotification(service: Service, orderNo: string): Promise<Delivery> {
   const read = async () => {
     const deliveries = await service.deliveries(orderNo);
     return deliveries.find(({ event }) => event.startsWith('COMPLAINT.'));

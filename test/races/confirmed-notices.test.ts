@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance } from '../support/books.ts';
 import { createForger } from './forge.ts';
@@ -60,7 +60,7 @@ for (const payWay of PAY_WAYS) {
     t.is(await stateOf(service, orderNo), 'pending');
     const waiting = await orderOf(service, orderNo);
     t.true(waiting!.nextCheckAt! <= new Date(service.clock.now().getTime() + 15_000), 'and the order is due');
-    const rows = await service.app.store.read((tx) => tx.notices.count({ orderNo }));
+    const rows = await service.app.store.read((tx) => tx.notifications.count({ orderNo }));
     t.is(rows, 0, 'so that the same message counts when it comes again');
 
     await service.sim('/sim/reset-faults', {});
@@ -68,8 +68,8 @@ for (const payWay of PAY_WAYS) {
     t.true(answers.includes(200));
     t.is(await stateOf(service, orderNo), 'paid');
     t.is(await deliver(service, payWay, message), 200, 'a copy is acknowledged');
-    const moves = await service.app.store.read((tx) => tx.moves.list({ orderNo, toState: 'paid' }));
-    t.is(moves.length, 1);
+    const transitions = await service.app.store.read((tx) => tx.transitions.list({ orderNo, toState: 'paid' }));
+    t.is(transitions.length, 1);
     t.true(looks.length >= 2);
     await Promise.all(looks);
     await assertBooksBalance(t, service);

@@ -295,7 +295,7 @@ const UNIQUE: Readonly<Record<string, readonly [how: string, test?: string]>> = 
   ],
   orders_live_merchant_no: ['a new order gives way (on conflict), money is decided again', 'races/idempotency.test.ts'],
   disputes_pay_way_account_channel_dispute_no_unique: ['looked up, and decided again', 'races/disputes.test.ts'],
-  notices_pkey: ['on conflict: the same message is a duplicate', 'races/notices.test.ts'],
+  notifications_pkey: ['on conflict: the same message is a duplicate', 'races/notices.test.ts'],
   order_exceptions_order_no_kind_dedupe_unique: ['on conflict: listed once', 'races/unmatched-notices.test.ts'],
   events_object_no_type_dedupe_unique: ['on conflict: told once', 'races/events.test.ts'],
   events_pkey: ['the number is taken from a sequence'],
@@ -304,7 +304,7 @@ const UNIQUE: Readonly<Record<string, readonly [how: string, test?: string]>> = 
   moves_pkey: ['the number is taken from a sequence'],
   refunds_merchant_no: ['on conflict: the caller is refused, channels name none', 'races/refunds.test.ts'],
   refunds_pkey: ['random, or made of the order number once in its life', 'races/stuck-refunds.test.ts'],
-  refund_questions_order_no_number_unique: [
+  refund_lookups_order_no_number_unique: [
     'looked up under the lock of the order',
     'races/contradicted-refunds.test.ts',
   ],

@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import type { RefundOutcome } from '../../server/payments/channel.ts';
 import { operatorRepairs, type RefundAction } from '../../server/payments/exceptions/operator.ts';
 import type { Ports } from '../../server/payments/ports.ts';
-import { refundQuestions } from '../../server/payments/refunds/lookups.ts';
+import { refundLookups } from '../../server/payments/refunds/lookups.ts';
 import { settleRefund } from '../../server/payments/settle.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
@@ -209,7 +209,7 @@ test.serial('wechat: what is heard while a question is answered counts more than
   t.deepEqual(await on.state(), ['succeeded']);
   await on.service.sim('/sim/faults', { payWay: 'wechat', call: 'refund-query', fault: '502', times: 1 });
   await on.hand(await on.becomes('failed'));
-  const [open] = await store.read((tx) => tx.refundQuestions.list({ orderNo: on.orderNo, state: 'open' }));
+  const [open] = await store.read((tx) => tx.refundLookups.list({ orderNo: on.orderNo, state: 'open' }));
   const done = {
     kind: 'succeeded',
     amount: { minor: 400n, currency: 'CNY' },
@@ -221,7 +221,7 @@ test.serial('wechat: what is heard while a question is answered counts more than
     await on.hand(again);
     return done;
   });
-  await refundQuestions(late)(open!.id);
+  await refundLookups(late)(open!.id);
   t.deepEqual(await on.state(), ['abnormal', 'refund_reversed'], 'the answer is older');
 });
 

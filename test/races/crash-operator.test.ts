@@ -41,9 +41,9 @@ test('G1: kill -9 while accounts change, refunds come from portals and an operat
     let alive = true;
     const gone = () => undefined;
 
-    const sell = inParallel(3, 3, async (lane) => {
+    const sell = inParallel(3, 3, async (queueKey) => {
       for (let turn = 0; alive; turn += 1) {
-        const on = RACED_SCENES[(kill + 7 * lane + turn) % RACED_SCENES.length]!;
+        const on = RACED_SCENES[(kill + 7 * queueKey + turn) % RACED_SCENES.length]!;
         const { payWay } = on;
         const shop = shopOf(on);
         const sold = requestIn(on, { amount: 9 });

@@ -208,9 +208,9 @@ test.serial('G1: random kill -9 under load: no acknowledged result is lost, read
       sweepEveryMs: 100,
     });
     let alive = true;
-    const load = inParallel(4, 4, async (lane) => {
+    const load = inParallel(4, 4, async (queueKey) => {
       for (let turn = 0; alive; turn += 1) {
-        const on = RACED_SCENES[(kill + 5 * lane + turn) % RACED_SCENES.length]!;
+        const on = RACED_SCENES[(kill + 5 * queueKey + turn) % RACED_SCENES.length]!;
         const shop = shopOf(on);
         const answer = await shop
           .callAt(victim.url, 'POST', '/api/v2/payment/pay', requestIn(on, { amount: 9 }))

@@ -19,7 +19,7 @@ interface Asked {
 }
 
 /** One request of every kind that needs the database. */
-function askEverything({ url }: Service, shop: Merchant, admin: Admin, orderNo: string): Promise<Asked[]> {
+function callEverything({ url }: Service, shop: Merchant, admin: Admin, orderNo: string): Promise<Asked[]> {
   const asApp = { authorization: `Bearer ${shop.token}` };
   const asAdmin = { authorization: `Bearer ${admin.token}` };
   const credentials = { grant_type: 'client_credentials', client_id: shop.clientId, client_secret: shop.secret };
@@ -85,7 +85,7 @@ test('G11: a database that is gone, that swallows everything, and that is stoppe
     trouble();
     // Twice: the first round finds connections that were good, the second has to make new ones.
     for (let round = 0; round < 2; round += 1)
-      assertUnavailable(t, await askEverything(service, shop, admin, orderNo), how);
+      assertUnavailable(t, await callEverything(service, shop, admin, orderNo), how);
     t.is((await fetch(`${service.url}/health`)).status, 200, 'the process itself is alive');
     cable.mend();
     await backInService(service, shop, orderNo);
@@ -97,7 +97,7 @@ test('G11: a database that is gone, that swallows everything, and that is stoppe
   const count = await service.app.store.read((tx) => tx.orders.count({}));
   t.is(count, 3, 'what was answered 503 before any channel was called was not done');
   await postgres.stop();
-  assertUnavailable(t, await askEverything(service, shop, admin, orderNo), 'stopped');
+  assertUnavailable(t, await callEverything(service, shop, admin, orderNo), 'stopped');
   t.is((await fetch(`${service.url}/health`)).status, 200);
 });
 

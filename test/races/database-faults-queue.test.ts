@@ -53,14 +53,14 @@ function toldOf({ receiver }: Queue, orderNo: string): Set<string> {
 const LOOK = /^select .* as due_0/s;
 const CLAIM = /^with picked as .* from orders d/s;
 
-interface Pace {
+interface CallRate {
   /** Looks until the row was taken; null when one of them ended by a bound, as on a slow machine. */
   looks: number | null;
   ms: number;
 }
 
 /** How soon a row that becomes due now is worked and its webhook delivered. */
-async function pace(queue: Queue): Promise<Pace> {
+async function callRate(queue: Queue): Promise<CallRate> {
   const { cable } = queue;
   const orderNo = await placePaid(queue);
   const blind = queue.blindTimes();
@@ -92,15 +92,15 @@ for (const fault of STATEMENT_FAULTS)
   test(`${fault} at the statements of the queue: afterwards rows are worked and webhooks delivered as soon as before, and none is lost`, async (t) => {
     if (isLong) t.timeout(3_600_000);
     const queue = await startQueue(t);
-    await pace(queue);
-    const before = await pace(queue);
+    await callRate(queue);
+    const before = await callRate(queue);
     const statements = queue.cable.seen.length;
     const strikes = count(statements, 3);
-    const after: Pace[] = [];
+    const after: CallRate[] = [];
     for (let at = 0; at < strikes; at += 1) {
       const n = 1 + Math.floor((at * statements) / strikes);
       const orderNo = await strike(queue, n, fault);
-      after.push(await pace(queue));
+      after.push(await callRate(queue));
       let polls = 0;
       await until(`the webhook of ${orderNo}, which was struck at ${n}`, async () => {
         // What was claimed in the dark is somebody's until its lease is over.

@@ -246,8 +246,8 @@ for (const faults of GROUPS)
     const tally = newTally();
     const start = performance.now();
     // One lane for each channel; in a short run they take turns.
-    const lanes = isLong ? 3 : 1;
-    await inParallel(lanes, lanes, async (lane) => {
+    const queues = isLong ? 3 : 1;
+    await inParallel(queues, queues, async (queueKey) => {
       const stage = await sickStage(t, isSlow(faults[0]!) ? { databaseTimeouts: IMPATIENT } : {});
       const own: Tally = { ...tally, subjects: [] };
       const statementsOf = learner(stage);
@@ -255,7 +255,7 @@ for (const faults of GROUPS)
       for (const fault of faults)
         for (const [turn, deed] of DEEDS.entries()) {
           if (!meets(fault, turn)) continue;
-          const salt = lane + STATEMENT_FAULTS.indexOf(fault) + turn;
+          const salt = queueKey + STATEMENT_FAULTS.indexOf(fault) + turn;
           // In a short run a deed has one channel in each group, and is watched once there: to watch it is as dear as a fault.
           const channel = isLong ? salt : turn + GROUPS.indexOf(faults);
           const watch = () => statementsOf(deed, channel);

@@ -1,12 +1,12 @@
 import type { ExecutionContext } from 'ava';
 import type { DisputeState, PayWay } from '../../server/payments/channel.ts';
-import type { Asker } from '../../server/payments/ports.ts';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Requester } from '../../server/payments/ports.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import { ledgerOf } from '../support/books.ts';
 import type { Service } from '../support/service.ts';
 
 /** A person who works disputes, refunds and exceptions. */
-export const CLERK: Asker = { owner: 'any', actor: 'admin:clerk' };
+export const CLERK: Requester = { owner: 'any', actor: 'admin:clerk' };
 
 /** How a disputed order stands once everything is known. */
 export interface Standing {

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import { assertBooksBalance, runUntilQuiet, unexplained } from '../support/books.ts';
 import { count, isLong } from '../support/counts.ts';
 import { assertStands, CLERK, type Standing, tell } from './dispute-courses.ts';
@@ -96,10 +96,15 @@ async function messagesOf(service: Service, orderNo: string): Promise<Delivery[]
 }
 
 /** A refund of ours, until it is done; its answer may be lost. */
-async function refund({ app, clock }: Service, { asker }: Merchant, orderNo: string, amount: number): Promise<void> {
+async function refund(
+  { app, clock }: Service,
+  { requester }: Merchant,
+  orderNo: string,
+  amount: number,
+): Promise<void> {
   const read = async () => (await app.store.read((tx) => tx.orders.find({ orderNo })))!;
   const before = (await read()).refunded;
-  await app.payments.refund(asker, { orderNo, refundAmount: amount }).catch((error: { status?: number }) => {
+  await app.payments.refund(requester, { orderNo, refundAmount: amount }).catch((error: { status?: number }) => {
     if (error.status !== 504) throw error;
   });
   await until(`the refund of ${orderNo}`, async () => {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { configure } from './changed-identity.ts';

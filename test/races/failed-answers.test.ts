@@ -31,7 +31,7 @@ test.serial('the connection breaks after a repeated pay found its order paid: 50
   const merchantOrderNo = 'told-1';
   const orderNo = await placeOrder(shop, { ...order, merchantOrderNo });
   await calm.sim('/sim/pay', { orderNo });
-  await calm.app.payments.sync(shop.asker, orderNo);
+  await calm.app.payments.sync(shop.requester, orderNo);
   cable.strikeNext(/^select .* from "order_exceptions"/s, 'cut-before');
   assertLeadsTo(t, await shop.callAt(sick.url, 'POST', '/api/v2/payment/pay', { ...order, merchantOrderNo }), orderNo);
 });
@@ -58,7 +58,7 @@ test.serial(
     const { sick, calm, cable, shop } = await sickStage(t, { databaseTimeouts: {} });
     const orderNo = await offerSkill(shop);
     await calm.sim('/sim/pay', { orderNo });
-    await calm.app.payments.sync(shop.asker, orderNo);
+    await calm.app.payments.sync(shop.requester, orderNo);
     cable.strikeNext(/^update "skill_orders" set "fulfilment" = \$1, "content"/, 'black-hole');
     const lost = await shop.callAt(sick.url, 'POST', '/api/v2/skillpay/resource', undefined, {
       'x-out-trade-no': orderNo,

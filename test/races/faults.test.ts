@@ -67,7 +67,7 @@ const [STEP, LONG_STEP] = isLong ? [1800, 6 * 3600] : [2 * 3600, 12 * 3600];
 test('every fault × every call × every channel: no fault of our own, no wrong state, the books balance', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
-  for (const [lane, payWay] of PAY_WAYS.entries()) {
+  for (const [queueKey, payWay] of PAY_WAYS.entries()) {
     const on: Stage = { service, shop, payWay };
     const causes = new Map<FaultName, string>();
     let struck = 0;
@@ -75,7 +75,7 @@ test('every fault × every call × every channel: no fault of our own, no wrong 
       for (const [turn, scene] of SCENES.entries()) {
         // Alipay tells nobody of a bank that returns a refund; its bill shows it.
         if (payWay === 'alipay' && fault === 'refund-success-then-fail') continue;
-        if (!isLong && scene.call !== 'create' && (index + turn + lane) % 3 !== 0) continue;
+        if (!isLong && scene.call !== 'create' && (index + turn + queueKey) % 3 !== 0) continue;
         struck += await meet(t, on, scene, fault, causes);
       }
     for (const [fault, cause] of Object.entries(CAUSES)) {
@@ -92,7 +92,7 @@ test('every fault × every call × every channel: no fault of our own, no wrong 
   await assertNothingWrong(t, service);
 });
 
-const ON_NOTICES = [
+const ON_NOTIFICATIONS = [
   'drop-notify',
   'duplicate-notify',
   'bad-notify-signature',
@@ -112,8 +112,8 @@ test('every fault of a notice × every channel: nothing moves wrongly, and the n
   const shop = await service.merchant();
   let met = 0;
   for (const payWay of PAY_WAYS) {
-    // A wrong amount that is signed is an exception of its own (O10), and PayPal's notices carry none that is believed.
-    const faults = ON_NOTICES.filter((fault) => fault !== 'wrong-amount' || payWay === 'paypal');
+    // A wrong amount that is signed is an exception of its own , and PayPal's notices carry none that is believed.
+    const faults = ON_NOTIFICATIONS.filter((fault) => fault !== 'wrong-amount' || payWay === 'paypal');
     await service.sim('/sim/notices', { payWay, enabled: false });
     const orders = await inParallel(faults.length, 4, async () => {
       const orderNo = await placeOrder(shop, { payWay, amount: 30 });

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { openText } from '../../server/channels/wechat/signature.ts';
 import type { PayWay } from '../../server/payments/channel.ts';
 import type { Account } from '../../server/simulator/accounts.ts';
-import { signNotice as signAlipay } from '../../server/simulator/alipay/notices.ts';
-import type { Core } from '../../server/simulator/half.ts';
-import type { Delivery, NoticeRecord } from '../../server/simulator/notice.ts';
-import { signedHeaders } from '../../server/simulator/paypal/notices.ts';
+import { signNotification as signAlipay } from '../../server/simulator/alipay/notifications.ts';
+import type { Core } from '../../server/simulator/channel-simulator.ts';
+import type { Delivery, NotificationRecord } from '../../server/simulator/notification.ts';
+import { signedHeaders } from '../../server/simulator/paypal/notifications.ts';
 import { readMerchant } from '../../server/simulator/wechat/account.ts';
-import { sealNotice } from '../../server/simulator/wechat/notices.ts';
+import { sealNotification } from '../../server/simulator/wechat/notifications.ts';
 
 /** A notice as it is posted. */
 export interface Message {
@@ -79,7 +79,7 @@ const SIGN: Record<PayWay, Sign> = {
   alipay: (facts, { alipayKey = '' }, envelope) =>
     signAlipay(noCore, { alipayKey: createPrivateKey(alipayKey) } as never, recordOf(facts, envelope), undefined),
   wechat: (facts, secrets, envelope) =>
-    sealNotice(noCore, readMerchant({ secrets } as Account), recordOf(facts, envelope), undefined),
+    sealNotification(noCore, readMerchant({ secrets } as Account), recordOf(facts, envelope), undefined),
   async paypal(facts, { privateKey = '', webhookId = '' }, { id = randomUUID(), at = new Date(), certUrl = '' }) {
     const body = Buffer.from(JSON.stringify(facts));
     return { body, headers: signedHeaders(body, { id, time: at.toISOString(), webhookId, certUrl }, privateKey) };
@@ -90,6 +90,6 @@ const SIGN: Record<PayWay, Sign> = {
 const noCore = {} as Core;
 
 function recordOf(facts: Facts, { id = randomUUID(), event = 'TRANSACTION.SUCCESS', at = new Date() }: Envelope) {
-  const record: Partial<NoticeRecord> = { id, event, facts, createdAt: at.getTime(), attempts: 0 };
-  return record as NoticeRecord;
+  const record: Partial<NotificationRecord> = { id, event, facts, createdAt: at.getTime(), attempts: 0 };
+  return record as NotificationRecord;
 }

@@ -36,13 +36,13 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
     erased: 'reason failure_message',
     kept: `refund_no order_no client_id project merchant_refund_no origin amount currency state accepted surplus elsewhere failure_code
       channel_refund_no payment_no actor approval attempt tries refused_at absent_count absent_first_at unknown_at checks next_check_at
-      leased_until lane trace_parent sent_at created_at finished_at`,
+      leased_until queue_key trace_parent sent_at created_at finished_at`,
   },
   approvals: {
     erased: 'reason decision',
     kept: 'refund_no kind order_no client_id project pay_way amount currency asked_by state decided_by created_at decided_at',
   },
-  moves: {
+  transitions: {
     erased: 'outcome',
     kept: 'id order_no refund_no sequence from_state to_state rule cause actor request_id at',
   },
@@ -56,8 +56,8 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
     kept: `dispute_no order_no client_id project pay_way account mode channel_dispute_no reason amount currency state due_at amount_lost
       refund_no answered_at accepted_at changes checks next_check_at leased_until opened_at created_at updated_at closed_at`,
   },
-  refund_questions: {
-    kept: 'id order_no number total state checks told next_at leased_until lane last_answer created_at finished_at',
+  refund_lookups: {
+    kept: 'id order_no number total state checks revision next_at leased_until queue_key last_answer created_at finished_at',
   },
   bill_lines: {
     erased: 'raw',
@@ -65,7 +65,7 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
       fee share at`,
   },
   bill_differences: {
-    kept: `id bill_no pay_way project day kind order_no refund_no key ours theirs state checks next_check_at leased_until lane answer
+    kept: `id bill_no pay_way project day kind order_no refund_no key ours theirs state checks next_check_at leased_until queue_key answer
       created_at finished_at`,
   },
   due_effects: {
@@ -76,7 +76,7 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
     erased: 'texts',
     kept: 'id order_no refund_no pay_way direction call status duration_ms support_id digest note at times last_at',
   },
-  notices: { kept: 'pay_way account notice_id order_no copies received_at' },
+  notifications: { kept: 'pay_way account notification_id order_no copies received_at' },
   events: {
     erased: 'payload',
     kept: 'sequence id type client_id project object_no dedupe notify_url trace_parent created_at',
@@ -106,7 +106,7 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
   // The payer is an agent: such an order belongs to no user that could be deleted.
   skill_orders: {
     kept: `order_no client_id project resource product_version body_digest input handler refund_after_fulfilment payment_code agent_code
-      agent_code_until entries signed_offer signed_receipt payment_needed agent_trade_no confirm_at confirm_tries lane successor
+      agent_code_until entries signed_offer signed_receipt payment_needed agent_trade_no confirm_at confirm_tries queue_key successor
       fulfilment fencing attempts first_attempt_at leased_until next_attempt_at content content_type receipt failure_code
       failure_message refund_no offered_at fulfilled_at`,
   },

@@ -26,7 +26,7 @@ test.serial('what clients were told while everything broke could have happened',
     operations: OPERATIONS,
     seed,
     dir,
-    faultLanes: 2,
+    faultQueues: 2,
     faultMs: count(3_000, 1_500),
   });
   const lines = readLines(file);
@@ -57,7 +57,7 @@ test.serial('a service that tells "pending" once after "paid" is found', async (
     forgetful(ends, url, () => {
       lies += 1;
     });
-  const calm = { seconds: 1, operations: OPERATIONS / 2, seed: 1, replicas: 1, faultLanes: 0 };
+  const calm = { seconds: 1, operations: OPERATIONS / 2, seed: 1, replicas: 1, faultQueues: 0 };
   const { file } = await record(t, { ...calm, dir: temporaryFolder(t), facade });
   const violations = checkHistory(readLines(file));
   t.log(`${lies} lies, ${violations.length} violations`);

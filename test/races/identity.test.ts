@@ -129,11 +129,11 @@ test('tokens that are granted while the secret is rotated are dead afterwards', 
         () => {},
       );
   };
-  const askers = [at.one, at.two].map(ask);
+  const requesters = [at.one, at.two].map(ask);
   while (granted.length < 6) await new Promise((resolve) => setImmediate(resolve));
   await at.one.call('POST', `${on(client)}/rotate-secret`, { token: at.admin });
   ended = true;
-  await Promise.all(askers);
+  await Promise.all(requesters);
   const states = await Promise.all(granted.map(async (token) => (await at.two.call('GET', me, { token })).status));
   t.log(`${states.filter((status) => status === 200).length} of ${states.length} such tokens accepted`);
   t.true(states.every((status) => status === 401));

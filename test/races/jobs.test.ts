@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { dueDeliveries } from '../../server/db/queries/due.ts';
 import { openDatabase } from '../../server/db/orm.ts';
 import { createStore } from '../../server/db/store.ts';
-import { placesOfReceivers } from '../../server/jobs/lanes.ts';
+import { concurrencyOfReceivers } from '../../server/jobs/queues.ts';
 import { count } from '../support/counts.ts';
 import { createDatabase, PATIENT, postgresDatabase } from '../support/database.ts';
 import { deliveryScheduler, finishDelivery, insertDeliveries } from '../support/due-work.ts';
@@ -83,12 +83,12 @@ test('a commit wakes its own replica; a transaction that fails wakes nobody; the
   const [first, second] = await insertDeliveries(store, 2);
   await t.throwsAsync(
     store.transaction(async (tx) => {
-      await tx.wake('deliver-event', { deliveryId: first! });
+      await tx.afterCommit('deliver-event', { deliveryId: first! });
       throw new Error('on purpose');
     }),
   );
   t.deepEqual(woken, []);
-  await store.transaction((tx) => tx.wake('deliver-event', { deliveryId: second! }));
+  await store.transaction((tx) => tx.afterCommit('deliver-event', { deliveryId: second! }));
   await until('the one that was named', async () => worked.length === 1);
   t.deepEqual(worked, [second]);
   const other = deliveryScheduler(t, store, run);
@@ -132,7 +132,7 @@ test('after a database that swallowed everything in the middle of the work, wake
   t.deepEqual([...new Set(worked)].toSorted(), ids.toSorted());
   await until('nothing is under way', async () => scheduler.busy()['delivery'] === 0, 60_000);
   const fresh = await insertDeliveries(direct.store, 1);
-  await store.transaction((tx) => tx.wake('deliver-event', { deliveryId: fresh[0]! }));
+  await store.transaction((tx) => tx.afterCommit('deliver-event', { deliveryId: fresh[0]! }));
   await until('a fresh one is worked', async () => worked.includes(fresh[0]!));
   const spells = logged.filter((message) => /^jobs (could not look|look) for due rows/.test(message));
   const [begin, end] = ['jobs could not look for due rows', 'jobs look for due rows again'];
@@ -179,7 +179,7 @@ async function sleepless(t: ExecutionContext) {
     arrived.push(id);
     return finishDelivery(store, id);
   };
-  const kinds = [{ name: 'delivery', rows: dueDeliveries(), run, ...placesOfReceivers(8) }];
+  const kinds = [{ name: 'delivery', rows: dueDeliveries(), run, ...concurrencyOfReceivers(8) }];
   deliveryScheduler(t, store, run, { kinds }).start();
   t.teardown(() => silence.resolve());
   return { store, arrived, silent: () => under };

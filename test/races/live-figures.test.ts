@@ -11,13 +11,13 @@ import {
   dueEffectRows,
   dueFulfilments,
   dueOrders,
-  dueQuestions,
+  dueLookups,
   dueRefunds,
 } from '../../server/db/queries/due.ts';
 import {
   MOST_COUNTED,
   MOST_WAITING,
-  heardChannelsStatement,
+  channelActivityStatement,
   newestExceptionsStatement,
   openExceptionsStatement,
   openOrdersStatement,
@@ -52,18 +52,19 @@ async function seed({ database }: TestDatabase): Promise<void> {
   await run(`insert into order_exceptions (id, order_no, client_id, project, kind, dedupe, blocks_refunds, state, created_at)
     select gen_random_uuid(), 'P' || n, 'app', 'p', case when n % 2 = 0 then 'late_paid' else 'double_paid' end, 'x', false,
       case when n <= 3000 then 'open' else 'resolved' end, ${at} from generate_series(1, 6000) n`);
-  await run(`insert into notices (pay_way, account, notice_id, order_no, copies, received_at)
+  await run(`insert into notifications (pay_way, account, notification_id, order_no, copies, received_at)
     select case when n % 7 = 0 then 'wechat' else 'alipay' end, 'a', 'n' || n, 'P' || n, 1, ${at} from generate_series(1, 6000) n`);
   await run(`insert into events (id, type, client_id, project, object_no, dedupe, payload, created_at)
     select 'evt_' || n, 'order.paid', 'app', 'p', 'P' || n, 'once', '{"amountMinor": 100, "currency": "CNY"}', ${at}
       from generate_series(1, ${2 * MOST_COUNTED}) n`);
-  for (const table of ['orders', 'deliveries', 'order_exceptions', 'notices', 'events']) await run(`analyze ${table}`);
+  for (const table of ['orders', 'deliveries', 'order_exceptions', 'notifications', 'events'])
+    await run(`analyze ${table}`);
 }
 
 const DUE = {
   orders: dueOrders(false),
   refunds: dueRefunds(false),
-  questions: dueQuestions(false),
+  questions: dueLookups(false),
   disputes: dueDisputes(false),
   bills: dueBills(false),
   differences: dueDifferences(false),
@@ -80,7 +81,7 @@ const STATEMENTS: readonly [name: string, most: number, statement: Sql][] = [
   ['waiting deliveries', 3 * (MOST_WAITING + 20), waitingDeliveriesStatement()],
   ['exceptions by kind', 1_001, openExceptionsStatement()],
   ['newest exceptions', 100, newestExceptionsStatement(50)],
-  ['last notices', 1_010, heardChannelsStatement()],
+  ['last notices', 1_010, channelActivityStatement()],
   ['the past hour', MOST_COUNTED, pastEventsStatement(BigInt(2 * MOST_COUNTED), new Date('2030-01-01T00:00:00Z'))],
   ...Object.entries(DUE).map(([name, { dueCount }]): [string, number, Sql] => [
     `due ${name}`,

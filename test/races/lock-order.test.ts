@@ -4,13 +4,13 @@ import { openDatabase } from '../../server/db/orm.ts';
 import { bareWebhook, deliverEvent } from '../../server/events/deliver.ts';
 import type { EventPorts } from '../../server/events/ports.ts';
 import { recordEvents } from '../../server/events/record.ts';
-import type { Notice } from '../../server/payments/channel.ts';
+import type { Notification } from '../../server/payments/channel.ts';
 import { closePayment } from '../../server/payments/orders/order.ts';
-import { receiveNotice } from '../../server/payments/notifications/notice.ts';
+import { receiveNotification } from '../../server/payments/notifications/receive.ts';
 import { paymentOperations } from '../../server/payments/operations.ts';
 import { operatorRepairs } from '../../server/payments/exceptions/operator.ts';
 import { refundPayment } from '../../server/payments/refunds/refund.ts';
-import { settleDispute } from '../../server/payments/disputes/hear.ts';
+import { settleDispute } from '../../server/payments/disputes/sync.ts';
 import { lockOrder, settleRefund } from '../../server/payments/settle.ts';
 import { type CatalogWorld, catalogWorld, operator, plainProduct } from '../support/catalog-world.ts';
 import { count, inParallel, isLong } from '../support/counts.ts';
@@ -69,7 +69,7 @@ const gold = { project: 'default', code: 'gold' };
 const STOCK = 100_000;
 /** Limits that nobody reaches, so that everything is counted and nothing refused. */
 const ROOMY = { CNY: { perDay: '9999999999', perMonth: '9999999999', refundPerDay: '9999999999' } };
-const asker = { owner: { clientId: 'shop' }, actor: 'app:shop' };
+const requester = { owner: { clientId: 'shop' }, actor: 'app:shop' };
 const via = { cause: 'test', actor: 'test' };
 
 /** What all operations of one round fall upon. */
@@ -93,7 +93,7 @@ const OPERATIONS: Record<string, Operation> = {
   'pay with the product': ({ world }, turn) => world.place({ product: 'tea', userId: `payer-${turn}` }),
   'pay of the same merchantOrderNo': ({ world, number }) =>
     world.place({ product: 'tea', userId: 'ann', merchantOrderNo: number }),
-  close: ({ world, live }) => closePayment(world.ports)(asker, live),
+  close: ({ world, live }) => closePayment(world.ports)(requester, live),
   expire: ({ world, live }) => world.say(live, { kind: 'closed' }),
   'notice paid': ({ world, live }) => notify(world, live),
   'paid package': ({ world, unpaid }) => notify(world, unpaid),
@@ -134,7 +134,7 @@ const OPERATIONS: Record<string, Operation> = {
     await paymentOperations(world.ports).reject(ann, refund.refundNo, 'no');
   },
   'exception ended': ({ world, exceptionId }) =>
-    operatorRepairs(world.ports).resolveException(asker, exceptionId, 'acknowledge', 'seen'),
+    operatorRepairs(world.ports).resolveException(requester, exceptionId, 'acknowledge', 'seen'),
 };
 let bizNo = 0;
 
@@ -143,7 +143,7 @@ const ann = { owner: 'any' as const, actor: 'admin:ann' };
 /** A refund that waits for approval; one that is like another that waits gets a number of its own. */
 function waiting({ ports }: CatalogWorld, orderNo: string, refundAmount: number) {
   const merchantRefundNo = `w${(bizNo += 1)}`;
-  return refundPayment({ ...ports, refundAbove: 1 })(asker, { orderNo, refundAmount, merchantRefundNo });
+  return refundPayment({ ...ports, refundAbove: 1 })(requester, { orderNo, refundAmount, merchantRefundNo });
 }
 
 test.serial(
@@ -176,7 +176,7 @@ test.serial('every pair of operations at once: no deadlock, and stock and coins 
   const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)), ROOMY);
   await world.catalog.products.create(operator, tea, 'goods', { ...plainProduct, stock: STOCK, perUserLimit: STOCK });
   await world.soldPackage('debt');
-  hearNotices(world);
+  hearNotifications(world);
   const names = Object.keys(OPERATIONS);
   const found: Record<string, number> = {};
   const pairs: [one: string, other: string, round: number][] = [];
@@ -203,7 +203,7 @@ test.serial('a refund that is settled while notices tell of it: its order is loc
   let store: JitteryStore | undefined;
   const world = await catalogWorld(t, 10, (inner) => (store = withJitter(inner, 4)));
   await world.soldPackage('debt');
-  hearNotices(world);
+  hearNotifications(world);
   const rounds = count(100, 10);
   for (let round = 0; round < rounds; round++) {
     const { orderNo } = await world.pay(await world.place({ product: 'coins-100', userId: 'ann' }));
@@ -239,16 +239,16 @@ async function attempt(done: Promise<unknown>): Promise<string> {
 }
 
 /** The channel's messages are what the test says. */
-function hearNotices({ ports }: CatalogWorld): void {
+function hearNotifications({ ports }: CatalogWorld): void {
   const { forNew } = ports.channels;
-  ports.channels.forNotices = async (project, payWay) => {
+  ports.channels.forNotifications = async (project, payWay) => {
     const { channel, mode, account, configVersion } = await forNew(project, payWay);
-    const readNotice = async (_: unknown, body: Buffer): Promise<Notice> => {
-      const { orderNo, channelNo, minor, noticeId, refundNo = null } = JSON.parse(body.toString());
+    const readNotification = async (_: unknown, body: Buffer): Promise<Notification> => {
+      const { orderNo, channelNo, minor, notificationId, refundNo = null } = JSON.parse(body.toString());
       const amount = { minor: BigInt(minor), currency: 'CNY' };
       const at = new Date();
       return {
-        noticeId,
+        notificationId,
         orderNo,
         refundNo,
         channelOrderId: null,
@@ -257,23 +257,23 @@ function hearNotices({ ports }: CatalogWorld): void {
         ...(refundNo === null
           ? { outcome: { kind: 'paid', channelNo, amount, at } }
           : { refund: { kind: 'succeeded', amount, at } }),
-      } as unknown as Notice;
+      } as unknown as Notification;
     };
     const versions = new Set([configVersion]);
-    return [{ channel: { ...channel, readNotice }, mode, account, versions, payeeVersions: versions }];
+    return [{ channel: { ...channel, readNotification }, mode, account, versions, payeeVersions: versions }];
   };
 }
 
 async function notify(world: CatalogWorld, orderNo: string, channelNo = `T${orderNo}`): Promise<void> {
   const order = await world.store.read((tx) => tx.orders.find({ orderNo }));
-  const body = JSON.stringify({ orderNo, channelNo, minor: String(order!.amount), noticeId: `n-${channelNo}` });
-  await receiveNotice(world.ports)('alipay', 'default', {}, Buffer.from(body), '127.0.0.1');
+  const body = JSON.stringify({ orderNo, channelNo, minor: String(order!.amount), notificationId: `n-${channelNo}` });
+  await receiveNotification(world.ports)('alipay', 'default', {}, Buffer.from(body), '127.0.0.1');
 }
 
-async function notifyOfRefund(world: CatalogWorld, orderNo: string, refundNo: string, noticeId: string) {
+async function notifyOfRefund(world: CatalogWorld, orderNo: string, refundNo: string, notificationId: string) {
   const refund = await world.store.read((tx) => tx.refunds.find({ refundNo }));
-  const body = JSON.stringify({ orderNo, refundNo, minor: String(refund!.amount), noticeId });
-  await receiveNotice(world.ports)('alipay', 'default', {}, Buffer.from(body), '127.0.0.1');
+  const body = JSON.stringify({ orderNo, refundNo, minor: String(refund!.amount), notificationId });
+  await receiveNotification(world.ports)('alipay', 'default', {}, Buffer.from(body), '127.0.0.1');
 }
 
 async function balanced(t: ExecutionContext, world: CatalogWorld): Promise<void> {
@@ -324,16 +324,16 @@ test.serial('a receiver that is gone ends all deliveries of its application at o
   const { store: inner, database, url } = await postgresDatabase(t);
   const store = withJitter(inner, 4);
   const now = () => new Date();
-  const sealing = { seal: (_: unknown, text: string) => text, open: (_: unknown, text: string) => text };
+  const encryption = { encrypt: (_: unknown, text: string) => text, open: (_: unknown, text: string) => text };
   const record = recordEvents(now);
-  const ports = { store, now, sealing, log: () => {}, checkpoint: () => {}, audit: async () => {}, tried: () => {} };
+  const ports = { store, now, encryption, log: () => {}, checkpoint: () => {}, audit: async () => {}, tried: () => {} };
   const send = async () => ({ status: 410 });
   const deliver = deliverEvent({ ...ports, send } as unknown as EventPorts);
   const clients = Array.from({ length: 5 }, (_, at) => `app_${at}`);
   for (const clientId of clients)
     await inner.transaction(async (tx) => {
       await tx.webhooks.insert({
-        ...bareWebhook(sealing, clientId, 'whsec_c2VjcmV0', now()),
+        ...bareWebhook(encryption, clientId, 'whsec_c2VjcmV0', now()),
         enabled: true,
         url: 'https://a.example/',
       });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { MoveRow, OrderExceptionRow, OrderRow } from '../../server/db/entities/orders.ts';
+import type { TransitionRow, OrderExceptionRow, OrderRow } from '../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../server/db/entities/refunds.ts';
 import type { Store, Tx } from '../../server/db/store.ts';
 import { type Chance, createChance } from '../prove/chance.ts';
@@ -31,9 +31,9 @@ function someOrder(chance: Chance): OrderRow {
 }
 
 /** Every line of a row has the same number, so the second one is refused. */
-function someMove({ orderNo, state }: OrderRow): Omit<MoveRow, 'id'> {
+function someMove({ orderNo, state }: OrderRow): Omit<TransitionRow, 'id'> {
   const line = { orderNo, refundNo: null, sequence: 1, fromState: null, toState: state, requestId: null };
-  return { ...line, rule: 'O1', cause: 'place', outcome: { kind: 'pending', n: 1 }, actor: 'a', at: at(3) };
+  return { ...line, rule: 'placed', cause: 'place', outcome: { kind: 'pending', n: 1 }, actor: 'a', at: at(3) };
 }
 
 function someRefund(chance: Chance): RefundRow {
@@ -50,7 +50,7 @@ function someException(chance: Chance): OrderExceptionRow {
     project: 'default',
     kind: chance.pick(['late_paid', 'refund_unexplained'] as const),
     dedupe: chance.pick(few('d')),
-    detail: { notices: 1, number: 'x' },
+    detail: { notifications: 1, number: 'x' },
     receivedMinor: null,
     receivedCurrency: null,
     blocksRefunds: chance.happens(0.5),
@@ -72,8 +72,9 @@ function someStatement(chance: Chance): Statement {
   const { state, channelTradeNo, paid, refunded, credential } = order;
   return chance.pick<Statement>([
     (tx) => tx.orders.insertIfNew(order),
-    (tx) => tx.orders.insertIfNew(order, { table: 'moves', row: someMove(order) }),
-    (tx) => tx.orders.update({ orderNo }, { paid, refunded }, { table: 'moves', row: someMove({ ...order, orderNo }) }),
+    (tx) => tx.orders.insertIfNew(order, { table: 'transitions', row: someMove(order) }),
+    (tx) =>
+      tx.orders.update({ orderNo }, { paid, refunded }, { table: 'transitions', row: someMove({ ...order, orderNo }) }),
     (tx) => tx.orders.insert(order),
     (tx) => tx.orders.update({ orderNo }, { state, channelTradeNo }),
     (tx) => tx.orders.update({ orderNo }, { paid, refunded, credential, nextCheckAt: null }),
@@ -142,12 +143,12 @@ test('the memories that states are explored and seeds are run in do what Postgre
     t.deepEqual(await run(indexed, statements()), theirs, `transaction ${turn} of the indexed one`);
     if (theirs === 'refused') refused += 1;
   }
-  for (const table of ['orders', 'refunds', 'exceptions', 'moves'] as const) {
-    const key = { orders: 'orderNo', refunds: 'refundNo', exceptions: 'id', moves: 'orderNo' }[table];
+  for (const table of ['orders', 'refunds', 'exceptions', 'transitions'] as const) {
+    const key = { orders: 'orderNo', refunds: 'refundNo', exceptions: 'id', transitions: 'orderNo' }[table];
     // What a rolled back line was numbered is never used again, which memory does not care for.
     const all = async (from: Store) => {
       const rows = await from.read((tx) => (tx[table] as Tx['orders']).list({}, { orderBy: { [key]: 'asc' } }));
-      return table === 'moves' ? rows.map((row) => ({ ...row, id: null })) : rows;
+      return table === 'transitions' ? rows.map((row) => ({ ...row, id: null })) : rows;
     };
     t.deepEqual(await all(memory), await all(store), table);
     t.deepEqual(await all(indexed), await all(store), table);

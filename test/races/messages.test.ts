@@ -15,8 +15,8 @@ async function costOf({ app }: Service, orderNo: string): Promise<{ rows: number
        select count(*) as rows, count(*) filter (where name = 'message') as messages, sum(size) as bytes from (
          select 'order' as name, pg_column_size(o.*) as size from orders o where order_no = ${orderNo}
          union all select 'message', pg_column_size(m.*) from channel_messages m where order_no = ${orderNo}
-         union all select 'move', pg_column_size(m.*) from moves m where order_no = ${orderNo}
-         union all select 'notice', pg_column_size(n.*) from notices n where order_no = ${orderNo}
+         union all select 'move', pg_column_size(m.*) from transitions m where order_no = ${orderNo}
+         union all select 'notice', pg_column_size(n.*) from notifications n where order_no = ${orderNo}
          union all select 'event', pg_column_size(e.*) from events e where object_no = ${orderNo}) parts`,
   );
   return { rows: Number(cost?.rows), messages: Number(cost?.messages), bytes: Number(cost?.bytes) };
@@ -45,7 +45,7 @@ for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
       // What nobody pays is closed by a call of its own, which a paid order does not need.
       t.true(one.rows <= other.rows + 1, `${one.rows} rows against ${other.rows}`);
       t.true(one.bytes <= other.bytes, `${one.bytes} bytes against ${other.bytes}`);
-      const story = await service.app.payments.timeline(shop.asker, abandoned);
+      const story = await service.app.payments.timeline(shop.requester, abandoned);
       const asked = story.filter(({ kind, detail }) => kind === 'message' && Number(detail['times']) > 1);
       t.true(asked.length > 0);
       for (const { summary, detail } of asked)
@@ -88,7 +88,7 @@ async function slowService(t: ExecutionContext): Promise<Slow> {
   return {
     service,
     hear: (orderNo, characters) =>
-      ports.heard({ ...message, orderNo, request: 'x'.repeat(characters), answer: 'ok', note: 'settled' }),
+      ports.onReceived({ ...message, orderNo, request: 'x'.repeat(characters), answer: 'ok', note: 'settled' }),
     while: (work) =>
       store.transaction(async (tx) => {
         await tx.sql`select pg_advisory_xact_lock(${sql.lit(SLOW)})`;
@@ -153,7 +153,7 @@ test.serial(
     t.true(kept * 16_000 <= 16 * 1024 * 1024);
     t.true(marks[1]!.times >= 100);
     t.is(figure.values[0]?.value, marks[0]!.times + marks[1]!.times);
-    const story = await payments.timeline(shop.asker, orderNo);
+    const story = await payments.timeline(shop.requester, orderNo);
     t.true(story.some(({ summary }) => summary.startsWith(`${marks[1]!.times} messages are missing here until `)));
   },
 );

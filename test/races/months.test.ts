@@ -88,13 +88,13 @@ test('what was told or heard in one month is not told or heard again in another'
   };
   await store.transaction((tx) => recordEvents(service.clock.now)(tx, { ...again, objectNo: orderNo }));
   t.is(await countOf(store, `events where object_no = '${orderNo}' and type = 'order.paid'`), 1);
-  const before = await countOf(store, 'notices');
+  const before = await countOf(store, 'notifications');
   await service.sim('/sim/notify', { orderNo, times: 2 });
   await until('the notice was repeated', async () => {
     const deliveries = await service.deliveries(orderNo);
     return deliveries.length >= 3;
   });
-  t.is(await countOf(store, 'notices'), before);
+  t.is(await countOf(store, 'notifications'), before);
   t.is(await countOf(store, `moves where order_no = '${orderNo}' and to_state = 'paid'`), 1);
 });
 
@@ -120,7 +120,7 @@ test('months that are over are dropped while services work; rows that are kept k
     });
   const load = keepPaying(service, shop);
   const before = monthFrom(first, 3);
-  const parts = await store.read((tx) => partsOf(tx, { name: 'moves' }));
+  const parts = await store.read((tx) => partsOf(tx, { name: 'transitions' }));
   const old = parts.filter(({ to }) => to !== null && to <= before);
   t.true(old.length >= 4, 'three months, and those that the service began with');
   const dropped: string[] = [];
@@ -138,14 +138,14 @@ test('months that are over are dropped while services work; rows that are kept k
   await until('orders were paid meanwhile', async () => load.orders() > then + 4);
   const orders = await load.end();
   t.true(orders > 0);
-  const partNames = async (name: 'deliveries' | 'channel_messages' | 'moves') =>
+  const partNames = async (name: 'deliveries' | 'channel_messages' | 'transitions') =>
     (await store.read((tx) => partsOf(tx, { name }))).map((part) => part.name.slice(name.length + 1));
   const names = [0, 1, 2].map((month) => day(month).slice(0, 7).replace('-', '_'));
   const kept = [3, 4].map((month) => monthFrom(first, month).toISOString().slice(0, 7).replace('-', '_'));
   t.deepEqual(await partNames('deliveries'), [names[1], ...kept, 'rest']);
   t.deepEqual(await partNames('channel_messages'), [names[2], ...kept, 'rest']);
-  t.deepEqual(await partNames('moves'), [...kept, 'rest']);
-  t.is(dropped.filter((name) => name === 'moves').length, old.length);
+  t.deepEqual(await partNames('transitions'), [...kept, 'rest']);
+  t.is(dropped.filter((name) => name === 'transitions').length, old.length);
   t.is(await countOf(store, `pg_class where relname like '%\\_gone'`), 0);
   const proven = await proveBooks(service.app);
   t.true(proven.ok, JSON.stringify(proven.proofs.filter(({ ok }) => !ok)));
@@ -220,11 +220,13 @@ test('books do not miss histories and events that were removed because they were
   await makeMonthsAhead(store, later);
   const young = await placeOrder(await service.merchant(), {});
   const none = () => async () => 0;
-  for (const table of ['moves', 'events'] as const)
+  for (const table of ['transitions', 'events'] as const)
     await removeMonthly({ table, days: 400, rows: none, dropped: () => {} })(store, later);
   t.is(await countOf(store, `moves where order_no = '${refunded}'`), 0);
   const proven = await proveBooks(service.app);
   t.true(proven.ok, JSON.stringify(proven.proofs.filter(({ ok }) => !ok)));
-  await store.transaction((tx) => tx.sql`delete from moves where order_no = '${sql.raw(young)}' and sequence = 1`);
+  await store.transaction(
+    (tx) => tx.sql`delete from transitions where order_no = '${sql.raw(young)}' and sequence = 1`,
+  );
   t.false((await proveBooks(service.app)).ok, 'what is young is still missed');
 });

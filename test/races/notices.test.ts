@@ -158,8 +158,10 @@ async function copies(t: ExecutionContext, on: Stage, scene: RacedScene): Promis
   for (const { status, text } of refused) t.true([400, 500, 503].includes(status), `${title}: ${status} ${text}`);
   t.true(accepted(await post(service, project, payWay, genuine)), `${title}: the last copy is a duplicate`);
   t.is(await stateOf(service, delivery.orderNo), 'paid', title);
-  const moves = await service.app.store.read((tx) => tx.moves.list({ orderNo: delivery.orderNo, toState: 'paid' }));
-  t.is(moves.length, 1, title);
+  const transitions = await service.app.store.read((tx) =>
+    tx.transitions.list({ orderNo: delivery.orderNo, toState: 'paid' }),
+  );
+  t.is(transitions.length, 1, title);
   await assertBooksBalance(t, service);
   const again = `${refused.length} were to come again`;
   t.log(`${title}: ${mutated} mutated copies: none; 50 genuine ones at once: one move (${again})`);
@@ -223,8 +225,8 @@ async function wrongOnes(t: ExecutionContext, on: Stage, scene: RacedScene): Pro
   const before = await money(service);
   const wrong = wrongMessages(payWay, material);
   for (const { name, account = own, project = own, facts, envelope } of wrong) {
-    const sealed = await forger.sign(payWay, account, facts ?? template, { certUrl, ...envelope });
-    const { status, text } = await post(service, project, payWay, sealed);
+    const encrypted = await forger.sign(payWay, account, facts ?? template, { certUrl, ...envelope });
+    const { status, text } = await post(service, project, payWay, encrypted);
     t.false(text.includes('internal_error'), `${title}: ${name}: ${status} ${text}`);
     t.deepEqual(await money(service), before, `${title}: ${name}`);
   }

@@ -146,7 +146,7 @@ test('one app serves two merchants of a partner: a notice of one pays and refund
     t.is(await forge(aboutOrder(facts, orderNo)), 400);
   const states = () => Promise.all([ofA, ofB, ofDirect].map((orderNo) => stateOf(service, orderNo)));
   t.deepEqual(await states(), ['pending', 'pending', 'pending']);
-  t.is(await service.app.store.read((tx) => tx.notices.count({ orderNo: [ofA, ofB, ofDirect] })), 0);
+  t.is(await service.app.store.read((tx) => tx.notifications.count({ orderNo: [ofA, ofB, ofDirect] })), 0);
 
   for (const orderNo of [ofA, ofB]) t.is(await deliver(on, await paidUntold(on, orderNo)), 200, 'each pays its own');
   t.deepEqual(await states(), ['paid', 'paid', 'pending']);
@@ -163,7 +163,7 @@ test('one app serves two merchants of a partner: a notice of one pays and refund
     user_received_account: 'somebody',
     amount: { total: 1000, refund: 400, payer_total: 1000, payer_refund: 400 },
   };
-  const asked = async () => service.app.store.read((tx) => tx.refundQuestions.list({ orderNo: ofA }));
+  const asked = async () => service.app.store.read((tx) => tx.refundLookups.list({ orderNo: ofA }));
   t.is(await forge(refund, 'REFUND.SUCCESS'), 400);
   t.deepEqual(await asked(), []);
   t.is(await forge({ ...refund, sub_mchid: byA['sub_mchid'] }, 'REFUND.SUCCESS'), 200);

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { assertBooksBalance, runUntilQuiet } from '../support/books.ts';
 import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
@@ -76,8 +76,8 @@ test.serial('a portal refund told before its payment converges, and refunds go o
       await service.app.sweep.once();
     }
     t.not(await stateOf(service, orderNo), 'paid', payWay);
-    const notice = await droppedNotice(service, orderNo, 4);
-    t.is((await post(service.url, payWay, notice)).status, 200, payWay);
+    const notification = await droppedNotification(service, orderNo, 4);
+    t.is((await post(service.url, payWay, notification)).status, 200, payWay);
     await service.sim('/sim/notices', { payWay, enabled: true });
   }
   await runUntilQuiet(service, HOUR / 2, 60);
@@ -99,8 +99,8 @@ test.serial('a replica that dies after it took the notice of a portal refund los
     numbers.push(orderNo);
     await service.sim('/sim/notices', { payWay, enabled: false });
     await service.sim('/sim/faults', { payWay, call: 'refund-query', fault: '502', times: 1 });
-    const { headers, ...notice } = await droppedNotice(service, orderNo, 4);
-    const doomed = { ...notice, headers: { ...headers, 'x-dies-at': 'notice.settled' } };
+    const { headers, ...notification } = await droppedNotification(service, orderNo, 4);
+    const doomed = { ...notification, headers: { ...headers, 'x-dies-at': 'notice.settled' } };
     await t.throwsAsync(post(victim.url, payWay, doomed), undefined, payWay);
   }
   t.is(await victim.kill(), 'SIGKILL');
@@ -156,7 +156,7 @@ test.serial('a lost notice of a portal refund is seen by the sums, also beside a
     t.is(own.status, 200, JSON.stringify(own.body));
     await runUntilQuiet(service, 120, 60);
     await service.sim('/sim/notices', { payWay, enabled: false });
-    await droppedNotice(service, orderNo, 4);
+    await droppedNotification(service, orderNo, 4);
     await service.sim('/sim/notices', { payWay, enabled: true });
     if (payWay === 'alipay') await refundInPortal(service, orderNo, 2);
     else t.is((await admin.call('POST', `/api/v1/orders/${orderNo}/sync`)).status, 200);
@@ -207,7 +207,7 @@ test.serial(
 );
 
 /** A refund in the portal, and the notice of it that was dropped on its way. */
-async function droppedNotice(service: Service, orderNo: string, amount: number): Promise<Delivery> {
+async function droppedNotification(service: Service, orderNo: string, amount: number): Promise<Delivery> {
   const told = async () => (await service.deliveries(orderNo)).filter(isAboutRefund);
   const before = await told();
   await service.sim('/sim/refund-elsewhere', { orderNo, amount });

@@ -23,7 +23,7 @@ test('an answer that comes when its refund has failed and is repeated says nothi
   });
   const slow = { ...ports, channels: { ...ports.channels, forOrder } };
   const request = { orderNo, refundAmount: 4, merchantRefundNo: 'again' };
-  const first = refundPayment(slow)(shop.asker, request);
+  const first = refundPayment(slow)(shop.requester, request);
   await asked.promise;
   const rowOf = async () => (await store.read((tx) => tx.refunds.list({ orderNo })))[0]!;
   const { refundNo } = await rowOf();
@@ -34,7 +34,7 @@ test('an answer that comes when its refund has failed and is repeated says nothi
       if (name === 'refund.intent') throw new Error('killed');
     },
   };
-  await t.throwsAsync(refundPayment(dying)(shop.asker, request), { message: 'killed' });
+  await t.throwsAsync(refundPayment(dying)(shop.requester, request), { message: 'killed' });
   t.like(await rowOf(), { state: 'pending', attempt: 2, accepted: false });
   answer.resolve({ kind: 'pending' });
   await first;

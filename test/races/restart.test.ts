@@ -98,9 +98,9 @@ test('G10: rolling restarts of two replicas behind a balancer that is told, or l
     answered[what] = (answered[what] ?? 0) + 1;
     if (status >= 400) failed.push(`${what}: ${status} ${JSON.stringify(body)}`);
   };
-  const load = inParallel(6, 6, async (lane) => {
+  const load = inParallel(6, 6, async (queueKey) => {
     for (let round = 0; running; round += 1) {
-      const payWay = (['alipay', 'wechat', 'paypal'] as const)[(lane + round) % 3]!;
+      const payWay = (['alipay', 'wechat', 'paypal'] as const)[(queueKey + round) % 3]!;
       const order = { subject: 'Restart', amount: 8, payWay };
       const placed = await shop.callAt(balancer.url, 'POST', '/api/v2/payment/pay', order);
       note('pay', placed.status, placed.body);

@@ -59,7 +59,9 @@ test.serial(
     const ofPaid = async () =>
       (await dumpTables(service))
         .split('\n')
-        .filter((line) => line.includes(paid) && !line.startsWith('channel_messages') && !line.startsWith('notices'));
+        .filter(
+          (line) => line.includes(paid) && !line.startsWith('channel_messages') && !line.startsWith('notifications'),
+        );
     const facts = await ofPaid();
     t.true(facts.length > 6);
 
@@ -70,7 +72,7 @@ test.serial(
       async () => (await stateOf(service, abandoned)) === undefined && (await stateOf(service, offer)) === undefined,
     );
     await until('messages and notices are gone', async () =>
-      store.read(async (tx) => (await tx.messages.count({ orderNo: paid })) + (await tx.notices.count({})) === 0),
+      store.read(async (tx) => (await tx.messages.count({ orderNo: paid })) + (await tx.notifications.count({})) === 0),
     );
 
     await until(

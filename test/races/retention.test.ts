@@ -6,8 +6,8 @@ import {
   removeDeliveries,
   removeEffects,
   removeMessages,
-  removeNotices,
-  removeRefundQuestions,
+  removeNotifications,
+  removeRefundLookups,
   removeUnpaidOrders,
 } from '../../server/db/queries/retention.ts';
 import { orderRow } from '../support/core-rows.ts';
@@ -41,10 +41,10 @@ const KINDS: readonly Kind[] = [
   {
     // The rows of these tests are of months that have no table.
     table: 'notices_rest',
-    remove: removeNotices('notices_rest'),
+    remove: removeNotifications('notices_rest'),
     kept: 0,
     insert: [
-      `insert into notices (pay_way, account, notice_id, order_no, copies, received_at)
+      `insert into notifications (pay_way, account, notification_id, order_no, copies, received_at)
        select 'alipay', 'a', 'n' || n, 'P' || n, 1, ${AT}`,
     ],
   },
@@ -72,11 +72,11 @@ const KINDS: readonly Kind[] = [
     ],
   },
   {
-    table: 'refund_questions',
-    remove: removeRefundQuestions,
+    table: 'refund_lookups',
+    remove: removeRefundLookups,
     kept: 90,
     insert: [
-      `insert into refund_questions (id, order_no, number, state, checks, lane, created_at, finished_at)
+      `insert into refund_lookups (id, order_no, number, state, checks, queue_key, created_at, finished_at)
        select gen_random_uuid(), 'P' || n, 'R', case when n % 100 = 0 then 'open' when n % 2 = 0 then 'given_up' else 'answered' end, 1,
               'alipay simulator 1', ${AT}, case when n % 100 > 0 then ${AT} end`,
     ],
@@ -126,7 +126,7 @@ test.serial(
   async (t) => {
     const tables = [
       'orders',
-      'moves',
+      'transitions',
       'events',
       'deliveries',
       'delivery_attempts',
@@ -151,7 +151,7 @@ test.serial(
     }
     const series = `from generate_series(1, ${UNPAID}) n`;
     for (const insert of [
-      `insert into moves (order_no, sequence, to_state, rule, cause, actor, at) select 'P' || n, s, 'closed', 'O7', 'check', 'service', now() ${series}, generate_series(1, 4) s`,
+      `insert into transitions (order_no, sequence, to_state, rule, cause, actor, at) select 'P' || n, s, 'closed', 'close_confirmed', 'check', 'service', now() ${series}, generate_series(1, 4) s`,
       `insert into events (id, type, client_id, project, object_no, dedupe, payload, created_at) select 'evt_' || n, 'order.closed', 'app_1', 'default', 'P' || n, 'once', '{}', now() ${series}`,
       `insert into deliveries (id, event_id, client_id, target, url, state, attempts, created_at, finished_at) select md5(n::text)::uuid, 'evt_' || n, 'app_1', 'webhook', 'https://shop.example', 'failed', 1, now(), now() ${series}`,
       `insert into delivery_attempts (delivery_id, at, duration_ms) select md5(n::text)::uuid, now(), 1 ${series}`,
@@ -164,8 +164,8 @@ test.serial(
     const [one, other] = await Promise.all([removeUnpaidOrders(store, NOW), removeUnpaidOrders(store, NOW)]);
     t.is(first + one + other + (await removeUnpaidOrders(store, NOW)), UNPAID);
     for (const [table, times] of [
-      ['moves', 4],
-      ...tables.filter((name) => name !== 'moves').map((name) => [name, 1]),
+      ['transitions', 4],
+      ...tables.filter((name) => name !== 'transitions').map((name) => [name, 1]),
     ] as const) {
       t.is(await countOf(on, String(table)), 0, String(table));
       bounded(t, await on.taken(String(table)), UNPAID * Number(times));
@@ -203,17 +203,17 @@ test.serial('an order that ever saw money, or of which something is open, stays'
     await order('STOCK', { stockHeld: true });
     for (const name of ['SURPLUS', 'RECEIVED', 'LISTED', 'COINS', 'ASKED', 'TELLING', 'CONTENT']) await order(name);
     for (const insert of [
-      `insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus, elsewhere, actor, tries, absent_count, checks, lane, created_at)
+      `insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus, elsewhere, actor, tries, absent_count, checks, queue_key, created_at)
        values ('R1', 'SURPLUS', 'a', 'default', 'surplus', 1, 'CNY', 'succeeded', true, true, false, 's', 1, 0, 0, 'alipay simulator 1', now())`,
       `insert into order_exceptions (id, order_no, client_id, project, kind, dedupe, received_minor, blocks_refunds, state, created_at)
        values (gen_random_uuid(), 'RECEIVED', 'a', 'default', 'amount_mismatch', 'x', 5, false, 'resolved', now()),
               (gen_random_uuid(), 'LISTED', 'a', 'default', 'order_overdue', 'x', null, false, 'open', now())`,
       `insert into coin_entries (project, coin, user_id, delta, balance_after, kind, source, order_no, actor, created_at)
        values ('default', 'gold', 'u', 1, 1, 'credit', 's', 'COINS', 'a', now())`,
-      `insert into refund_questions (id, order_no, number, state, checks, lane, created_at) values (gen_random_uuid(), 'ASKED', 'R', 'open', 0, 'alipay simulator 1', now())`,
+      `insert into refund_lookups (id, order_no, number, state, checks, queue_key, created_at) values (gen_random_uuid(), 'ASKED', 'R', 'open', 0, 'alipay simulator 1', now())`,
       `insert into events (id, type, client_id, project, object_no, dedupe, payload, created_at) values ('evt_t', 'order.closed', 'a', 'default', 'TELLING', 'once', '{}', now())`,
       `insert into deliveries (id, event_id, client_id, target, url, state, attempts, created_at) values (gen_random_uuid(), 'evt_t', 'a', 'webhook', 'https://shop.example', 'pending', 1, now())`,
-      `insert into skill_orders (order_no, client_id, project, resource, product_version, body_digest, handler, refund_after_fulfilment, fulfilment, fencing, attempts, entries, lane, offered_at)
+      `insert into skill_orders (order_no, client_id, project, resource, product_version, body_digest, handler, refund_after_fulfilment, fulfilment, fencing, attempts, entries, queue_key, offered_at)
        values ('CONTENT', 'a', 'default', 'weather', 1, 'd', '{}', true, 'done', 1, 1, '[]', 'alipay simulator 1', now())`,
     ])
       await tx.sql`${sql.raw(insert)}`;

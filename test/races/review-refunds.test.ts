@@ -73,7 +73,7 @@ test('a check that read a failed refund does not undo the retry that came betwee
   const shop = await service.merchant();
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
   const { store, ports } = service.app;
-  const refundNo = await failedRefund(service, orderNo, shop.asker);
+  const refundNo = await failedRefund(service, orderNo, shop.requester);
   let reads = 0;
   const read: typeof store.read = async (work) => {
     const result = await store.read(work);
@@ -88,7 +88,7 @@ test('what was settled since somebody looked is not sent', async (t) => {
   const service = await startService(t);
   const shop = await service.merchant();
   const orderNo = await payOrder(service, shop, { payWay: 'alipay', amount: 10 });
-  const refundNo = await failedRefund(service, orderNo, shop.asker);
+  const refundNo = await failedRefund(service, orderNo, shop.requester);
   const { refund } = await sendRefund(service.app.ports)(refundNo, VIA);
   t.is(refund.state, 'failed');
   t.is((await ledgerOf(service)).get(orderNo)?.refunded, 0);
@@ -106,7 +106,7 @@ test('a call that died before its answer was settled counts as one that may stil
     },
   };
   await service.sim('/sim/faults', { payWay: 'alipay', call: 'refund', fault: 'timeout', times: 1, delayMs: 100 });
-  await t.throwsAsync(refundPayment(dying)(shop.asker, { orderNo, refundAmount: 3 }), {
+  await t.throwsAsync(refundPayment(dying)(shop.requester, { orderNo, refundAmount: 3 }), {
     code: 'channel_outcome_unknown',
   });
   const [refund] = await ports.store.read((tx) => tx.refunds.list({ orderNo }));
@@ -171,7 +171,7 @@ test('a refund that is reserved is answered, also when its channel cannot be ope
     throw new Error('the seal is broken');
   };
   const shut = { ...ports, channels: { ...ports.channels, forOrder } };
-  const { refund } = await refundPayment(shut)(shop.asker, { orderNo, refundAmount: 2 });
+  const { refund } = await refundPayment(shut)(shop.requester, { orderNo, refundAmount: 2 });
   t.is(refund.state, 'processing');
   t.not(refund.nextCheckAt, null);
 });
@@ -201,7 +201,7 @@ test('surplus money of another currency goes back in its own currency', async (t
   await settle(ports, orderNo, { outcome: paid }, VIA);
   const closed = await store.read((tx) => tx.orders.find({ orderNo }));
   t.is(closed?.state, 'closed');
-  const last = await store.read((tx) => tx.moves.list({ orderNo, toState: 'closed' }));
+  const last = await store.read((tx) => tx.transitions.list({ orderNo, toState: 'closed' }));
   t.deepEqual(
     last.map(({ fromState, rule }) => [fromState, rule]),
     [['pending', 'O6']],
@@ -281,10 +281,10 @@ async function refundOf({ app }: Service, refundNo: string) {
 async function failedRefund(
   service: Service,
   orderNo: string,
-  asker: Parameters<ReturnType<typeof refundPayment>>[0],
+  requester: Parameters<ReturnType<typeof refundPayment>>[0],
 ): Promise<string> {
   const refusing = withChannel(service, { refund: async () => ({ kind: 'failed', code: 'NO', reason: 'no' }) });
-  const { refund } = await refundPayment(refusing)(asker, { orderNo, refundAmount: 3 });
+  const { refund } = await refundPayment(refusing)(requester, { orderNo, refundAmount: 3 });
   return refund.refundNo;
 }
 

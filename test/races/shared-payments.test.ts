@@ -173,7 +173,7 @@ async function repeated(once: () => Promise<number>): Promise<number[]> {
 for (const payWay of PAY_WAYS)
   test(`${payWay}: a payment that another order has is listed once however it is heard of, and is neither a fault nor given back`, async (t) => {
     const on = await stage(t);
-    await hearNotice(t, on, payWay);
+    await hearNotification(t, on, payWay);
     if (payWay !== 'paypal') {
       await claimForOthers(t, on, payWay);
       await resolveListed(t, on, payWay);
@@ -195,7 +195,7 @@ async function hearOf(t: ExecutionContext, on: Stage, payWay: PayWay, { name, he
 }
 
 /** A genuine notification with the number of another order's payment is acknowledged and listed once. */
-async function hearNotice(t: ExecutionContext, on: Stage, payWay: PayWay): Promise<void> {
+async function hearNotification(t: ExecutionContext, on: Stage, payWay: PayWay): Promise<void> {
   const { service, shop, admin } = on;
   const orderNo = await placeOrder(shop, { payWay });
   const owner = await on.share(payWay, orderNo);

@@ -44,7 +44,7 @@ const ordersOf = ({ calm }: SickStage, { tag }: Subject) =>
 const orderOf = ({ calm }: SickStage, orderNo: string) => calm.app.store.read((tx) => tx.orders.find({ orderNo }));
 const refundsOf = ({ calm }: SickStage, orderNo: string) => calm.app.store.read((tx) => tx.refunds.list({ orderNo }));
 const atCalm = async ({ calm, shop }: SickStage, orderNo: string): Promise<void> => {
-  await calm.app.payments.sync(shop.asker, orderNo);
+  await calm.app.payments.sync(shop.requester, orderNo);
 };
 
 /** The payer pays, and the calm replica learns of it. */
@@ -279,7 +279,7 @@ const offer: Deed = {
   },
 };
 
-const notice: Deed = {
+const notification: Deed = {
   name: 'notice of a payment',
   repeatable: true,
   makesNumber: false,
@@ -343,5 +343,5 @@ export const DEEDS: readonly Deed[] = [
   capture,
   fulfil,
   offer,
-  notice,
+  notification,
 ];

@@ -82,7 +82,7 @@ export async function factsAbout({ calm }: SickStage, subject: string, orderNo =
           close_asked, credential is not null) order by order_no) from orders where order_no in ${of}),
         (select json_agg(json_build_array(refund_no, state, tries) order by refund_no) from refunds where order_no in ${of}),
         (select json_agg(json_build_array(order_no, fulfilment, attempts) order by order_no) from skill_orders where order_no in ${of}),
-        (select count(*) from moves where order_no in ${of}),
+        (select count(*) from transitions where order_no in ${of}),
         (select count(*) from events where object_no in ${of}),
         (select count(*) from idempotency_keys where key = ${subject})) as facts`;
     return JSON.stringify(row?.facts);

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import { firstAdmin, type Admin } from '../support/admin.ts';
 import { createForger, type Facts, type Forger } from './forge.ts';
 import { type Attack, type Way, WAYS } from './key-forgery.ts';

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import type { PayWay } from '../../server/payments/channel.ts';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import { firstAdmin, type Admin } from '../support/admin.ts';
 import { createForger, type Forger, type Message } from './forge.ts';
 import { placeOrder } from '../support/orders.ts';

@@ -33,9 +33,9 @@ interface Load {
 function load(shop: Merchant, { url }: Workers, subject: string, pauseMs = 0): Load {
   const found: Load = { placed: [], failed: [], asked: 0, stop };
   let goesOn = true;
-  const lanes = Array.from({ length: LANES }, async (_, lane) => {
+  const queues = Array.from({ length: LANES }, async (_, queueKey) => {
     for (let turn = 0; goesOn; turn += 1) {
-      await payOnce(`${subject}-${lane}-${turn}`);
+      await payOnce(`${subject}-${queueKey}-${turn}`);
       if (pauseMs > 0) await delay(pauseMs);
     }
   });
@@ -57,7 +57,7 @@ function load(shop: Merchant, { url }: Workers, subject: string, pauseMs = 0): L
 
   async function stop(): Promise<void> {
     goesOn = false;
-    await Promise.all(lanes);
+    await Promise.all(queues);
   }
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { PayWay } from '../../server/payments/channel.ts';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import type { Envelope, Facts, Forger } from './forge.ts';
 
 /** What the wrong messages are made from. */

@@ -1,4 +1,4 @@
-import { createSealing, type MasterKey } from '../../server/db/sealing.ts';
+import { createEncryption, type MasterKey } from '../../server/db/encryption.ts';
 import type { Store } from '../../server/db/store.ts';
 import { type AuditKeys, createAuditKeys, deriveAuditKey } from '../../server/identity/audit.ts';
 
@@ -8,9 +8,9 @@ export const auditMaster: MasterKey = { id: '00000000', key: Buffer.alloc(32, 9)
 export const auditKey = deriveAuditKey(auditMaster);
 
 /** Seals under the master key of these tests. */
-export const testSealing = createSealing([auditMaster]);
+export const testSealing = createEncryption([auditMaster]);
 
 /** The keys of the audit log under these master keys. */
 export function auditKeysOf(store: Store, masterKeys: readonly MasterKey[] = [auditMaster]): AuditKeys {
-  return createAuditKeys({ store, masterKeys, sealing: createSealing(masterKeys) });
+  return createAuditKeys({ store, masterKeys, encryption: createEncryption(masterKeys) });
 }

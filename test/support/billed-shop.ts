@@ -112,8 +112,8 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
       return orderNo;
     },
     async plant(kind, orderNo) {
-      const wish = { kind, payWay, date: day, ...(orderNo !== undefined && { orderNo }) };
-      const planted = await service.sim('/sim/bills/plants', wish);
+      const command = { kind, payWay, date: day, ...(orderNo !== undefined && { orderNo }) };
+      const planted = await service.sim('/sim/bills/plants', command);
       return { number: String(planted['number']), orderNo: String(planted['orderNo']) };
     },
     async unplant() {
@@ -124,11 +124,11 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
     bill: async () => (await store.read((tx) => tx.bills.find({ payWay, day })))!,
     async rerun() {
       const { billNo } = await shop.bill();
-      await repairs().rerunBill(merchant.asker, billNo);
+      await repairs().rerunBill(merchant.requester, billNo);
       await service.app.bills.sweep.once();
     },
     async refetch() {
-      await repairs().askForBill(merchant.asker, { project: 'default', payWay, day });
+      await repairs().askForBill(merchant.requester, { project: 'default', payWay, day });
       await service.app.bills.sweep.once();
     },
     states: (orders) => Promise.all(orders.map((orderNo) => stateOf(service, orderNo))),

@@ -41,12 +41,14 @@ export async function assertBooksBalance(t: ExecutionContext, service: Service):
     (tx) =>
       tx.sql<{ n: number }>`select count(*)::int as n from (select object_no, type from events
       where type in ('order.paid', 'order.closed', 'order.paid_late', 'refund.succeeded') group by 1, 2
-      having count(*) > greatest(1, (select count(*) from moves m where m.refund_no = object_no and m.to_state = 'succeeded'))) d`,
+      having count(*) > greatest(1, (select count(*) from transitions m where m.refund_no = object_no and m.to_state = 'succeeded'))) d`,
   );
   t.is(twice[0]?.n, 0, 'one event per move');
   const silent = await store.read(
     (tx) =>
-      tx.sql<{ n: number }>`select count(*)::int as n from moves m where m.to_state = 'paid' and m.refund_no is null
+      tx.sql<{
+        n: number;
+      }>`select count(*)::int as n from transitions m where m.to_state = 'paid' and m.refund_no is null
       and not exists (select 1 from events e where e.object_no = m.order_no and e.type = 'order.paid')`,
   );
   t.is(silent[0]?.n, 0, 'every paid order was told');

@@ -15,7 +15,7 @@ import { createAudit } from '../../server/identity/audit.ts';
 import { auditKey } from './audit-keys.ts';
 import type { Actor } from '../../server/identity/ports.ts';
 import type { Channel, Outcome, RefundOutcome } from '../../server/payments/channel.ts';
-import { raiseException } from '../../server/payments/follow-ups.ts';
+import { raiseException } from '../../server/payments/side-effects.ts';
 import { type PayRequest, placePayment } from '../../server/payments/orders/place.ts';
 import { PATIENCE, type Ports } from '../../server/payments/ports.ts';
 import { refundPayment } from '../../server/payments/refunds/refund.ts';
@@ -97,7 +97,7 @@ export async function catalogWorld(
       forNew: async (_project: string, payWay: keyof typeof kinds) => active(payWay),
       forNewAmong: async (_project: string, payWays: readonly (keyof typeof kinds)[]) => payWays.map(active),
       forOrder: async () => channel,
-      forNotices: async () => [],
+      forNotifications: async () => [],
       kindOf: (payWay: keyof typeof kinds) => kinds[payWay],
     },
     publicUrl: 'http://pay.example',
@@ -108,7 +108,7 @@ export async function catalogWorld(
     log: () => {},
     checkpoint: () => {},
     count: () => {},
-    heard: () => {},
+    onReceived: () => {},
   };
   const ports: Ports = {
     ...base,
@@ -162,8 +162,8 @@ export async function catalogWorld(
       }),
     refund: async (orderNo, yuan) => {
       const merchantRefundNo = `m${(sequence += 1)}`;
-      const asker = { owner: { clientId: 'shop' }, actor: 'app:shop' };
-      const { refund } = await refunding(asker, { orderNo, refundAmount: yuan, merchantRefundNo }, {});
+      const requester = { owner: { clientId: 'shop' }, actor: 'app:shop' };
+      const { refund } = await refunding(requester, { orderNo, refundAmount: yuan, merchantRefundNo }, {});
       return refund.refundNo;
     },
     finish: async (refundNo, how) => {
@@ -211,10 +211,10 @@ function stubChannel(): Channel {
     refund: async () => ({ kind: 'pending' }),
     queryRefund: async () => ({ kind: 'pending' }),
     lookUpRefund: async () => ({ kind: 'pending' }),
-    readNotice: async () => {
+    readNotification: async () => {
       throw new Error('no notices here');
     },
-    ackNotice: () => ({ status: 200, contentType: 'text/plain', body: 'success' }),
+    ackNotification: () => ({ status: 200, contentType: 'text/plain', body: 'success' }),
     probe: async () => ({ ok: true }),
   };
 }

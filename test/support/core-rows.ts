@@ -113,7 +113,7 @@ export function refundRow(change: Partial<RefundRow> = {}): RefundRow {
     checks: 1,
     nextCheckAt: at(10),
     leasedUntil: at(15),
-    lane: 'alipay live acc',
+    queueKey: 'alipay live acc',
     sentAt: at(-30),
     createdAt: at(-30),
     finishedAt: null,

@@ -13,13 +13,13 @@ export function count(long: number, short: number): number {
 export async function inParallel<T>(n: number, width: number, work: (index: number) => Promise<T>): Promise<T[]> {
   const results: T[] = Array.from({ length: n });
   let next = 0;
-  const lane = async () => {
+  const queueKey = async () => {
     while (next < n) {
       const index = next++;
       results[index] = await work(index);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(width, n) }, lane));
+  await Promise.all(Array.from({ length: Math.min(width, n) }, queueKey));
   return results;
 }
 

@@ -129,7 +129,9 @@ export function deliveryScheduler(
     lookForDue,
     takeTask,
     planTask,
-    kinds: [{ name: 'delivery', wokenBy: 'deliver-event', rows: dueDeliveries(), run, width: 16, laneWidth: 8 }],
+    kinds: [
+      { name: 'delivery', wokenBy: 'deliver-event', rows: dueDeliveries(), run, concurrency: 16, queueConcurrency: 8 },
+    ],
     tasks: [],
     lookMs: 20,
     ...more,

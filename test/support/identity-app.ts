@@ -4,7 +4,7 @@ import { createRequests } from '../../server/db/pool.ts';
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { createRateLimits } from '../../server/db/rate-limits.ts';
 import { seed } from '../../server/db/migrate.ts';
-import { tellCredentialChange } from '../../server/events/record.ts';
+import { emitCredentialChange } from '../../server/events/record.ts';
 import { buildKoa } from '../../server/http/build-koa.ts';
 import { listen } from '../../server/http/server.ts';
 import { consoleAppRow, testAppRows } from '../../server/identity/api-app-rows.ts';
@@ -104,7 +104,7 @@ export async function identityApp(
   };
   const passwords = (options.passwords ?? createPasswords)();
   const auditKeys = auditKeysOf(store);
-  const tell = tellCredentialChange(now, consoleAppRow);
+  const tell = emitCredentialChange(now, consoleAppRow);
   const parts = {
     config,
     store,
@@ -112,10 +112,10 @@ export async function identityApp(
     counts,
     auditKeys,
     auditTip: createKnownTip(),
-    sealing: testSealing,
+    encryption: testSealing,
     now,
     passwords,
-    tellCredentialChange: tell,
+    emitCredentialChange: tell,
   };
   const identity = createIdentity(parts);
   await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug, now });

@@ -15,7 +15,7 @@ export interface Market {
   /** An order of 10 CNY that is paid, and what is wished about it. */
   paid(request?: Record<string, unknown>): Promise<string>;
   /** From now on no notice about the order arrives: one that comes late would undo what a test does about it. */
-  withoutNotices(payWay: string, orderNo: string): Promise<void>;
+  withoutNotifications(payWay: string, orderNo: string): Promise<void>;
   /** A paid order of WeChat Pay whose refund of 4 CNY waits for a person; the numbers of both. */
   abnormal(): Promise<{ orderNo: string; refundNo: string }>;
   /** An order for 10 CNY of which the channel says that another amount was paid; its number and the exception's id. */
@@ -51,11 +51,11 @@ export async function marketIn(
     if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
   };
   const paid: Market['paid'] = (request = {}) => payOrder(service, merchant, request);
-  const withoutNotices: Market['withoutNotices'] = async (payWay, orderNo) => {
+  const withoutNotifications: Market['withoutNotifications'] = async (payWay, orderNo) => {
     await service.sim('/sim/faults', { payWay, call: 'notice', fault: 'drop-notify', orderNo, probability: 1 });
   };
   return {
-    withoutNotices,
+    withoutNotifications,
     project,
     shop: merchant,
     admin,
@@ -73,7 +73,7 @@ export async function marketIn(
     abnormal: async () => {
       const orderNo = await paid({ payWay: 'wechat' });
       await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'abnormal-refund', orderNo });
-      await withoutNotices('wechat', orderNo);
+      await withoutNotifications('wechat', orderNo);
       const refund = await merchant.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4 });
       const { refundNo } = refund.body.data;
       await until('the refund is abnormal', async () => {

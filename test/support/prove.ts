@@ -1,7 +1,7 @@
 import { identityQueries } from '../../server/db/queries/identity.ts';
 import { readAuditPlace, verifyAuditChain } from '../../server/identity/audit-proof.ts';
 import type { Identity } from '../../server/identity/identity.ts';
-import { type BookCheckResult, checkBooks } from '../../server/payments/books.ts';
+import { type BookCheckResult, checkLedger } from '../../server/payments/ledger-check.ts';
 import { auditKeysOf } from './audit-keys.ts';
 import type { TestDatabase } from './database.ts';
 
@@ -19,7 +19,7 @@ export async function proveBooks(
 ): Promise<Proven> {
   const now = () => new Date();
   const keys = auditKeysOf(store);
-  const prove = checkBooks(
+  const prove = checkLedger(
     { store, now },
     {
       verify:

@@ -8,7 +8,7 @@ import { fitsPattern } from './routes.ts';
 import { currentFile } from '../runner/together.ts';
 
 /** One request of this process as it was answered; `code` is that of a refusal. */
-interface Heard {
+interface OrderReport {
   method: string;
   path: string;
   status: number;
@@ -18,10 +18,10 @@ interface Heard {
   file?: string;
 }
 
-const answered: Heard[] = [];
+const answered: OrderReport[] = [];
 
 /** Every answer that a test file's process got by `fetch` since this file was loaded, whichever client sent the request. */
-function heard(): readonly Heard[] {
+function heard(): readonly OrderReport[] {
   return answered.filter(({ file }) => file === currentFile());
 }
 
@@ -164,7 +164,7 @@ function neededOf({ contract }: Route, unprovoked: Unprovoked): string[] {
 }
 
 /** The route that an answer came from: a fixed path before an open one. */
-function routeOf(routes: readonly Route[], { method, path }: Heard): Route | undefined {
+function routeOf(routes: readonly Route[], { method, path }: OrderReport): Route | undefined {
   const asked = routes.filter((route) => route.method === (method === 'HEAD' ? 'GET' : method));
   return asked.find((route) => route.path === path) ?? asked.find((route) => fitsPattern(route.path, path));
 }

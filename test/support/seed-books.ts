@@ -9,7 +9,7 @@ export async function seedBooks({ database }: TestDatabase, orders: number): Pro
     const series = `generate_series(${from}, ${Math.min(orders, from + CHUNK - 1)}) n`;
     for (const insert of seeds(series)) await run(insert);
   }
-  for (const table of ['orders', 'refunds', 'moves', 'events', 'coin_accounts', 'coin_entries', 'bills'])
+  for (const table of ['orders', 'refunds', 'transitions', 'events', 'coin_accounts', 'coin_entries', 'bills'])
     await run(`analyze ${table}`);
 }
 
@@ -23,12 +23,12 @@ function seeds(series: string): string[] {
      select 'P' || ${number}, 'payment', 'app_a', 'default', 'simulator', 'alipay', 'acc', 1, 'qr', 'Seed', 10, 'CNY', 'h', false, '{}',
        'paid', false, false, 10, 4, 0, 0, 'T' || n, 5, 1, 0, 0, 0, ${at}, ${at}, ${at}, ${at} from ${series}`,
     `insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus, elsewhere, actor,
-       tries, absent_count, checks, lane, created_at)
+       tries, absent_count, checks, queue_key, created_at)
      select 'R' || ${number}, 'P' || ${number}, 'app_a', 'default', 'merchant', 4, 'CNY', 'succeeded', true, false, false, 'seed', 1, 0, 0,
        'alipay simulator 1', ${at} from ${series}`,
-    `insert into moves (order_no, refund_no, sequence, to_state, rule, cause, actor, at)
+    `insert into transitions (order_no, refund_no, sequence, to_state, rule, cause, actor, at)
      select 'P' || ${number}, case when s > 3 then 'R' || ${number} end, s,
-       (array['created', 'pending', 'paid', 'pending', 'succeeded'])[s], 'O5', 'seed', 'seed', ${at} from ${series}, generate_series(1, 5) s`,
+       (array['created', 'pending', 'paid', 'pending', 'succeeded'])[s], 'paid', 'seed', 'seed', ${at} from ${series}, generate_series(1, 5) s`,
     `insert into events (id, type, client_id, project, object_no, dedupe, payload, created_at)
      select 'evt_' || n || t, case t when 'p' then 'order.paid' else 'refund.succeeded' end, 'app_a', 'default',
        case t when 'p' then 'P' else 'R' end || ${number}, 'once', '{}', ${at} from ${series}, unnest(array['p', 'r']) t`,

@@ -2,14 +2,14 @@ import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { argon2id, hash } from 'argon2';
 import { randomUUID, randomBytes } from 'node:crypto';
-import type { Delivery } from '../../server/simulator/notice.ts';
+import type { Delivery } from '../../server/simulator/notification.ts';
 import type { Config } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { buildApp, type App, type Overrides } from '../../server/app.ts';
 import { listen } from '../../server/http/server.ts';
 import { createFirstAdmin } from '../../server/identity/offline.ts';
 import type { AppSettings } from '../../server/identity/api-app-rows.ts';
-import type { Asker } from '../../server/payments/ports.ts';
+import type { Requester } from '../../server/payments/ports.ts';
 import { createDatabase, PATIENT, PATIENT_CALLERS } from './database.ts';
 import { checkAnswersOf, requireDeclared } from './documented.ts';
 import { freePort } from './free-port.ts';
@@ -48,7 +48,7 @@ export interface Merchant {
   clientId: string;
   secret: string;
   token: string;
-  asker: Asker;
+  requester: Requester;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** The same at another replica. */
   callAt(url: string, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
@@ -181,7 +181,7 @@ async function merchant(app: App, url: string, settings: Partial<AppSettings> = 
     clientId,
     secret: made.secret,
     token,
-    asker: { owner: { clientId }, actor: `app:${clientId}` },
+    requester: { owner: { clientId }, actor: `app:${clientId}` },
     call: (method, path, sent, headers) => callAt(url, method, path, sent, headers),
     callAt,
   };

@@ -93,7 +93,7 @@ function configFaults({ cause }: CliError): Finding[] {
 }
 
 /** Whether the configured master keys open what is encrypted in the database. */
-export function seals({ sealed: { total, underOldKeys, broken } }: Pick<Examination, 'sealed'>): Finding[] {
+export function seals({ encrypted: { total, underOldKeys, broken } }: Pick<Examination, 'encrypted'>): Finding[] {
   const lost = [...new Set(broken.filter(({ why }) => why === 'key_unknown').map(({ keyId }) => keyId))];
   const damaged = broken.filter(({ why }) => why !== 'key_unknown');
   const findings = [

@@ -3,7 +3,7 @@ import {
   type ChannelInput,
   ChannelMisconfigured,
   type CloseOutcome,
-  NOTICE_STATUS,
+  NOTIFICATION_STATUS,
   type OrderRef,
   type Outcome,
   type PlaceOrder,
@@ -45,7 +45,7 @@ import {
   refundCall,
   refundQueryCall,
 } from './requests.ts';
-import { readNotice } from './notice.ts';
+import { readNotification } from './notification.ts';
 import { probe } from './probe.ts';
 import { readReply, unknown, unknownFrom, type Reply, type Said, type Unknown } from './reply.ts';
 import { requestText, signRsa2 } from './signature.ts';
@@ -113,13 +113,13 @@ export function createAlipay(input: ChannelInput): Channel {
         now,
       }),
     }),
-    readNotice: async (_headers, rawBody) => readNotice({ ...caller, ring: keys.ring }, rawBody, now()),
-    ackNotice: (verdict) => ({
-      status: NOTICE_STATUS[verdict],
+    readNotification: async (_headers, rawBody) => readNotification({ ...caller, ring: keys.ring }, rawBody, now()),
+    ackNotification: (verdict) => ({
+      status: NOTIFICATION_STATUS[verdict],
       contentType: 'text/plain; charset=utf-8',
       body: verdict === 'accepted' ? 'success' : 'fail',
     }),
-    probe: (wish) => probe({ ask: (call) => send(context, call, {}, now()), keys, ...seller, now }, wish),
+    probe: (request) => probe({ ask: (call) => send(context, call, {}, now()), keys, ...seller, now }, request),
   };
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type {
   ChannelDispute,
   ComplaintResult,
-  DisputeDeed,
+  DisputeAction,
   DisputeDesk,
   DisputeOutcome,
   DisputePage,
@@ -97,7 +97,7 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
     return { kind: 'listed', disputes, next: disputes.length < PAGE ? undefined : String(Number(page) + 1) };
   }
 
-  async function answer(id: string, text: string, files: Parameters<DisputeDesk['answer']>[2]): Promise<DisputeDeed> {
+  async function answer(id: string, text: string, files: Parameters<DisputeDesk['answer']>[2]): Promise<DisputeAction> {
     const typed = typedFiles(files, IMAGES);
     if ('kind' in typed) return typed;
     const images: { img_url: string; img_url_key: string }[] = [];
@@ -110,7 +110,7 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
     return finish(id, PROCESS_CODES.proven, more);
   }
 
-  async function uploaded({ name, kind, bytes }: TypedFile): Promise<z.infer<typeof Uploaded> | DisputeDeed> {
+  async function uploaded({ name, kind, bytes }: TypedFile): Promise<z.infer<typeof Uploaded> | DisputeAction> {
     const content = contentOf(
       await upload({
         method: `${METHOD}.file.upload`,
@@ -121,7 +121,7 @@ export function alipayComplaints({ ask, upload, sellerId }: ComplaintCalls): Dis
     return Uploaded.safeParse(content.said).data ?? unknown('unparsable', 'The response names no file.');
   }
 
-  async function finish(id: string, code: string, more: object = {}): Promise<DisputeDeed> {
+  async function finish(id: string, code: string, more: object = {}): Promise<DisputeAction> {
     // Numbers as Alipay's models have them; one that JSON cannot carry exactly goes as text.
     const number = Number.isSafeInteger(Number(id)) ? Number(id) : id;
     const call = { method: `${METHOD}.process.finish`, content: { id_list: [number], process_code: code, ...more } };
@@ -173,7 +173,7 @@ function disputeOf(found: Complaint): ChannelDispute | string {
   };
 }
 
-type Refused = Extract<DisputeDeed, { kind: 'refused' }>;
+type Refused = Extract<DisputeAction, { kind: 'refused' }>;
 
 function contentOf(reply: Reply): { said: Said['content'] } | Refused | Unknown {
   if (reply.kind === 'unknown') return reply;

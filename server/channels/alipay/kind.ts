@@ -99,11 +99,11 @@ export const alipayKind: ChannelKind = {
     maxRefundsPerOrder: null,
     refundSpacingSeconds: 3,
     refundWindowDays: 365,
-    lateNoticeDays: 365,
+    lateNotificationDays: 365,
     refundResendDays: null,
   },
   bills: ALIPAY_BILLS,
-  noticeHelp: {
+  notificationHelp: {
     account: 'app_id, seller_id',
     signature: 'the fields sign and sign_type of the form',
     key: 'the Alipay public key (or certificate) is that of this app in the open platform, not the own public key',

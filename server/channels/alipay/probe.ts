@@ -1,6 +1,6 @@
 /** The test of a configuration: its credentials, and the products that are signed for. */
 import { randomBytes } from 'node:crypto';
-import { type ProbeCheck, type ProbeResult, type ProbeWish, type Scene, verdictOf } from '../../payments/channel.ts';
+import { type ProbeCheck, type ProbeResult, type ProbeRequest, type Scene, verdictOf } from '../../payments/channel.ts';
 import {
   type Fault,
   type Subject,
@@ -159,7 +159,7 @@ const NOBODYS = 'probe0';
  * A signed "no such trade" proves both keys, the app id and the way there. Then it is tried whether QR codes are allowed and, if it
  * is wished, what else can be tried without a payer.
  */
-export async function probe(prober: Prober, { products }: ProbeWish = {}): Promise<ProbeResult> {
+export async function probe(prober: Prober, { products }: ProbeRequest = {}): Promise<ProbeResult> {
   let isUsable = false;
   const credentials = await traced(async () => {
     const fault = await testCredentials(prober);

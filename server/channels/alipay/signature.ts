@@ -10,7 +10,7 @@ export function requestText(params: Readonly<Record<string, string>>): string {
 }
 
 /** The text a notice is signed over: every parameter but `sign` and `sign_type`, sorted, decoded values (open API v2). */
-export function noticeText(params: Readonly<Record<string, string>>): string {
+export function notificationText(params: Readonly<Record<string, string>>): string {
   return joinSorted(Object.entries(params).filter(([key]) => key !== 'sign' && key !== 'sign_type'));
 }
 

@@ -46,7 +46,7 @@ const MOST_ROWS = 10_000;
 const TRIES = 3;
 
 /** At whose place, and for which account if that is configured. */
-type Asker = Pick<PaypalSettings, 'apiUrl' | 'merchantId'>;
+type Requester = Pick<PaypalSettings, 'apiUrl' | 'merchantId'>;
 
 const Text = z.string().optional().catch(undefined);
 const Page = z.object({
@@ -70,13 +70,13 @@ export interface Rows {
  * The transactions between two instants, those of one window at a time, each once. A window with too many is halved. Throws
  * NoPages with what is to be said instead, and BillMalformed for another account's.
  */
-async function* readWindows(call: Call, settings: Asker, span: { begin: Date; end: Date }): AsyncGenerator<Rows> {
+async function* readWindows(call: Call, settings: Requester, span: { begin: Date; end: Date }): AsyncGenerator<Rows> {
   const open: Window[] = [{ first: span.begin.getTime(), last: span.end.getTime() - 1000 }];
   let before: ReadonlySet<string> = new Set();
   for (let window = open.pop(); window; window = open.pop()) {
     const rows = await readWindow(call, settings, window, span.end);
     if (rows === 'too_many') {
-      open.push(...halves(window).toReversed());
+      open.push(...channelSimulators(window).toReversed());
       continue;
     }
     const { account, infos } = rows;
@@ -97,7 +97,7 @@ function distinct(infos: readonly Info[]): Info[] {
   return [...new Map(infos.map((info) => [keyOf(info), info])).values()];
 }
 
-function halves({ first, last }: Window): Window[] {
+function channelSimulators({ first, last }: Window): Window[] {
   if (last <= first) throw new NoPages(unknown('too_large', 'PayPal has too many transactions in one second.'));
   const middle = first + Math.floor((last - first) / 2000) * 1000;
   return [
@@ -106,7 +106,7 @@ function halves({ first, last }: Window): Window[] {
   ];
 }
 
-async function readWindow(call: Call, settings: Asker, window: Window, end: Date): Promise<Rows | 'too_many'> {
+async function readWindow(call: Call, settings: Requester, window: Window, end: Date): Promise<Rows | 'too_many'> {
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     const infos: Info[] = [];
     let total: number | undefined;
@@ -137,7 +137,7 @@ function requireRefreshed({ last_refreshed_datetime: refreshed }: Page, end: Dat
 
 async function readPage(
   call: Call,
-  { apiUrl, merchantId }: Asker,
+  { apiUrl, merchantId }: Requester,
   { first, last }: Window,
   number: number,
 ): Promise<Page | 'too_many'> {
@@ -189,7 +189,7 @@ const Balances = z.object({
  */
 async function readBalances(
   call: Call,
-  { apiUrl }: Pick<Asker, 'apiUrl'>,
+  { apiUrl }: Pick<Requester, 'apiUrl'>,
   at: number,
 ): Promise<ReadonlyMap<string, bigint> | undefined> {
   const query = new URLSearchParams({ as_of_time: instantText(at), currency_code: 'ALL' });

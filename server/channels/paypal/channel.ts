@@ -5,11 +5,11 @@ import {
   type ChannelInput,
   type CloseOutcome,
   type FetchBudget,
-  NOTICE_STATUS,
-  type Notice,
-  NoticeUndecided,
-  type NoticeVerdict,
-  type NoticesRegistered,
+  NOTIFICATION_STATUS,
+  type Notification,
+  NotificationUndecided,
+  type NotificationVerdict,
+  type NotificationsRegistered,
   type OrderRef,
   type Outcome,
   type PlaceOrder,
@@ -34,7 +34,7 @@ import {
 } from './answers.ts';
 import { paypalBills } from './bills.ts';
 import { paypalDisputes } from './disputes.ts';
-import { createCertificateCache, findOrMakeWebhook, readEvent, verifyWebhook } from './notice.ts';
+import { createCertificateCache, findOrMakeWebhook, readEvent, verifyWebhook } from './notification.ts';
 import { probe } from './probe.ts';
 import {
   type Call,
@@ -55,7 +55,7 @@ import { type PaypalSettings, readSettings } from './settings.ts';
 import type { Transmission } from './signature.ts';
 
 /** A refund as PayPal itself tells it, with the numbers of ours that it belongs to. */
-type FoundRefund = Required<Pick<Notice, 'orderNo' | 'refundNo' | 'refund'>>;
+type FoundRefund = Required<Pick<Notification, 'orderNo' | 'refundNo' | 'refund'>>;
 
 const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
 
@@ -117,7 +117,7 @@ async function refundById(
 }
 
 /** Finds or makes the webhook of the REST app; the configuration needs no more than its client for that. */
-export async function registerPaypalNotices(input: ChannelInput): Promise<NoticesRegistered> {
+export async function registerPaypalNotifications(input: ChannelInput): Promise<NotificationsRegistered> {
   const settings = readSettings({ ...input, fields: { webhookId: UNREGISTERED, ...input.fields } });
   const tokens = createTokenSource(requests.tokenRequest(settings), input.send, input.now);
   return findOrMakeWebhook(createCall(input.send, tokens), settings, input.notifyUrl);
@@ -127,7 +127,7 @@ export async function registerPaypalNotices(input: ChannelInput): Promise<Notice
 const UNREGISTERED = 'UNREGISTERED';
 
 /** PayPal reads the status only. */
-const ACK_WORDS: Readonly<Record<NoticeVerdict, string>> = { accepted: 'ok', refused: 'refused', again: 'again' };
+const ACK_WORDS: Readonly<Record<NotificationVerdict, string>> = { accepted: 'ok', refused: 'refused', again: 'again' };
 
 /**
  * One PayPal account (Orders v2). The instance holds the token and the webhook certificates: keep it for the life of
@@ -151,27 +151,31 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     disputes: paypalDisputes(call, settings),
     bills: paypalBills(call, settings, input.now),
     lookUpRefund: (order, refundId) => refundById(call, settings, order, refundId),
-    readNotice,
-    ackNotice: (verdict) => ({ status: NOTICE_STATUS[verdict], contentType: 'text/plain', body: ACK_WORDS[verdict] }),
-    probe: (wish) => probe({ settings, tokens, call, notifyUrl: input.notifyUrl, now: input.now }, wish),
+    readNotification,
+    ackNotification: (verdict) => ({
+      status: NOTIFICATION_STATUS[verdict],
+      contentType: 'text/plain',
+      body: ACK_WORDS[verdict],
+    }),
+    probe: (request) => probe({ settings, tokens, call, notifyUrl: input.notifyUrl, now: input.now }, request),
   };
 
-  async function readNotice(
+  async function readNotification(
     headers: Record<string, string | undefined>,
     rawBody: Buffer,
     budget?: FetchBudget,
-  ): Promise<Notice> {
+  ): Promise<Notification> {
     const verifier = { webhookId: settings.webhookId, findKey: (url: string) => findKey(url, budget), askPaypal };
-    const { noticeId, isTest, isChained } = await verifyWebhook(headers, rawBody, verifier);
+    const { notificationId, isTest, isChained } = await verifyWebhook(headers, rawBody, verifier);
     const { refundId, ...named } = readEvent(rawBody);
-    const known = { noticeId, account: settings.clientId, isShared: true } as const;
+    const known = { notificationId, account: settings.clientId, isShared: true } as const;
     if (isTest) return { ...known, event: named.event, orderNo: null, refundNo: null, isTest };
     const amiss = isChained ? {} : ({ amiss: 'chain_incomplete' } as const);
     if (refundId === null) return { ...known, ...amiss, ...named };
     // An order's state is asked for by whoever gets the hint; of a refund made elsewhere only its own id leads to it.
     const found = await lookUpRefund(call, settings, refundId);
     if (found === 'silent' && named.orderNo === null)
-      throw new NoticeUndecided('PayPal does not say which order a refund belongs to.');
+      throw new NotificationUndecided('PayPal does not say which order a refund belongs to.');
     const isReversal = found === 'unreadable' && named.event === 'PAYMENT.CAPTURE.REVERSED';
     const told = typeof found === 'string' ? (isReversal ? { reversed: true as const } : {}) : found;
     return { ...known, ...amiss, ...named, ...told, refundId };
@@ -181,7 +185,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
   async function askPaypal(sent: Transmission, body: Buffer): Promise<boolean> {
     const reply = await call(requests.verifyWebhookRequest(settings, sent, body));
     const status = reply.kind === 'ok' ? readVerification(reply.body) : undefined;
-    if (status === undefined) throw new NoticeUndecided('PayPal does not say whether a webhook is its own.');
+    if (status === undefined) throw new NotificationUndecided('PayPal does not say whether a webhook is its own.');
     return status === 'SUCCESS';
   }
 

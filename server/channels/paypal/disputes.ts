@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type {
   ChannelDispute,
-  DisputeDeed,
+  DisputeAction,
   DisputeDesk,
   DisputeOutcome,
   DisputePage,
@@ -283,21 +283,21 @@ export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDes
   }
 
   /** Evidence for PayPal, or a message to the payer while PayPal does not examine the dispute: what PayPal offers now. */
-  async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeDeed> {
+  async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeAction> {
     const typed = typedFiles(files, DOCUMENTS);
     if ('kind' in typed) return typed;
     const found = await find(id);
     if ('kind' in found) return found.kind === 'absent' ? gone() : found;
-    if (offers(found, 'provide_evidence')) return deed(await call(evidenceRequest(settings, id, text, typed)));
+    if (offers(found, 'provide_evidence')) return disputeAction(await call(evidenceRequest(settings, id, text, typed)));
     if (typed.length > 0) return notNow(found, 'files');
-    if (offers(found, 'send_message')) return deed(await call(messageRequest(settings, id, text)));
+    if (offers(found, 'send_message')) return disputeAction(await call(messageRequest(settings, id, text)));
     return notNow(found);
   }
 
-  async function accept(id: string, note: string): Promise<DisputeDeed> {
+  async function accept(id: string, note: string): Promise<DisputeAction> {
     const found = await find(id);
     if ('kind' in found) return found.kind === 'absent' ? gone() : found;
-    return offers(found, 'accept_claim') ? deed(await call(acceptRequest(settings, id, note))) : notNow(found);
+    return offers(found, 'accept_claim') ? disputeAction(await call(acceptRequest(settings, id, note))) : notNow(found);
   }
 
   async function find(id: string): Promise<PaypalDispute | Unknown | { kind: 'absent' }> {
@@ -315,17 +315,17 @@ function notFound(reply: Exclude<Reply, { kind: 'ok' }>): Unknown {
   return reply.kind === 'unknown' ? reply : unknown('rejected', `${reply.code}: ${reply.reason}`);
 }
 
-function deed(reply: Reply): DisputeDeed {
+function disputeAction(reply: Reply): DisputeAction {
   if (reply.kind === 'refused') return { kind: 'refused', code: reply.code, reason: reply.reason };
   return reply.kind === 'ok' ? { kind: 'done' } : reply;
 }
 
-function gone(): DisputeDeed {
+function gone(): DisputeAction {
   return { kind: 'refused', code: 'RESOURCE_NOT_FOUND', reason: 'PayPal does not know the dispute.' };
 }
 
 /** PayPal's word for an action that is not among its links. */
-function notNow({ status }: PaypalDispute, what = 'this'): DisputeDeed {
+function notNow({ status }: PaypalDispute, what = 'this'): DisputeAction {
   const code = 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE';
   return { kind: 'refused', code, reason: `PayPal does not take ${what} while the dispute is ${status}.` };
 }

@@ -2,8 +2,8 @@
 import type { Addresses, ChannelKind, FieldSpec, Mode, Registration, Scene } from '../../payments/channel.ts';
 import { PERCENT_AND_AMOUNT_FIELD } from '../fee-rate.ts';
 import { PAYPAL_BILLS } from './bills.ts';
-import { createPaypalChannel, registerPaypalNotices } from './channel.ts';
-import { NEEDED_EVENTS, WELCOME_EVENTS } from './notice.ts';
+import { createPaypalChannel, registerPaypalNotifications } from './channel.ts';
+import { NEEDED_EVENTS, WELCOME_EVENTS } from './notification.ts';
 import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
 
 const DASHBOARD = 'Developer dashboard (developer.paypal.com), Apps & Credentials, the REST app';
@@ -120,11 +120,11 @@ export const paypalKind: ChannelKind = {
     refundSpacingSeconds: 0,
     refundWindowDays: 180,
     // A buyer may open a dispute for 180 days; it is decided months later.
-    lateNoticeDays: 365,
+    lateNotificationDays: 365,
     refundResendDays: 40,
   },
   bills: PAYPAL_BILLS,
-  noticeHelp: {
+  notificationHelp: {
     account: 'client id',
     signature: 'the headers Paypal-Transmission-Id, -Time and -Sig, Paypal-Cert-Url and Paypal-Auth-Algo',
     key: 'WebhookId is the id of the webhook that leads to this address',
@@ -160,5 +160,5 @@ export const paypalKind: ChannelKind = {
   },
   registrations: (_fields, addresses) => paypalRegistrations(addresses),
   create: createPaypalChannel,
-  registerNotices: registerPaypalNotices,
+  registerNotifications: registerPaypalNotifications,
 };

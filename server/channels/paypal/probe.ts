@@ -4,13 +4,13 @@ import {
   type PlaceOrder,
   type ProbeCheck,
   type ProbeResult,
-  type ProbeWish,
+  type ProbeRequest,
 } from '../../payments/channel.ts';
 import { credentialChecks, notReached, passed, traced, wanting, type Fault } from '../checks.ts';
 import { type Call, type TokenSource, readOrder } from './reply.ts';
 import { createOrderRequest, getWebhookRequest } from './requests.ts';
 import type { PaypalSettings } from './settings.ts';
-import { webhookChecks, WEBHOOK_SUBJECTS } from './notice.ts';
+import { webhookChecks, WEBHOOK_SUBJECTS } from './notification.ts';
 
 /** What a test needs: the account, its token and the way to ask. */
 interface Prober {
@@ -25,7 +25,7 @@ const CLIENT = { name: 'Client ID and secret', fields: ['clientSecret'] };
 const PRODUCT = 'Checkout orders (redirect)';
 
 /** Asks for a token and for the webhook, which moves nothing; then, if it is wished, makes an order that nobody is sent to. */
-export async function probe(prober: Prober, { products }: ProbeWish = {}): Promise<ProbeResult> {
+export async function probe(prober: Prober, { products }: ProbeRequest = {}): Promise<ProbeResult> {
   const client = await traced(async () => credentialChecks('PayPal', [CLIENT], await testClient(prober)));
   const isUsable = client.every(({ status }) => status === 'ok');
   const rest = isUsable

@@ -35,14 +35,14 @@ export async function signPreorder(
   at: Date,
 ): Promise<Record<string, string>> {
   const now = Math.floor(at.getTime() / 1000);
-  const wish = {
+  const request = {
     skill_info: { skill_id: skill.id, skill_version: skill.version },
     pay_type: 'SKILL_PAY',
     pay_mode: 'AUTH_AND_PAY',
     pay_items: [{ product_id: `SP${randomBytes(4).toString('hex').toUpperCase()}`, pay_data: payData }],
     expires_at: String(now + seconds),
   };
-  const paymentRequired = Buffer.from(JSON.stringify(wish)).toString('base64');
+  const paymentRequired = Buffer.from(JSON.stringify(request)).toString('base64');
   const [timestamp, nonce] = [String(now), randomBytes(16).toString('hex')];
   return {
     signature_type: 'SKILLHUB-SHA256-RSA2048',

@@ -302,7 +302,7 @@ function withReturn(h5Url: string, returnUrl: string): string {
 }
 
 /** The certificates do not open: the APIv3 key is another one. */
-export class SealNotOpened extends Error {
+export class AnswerNotDecrypted extends Error {
   constructor() {
     super('The platform certificates cannot be decrypted with the APIv3 key.');
     this.name = 'SealNotOpened';
@@ -363,9 +363,9 @@ function openCertificate(item: Members, apiV3Key: Buffer, now: Date) {
   return { serial, key, since, until, valid, pem: certificate.toString() };
 }
 
-function open(sealed: Members, apiV3Key: Buffer): string {
+function open(encrypted: Members, apiV3Key: Buffer): string {
   const [ciphertext, nonce, associatedData] = ['ciphertext', 'nonce', 'associated_data'].map((name) =>
-    textIn(sealed, name),
+    textIn(encrypted, name),
   );
   try {
     return openText(
@@ -373,7 +373,7 @@ function open(sealed: Members, apiV3Key: Buffer): string {
       apiV3Key,
     );
   } catch {
-    throw new SealNotOpened();
+    throw new AnswerNotDecrypted();
   }
 }
 

@@ -2,10 +2,10 @@ import {
   type Channel,
   type ChannelInput,
   type CloseOutcome,
-  NOTICE_STATUS,
-  type NoticeAck,
-  type NoticeVerdict,
-  type NoticesRegistered,
+  NOTIFICATION_STATUS,
+  type NotificationAck,
+  type NotificationVerdict,
+  type NotificationsRegistered,
   type OrderRef,
   type Outcome,
   type PlaceOrder,
@@ -27,7 +27,7 @@ import {
 } from './answers.ts';
 import { wechatBills } from './bills.ts';
 import { createAsk, createDownloader, createJudge, createSender } from './reply.ts';
-import { readNotice, registerComplaintNotices } from './notice.ts';
+import { readNotification, registerComplaintNotifications } from './notification.ts';
 import { wechatComplaints } from './disputes.ts';
 import * as requests from './requests.ts';
 import { needsAddress } from './requests.ts';
@@ -117,21 +117,21 @@ export function createWechatChannel(input: ChannelInput): Channel {
         rate,
       }),
     }),
-    readNotice: (headers, rawBody, budget) => readNotice(reader, headers, rawBody, now(), budget),
-    ackNotice,
-    probe: (wish) => probe({ settings, ask, send, mode: input.mode, notifyUrl: input.notifyUrl, now }, wish),
+    readNotification: (headers, rawBody, budget) => readNotification(reader, headers, rawBody, now(), budget),
+    ackNotification,
+    probe: (request) => probe({ settings, ask, send, mode: input.mode, notifyUrl: input.notifyUrl, now }, request),
   };
 }
 
 /** Has WeChat Pay tell complaints at the notification URL of the project. */
-export async function registerWechatNotices(input: ChannelInput): Promise<NoticesRegistered> {
+export async function registerWechatNotifications(input: ChannelInput): Promise<NotificationsRegistered> {
   const settings = readSettings(input);
   const { now } = input;
   const send = createSender(settings, input.send, now);
   const judge = createJudge(settings, now, async () =>
     readCertificates(await send(requests.certificatesRequest()), settings, now()),
   );
-  return registerComplaintNotices({ ...input, ask: createAsk(send, judge) });
+  return registerComplaintNotifications({ ...input, ask: createAsk(send, judge) });
 }
 
 /** What a trade that is not to be reversed any more says about its end; undefined = it can still be paid. */
@@ -164,8 +164,8 @@ function refusePlace({ scene, openId, payCode, clientIp, amount, options }: Plac
   return undefined;
 }
 
-function ackNotice(verdict: NoticeVerdict): NoticeAck {
+function ackNotification(verdict: NotificationVerdict): NotificationAck {
   const isAccepted = verdict === 'accepted';
   const body = isAccepted ? '{"code":"SUCCESS","message":"OK"}' : '{"code":"FAIL","message":"not accepted"}';
-  return { status: NOTICE_STATUS[verdict], contentType: 'application/json', body };
+  return { status: NOTIFICATION_STATUS[verdict], contentType: 'application/json', body };
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type {
   ChannelDispute,
-  DisputeDeed,
+  DisputeAction,
   DisputeDesk,
   DisputeOutcome,
   DisputePage,
@@ -95,7 +95,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     return { kind: 'listed', disputes, next };
   }
 
-  async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeDeed> {
+  async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeAction> {
     if ([...text].length > LONGEST_ANSWER)
       return { kind: 'refused', code: 'PARAM_ERROR', reason: `WeChat Pay takes ${LONGEST_ANSWER} characters.` };
     const typed = typedFiles(files, IMAGES);
@@ -110,7 +110,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
   }
 
   /** The number by which an answer names the image. Only `meta` is signed (pay.weixin.qq.com, chapter10_2_10 of API v3). */
-  async function uploaded({ name, kind, bytes }: TypedFile): Promise<string | DisputeDeed> {
+  async function uploaded({ name, kind, bytes }: TypedFile): Promise<string | DisputeAction> {
     const meta = JSON.stringify({ filename: name, sha256: hash('sha256', bytes) });
     const form = multipartForm([
       { name: 'meta', type: 'application/json', content: meta },
@@ -124,11 +124,11 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
   }
 
   /** The merchant's word ends it; the payer may complain again. */
-  function finish(id: string): Promise<DisputeDeed> {
+  function finish(id: string): Promise<DisputeAction> {
     return post(id, 'complete', {});
   }
 
-  async function post(id: string, verb: string, members: object): Promise<DisputeDeed> {
+  async function post(id: string, verb: string, members: object): Promise<DisputeAction> {
     const body = JSON.stringify({ complainted_mchid: mchid, ...members });
     const target = `${PATH}/${encodeURIComponent(id)}/${verb}`;
     const reply = await ask({ method: 'POST', target, body, about: { call: `dispute ${verb}` } });
@@ -138,7 +138,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
   }
 }
 
-function refusal(reply: Refused): DisputeDeed {
+function refusal(reply: Refused): DisputeAction {
   return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 

@@ -12,9 +12,9 @@ import {
   TransportFailed,
 } from '../../payments/channel.ts';
 import { PERCENT_FIELD } from '../fee-rate.ts';
-import { SealNotOpened, readCertificatePems } from './answers.ts';
+import { AnswerNotDecrypted, readCertificatePems } from './answers.ts';
 import { WECHAT_BILLS } from './bills.ts';
-import { createWechatChannel, registerWechatNotices } from './channel.ts';
+import { createWechatChannel, registerWechatNotifications } from './channel.ts';
 import { createSender } from './reply.ts';
 import { certificatesRequest } from './requests.ts';
 import { KINDS, readIds, readSettings } from './settings.ts';
@@ -35,7 +35,7 @@ async function downloadWechatCerts(input: ChannelInput): Promise<CertsDownloaded
     return { ok: true, certs: pems.map((pem) => ({ kind: KINDS.platformCert, pem })), byHand: OWN_CERTIFICATE };
   } catch (error) {
     const message = error instanceof Error ? error.message : 'The download failed.';
-    if (error instanceof SealNotOpened) return { ok: false, field: 'apiV3Key', code: 'SEAL_NOT_OPENED', message };
+    if (error instanceof AnswerNotDecrypted) return { ok: false, field: 'apiV3Key', code: 'SEAL_NOT_OPENED', message };
     const code = error instanceof TransportFailed ? error.why : 'not_genuine';
     return { ok: false, field: null, code, message };
   }
@@ -274,11 +274,11 @@ export const wechatKind: ChannelKind = {
     maxRefundsPerOrder: 50,
     refundSpacingSeconds: 60,
     refundWindowDays: 365,
-    lateNoticeDays: 365,
+    lateNotificationDays: 365,
     refundResendDays: null,
   },
   bills: WECHAT_BILLS,
-  noticeHelp: {
+  notificationHelp: {
     account: 'mchid, appid',
     signature: 'the headers Wechatpay-Timestamp, Wechatpay-Nonce, Wechatpay-Serial and Wechatpay-Signature',
     key: 'the WeChat Pay public key or platform certificate is the one that the merchant platform shows',
@@ -307,6 +307,6 @@ export const wechatKind: ChannelKind = {
   },
   registrations: (fields, addresses) => wechatRegistrations(fields, addresses),
   create: createWechatChannel,
-  registerNotices: registerWechatNotices,
+  registerNotifications: registerWechatNotifications,
   downloadCerts: downloadWechatCerts,
 };

@@ -6,13 +6,13 @@ import {
   type ProbeCheck,
   type ProbeNote,
   type ProbeResult,
-  type ProbeWish,
+  type ProbeRequest,
   type Scene,
   verdictOf,
 } from '../../payments/channel.ts';
 import { type Fault, type Subject, credentialChecks, notReached, passed, traced, wanting } from '../checks.ts';
-import { SealNotOpened, readCertificates } from './answers.ts';
-import { complaintChecks, untestedComplaints } from './notice.ts';
+import { AnswerNotDecrypted, readCertificates } from './answers.ts';
+import { complaintChecks, untestedComplaints } from './notification.ts';
 import { type Ask, type Refused, type Reply, type SendSigned, isAboutTime } from './reply.ts';
 import { PRODUCTS, certificatesRequest, closeRequest, placeRequest, queryRequest } from './requests.ts';
 import { KINDS, type Settings, appIdsOf } from './settings.ts';
@@ -181,13 +181,13 @@ function unseenOrder(scene: Scene, appId: string, notifyUrl: string | undefined,
 const NOBODYS_ORDER = 'probe0000000000';
 
 /** Asks for an order that does not exist and for the certificates, which moves nothing; then, if it is wished, tries the products. */
-export async function probe(prober: Prober, { products }: ProbeWish = {}): Promise<ProbeResult> {
+export async function probe(prober: Prober, { products }: ProbeRequest = {}): Promise<ProbeResult> {
   const credentials = await testCredentials(prober);
   const isUsable = credentials.every(({ status }) => status !== 'failed');
-  const notices = isUsable ? await traced(() => complaintChecks(prober)) : untestedComplaints(prober);
-  if (!products) return verdictOf([...credentials, ...notices]);
+  const notifications = isUsable ? await traced(() => complaintChecks(prober)) : untestedComplaints(prober);
+  if (!products) return verdictOf([...credentials, ...notifications]);
   const rest = isUsable ? await productChecks(prober, products) : untestedProducts(prober.settings, products);
-  return verdictOf([...credentials, ...notices, ...rest]);
+  return verdictOf([...credentials, ...notifications, ...rest]);
 }
 
 async function testCredentials({ settings, ask, send, now }: Prober): Promise<ProbeCheck[]> {
@@ -197,14 +197,16 @@ async function testCredentials({ settings, ask, send, now }: Prober): Promise<Pr
     return credentialChecks('WeChat Pay', subjectsOf(settings), fault);
   });
   // A wrong APIv3 key shows first as a certificate that cannot be fetched.
-  const isHeard = !fault || fault.code === 'serial_unknown';
-  const sealed = isHeard ? await traced(async () => [await testApiV3Key(settings, send, now)]) : [untriedSeal];
-  const isSealAtFault = sealed.some(({ status }) => status === 'failed');
-  return isSealAtFault ? [...asked.map(unlessOk), ...sealed] : [...asked, ...sealed];
+  const isReceived = !fault || fault.code === 'serial_unknown';
+  const encrypted = isReceived
+    ? await traced(async () => [await testApiV3Key(settings, send, now)])
+    : [untriedDecryption];
+  const isDecryptionAtFault = encrypted.some(({ status }) => status === 'failed');
+  return isDecryptionAtFault ? [...asked.map(unlessOk), ...encrypted] : [...asked, ...encrypted];
 }
 
 const APIV3_KEY = 'APIv3 key';
-const untriedSeal = wanting('credential', APIV3_KEY, 'unproven', {
+const untriedDecryption = wanting('credential', APIV3_KEY, 'unproven', {
   message: 'Not tested: what is wrong above comes first.',
 });
 
@@ -232,7 +234,7 @@ async function testApiV3Key(settings: Settings, send: SendSigned, now: () => Dat
     readCertificates(await send(certificatesRequest()), settings, now());
     return passed('credential', APIV3_KEY, 'It opens the platform certificates.');
   } catch (error) {
-    if (error instanceof SealNotOpened)
+    if (error instanceof AnswerNotDecrypted)
       return wanting('credential', APIV3_KEY, 'failed', wrong('apiV3Key', 'SEAL_NOT_OPENED', error.message));
     const why = error instanceof Error ? error.message : 'The download failed.';
     const message = `There are no platform certificates to open with it (${why}), as for merchants who have public keys only. The first notification of a payment proves it.`;

@@ -113,14 +113,14 @@ export function isFresh(timestamp: string, now: Date): boolean {
 const TAG = 16;
 
 /** An encrypted member of a notice or of `GET /v3/certificates` (AEAD_AES_256_GCM, base64). */
-export interface SealedText {
+export interface EncryptedText {
   ciphertext: string;
   nonce: string;
   associatedData: string;
 }
 
 /** Opens an AEAD_AES_256_GCM text with the APIv3 key (32 bytes); throws for a wrong key, tag, nonce or associated data. */
-export function openText({ ciphertext, nonce, associatedData }: SealedText, apiV3Key: Buffer): string {
+export function openText({ ciphertext, nonce, associatedData }: EncryptedText, apiV3Key: Buffer): string {
   const bytes = Buffer.from(ciphertext, 'base64');
   if (bytes.length <= TAG) throw new Error('The ciphertext is too short.');
   const decipher = createDecipheriv('aes-256-gcm', apiV3Key, nonce, { authTagLength: TAG });
@@ -130,7 +130,7 @@ export function openText({ ciphertext, nonce, associatedData }: SealedText, apiV
 }
 
 /** Seals a text as WeChat Pay does; the opposite of openText (only the simulator seals). */
-export function sealText(text: string, nonce: string, associatedData: string, apiV3Key: Buffer): SealedText {
+export function encryptText(text: string, nonce: string, associatedData: string, apiV3Key: Buffer): EncryptedText {
   const cipher = createCipheriv('aes-256-gcm', apiV3Key, nonce, { authTagLength: TAG });
   cipher.setAAD(Buffer.from(associatedData));
   const bytes = Buffer.concat([cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);

@@ -11,7 +11,7 @@ import type {
   PayWay,
   PendingRefunds,
 } from '../../domain.ts';
-import { code, instant, json, lane, minor, text, type RowOf } from './columns.ts';
+import { code, instant, json, queueKey, minor, text, type RowOf } from './columns.ts';
 
 /** What a bill says of itself; minor units as text. */
 export interface StoredTotals {
@@ -100,8 +100,8 @@ export const BillEntity = defineEntity({
       expression: `create index "bills_due" on "bills" ("next_check_at") where next_check_at is not null`,
     },
     {
-      name: 'bills_due_lanes',
-      expression: `create index "bills_due_lanes" on "bills" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
+      name: 'bills_due_queues',
+      expression: `create index "bills_due_queues" on "bills" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
     },
     { name: 'bills_day', properties: ['day', 'billNo'] },
   ],
@@ -167,7 +167,7 @@ export const BillDifferenceEntity = defineEntity({
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
     /** The account of its bill, by which due work is kept apart. */
-    lane: lane(),
+    queueKey: queueKey(),
     /** What the channel said when it was asked. */
     answer: json<Record<string, unknown>>().nullable(),
     createdAt: instant(),
@@ -180,8 +180,8 @@ export const BillDifferenceEntity = defineEntity({
       expression: `create index "bill_differences_due" on "bill_differences" ("next_check_at") where next_check_at is not null`,
     },
     {
-      name: 'bill_differences_due_lanes',
-      expression: `create index "bill_differences_due_lanes" on "bill_differences" ("lane", "next_check_at") where next_check_at is not null`,
+      name: 'bill_differences_due_queues',
+      expression: `create index "bill_differences_due_queues" on "bill_differences" ("queue_key", "next_check_at") where next_check_at is not null`,
     },
     { name: 'bill_differences_order', properties: ['orderNo'] },
     { name: 'bill_differences_state', properties: ['state', 'day', 'id'] },

@@ -4,7 +4,7 @@ import type { ColumnType, RawBuilder } from 'kysely';
 /** A text key or number of the wire: up to 64 characters. */
 export const code = () => p.string().length(64);
 /** The lane of a row that can be due: a channel, a mode and an account (db/queries/due.ts). */
-export const lane = () => p.string().length(192);
+export const queueKey = () => p.string().length(192);
 /** Free text without a limit of the database's own; the schema of the route limits it. */
 export const text = () => p.text();
 /** An instant, to the microsecond, UTC. */

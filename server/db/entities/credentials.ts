@@ -14,8 +14,8 @@ export const ChannelConfigEntity = defineEntity({
     mode: p.string().length(16).$type<Mode>(),
     account: p.string().length(128),
     fields: json<Record<string, string>>(),
-    /** Sealed JSON of the secret fields (db/sealing.ts). */
-    sealed: text().nullable(),
+    /** Sealed JSON of the secret fields (db/encryption.ts). */
+    encrypted: text().nullable(),
     fingerprints: json<Record<string, string>>(),
     certIds: json<string[]>(),
     /** Names of fields and certificate kinds that this version lacks; empty = usable. */
@@ -78,7 +78,7 @@ export const CertEntity = defineEntity({
     notBefore: instant().nullable(),
     notAfter: instant().nullable(),
     publicPem: text().nullable(),
-    sealed: text().nullable(),
+    encrypted: text().nullable(),
     isDefault: p.boolean(),
     /** The mode and the channel's account that it was brought for: it is used for nothing else. Null = for the first configuration. */
     mode: p.string().length(16).$type<Mode>().nullable(),
@@ -108,7 +108,7 @@ export const SigningKeyEntity = defineEntity({
     kid: code().primary(),
     mode: p.string().length(16).$type<Mode>(),
     publicJwk: json<Record<string, unknown>>(),
-    sealed: text(),
+    encrypted: text(),
     createdAt: instant(),
   },
 });

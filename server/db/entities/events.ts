@@ -37,8 +37,8 @@ export const WebhookEntity = defineEntity({
     url: text().nullable(),
     types: words(),
     enabled: p.boolean(),
-    sealedSecret: text(),
-    previousSealedSecret: text().nullable(),
+    encryptedSecret: text(),
+    previousEncryptedSecret: text().nullable(),
     previousExpiresAt: instant().nullable(),
     disabledReason: text().nullable(),
     createdAt: instant(),
@@ -78,8 +78,8 @@ export const DeliveryEntity = defineEntity({
       expression: `create index "deliveries_due" on "deliveries" ("next_attempt_at") where state = 'pending'`,
     },
     {
-      name: 'deliveries_due_lanes',
-      expression: `create index "deliveries_due_lanes" on "deliveries" ((client_id || ' //' || coalesce(substring(url from '^[a-z]+://([^/\\x3f#]*)'), '')), "next_attempt_at") where state = 'pending'`,
+      name: 'deliveries_due_queues',
+      expression: `create index "deliveries_due_queues" on "deliveries" ((client_id || ' //' || coalesce(substring(url from '^[a-z]+://([^/\\x3f#]*)'), '')), "next_attempt_at") where state = 'pending'`,
     },
     {
       name: 'deliveries_finished',

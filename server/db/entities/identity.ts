@@ -51,12 +51,12 @@ export const SecondFactorEntity = defineEntity({
   properties: {
     adminId: p.uuid().primary(),
     /** Null until the first enrolment was confirmed. */
-    sealed: text().nullable(),
+    encrypted: text().nullable(),
     enabledAt: instant().nullable(),
     /** The newest step of 30 seconds whose code was used; none up to it is taken again. */
     lastStep: p.bigint().nullable(),
     /** The secret of an enrolment that waits for its first code. */
-    pendingSealed: text().nullable(),
+    pendingEncrypted: text().nullable(),
     pendingAt: instant().nullable(),
   },
 });
@@ -84,7 +84,7 @@ export const KnownAddressEntity = defineEntity({
   },
 });
 
-/** What happens to money that arrives after an order ended: O9 in server/README.md, "Orders". */
+/** What happens to money that arrives after an order ended (rule `late_payment`). */
 export interface LatePayment {
   afterExpiry: 'accept' | 'refund';
   afterClose: 'accept' | 'refund';
@@ -187,7 +187,7 @@ export const AuditKeyEntity = defineEntity({
   tableName: 'audit_keys',
   properties: {
     keyId: code().primary(),
-    sealed: text(),
+    encrypted: text(),
     createdAt: instant(),
   },
 });

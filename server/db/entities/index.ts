@@ -7,7 +7,7 @@ import {
   ProductEntity,
   ProjectEntity,
 } from './catalog.ts';
-import { ApprovalEntity, DisputeEntity, RefundEntity, RefundQuestionEntity } from './refunds.ts';
+import { ApprovalEntity, DisputeEntity, RefundEntity, RefundLookupEntity } from './refunds.ts';
 import {
   BillDifferenceEntity,
   BillEntity,
@@ -20,8 +20,8 @@ import {
   ChannelMessageEntity,
   DueEffectEntity,
   IdempotencyKeyEntity,
-  MoveEntity,
-  NoticeEntity,
+  TransitionEntity,
+  NotificationEntity,
   OrderEntity,
   OrderExceptionEntity,
   RemovedOrdersEntity,
@@ -70,8 +70,8 @@ export const ENTITIES = [
   IdempotencyKeyEntity,
   KnownAddressEntity,
   LimitUseEntity,
-  MoveEntity,
-  NoticeEntity,
+  TransitionEntity,
+  NotificationEntity,
   OrderEntity,
   OrderExceptionEntity,
   OrderFeeEntity,
@@ -83,7 +83,7 @@ export const ENTITIES = [
   RateLimitEntity,
   RecoveryCodeEntity,
   RefundEntity,
-  RefundQuestionEntity,
+  RefundLookupEntity,
   RemovedHistoryEntity,
   RemovedOrdersEntity,
   ReplicaEntity,

@@ -139,8 +139,8 @@ export const OrderEntity = defineEntity({
       expression: `create index "orders_due" on "orders" ("next_check_at") where next_check_at is not null`,
     },
     {
-      name: 'orders_due_lanes',
-      expression: `create index "orders_due_lanes" on "orders" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
+      name: 'orders_due_queues',
+      expression: `create index "orders_due_queues" on "orders" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
     },
     {
       name: 'orders_held',
@@ -189,10 +189,10 @@ export const OrderEntity = defineEntity({
   ],
 });
 
-/** One line of an order's history; `rule` is a number in server/README.md, "Orders" (O5 …) or "Refunds" (R3 …). */
-export const MoveEntity = defineEntity({
-  name: 'Move',
-  tableName: 'moves',
+/** One line of an order's history; `rule` is the name of a transition (payments/core/transitions.ts). */
+export const TransitionEntity = defineEntity({
+  name: 'Transition',
+  tableName: 'transitions',
   properties: {
     id: p.bigint().primary().autoincrement(),
     orderNo: code(),
@@ -200,7 +200,7 @@ export const MoveEntity = defineEntity({
     sequence: p.integer(),
     fromState: p.string().length(16).nullable(),
     toState: p.string().length(16),
-    rule: p.string().length(8),
+    rule: p.string().length(32),
     cause: p.string().length(64),
     outcome: json<Record<string, unknown>>().nullable(),
     actor: p.string().length(128),
@@ -267,13 +267,13 @@ export const ChannelMessageEntity = defineEntity({
 });
 
 /** A verified notice; its row commits with its settle, so "duplicate" means "settled before". */
-export const NoticeEntity = defineEntity({
-  name: 'Notice',
-  tableName: 'notices',
+export const NotificationEntity = defineEntity({
+  name: 'Notification',
+  tableName: 'notifications',
   properties: {
     payWay: p.string().length(16).$type<PayWay>().primary(),
     account: p.string().length(128).primary(),
-    noticeId: p.string().length(128).primary(),
+    notificationId: p.string().length(128).primary(),
     orderNo: code(),
     copies: p.integer(),
     receivedAt: instant().index(),
@@ -305,10 +305,10 @@ export const IdempotencyKeyEntity = defineEntity({
 });
 
 export type OrderRow = RowOf<typeof OrderEntity>;
-export type MoveRow = RowOf<typeof MoveEntity>;
+export type TransitionRow = RowOf<typeof TransitionEntity>;
 export type OrderExceptionRow = RowOf<typeof OrderExceptionEntity>;
 export type ChannelMessageRow = RowOf<typeof ChannelMessageEntity>;
-export type NoticeRow = RowOf<typeof NoticeEntity>;
+export type NotificationRow = RowOf<typeof NotificationEntity>;
 export type IdempotencyKeyRow = RowOf<typeof IdempotencyKeyEntity>;
 
 /** A key and the operation that it is for, as a request names them. */
@@ -376,8 +376,8 @@ export const DueEffectEntity = defineEntity({
       expression: `create index "due_effects_due" on "due_effects" ("next_at") where state = 'due'`,
     },
     {
-      name: 'due_effects_due_lanes',
-      expression: `create index "due_effects_due_lanes" on "due_effects" ("project", "next_at") where state = 'due'`,
+      name: 'due_effects_due_queues',
+      expression: `create index "due_effects_due_queues" on "due_effects" ("project", "next_at") where state = 'due'`,
     },
     {
       name: 'due_effects_finished',

@@ -2,7 +2,7 @@
 
 import { defineEntity, p } from '@mikro-orm/core';
 import type { DisputeState, Mode, PayWay, RefundOrigin, RefundState } from '../../domain.ts';
-import { type RowOf, code, instant, lane, minor, text } from './columns.ts';
+import { type RowOf, code, instant, queueKey, minor, text } from './columns.ts';
 
 /** A refund; `accepted` says whether the channel has it for sure (server/README.md, "Refunds"). */
 export const RefundEntity = defineEntity({
@@ -42,7 +42,7 @@ export const RefundEntity = defineEntity({
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
     /** The account of its order, by which due work is kept apart. */
-    lane: lane(),
+    queueKey: queueKey(),
     /** W3C's `traceparent` of the request that asked for it; null = it was not traced. */
     traceParent: p.string().length(55).nullable(),
     sentAt: instant().nullable(),
@@ -60,8 +60,8 @@ export const RefundEntity = defineEntity({
       expression: `create index "refunds_due" on "refunds" ("next_check_at") where next_check_at is not null`,
     },
     {
-      name: 'refunds_due_lanes',
-      expression: `create index "refunds_due_lanes" on "refunds" ("lane", "next_check_at") where next_check_at is not null`,
+      name: 'refunds_due_queues',
+      expression: `create index "refunds_due_queues" on "refunds" ("queue_key", "next_check_at") where next_check_at is not null`,
     },
     { name: 'refunds_created', properties: ['createdAt', 'refundNo'] },
     { name: 'refunds_client_created', properties: ['clientId', 'createdAt', 'refundNo'] },
@@ -80,9 +80,9 @@ export const RefundEntity = defineEntity({
 });
 
 /** What became of a refund that the channel named and that we did not make, or had given up: asked until there is an answer. */
-export const RefundQuestionEntity = defineEntity({
-  name: 'RefundQuestion',
-  tableName: 'refund_questions',
+export const RefundLookupEntity = defineEntity({
+  name: 'RefundLookup',
+  tableName: 'refund_lookups',
   properties: {
     id: p.uuid().primary(),
     orderNo: code(),
@@ -93,11 +93,11 @@ export const RefundQuestionEntity = defineEntity({
     state: p.string().length(16).$type<'open' | 'answered' | 'given_up'>(),
     checks: p.integer(),
     /** How often something was heard that an answer under way cannot know yet. */
-    told: p.integer().default(1),
+    revision: p.integer().default(1),
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
     /** As of a refund. */
-    lane: lane(),
+    queueKey: queueKey(),
     lastAnswer: p.string().length(16).nullable(),
     createdAt: instant(),
     finishedAt: instant().nullable(),
@@ -105,21 +105,21 @@ export const RefundQuestionEntity = defineEntity({
   uniques: [{ properties: ['orderNo', 'number'] }],
   indexes: [
     {
-      name: 'refund_questions_due',
-      expression: `create index "refund_questions_due" on "refund_questions" ("next_at") where state = 'open'`,
+      name: 'refund_lookups_due',
+      expression: `create index "refund_lookups_due" on "refund_lookups" ("next_at") where state = 'open'`,
     },
     {
-      name: 'refund_questions_due_lanes',
-      expression: `create index "refund_questions_due_lanes" on "refund_questions" ("lane", "next_at") where state = 'open'`,
+      name: 'refund_lookups_due_queues',
+      expression: `create index "refund_lookups_due_queues" on "refund_lookups" ("queue_key", "next_at") where state = 'open'`,
     },
     {
-      name: 'refund_questions_finished',
-      expression: `create index "refund_questions_finished" on "refund_questions" ("finished_at") where finished_at is not null`,
+      name: 'refund_lookups_finished',
+      expression: `create index "refund_lookups_finished" on "refund_lookups" ("finished_at") where finished_at is not null`,
     },
   ],
 });
 
-export type RefundQuestionRow = RowOf<typeof RefundQuestionEntity>;
+export type RefundLookupRow = RowOf<typeof RefundLookupEntity>;
 export type RefundRow = RowOf<typeof RefundEntity>;
 
 /**
@@ -201,8 +201,8 @@ export const DisputeEntity = defineEntity({
       expression: `create index "disputes_due" on "disputes" ("next_check_at") where next_check_at is not null`,
     },
     {
-      name: 'disputes_due_lanes',
-      expression: `create index "disputes_due_lanes" on "disputes" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
+      name: 'disputes_due_queues',
+      expression: `create index "disputes_due_queues" on "disputes" ((pay_way || ' ' || mode || ' ' || account), "next_check_at") where next_check_at is not null`,
     },
     {
       name: 'disputes_refund',

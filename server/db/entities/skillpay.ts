@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import type { Mode, PayWay } from '../../domain.ts';
 import type { SkillResource } from './catalog.ts';
-import { type RowOf, code, instant, json, lane, minor, text } from './columns.ts';
+import { type RowOf, code, instant, json, queueKey, minor, text } from './columns.ts';
 
 /** One way to pay an offer. */
 export interface OfferEntry {
@@ -40,7 +40,7 @@ export const SkillOrderEntity = defineEntity({
     confirmAt: instant().nullable(),
     confirmTries: p.integer().default(0),
     /** The account of its order, by which confirmations are kept apart. */
-    lane: lane(),
+    queueKey: queueKey(),
     /** The order that took the place of this one. */
     successor: code().nullable(),
     fulfilment: p.string().length(16).$type<'none' | 'running' | 'done' | 'failed'>(),
@@ -65,16 +65,16 @@ export const SkillOrderEntity = defineEntity({
       expression: `create index "skill_orders_confirm" on "skill_orders" ("confirm_at") where confirm_at is not null`,
     },
     {
-      name: 'skill_orders_confirm_lanes',
-      expression: `create index "skill_orders_confirm_lanes" on "skill_orders" ("lane", "confirm_at") where confirm_at is not null`,
+      name: 'skill_orders_confirm_queues',
+      expression: `create index "skill_orders_confirm_queues" on "skill_orders" ("queue_key", "confirm_at") where confirm_at is not null`,
     },
     {
       name: 'skill_orders_due',
       expression: `create index "skill_orders_due" on "skill_orders" ("next_attempt_at") where next_attempt_at is not null`,
     },
     {
-      name: 'skill_orders_due_lanes',
-      expression: `create index "skill_orders_due_lanes" on "skill_orders" ("project", "next_attempt_at") where next_attempt_at is not null`,
+      name: 'skill_orders_due_queues',
+      expression: `create index "skill_orders_due_queues" on "skill_orders" ("project", "next_attempt_at") where next_attempt_at is not null`,
     },
   ],
 });
@@ -89,8 +89,8 @@ export const AgentPayEntity = defineEntity({
     mode: p.string().length(16).$type<Mode>(),
     developerId: code(),
     keyId: code(),
-    /** The private key (db/sealing.ts). */
-    sealed: text(),
+    /** The private key (db/encryption.ts). */
+    encrypted: text(),
     /** SHA-256 of the public key. */
     fingerprint: p.string().length(64),
     /** By product, the skill as SkillHub knows it. */
@@ -147,8 +147,8 @@ export const CoinCallEntity = defineEntity({
       expression: `create index "coin_calls_due" on "coin_calls" ("next_attempt_at") where next_attempt_at is not null`,
     },
     {
-      name: 'coin_calls_due_lanes',
-      expression: `create index "coin_calls_due_lanes" on "coin_calls" ("project", "next_attempt_at") where next_attempt_at is not null`,
+      name: 'coin_calls_due_queues',
+      expression: `create index "coin_calls_due_queues" on "coin_calls" ("project", "next_attempt_at") where next_attempt_at is not null`,
     },
   ],
   checks: [{ name: 'coin_calls_amount_check', expression: 'amount > 0' }],

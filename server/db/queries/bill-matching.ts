@@ -308,7 +308,7 @@ takes as materialized (
 waited as materialized (
   select l.order_no from bills n join bill_lines l on l.bill_no = n.bill_no and l.reading = n.reading and l.day = n.day
    where ${isOfBill(of, 'n')} and n.day = ${of.day} - 1 and l.kind = 'dispute' and l.at >= ${of.from} - ${MIDNIGHT} and ${only('l.order_no')}),
-moves as materialized (
+dispute_lines as materialized (
   select distinct on (l.order_no, coalesce(${NUMBER.dispute('l')}, l.bill_no || ' ' || l.line))
          n.bill_no, n.day, l.line, l.order_no, o.project, l.channel_refund_no as channel_no, l.currency, l.amount, l.fee, l.at,
          ${awaited(of, 'l.at')} as waits
@@ -329,7 +329,7 @@ weighed as materialized (
          ${ofDisputes(sql`coalesce(sum(${MAY_TAKE}), 0)`)} + ${ofLosses(sql`coalesce(sum(r.amount), 0)`, UNCLAIMED)} as most,
          ${ofLosses(sql`coalesce(sum(r.amount), 0)`, sql`r.channel_refund_no is null`)} - ${ofDisputes(sql`coalesce(sum(d.amount), 0)`, sql`d.state <> 'lost'`)} as least,
          (select count(*) from disputes d where d.order_no = m.order_no and d.currency <> m.currency) as abroad
-    from moves m),
+    from dispute_lines m),
 disputed as materialized (
   select * from (
     select x.*, row_number() over (partition by x.order_no, x.currency, x.amount < 0 order by x.at, x.day, x.line) as rank
@@ -383,7 +383,7 @@ found as materialized (
     from others x where x.kind = 'unreadable'),
 written as (
   insert into bill_differences as d
-         (id, bill_no, pay_way, lane, project, day, kind, order_no, refund_no, key, ours, theirs, state, checks, next_check_at, created_at)
+         (id, bill_no, pay_way, queue_key, project, day, kind, order_no, refund_no, key, ours, theirs, state, checks, next_check_at, created_at)
   select distinct on (f.bill_no, f.kind, f.order_no, f.key)
          gen_random_uuid(), f.bill_no, ${of.payWay}, ${of.payWay} || ' ' || ${of.mode} || ' ' || ${of.account}, f.project, f.day, f.kind, f.order_no, f.refund_no, f.key, f.ours, f.theirs,
          ${stateOf('f')}, 0, ${dueOf(of, 'f')}, ${of.now}

@@ -5,7 +5,7 @@ import type { ReadTx } from '../store.ts';
 import { REFUND_OF_LINE } from './bill-matching.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { OF_PAYEE, SAME_ACCOUNT, UNKNOWN_HERE, isCalled, isQuiet, ofNoOther } from './payees.ts';
-import { type Projects, ofProjects } from './reach.ts';
+import { type Projects, ofProjects } from './project-scope.ts';
 
 /**
  * Whether a day's bill may still get a payment of ours: its account holds the money of an order that was taken on that day, as far as the

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { CoinAccountRow, CoinEntryRow, CoinRow, PayerRow, ProductRow, ProjectRow } from '../entities/catalog.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
-import { type Projects, ofProjects } from './reach.ts';
+import { type Projects, ofProjects } from './project-scope.ts';
 
 /** Whether a project sells, and how a payer stands in it. */
 interface Admission {

@@ -150,7 +150,7 @@ export async function noteHealth(tx: Tx, { project, payWay, version, at, failure
 }
 
 /** Notes that a genuine notification came; the time only moves forward. */
-export async function noteNotice(tx: Tx, note: { project: string; payWay: PayWay; at: Date }): Promise<void> {
+export async function noteNotification(tx: Tx, note: { project: string; payWay: PayWay; at: Date }): Promise<void> {
   await tx.sql`update channel_states set last_notice_at = greatest(last_notice_at, ${note.at}::timestamptz)
     where project = ${note.project} and pay_way = ${note.payWay}`;
 }
@@ -159,7 +159,7 @@ export async function noteNotice(tx: Tx, note: { project: string; payWay: PayWay
  * Notes so many refused notifications; those of the same reason within a day are counted together. What anybody can post does not
  * replace a reason of the last day that only the channel's own messages have (`signed`).
  */
-export async function noteRefusedNotices(
+export async function noteRefusedNotifications(
   tx: Tx,
   note: {
     project: string;
@@ -289,7 +289,7 @@ export async function trustedOfOtherModes(
      order by 1, 2`;
 }
 
-interface SealedColumn {
+interface EncryptedColumn {
   table: string;
   key: string;
   column: string;
@@ -299,49 +299,49 @@ interface SealedColumn {
 }
 
 /** Every column that holds sealed texts. */
-const SEALED: readonly SealedColumn[] = [
-  { table: 'channel_configs', key: 'id', column: 'sealed', version: 'version' },
-  { table: 'certs', key: 'id', column: 'sealed' },
-  { table: 'webhooks', key: 'client_id', column: 'sealed_secret', as: 'secret' },
-  { table: 'webhooks', key: 'client_id', column: 'previous_sealed_secret', as: 'secret' },
-  { table: 'signing_keys', key: 'kid', column: 'sealed' },
-  { table: 'agent_pays', key: 'project', column: 'sealed' },
-  { table: 'audit_keys', key: 'key_id', column: 'sealed' },
-  { table: 'second_factors', key: 'admin_id', column: 'sealed' },
-  { table: 'second_factors', key: 'admin_id', column: 'pending_sealed' },
+const SEALED: readonly EncryptedColumn[] = [
+  { table: 'channel_configs', key: 'id', column: 'encrypted', version: 'version' },
+  { table: 'certs', key: 'id', column: 'encrypted' },
+  { table: 'webhooks', key: 'client_id', column: 'encrypted_secret', as: 'secret' },
+  { table: 'webhooks', key: 'client_id', column: 'previous_encrypted_secret', as: 'secret' },
+  { table: 'signing_keys', key: 'kid', column: 'encrypted' },
+  { table: 'agent_pays', key: 'project', column: 'encrypted' },
+  { table: 'audit_keys', key: 'key_id', column: 'encrypted' },
+  { table: 'second_factors', key: 'admin_id', column: 'encrypted' },
+  { table: 'second_factors', key: 'admin_id', column: 'pending_encrypted' },
 ];
 
 /** One sealed text and where it stands. */
-export interface SealedText {
+export interface EncryptedText {
   table: string;
   column: string;
   id: string;
-  sealed: string;
+  encrypted: string;
   /** The place that was sealed into it. */
   place: { table: string; id: string; column: string; version: number };
 }
 
 /** Every sealed text of the database; the tables take no writes until the transaction ends. */
-export async function holdSealedTexts(tx: Tx): Promise<SealedText[]> {
+export async function holdEncryptedTexts(tx: Tx): Promise<EncryptedText[]> {
   const tables = [...new Set(SEALED.map(({ table }) => table))].toSorted();
   await tx.sql`lock table ${sql.join(tables.map((table) => sql.table(table)))} in share row exclusive mode`;
-  return listSealedTexts(tx);
+  return listEncryptedTexts(tx);
 }
 
 /** Every sealed text of the database as it is now; nothing is held. */
-export async function listSealedTexts(tx: ReadTx): Promise<SealedText[]> {
-  const texts: SealedText[] = [];
+export async function listEncryptedTexts(tx: ReadTx): Promise<EncryptedText[]> {
+  const texts: EncryptedText[] = [];
   for (const { table, key, column, as = column, version: versioned } of SEALED) {
     const [id, text] = [sql.ref(key), sql.ref(column)];
-    const rows = await tx.sql<{ id: string; sealed: string; version: number }>`
-      select ${id}::text as id, ${text} as sealed, ${versioned === undefined ? sql`1` : sql.ref(versioned)} as version
+    const rows = await tx.sql<{ id: string; encrypted: string; version: number }>`
+      select ${id}::text as id, ${text} as encrypted, ${versioned === undefined ? sql`1` : sql.ref(versioned)} as version
         from ${sql.table(table)} where ${text} is not null order by ${id}`;
     for (const row of rows)
       texts.push({
         table,
         column,
         id: row.id,
-        sealed: row.sealed,
+        encrypted: row.encrypted,
         place: { table, id: row.id, column: as, version: row.version },
       });
   }
@@ -349,8 +349,12 @@ export async function listSealedTexts(tx: ReadTx): Promise<SealedText[]> {
 }
 
 /** Puts another text in the place of a sealed one. */
-export async function replaceSealedText(tx: Tx, { table, column, id }: SealedText, sealed: string): Promise<void> {
+export async function replaceEncryptedText(
+  tx: Tx,
+  { table, column, id }: EncryptedText,
+  encrypted: string,
+): Promise<void> {
   const place = SEALED.find((one) => one.table === table && one.column === column);
   if (!place) throw new TypeError(`${table}.${column} holds nothing sealed`);
-  await tx.sql`update ${sql.table(place.table)} set ${sql.ref(place.column)} = ${sealed} where ${sql.ref(place.key)}::text = ${id}`;
+  await tx.sql`update ${sql.table(place.table)} set ${sql.ref(place.column)} = ${encrypted} where ${sql.ref(place.key)}::text = ${id}`;
 }

@@ -27,7 +27,7 @@ interface SilentNotices {
 /** How many enabled accounts of administrators there are, and how many of them have no second factor. */
 export async function secondFactors(tx: ReadTx): Promise<{ administrators: number; without: number }> {
   const [row] = await tx.sql<{ administrators: number; without: number }>`
-    select count(*)::int as administrators, (count(*) filter (where f.sealed is null))::int as without
+    select count(*)::int as administrators, (count(*) filter (where f.encrypted is null))::int as without
       from admins a left join second_factors f on f.admin_id = a.id where a.enabled`;
   return row ?? { administrators: 0, without: 0 };
 }
@@ -66,7 +66,7 @@ export async function silentNotices(
   const paid = (mode: string) => sql`(select order_no, project, pay_way, paid_at from orders o
        where mode = ${sql.lit(mode)} and scene <> 'code' and paid_at > ${now}::timestamptz - interval '1 day'
          and paid_at < ${now}::timestamptz - interval '2 minutes'
-         and not exists (select 1 from moves m where m.order_no = o.order_no and m.cause in ('agent', 'bill', 'resolve'))
+         and not exists (select 1 from transitions m where m.order_no = o.order_no and m.cause in ('agent', 'bill', 'resolve'))
        order by paid_at desc limit ${AMONG})`;
   const modes = ['live', 'sandbox', ...(simulated ? ['simulator'] : [])];
   return tx.sql`

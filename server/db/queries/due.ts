@@ -11,7 +11,7 @@ const LEASE_MS = 60_000;
 /** A claimed row, in its lane: rows of one lane wait for the same outside party. */
 export interface DueRow {
   id: string;
-  lane: string;
+  queueKey: string;
   /** Until when it is the claimer's. */
   lease: Date;
 }
@@ -25,13 +25,13 @@ interface Moment {
 
 /** What to claim of a backlog: of each lane so many rows at most. */
 interface Claim extends Moment {
-  rooms: ReadonlyMap<string, number>;
+  capacity: ReadonlyMap<string, number>;
 }
 
 /** Rows to claim by name, but none of these lanes and groups. */
 interface NamedClaim extends Moment {
   ids: readonly string[];
-  fullLanes?: readonly string[];
+  fullQueues?: readonly string[];
   fullGroups?: readonly string[];
 }
 
@@ -49,7 +49,7 @@ export type Renewed = { kind: 'renewed'; lease: Date } | { kind: 'over' | 'lost'
 /** Rows of one table that can be due. */
 export interface DueRows {
   /** The lanes that have rows which are due and nobody's. */
-  lanes(tx: ReadTx, now: Date): Promise<string[]>;
+  queues(tx: ReadTx, now: Date): Promise<string[]>;
   /** Leases rows that are due, the oldest of each lane, so that no other replica takes them too; one statement. */
   claim(tx: Tx, claim: Claim): Promise<DueRow[]>;
   /** The same for rows that are named. */
@@ -77,13 +77,13 @@ interface DueTable {
   /** Until when it is somebody's: a column of its own, or `at` itself where a claim puts the attempt off. */
   lease: string;
   /** Which lane a row is in, as the table's index of lanes has it. */
-  lane: string;
+  queueKey: string;
   /** The groups across lanes that a row belongs to, a `text[]`. */
   groups: string;
   /** What the index of lanes covers; only what it covers can be due. */
   covered?: string;
   condition: string;
-  /** Which lanes count at all, about their name `s.lane`. */
+  /** Which lanes count at all, about their name `s.queueKey`. */
   open?: string;
 }
 
@@ -91,16 +91,16 @@ interface DueTable {
 function dueRows(due: DueTable): DueRows {
   const { table, key, keyType = 'text', at, lease, groups, condition, open = 'true' } = due;
   const [from, id, type, dueAt, leased] = [table, key, keyType, at, lease].map((text) => sql.raw(text));
-  const [lane, isOpen, counts, inGroups] = [due.lane, open, condition, groups].map((text) => sql.raw(text));
+  const [queueKey, isOpen, counts, inGroups] = [due.queueKey, open, condition, groups].map((text) => sql.raw(text));
   const hasOwnLease = lease !== at;
   const isCovered = sql.raw(due.covered ?? `d.${at} is not null`);
   const isFree = (now: Sql) => (hasOwnLease ? sql`(d.${leased} is null or d.${leased} <= ${now})` : sql`true`);
   const isReached = (now: Sql) => sql`${isCovered} and d.${dueAt} <= ${now}`;
   const isDue = (now: Sql) => sql`${isReached(now)} and ${isFree(now)} and ${counts}`;
-  const picked = sql`select d.${id} as id, ${lane} as lane from ${from} d`;
+  const picked = sql`select d.${id} as id, ${queueKey} as queue_key from ${from} d`;
   const leasePicked = (until: Sql) => sql`update ${from} t set ${leased} = ${until}
-       from picked where t.${id} = picked.id returning picked.id::text as id, ${sql.raw(laneOf(due, 't'))} as lane`;
-  const withLease = (found: readonly Pick<DueRow, 'id' | 'lane'>[], lease: Date): DueRow[] =>
+       from picked where t.${id} = picked.id returning picked.id::text as id, ${sql.raw(queueKeyOf(due, 't'))} as queue_key`;
+  const withLease = (found: readonly Pick<DueRow, 'id' | 'queueKey'>[], lease: Date): DueRow[] =>
     found.map((row) => ({ ...row, lease }));
   return {
     oldestLag(at) {
@@ -114,39 +114,39 @@ function dueRows(due: DueTable): DueRows {
       sql`(select count(*)::int from (select 1 from ${from} d where ${isDue(instant(at))} limit ${MOST_COUNTED}) n)`,
     // From lane to lane by their index, and in each to the first row that is nobody's: what it costs depends on how many lanes
     // there are, not on how many rows wait in them.
-    async lanes(tx, at) {
+    async queues(tx, at) {
       const now = instant(at);
-      const rows = await tx.sql<{ lane: string }>`
-        with recursive seen(lane) as (
-          (select ${lane} from ${from} d where ${isCovered} order by ${lane} limit 1)
+      const rows = await tx.sql<{ queueKey: string }>`
+        with recursive seen(queue_key) as (
+          (select ${queueKey} from ${from} d where ${isCovered} order by ${queueKey} limit 1)
           union all
-          select (select ${lane} from ${from} d where ${isCovered} and ${lane} > s.lane order by ${lane} limit 1)
-            from seen s where s.lane is not null)
-        select s.lane from seen s, lateral (
-            select d.${dueAt} as at from ${from} d where ${lane} = s.lane and ${isCovered} and ${isFree(now)} and ${counts}
+          select (select ${queueKey} from ${from} d where ${isCovered} and ${queueKey} > s.queue_key order by ${queueKey} limit 1)
+            from seen s where s.queue_key is not null)
+        select s.queue_key from seen s, lateral (
+            select d.${dueAt} as at from ${from} d where ${queueKey} = s.queue_key and ${isCovered} and ${isFree(now)} and ${counts}
              order by d.${dueAt} limit 1) first
-         where s.lane is not null and ${isOpen} and first.at <= ${now}`;
-      return rows.map((row) => row.lane);
+         where s.queue_key is not null and ${isOpen} and first.at <= ${now}`;
+      return rows.map((row) => row.queueKey);
     },
     // Materialized: a plan that evaluates the limited part twice would lease more than the limit.
-    async claim(tx, { rooms, ...moment }) {
+    async claim(tx, { capacity, ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
       return withLease(
         await tx.sql`
         with picked as materialized (
-          select p.id from unnest(${[...rooms.keys()]}::text[], ${[...rooms.values()]}::int[]) as l(lane, room), lateral (
-            ${picked} where ${lane} = l.lane and ${isDue(now)} order by d.${dueAt} limit l.room for update of d skip locked) p)
+          select p.id from unnest(${[...capacity.keys()]}::text[], ${[...capacity.values()]}::int[]) as l(queue_key, capacity), lateral (
+            ${picked} where ${queueKey} = l.queue_key and ${isDue(now)} order by d.${dueAt} limit l.capacity for update of d skip locked) p)
         ${leasePicked(until)}`,
         ends,
       );
     },
-    async claimNamed(tx, { ids, fullLanes = [], fullGroups = [], ...moment }) {
+    async claimNamed(tx, { ids, fullQueues = [], fullGroups = [], ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
       return withLease(
         await tx.sql`
         with picked as materialized (
           ${picked} where d.${id} = any(${ids}::${type}[]) and ${isDue(now)}
-             and not (${lane} = any(${fullLanes}::text[])) and not (${inGroups} && ${fullGroups}::text[])
+             and not (${queueKey} = any(${fullQueues}::text[])) and not (${inGroups} && ${fullGroups}::text[])
            order by d.${dueAt} for update of d skip locked)
         ${leasePicked(until)}`,
         ends,
@@ -190,8 +190,8 @@ function instant(at: Date): Sql {
 }
 
 /** The lane of a row by another name than `d`. */
-function laneOf({ lane }: DueTable, row: string): string {
-  return lane.replaceAll(/\bd\./g, `${row}.`);
+function queueKeyOf({ queueKey }: DueTable, row: string): string {
+  return queueKey.replaceAll(/\bd\./g, `${row}.`);
 }
 
 /** Orders, by the account at their channel. */
@@ -201,7 +201,7 @@ export function dueOrders(simulated: boolean): DueRows {
     key: 'order_no',
     at: 'next_check_at',
     lease: 'leased_until',
-    lane: accountOf('d'),
+    queueKey: accountOf('d'),
     condition: 'true',
   });
 }
@@ -213,20 +213,20 @@ export function dueRefunds(simulated: boolean): DueRows {
     key: 'refund_no',
     at: 'next_check_at',
     lease: 'leased_until',
-    lane: 'd.lane',
+    queueKey: 'd.queue_key',
     condition: 'true',
   });
 }
 
 /** Questions about refunds that a channel named, by the account of their order. */
-export function dueQuestions(simulated: boolean): DueRows {
+export function dueLookups(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
-    table: 'refund_questions',
+    table: 'refund_lookups',
     key: 'id',
     keyType: 'uuid',
     at: 'next_at',
     lease: 'leased_until',
-    lane: 'd.lane',
+    queueKey: 'd.queue_key',
     covered: `d.state = 'open'`,
     condition: 'true',
   });
@@ -239,7 +239,7 @@ export function dueDisputes(simulated: boolean): DueRows {
     key: 'dispute_no',
     at: 'next_check_at',
     lease: 'leased_until',
-    lane: accountOf('d'),
+    queueKey: accountOf('d'),
     condition: 'true',
   });
 }
@@ -251,7 +251,7 @@ export function dueBills(simulated: boolean): DueRows {
     key: 'bill_no',
     at: 'next_check_at',
     lease: 'leased_until',
-    lane: accountOf('d'),
+    queueKey: accountOf('d'),
     condition: 'true',
   });
 }
@@ -264,7 +264,7 @@ export function dueDifferences(simulated: boolean): DueRows {
     keyType: 'uuid',
     at: 'next_check_at',
     lease: 'leased_until',
-    lane: 'd.lane',
+    queueKey: 'd.queue_key',
     condition: `d.state = 'open'`,
   });
 }
@@ -288,7 +288,7 @@ export function dueConfirmations(simulated: boolean): DueRows {
     key: 'order_no',
     at: 'confirm_at',
     lease: 'confirm_at',
-    lane: 'd.lane',
+    queueKey: 'd.queue_key',
     condition: 'true',
   });
 }
@@ -321,15 +321,15 @@ export function dueEffectRows(): DueRows {
 
 /** Deliveries to merchants, by application and receiver; each of the two is a group, for many may send to one that is dead. */
 export function dueDeliveries(): DueRows {
-  const lane = `(d.client_id || ' //' || coalesce(substring(d.url from '^[a-z]+://([^/?#]*)'), ''))`;
+  const queueKey = `(d.client_id || ' //' || coalesce(substring(d.url from '^[a-z]+://([^/?#]*)'), ''))`;
   return dueRows({
     table: 'deliveries',
     key: 'id',
     keyType: 'uuid',
     at: 'next_attempt_at',
     lease: 'leased_until',
-    lane,
-    groups: `string_to_array(${lane}, ' ')`,
+    queueKey,
+    groups: `string_to_array(${queueKey}, ' ')`,
     covered: `d.state = 'pending'`,
     condition: 'true',
   });
@@ -365,24 +365,24 @@ async function valuesOf(tx: ReadTx, values: readonly Sql[]): Promise<(number | u
   return values.map((_, at) => row?.[`due${at}`] ?? undefined);
 }
 
-const ofProjects = { lane: 'd.project', groups: `'{}'::text[]` } as const;
+const ofProjects = { queueKey: 'd.project', groups: `'{}'::text[]` } as const;
 
-/** An account at a channel, as `laneOf` of payments/numbers.ts names it. */
+/** An account at a channel, as `queueKeyOf` of payments/numbers.ts names it. */
 function accountOf(row: string): string {
   return `(${row}.pay_way || ' ' || ${row}.mode || ' ' || ${row}.account)`;
 }
 
 /** A channel is a group of its accounts. Without `simulated` those of the simulator are frozen. */
 function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRows {
-  const part = (lane: string, place: number) => `split_part(${lane}, ' ', ${place})`;
-  const groups = `array[${part(table.lane, 1)}]`;
+  const part = (queueKey: string, place: number) => `split_part(${queueKey}, ' ', ${place})`;
+  const groups = `array[${part(table.queueKey, 1)}]`;
   if (simulated) return dueRows({ ...table, groups });
-  const isLive = (lane: string) => `${part(lane, 2)} <> 'simulator'`;
+  const isLive = (queueKey: string) => `${part(queueKey, 2)} <> 'simulator'`;
   return dueRows({
     ...table,
     groups,
-    condition: `${table.condition} and ${isLive(table.lane)}`,
-    open: isLive('s.lane'),
+    condition: `${table.condition} and ${isLive(table.queueKey)}`,
+    open: isLive('s.queue_key'),
   });
 }
 
@@ -397,16 +397,16 @@ export async function bookCalls(
   now: Date,
   calls: ReadonlyMap<string, number>,
 ): Promise<ReadonlyMap<string, number>> {
-  const lanes = [...calls.keys()];
-  const ms = lanes.map((lane) => Math.ceil(((calls.get(lane) ?? 0) * 1000) / perSecond));
+  const queues = [...calls.keys()];
+  const ms = queues.map((queueKey) => Math.ceil(((calls.get(queueKey) ?? 0) * 1000) / perSecond));
   const at = now.getTime();
-  const rows = await tx.sql<{ lane: string; expire: bigint }>`
+  const rows = await tx.sql<{ queueKey: string; expire: bigint }>`
     insert into rate_limits as booked (key, points, expire)
-    select 'calls:' || c.lane, 0, ${at}::bigint + c.ms
-      from unnest(${lanes}::text[], ${ms}::bigint[]) as c(lane, ms) order by 1
+    select 'calls:' || c.queue_key, 0, ${at}::bigint + c.ms
+      from unnest(${queues}::text[], ${ms}::bigint[]) as c(queue_key, ms) order by 1
     on conflict (key) do update set expire = greatest(booked.expire, ${at}::bigint) + excluded.expire - ${at}::bigint
-    returning substr(key, 7) as lane, expire`;
-  return new Map(rows.map(({ lane, expire }) => [lane, Number(expire)]));
+    returning substr(key, 7) as queue_key, expire`;
+  return new Map(rows.map(({ queueKey, expire }) => [queueKey, Number(expire)]));
 }
 
 /**

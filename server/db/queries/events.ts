@@ -3,7 +3,7 @@ import type { DeliveryAttemptRow, DeliveryRow, EventRow } from '../entities/even
 import { asJson } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
-import { type Projects, ofProjects } from './reach.ts';
+import { type Projects, ofProjects } from './project-scope.ts';
 import { PART_ROWS } from './retention.ts';
 
 /** Filters of the event log. */

@@ -6,7 +6,7 @@ import type { ApprovalRow, DisputeRow } from '../entities/refunds.ts';
 import { asJson } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { equalities, newestFirst, type Position } from './lists.ts';
-import { type Projects, ofProjects } from './reach.ts';
+import { type Projects, ofProjects } from './project-scope.ts';
 
 /** Filters of the exceptions list. */
 export interface ExceptionFilter {
@@ -29,7 +29,7 @@ export function listExceptions(
 }
 
 /** Notes another message about the same: `detail` gets the newer members, and its count of notices one more; false when there is none. */
-export async function countNotice(
+export async function countNotification(
   tx: Tx,
   { orderNo, kind, dedupe, detail }: Pick<OrderExceptionRow, 'orderNo' | 'kind' | 'dedupe' | 'detail'>,
 ): Promise<boolean> {
@@ -63,7 +63,7 @@ interface Dependence {
   /** When the account was made; none = it is gone. */
   madeAt: Date | null;
   /** The administrator that asked made the account, however long ago. */
-  madeByAsker: boolean;
+  madeByRequester: boolean;
   /** Administrators that had both in hand within `HANDLED_DAYS`: what asked and the account that approves. Either may be one of them. */
   common: readonly string[];
 }
@@ -77,13 +77,13 @@ export async function dependenceOf(
   tx: ReadTx,
   { username, askedBy, now }: { username: string; askedBy: string; now: Date },
 ): Promise<Dependence> {
-  const [kind, asker] = [askedBy.startsWith('app:') ? 'app' : 'admin', askedBy.slice(askedBy.indexOf(':') + 1)];
+  const [kind, requester] = [askedBy.startsWith('app:') ? 'app' : 'admin', askedBy.slice(askedBy.indexOf(':') + 1)];
   const [row] = await tx.sql<Dependence>`
     with recursive hands (side, name) as (
         (select 'approver', cast(${username} as text)
-         union select 'asker', cast(${asker} as text) where ${kind} = 'admin'
-         union select 'asker', l.actor from audit_log l
-                where ${kind} = 'app' and l.target = ${asker} and l.actor_kind = 'admin' and l.at >= ${handlingBegan(now)}
+         union select 'requester', cast(${requester} as text) where ${kind} = 'admin'
+         union select 'requester', l.actor from audit_log l
+                where ${kind} = 'app' and l.target = ${requester} and l.actor_kind = 'admin' and l.at >= ${handlingBegan(now)}
                   and (l.action in ('app.create', 'app.toggle', 'app.rotate-secret', 'app.prepare-secret')
                     or l.action = 'app.update'
                        and (l.before->'scopes', l.before->'allowedIps', l.before->'trusted', l.before->'limits')
@@ -92,10 +92,10 @@ export async function dependenceOf(
         select h.side, l.actor from hands h join audit_log l on l.target = h.name
          where ${handledSince(now)})
     select a.created_at as made_at,
-           ${kind} = 'admin' and exists(select 1 from audit_log l where ${MADE} and l.actor = ${asker}) as made_by_asker,
+           ${kind} = 'admin' and exists(select 1 from audit_log l where ${MADE} and l.actor = ${requester}) as made_by_requester,
            array(select name from hands group by name having count(*) > 1 order by name) as common
       from admins a where a.username = ${username}`;
-  return row ?? { madeAt: null, madeByAsker: false, common: [] };
+  return row ?? { madeAt: null, madeByRequester: false, common: [] };
 }
 
 /** How many accounts may approve what some other account asks for now: those that the other one did not make, and that nobody had in hand together with it. */
@@ -108,11 +108,11 @@ export async function approvers(tx: ReadTx, now: Date): Promise<number> {
         select h.username, l.actor from hands h join audit_log l on l.target = h.name where ${handledSince(now)})
      select count(*)::int as count from people a
       where exists(
-        select 1 from people asker
-         where asker.username <> a.username
-           and not exists(select 1 from audit_log l where ${MADE} and l.actor = asker.username)
+        select 1 from people requester
+         where requester.username <> a.username
+           and not exists(select 1 from audit_log l where ${MADE} and l.actor = requester.username)
            and not exists(select 1 from hands one join hands other on other.name = one.name
-                           where one.username = a.username and other.username = asker.username))`;
+                           where one.username = a.username and other.username = requester.username))`;
   return row?.count ?? 0;
 }
 

@@ -53,7 +53,7 @@ export const MOST_WAITING = 1_000;
 const MOST_APPS = 100;
 const MOST_EXCEPTIONS = 1_000;
 /** The newest notices, among which the last one of each channel is looked for. */
-const NEWEST_NOTICES = 1_000;
+const NEWEST_NOTIFICATIONS = 1_000;
 
 /** Statuses of orders that are not over. */
 export const OPEN_STATUSES = ['created', 'pending', 'closing'] as const;
@@ -141,18 +141,18 @@ export function newestExceptionsStatement(rows: number): Sql {
 }
 
 /** When a channel last answered and last sent a notice, as far as the database knows. */
-export interface HeardChannel {
+export interface ChannelActivity {
   payWay: string;
   answered: number | null;
   noticed: number | null;
 }
 
 /** Answered by the few rows of channel_states and by the index notices_received_at_index. */
-export function heardChannelsStatement(): Sql {
+export function channelActivityStatement(): Sql {
   return sql`select coalesce(c.pay_way, n.pay_way) as pay_way, c.answered, n.noticed
             from (select pay_way, ${ms('max(last_success_at)')} as answered from channel_states group by pay_way) c
             full join (select pay_way, ${ms('max(received_at)')} as noticed
-                         from (select pay_way, received_at from notices order by received_at desc limit ${NEWEST_NOTICES}) m
+                         from (select pay_way, received_at from notifications order by received_at desc limit ${NEWEST_NOTIFICATIONS}) m
                         group by pay_way) n on n.pay_way = c.pay_way`;
 }
 

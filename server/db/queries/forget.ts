@@ -111,7 +111,7 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
           union all select dispute_no from disputes where order_no = ${isOne}
           union all select cast(id as text) from order_exceptions where order_no = ${isOne})),
      m as (
-       update moves set outcome = outcome - ${OUTCOME_WORDS} where order_no = ${isOne} and jsonb_exists_any(outcome, ${OUTCOME_WORDS})),
+       update transitions set outcome = outcome - ${OUTCOME_WORDS} where order_no = ${isOne} and jsonb_exists_any(outcome, ${OUTCOME_WORDS})),
      x as (
        update order_exceptions set reason = null, detail = (detail - ${OUTCOME_WORDS})
               || case when jsonb_typeof(detail -> 'said') = 'object' then jsonb_build_object('said', (detail -> 'said') - ${OUTCOME_WORDS})

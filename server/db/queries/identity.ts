@@ -4,7 +4,7 @@ import type { AdminRow, ApiAppRow, AuditRow, LimitUseRow, SessionRow } from '../
 import type { AskedKey, KeptKey } from '../entities/orders.ts';
 import type { ReadTx, Store, Tx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
-import { type Projects, ofProjects } from './reach.ts';
+import { type Projects, ofProjects } from './project-scope.ts';
 import { PART_ROWS, type PartDone, inParts } from './retention.ts';
 
 /** What every request asks about an application and one token, read at once from the primary. */

@@ -6,7 +6,7 @@ import type { RefundRow } from '../entities/refunds.ts';
 import type { Sql } from '../kysely.ts';
 import type { ReadTx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
-import { type Projects, ofProjects } from './reach.ts';
+import { type Projects, ofProjects } from './project-scope.ts';
 
 /** Filters of the order list; every one is an equality or a range that an index answers. */
 export interface OrderFilter {

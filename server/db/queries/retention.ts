@@ -46,13 +46,13 @@ const PART_DELIVERIES = 150;
 export const removeMessages = (from = 'channel_messages'): Removal => byNumber(from, sql`coalesce(last_at, at)`);
 
 /** Histories of orders and refunds, likewise; orders and refunds stay. */
-export const removeMoves = (from = 'moves'): Removal => byNumber(from, sql`at`);
+export const removeTransitions = (from = 'transitions'): Removal => byNumber(from, sql`at`);
 
 /** What merchants were told; numbers are never given again. */
 export const removeEvents = (from = 'events'): Removal => byTime(from, 'created_at');
 
 /** The rows that say which notices were settled; channels repeat a notice for days, and these are kept for months. */
-export const removeNotices = (from = 'notices'): Removal => byTime(from, 'received_at');
+export const removeNotifications = (from = 'notifications'): Removal => byTime(from, 'received_at');
 
 /** Deliveries that came to an end, with their attempts; the events stay. */
 export const removeDeliveries =
@@ -78,7 +78,7 @@ export const removeDeliveries =
 export const removeEffects = byTime('due_effects', 'finished_at', sql`state <> 'due'`);
 
 /** Questions about refunds that have their answer or were given up. */
-export const removeRefundQuestions = byTime('refund_questions', 'finished_at', sql`state <> 'open'`);
+export const removeRefundLookups = byTime('refund_lookups', 'finished_at', sql`state <> 'open'`);
 
 /** What was counted for limits in spans of time that are long over. */
 export const removeLimitUses = byTime('limit_uses', 'begins_at');
@@ -225,7 +225,7 @@ async function removeOrders(tx: Tx, before: Date, orderNos: readonly string[]): 
         and next_check_at is null and not effects_due and not stock_held
         and not exists (select 1 from refunds r where r.order_no = o.order_no)
         and not exists (select 1 from coin_entries c where c.order_no = o.order_no)
-        and not exists (select 1 from refund_questions q where q.order_no = o.order_no and q.state = 'open')
+        and not exists (select 1 from refund_lookups q where q.order_no = o.order_no and q.state = 'open')
         and not exists (select 1 from skill_orders s where s.order_no = o.order_no and s.fulfilment <> 'none')
         and not exists (select 1 from order_exceptions e
                          where e.order_no = o.order_no and (e.state = 'open' or e.received_minor is not null))
@@ -237,11 +237,11 @@ async function removeOrders(tx: Tx, before: Date, orderNos: readonly string[]): 
      with told as (delete from events where object_no = ${isOne} returning id),
           sent as (delete from deliveries where event_id in (select id from told) returning id),
           tried as (delete from delivery_attempts where delivery_id in (select id from sent)),
-          moved as (delete from moves where order_no = ${isOne}),
+          moved as (delete from transitions where order_no = ${isOne}),
           heard as (delete from channel_messages where order_no = ${isOne}),
           listed as (delete from order_exceptions where order_no = ${isOne}),
           done as (delete from due_effects where order_no = ${isOne}),
-          asked as (delete from refund_questions where order_no = ${isOne}),
+          asked as (delete from refund_lookups where order_no = ${isOne}),
           offered as (delete from skill_orders where order_no = ${isOne}),
           counted as (
             insert into removed_orders as r (period_at, mode, project, state, client_id, resource, pay_way, currency, count)

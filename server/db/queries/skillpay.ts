@@ -3,7 +3,7 @@ import type { Mode } from '../../domain.ts';
 import type { OrderRow } from '../entities/orders.ts';
 import type { SkillOrderRow } from '../entities/skillpay.ts';
 import type { ReadTx } from '../store.ts';
-import { ofProjects, type Projects } from './reach.ts';
+import { ofProjects, type Projects } from './project-scope.ts';
 
 /** An offer and its order, as both are at one moment; of one application when it is named. */
 export async function offerPair(

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../kysely.ts';
 import type { ReadTx } from '../store.ts';
-import { ofProjects, type Projects } from './reach.ts';
+import { ofProjects, type Projects } from './project-scope.ts';
 
 /** A period, the beginnings of its days, and whose orders. */
 export interface StatsRange {

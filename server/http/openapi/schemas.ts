@@ -98,7 +98,8 @@ export function codesOf({ auth, errors = [], idempotent }: Contract): readonly E
   const ofKey = idempotent ? KEY_CODES : [];
   if (!isForAdmins(auth)) return [...errors, ...ofKey];
   const asked: ErrorCode[] = auth.confirmed === undefined ? [] : ['password_confirmation_required'];
-  const beyond: ErrorCode[] = auth.reach === 'service' || auth.reach === 'account' ? ['beyond_projects'] : [];
+  const beyond: ErrorCode[] =
+    auth.projectScope === 'service' || auth.projectScope === 'account' ? ['beyond_projects'] : [];
   return [...new Set([...errors, ...ofKey, ...asked, ...beyond])];
 }
 

@@ -4,17 +4,17 @@ import type { RefundRow } from '../../db/entities/refunds.ts';
 import { compareAgain, quieten } from '../../db/queries/payees.ts';
 import type { ReadTx, Tx } from '../../db/store.ts';
 import { NotFound } from '../../errors.ts';
-import { ask, refundRef } from '../ask.ts';
+import { callChannel, refundRef } from '../call-channel.ts';
 import { later } from '../core/plan.ts';
-import { askForDisputes } from '../disputes/hear.ts';
-import { jsonable, noteDeed, raiseException } from '../follow-ups.ts';
+import { askForDisputes } from '../disputes/sync.ts';
+import { jsonable, addAuditEntry, raiseException } from '../side-effects.ts';
 import { numberAtChannel } from '../numbers.ts';
 import { refreshOrder } from '../orders/order.ts';
-import type { Asker } from '../ports.ts';
-import { refundQuestions } from '../refunds/lookups.ts';
-import { openQuestion, settleRefund } from '../settle.ts';
+import type { Requester } from '../ports.ts';
+import { refundLookups } from '../refunds/lookups.ts';
+import { openLookup, settleRefund } from '../settle.ts';
 import { dayOf } from '../outcomes.ts';
-import { type BillPorts, askersOf, lockAccount, ratesOf } from './payees.ts';
+import { type BillPorts, requestersOf, lockAccount, ratesOf } from './payees.ts';
 import { runMatch } from './work.ts';
 
 const BILL = { cause: 'bill', actor: 'service' };
@@ -34,7 +34,7 @@ type Answer = { kind: string } & Record<string, unknown>;
  */
 export function healDifference(ports: BillPorts) {
   const refresh = refreshOrder(ports);
-  const question = refundQuestions(ports);
+  const lookup = refundLookups(ports);
   const disputesOf = askForDisputes(ports);
 
   return async (id: string): Promise<void> => {
@@ -52,16 +52,16 @@ export function healDifference(ports: BillPorts) {
     // That a line is there twice, or that a fee is too high, is the bill's affair: the channel has no other word for it.
     if (kind === 'fee_differs' || kind === 'line_twice') return { kind: 'not_asked' };
     if (kind === 'dispute_unknown_to_us') return wordOf(await disputesOf(order));
-    if (!kind.startsWith('refund_')) return wordOf((await refresh(order, BILL)).said);
+    if (!kind.startsWith('refund_')) return wordOf((await refresh(order, BILL)).reported);
     const own = await ports.store.read((tx) => findOwn(tx, difference));
     if (kind === 'refund_missing_at_channel' && own) return askOwnRefund(order, own);
-    return askByQuestion(order, own ? numberAtChannel(own) : numberAsked(ports, difference));
+    return queryByLookup(order, own ? numberAtChannel(own) : numberAsked(ports, difference));
   }
 
   /** A refund that is done here and not in the bill: only its end is news. */
   async function askOwnRefund(order: OrderRow, refund: RefundRow): Promise<Answer> {
     const { refundNo, attempt } = refund;
-    const outcome = await ask(ports, order, (channel) =>
+    const outcome = await callChannel(ports, order, (channel) =>
       channel.queryRefund(refundRef(order, refund, ports.publicUrl)),
     );
     if (ENDS.has(outcome.kind)) await settleRefund(ports, refundNo, { outcome, attempt }, BILL);
@@ -69,14 +69,14 @@ export function healDifference(ports: BillPorts) {
   }
 
   /** A refund that the bill names is asked about, and settled, like one that a notice named. */
-  async function askByQuestion(order: OrderRow, number: string): Promise<Answer> {
+  async function queryByLookup(order: OrderRow, number: string): Promise<Answer> {
     const asked = await ports.store.transaction(async (tx) => {
       const locked = (await tx.orders.lock({ orderNo: order.orderNo }))!;
-      return openQuestion(ports, tx, locked, { number });
+      return openLookup(ports, tx, locked, { number });
     });
     if (asked === undefined) return { kind: 'unknown', cause: 'busy' };
-    await question(asked);
-    const row = await ports.store.read((tx) => tx.refundQuestions.find({ id: asked }));
+    await lookup(asked);
+    const row = await ports.store.read((tx) => tx.refundLookups.find({ id: asked }));
     return { kind: row?.state === 'answered' ? (row.lastAnswer ?? 'unknown') : 'pending' };
   }
 }
@@ -91,8 +91,8 @@ function numberAsked(ports: BillPorts, { payWay, refundNo, key }: BillDifference
   return calendar?.refundsByOwnNumber ? key : (refundNo ?? key);
 }
 
-function wordOf(said: object | undefined): Answer {
-  const { kind, ...more } = jsonable(said ?? { kind: 'unknown' }) as { kind: string };
+function wordOf(reported: object | undefined): Answer {
+  const { kind, ...more } = jsonable(reported ?? { kind: 'unknown' }) as { kind: string };
   return { kind, ...more };
 }
 
@@ -108,7 +108,7 @@ async function judge(
   answer: Answer,
 ): Promise<void> {
   const bill = await ports.store.read((tx) => tx.bills.find({ billNo }));
-  const rates = bill ? ratesOf(await askersOf(ports, bill)) : new Map<string, never>();
+  const rates = bill ? ratesOf(await requestersOf(ports, bill)) : new Map<string, never>();
   await ports.store.transaction(async (tx) => {
     if (bill) await lockAccount(tx, bill);
     const order = await tx.orders.lock({ orderNo });
@@ -117,7 +117,7 @@ async function judge(
     const completedAt = order?.settlement?.completedAt;
     if (bill && completedAt && kind === 'paid_unknown_to_us' && isOfOtherDay(ports, bill, new Date(completedAt))) {
       const again = { state: 'matching' as const, nextCheckAt: ports.now() };
-      if ((await tx.bills.update({ billNo, state: 'done' }, again)) > 0) await tx.wake('bill', { id: billNo });
+      if ((await tx.bills.update({ billNo, state: 'done' }, again)) > 0) await tx.afterCommit('bill', { id: billNo });
     }
     const difference = await tx.billDifferences.lock({ id });
     if (difference?.state !== 'open') return;
@@ -158,24 +158,28 @@ export function createQuietAccounts(ports: BillPorts) {
   return { quietAccount, unquietAccount };
 
   /** The account of a bill becomes quiet; the differences that it makes so are gone. One that is quiet stays as it is. */
-  async function quietAccount(asker: Asker, billNo: string, reason: string): Promise<BillRow> {
+  async function quietAccount(requester: Requester, billNo: string, reason: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);
       if (await tx.quietAccounts.find(of)) return bill;
-      const by = asker.person?.name ?? asker.actor;
+      const by = requester.person?.name ?? requester.actor;
       const ended = await quieten(tx, { ...of, since: ports.now(), by, reason });
-      await noteDeed(ports, tx, asker, { action: 'bill.quiet', target: billNo, after: { ...of, reason, ended } });
+      await addAuditEntry(ports, tx, requester, {
+        action: 'bill.quiet',
+        target: billNo,
+        after: { ...of, reason, ended },
+      });
       return bill;
     });
   }
 
   /** The account of a bill is quiet no more, and its bills of the last weeks are compared again. */
-  async function unquietAccount(asker: Asker, billNo: string): Promise<BillRow> {
+  async function unquietAccount(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);
       if ((await tx.quietAccounts.delete(of)) === 0) return bill;
-      for (const id of await compareAgain(tx, of, ports.now())) await tx.wake('bill', { id });
-      await noteDeed(ports, tx, asker, { action: 'bill.unquiet', target: billNo, after: of });
+      for (const id of await compareAgain(tx, of, ports.now())) await tx.afterCommit('bill', { id });
+      await addAuditEntry(ports, tx, requester, { action: 'bill.unquiet', target: billNo, after: of });
       return (await tx.bills.find({ billNo }))!;
     });
   }

@@ -10,16 +10,16 @@ import {
 } from '../../db/queries/payees.ts';
 import type { Store, Tx } from '../../db/store.ts';
 import { type FeeRate, PAY_WAYS, type PayWay } from '../channel.ts';
-import { laneOf } from '../core/plan.ts';
+import { queueKeyOf } from '../core/plan.ts';
 import { newNumber } from '../numbers.ts';
-import type { NoticeChannel, Ports } from '../ports.ts';
+import type { NotificationChannel, Ports } from '../ports.ts';
 import { type BillDesk, BillMalformed, dayAfter, dayOf, readyAt } from '../outcomes.ts';
 
 /** An identity of a project's configuration that can ask for bills, and the payee whose bills they are. */
 export interface BillAccount {
   project: string;
   payWay: PayWay;
-  from: NoticeChannel;
+  from: NotificationChannel;
   /** The channel's own number of it; a claim before the channel has answered to the keys. */
   payee: string;
   isProven: boolean;
@@ -27,7 +27,7 @@ export interface BillAccount {
 
 /** The identities of a project that can ask for bills, the newest first. Versions that are new are written down. */
 export async function accountsOf(ports: Ports, project: string, payWay: PayWay): Promise<BillAccount[]> {
-  const found = (await ports.channels.forNotices(project, payWay)).filter(({ channel }) => channel.bills);
+  const found = (await ports.channels.forNotifications(project, payWay)).filter(({ channel }) => channel.bills);
   if (found.length === 0) return [];
   const known = await ports.store.read((tx) => tx.payees.list({ project, payWay }));
   const accounts: BillAccount[] = [];
@@ -61,12 +61,15 @@ async function note(
 /** Characters of the configured account in the name of a claim, by which a person knows it; the project and the version tell it from others. */
 const SHOWN = 40;
 
-function claimOf(project: string, { account, payeeVersions }: NoticeChannel): Pick<PayeeRow, 'payee' | 'provenAt'> {
+function claimOf(
+  project: string,
+  { account, payeeVersions }: NotificationChannel,
+): Pick<PayeeRow, 'payee' | 'provenAt'> {
   return { payee: `${account.slice(0, SHOWN)}@${project}/${Math.min(...payeeVersions)}`, provenAt: null };
 }
 
 /** Every identity that may ask for a bill: those of its own project first. Each has been answered for its payee, or is the claim itself. */
-export async function askersOf(ports: Ports, bill: BillRow): Promise<BillAccount[]> {
+export async function requestersOf(ports: Ports, bill: BillRow): Promise<BillAccount[]> {
   const { payWay, account, mode } = bill;
   const versions = await ports.store.read((tx) => versionsOf(tx, bill));
   const projects = [...new Set(versions.map(({ project }) => project))];
@@ -78,10 +81,10 @@ export async function askersOf(ports: Ports, bill: BillRow): Promise<BillAccount
 }
 
 /** The rate of each project at an account, by its newest configuration. */
-export function ratesOf(askers: readonly BillAccount[]): Map<string, FeeRate> {
+export function ratesOf(requesters: readonly BillAccount[]): Map<string, FeeRate> {
   const rates = new Map<string, FeeRate>();
   const seen = new Set<string>();
-  for (const { project, from } of askers) {
+  for (const { project, from } of requesters) {
     const rate = from.channel.bills?.rate;
     if (!seen.has(project) && rate) rates.set(project, rate);
     seen.add(project);
@@ -130,15 +133,15 @@ interface Proof {
  */
 export async function prove(
   ports: Ports,
-  asker: BillAccount,
+  requester: BillAccount,
   { billNo, payee, heal }: Proof,
 ): Promise<{ other: boolean; aside: BillRow[] }> {
-  const { project, payWay, payee: claim, from } = asker;
+  const { project, payWay, payee: claim, from } = requester;
   const { mode } = from;
   return ports.store.transaction(async (tx) => {
     for (const account of [claim, payee].toSorted()) await lockAccount(tx, { payWay, account, mode });
     for (const id of await compareAgain(tx, { payWay, account: payee, mode }, ports.now()))
-      await tx.wake('bill', { id });
+      await tx.afterCommit('bill', { id });
     await tx.payees.update({ project, payWay, mode, payee: claim, provenAt: null }, { payee, provenAt: ports.now() });
     // A person made the claim quiet before its payee was known.
     await tx.quietAccounts.delete({ payWay, mode, account: claim });
@@ -167,7 +170,7 @@ export async function prove(
         await heal(tx, (await tx.bills.find({ billNo: number }))!);
         aside.push(bill);
       }
-      await tx.billDifferences.update({ billNo: number }, { lane: laneOf({ payWay, mode, account: payee }) });
+      await tx.billDifferences.update({ billNo: number }, { queueKey: queueKeyOf({ payWay, mode, account: payee }) });
     }
     return { other, aside };
   });
@@ -197,7 +200,7 @@ async function empty(ports: Ports, tx: Tx, { billNo, state, readings, payeeInFil
   const faulty = { fault: WRONG_ACCOUNT, faultDetail: isAbout(payeeInFile!), faultLine: null, faultColumn: null };
   const asked = { state: 'waiting', readings: readings + 1, nextCheckAt: ports.now(), leasedUntil: null } as const;
   await tx.bills.update({ billNo }, { ...NEVER_READ, ...faulty, ...(state === 'reading' ? {} : asked) });
-  if (state !== 'reading') await tx.wake('bill', { id: billNo });
+  if (state !== 'reading') await tx.afterCommit('bill', { id: billNo });
 }
 
 /** One merchant's bill counts once: the lines of this one are dropped. The payee's own bill is asked for at once if it was never read. */
@@ -218,7 +221,7 @@ async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, kno
   );
   if (known.reading > 0 || known.state === 'reading') return;
   await tx.bills.update({ billNo: known.billNo }, { state: 'waiting', nextCheckAt: ports.now() });
-  await tx.wake('bill', { id: known.billNo });
+  await tx.afterCommit('bill', { id: known.billNo });
 }
 
 /** An account that was added, or a service that stood still, gets the bills of this many days. */

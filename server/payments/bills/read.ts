@@ -16,8 +16,8 @@ import type { ReadTx } from '../../db/store.ts';
 import { type BillLineKind, type DifferenceSide, NOT_OURS, UUID } from '../../domain.ts';
 import { InvalidRequest, NotFound } from '../../errors.ts';
 import type { EXPORT_FORMATS } from '../export.ts';
-import { noteDeed } from '../follow-ups.ts';
-import type { Asker, Ports } from '../ports.ts';
+import { addAuditEntry } from '../side-effects.ts';
+import type { Requester, Ports } from '../ports.ts';
 import type { PageOf } from '../view.ts';
 import { createQuietAccounts } from './differences.ts';
 import type { BillPorts } from './payees.ts';
@@ -270,13 +270,13 @@ const BATCH = 500;
  */
 function exportLines({ store, reports, audit }: Pick<Ports, 'store' | 'reports' | 'audit'>) {
   return async (
-    asker: Pick<Asker, 'person'>,
+    requester: Pick<Requester, 'person'>,
     billNo: string,
     { kind, format }: { kind?: BillLineKind | undefined; format: (typeof EXPORT_FORMATS)[number] },
   ): Promise<Readable> => {
     const bill = await store.read((tx) => findBill(tx, billNo));
     await store.transaction((tx) =>
-      noteDeed({ audit }, tx, asker, { action: 'bill.export', target: billNo, after: { format, kind } }),
+      addAuditEntry({ audit }, tx, requester, { action: 'bill.export', target: billNo, after: { format, kind } }),
     );
     const batch = (line: number) => reports.read((tx) => linesAfter(tx, bill, { kind, line }, BATCH));
     // Before the answer begins, which says how old what it shows may be.

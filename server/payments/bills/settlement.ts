@@ -1,6 +1,6 @@
 import type { BillRow, StoredTotals } from '../../db/entities/bills.ts';
 import { billedAccounts, billsBetween, pendingRefunds, type SettlementFilter } from '../../db/queries/bills.ts';
-import type { Projects } from '../../db/queries/reach.ts';
+import type { Projects } from '../../db/queries/project-scope.ts';
 import { InvalidRequest } from '../../errors.ts';
 import type { Ports } from '../ports.ts';
 import type { BillSum, PendingRefunds } from '../../domain.ts';
@@ -145,13 +145,19 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
         const calendar = channels.kindOf(account.payWay).bills;
         if (!calendar) return [];
         const begin = dayOf(since, calendar);
-        const asker = projects.find(isMine) ?? projects[0]!;
+        const requester = projects.find(isMine) ?? projects[0]!;
         const found: Settlement['missing'] = [];
         for (let day = begin > first ? begin : first; day <= last; day = dayAfter(day, 1)) {
           if (readyAt(day, calendar) > now()) break;
           const bill = bills.find((one) => one.day === day && isOf(one, account));
           if (!bill || bill.reading === 0)
-            found.push({ day, ...account, project: asker, billNo: bill?.billNo ?? null, state: bill?.state ?? null });
+            found.push({
+              day,
+              ...account,
+              project: requester,
+              billNo: bill?.billNo ?? null,
+              state: bill?.state ?? null,
+            });
         }
         return found;
       });
@@ -251,7 +257,7 @@ function totalsOf(days: Settlement['days']): Settlement['totals'] {
   return [...totals.values()].toSorted((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
-function said(figure: string | number | null, more = 0): number | null {
+function answer(figure: string | number | null, more = 0): number | null {
   return figure === null ? null : Number(figure) + more;
 }
 
@@ -278,11 +284,11 @@ function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Set
     const less = (of: (one: PendingRefunds) => number) => failed.reduce((sum, one) => sum + of(one), 0);
     const stated: Record<Stated, number | null> = {
       payments: total.payments,
-      paid: said(total.paid),
-      refunds: said(total.refunds, -less(({ refunds }) => refunds)),
-      refunded: said(total.refunded, -less(({ refunded }) => Number(refunded))),
-      fees: said(total.fees, -less(({ fees }) => Number(fees))),
-      net: said(total.net, less(movedBy)),
+      paid: answer(total.paid),
+      refunds: answer(total.refunds, -less(({ refunds }) => refunds)),
+      refunded: answer(total.refunded, -less(({ refunded }) => Number(refunded))),
+      fees: answer(total.fees, -less(({ fees }) => Number(fees))),
+      net: answer(total.net, less(movedBy)),
     };
     return STATED.flatMap((what) => {
       const figure = stated[what];

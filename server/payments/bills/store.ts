@@ -11,8 +11,8 @@ import type { BillSource } from '../../domain.ts';
 import { Conflict, InvalidRequest, NotAllowed, NotFound } from '../../errors.ts';
 import type { PayWay } from '../channel.ts';
 import { later } from '../core/plan.ts';
-import { noteDeed } from '../follow-ups.ts';
-import type { Asker } from '../ports.ts';
+import { addAuditEntry } from '../side-effects.ts';
+import type { Requester } from '../ports.ts';
 import { type BillDesk, BillMalformed, type BillTotals, type ReadHow, dayAfter, dayOf, isDay } from '../outcomes.ts';
 import { type BillAccount, type BillPorts, accountsOf, addBill, deskOf, newBill, requirePayee } from './payees.ts';
 
@@ -115,7 +115,7 @@ export async function storeBill(
     const leasedUntil = source === 'import' ? null : later(ports.now(), LEASE_SECONDS);
     const next = { state: 'matching' as const, nextCheckAt: ports.now(), leasedUntil };
     await tx.bills.update({ billNo: of.billNo }, { ...fresh, ...none, ...next });
-    if (source === 'import') await tx.wake('bill', { id: of.billNo });
+    if (source === 'import') await tx.afterCommit('bill', { id: of.billNo });
     return true;
   });
   if (!isMine) {
@@ -293,15 +293,15 @@ export function billRepairs(ports: BillPorts) {
   return { askForBill, importBill, rerunBill };
 
   /** Has the channel asked for the bill of a day, whatever the schedule says. */
-  async function askForBill(asker: Asker, of: BillOf): Promise<BillRow> {
+  async function askForBill(requester: Requester, of: BillOf): Promise<BillRow> {
     const account = await accountOf(of);
     return ports.store.transaction(async (tx) => {
       const { billNo } = await ensureBill(tx, account, of.day);
       const { state } = (await tx.bills.lock({ billNo }))!;
       await tx.bills.update({ billNo }, { state: state === 'matching' ? state : 'waiting', nextCheckAt: ports.now() });
-      await tx.wake('bill', { id: billNo });
+      await tx.afterCommit('bill', { id: billNo });
       const bill = (await tx.bills.find({ billNo }))!;
-      await noteDeed(ports, tx, asker, { action: 'bill.fetch', target: billNo, after: of });
+      await addAuditEntry(ports, tx, requester, { action: 'bill.fetch', target: billNo, after: of });
       return bill;
     });
   }
@@ -310,7 +310,7 @@ export function billRepairs(ports: BillPorts) {
    * Reads a file that somebody brings. Throws BillRefused when it is not that bill: nothing of it counts, and what counted before
    * still does. The same file again changes nothing.
    */
-  async function importBill(asker: Asker, of: BillOf, source: AsyncIterable<Uint8Array>): Promise<BillRow> {
+  async function importBill(requester: Requester, of: BillOf, source: AsyncIterable<Uint8Array>): Promise<BillRow> {
     const account = await accountOf(of);
     const desk = deskOf(account);
     const before = await ports.store.transaction((tx) => ensureBill(tx, account, of.day));
@@ -331,23 +331,27 @@ export function billRepairs(ports: BillPorts) {
     return ports.store.transaction(async (tx) => {
       const bill = (await tx.bills.find({ billNo }))!;
       const { sha256, lines } = bill;
-      await noteDeed(ports, tx, asker, { action: 'bill.import', target: billNo, after: { ...of, sha256, lines } });
+      await addAuditEntry(ports, tx, requester, {
+        action: 'bill.import',
+        target: billNo,
+        after: { ...of, sha256, lines },
+      });
       return bill;
     });
   }
 
   /** Has a bill that was read compared with the orders once more. */
-  async function rerunBill(asker: Asker, billNo: string): Promise<BillRow> {
+  async function rerunBill(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const bill = await tx.bills.lock({ billNo });
       if (!bill) throw new NotFound('bill');
       if (bill.reading === 0) throw new Conflict('bill_not_read', 'There is no bill to compare yet.');
       if (bill.state !== 'reading') {
         await tx.bills.update({ billNo }, { state: 'matching', nextCheckAt: ports.now() });
-        await tx.wake('bill', { id: billNo });
+        await tx.afterCommit('bill', { id: billNo });
       }
       const after = (await tx.bills.find({ billNo }))!;
-      await noteDeed(ports, tx, asker, { action: 'bill.rerun', target: billNo });
+      await addAuditEntry(ports, tx, requester, { action: 'bill.rerun', target: billNo });
       return after;
     });
   }

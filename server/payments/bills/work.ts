@@ -5,7 +5,7 @@ import { isIncomplete } from '../../db/queries/bills.ts';
 import { SAME_ACCOUNT } from '../../db/queries/payees.ts';
 import type { Tx } from '../../db/store.ts';
 import { TransportFailed } from '../channel.ts';
-import { resolveExceptions } from '../follow-ups.ts';
+import { resolveExceptions } from '../side-effects.ts';
 import {
   type BillAnswer,
   type BillCalendar,
@@ -19,7 +19,7 @@ import {
 import {
   type BillAccount,
   type BillPorts,
-  askersOf,
+  requestersOf,
   deskOf,
   lockAccount,
   prove,
@@ -55,10 +55,11 @@ export function workBill(ports: BillPorts) {
   async function fetchBill(bill: BillRow): Promise<void> {
     const { billNo } = bill;
     let first: Fault | undefined;
-    for (const asker of await askersOf(ports, bill)) {
-      const said = await askDesk(ports, deskOf(asker), bill.day);
+    for (const requester of await requestersOf(ports, bill)) {
+      const answer = await askDesk(ports, deskOf(requester), bill.day);
       ports.checkpoint('bill.asked');
-      const fault = said.kind === 'bill' || said.kind === 'empty' ? await take(bill, asker, said) : faultOf(said);
+      const fault =
+        answer.kind === 'bill' || answer.kind === 'empty' ? await take(bill, requester, answer) : faultOf(answer);
       if (fault === undefined) return;
       first ??= fault;
       if (fault.isSure) {
@@ -72,20 +73,20 @@ export function workBill(ports: BillPorts) {
   /** Reads what the channel gave; what is wrong with it, if anything is. */
   async function take(
     bill: BillRow,
-    asker: BillAccount,
-    said: Extract<BillAnswer, { kind: 'bill' | 'empty' }>,
+    requester: BillAccount,
+    answer: Extract<BillAnswer, { kind: 'bill' | 'empty' }>,
   ): Promise<Fault | undefined> {
     const { billNo } = bill;
     const of = await beginReading(ports, billNo);
     if (!of) return undefined;
     const store = async (spool: Spooled | null): Promise<void> => {
-      const payee = said.kind === 'empty' ? said.payee : await deskOf(asker).payeeIn(spool!.file);
-      if (payee !== undefined && (await isElsewhere(bill, asker, payee))) return;
-      const isWhole = said.kind === 'bill' && said.isWhole === true;
-      await storeBill(ports, of, { desk: deskOf(asker), spool, source: 'channel', isWhole });
+      const payee = answer.kind === 'empty' ? answer.payee : await deskOf(requester).payeeIn(spool!.file);
+      if (payee !== undefined && (await isElsewhere(bill, requester, payee))) return;
+      const isWhole = answer.kind === 'bill' && answer.isWhole === true;
+      await storeBill(ports, of, { desk: deskOf(requester), spool, source: 'channel', isWhole });
     };
     try {
-      if (said.kind === 'bill') await spooled(keptBytes(ports, of, said.bytes), store);
+      if (answer.kind === 'bill') await spooled(keptBytes(ports, of, answer.bytes), store);
       else await store(null);
       return undefined;
     } catch (error) {
@@ -105,13 +106,13 @@ export function workBill(ports: BillPorts) {
   }
 
   /** An answer names the payee. One that a claim had no bill of before may have its bill of the day already; another than expected is refused. */
-  async function isElsewhere(bill: BillRow, asker: BillAccount, payee: string): Promise<boolean> {
-    if (!asker.isProven) {
-      const { other, aside } = await prove(ports, asker, { billNo: bill.billNo, payee, heal });
+  async function isElsewhere(bill: BillRow, requester: BillAccount, payee: string): Promise<boolean> {
+    if (!requester.isProven) {
+      const { other, aside } = await prove(ports, requester, { billNo: bill.billNo, payee, heal });
       for (const { billNo } of aside) await removeOldLines(ports.store, billNo);
       return other;
     }
-    requirePayee(asker, payee);
+    requirePayee(requester, payee);
     return false;
   }
 
@@ -136,18 +137,18 @@ async function askDesk(ports: BillPorts, desk: BillDesk, day: string): Promise<B
   }
 }
 
-function faultOf(said: Exclude<BillAnswer, { kind: 'bill' | 'empty' }>): Fault {
-  if (said.kind === 'unknown')
-    return { state: 'waiting', fault: said.cause, detail: said.detail ?? 'The channel gave no usable answer.' };
-  if (said.kind === 'refused') return { state: 'refused', fault: said.code, detail: said.reason };
-  if (said.kind === 'gone')
+function faultOf(answer: Exclude<BillAnswer, { kind: 'bill' | 'empty' }>): Fault {
+  if (answer.kind === 'unknown')
+    return { state: 'waiting', fault: answer.cause, detail: answer.detail ?? 'The channel gave no usable answer.' };
+  if (answer.kind === 'refused') return { state: 'refused', fault: answer.code, detail: answer.reason };
+  if (answer.kind === 'gone')
     return {
       state: 'missing',
-      fault: said.code,
+      fault: answer.code,
       detail: 'The channel keeps no bill of this day any more.',
       isSure: true,
     };
-  return { state: 'waiting', fault: said.code, detail: 'The channel has not made this bill yet.', isSure: true };
+  return { state: 'waiting', fault: answer.code, detail: 'The channel has not made this bill yet.', isSure: true };
 }
 
 /** Writes down why there is no bill, and when it is asked for again; what was read before goes on to count. */
@@ -225,7 +226,7 @@ export async function compareBill(ports: BillPorts, billNo: string): Promise<voi
     await countLines(patient.store, found.day);
     await nameOrders(patient.store, found);
     await forgetInLines(patient.store, found);
-    const rates = ratesOf(await askersOf(ports, found));
+    const rates = ratesOf(await requestersOf(ports, found));
     ports.checkpoint('bill.matching');
     await patient.store.transaction(async (tx) => {
       await lockAccount(tx, found);

@@ -1,8 +1,16 @@
 import type { DisputeRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { ChannelDispute, DisputeState, LostMoney } from '../channel.ts';
-import { type Change, DISPUTE_MOVES, type DisputeRule, type Raised, type Resolved, STAY, isDecided } from './moves.ts';
-import { hearRefund } from './hear-refund.ts';
+import {
+  type Change,
+  DISPUTE_TRANSITIONS,
+  type DisputeRule,
+  type Raised,
+  type Resolved,
+  STAY,
+  isDecided,
+} from './transitions.ts';
+import { applyRefundOutcome } from './apply-refund-outcome.ts';
 import { isUnderWay, lostToDispute } from './open-refund.ts';
 import { later, nextDisputeCheck } from './plan.ts';
 
@@ -34,26 +42,26 @@ export interface DisputeChange {
   /** The existing refund that `money` changes. */
   readonly refund?: RefundRow;
   readonly money: Change;
-  readonly tell: readonly `dispute.${'opened' | 'updated' | 'closed'}`[];
+  readonly emit: readonly `dispute.${'opened' | 'updated' | 'closed'}`[];
 }
 
 /** Decides the channel's answer about a dispute: the same result for the same rows, answer and time. */
 export function decideDispute(
   order: OrderRow,
   facts: DisputeFacts,
-  said: ChannelDispute,
+  answer: ChannelDispute,
   names: DisputeNames,
   now: Date,
 ): DisputeChange {
-  const before = facts.dispute ?? newDispute(order, said, names.disputeNo, now);
-  const taken = moneyOf(order, before, facts, said, names, now);
-  const state = taken.isWaiting ? 'under_review' : said.state;
-  const heard = { ...before, ...wordsOf(said), state };
-  const isChanged = facts.dispute === undefined || WORDS.some((word) => !isSame(before[word], heard[word]));
+  const before = facts.dispute ?? newDispute(order, answer, names.disputeNo, now);
+  const taken = moneyOf(order, before, facts, answer, names, now);
+  const state = taken.isWaiting ? 'under_review' : answer.state;
+  const report = { ...before, ...wordsOf(answer), state };
+  const isChanged = facts.dispute === undefined || WORDS.some((word) => !isSame(before[word], report[word]));
   const checks = isChanged ? 0 : before.checks + 1;
   const isOver = isDecided(state);
   const dispute: DisputeRow = {
-    ...heard,
+    ...report,
     ...taken.dispute,
     checks,
     nextCheckAt: isOver ? null : nextDisputeCheck(checks, now),
@@ -68,7 +76,7 @@ export function decideDispute(
     dispute,
     ...(taken.refund ? { refund: taken.refund } : {}),
     money: withListed(taken.money, order, dispute, isChanged),
-    tell: [
+    emit: [
       ...(from === null ? (['dispute.opened'] as const) : []),
       ...(isChanged && isOver ? (['dispute.closed'] as const) : []),
       ...(isChanged && from !== null && !isOver ? (['dispute.updated'] as const) : []),
@@ -91,7 +99,9 @@ function isSame(one: DisputeRow[(typeof WORDS)[number]], other: DisputeRow[(type
 
 /** The rule of the transition; null if the state stays. */
 function ruleOf(from: DisputeState | null, to: DisputeState): DisputeRule | null {
-  return from === to ? null : (DISPUTE_MOVES.find((move) => move.from === from && move.to === to)?.rule ?? null);
+  return from === to
+    ? null
+    : (DISPUTE_TRANSITIONS.find((transition) => transition.from === from && transition.to === to)?.rule ?? null);
 }
 
 interface Taken {
@@ -106,18 +116,18 @@ function moneyOf(
   order: OrderRow,
   dispute: DisputeRow,
   facts: DisputeFacts,
-  said: ChannelDispute,
+  answer: ChannelDispute,
   names: DisputeNames,
   now: Date,
 ): Taken {
   const counted = facts.refunds.find(({ refundNo }) => refundNo === dispute.refundNo);
-  if (said.state === 'won') return givenBack(order, dispute, counted, now);
-  if (said.state !== 'lost' || !said.lost) return { money: STAY };
+  if (answer.state === 'won') return givenBack(order, dispute, counted, now);
+  if (answer.state !== 'lost' || !answer.lost) return { money: STAY };
   if (order.paid === 0n)
     return { money: { rule: null, order: { nextCheckAt: now, leasedUntil: null } }, isWaiting: true };
-  if (counted) return takenAgain(order, counted, said.lost, now);
+  if (counted) return takenAgain(order, counted, answer.lost, now);
   if (facts.dispute?.state === 'lost') return { money: STAY };
-  return taken(order, facts, said, said.lost, names, now);
+  return taken(order, facts, answer, answer.lost, names, now);
 }
 
 /** Counts a loss once: by a refund that the channel reported for it, by a matching refund of the service, or by a row of its own. */
@@ -174,7 +184,7 @@ function givenFor(refunds: readonly RefundRow[], covered: DisputeFacts['covered'
 /** Lost again after a won appeal: the returned money is gone again. */
 function takenAgain(order: OrderRow, refund: RefundRow, { amount, at }: LostMoney, now: Date): Taken {
   const { refundNo, amount: amountLost } = refund;
-  const money = hearRefund(order, refund, { outcome: { kind: 'succeeded', amount, at } }, now);
+  const money = applyRefundOutcome(order, refund, { outcome: { kind: 'succeeded', amount, at } }, now);
   return { money, refund, dispute: { amountLost, refundNo } };
 }
 
@@ -184,7 +194,7 @@ function givenBack(order: OrderRow, { refundNo }: DisputeRow, refund: RefundRow 
   const outcome = { kind: 'abnormal', code: WON, reason: 'The dispute was won after it had been lost.' } as const;
   const dispute = { amountLost: 0n, refundNo };
   if (refund.state !== 'succeeded') return { money: STAY, dispute };
-  return { money: hearRefund(order, refund, { outcome }, now), refund, dispute };
+  return { money: applyRefundOutcome(order, refund, { outcome }, now), refund, dispute };
 }
 
 /** The failure code of a refund whose dispute was won after all. */
@@ -215,7 +225,7 @@ export function listedDispute(dispute: DisputeRow): Raised {
   return { kind: 'dispute', dedupe: disputeNo, detail, again: true, blocksRefunds: acceptedAt !== null };
 }
 
-function newDispute(order: OrderRow, said: ChannelDispute, disputeNo: string, now: Date): DisputeRow {
+function newDispute(order: OrderRow, answer: ChannelDispute, disputeNo: string, now: Date): DisputeRow {
   const { orderNo, clientId, project, payWay, account, mode } = order;
   return {
     disputeNo,
@@ -225,9 +235,9 @@ function newDispute(order: OrderRow, said: ChannelDispute, disputeNo: string, no
     payWay,
     account,
     mode,
-    channelDisputeNo: said.channelDisputeNo,
-    ...wordsOf(said),
-    state: said.state,
+    channelDisputeNo: answer.channelDisputeNo,
+    ...wordsOf(answer),
+    state: answer.state,
     amountLost: 0n,
     refundNo: null,
     answeredAt: null,
@@ -236,7 +246,7 @@ function newDispute(order: OrderRow, said: ChannelDispute, disputeNo: string, no
     checks: 0,
     nextCheckAt: null,
     leasedUntil: null,
-    openedAt: said.openedAt,
+    openedAt: answer.openedAt,
     createdAt: now,
     updatedAt: now,
     closedAt: null,

@@ -2,9 +2,16 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { CloseReason } from '../../domain.ts';
 import type { CloseOutcome, Outcome, Returned } from '../channel.ts';
 import type { Money } from '../../money.ts';
-import { type Change, type Raised, type Refusal, STAY, hasCredential, isOpen, takesMoney } from './moves.ts';
-import { type Heard, type OrderFacts, type Said, missingFact } from './facts.ts';
-import { afterReverse, cameAndWent, claimReverse, hearOrder, ofAnother, refundByClose } from './hear-order.ts';
+import { type Change, type Raised, type Refusal, STAY, hasCredential, isOpen, takesMoney } from './transitions.ts';
+import { type OrderReport, type OrderFacts, type OutcomeOf, missingFact } from './facts.ts';
+import {
+  afterReverse,
+  autoRefunded,
+  claimReverse,
+  applyOrderOutcome,
+  ofAnother,
+  refundByClose,
+} from './apply-order-outcome.ts';
 import { type RefundIntent, newRefund } from './open-refund.ts';
 import { closed, isDoubtful, isGone, isOrderOverdue, later, mayTakeApproved, nextOrderCheck, soon } from './plan.ts';
 
@@ -61,8 +68,8 @@ function settleCapture(
 ): Change {
   // An answer after its lease does not apply to a later attempt, unless it reports a payment.
   if (order.captures !== captures && outcome.kind !== 'paid') return STAY;
-  const heard = { outcome: afterCapture(outcome), cause: 'capture' };
-  if (!isOpen(order.state)) return hearOrder(order, facts, heard, now);
+  const report = { outcome: afterCapture(outcome), cause: 'capture' };
+  if (!isOpen(order.state)) return applyOrderOutcome(order, facts, report, now);
   if (outcome.kind === 'declined' && outcome.left) return refusedCapture(order, outcome, now);
   const isDoubt = outcome.kind === 'unknown' || (outcome.kind === 'declined' && !outcome.definite);
   const isReview = outcome.kind === 'pending' && outcome.capturePending !== undefined;
@@ -71,12 +78,12 @@ function settleCapture(
     captureLeasedUntil: null,
     nextCheckAt: later(now, 5),
   };
-  const change = hearOrder({ ...order, ...patch }, facts, heard, now);
+  const change = applyOrderOutcome({ ...order, ...patch }, facts, report, now);
   return { ...change, order: { ...patch, ...change.order } } as Change;
 }
 
 /** The channel certainly took nothing: the payer may choose another payment method a few times; otherwise the order ends. */
-function refusedCapture(order: OrderRow, outcome: Said<'declined'>, now: Date): Change {
+function refusedCapture(order: OrderRow, outcome: OutcomeOf<'declined'>, now: Date): Change {
   const over = { captureState: null, captureLeasedUntil: null, captureReason: outcome.code.slice(0, 128) };
   // A requested close takes effect, and the payer has nothing left to do.
   if (order.state === 'closing') return { rule: null, order: { ...over, nextCheckAt: now, leasedUntil: null } };
@@ -85,7 +92,7 @@ function refusedCapture(order: OrderRow, outcome: Said<'declined'>, now: Date): 
     return {
       rule: null,
       order: { ...patch, leasedUntil: null, nextCheckAt: nextOrderCheck({ ...order, ...patch }, now) },
-      tell: [{ type: 'order.payer_action_required', dedupe: String(patch.approvalsAsked) }],
+      emit: [{ type: 'order.payer_action_required', dedupe: String(patch.approvalsAsked) }],
     };
   }
   const change = closed(order, 'channel', now, outcome);
@@ -102,40 +109,40 @@ function afterCapture(outcome: Outcome): Outcome {
 const PATIENCE_SECONDS = 4 * 86_400;
 
 /** A command about an order, or the answer to a call other than a query. */
-export type OrderWish =
+export type OrderCommand =
   /** Intent to close, committed before the channel is called. */
-  | { readonly wish: 'close'; readonly reason: CloseReason }
+  | { readonly command: 'close'; readonly reason: CloseReason }
   /** Intent to send a close that may return a payment. */
-  | { readonly wish: 'reverse' }
+  | { readonly command: 'reverse' }
   /** The channel's answer to a close; `reverse`: the end of the lease under which it was sent. */
-  | { readonly wish: 'settle_close'; readonly outcome: CloseOutcome; readonly reverse?: Date | undefined }
+  | { readonly command: 'settle_close'; readonly outcome: CloseOutcome; readonly reverse?: Date | undefined }
   /** After its own expiry the channel reported twice that it does not know the order. */
-  | { readonly wish: 'give_up' }
+  | { readonly command: 'give_up' }
   /** The caller gets `closing`: a later payment is a late payment. */
-  | { readonly wish: 'answer_closing' }
+  | { readonly command: 'answer_closing' }
   /** The create is repeated. */
-  | { readonly wish: 'send_again' }
+  | { readonly command: 'send_again' }
   /** Intent to capture. */
-  | { readonly wish: 'capture' }
+  | { readonly command: 'capture' }
   /** The payer, or the shop, reports a new approval after the refusal at this time, if any. */
-  | { readonly wish: 'approved_again'; readonly refusedAt: Date | null }
+  | { readonly command: 'approved_again'; readonly refusedAt: Date | null }
   /** The channel's answer to the capture of this number. */
-  | { readonly wish: 'settle_capture'; readonly captures: number; readonly outcome: Outcome }
+  | { readonly command: 'settle_capture'; readonly captures: number; readonly outcome: Outcome }
   /** A query shows no capture of this number. */
-  | { readonly wish: 'forget_capture'; readonly captures: number }
+  | { readonly command: 'forget_capture'; readonly captures: number }
   /** Plans the next query for a late payment; `dueAt` as it was before the query, `silent` if the channel did not answer. */
-  | { readonly wish: 'plan_late_check'; readonly dueAt: Date | null; readonly silent: boolean }
+  | { readonly command: 'plan_late_check'; readonly dueAt: Date | null; readonly silent: boolean }
   /** An unconfirmed claim: the channel is queried again soon. */
-  | { readonly wish: 'check_soon' }
+  | { readonly command: 'check_soon' }
   /** Nothing is due. */
-  | { readonly wish: 'rest' }
+  | { readonly command: 'rest' }
   /** An administrator ends an overdue order without the channel's confirmation; a later payment is a late payment. */
-  | { readonly wish: 'abandon' }
+  | { readonly command: 'abandon' }
   /** An administrator accepts a payment of another amount. */
-  | { readonly wish: 'accept'; readonly received: Money; readonly paymentNo: string }
+  | { readonly command: 'accept'; readonly received: Money; readonly paymentNo: string }
   /** An administrator refunds a payment of another amount, or a second payment. */
   | {
-      readonly wish: 'give_back';
+      readonly command: 'give_back';
       readonly received: Money;
       readonly paymentNo: string;
       readonly reason: string;
@@ -143,31 +150,31 @@ export type OrderWish =
       readonly actor: string;
     };
 
-type Wish<Name extends OrderWish['wish']> = Extract<OrderWish, { wish: Name }>;
+type Command<Name extends OrderCommand['command']> = Extract<OrderCommand, { command: Name }>;
 
 /** Decides a command about an order. */
-function wishOrder(order: OrderRow, facts: OrderFacts, wish: OrderWish, now: Date): Change | Refusal {
-  return WISHES[wish.wish](order, wish as never, now, facts);
+function runOrderCommand(order: OrderRow, facts: OrderFacts, command: OrderCommand, now: Date): Change | Refusal {
+  return WISHES[command.command](order, command as never, now, facts);
 }
 
-type Grant<Name extends OrderWish['wish']> = (
+type Grant<Name extends OrderCommand['command']> = (
   order: OrderRow,
-  wish: Wish<Name>,
+  command: Command<Name>,
   now: Date,
   facts: OrderFacts,
 ) => Change | Refusal;
 
-const WISHES: { readonly [Name in OrderWish['wish']]: Grant<Name> } = {
+const WISHES: { readonly [Name in OrderCommand['command']]: Grant<Name> } = {
   close: beginClose,
-  reverse: (order, _wish, now) => claimReverse(order, now),
+  reverse: (order, _command, now) => claimReverse(order, now),
   settle_close: settleClose,
-  give_up: (order, _wish, now) =>
+  give_up: (order, _command, now) =>
     order.state === 'closing' && isGone(order) ? closed(order, order.closeReason ?? 'expired', now) : STAY,
   answer_closing: ({ state, closeAnswered }) =>
     state === 'closing' && !closeAnswered ? { rule: null, order: { closeAnswered: true } } : STAY,
-  send_again: (order, _wish, now) =>
+  send_again: (order, _command, now) =>
     canSendAgain(order, now) ? { rule: null, order: { placeTries: order.placeTries + 1 } } : STAY,
-  capture: (order, _wish, now) => claimCapture(order, now),
+  capture: (order, _command, now) => claimCapture(order, now),
   approved_again: (order, { refusedAt }, now) => approvedAgain(order, refusedAt, now),
   settle_capture: settleCapture,
   forget_capture: (order, { captures }, now) => forgetCapture(order, captures, now),
@@ -176,17 +183,17 @@ const WISHES: { readonly [Name in OrderWish['wish']]: Grant<Name> } = {
   rest: ({ state }) => (isOpen(state) ? STAY : { rule: null, order: { nextCheckAt: null, leasedUntil: null } }),
   abandon,
   accept,
-  give_back: giveBack,
+  give_back: refundLatePayment,
 };
 
 /** Begins to close an order; an explicit request overrules an expiry. */
-function beginClose(order: OrderRow, { reason }: Wish<'close'>, now: Date): Change {
+function beginClose(order: OrderRow, { reason }: Command<'close'>, now: Date): Change {
   const closeAsked = reason !== 'expired' || order.closeAsked;
   if (order.state === 'closing')
     return closeAsked && !order.closeAsked ? { rule: null, order: { closeAsked, closeReason: reason } } : STAY;
   if (!takesMoney(order.state)) return STAY;
   return {
-    rule: 'O6',
+    rule: 'close_requested',
     order: {
       state: 'closing',
       closeReason: reason,
@@ -203,7 +210,7 @@ function beginClose(order: OrderRow, { reason }: Wish<'close'>, now: Date): Chan
 /** Settles the answer to a close: a confirmation ends the order, any other answer waits for the next query. */
 function settleClose(
   order: OrderRow,
-  { outcome, reverse }: Wish<'settle_close'>,
+  { outcome, reverse }: Command<'settle_close'>,
   now: Date,
   { owner }: OrderFacts,
 ): Change {
@@ -229,7 +236,7 @@ function settleReturned(order: OrderRow, { channelNo, at }: Returned, now: Date)
   if (order.paid === 0n && order.state !== 'paid') {
     const amount = { minor: order.amount, currency };
     const outcome = { kind: 'paid', channelNo, amount, at } as const;
-    return takesMoney(order.state) ? STAY : cameAndWent({ order, outcome, now });
+    return takesMoney(order.state) ? STAY : autoRefunded({ order, outcome, now });
   }
   const minor = order.paid - order.refunded - order.refunding;
   if (minor <= 0n) return STAY;
@@ -248,7 +255,7 @@ export function canRenew(order: OrderRow, now: Date): boolean {
 }
 
 /** Plans the next query for a late payment: hourly for a while if the channel did not answer. A due time set meanwhile stays. */
-function planLateCheck(order: OrderRow, { dueAt, silent }: Wish<'plan_late_check'>, now: Date): Change {
+function planLateCheck(order: OrderRow, { dueAt, silent }: Command<'plan_late_check'>, now: Date): Change {
   const isMine = order.nextCheckAt?.getTime() === dueAt?.getTime() && order.paid === 0n;
   // A query before the due time (after a hint) uses up no step.
   const isDue = dueAt !== null && dueAt <= now;
@@ -259,7 +266,7 @@ function planLateCheck(order: OrderRow, { dueAt, silent }: Wish<'plan_late_check
   return { rule: null, order: { checks, leasedUntil: null, nextCheckAt } };
 }
 
-function abandon(order: OrderRow, _wish: Wish<'abandon'>, now: Date): Change | Refusal {
+function abandon(order: OrderRow, _command: Command<'abandon'>, now: Date): Change | Refusal {
   if (!isOpen(order.state)) return STAY;
   // A payment that waits for the merchant does not end by waiting.
   if (!isOrderOverdue(order, now) && order.captureState !== 'pending')
@@ -267,14 +274,14 @@ function abandon(order: OrderRow, _wish: Wish<'abandon'>, now: Date): Change | R
   return closed(order, order.closeReason ?? 'admin', now);
 }
 
-function checkSoon(order: OrderRow, _wish: Wish<'check_soon'>, now: Date): Change {
+function checkSoon(order: OrderRow, _command: Command<'check_soon'>, now: Date): Change {
   const patch = soon(order, now);
   return patch.nextCheckAt ? { rule: null, order: patch } : STAY;
 }
 
 function accept(
   order: OrderRow,
-  { received }: Wish<'accept'>,
+  { received }: Command<'accept'>,
   now: Date,
   { owner, sibling, readmitted }: OrderFacts,
 ): Change | Refusal {
@@ -287,14 +294,19 @@ function accept(
   if (!isOpen(order.state) && readmitted !== true)
     return refused('invalid_action', 'The product is sold out. Refund the payment instead.');
   return {
-    rule: 'O10',
+    rule: 'payment_accepted',
     order: { state: 'paid', paid: received.minor, paidAt: now, credential: null, nextCheckAt: null },
-    tell: [{ type: 'order.paid' }],
+    emit: [{ type: 'order.paid' }],
     effects: [{ name: 'paid', run: ['paid'] }],
   };
 }
 
-function giveBack(order: OrderRow, asked: Wish<'give_back'>, now: Date, { owner }: OrderFacts): Change | Refusal {
+function refundLatePayment(
+  order: OrderRow,
+  asked: Command<'give_back'>,
+  now: Date,
+  { owner }: OrderFacts,
+): Change | Refusal {
   if (owner) return refusedAsAnothers(owner);
   const { received, paymentNo, reason, refundNo, actor } = asked;
   const intent: RefundIntent = {
@@ -328,18 +340,29 @@ function refused(code: 'invalid_action' | 'order_already_paid', message: string)
 }
 
 /** Decides an outcome of an order. */
-export function decideOrder(order: OrderRow, facts: OrderFacts, heard: Heard, now: Date): Change;
+export function decideOrder(order: OrderRow, facts: OrderFacts, report: OrderReport, now: Date): Change;
 /** Decides a command about an order. */
-export function decideOrder(order: OrderRow, facts: OrderFacts, wish: OrderWish, now: Date): Change | Refusal;
-export function decideOrder(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish, now: Date): Change | Refusal;
+export function decideOrder(order: OrderRow, facts: OrderFacts, command: OrderCommand, now: Date): Change | Refusal;
+export function decideOrder(
+  order: OrderRow,
+  facts: OrderFacts,
+  input: OrderReport | OrderCommand,
+  now: Date,
+): Change | Refusal;
 /** Decides an outcome or a command of an order: the same result for the same rows, facts and time. */
-export function decideOrder(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish, now: Date): Change | Refusal {
-  const decided = 'wish' in input ? wishOrder(order, facts, input, now) : hearOrder(order, facts, input, now);
+export function decideOrder(
+  order: OrderRow,
+  facts: OrderFacts,
+  input: OrderReport | OrderCommand,
+  now: Date,
+): Change | Refusal {
+  const decided =
+    'command' in input ? runOrderCommand(order, facts, input, now) : applyOrderOutcome(order, facts, input, now);
   return 'refuse' in decided ? decided : withHeld(order, withOverdue(order, decided, now), input);
 }
 
 /** Lists a payment that waits for the merchant, as long as it waits. */
-function withHeld(order: OrderRow, change: Change, input: Heard | OrderWish): Change {
+function withHeld(order: OrderRow, change: Change, input: OrderReport | OrderCommand): Change {
   const { orderNo } = order;
   const after = { ...order, ...change.order };
   const waits = after.captureState === 'pending' && isOpen(after.state);
@@ -348,8 +371,8 @@ function withHeld(order: OrderRow, change: Change, input: Heard | OrderWish): Ch
     return { ...change, resolve: [...(change.resolve ?? []), { where, resolution: 'ended', by: 'service' }] };
   }
   const isKnown = order.captureState === 'pending' && order.captureReason === after.captureReason;
-  const said = 'outcome' in input && 'waitsFor' in input.outcome ? input.outcome.waitsFor : undefined;
-  if (!waits || isKnown || said !== 'merchant') return change;
+  const answer = 'outcome' in input && 'waitsFor' in input.outcome ? input.outcome.waitsFor : undefined;
+  if (!waits || isKnown || answer !== 'merchant') return change;
   const reason = after.captureReason ?? '';
   return { ...change, raise: [...(change.raise ?? []), { kind: 'capture_held', dedupe: reason, detail: { reason } }] };
 }
@@ -369,18 +392,22 @@ function withOverdue(order: OrderRow, change: Change, now: Date): Change {
 }
 
 /** The next fact that the decision needs; undefined when it can be made. */
-export function orderNeeds(order: OrderRow, facts: OrderFacts, input: Heard | OrderWish): keyof OrderFacts | undefined {
+export function orderNeeds(
+  order: OrderRow,
+  facts: OrderFacts,
+  input: OrderReport | OrderCommand,
+): keyof OrderFacts | undefined {
   const named = paymentNamed(input);
   if (named !== null && named !== order.channelTradeNo && facts.owner === undefined) return 'owner';
   if (facts.owner) return undefined;
-  if (!('wish' in input)) return missingFact(order, facts, input);
-  if (input.wish === 'accept') return acceptNeeds(order, facts, input.received);
-  if (input.wish !== 'settle_capture') return undefined;
+  if (!('command' in input)) return missingFact(order, facts, input);
+  if (input.command === 'accept') return acceptNeeds(order, facts, input.received);
+  if (input.command !== 'settle_capture') return undefined;
   return missingFact(order, facts, { outcome: afterCapture(input.outcome), cause: 'capture' });
 }
 
 /** The channel's number of the payment that an outcome or a command names for the order; null = none. */
-export function paymentNamed(input: Heard | OrderWish): string | null {
+export function paymentNamed(input: OrderReport | OrderCommand): string | null {
   if (!('outcome' in input)) return 'paymentNo' in input ? input.paymentNo : null;
   const { outcome } = input;
   if ('channelNo' in outcome) return outcome.channelNo;

@@ -1,42 +1,49 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
-import type { RefundQuestionRow, RefundRow } from '../../db/entities/refunds.ts';
+import type { RefundLookupRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { ExceptionKind } from '../../domain.ts';
 import type { ChannelLimits, PaymentGivenBack, RefundOutcome } from '../channel.ts';
 import type { RefundFacts } from './facts.ts';
-import { type RefundHeard, failedRefund, hearRefund } from './hear-refund.ts';
+import { type RefundReport, failedRefund, applyRefundOutcome } from './apply-refund-outcome.ts';
 import {
   type Change,
   type Raised,
-  type RefundMoved,
+  type RefundTransition,
   type Refusal,
   type Resolved,
   STAY,
   type Touched,
   isOpen,
   refundableOf,
-} from './moves.ts';
-import { type RefundIntent, foreignRefund, foreignSurplus, isForeign, newRefund, reservation } from './open-refund.ts';
+} from './transitions.ts';
+import {
+  type RefundIntent,
+  externalRefund,
+  externalSurplus,
+  isExternal,
+  newRefund,
+  reservation,
+} from './open-refund.ts';
 import { isRefundOverdue, isSendable, later, nextRefundCheck } from './plan.ts';
 
 /** A question without an answer for this long is listed for a person. */
 const LISTED_SECONDS = 86_400;
 
 /** The result of an answer to a question about a refund that the channel named. */
-interface QuestionMoved {
-  readonly patch: Partial<RefundQuestionRow>;
+interface LookupTransition {
+  readonly patch: Partial<RefundLookupRow>;
   readonly raise?: readonly Raised[];
   readonly resolve?: readonly Resolved[];
   /** The outcome of the refund to settle. */
-  readonly settle?: RefundSaid;
+  readonly settle?: RefundAnswer;
 }
 
 /** A refund that ended, or waits for a person. */
 type RefundEnd = Extract<RefundOutcome, { kind: 'succeeded' | 'failed' | 'abnormal' }>;
 /** A refund that the channel has; a pending one may be one that had failed here. */
-export type RefundSaid = RefundEnd | Extract<RefundOutcome, { kind: 'pending' }>;
+export type RefundAnswer = RefundEnd | Extract<RefundOutcome, { kind: 'pending' }>;
 
 /** The subject of an answer. */
-interface Questioned extends Pick<OrderRow, 'paid'> {
+interface LookedUp extends Pick<OrderRow, 'paid'> {
   /** The refund has a row. */
   readonly isKnown: boolean;
   /** It refunds a payment that is listed as another one than the order's; the order need not be paid. */
@@ -44,13 +51,13 @@ interface Questioned extends Pick<OrderRow, 'paid'> {
 }
 
 /** Decides an answer to a question. Only a refund that ended or is abnormal answers it; otherwise the channel is queried again, without limit. */
-export function decideQuestion(
-  { paid, isKnown, isOfListed = false }: Questioned,
-  question: RefundQuestionRow,
+export function decideLookup(
+  { paid, isKnown, isOfListed = false }: LookedUp,
+  lookup: RefundLookupRow,
   outcome: RefundOutcome,
   now: Date,
-): QuestionMoved {
-  const { orderNo, number, checks, createdAt } = question;
+): LookupTransition {
+  const { orderNo, number, checks, createdAt } = lookup;
   const isOfPayment = outcome.kind === 'succeeded' && (paid > 0n || isOfListed);
   if (isEnd(outcome) && (isKnown || outcome.kind === 'failed' || isOfPayment))
     return {
@@ -73,8 +80,8 @@ function isEnd(outcome: RefundOutcome): outcome is RefundEnd {
 }
 
 /** The exception of a refund that the channel named without a usable result. */
-export function unanswered(number: string, said: object = {}): Raised {
-  return { kind: 'refund_unexplained', dedupe: number, detail: { number, said }, blocksRefunds: true, again: true };
+export function unanswered(number: string, answer: object = {}): Raised {
+  return { kind: 'refund_unexplained', dedupe: number, detail: { number, answer }, blocksRefunds: true, again: true };
 }
 
 /** The key of a question's exception. */
@@ -83,23 +90,25 @@ function listedAs(orderNo: string, number: string) {
 }
 
 /** Decides an outcome of a refund and the sums of its order. */
-export function decideRefund(order: OrderRow, refund: RefundRow, heard: RefundHeard, now: Date): Change;
+export function decideRefund(order: OrderRow, refund: RefundRow, report: RefundReport, now: Date): Change;
 /** Decides a command about a refund and the sums of its order. */
-export function decideRefund(order: OrderRow, refund: RefundRow, wish: RefundWish, now: Date): Change | Refusal;
+export function decideRefund(order: OrderRow, refund: RefundRow, command: RefundCommand, now: Date): Change | Refusal;
 export function decideRefund(
   order: OrderRow,
   refund: RefundRow,
-  input: RefundHeard | RefundWish,
+  input: RefundReport | RefundCommand,
   now: Date,
 ): Change | Refusal;
 /** Decides an outcome or a command of a refund: the same result for the same rows and time. */
 export function decideRefund(
   order: OrderRow,
   refund: RefundRow,
-  input: RefundHeard | RefundWish,
+  input: RefundReport | RefundCommand,
   now: Date,
 ): Change | Refusal {
-  return 'wish' in input ? wishRefund(order, refund, input, now) : hearRefund(order, refund, input, now);
+  return 'command' in input
+    ? runRefundCommand(order, refund, input, now)
+    : applyRefundOutcome(order, refund, input, now);
 }
 
 /** The facts for a new refund beyond the order. */
@@ -202,7 +211,7 @@ export function decideForeignRefund(
   if (isKnown) return STAY;
   if (ofOther) return givenBackOfOther(order, ofOther, outcome, also, now);
   if (ofDispute) return { rule: null, refund: { channelRefundNo: also.channelRefundNo } };
-  if (order.paid > 0n) return { rule: null, open: foreignRefund(order, outcome, also, now) };
+  if (order.paid > 0n) return { rule: null, open: externalRefund(order, outcome, also, now) };
   const dedupe = also.number ?? 'once';
   return {
     rule: null,
@@ -244,18 +253,18 @@ function givenBackOfOther(
       // A bill may have listed the same payment.
       { where: listedAs('duplicate_payment'), resolution: 'explained', by: 'service' },
     ],
-    open: foreignSurplus(order, outcome, also, now),
+    open: externalSurplus(order, outcome, also, now),
   };
 }
 
 /** A command about an existing refund. */
-export type RefundWish =
+export type RefundCommand =
   /** Intent to send it (again): the same number and bytes every time. */
-  | { readonly wish: 'send' }
+  | { readonly command: 'send' }
   /** A failed or overdue refund is requested again. */
-  | { readonly wish: 'retry'; readonly facts: RefundFacts }
+  | { readonly command: 'retry'; readonly facts: RefundFacts }
   /** An administrator retries an abnormal refund. */
-  | { readonly wish: 'reopen' }
+  | { readonly command: 'reopen' }
   /** An administrator ends a refund that the channel has just reported as unknown. */
   | ByPerson<'release'>
   /** An administrator declares that the payer got the money outside the channel. */
@@ -263,22 +272,22 @@ export type RefundWish =
   /** An administrator declares that the channel will never make this refund. */
   | ByPerson<'failed_at_channel'>
   /** A second administrator approves the refund. */
-  | { readonly wish: 'approve'; readonly facts: NewRefundFacts }
+  | { readonly command: 'approve'; readonly facts: NewRefundFacts }
   /** A second administrator rejects it. */
-  | { readonly wish: 'reject'; readonly reason: string }
+  | { readonly command: 'reject'; readonly reason: string }
   /** Nothing is due. */
-  | { readonly wish: 'rest' };
+  | { readonly command: 'rest' };
 
 interface ByPerson<Name extends string> {
-  readonly wish: Name;
+  readonly command: Name;
   readonly reason: string;
   readonly actor: string;
   /** The refund has an open exception. */
   readonly listed: boolean;
 }
 
-type Wish<Name extends RefundWish['wish']> = Extract<RefundWish, { wish: Name }>;
-type Grant<Name extends RefundWish['wish']> = (pair: Pair, wish: Wish<Name>, now: Date) => Change | Refusal;
+type Command<Name extends RefundCommand['command']> = Extract<RefundCommand, { command: Name }>;
+type Grant<Name extends RefundCommand['command']> = (pair: Pair, command: Command<Name>, now: Date) => Change | Refusal;
 
 interface Pair {
   readonly order: OrderRow;
@@ -286,12 +295,12 @@ interface Pair {
 }
 
 /** Decides a command about a refund. */
-function wishRefund(order: OrderRow, refund: RefundRow, wish: RefundWish, now: Date): Change | Refusal {
-  return WISHES[wish.wish]({ order, refund }, wish as never, now);
+function runRefundCommand(order: OrderRow, refund: RefundRow, command: RefundCommand, now: Date): Change | Refusal {
+  return WISHES[command.command]({ order, refund }, command as never, now);
 }
 
-const WISHES: { readonly [Name in RefundWish['wish']]: Grant<Name> } = {
-  send: ({ refund }, _wish, now) => (isSendable(refund) ? sent(refund, now) : STAY),
+const WISHES: { readonly [Name in RefundCommand['command']]: Grant<Name> } = {
+  send: ({ refund }, _command, now) => (isSendable(refund) ? sent(refund, now) : STAY),
   retry,
   reopen,
   release: endedByPerson('released'),
@@ -306,7 +315,7 @@ const WISHES: { readonly [Name in RefundWish['wish']]: Grant<Name> } = {
 };
 
 /** Approves a waiting refund, which is sent in its turn. A dispute may have taken the reserved amount meanwhile. */
-function approve({ order, refund }: Pair, { facts }: Wish<'approve'>, now: Date): Change | Refusal {
+function approve({ order, refund }: Pair, { facts }: Command<'approve'>, now: Date): Change | Refusal {
   if (refund.approval !== 'waiting' || refund.state !== 'pending') return STAY;
   if (order.refunded + order.refunding > order.paid) return { refuse: { code: 'refund_exceeds_refundable' } };
   const { earlier, limits } = facts;
@@ -316,18 +325,18 @@ function approve({ order, refund }: Pair, { facts }: Wish<'approve'>, now: Date)
 }
 
 /** Rejects a refund that was never sent, and releases its amount. */
-function reject({ order, refund }: Pair, { reason }: Wish<'reject'>, now: Date): Change {
+function reject({ order, refund }: Pair, { reason }: Command<'reject'>, now: Date): Change {
   if (refund.approval !== 'waiting' || refund.state !== 'pending') return STAY;
   const failure = { code: 'approval_rejected', message: reason, byPerson: true, isSpent: false };
-  const ended = failedRefund(order, refund, failure, now) as RefundMoved;
+  const ended = failedRefund(order, refund, failure, now) as RefundTransition;
   return { ...ended, refund: { ...ended.refund, approval: 'rejected' } };
 }
 
-function reopen({ refund }: Pair, _wish: Wish<'reopen'>, now: Date): Change | Refusal {
+function reopen({ refund }: Pair, _command: Command<'reopen'>, now: Date): Change | Refusal {
   if (refund.origin === 'dispute') return ofDispute();
-  if (isForeign(refund.origin)) return madeElsewhere();
+  if (isExternal(refund.origin)) return madeElsewhere();
   if (refund.state !== 'abnormal') return notAbnormal();
-  return { rule: 'R7', refund: { state: 'processing', nextCheckAt: now, checks: 0, leasedUntil: null } };
+  return { rule: 'refund_decided', refund: { state: 'processing', nextCheckAt: now, checks: 0, leasedUntil: null } };
 }
 
 /** Records the send before the call: the first `sentAt` keeps a repeat identical, the lease keeps jobs away. */
@@ -350,20 +359,20 @@ function sent(refund: RefundRow, now: Date): Touched {
 }
 
 /** Checks and reserves a refund again; an overdue one is sent again as it is. */
-function retry({ order, refund }: Pair, { facts }: Wish<'retry'>, now: Date): Change | Refusal {
+function retry({ order, refund }: Pair, { facts }: Command<'retry'>, now: Date): Change | Refusal {
   const { blockedBy, limits } = facts;
   if (refund.origin === 'dispute') return ofDispute();
-  if (isForeign(refund.origin)) return madeElsewhere();
+  if (isExternal(refund.origin)) return madeElsewhere();
   if (isRefundOverdue(refund, now)) return sendOverdue(refund, limits, now);
   if (refund.approval === 'rejected') return notRetryable('The refund was rejected; make a new one.');
   if (refund.state !== 'failed') return notRetryable(`A refund in the state ${refund.state} cannot be retried.`);
-  const isOwed = refund.surplus || refund.origin === 'late';
-  const refusal = isOwed ? undefined : refundsRefused(order, blockedBy);
+  const isSystemRefund = refund.surplus || refund.origin === 'late';
+  const refusal = isSystemRefund ? undefined : refundsRefused(order, blockedBy);
   if (refusal) return refusal;
   if (!refund.surplus && refund.amount > refundableOf(order)) return { refuse: { code: 'refund_exceeds_refundable' } };
   const isSpent = refund.accepted || isForgotten(refund, limits, now);
   return {
-    rule: 'R6',
+    rule: 'refund_resumed',
     refund: {
       state: 'pending',
       finishedAt: null,
@@ -425,30 +434,30 @@ function needsPerson(refund: RefundRow, listed: boolean, now: Date): boolean {
 function endedByPerson(code: string) {
   return (
     { order, refund }: Pair,
-    { wish, reason, actor, listed }: ByPerson<'release' | 'failed_at_channel'>,
+    { command, reason, actor, listed }: ByPerson<'release' | 'failed_at_channel'>,
     now: Date,
   ): Change | Refusal => {
     if (!needsPerson(refund, listed, now)) return notAbnormal();
-    if (wish === 'release' && isForeign(refund.origin)) return notReleased();
-    const isSpent = refund.accepted || wish === 'failed_at_channel';
+    if (command === 'release' && isExternal(refund.origin)) return notReleased();
+    const isSpent = refund.accepted || command === 'failed_at_channel';
     const ended = failedRefund(order, refund, { code, message: reason, byPerson: true, isSpent }, now);
-    return { ...ended, resolve: [{ where: { refundNo: refund.refundNo }, resolution: wish, by: actor, reason }] };
+    return { ...ended, resolve: [{ where: { refundNo: refund.refundNo }, resolution: command, by: actor, reason }] };
   };
 }
 
 function paidElsewhere(
   { order, refund }: Pair,
-  { reason, actor, listed }: Wish<'paid_elsewhere'>,
+  { reason, actor, listed }: Command<'paid_elsewhere'>,
   now: Date,
 ): Change | Refusal {
   if (!needsPerson(refund, listed, now)) return notAbnormal();
   const { refundNo, amount, surplus } = refund;
   const ended = { finishedAt: now, nextCheckAt: null, leasedUntil: null };
   return {
-    rule: 'R7',
+    rule: 'refund_decided',
     refund: { state: 'succeeded', elsewhere: true, failureMessage: reason, ...ended },
     order: surplus ? {} : { refunding: order.refunding - amount, refunded: order.refunded + amount },
-    tell: [{ type: 'refund.succeeded', each: true }],
+    emit: [{ type: 'refund.succeeded', each: true }],
     resolve: [{ where: { refundNo }, resolution: 'paid_elsewhere', by: actor, reason }],
     effects: [{ name: `refund-succeeded:${refundNo}:${order.sequence + 1}`, run: ['refundSucceeded'] }],
   };

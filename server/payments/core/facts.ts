@@ -2,7 +2,7 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OrderState } from '../../domain.ts';
 import type { Money } from '../../money.ts';
 import type { ChannelLimits, Outcome } from '../channel.ts';
-import { takesMoney } from './moves.ts';
+import { takesMoney } from './transitions.ts';
 
 /** The reaction to an outcome, given the stored state. */
 export type Decision =
@@ -98,7 +98,7 @@ export interface RefundFacts {
 }
 
 /** An outcome about an order, and its cause. */
-export interface Heard {
+export interface OrderReport {
   readonly outcome: Outcome;
   /** place, query, capture, check, notice … */
   readonly cause: string;
@@ -107,19 +107,23 @@ export interface Heard {
 }
 
 /** An outcome with the order, facts and time that the decision uses. */
-export interface Hearing<Said extends Outcome = Outcome> {
+export interface OutcomeContext<OutcomeOf extends Outcome = Outcome> {
   readonly order: OrderRow;
   readonly facts: OrderFacts;
-  readonly outcome: Said;
+  readonly outcome: OutcomeOf;
   readonly cause: string;
   readonly now: Date;
 }
 
 /** The outcome of one kind. */
-export type Said<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>;
+export type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>;
 
 /** The next fact that the decision needs; undefined = it has all. */
-export function missingFact(order: OrderRow, facts: OrderFacts, { outcome }: Heard): keyof OrderFacts | undefined {
+export function missingFact(
+  order: OrderRow,
+  facts: OrderFacts,
+  { outcome }: OrderReport,
+): keyof OrderFacts | undefined {
   if (outcome.kind !== 'paid' || order.paid > 0n || DECISIONS[order.state].paid === 'again') return undefined;
   if (!isAmountOf(order, outcome.amount)) return facts.mismatch === undefined ? 'mismatch' : undefined;
   if (takesMoney(order.state)) return undefined;
@@ -140,12 +144,12 @@ export function isLate(order: OrderRow, { sibling }: OrderFacts): boolean {
 }
 
 /** Whether the channel reports that the whole payment was refunded. */
-export function wentBack({ amount, refundedTotal = 0n }: Said<'paid'>): boolean {
+export function wentBack({ amount, refundedTotal = 0n }: OutcomeOf<'paid'>): boolean {
   return refundedTotal >= amount.minor;
 }
 
 /** Whether the close of a payer's code has returned the payment; a query then still reports it as paid. */
-export function isCancelled(order: Pick<OrderRow, 'state' | 'scene'>, outcome: Said<'paid'>): boolean {
+export function isCancelled(order: Pick<OrderRow, 'state' | 'scene'>, outcome: OutcomeOf<'paid'>): boolean {
   return order.state === 'closing' && order.scene === 'code' && wentBack(outcome);
 }
 

@@ -1,14 +1,14 @@
 import type { DisputeRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { EventRow } from '../../db/entities/events.ts';
-import type { MoveRow, OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
+import type { TransitionRow, OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { OrderState, RefundState } from '../../domain.ts';
 
 /** An order with everything that was written down about it, as one commit left it. */
-export interface Book {
+export interface LedgerView {
   readonly order: OrderRow;
   readonly refunds: readonly RefundRow[];
   /** In the order of their sequence. */
-  readonly moves: readonly MoveRow[];
+  readonly transitions: readonly TransitionRow[];
   /** Of the order and of its refunds. */
   readonly events: readonly Pick<EventRow, 'type' | 'objectNo'>[];
   readonly exceptions: readonly OrderExceptionRow[];
@@ -16,14 +16,14 @@ export interface Book {
 }
 
 /** What a channel has of an order, in minor units of the order's currency. */
-export interface ChannelBook {
+export interface ChannelLedgerView {
   /** What the payer paid, whatever went back since. */
   readonly came: bigint;
   /** Refunds that succeeded there. */
-  readonly refunds: readonly ChannelBookRefund[];
+  readonly refunds: readonly ChannelLedgerRefund[];
 }
 
-interface ChannelBookRefund {
+interface ChannelLedgerRefund {
   /** The number of our refund, whichever number it bore there; null = made in the channel's portal. */
   readonly intent: string | null;
   readonly amount: bigint;
@@ -37,7 +37,7 @@ interface Promised {
 }
 
 /** Gives what is wrong in a book, or nothing. */
-type Breach = (book: Book) => string | false;
+type Breach = (book: LedgerView) => string | false;
 
 const RESERVED: readonly RefundState[] = ['pending', 'processing', 'abnormal'];
 const ENDED: readonly OrderState[] = ['paid', 'closed', 'failed'];
@@ -47,7 +47,7 @@ const PAYMENTS = ['order.paid', 'order.paid_late'];
 
 /**
  * What holds of every order after every commit. Tests hold it against every state that they reach; `payctl audit` holds it against the rows
- * of a database, by one statement of the same name (db/queries/books.ts).
+ * of a database, by one statement of the same name (db/queries/ledger-check.ts).
  */
 export const ORDER_INVARIANTS = {
   refunded: {
@@ -84,16 +84,16 @@ export const ORDER_INVARIANTS = {
   },
   'order-history': {
     promise: 'the last history entry of an order matches its state',
-    breach: ({ order, moves }) => {
-      const last = moves.findLast(({ refundNo }) => refundNo === null)?.toState;
+    breach: ({ order, transitions }) => {
+      const last = transitions.findLast(({ refundNo }) => refundNo === null)?.toState;
       return last !== order.state && `state ${order.state}, history ${last ?? 'nothing'}`;
     },
   },
   'refund-history': {
     promise: 'the last history entry of a refund matches its state',
-    breach: ({ refunds, moves }) =>
+    breach: ({ refunds, transitions }) =>
       ofEach(refunds, ({ refundNo, state }) => {
-        const last = moves.findLast((one) => one.refundNo === refundNo)?.toState;
+        const last = transitions.findLast((one) => one.refundNo === refundNo)?.toState;
         return last !== state && `${refundNo}: state ${state}, history ${last ?? 'nothing'}`;
       }),
   },
@@ -110,9 +110,9 @@ export const ORDER_INVARIANTS = {
   },
   sequence: {
     promise: 'no history entry is missing',
-    breach: ({ order: { sequence }, moves }) =>
-      (moves.length !== sequence || moves.some((one, at) => one.sequence !== at + 1)) &&
-      `${moves.length} entries, sequence ${sequence}`,
+    breach: ({ order: { sequence }, transitions }) =>
+      (transitions.length !== sequence || transitions.some((one, at) => one.sequence !== at + 1)) &&
+      `${transitions.length} entries, sequence ${sequence}`,
   },
   'order-events': {
     promise: 'every payment has exactly one event',
@@ -185,11 +185,12 @@ export const STEP_INVARIANTS = {
 export const CHANNEL_INVARIANTS = {
   'money-came': {
     promise: 'an order has money only when the channel has it',
-    breach: ({ order }: Book, { came }: ChannelBook) => order.paid > 0n && came === 0n && 'the channel has no payment',
+    breach: ({ order }: LedgerView, { came }: ChannelLedgerView) =>
+      order.paid > 0n && came === 0n && 'the channel has no payment',
   },
   'refund-happened': {
     promise: 'a refund has succeeded only when the channel made it',
-    breach: ({ refunds }: Book, channel: ChannelBook) =>
+    breach: ({ refunds }: LedgerView, channel: ChannelLedgerView) =>
       ofEach(refunds, ({ refundNo, state, elsewhere }) => {
         const isThere = channel.refunds.some(({ intent }) => intent === null || intent === refundNo);
         return state === 'succeeded' && !elsewhere && !isThere && `${refundNo} succeeded only here`;
@@ -197,7 +198,7 @@ export const CHANNEL_INVARIANTS = {
   },
   once: {
     promise: 'whatever was wished for once happened at most once at the channel',
-    breach: (_book: Book, channel: ChannelBook) => {
+    breach: (_book: LedgerView, channel: ChannelLedgerView) => {
       const counts = Map.groupBy(kept(channel), ({ intent }) => intent);
       const twice = [...counts].find(([intent, all]) => intent !== null && all.length > 1);
       return twice !== undefined && `${twice[0]} happened ${twice[1].length} times`;
@@ -205,7 +206,7 @@ export const CHANNEL_INVARIANTS = {
   },
   'money-out': {
     promise: 'no more goes back than came',
-    breach: (_book: Book, channel: ChannelBook) =>
+    breach: (_book: LedgerView, channel: ChannelLedgerView) =>
       sum(kept(channel)) > channel.came && `${sum(kept(channel))} of ${channel.came} went back`,
   },
 } as const;
@@ -214,13 +215,13 @@ export const CHANNEL_INVARIANTS = {
 export const END_INVARIANTS = {
   ended: {
     promise: 'every order and refund comes to an end',
-    breach: ({ order, refunds }: Book) =>
+    breach: ({ order, refunds }: LedgerView) =>
       (!ENDED.includes(order.state) || refunds.some(({ state }) => RESERVED.includes(state))) &&
       'is open, and nothing is due',
   },
   'same-money': {
     promise: 'what is told to be paid is what the channel has, but for money that a person left there',
-    breach: (book: Book, channel: ChannelBook) => {
+    breach: (book: LedgerView, channel: ChannelLedgerView) => {
       const { paid } = book.order;
       const { came } = channel;
       // What came and went, here or elsewhere, leaves nothing behind.
@@ -230,7 +231,7 @@ export const END_INVARIANTS = {
   },
   'same-refunds': {
     promise: 'what is told to be given back is what the channel gave back',
-    breach: ({ order: { paid, refunded }, refunds }: Book, channel: ChannelBook) => {
+    breach: ({ order: { paid, refunded }, refunds }: LedgerView, channel: ChannelLedgerView) => {
       const succeeded = refunds.filter(({ state }) => state === 'succeeded');
       const surplus = sum(succeeded.filter((one) => one.surplus));
       const went = sum(kept(channel));
@@ -263,7 +264,7 @@ export function brokenOf<Facts extends readonly unknown[]>(
 }
 
 /** What a caller was told of an order, and may rely on. */
-export interface Told {
+export interface Reported {
   readonly paid: boolean;
   readonly closed: boolean;
   /** Numbers of refunds that were answered. */
@@ -274,24 +275,24 @@ export interface Told {
 export const ANSWER_INVARIANTS = {
   'told-paid': {
     promise: 'an order that was told to be paid has its money',
-    breach: ({ order }: Book, told: Told) => told.paid && order.paid === 0n && 'was told to be paid',
+    breach: ({ order }: LedgerView, told: Reported) => told.paid && order.paid === 0n && 'was told to be paid',
   },
   'told-closed': {
     promise: 'an order that was told to be closed keeps no money, but for what a person left there',
-    breach: (book: Book, told: Told, channel: ChannelBook) => {
+    breach: (book: LedgerView, told: Reported, channel: ChannelLedgerView) => {
       const isEmpty = channel.came === sum(kept(channel)) + givenElsewhere(book.refunds) + leftThere(book);
       return told.closed && (book.order.state !== 'closed' || !isEmpty) && 'was told to be closed';
     },
   },
   'told-refund': {
     promise: 'a refund that was answered exists',
-    breach: ({ refunds }: Book, told: Told) =>
+    breach: ({ refunds }: LedgerView, told: Reported) =>
       ofEach(told.refunds, (number) => !refunds.some(({ refundNo }) => refundNo === number) && `${number} is gone`),
   },
 } as const;
 
 /** Money that is owed to a payer, and whose refund a person ended, or knows to have failed, without giving it back. */
-function leftThere({ refunds, exceptions }: Book): bigint {
+function leftThere({ refunds, exceptions }: LedgerView): bigint {
   const isKnown = ({ refundNo }: RefundRow) =>
     exceptions.some((one) => one.refundNo === refundNo && one.resolution === 'acknowledge');
   const isLeft = ({ failureCode }: RefundRow) => ENDED_BY_PERSON.includes(failureCode ?? '');
@@ -300,7 +301,7 @@ function leftThere({ refunds, exceptions }: Book): bigint {
 }
 
 /** Refunds of a channel whose money the payer has. */
-function kept({ refunds }: ChannelBook): readonly ChannelBookRefund[] {
+function kept({ refunds }: ChannelLedgerView): readonly ChannelLedgerRefund[] {
   return refunds.filter(({ cameBack }) => !cameBack);
 }
 

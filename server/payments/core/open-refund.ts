@@ -2,8 +2,8 @@ import type { DisputeRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { EffectRun, RefundOrigin } from '../../domain.ts';
 import type { LostMoney, RefundOutcome } from '../channel.ts';
-import type { OpenedRefund } from './moves.ts';
-import { laneOf, later } from './plan.ts';
+import type { OpenedRefund } from './transitions.ts';
+import { queueKeyOf, later } from './plan.ts';
 
 /** The send time of a refund without approval: no release and no job considers it due. */
 const NEVER = new Date('9000-01-01T00:00:00.000Z');
@@ -85,11 +85,11 @@ export function newRefund(order: OrderRow, intent: RefundIntent, now: Date): Ope
     sentAt: dueAt,
   };
   return {
-    rule: 'R1',
+    rule: 'refund_requested',
     row,
     sums: surplus ? {} : { refunding: order.refunding + intent.amount },
     cause: intent.cause,
-    ...(intent.waits ? { tell: [{ type: 'refund.approval_requested' }] } : {}),
+    ...(intent.waits ? { emit: [{ type: 'refund.approval_requested' }] } : {}),
     effects: [reservation(order, row)],
     wake: isDue && !intent.sentByCaller,
   };
@@ -108,7 +108,7 @@ export function reservedAgain({ sequence }: OrderRow, { refundNo }: RefundRow): 
 }
 
 /** Whether a refund was made elsewhere, so that the service must never send it. */
-export function isForeign(origin: RefundOrigin): boolean {
+export function isExternal(origin: RefundOrigin): boolean {
   return origin === 'channel' || origin === 'dispute';
 }
 
@@ -120,7 +120,7 @@ export function lostToDispute(
   now: Date,
 ): OpenedRefund {
   const { amount, at } = lost;
-  const opened = foreignRefund(order, { kind: 'succeeded', amount, at }, { ...also, channelRefundNo: null }, now);
+  const opened = externalRefund(order, { kind: 'succeeded', amount, at }, { ...also, channelRefundNo: null }, now);
   const { refundNo } = also;
   const { sums } = opened;
   return {
@@ -131,19 +131,19 @@ export function lostToDispute(
 }
 
 /** A refund, made elsewhere, of a payment that is not the order's own: outside the sums, without an exception. */
-export function foreignSurplus(
+export function externalSurplus(
   order: OrderRow,
   outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
   also: { refundNo: string; channelRefundNo: string | null; actor: string; cause: string },
   now: Date,
 ): OpenedRefund {
-  const opened = foreignRefund(order, outcome, also, now);
+  const opened = externalRefund(order, outcome, also, now);
   const row = { ...opened.row, surplus: true, paymentNo: outcome.payment?.channelNo ?? null };
   return { ...opened, row, sums: {}, raise: [] };
 }
 
 /** A refund that was made elsewhere (portal, dispute): its own row, inside the sums of a paid order, with an exception. */
-export function foreignRefund(
+export function externalRefund(
   order: OrderRow,
   outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
   also: { refundNo: string; channelRefundNo: string | null; actor: string; cause: string },
@@ -164,11 +164,11 @@ export function foreignRefund(
     finishedAt: outcome.at,
   };
   return {
-    rule: 'R8',
+    rule: 'refund_elsewhere',
     row,
     sums: withRefunded(order, row.amount, 0n),
     cause,
-    tell: [{ type: 'refund.succeeded', each: true }],
+    emit: [{ type: 'refund.succeeded', each: true }],
     raise: [{ kind: 'refund_elsewhere', dedupe: refundNo, refundNo }],
     effects: [{ name: `refund-elsewhere:${refundNo}`, run: ['refundReserved', 'refundSucceeded'] }],
   };
@@ -217,7 +217,7 @@ function blankRefund(order: OrderRow, refundNo: string, now: Date): RefundRow {
     checks: 0,
     nextCheckAt: null,
     leasedUntil: null,
-    lane: laneOf(order),
+    queueKey: queueKeyOf(order),
     sentAt: null,
     createdAt: now,
     finishedAt: null,

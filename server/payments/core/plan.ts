@@ -2,10 +2,10 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import type { OrderState } from '../../domain.ts';
 import type { Outcome, Scene } from '../channel.ts';
-import { type Change, takesMoney } from './moves.ts';
+import { type Change, takesMoney } from './transitions.ts';
 
 /** The queue key of a channel account: its rows wait for the same party. */
-export function laneOf({ payWay, mode, account }: Pick<OrderRow, 'payWay' | 'mode' | 'account'>): string {
+export function queueKeyOf({ payWay, mode, account }: Pick<OrderRow, 'payWay' | 'mode' | 'account'>): string {
   return `${payWay} ${mode} ${account}`;
 }
 
@@ -122,13 +122,13 @@ export type NextStep =
   | 'ask';
 
 /** The next step, from the row and, after a query, from the outcome. */
-export function nextStep(order: OrderRow, now: Date, said?: Outcome): NextStep {
+export function nextStep(order: OrderRow, now: Date, answer?: Outcome): NextStep {
   const { state, captureState } = order;
   if (state === 'paid') return 'rest';
   if (state === 'closed' || state === 'failed') return 'look_for_late_money';
   if (captureState === 'pending') return 'await_review';
   if (isDoubtful(order, now)) return 'settle_capture';
-  if (takesMoney(state) && said?.kind === 'approved' && mayTakeApproved(order, now)) return 'capture';
+  if (takesMoney(state) && answer?.kind === 'approved' && mayTakeApproved(order, now)) return 'capture';
   if (captureState !== null) return 'await_capture';
   if (state === 'closing') return isGone(order) ? 'give_up' : 'close';
   return now >= endOf(order) ? 'expire' : 'ask';
@@ -201,10 +201,10 @@ export function closed(
     leasedUntil: null,
   } as const;
   return {
-    rule: order.state === 'closing' ? 'O7' : 'O6',
+    rule: order.state === 'closing' ? 'close_confirmed' : 'close_requested',
     order: { ...patch, nextCheckAt: nextOrderCheck({ ...order, ...patch }, now) },
     ...(outcome ? { outcome } : {}),
-    tell: [{ type: 'order.closed' }],
+    emit: [{ type: 'order.closed' }],
     effects: [{ name: 'ended', run: ['ended'] }],
   };
 }

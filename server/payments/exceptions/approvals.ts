@@ -4,19 +4,19 @@ import { type ApprovalFilter, dependenceOf, HANDLED_DAYS, listApprovals } from '
 import type { Position } from '../../db/queries/lists.ts';
 import type { Tx } from '../../db/store.ts';
 import { Conflict, Forbidden, NotFound } from '../../errors.ts';
-import { afterIntent, intend } from '../ask.ts';
+import { afterIntent, recordIntent } from '../call-channel.ts';
 import { refundsRefused } from '../core/decide-refund.ts';
 import { unapprovedOf } from '../core/open-refund.ts';
-import { noteDeed } from '../follow-ups.ts';
+import { addAuditEntry } from '../side-effects.ts';
 import { majorNumber } from '../../money.ts';
-import type { Asker, Ports } from '../ports.ts';
+import type { Requester, Ports } from '../ports.ts';
 import type { PageOf } from '../view.ts';
 import { approvalAbove, givenBackOf, refuseBesideRefund, sendRefund } from '../refunds/refund.ts';
-import { refusalFor } from '../refusals.ts';
+import { refusalFor } from '../errors.ts';
 import { loadRefundFacts, lockPair, type Pair, settleRefundLocked } from '../settle.ts';
 
 /** Money that goes back by another door than a refund: a dispute that is accepted, an exception whose money is given back. */
-interface DeedAbove {
+interface ActionAbove {
   kind: 'dispute' | 'exception';
   /** The number of the dispute, or the id of the exception. */
   number: string;
@@ -40,36 +40,36 @@ export interface Waits {
 export async function waitAbove(
   ports: Pick<Ports, 'refundAbove' | 'audit' | 'now'>,
   tx: Tx,
-  asker: Asker,
-  { kind, number: refundNo, order, amount, currency, reason }: DeedAbove,
+  requester: Requester,
+  { kind, number: refundNo, order, amount, currency, reason }: ActionAbove,
 ): Promise<ApprovalRow | undefined> {
   const { orderNo, clientId, project, payWay } = order;
   const above = approvalAbove(ports, { currency });
   if (above === null) return undefined;
   const before = kind === 'dispute' ? unapprovedOf(await givenBackOf(tx, orderNo, refundNo)) : 0n;
   if (before + amount <= above) return undefined;
-  asker.confirmed?.();
+  requester.confirmed?.();
   const found = await tx.approvals.lock({ refundNo });
   if (found?.state === 'approved' && amount <= found.amount) return undefined;
   if (found?.state === 'waiting' && amount <= found.amount) return found;
   const facts = { refundNo, kind, orderNo, clientId, project, payWay, amount, currency, reason };
   const undecided = { state: 'waiting', decidedBy: null, decision: null, decidedAt: null } as const;
-  const row: ApprovalRow = { ...facts, ...undecided, askedBy: asker.actor, createdAt: ports.now() };
+  const row: ApprovalRow = { ...facts, ...undecided, askedBy: requester.actor, createdAt: ports.now() };
   if (found) await tx.approvals.update({ refundNo }, row);
   else await tx.approvals.insert(row);
   const after = { orderNo, amountMinor: String(amount), currency, reason };
-  await noteDeed(ports, tx, asker, { action: `${kind}.ask-approval`, target: refundNo, after });
+  await addAuditEntry(ports, tx, requester, { action: `${kind}.ask-approval`, target: refundNo, after });
   return row;
 }
 
 /** The deeds behind the other doors, once another administrator has approved them. */
-type ApprovedDeeds = Record<
-  DeedAbove['kind'],
-  (asker: Asker, number: string, reason: string) => Promise<object | Waits>
+type ApprovedActions = Record<
+  ActionAbove['kind'],
+  (requester: Requester, number: string, reason: string) => Promise<object | Waits>
 >;
 
 /** Decisions of a second administrator about money that waits for one. */
-export function refundApprovals(ports: Ports, deeds: ApprovedDeeds) {
+export function refundApprovals(ports: Ports, actions: ApprovedActions) {
   const send = sendRefund(ports);
   const { store, now } = ports;
 
@@ -85,38 +85,44 @@ export function refundApprovals(ports: Ports, deeds: ApprovedDeeds) {
     readApproval: (refundNo: string) =>
       store.read(async (tx) => viewApproval(required(await tx.approvals.find({ refundNo })))),
     /** Lets it go to the channel; the asker may not, and neither may an administrator in the asker's hands. */
-    async approve(asker: Asker, refundNo: string): Promise<ApprovalView> {
+    async approve(requester: Requester, refundNo: string): Promise<ApprovalView> {
       const asked = await store.read((tx) => tx.approvals.find({ refundNo }));
-      if (asked && asked.kind !== 'refund') return approveDeed(asker, asked.kind, refundNo);
-      const via = { cause: 'approve', actor: asker.actor };
+      if (asked && asked.kind !== 'refund') return approveAction(requester, asked.kind, refundNo);
+      const via = { cause: 'approve', actor: requester.actor };
       const decide = async (tx: Tx) => {
         const { pair, approval } = await lockWaiting(tx, refundNo);
-        await requireIndependent(ports, tx, asker, approval);
+        await requireIndependent(ports, tx, requester, approval);
         const { order } = pair;
         if (pair.refund.state !== 'pending') throw new Conflict('approval_decided', 'The refund is over; reject it.');
         const facts = await loadRefundFacts(ports, tx, order);
         const refusal = refundsRefused(order, facts.blockedBy);
         if (refusal) throw refusalFor(refusal, order);
         const earlier = await tx.refunds.list({ orderNo: order.orderNo });
-        const after = await settleRefundLocked(ports, tx, pair, { wish: 'approve', facts: { ...facts, earlier } }, via);
-        return { ...after, approval: await end(tx, asker, approval, 'approved', null) };
+        const after = await settleRefundLocked(
+          ports,
+          tx,
+          pair,
+          { command: 'approve', facts: { ...facts, earlier } },
+          via,
+        );
+        return { ...after, approval: await end(tx, requester, approval, 'approved', null) };
       };
-      const { refund, approval } = await intend(ports, decide, (made) => made.refund);
+      const { refund, approval } = await recordIntent(ports, decide, (made) => made.refund);
       ports.checkpoint('approval.approved');
       const { orderNo } = refund;
       if (refund.sentAt! <= now()) await afterIntent({ orderNo, refundNo }, () => send(refundNo, via));
       return viewApproval(approval);
     },
     /** Ends the refund; its amount is free again. */
-    reject: (asker: Asker, refundNo: string, reason: string): Promise<ApprovalView> =>
+    reject: (requester: Requester, refundNo: string, reason: string): Promise<ApprovalView> =>
       store.transaction(async (tx) => {
         const asked = await tx.approvals.find({ refundNo });
         if (asked && asked.kind !== 'refund')
-          return viewApproval(await end(tx, asker, await waitingDeed(tx, refundNo), 'rejected', reason));
+          return viewApproval(await end(tx, requester, await waitingAction(tx, refundNo), 'rejected', reason));
         const { pair, approval } = await lockWaiting(tx, refundNo);
-        const wish = { wish: 'reject', reason } as const;
-        await settleRefundLocked(ports, tx, pair, wish, { cause: 'reject', actor: asker.actor });
-        return viewApproval(await end(tx, asker, approval, 'rejected', reason));
+        const command = { command: 'reject', reason } as const;
+        await settleRefundLocked(ports, tx, pair, command, { cause: 'reject', actor: requester.actor });
+        return viewApproval(await end(tx, requester, approval, 'rejected', reason));
       }),
   };
 
@@ -124,32 +130,32 @@ export function refundApprovals(ports: Ports, deeds: ApprovedDeeds) {
    * The approving administrator does the deed. The approval stays: a deed that the channel refused is repeated without another one.
    * What is more money by now than was asked for waits anew, and this administrator has asked.
    */
-  async function approveDeed(asker: Asker, kind: DeedAbove['kind'], number: string): Promise<ApprovalView> {
+  async function approveAction(requester: Requester, kind: ActionAbove['kind'], number: string): Promise<ApprovalView> {
     const approval = await store.transaction(async (tx) => {
-      const waiting = await waitingDeed(tx, number);
-      await requireIndependent(ports, tx, asker, waiting);
+      const waiting = await waitingAction(tx, number);
+      await requireIndependent(ports, tx, requester, waiting);
       // The deed itself refuses, too, but then the approval would be given already.
       if (kind === 'dispute') await refuseBesideRefund(tx, waiting.orderNo);
-      return end(tx, asker, waiting, 'approved', null);
+      return end(tx, requester, waiting, 'approved', null);
     });
     ports.checkpoint('approval.approved');
-    const made = await deeds[kind](asker, number, approval.reason ?? '');
+    const made = await actions[kind](requester, number, approval.reason ?? '');
     return viewApproval('waits' in made ? made.waits : approval);
   }
 
   async function end(
     tx: Tx,
-    asker: Asker,
+    requester: Requester,
     approval: ApprovalRow,
     state: 'approved' | 'rejected',
     decision: string | null,
   ): Promise<ApprovalRow> {
     const { refundNo, kind, orderNo, amount, currency, askedBy } = approval;
-    const decided = { state, decision, decidedBy: asker.actor, decidedAt: now() };
+    const decided = { state, decision, decidedBy: requester.actor, decidedAt: now() };
     await tx.approvals.update({ refundNo }, decided);
     const after = { orderNo, amountMinor: String(amount), currency, askedBy, ...(decision && { reason: decision }) };
     const action = `${kind}.${state === 'approved' ? 'approve' : 'reject'}`;
-    await noteDeed(ports, tx, asker, { action, target: refundNo, after });
+    await addAuditEntry(ports, tx, requester, { action, target: refundNo, after });
     return { ...approval, ...decided };
   }
 }
@@ -158,10 +164,10 @@ export function refundApprovals(ports: Ports, deeds: ApprovedDeeds) {
 async function lockWaiting(tx: Tx, refundNo: string): Promise<{ pair: Pair; approval: ApprovalRow }> {
   required(await tx.approvals.find({ refundNo }));
   const pair = await lockPair(tx, refundNo);
-  return { pair, approval: await waitingDeed(tx, refundNo) };
+  return { pair, approval: await waitingAction(tx, refundNo) };
 }
 
-async function waitingDeed(tx: Tx, refundNo: string): Promise<ApprovalRow> {
+async function waitingAction(tx: Tx, refundNo: string): Promise<ApprovalRow> {
   const approval = required(await tx.approvals.lock({ refundNo }));
   if (approval.state !== 'waiting')
     throw new Conflict('approval_decided', `The ${approval.kind} was ${approval.state} already.`, {
@@ -179,7 +185,7 @@ function required(approval: ApprovalRow | undefined): ApprovalRow {
 async function requireIndependent(
   { now }: Pick<Ports, 'now'>,
   tx: Tx,
-  { actor, person }: Asker,
+  { actor, person }: Requester,
   { kind, askedBy, createdAt }: ApprovalRow,
 ): Promise<void> {
   if (askedBy === actor)
@@ -187,11 +193,11 @@ async function requireIndependent(
       hint,
     });
   if (!person) return;
-  const { madeAt, madeByAsker, common } = await dependenceOf(tx, { username: person.name, askedBy, now: now() });
+  const { madeAt, madeByRequester, common } = await dependenceOf(tx, { username: person.name, askedBy, now: now() });
   const why =
     madeAt === null || madeAt >= createdAt
       ? 'Your account is younger than the request.'
-      : madeByAsker || common.some((name) => askedBy === `admin:${name}`)
+      : madeByRequester || common.some((name) => askedBy === `admin:${name}`)
         ? 'The administrator that asked made or changed your account, or that of an administrator that did.'
         : common.includes(person.name)
           ? `Within ${HANDLED_DAYS} days you made or changed what asked, or the account of an administrator that did.`

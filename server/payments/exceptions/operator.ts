@@ -3,19 +3,19 @@ import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { Tx } from '../../db/store.ts';
 import { Conflict, NotFound } from '../../errors.ts';
 import { waitAbove, type Waits } from './approvals.ts';
-import { type Deed, endDifference, noteDeed, resolveExceptions } from '../follow-ups.ts';
-import { ask, foreignRef, intend, refundRef } from '../ask.ts';
+import { type AuditEntry, endDifference, addAuditEntry, resolveExceptions } from '../side-effects.ts';
+import { callChannel, externalRefundRef, recordIntent, refundRef } from '../call-channel.ts';
 import { checkOrder, refreshOrder } from '../orders/order.ts';
 import { checkRefund } from '../refunds/lookups.ts';
-import { type Resolved, isOpen } from '../core/moves.ts';
-import { isForeign } from '../core/open-refund.ts';
+import { type Resolved, isOpen } from '../core/transitions.ts';
+import { isExternal } from '../core/open-refund.ts';
 import { isSendable } from '../core/plan.ts';
-import type { OrderWish } from '../core/decide-order.ts';
+import type { OrderCommand } from '../core/decide-order.ts';
 import { dueEffects, giveUpEffect, isEffectDue } from '../due-effects.ts';
 import { newNumber } from '../numbers.ts';
 import {
   type Pair,
-  giveUpQuestion,
+  giveUpLookup,
   lockPair,
   ownerOf,
   settleLocked,
@@ -23,10 +23,10 @@ import {
   settleRefundLocked,
   settling,
 } from '../settle.ts';
-import type { Asker, Ports } from '../ports.ts';
+import type { Requester, Ports } from '../ports.ts';
 import { findOrder, findRefund } from '../view.ts';
 import { requireConfirmedAbove, retryRefund, sendRefund } from '../refunds/refund.ts';
-import { invalidAction } from '../refusals.ts';
+import { invalidAction } from '../errors.ts';
 
 /** What an administrator may do with an exception. */
 export type ExceptionAction = 'acknowledge' | 'refund' | 'accept' | 'close' | 'retry';
@@ -50,46 +50,46 @@ export function operatorRepairs(ports: Ports) {
   return { syncOrder, syncRefund, retryRefund: retryOne, resolveRefund, resolveException };
 
   /** Asks the channel about the order and its open refunds now, whatever the schedule says. */
-  async function syncOrder(asker: Asker, orderNo: string): Promise<OrderRow> {
+  async function syncOrder(requester: Requester, orderNo: string): Promise<OrderRow> {
     const order = await ports.store.transaction(async (tx) => {
-      const found = await findOrder(tx, orderNo, asker.owner);
-      await noteDeed(ports, tx, asker, { action: 'order.sync', target: orderNo });
+      const found = await findOrder(tx, orderNo, requester.owner);
+      await addAuditEntry(ports, tx, requester, { action: 'order.sync', target: orderNo });
       return found;
     });
     if (isOpen(order.state)) await check(orderNo);
-    else await refresh(order, { cause: 'sync', actor: asker.actor });
+    else await refresh(order, { cause: 'sync', actor: requester.actor });
     const refunds = await ports.store.read((tx) => tx.refunds.list({ orderNo, state: ['pending', 'processing'] }));
-    for (const { refundNo } of refunds) await checkOne(refundNo, { cause: 'sync', actor: asker.actor });
-    return ports.store.read((tx) => findOrder(tx, orderNo, asker.owner));
+    for (const { refundNo } of refunds) await checkOne(refundNo, { cause: 'sync', actor: requester.actor });
+    return ports.store.read((tx) => findOrder(tx, orderNo, requester.owner));
   }
 
   /** Asks the channel about one refund now. */
-  async function syncRefund(asker: Asker, refundNo: string): Promise<RefundRow> {
+  async function syncRefund(requester: Requester, refundNo: string): Promise<RefundRow> {
     await ports.store.transaction(async (tx) => {
-      await findRefund(tx, refundNo, asker.owner);
-      await noteDeed(ports, tx, asker, { action: 'refund.sync', target: refundNo });
+      await findRefund(tx, refundNo, requester.owner);
+      await addAuditEntry(ports, tx, requester, { action: 'refund.sync', target: refundNo });
     });
-    await checkOne(refundNo, { cause: 'sync', actor: asker.actor });
-    return ports.store.read((tx) => findRefund(tx, refundNo, asker.owner));
+    await checkOne(refundNo, { cause: 'sync', actor: requester.actor });
+    return ports.store.read((tx) => findRefund(tx, refundNo, requester.owner));
   }
 
   /** A failed refund is made again, an overdue one sent again, an abnormal one asked about again; `core/decide-refund.ts` says under which number. */
-  async function retryOne(asker: Asker, refundNo: string): Promise<Pair> {
-    const via = { cause: 'retry', actor: asker.actor };
+  async function retryOne(requester: Requester, refundNo: string): Promise<Pair> {
+    const via = { cause: 'retry', actor: requester.actor };
     const again = async (tx: Tx) => {
       const locked = await lockPair(tx, refundNo);
-      requireConfirmedAbove(ports, asker, locked.order, locked.refund.amount);
+      requireConfirmedAbove(ports, requester, locked.order, locked.refund.amount);
       const isAbnormal = locked.refund.state === 'abnormal';
       const after = isAbnormal
-        ? await settleRefundLocked(ports, tx, locked, { wish: 'reopen' }, via)
-        : await retryRefund(ports, tx, locked, asker.actor);
-      await noteDeed(ports, tx, asker, { action: 'refund.retry', target: refundNo });
+        ? await settleRefundLocked(ports, tx, locked, { command: 'reopen' }, via)
+        : await retryRefund(ports, tx, locked, requester.actor);
+      await addAuditEntry(ports, tx, requester, { action: 'refund.retry', target: refundNo });
       return after;
     };
-    const pair = await intend(ports, again, ({ refund }) => refund);
+    const pair = await recordIntent(ports, again, ({ refund }) => refund);
     if (isSendable(pair.refund)) return send(refundNo, via);
     const call = refundRef(pair.order, pair.refund, ports.publicUrl);
-    const outcome = await ask(ports, pair.order, (channel) =>
+    const outcome = await callChannel(ports, pair.order, (channel) =>
       channel.retryAbnormalRefund ? channel.retryAbnormalRefund(call) : channel.queryRefund(call),
     );
     return settleRefund(ports, refundNo, { outcome, sent: true, attempt: pair.refund.attempt }, via);
@@ -99,18 +99,23 @@ export function operatorRepairs(ports: Ports) {
    * Ends a refund that needs a person: `paid_elsewhere` (outside the channel, left out of the ledger comparison), `release`
    * (the channel knows nothing of it) or `failed_at_channel` (the channel said so, for example in its portal).
    */
-  async function resolveRefund(asker: Asker, refundNo: string, action: RefundAction, reason: string): Promise<Pair> {
+  async function resolveRefund(
+    requester: Requester,
+    refundNo: string,
+    action: RefundAction,
+    reason: string,
+  ): Promise<Pair> {
     const asked = action === 'paid_elsewhere' ? undefined : await checkReleased(refundNo, action);
-    const { actor } = asker;
+    const { actor } = requester;
     return ports.store.transaction(async (tx) => {
       const pair = await lockPair(tx, refundNo);
       if (asked !== undefined && asked !== pair.order.sequence) throw changedMeanwhile();
       const listed = (await tx.exceptions.count({ refundNo, state: 'open' })) > 0;
       const via = { cause: `resolve:${action}`, actor };
-      const after = await settleRefundLocked(ports, tx, pair, { wish: action, reason, actor, listed }, via);
+      const after = await settleRefundLocked(ports, tx, pair, { command: action, reason, actor, listed }, via);
       const { orderNo } = pair.order;
-      const deed = { action: 'refund.resolve', target: refundNo, after: { orderNo, action, reason } };
-      await noteDeed(ports, tx, asker, deed);
+      const entry = { action: 'refund.resolve', target: refundNo, after: { orderNo, action, reason } };
+      await addAuditEntry(ports, tx, requester, entry);
       return after;
     });
   }
@@ -124,10 +129,10 @@ export function operatorRepairs(ports: Ports) {
     const dispute = await ports.store.read((tx) => tx.disputes.find({ refundNo }));
     if (dispute) return refuseUnlessWon(dispute, order);
     const call = refundRef(order, refund, ports.publicUrl);
-    const theirs = isForeign(refund.origin) ? refund.channelRefundNo : null;
+    const theirs = isExternal(refund.origin) ? refund.channelRefundNo : null;
     const others = refund.paymentNo === null ? [] : [refund.paymentNo];
-    const { kind } = await ask(ports, order, (channel) =>
-      theirs === null ? channel.queryRefund(call) : channel.lookUpRefund(foreignRef(order), theirs, others),
+    const { kind } = await callChannel(ports, order, (channel) =>
+      theirs === null ? channel.queryRefund(call) : channel.lookUpRefund(externalRefundRef(order), theirs, others),
     );
     const forbids = action === 'release' ? ['succeeded', 'pending', 'unknown'] : ['succeeded'];
     if (forbids.includes(kind))
@@ -140,12 +145,13 @@ export function operatorRepairs(ports: Ports) {
    * mismatch; `retry` does at once what is still due, and ends it only when that is done. To acknowledge what is still due, or still asked, gives it up.
    */
   async function resolveException(
-    asker: Asker,
+    requester: Requester,
     id: string,
     action: ExceptionAction,
     reason: string,
   ): Promise<OrderExceptionRow | Waits> {
-    if (action === 'retry') return (await retryConfirmation(asker, id, reason)) ?? retryEffect(asker, id, reason);
+    if (action === 'retry')
+      return (await retryConfirmation(requester, id, reason)) ?? retryEffect(requester, id, reason);
     const made = await settling(ports, async (tx): Promise<Waits | Resolution> => {
       const found = await tx.exceptions.find({ id });
       if (!found) throw new NotFound('exception');
@@ -155,95 +161,104 @@ export function operatorRepairs(ports: Ports) {
       if (!row || row.state === 'resolved') throw resolvedAlready();
       await refuseWhileAbnormal(tx, row);
       const isOfOrder = order !== undefined && !(action === 'acknowledge' && (await isAnothers(tx, order, row)));
-      const wish = isOfOrder ? wishFor(row, order, action, asker) : acknowledged(action);
-      if (wish) await refusePartlyBack(tx, row, wish);
-      if (order && wish) requireConfirmedWish(asker, order, wish);
+      const command = isOfOrder ? commandFor(row, order, action, requester) : acknowledged(action);
+      if (command) await refusePartlyBack(tx, row, command);
+      if (order && command) requireConfirmedCommand(requester, order, command);
       // Refunds of an accepted dispute's order go on: the payer may get the money twice.
-      if (row.kind === 'dispute' && row.blocksRefunds) asker.confirmed?.();
-      const waits = order && wish?.wish === 'give_back' && (await waitsFor(tx, asker, order, { id, wish, reason }));
+      if (row.kind === 'dispute' && row.blocksRefunds) requester.confirmed?.();
+      const waits =
+        order && command?.command === 'give_back' && (await waitsFor(tx, requester, order, { id, command, reason }));
       if (waits) return { waits };
-      if (order && wish) await settleLocked(ports, tx, order, wish, { cause: 'resolve', actor: asker.actor });
+      if (order && command) await settleLocked(ports, tx, order, command, { cause: 'resolve', actor: requester.actor });
       if (order && row.kind === 'effect_failed') await giveUpEffect(ports, tx, order, row.dedupe);
-      if (row.kind === 'refund_unexplained') await giveUpQuestion(ports, tx, row.orderNo, row.dedupe);
-      const answer: Resolved = { where: { id }, resolution: action, by: asker.actor, reason };
+      if (row.kind === 'refund_unexplained') await giveUpLookup(ports, tx, row.orderNo, row.dedupe);
+      const answer: Resolved = { where: { id }, resolution: action, by: requester.actor, reason };
       await resolveExceptions(ports, tx, answer);
       const exception = await tx.exceptions.find({ id });
-      await noteDeed(ports, tx, asker, resolved(row, action, reason));
-      return { exception: exception!, refundNo: wish?.wish === 'give_back' ? wish.refundNo : undefined };
+      await addAuditEntry(ports, tx, requester, resolved(row, action, reason));
+      return { exception: exception!, refundNo: command?.command === 'give_back' ? command.refundNo : undefined };
     });
     if ('waits' in made) return made;
-    if (made.refundNo) await send(made.refundNo, { cause: 'resolve', actor: asker.actor });
+    if (made.refundNo) await send(made.refundNo, { cause: 'resolve', actor: requester.actor });
     return made.exception;
   }
 
   function waitsFor(
     tx: Tx,
-    asker: Asker,
+    requester: Requester,
     order: OrderRow,
-    { id: number, wish, reason }: { id: string; wish: Extract<OrderWish, { wish: 'give_back' }>; reason: string },
+    {
+      id: number,
+      command,
+      reason,
+    }: { id: string; command: Extract<OrderCommand, { command: 'give_back' }>; reason: string },
   ) {
-    const { minor: amount, currency } = wish.received;
-    return waitAbove(ports, tx, asker, { kind: 'exception', number, order, amount, currency, reason });
+    const { minor: amount, currency } = command.received;
+    return waitAbove(ports, tx, requester, { kind: 'exception', number, order, amount, currency, reason });
   }
 
   /** Taking money of another amount for the order's gives the rest away, and so does giving money back. */
-  function requireConfirmedWish(asker: Asker, order: OrderRow, wish: OrderWish): void {
-    if (wish.wish !== 'accept' && wish.wish !== 'give_back') return;
-    const { currency, minor } = wish.received;
-    requireConfirmedAbove(ports, asker, { currency, payWay: order.payWay }, minor);
-    if (wish.wish === 'accept') requireConfirmedAbove(ports, asker, order, order.amount);
+  function requireConfirmedCommand(requester: Requester, order: OrderRow, command: OrderCommand): void {
+    if (command.command !== 'accept' && command.command !== 'give_back') return;
+    const { currency, minor } = command.received;
+    requireConfirmedAbove(ports, requester, { currency, payWay: order.payWay }, minor);
+    if (command.command === 'accept') requireConfirmedAbove(ports, requester, order, order.amount);
   }
 
   /** A confirmation that the channel never took is told once more; undefined when the exception is of another kind. */
-  async function retryConfirmation(asker: Asker, id: string, reason: string): Promise<OrderExceptionRow | undefined> {
+  async function retryConfirmation(
+    requester: Requester,
+    id: string,
+    reason: string,
+  ): Promise<OrderExceptionRow | undefined> {
     return ports.store.transaction(async (tx) => {
       const found = await tx.exceptions.lock({ id });
       if (found?.kind !== 'delivery_unconfirmed') return undefined;
       if (found.state === 'resolved') throw resolvedAlready();
       const { orderNo } = found;
       await tx.skillOrders.update({ orderNo }, { confirmAt: ports.now() });
-      await resolveExceptions(ports, tx, { where: { id }, resolution: 'retry', by: asker.actor, reason });
-      await noteDeed(ports, tx, asker, resolved(found, 'retry', reason));
+      await resolveExceptions(ports, tx, { where: { id }, resolution: 'retry', by: requester.actor, reason });
+      await addAuditEntry(ports, tx, requester, resolved(found, 'retry', reason));
       return (await tx.exceptions.find({ id }))!;
     });
   }
 
   /** The exception as it is afterwards: still open, with the newest message, when the effect failed again. */
-  async function retryEffect(asker: Asker, id: string, reason: string): Promise<OrderExceptionRow> {
+  async function retryEffect(requester: Requester, id: string, reason: string): Promise<OrderExceptionRow> {
     const { orderNo } = await ports.store.transaction(async (tx) => {
       const found = await tx.exceptions.find({ id });
       if (!found) throw new NotFound('exception');
       if (found.state === 'resolved') throw resolvedAlready();
       if (found.kind !== 'effect_failed' || !(await isEffectDue(tx, found.orderNo, found.dedupe)))
         throw invalidAction('Only a follow-up action that is still due can be retried.');
-      await noteDeed(ports, tx, asker, resolved(found, 'retry', reason));
+      await addAuditEntry(ports, tx, requester, resolved(found, 'retry', reason));
       return found;
     });
-    await effects.work(orderNo, { actor: asker.actor, reason });
+    await effects.work(orderNo, { actor: requester.actor, reason });
     return (await ports.store.read((tx) => tx.exceptions.find({ id })))!;
   }
 
   /** What the action means for the money; only money that is not the order's can be taken or given back. */
-  function wishFor(
+  function commandFor(
     { kind, dedupe: paymentNo, receivedMinor, receivedCurrency }: OrderExceptionRow,
     order: OrderRow,
     action: ExceptionAction,
-    { actor }: Asker,
-  ): OrderWish | undefined {
+    { actor }: Requester,
+  ): OrderCommand | undefined {
     if (kind === 'order_overdue' && isOpen(order.state)) {
-      if (action === 'close') return { wish: 'abandon' };
+      if (action === 'close') return { command: 'abandon' };
       throw invalidAction('The order is not over. Query it again, or close it without the response of the channel.');
     }
-    if (kind === 'capture_held' && isOpen(order.state) && action === 'close') return { wish: 'abandon' };
+    if (kind === 'capture_held' && isOpen(order.state) && action === 'close') return { command: 'abandon' };
     const isSecond = kind === 'double_paid';
     const received = { minor: receivedMinor ?? 0n, currency: receivedCurrency ?? order.currency };
     if (action === 'refund' && (isSecond || kind === 'amount_mismatch')) {
       const reason = isSecond ? 'The order was paid twice.' : 'The received amount differs from the order amount.';
-      return { wish: 'give_back', received, paymentNo, reason, refundNo: newNumber('R', ports.now()), actor };
+      return { command: 'give_back', received, paymentNo, reason, refundNo: newNumber('R', ports.now()), actor };
     }
     if (isSecond && action !== 'acknowledge') throw invalidAction('A second payment can be refunded or acknowledged.');
     if (kind !== 'amount_mismatch') return acknowledged(action);
-    if (action === 'accept') return { wish: 'accept', received, paymentNo };
+    if (action === 'accept') return { command: 'accept', received, paymentNo };
     throw invalidAction('An amount mismatch must be resolved with refund or accept.');
   }
 }
@@ -266,8 +281,8 @@ async function isAnothers(tx: Tx, order: OrderRow, { kind, dedupe }: OrderExcept
 }
 
 /** Of money that went back in part, in the portal of the channel, neither the whole can be given back nor the whole be taken. */
-async function refusePartlyBack(tx: Tx, { orderNo, dedupe: paymentNo }: OrderExceptionRow, { wish }: OrderWish) {
-  if (wish !== 'give_back' && wish !== 'accept') return;
+async function refusePartlyBack(tx: Tx, { orderNo, dedupe: paymentNo }: OrderExceptionRow, { command }: OrderCommand) {
+  if (command !== 'give_back' && command !== 'accept') return;
   if ((await tx.refunds.count({ orderNo, paymentNo, origin: 'channel', state: 'succeeded' })) === 0) return;
   throw invalidAction(
     'A part of the payment was refunded outside this service. Refund the rest there as well; that ends the exception.',
@@ -283,7 +298,7 @@ function resolved(
   { id: target, orderNo, refundNo, kind, receivedMinor, receivedCurrency }: OrderExceptionRow,
   action: ExceptionAction,
   reason: string,
-): Deed {
+): AuditEntry {
   const money = receivedMinor === null ? {} : { receivedMinor: String(receivedMinor), receivedCurrency };
   return { action: 'exception.resolve', target, after: { orderNo, refundNo, kind, action, reason, ...money } };
 }

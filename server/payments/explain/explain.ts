@@ -4,12 +4,12 @@ import type { RefundRow } from '../../db/entities/refunds.ts';
 import { type BilledLine, linesOfOrder } from '../../db/queries/bills.ts';
 import { decideRefund } from '../core/decide-refund.ts';
 import type { RefundFacts } from '../core/facts.ts';
-import { refusedOf, type ShownRefusal } from '../notice-refusal.ts';
-import type { Asker, Ports } from '../ports.ts';
+import { refusedOf, type ShownRefusal } from '../notification-refusal.ts';
+import type { Requester, Ports } from '../ports.ts';
 import { findOrder, refundStatusOf, statusOf } from '../view.ts';
 import { hasSibling, loadRefundFacts } from '../settle.ts';
 import { isPaidTwice, paidTwice, refundSituation, situationOf } from './situations.ts';
-import { refundableOf } from '../core/moves.ts';
+import { refundableOf } from '../core/transitions.ts';
 
 /** Something that will happen by itself. */
 interface NextStep {
@@ -74,9 +74,9 @@ interface Explained {
 /** Explains orders from their rows: the decisions that move them are asked, the channel is not. */
 export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & { simulated: boolean }) {
   const { store, now, channels, simulated } = ports;
-  return async (asker: Asker, orderNo: string): Promise<Explanation> => {
+  return async (requester: Requester, orderNo: string): Promise<Explanation> => {
     const read = await store.read(async (tx) => {
-      const order = await findOrder(tx, orderNo, asker.owner);
+      const order = await findOrder(tx, orderNo, requester.owner);
       const { project, payWay } = order;
       const state = await tx.channelStates.find({ project, payWay });
       return {
@@ -153,7 +153,7 @@ function explainRefund(
   { facts, twice }: { facts: RefundFacts; twice: OrderExceptionRow | undefined },
   now: Date,
 ): Explanation['refunds'][number] {
-  const canRetry = !('refuse' in decideRefund(order, refund, { wish: 'retry', facts }, now));
+  const canRetry = !('refuse' in decideRefund(order, refund, { command: 'retry', facts }, now));
   const situation = twice ? paidTwice(twice) : refundSituation(refund, now, canRetry);
   return {
     refundNo: refund.refundNo,

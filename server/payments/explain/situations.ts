@@ -2,7 +2,7 @@ import { CHANNELS } from '../../domain.ts';
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import { MOST_APPROVALS_ASKED, decideOrder } from '../core/decide-order.ts';
-import { isForeign } from '../core/open-refund.ts';
+import { isExternal } from '../core/open-refund.ts';
 import { type NextRefundStep, type NextStep, endOf, nextRefundStep, nextStep } from '../core/plan.ts';
 import { majorText } from '../../money.ts';
 
@@ -315,7 +315,7 @@ function endedRefund(refund: RefundRow, canRetry: boolean): RefundSituation {
     code: 'abnormal',
     reason: `The refund needs manual review: ${failureOf(refund)}.`,
     // What nobody here made is never sent, and so cannot be retried.
-    fix: isForeign(refund.origin) ? resolve : `payctl refund retry ${refundNo}, or ${resolve}`,
+    fix: isExternal(refund.origin) ? resolve : `payctl refund retry ${refundNo}, or ${resolve}`,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
-import { ask, orderRef } from '../ask.ts';
-import type { Notice, Outcome } from '../channel.ts';
+import { callChannel, orderRef } from '../call-channel.ts';
+import type { Notification, Outcome } from '../channel.ts';
 import { later } from '../core/plan.ts';
 import { type Money, exponentOf } from '../../money.ts';
 import { type Arrived, type Ports, speaksFor } from '../ports.ts';
@@ -12,28 +12,28 @@ const YOUNG_SECONDS = 24 * 3600;
 type Paid = Extract<Outcome, { kind: 'paid' }>;
 
 /** Whether a notice may be settled: one that says too much, or whose key is too young, only when the channel says the same. */
-type ConfirmNotice = (arrived: Arrived) => Promise<boolean>;
+type ConfirmNotification = (arrived: Arrived) => Promise<boolean>;
 
 /**
  * The operation over its ports: asks outside any transaction. What the channel does not confirm is not settled; what it says
  * instead is, and the order is due for a check, as after silence.
  */
-export function confirmNotice(ports: Ports): ConfirmNotice {
+export function confirmNotification(ports: Ports): ConfirmNotification {
   return async (arrived) => {
-    const { notice } = arrived;
-    const { outcome } = notice;
-    if (outcome?.kind !== 'paid' || !needsConfirmation(ports, notice, outcome.amount)) return true;
+    const { notification } = arrived;
+    const { outcome } = notification;
+    if (outcome?.kind !== 'paid' || !needsConfirmation(ports, notification, outcome.amount)) return true;
     const order = await pinnedOrder(ports, arrived);
     // The same success changes nothing for a paid order; another payment, or the payment of another order, is only listed.
     if (!order || order.paid > 0n || (await isAnothers(ports, order, outcome))) return true;
-    const said = await ask(ports, order, (channel) => channel.query(orderRef(order)));
+    const answer = await callChannel(ports, order, (channel) => channel.query(orderRef(order)));
     ports.checkpoint('notice.asked');
-    if (said.kind === 'paid' && isSame(said, outcome)) return true;
-    await remember(ports, order.orderNo, said);
+    if (answer.kind === 'paid' && isSame(answer, outcome)) return true;
+    await remember(ports, order.orderNo, answer);
     ports.log('warn', 'a notification of a payment was not confirmed by the channel', {
       orderNo: order.orderNo,
-      said: said.kind,
-      certId: notice.verifiedBy?.certId,
+      answer: answer.kind,
+      certId: notification.verifiedBy?.certId,
     });
     return false;
   };
@@ -42,7 +42,7 @@ export function confirmNotice(ports: Ports): ConfirmNotice {
 /** Whether a payment is of more than the limit, or vouched for by a key that is trusted since less than a day. */
 export function needsConfirmation(
   { confirmAbove, now }: Pick<Ports, 'confirmAbove' | 'now'>,
-  { verifiedBy }: Pick<Notice, 'verifiedBy'>,
+  { verifiedBy }: Pick<Notification, 'verifiedBy'>,
   { minor, currency }: Money,
 ): boolean {
   const exponent = exponentOf(currency);
@@ -53,12 +53,12 @@ export function needsConfirmation(
 
 /** The order, if settling would touch it: everything else is refused or recognised there without a question. */
 async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow | undefined> {
-  const { payWay, notice } = arrived;
-  const { orderNo, noticeId, account } = notice;
+  const { payWay, notification } = arrived;
+  const { orderNo, notificationId, account } = notification;
   if (orderNo === null) return undefined;
   return store.read(async (tx) => {
     const order = await tx.orders.find({ orderNo });
-    if (!order || !speaksFor(arrived, order) || (await tx.notices.find({ payWay, account, noticeId })))
+    if (!order || !speaksFor(arrived, order) || (await tx.notifications.find({ payWay, account, notificationId })))
       return undefined;
     return order;
   });
@@ -74,11 +74,11 @@ function isSame(one: Paid, other: Paid): boolean {
   return one.channelNo === other.channelNo && minor === other.amount.minor && currency === other.amount.currency;
 }
 
-async function remember(ports: Ports, orderNo: string, said: Outcome): Promise<void> {
+async function remember(ports: Ports, orderNo: string, answer: Outcome): Promise<void> {
   await settling(ports, async (tx) => {
     const order = await lockOrder(tx, orderNo, 'any');
     const via = { cause: 'notice', actor: `channel:${order.payWay}` };
-    const heard = said.kind === 'unknown' ? order : await settleLocked(ports, tx, order, { outcome: said }, via);
-    await settleLocked(ports, tx, heard, { wish: 'check_soon' }, via);
+    const report = answer.kind === 'unknown' ? order : await settleLocked(ports, tx, order, { outcome: answer }, via);
+    await settleLocked(ports, tx, report, { command: 'check_soon' }, via);
   });
 }

@@ -3,18 +3,18 @@ import type { Around } from '../../db/queries/orders.ts';
 import type { Tx } from '../../db/store.ts';
 import type { CloseReason } from '../../domain.ts';
 import { inSpan } from '../../work.ts';
-import { afterIntent, ask, intend, orderRef, placeOrder } from '../ask.ts';
+import { afterIntent, callChannel, recordIntent, orderRef, placeOrder } from '../call-channel.ts';
 import type { Outcome } from '../channel.ts';
 import { canCapture, canRenew } from '../core/decide-order.ts';
-import { type Reverse, reverseOf } from '../core/hear-order.ts';
-import { isOpen } from '../core/moves.ts';
+import { type Reverse, reverseOf } from '../core/apply-order-outcome.ts';
+import { isOpen } from '../core/transitions.ts';
 import { isDoubtful, later, nextStep } from '../core/plan.ts';
-import { noteDeed } from '../follow-ups.ts';
+import { addAuditEntry } from '../side-effects.ts';
 import { type KeyClaim, claimKey } from '../idempotency.ts';
 import type { Via } from '../ledger.ts';
-import { type Asker, type Ports, within } from '../ports.ts';
+import { type Requester, type Ports, within } from '../ports.ts';
 import { findShown } from '../view.ts';
-import { OrderAlreadyPaid } from '../refusals.ts';
+import { OrderAlreadyPaid } from '../errors.ts';
 import { lockOrder, settle, settleLocked } from '../settle.ts';
 
 /**
@@ -29,12 +29,12 @@ export function renewCredential(ports: Ports) {
       const isMine = canRenew(found, ports.now());
       return {
         mine: isMine,
-        locked: isMine ? await settleLocked(ports, tx, found, { wish: 'send_again' }, via) : found,
+        locked: isMine ? await settleLocked(ports, tx, found, { command: 'send_again' }, via) : found,
       };
     });
     if (!mine) return locked;
     const call = placeOrder(locked, ports.publicUrl);
-    const outcome = await ask(ports, locked, (channel) => channel.place(call));
+    const outcome = await callChannel(ports, locked, (channel) => channel.place(call));
     ports.checkpoint('renew.asked');
     return settle(ports, order.orderNo, { outcome }, via);
   };
@@ -48,7 +48,7 @@ export interface Seen {
   order: OrderRow;
   stale: boolean;
   /** The channel's outcome, if it was queried. */
-  said?: Outcome;
+  reported?: Outcome;
   /** Refunds, exception and fees, if they were read with the order and nothing has changed since. */
   around?: Around;
 }
@@ -57,7 +57,7 @@ export interface Seen {
  * Reads an order; while it is open, queries the channel first. `stale` = the channel did not answer in time. An expired payment link is
  * renewed.
  */
-export type QueryPayment = (asker: Asker, orderNo: string) => Promise<Seen>;
+export type QueryPayment = (requester: Requester, orderNo: string) => Promise<Seen>;
 
 /** The operation over its ports. */
 export function queryPayment(ports: Ports): QueryPayment {
@@ -69,23 +69,23 @@ export function queryPayment(ports: Ports): QueryPayment {
     return { ...seen, order: await renew(seen.order, via) };
   }
 
-  return async (asker, orderNo) => {
-    const { order, around } = await ports.store.read((tx) => findShown(tx, orderNo, asker.owner));
+  return async (requester, orderNo) => {
+    const { order, around } = await ports.store.read((tx) => findShown(tx, orderNo, requester.owner));
     const now = ports.now();
     if (!isOpen(order.state) || (isFresh(order, now) && !canRenew(order, now))) return { order, stale: false, around };
-    const refreshed = await within(ports.patience.query, look(order, { cause: 'query', actor: asker.actor }));
+    const refreshed = await within(ports.patience.query, look(order, { cause: 'query', actor: requester.actor }));
     if (refreshed) return refreshed;
-    return { ...(await ports.store.read((tx) => findShown(tx, orderNo, asker.owner))), stale: true };
+    return { ...(await ports.store.read((tx) => findShown(tx, orderNo, requester.owner))), stale: true };
   };
 }
 
 /** Queries the channel about one order and settles the outcome. `stale` = the answer was unusable. */
 export function refreshOrder(ports: Ports) {
   return async (order: OrderRow, via: Via): Promise<Seen> => {
-    const outcome = await ask(ports, order, (channel) => channel.query(orderRef(order)));
+    const outcome = await callChannel(ports, order, (channel) => channel.query(orderRef(order)));
     ports.checkpoint('query.asked');
     const settled = await settle(ports, order.orderNo, { outcome }, via);
-    return { order: settled, stale: outcome.kind === 'unknown', said: outcome };
+    return { order: settled, stale: outcome.kind === 'unknown', reported: outcome };
   };
 }
 
@@ -103,29 +103,33 @@ type Refused = Pick<OrderRow, 'approvalAskedAt'>;
 export function capturePayment(ports: Ports) {
   const refresh = refreshOrder(ports);
   return async (orderNo: string, via: Via, agreed?: Refused): Promise<OrderRow> => {
-    const { order, mine } = await intendCapture(orderNo, via, agreed);
+    const { order, mine } = await recordCaptureIntent(orderNo, via, agreed);
     if (!mine) return isDoubtful(order, ports.now()) ? settleDoubt(order, via) : order;
     ports.checkpoint('capture.intent');
     const outcome = await askForMoney(order);
     ports.checkpoint('capture.asked');
-    const answer = { wish: 'settle_capture', captures: order.captures, outcome } as const;
+    const answer = { command: 'settle_capture', captures: order.captures, outcome } as const;
     return settle(ports, orderNo, answer, { ...via, cause: 'capture' });
   };
 
   /** Records the intent under the order's lock: one capture at a time, and none while a close is requested. */
-  function intendCapture(orderNo: string, via: Via, agreed?: Refused): Promise<{ order: OrderRow; mine: boolean }> {
+  function recordCaptureIntent(
+    orderNo: string,
+    via: Via,
+    agreed?: Refused,
+  ): Promise<{ order: OrderRow; mine: boolean }> {
     return ports.store.transaction(async (tx) => {
       const found = await lockOrder(tx, orderNo, 'any');
-      const again = agreed && ({ wish: 'approved_again', refusedAt: agreed.approvalAskedAt } as const);
+      const again = agreed && ({ command: 'approved_again', refusedAt: agreed.approvalAskedAt } as const);
       const order = again ? await settleLocked(ports, tx, found, again, via) : found;
       const mine = canCapture(order, ports.now());
-      return { order: await settleLocked(ports, tx, order, { wish: 'capture' }, via), mine };
+      return { order: await settleLocked(ports, tx, order, { command: 'capture' }, via), mine };
     });
   }
 
   function askForMoney(order: OrderRow): Promise<Outcome> {
     const call = { ...orderRef(order), captureNo: `${order.orderNo}-c${order.captures}` };
-    return ask(ports, order, async (channel): Promise<Outcome> =>
+    return callChannel(ports, order, async (channel): Promise<Outcome> =>
       channel.capture ? channel.capture(call) : { kind: 'unknown', cause: 'misconfigured' },
     );
   }
@@ -134,12 +138,12 @@ export function capturePayment(ports: Ports) {
   async function settleDoubt(order: OrderRow, via: Via): Promise<OrderRow> {
     const seen = await refresh(order, via);
     if (seen.stale || seen.order.state === 'paid') return seen.order;
-    return settle(ports, order.orderNo, { wish: 'forget_capture', captures: order.captures }, via);
+    return settle(ports, order.orderNo, { command: 'forget_capture', captures: order.captures }, via);
   }
 }
 
 /** Closes an order: `closed` if the channel confirmed, otherwise `closing`. Throws 409 for a paid order. */
-export type ClosePayment = (asker: Asker, orderNo: string, claim?: KeyClaim) => Promise<OrderRow>;
+export type ClosePayment = (requester: Requester, orderNo: string, claim?: KeyClaim) => Promise<OrderRow>;
 
 /** The operation over its ports. */
 export function closePayment(ports: Ports): ClosePayment {
@@ -147,36 +151,36 @@ export function closePayment(ports: Ports): ClosePayment {
   return async ({ owner, actor, person }, orderNo, claim) => {
     const via = { cause: 'close', actor };
     const reason = actor === 'payer' ? 'payer' : owner === 'any' ? 'admin' : 'merchant';
-    const order = await intendClose(ports, orderNo, reason, via, { owner, person, claim });
+    const order = await recordCloseIntent(ports, orderNo, reason, via, { owner, person, claim });
     ports.checkpoint('close.intent');
     if (order.state === 'paid') throw new OrderAlreadyPaid(orderNo);
     if (order.state !== 'closing') return order;
     return afterIntent({ orderNo }, async () => {
       await pursue(order, via);
       // Decided under the lock: after the answer `closing`, a later payment is a late payment.
-      const told = await settle(ports, orderNo, { wish: 'answer_closing' }, via);
-      if (told.state === 'paid') throw new OrderAlreadyPaid(orderNo);
-      return told;
+      const answered = await settle(ports, orderNo, { command: 'answer_closing' }, via);
+      if (answered.state === 'paid') throw new OrderAlreadyPaid(orderNo);
+      return answered;
     });
   };
 }
 
 /** Records the intent to close before the channel is called. */
-function intendClose(
+function recordCloseIntent(
   ports: Ports,
   orderNo: string,
   reason: CloseReason,
   via: Via,
-  { owner, person, claim }: Pick<Asker, 'owner' | 'person'> & { claim?: KeyClaim | undefined },
+  { owner, person, claim }: Pick<Requester, 'owner' | 'person'> & { claim?: KeyClaim | undefined },
 ): Promise<OrderRow> {
   const work = async (tx: Tx) => {
     const locked = await lockOrder(tx, orderNo, owner);
     if (claim) await claimKey(tx, claim, orderNo, ports.now());
-    const closing = await settleLocked(ports, tx, locked, { wish: 'close', reason }, via);
-    await noteDeed(ports, tx, { person }, { action: 'order.close', target: orderNo });
+    const closing = await settleLocked(ports, tx, locked, { command: 'close', reason }, via);
+    await addAuditEntry(ports, tx, { person }, { action: 'order.close', target: orderNo });
     return closing;
   };
-  return intend(ports, work, (order) => order);
+  return recordIntent(ports, work, (order) => order);
 }
 
 /** Calls the channel to close, queries it if it refuses, and settles the outcome. */
@@ -187,10 +191,12 @@ function pursueClose(ports: Ports) {
     const { claimed, reverse } = await claim(order, via);
     if (reverse === 'running' || claimed.state !== 'closing') return claimed;
     ports.checkpoint('close.claimed');
-    const outcome = await ask(ports, claimed, (channel) => channel.close(orderRef(claimed), reverse === 'again'));
+    const outcome = await callChannel(ports, claimed, (channel) =>
+      channel.close(orderRef(claimed), reverse === 'again'),
+    );
     ports.checkpoint('close.asked');
     const own = reverse === 'plain' ? undefined : (claimed.reverseDoubtAt ?? undefined);
-    const settled = await settle(ports, order.orderNo, { wish: 'settle_close', outcome, reverse: own }, via);
+    const settled = await settle(ports, order.orderNo, { command: 'settle_close', outcome, reverse: own }, via);
     if (settled.state !== 'closing' || outcome.kind === 'unknown') return settled;
     return (await refresh(settled, via)).order;
   };
@@ -201,7 +207,7 @@ function pursueClose(ports: Ports) {
     return ports.store.transaction(async (tx) => {
       const found = await lockOrder(tx, order.orderNo, 'any');
       const reverse = reverseOf(found, ports.now());
-      return { claimed: await settleLocked(ports, tx, found, { wish: 'reverse' }, via), reverse };
+      return { claimed: await settleLocked(ports, tx, found, { command: 'reverse' }, via), reverse };
     });
   }
 }
@@ -226,8 +232,8 @@ export function checkOrder(ports: Ports) {
     const step = nextStep(order, ports.now());
     if (step === 'rest') return rest(order);
     if (step === 'look_for_late_money') return lookForLateMoney(order);
-    const { order: seen, said } = await refresh(order, via);
-    await follow(seen, nextStep(seen, ports.now(), said), via);
+    const { order: seen, reported } = await refresh(order, via);
+    await follow(seen, nextStep(seen, ports.now(), reported), via);
   }
 
   /** Does what the answer makes due at once; the order was open when the channel was queried. */
@@ -235,7 +241,7 @@ export function checkOrder(ports: Ports) {
     if (order.state === 'closing') return;
     if (step === 'capture' || step === 'settle_capture') await capture(order.orderNo, via);
     if (step !== 'expire') return;
-    const closing = await intendClose(ports, order.orderNo, 'expired', EXPIRY, { owner: 'any' });
+    const closing = await recordCloseIntent(ports, order.orderNo, 'expired', EXPIRY, { owner: 'any' });
     if (closing.state === 'closing') await close(closing);
   }
 
@@ -243,19 +249,19 @@ export function checkOrder(ports: Ports) {
   async function close(order: OrderRow): Promise<void> {
     if (nextStep(order, ports.now()) === 'settle_capture') await capture(order.orderNo, CHECK);
     const seen = await pursue(order, order.closeReason === 'expired' ? EXPIRY : CHECK);
-    if (seen.state === 'closing') await settle(ports, order.orderNo, { wish: 'give_up' }, CHECK);
+    if (seen.state === 'closing') await settle(ports, order.orderNo, { command: 'give_up' }, CHECK);
   }
 
   /** Finds a payment after the end of the order whose notification was lost; closes a trade that can still be paid. */
   async function lookForLateMoney(order: OrderRow): Promise<void> {
-    const { order: seen, said } = await refresh(order, LATE);
+    const { order: seen, reported } = await refresh(order, LATE);
     if (seen.paid > 0n) return rest(seen);
-    if (said?.kind === 'pending') await ask(ports, seen, (channel) => channel.close(orderRef(seen)));
-    const silent = said?.kind === 'unknown';
-    await settle(ports, order.orderNo, { wish: 'plan_late_check', dueAt: seen.nextCheckAt, silent }, LATE);
+    if (reported?.kind === 'pending') await callChannel(ports, seen, (channel) => channel.close(orderRef(seen)));
+    const silent = reported?.kind === 'unknown';
+    await settle(ports, order.orderNo, { command: 'plan_late_check', dueAt: seen.nextCheckAt, silent }, LATE);
   }
 
   async function rest({ orderNo }: OrderRow): Promise<void> {
-    await settle(ports, orderNo, { wish: 'rest' }, CHECK);
+    await settle(ports, orderNo, { command: 'rest' }, CHECK);
   }
 }

@@ -3,9 +3,9 @@ import { CHANNELS } from '../../domain.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OrderStatus } from '../../domain.ts';
 import type { Mode, PayHint, PayWay } from '../channel.ts';
-import { isOpen, hasCredential } from '../core/moves.ts';
+import { isOpen, hasCredential } from '../core/transitions.ts';
 import { majorText } from '../../money.ts';
-import type { Asker, Ports } from '../ports.ts';
+import type { Requester, Ports } from '../ports.ts';
 import { statusOf } from '../view.ts';
 
 /** What a payer may see of an order's state; finer than the wire's word, because a payer asks "what now?". */
@@ -55,7 +55,7 @@ export type PayerProgress = Pick<PayerOrder, 'state' | 'secondsLeft'>;
 
 /** What the pages ask of the operations. */
 interface PayerActions {
-  query(asker: Asker, orderNo: string): Promise<unknown>;
+  query(requester: Requester, orderNo: string): Promise<unknown>;
   capture(order: OrderRow, cause: string): Promise<unknown>;
   renew(order: OrderRow): Promise<OrderRow>;
   /** The name that somebody has given to a project; null while it has none of its own. */
@@ -65,7 +65,7 @@ interface PayerActions {
 /** A refund with such an exception is not on its way. */
 const STUCK = ['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const;
 
-const PAYER: Asker = { owner: 'any', actor: 'payer' };
+const PAYER: Requester = { owner: 'any', actor: 'payer' };
 
 /** What the payer's pages show and do; neither believes anything that the payer's browser says. */
 export function payerOrders(

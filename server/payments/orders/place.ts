@@ -4,27 +4,27 @@ import type { Tx } from '../../db/store.ts';
 import type { ChannelOptions } from '../../domain.ts';
 import { AppError, InvalidRequest, NotFound } from '../../errors.ts';
 import { traceParent } from '../../work.ts';
-import { afterIntent, ask, intend, orderRef, placeOrder } from '../ask.ts';
+import { afterIntent, callChannel, recordIntent, orderRef, placeOrder } from '../call-channel.ts';
 import type { Channel, Outcome, PayWay, PlaceOrder, Scene } from '../channel.ts';
 import { canCapture, canSendAgain } from '../core/decide-order.ts';
 import { later, nextOrderCheck } from '../core/plan.ts';
-import { type Deed, noteDeed } from '../follow-ups.ts';
+import { type AuditEntry, addAuditEntry } from '../side-effects.ts';
 import { type AppTerms, type KeyClaim, claimKey, digest, givingUp } from '../idempotency.ts';
 import { insertOrder } from '../ledger.ts';
 import { countOrder } from '../limits.ts';
 import { readAmount } from '../../money.ts';
 import { newNumber } from '../numbers.ts';
-import type { ActiveChannel, Asker, Ports } from '../ports.ts';
+import type { ActiveChannel, Requester, Ports } from '../ports.ts';
 import {
   ChannelAnswerUnusable,
   ChannelRefusalInconclusive,
   ChannelRefused,
   MerchantNumberUsed,
   unknownOutcome,
-} from '../refusals.ts';
+} from '../errors.ts';
 import { settle, settleLocked } from '../settle.ts';
 import { capturePayment } from './order.ts';
-import { hasCredential } from '../core/moves.ts';
+import { hasCredential } from '../core/transitions.ts';
 
 /** The order that a request means, as it would be inserted; refuses what its channel cannot do (400). */
 function draftOrder(
@@ -190,20 +190,20 @@ export function placePayment(ports: Ports): PlacePayment {
       const claimed = await claimOrder(ports, tx, draft, request, options);
       if (claimed.fresh && payee.limits)
         await countOrder(tx, payee.limits, claimed.order).catch(givingUp(options.claim));
-      await noteDeed(ports, tx, payee, placed(claimed.order));
+      await addAuditEntry(ports, tx, payee, placed(claimed.order));
       return claimed;
     };
-    const { order, send, fresh } = await intend(ports, claim, (claimed) => claimed.order);
+    const { order, send, fresh } = await recordIntent(ports, claim, (claimed) => claimed.order);
     ports.checkpoint('place.intent');
     if (!send) return refuseOrReturn(order);
     return afterIntent({ orderNo: order.orderNo }, async () => {
       const call = placeOrder(order, ports.publicUrl);
       const create = (channel: Channel) => (fresh ? channel.place(call) : createAgain(channel, order, call));
-      const outcome = await ask(ports, order, create, fresh ? active.channel : undefined);
+      const outcome = await callChannel(ports, order, create, fresh ? active.channel : undefined);
       ports.checkpoint('place.asked');
-      const heard = { outcome, firstWord: fresh };
+      const report = { outcome, firstWord: fresh };
       const via = { cause: 'place', actor: payee.actor };
-      const settled = await settle(ports, order.orderNo, heard, via);
+      const settled = await settle(ports, order.orderNo, report, via);
       ports.checkpoint('place.settled');
       // Nothing is left for the payer to do (PayPal): the money is taken now.
       if (outcome.kind === 'approved' && canCapture(settled, ports.now())) return capture(order.orderNo, via);
@@ -225,7 +225,7 @@ function requireUrl({ urlFault }: Ports, { notifyUrl }: PayRequest): void {
   if (fault) throw new InvalidRequest(`notifyUrl ${fault.detail}.`, [{ pointer: '/notifyUrl', ...fault }]);
 }
 
-function placed({ orderNo: target, project, payWay, subject, amount, currency }: OrderRow): Deed {
+function placed({ orderNo: target, project, payWay, subject, amount, currency }: OrderRow): AuditEntry {
   return { action: 'order.create', target, after: { project, payWay, subject, amountMinor: String(amount), currency } };
 }
 
@@ -349,7 +349,7 @@ async function resumed(
   if (claim) await claimKey(tx, claim, orderNo, ports.now());
   const send = canSendAgain(order, ports.now());
   const via = { cause: 'place', actor: `app:${clientId}` };
-  return { order: await settleLocked(ports, tx, order, { wish: 'send_again' }, via), send, fresh: false };
+  return { order: await settleLocked(ports, tx, order, { command: 'send_again' }, via), send, fresh: false };
 }
 
 /** The live order with the same merchantOrderNo, if there is one: the same facts mean the same order, others are refused. */
@@ -396,7 +396,7 @@ interface Payee {
   limits: AppLimits | null;
   actor: string;
   /** The administrator who places it from the console. */
-  person?: Asker['person'];
+  person?: Requester['person'];
 }
 
 /** What an order is of beyond an ordinary payment. */
@@ -411,7 +411,7 @@ interface PlaceOptions {
 }
 
 /** An application that places an order; what was read of it with its token is not read again. */
-export interface PayingApp extends Pick<Asker, 'person'> {
+export interface PayingApp extends Pick<Requester, 'person'> {
   clientId: string;
   /** Of what was read with its token. */
   project?: string;

@@ -1,27 +1,27 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
-import type { RefundQuestionRow, RefundRow } from '../../db/entities/refunds.ts';
+import type { RefundLookupRow, RefundRow } from '../../db/entities/refunds.ts';
 import type { ReadTx, Tx } from '../../db/store.ts';
 import { inSpan } from '../../work.ts';
-import { ask, foreignRef, refundRef } from '../ask.ts';
-import { endDifference } from '../follow-ups.ts';
+import { callChannel, externalRefundRef, refundRef } from '../call-channel.ts';
+import { endDifference } from '../side-effects.ts';
 import type { RefundOutcome } from '../channel.ts';
 import { isAfterOpening } from '../core/decide-dispute.ts';
 import {
   type OtherPayment,
-  type RefundSaid,
+  type RefundAnswer,
   decideForeignRefund,
-  decideQuestion,
+  decideLookup,
   isForgotten,
   isOwnPayment,
 } from '../core/decide-refund.ts';
-import { unexplainedRefunds } from '../core/hear-order.ts';
-import { isForeign } from '../core/open-refund.ts';
+import { unexplainedRefunds } from '../core/apply-order-outcome.ts';
+import { isExternal } from '../core/open-refund.ts';
 import { type NextRefundStep, nextRefundStep } from '../core/plan.ts';
 import { type Via, apply } from '../ledger.ts';
 import { newNumber, readNumberAtChannel } from '../numbers.ts';
 import { checkOrder } from '../orders/order.ts';
 import type { Ports } from '../ports.ts';
-import { explainSums, openQuestion, ownerOf, settleRefund, settleRefundLocked } from '../settle.ts';
+import { explainSums, openLookup, ownerOf, settleRefund, settleRefundLocked } from '../settle.ts';
 import { sendRefund } from './refund.ts';
 
 /**
@@ -47,7 +47,7 @@ export async function settleForeignRefund(
   const { order: after } = await apply(ports, tx, { order, refund: ofDispute }, change, via);
   if (ofOther)
     await endDifference(tx, { kind: 'duplicate_payment', orderNo: order.orderNo, dedupe: ofOther.channelNo }, now);
-  else if (after.paid === 0n && asked) await openQuestion(ports, tx, after, { number: asked });
+  else if (after.paid === 0n && asked) await openLookup(ports, tx, after, { number: asked });
   else await explainSums(ports, tx, after);
   return after;
 }
@@ -93,13 +93,13 @@ async function lostMoney(
 }
 
 /** Asks the channel what became of a refund that it named; the row says when it is due again. */
-export function refundQuestions(ports: Ports) {
+export function refundLookups(ports: Ports) {
   const check = checkOrder(ports);
 
   return async (id: string): Promise<void> => {
-    const question = await ports.store.read((tx) => tx.refundQuestions.find({ id }));
-    if (question?.state !== 'open') return;
-    const { orderNo, number } = question;
+    const lookup = await ports.store.read((tx) => tx.refundLookups.find({ id }));
+    if (lookup?.state !== 'open') return;
+    const { orderNo, number } = lookup;
     const before = await readOrder(orderNo);
     // Only what was paid can have gone back: the payment first.
     if (before.paid === 0n) await check(orderNo);
@@ -108,14 +108,14 @@ export function refundQuestions(ports: Ports) {
       await findOwn(tx, orderNo, number),
       await listedPayments(tx, orderNo),
     ]);
-    const said = await ask(ports, order, (channel) =>
+    const reported = await callChannel(ports, order, (channel) =>
       own
         ? channel.queryRefund(refundRef(order, own, ports.publicUrl))
-        : channel.lookUpRefund(foreignRef(order), number, others),
+        : channel.lookUpRefund(externalRefundRef(order), number, others),
     );
-    const outcome = ofSameAmount(order, said);
+    const outcome = ofSameAmount(order, reported);
     ports.checkpoint('refund-question.asked');
-    await ports.store.transaction((tx) => answer(tx, question, outcome));
+    await ports.store.transaction((tx) => answer(tx, lookup, outcome));
   };
 
   async function readOrder(orderNo: string): Promise<OrderRow> {
@@ -124,20 +124,20 @@ export function refundQuestions(ports: Ports) {
     return order;
   }
 
-  async function answer(tx: Tx, { id, orderNo, told }: RefundQuestionRow, outcome: RefundOutcome): Promise<void> {
+  async function answer(tx: Tx, { id, orderNo, revision }: RefundLookupRow, outcome: RefundOutcome): Promise<void> {
     const order = await tx.orders.lock({ orderNo });
-    const question = await tx.refundQuestions.lock({ id });
+    const lookup = await tx.refundLookups.lock({ id });
     // What was heard meanwhile is not in this answer.
-    if (!order || question?.state !== 'open' || question.told !== told) return;
+    if (!order || lookup?.state !== 'open' || lookup.revision !== revision) return;
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
-    const known = await findKnown(tx, orderNo, [question.number, refundNumberIn(outcome)]);
+    const known = await findKnown(tx, orderNo, [lookup.number, refundNumberIn(outcome)]);
     const isKnown = known !== undefined;
     const ofWhich = outcome.kind === 'succeeded' ? outcome.payment?.channelNo : undefined;
     const isOfListed = ofWhich !== undefined && (await listedPayments(tx, orderNo)).includes(ofWhich);
     const questioned = { ...order, isKnown, isOfListed };
-    const { patch, raise, resolve, settle } = decideQuestion(questioned, question, outcome, ports.now());
-    await tx.refundQuestions.update({ id }, patch);
-    const { order: heard } = await apply(
+    const { patch, raise, resolve, settle } = decideLookup(questioned, lookup, outcome, ports.now());
+    await tx.refundLookups.update({ id }, patch);
+    const { order: report } = await apply(
       ports,
       tx,
       { order },
@@ -146,12 +146,17 @@ export function refundQuestions(ports: Ports) {
     );
     if (!settle) return;
     const after = known
-      ? await settleKnown(tx, heard, known, settle)
-      : await settleForeign(tx, heard, question, settle);
-    await compareTold(tx, after);
+      ? await settleKnown(tx, report, known, settle)
+      : await settleForeign(tx, report, lookup, settle);
+    await compareReported(tx, after);
   }
 
-  async function settleKnown(tx: Tx, order: OrderRow, { refundNo }: RefundRow, outcome: RefundSaid): Promise<OrderRow> {
+  async function settleKnown(
+    tx: Tx,
+    order: OrderRow,
+    { refundNo }: RefundRow,
+    outcome: RefundAnswer,
+  ): Promise<OrderRow> {
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     const refund = await tx.refunds.lock({ refundNo });
     const { order: after } = await settleRefundLocked(ports, tx, { order, refund: refund! }, { outcome }, via);
@@ -162,18 +167,18 @@ export function refundQuestions(ports: Ports) {
   async function settleForeign(
     tx: Tx,
     order: OrderRow,
-    { number }: RefundQuestionRow,
-    outcome: RefundSaid,
+    { number }: RefundLookupRow,
+    outcome: RefundAnswer,
   ): Promise<OrderRow> {
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     return outcome.kind === 'succeeded' ? settleForeignRefund(ports, tx, order, outcome, number, via) : order;
   }
 
   /** When nothing is asked any more, what the channel counted in all must be what we know. */
-  async function compareTold(tx: Tx, order: OrderRow): Promise<void> {
-    const questions = await tx.refundQuestions.list({ orderNo: order.orderNo });
-    if (questions.some(({ state }) => state === 'open')) return;
-    const totals = questions.flatMap(({ total }) => (total === null ? [] : [total]));
+  async function compareReported(tx: Tx, order: OrderRow): Promise<void> {
+    const lookups = await tx.refundLookups.list({ orderNo: order.orderNo });
+    if (lookups.some(({ state }) => state === 'open')) return;
+    const totals = lookups.flatMap(({ total }) => (total === null ? [] : [total]));
     const refundedTotal = totals.reduce((most, total) => (total > most ? total : most), 0n);
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     await apply(ports, tx, { order }, { rule: null, raise: unexplainedRefunds(order, { refundedTotal }) }, via);
@@ -181,11 +186,11 @@ export function refundQuestions(ports: Ports) {
 }
 
 /** What is told of the order's own payment must be about its amount; a payment beside it had one of its own. */
-function ofSameAmount(order: OrderRow, said: RefundOutcome): RefundOutcome {
-  const payment = said.kind === 'succeeded' ? said.payment : undefined;
-  if (!payment || !isOwnPayment(order, payment)) return said;
+function ofSameAmount(order: OrderRow, reported: RefundOutcome): RefundOutcome {
+  const payment = reported.kind === 'succeeded' ? reported.payment : undefined;
+  if (!payment || !isOwnPayment(order, payment)) return reported;
   const { minor, currency } = payment.amount;
-  if (minor === order.paid && currency === order.currency) return said;
+  if (minor === order.paid && currency === order.currency) return reported;
   return { kind: 'unknown', cause: 'mismatch', detail: `The payment was one of ${minor} ${currency}.` };
 }
 
@@ -208,7 +213,7 @@ export async function findKnown(
 /** The refund of ours that a number means, as the attempt that bore it. */
 async function findOwn(tx: ReadTx, orderNo: string, number: string): Promise<RefundRow | undefined> {
   const known = await findKnown(tx, orderNo, [number]);
-  if (known) return isForeign(known.origin) ? undefined : known;
+  if (known) return isExternal(known.origin) ? undefined : known;
   const { refundNo, attempt } = readNumberAtChannel(number);
   const now = await tx.refunds.find({ orderNo, refundNo });
   return now && { ...now, attempt, channelRefundNo: null };
@@ -243,23 +248,23 @@ export function checkRefund(ports: Ports) {
   async function check(refund: RefundRow, via: Via): Promise<void> {
     const { refundNo } = refund;
     const step = nextRefundStep(refund, ports.now());
-    if (step === 'rest') await settleRefund(ports, refundNo, { wish: 'rest' }, via);
+    if (step === 'rest') await settleRefund(ports, refundNo, { command: 'rest' }, via);
     else if (step === 'send') await send(refundNo, via);
-    else if (step !== 'await_slot') await question(refund, via, step);
+    else if (step !== 'await_slot') await lookup(refund, via, step);
   }
 
-  async function question(refund: RefundRow, via: Via, step: NextRefundStep): Promise<void> {
+  async function lookup(refund: RefundRow, via: Via, step: NextRefundStep): Promise<void> {
     const { refundNo, orderNo, attempt } = refund;
     const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
     if (!order) throw new Error('a refund has no order');
-    const outcome = await ask(ports, order, (channel) =>
+    const outcome = await callChannel(ports, order, (channel) =>
       channel.queryRefund(refundRef(order, refund, ports.publicUrl)),
     );
     ports.checkpoint('refund-check.asked');
-    const isUnheardOf = step === 'ask_if_known' && outcome.kind === 'absent';
+    const isUnreported = step === 'ask_if_known' && outcome.kind === 'absent';
     const tellsAgain = step !== 'ask_if_done' && outcome.kind === 'unknown' && 'repeat' in outcome;
     const canRepeat = !isForgotten(refund, ports.channels.kindOf(order.payWay).limits, ports.now());
-    if ((isUnheardOf || tellsAgain) && canRepeat) await send(refundNo, via);
-    else await settleRefund(ports, refundNo, { outcome: isUnheardOf ? LOST : outcome, attempt }, via);
+    if ((isUnreported || tellsAgain) && canRepeat) await send(refundNo, via);
+    else await settleRefund(ports, refundNo, { outcome: isUnreported ? LOST : outcome, attempt }, via);
   }
 }

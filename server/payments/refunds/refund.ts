@@ -3,18 +3,18 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { ReadTx, Tx } from '../../db/store.ts';
 import type { RefundOrigin } from '../../domain.ts';
 import { Conflict } from '../../errors.ts';
-import { afterIntent, ask, intend, refundOrder } from '../ask.ts';
+import { afterIntent, callChannel, recordIntent, refundOrder } from '../call-channel.ts';
 import { decideNewRefund, refundsRefused } from '../core/decide-refund.ts';
 import { type GivenBack, type RefundIntent, isUnderWay, needsApproval, newRefund } from '../core/open-refund.ts';
 import { isSendable } from '../core/plan.ts';
-import { type Deed, noteDeed } from '../follow-ups.ts';
+import { type AuditEntry, addAuditEntry } from '../side-effects.ts';
 import { type KeyClaim, claimKey, givingUp } from '../idempotency.ts';
 import { type Via, apply } from '../ledger.ts';
 import { countRefund } from '../limits.ts';
 import { exponentOf, readAmount } from '../../money.ts';
 import { newNumber } from '../numbers.ts';
-import type { Asker, Ports } from '../ports.ts';
-import { MerchantNumberUsed, refusalFor } from '../refusals.ts';
+import type { Requester, Ports } from '../ports.ts';
+import { MerchantNumberUsed, refusalFor } from '../errors.ts';
 import {
   type Pair,
   loadRefundFacts,
@@ -24,29 +24,29 @@ import {
   settleRefund,
   settleRefundLocked,
 } from '../settle.ts';
-import { refundableOf } from '../core/moves.ts';
+import { refundableOf } from '../core/transitions.ts';
 
 /** Refunds an order: reserve, call the channel, settle. After acceptance a silent channel is no error. */
-type RefundPayment = (asker: Asker, request: RefundRequest, options?: RefundOptions) => Promise<Pair>;
+type RefundPayment = (requester: Requester, request: RefundRequest, options?: RefundOptions) => Promise<Pair>;
 
 /** The operation over its ports. */
 export function refundPayment(ports: Ports): RefundPayment {
   const send = sendRefund(ports);
-  return async (asker, request, options = {}) => {
+  return async (requester, request, options = {}) => {
     const claim = async (tx: Tx) => {
-      const claimed = await claimRefund(ports, tx, asker, request, options);
-      await noteDeed(ports, tx, asker, refunded(claimed.pair));
+      const claimed = await claimRefund(ports, tx, requester, request, options);
+      await addAuditEntry(ports, tx, requester, refunded(claimed.pair));
       return claimed;
     };
-    const { pair, due } = await intend(ports, claim, (claimed) => claimed.pair.refund);
+    const { pair, due } = await recordIntent(ports, claim, (claimed) => claimed.pair.refund);
     ports.checkpoint('refund.intent');
     if (!due) return pair;
     const { orderNo, refundNo } = pair.refund;
-    return afterIntent({ orderNo, refundNo }, () => send(refundNo, { cause: 'refund', actor: asker.actor }));
+    return afterIntent({ orderNo, refundNo }, () => send(refundNo, { cause: 'refund', actor: requester.actor }));
   };
 }
 
-function refunded({ refund }: Pair): Deed {
+function refunded({ refund }: Pair): AuditEntry {
   const { refundNo: target, orderNo, amount, currency, reason } = refund;
   return { action: 'refund.create', target, after: { orderNo, amountMinor: String(amount), currency, reason } };
 }
@@ -54,10 +54,10 @@ function refunded({ refund }: Pair): Deed {
 /** Sends a reserved refund under the number of its attempt, and settles the outcome. */
 export function sendRefund(ports: Ports) {
   return async (refundNo: string, via: Via): Promise<Pair> => {
-    const { pair, mine } = await intendToSend(ports, refundNo, via);
+    const { pair, mine } = await recordSendIntent(ports, refundNo, via);
     if (!mine) return pair;
     const call = refundOrder(pair.order, pair.refund, ports.publicUrl);
-    const outcome = await ask(ports, pair.order, (channel) => channel.refund(call));
+    const outcome = await callChannel(ports, pair.order, (channel) => channel.refund(call));
     ports.checkpoint('refund.asked');
     const { attempt } = pair.refund;
     const settled = await settleRefund(ports, refundNo, { outcome, sent: true, attempt }, via);
@@ -67,11 +67,11 @@ export function sendRefund(ports: Ports) {
 }
 
 /** Does not send a refund that was settled since the caller read it: its reservation may be gone. */
-function intendToSend(ports: Ports, refundNo: string, via: Via): Promise<{ pair: Pair; mine: boolean }> {
+function recordSendIntent(ports: Ports, refundNo: string, via: Via): Promise<{ pair: Pair; mine: boolean }> {
   return ports.store.transaction(async (tx) => {
     const pair = await lockPair(tx, refundNo);
     const mine = isSendable(pair.refund);
-    return { pair: await settleRefundLocked(ports, tx, pair, { wish: 'send' }, via), mine };
+    return { pair: await settleRefundLocked(ports, tx, pair, { command: 'send' }, via), mine };
   });
 }
 
@@ -104,13 +104,13 @@ interface ClaimedRefund {
 async function claimRefund(
   ports: Ports,
   tx: Tx,
-  asker: Asker,
+  requester: Requester,
   request: RefundRequest,
   options: RefundOptions,
 ): Promise<ClaimedRefund> {
   const now = ports.now();
   const { claim } = options;
-  const order = await lockOrder(tx, request.orderNo, asker.owner);
+  const order = await lockOrder(tx, request.orderNo, requester.owner);
   if (claim?.resume) {
     await claimKey(tx, claim, claim.resume, now);
     return resume(order, await tx.refunds.lock({ refundNo: claim.resume }), now);
@@ -118,20 +118,20 @@ async function claimRefund(
   const same = await sameRefund(tx, order, request);
   if (same) {
     const isAgain = same.state === 'failed' && same.approval !== 'rejected';
-    if (isAgain) requireConfirmedAbove(ports, asker, order, same.amount);
+    if (isAgain) requireConfirmedAbove(ports, requester, order, same.amount);
     if (claim) await claimKey(tx, claim, same.refundNo, now);
     if (!isAgain) return resume(order, same, now);
-    return { pair: await retryRefund(ports, tx, { order, refund: same }, asker.actor), due: true };
+    return { pair: await retryRefund(ports, tx, { order, refund: same }, requester.actor), due: true };
   }
   await options.guard?.(tx, order);
-  return openNew(ports, tx, order, asker, request, options);
+  return openNew(ports, tx, order, requester, request, options);
 }
 
 async function openNew(
   ports: Ports,
   tx: Tx,
   order: OrderRow,
-  asker: Asker,
+  requester: Requester,
   request: RefundRequest,
   { claim, refundNo, origin }: RefundOptions,
 ): Promise<ClaimedRefund> {
@@ -143,10 +143,10 @@ async function openNew(
   const asked = {
     refundNo: refundNo ?? newNumber('R', now),
     amount: amountOf(order, request),
-    origin: origin ?? (asker.owner === 'any' ? ('admin' as const) : ('merchant' as const)),
+    origin: origin ?? (requester.owner === 'any' ? ('admin' as const) : ('merchant' as const)),
     reason: request.reason ?? null,
     merchantRefundNo: request.merchantRefundNo ?? null,
-    actor: asker.actor,
+    actor: requester.actor,
     cause: 'refund',
     waits: false,
     mayRepeat: !claim && !request.merchantRefundNo && !refundNo,
@@ -154,7 +154,7 @@ async function openNew(
   const earlier = await tx.refunds.list({ orderNo: order.orderNo });
   const above = approvalAbove(ports, order);
   asked.waits = above !== null && needsApproval(await givenBackOf(tx, order.orderNo), asked, above);
-  if (asked.waits) asker.confirmed?.();
+  if (asked.waits) requester.confirmed?.();
   const change = permitted(decideNewRefund(order, { ...facts, earlier }, asked, now), order);
   if (claim) await claimKey(tx, claim, asked.refundNo, now);
   const { order: after, refund } = await apply(ports, tx, { order }, change, asked);
@@ -168,7 +168,7 @@ async function openNew(
 export async function retryRefund(ports: Ports, tx: Tx, pair: Pair, actor: string): Promise<Pair> {
   await refuseUnapproved(ports, tx, pair);
   const facts = await loadRefundFacts(ports, tx, pair.order);
-  return settleRefundLocked(ports, tx, pair, { wish: 'retry', facts }, { cause: 'retry', actor });
+  return settleRefundLocked(ports, tx, pair, { command: 'retry', facts }, { cause: 'retry', actor });
 }
 
 /** A failed refund without approval reserves its amount again, which may now need an approval. */
@@ -217,7 +217,7 @@ export async function refuseBesideRefund(tx: ReadTx, orderNo: string): Promise<v
 /** Throws 403 if an administrator returns more than the approval limit without a recent confirmation. */
 export function requireConfirmedAbove(
   ports: Pick<Ports, 'refundAbove'>,
-  { confirmed }: Asker,
+  { confirmed }: Requester,
   of: Pick<OrderRow, 'currency' | 'payWay'>,
   amount: bigint,
 ): void {
@@ -266,7 +266,7 @@ function amountOf(order: OrderRow, { refundAmount }: RefundRequest): bigint {
 }
 
 /** Creates a refund that the service owes, in the caller's transaction and under the order's lock. */
-export async function openOwedRefund(ports: Ports, tx: Tx, order: OrderRow, intent: RefundIntent): Promise<void> {
+export async function openSystemRefund(ports: Ports, tx: Tx, order: OrderRow, intent: RefundIntent): Promise<void> {
   const { cause, actor } = intent;
   const open = newRefund(order, intent, ports.now());
   await apply(ports, tx, { order }, { rule: null, open }, { cause, actor });

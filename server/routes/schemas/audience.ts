@@ -4,7 +4,7 @@ import { requireConfirmed } from '../../http/authenticate.ts';
 import type { Caller, RequestFacts } from '../../http/contract.ts';
 import type { Actor } from '../../identity/ports.ts';
 import type { Scope } from '../../domain.ts';
-import type { Asker } from '../../payments/ports.ts';
+import type { Requester } from '../../payments/ports.ts';
 import { Code, Flag, Paging, SafeText, Timestamp } from './fields.ts';
 import { actorOf } from './identity.ts';
 
@@ -55,17 +55,17 @@ export const NoQuery = z.object({});
 export function forAdministrators(prefix: string) {
   return {
     prefix,
-    read: { admin: 'viewer', reach: 'query' },
-    write: { admin: 'admin', reach: 'query' },
+    read: { admin: 'viewer', projectScope: 'query' },
+    write: { admin: 'admin', projectScope: 'query' },
     query: InProject,
   } as const;
 }
 
 /** An administrator who changes where the money of a project goes, or whom the service believes; under Debug it is nobody's money. */
-export const CONFIRMED_WHERE_LIVE = { admin: 'admin', reach: 'query', confirmed: 'where-live' } as const;
+export const CONFIRMED_WHERE_LIVE = { admin: 'admin', projectScope: 'query', confirmed: 'where-live' } as const;
 
 /** An administrator of all projects who changes what administrators there are, or what they may do. */
-export const CONFIRMED = { admin: 'admin', reach: 'service', confirmed: 'always' } as const;
+export const CONFIRMED = { admin: 'admin', projectScope: 'service', confirmed: 'always' } as const;
 
 /** The same for applications with these scopes, always in their own project. */
 export function forApplications(prefix: string, read: Scope, write: Scope = read) {
@@ -92,7 +92,7 @@ export function actingIn<Named extends string | undefined>(
 }
 
 /** Whose orders a caller acts on: an application's are its own, an administrator's are any; each under the own name. */
-export function askerOf(caller: Caller, request: RequestFacts): Asker {
+export function requesterOf(caller: Caller, request: RequestFacts): Requester {
   return caller.kind === 'app'
     ? { owner: { clientId: caller.clientId }, actor: `app:${caller.clientId}` }
     : {

@@ -7,7 +7,7 @@ import { InvalidRequest } from '../../errors.ts';
 import { type Caller, type Page, Reply } from '../../http/contract.ts';
 import { UploadedFile } from '../../http/uploads.ts';
 import { type ChannelKind, MODES, PAY_WAYS, type ProbeResult, SCENES } from '../../payments/channel.ts';
-import type { ShownRefusal } from '../../payments/notice-refusal.ts';
+import type { ShownRefusal } from '../../payments/notification-refusal.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';
 
 const DAY = 86_400_000;

@@ -138,7 +138,7 @@ export const WRITE_CONFIG_ERRORS: Errors = [
 /** The test call of a channel configuration. */
 export const TEST_CONFIG_ERRORS: Errors = channelUse;
 /** Registering for the notifications of a channel, whose answer becomes part of its configuration. */
-export const REGISTER_NOTICES_ERRORS: Errors = ['channel_not_configured', ...WRITE_CONFIG_ERRORS];
+export const REGISTER_NOTIFICATIONS_ERRORS: Errors = ['channel_not_configured', ...WRITE_CONFIG_ERRORS];
 /** Writing the settings of WeChat agent pay. */
 export const WRITE_AGENT_PAY_ERRORS: Errors = ['staging_refuses_live'];
 /** Enabling or disabling a channel. */

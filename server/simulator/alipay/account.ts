@@ -4,7 +4,7 @@ import { ALIPAY_BILL_RULES } from './bill-rules.ts';
 import { certSerial, readCertificates, rootCertSerial } from '../../channels/alipay/signature.ts';
 import { type Account, merchantOf } from '../accounts.ts';
 import { newRsaKeys, pkcs8, spki } from '../certificates.ts';
-import type { Core, HalfConfig } from '../half.ts';
+import type { Core, SimulatedChannelConfig } from '../channel-simulator.ts';
 import { SimulatorRefusal } from '../requests.ts';
 import { randomDigits } from '../trades.ts';
 
@@ -129,7 +129,7 @@ export async function newSecrets(
 }
 
 /** The account as channel configuration; the app certificate is what switches certificate mode on. */
-export function configFor({ secrets }: Account, core: Core): HalfConfig {
+export function configFor({ secrets }: Account, core: Core): SimulatedChannelConfig {
   const {
     appId = '',
     sellerId = '',

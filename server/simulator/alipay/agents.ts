@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { verifyRsa2 } from '../../channels/alipay/signature.ts';
 import type { FaultName } from '../faults.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { SimulatorRefusal } from '../requests.ts';
 import { type Trade, paymentOf } from '../trade.ts';
 import type { AlipayAccount } from './account.ts';
@@ -104,7 +104,7 @@ function payFacts(
   const isPaid = paymentOf(trade) !== undefined;
   if (!isPaid && !(Date.parse(facts['pay_before'] ?? '') > core.clock.now())) throw wrong('pay_before is over.');
   trade.details['resourceId'] = facts['resource_id'];
-  if (!isPaid) core.half('alipay').pay(core, trade);
+  if (!isPaid) core.channelSimulator('alipay').pay(core, trade);
   return { trade, account };
 }
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { signRsa2 } from '../../channels/alipay/signature.ts';
 import type { Answer } from '../exchange.ts';
 import { type FaultName, duplicateFirstKey } from '../faults.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import type { AlipayAccount } from './account.ts';
 
 /** The charsets that Alipay's messages come in. */
@@ -97,7 +97,7 @@ interface Unsigned {
 }
 
 /** Signs the exact bytes of the response member, which are in the request's charset or, for some refusals, in GBK; spoilt as `fault` says. */
-export async function sealAnswer(
+export async function encryptAnswer(
   core: Core,
   account: AlipayAccount,
   { member, text, certificateMode, charset: asked }: Unsigned,

@@ -17,7 +17,7 @@ import {
 } from '../bills/files.ts';
 import { type BillRow, type Span, spanOfDay, spanOfMonth } from '../bills/rows.ts';
 import { type Answer, write } from '../exchange.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import type { Trade } from '../trade.ts';
 import { AlipayRefusal, type Content, chinaTime, success } from './answers.ts';
 import { type AlipayRequest, sellerOf } from './requests.ts';
@@ -374,7 +374,7 @@ export async function serveBill(core: Core, ctx: Context): Promise<void> {
     account: file.account,
     call: 'bill-file',
     act: () => (file.expiresAt < core.clock.now() ? gone(403) : download(file, ctx)),
-    seal: (answer) => answer,
+    encrypt: (answer) => answer,
   });
 }
 

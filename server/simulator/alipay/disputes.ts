@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Call, FaultName } from '../faults.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { SimulatorRefusal, isOfKind } from '../requests.ts';
-import { type DisputeDeed, type Trade, disputedMinor, paymentOf } from '../trade.ts';
+import { type DisputeAction, type Trade, disputedMinor, paymentOf } from '../trade.ts';
 import { randomDigits } from '../trades.ts';
 import { AlipayRefusal, type Content, chinaTime, readChinaTime, success } from './answers.ts';
 import { type AlipayRequest, sellerOf, tradeNoOf, yuan } from './requests.ts';
@@ -57,32 +57,32 @@ function complaintsOf({ details }: Trade): AlipayComplaint[] {
 }
 
 /** What a payer does, or the merchant in Alipay's own console: `open`, `review`, `win` (dealt with), `cancel` (withdrawn). */
-export function actOnComplaint(core: Core, trade: Trade, deed: DisputeDeed): object {
-  if (deed.act === 'open') return open(core, trade, deed);
+export function actOnComplaint(core: Core, trade: Trade, action: DisputeAction): object {
+  if (action.act === 'open') return open(core, trade, action);
   const complaint = complaintsOf(trade).at(-1);
   if (!complaint) throw new SimulatorRefusal(404, 'no_such_dispute', `Order ${trade.orderNo} has no complaint.`);
-  if (deed.act === 'review') complaint.status = 'PROCESSING';
-  else if (deed.act === 'win') process(core, complaint, 'CONSENSUS_WITH_CLIENT', '', []);
-  else if (deed.act === 'cancel') withdraw(core, complaint);
+  if (action.act === 'review') complaint.status = 'PROCESSING';
+  else if (action.act === 'win') process(core, complaint, 'CONSENSUS_WITH_CLIENT', '', []);
+  else if (action.act === 'cancel') withdraw(core, complaint);
   else throw new SimulatorRefusal(400, 'no_such_act', 'A complaint takes no money, so nobody loses or appeals.');
   core.trades.record(trade, 'updated', { number: String(complaint.id) });
   return { ...complaint, id: String(complaint.id) };
 }
 
-function open(core: Core, trade: Trade, deed: DisputeDeed): object {
+function open(core: Core, trade: Trade, action: DisputeAction): object {
   if (!paymentOf(trade)) throw new SimulatorRefusal(409, 'not_paid', `Order ${trade.orderNo} is not paid.`);
   const createdAt = core.clock.now();
   const complaint: AlipayComplaint = {
     id: Number(core.trades.newNumber(() => `1${randomDigits(9)}`)),
     taskId: core.trades.newNumber(() => `102${randomDigits(9)}`),
-    minor: disputedMinor(trade, deed),
-    content: deed.reason ?? '商品没有收到',
+    minor: disputedMinor(trade, action),
+    content: action.reason ?? '商品没有收到',
     status: 'WAIT_PROCESS',
     processCode: null,
     remark: '',
     images: [],
     createdAt,
-    dueAt: createdAt + deed.dueDays * DAY_MS,
+    dueAt: createdAt + action.dueDays * DAY_MS,
     processedAt: null,
   };
   trade.details['complaints'] = [...complaintsOf(trade), complaint];

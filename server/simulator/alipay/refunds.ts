@@ -1,6 +1,6 @@
 /** Refunds: made, repeated and queried. */
 import type { FaultName } from '../faults.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { moveRefund } from '../refunds.ts';
 import { paymentOf, type Refund, refundableMinor, type Trade } from '../trade.ts';
 import { chinaTime, refused, success } from './answers.ts';
@@ -17,8 +17,8 @@ export function refund(core: Core, request: AlipayRequest, fault: FaultName | un
   if (known !== undefined) return repeatRefund(core, trade, known, minor, fault);
   checkRefundable(core, trade, minor);
   const reason = request.content['refund_reason'];
-  const tellsBank = readOptions(request, REFUND_OPTIONS).includes('deposit_back_info');
-  const draft = { refundNo, minor, reason: typeof reason === 'string' ? reason : '', tellsBank };
+  const notifiesBank = readOptions(request, REFUND_OPTIONS).includes('deposit_back_info');
+  const draft = { refundNo, minor, reason: typeof reason === 'string' ? reason : '', notifiesBank };
   const made = core.refund(trade, draft, fault);
   if (made.state === 'failed') throw refused('SELLER_BALANCE_NOT_ENOUGH', 'The balance of the seller is too low.');
   return refundAnswer(trade, made.state === 'succeeded', fault);

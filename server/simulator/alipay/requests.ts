@@ -1,7 +1,7 @@
 /** Requests to the gateway: taken apart, checked, and the trade that they name. */
 import { verifyRsa2 } from '../../channels/alipay/signature.ts';
 import { readMajorText } from '../../money.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import type { Part } from '../requests.ts';
 import { NO_OFFERS, type Payment, type Trade, majorOf, paymentOf } from '../trade.ts';
 import { randomDigits } from '../trades.ts';

@@ -1,7 +1,7 @@
 /** Trades: made in each scene, paid by a code, queried, closed and cancelled. */
 import { z } from 'zod';
 import type { FaultName } from '../faults.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { paymentOf, refundableMinor, type Trade } from '../trade.ts';
 import { fixedOutcome } from '../trades.ts';
 import { MINI_PRODUCT, PRODUCTS, QR_PRODUCTS, TILL_PRODUCT } from './account.ts';
@@ -217,7 +217,7 @@ export function payByCode(
   if (known === undefined) refuseCode(core, authCode, payer);
   const { trade, isNew } = createTrade(core, request, 'code', { scanned: true, authCode });
   const isPaid = trade.state === 'paid';
-  if (isNew && !isPaid && payer !== 'asks-password') core.half('alipay').pay(core, trade);
+  if (isNew && !isPaid && payer !== 'asks-password') core.channelSimulator('alipay').pay(core, trade);
   return { content: answerOf(trade, fault), silent: isNew && trade.fixed === 'silent' };
 }
 

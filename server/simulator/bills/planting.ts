@@ -2,7 +2,7 @@
 import type Router from '@koa/router';
 import { z } from 'zod';
 import { PAY_WAYS, type PayWay } from '../../payments/channel.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { anotherOf } from '../payer.ts';
 import { refundElsewhere } from '../refunds.ts';
 import { SimulatorRefusal, bodyOf, queryText } from '../requests.ts';
@@ -44,7 +44,7 @@ interface Spot {
 function plant(core: Core, request: PlantRequest): Plant {
   const ground = groundOf(core, request);
   const { kind, payWay, date, account } = ground;
-  const { billRules: rules } = core.half(payWay);
+  const { billRules: rules } = core.channelSimulator(payWay);
   if (rules.lacks.includes(kind))
     throw new SimulatorRefusal(400, 'plant_unknown_here', `The bills of ${payWay} cannot show ${kind}.`);
   if (kind === 'order_not_ours' || kind === 'order_unknown_here' || kind === 'withdrawal') {
@@ -88,7 +88,7 @@ const SPOTS: Readonly<
 
 function groundOf(core: Core, request: PlantRequest): Ground {
   const { kind, payWay, orderNo } = request;
-  const { billRules } = core.half(payWay);
+  const { billRules } = core.channelSimulator(payWay);
   const date = request.date ?? dayOf(billRules, core.clock.now());
   const span = spanOfDay(billRules, date);
   if (!span || span.from > core.clock.now())
@@ -157,10 +157,10 @@ function payTwice(ground: Ground): Spot {
 /** The payer pays, the channel takes the money, and nobody is told. */
 function pay(ground: Ground, trade: Trade): Spot {
   const { core } = ground;
-  const half = core.half(trade.payWay);
-  core.notices.quietly(() => {
-    if (trade.state !== 'approved') half.pay(core, trade);
-    half.take?.(core, trade);
+  const channelSimulator = core.channelSimulator(trade.payWay);
+  core.notifications.quietly(() => {
+    if (trade.state !== 'approved') channelSimulator.pay(core, trade);
+    channelSimulator.take?.(core, trade);
   });
   const payment = paymentOf(trade);
   if (!payment) throw new SimulatorRefusal(409, 'nothing_fits', `Order ${trade.orderNo} could not be paid.`);
@@ -178,7 +178,7 @@ function refundUntold(ground: Ground): Spot {
     const fits = payment && payment.at < span.to && refundableMinor(one) > 0 && one.fixed !== 'refunds-fail';
     return fits ? one.id : undefined;
   });
-  const refund = core.notices.quietly(() =>
+  const refund = core.notifications.quietly(() =>
     refundElsewhere(core, trade, Math.max(1, Math.floor(refundableMinor(trade) / 2))),
   );
   refund.at = momentIn(ground, paymentOf(trade)?.at ?? refund.at);
@@ -195,10 +195,10 @@ function loseUntold(ground: Ground): Spot {
     const payment = paymentOf(one);
     return payment && payment.at < span.to && refundableMinor(one) > 0 ? one.id : undefined;
   });
-  const half = core.half(trade.payWay);
-  const act = (deed: 'open' | 'lose') =>
-    half.dispute?.(core, trade, { act: deed, dueDays: 10, refund: 'untold', reason: 'UNAUTHORISED' });
-  core.notices.quietly(() => {
+  const channelSimulator = core.channelSimulator(trade.payWay);
+  const act = (action: 'open' | 'lose') =>
+    channelSimulator.dispute?.(core, trade, { act: action, dueDays: 10, refund: 'untold', reason: 'UNAUTHORISED' });
+  core.notifications.quietly(() => {
     act('open');
     act('lose');
   });

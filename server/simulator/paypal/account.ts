@@ -2,7 +2,7 @@
 import { createHash, createHmac, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { type Account, merchantOf } from '../accounts.ts';
 import { type Credential, issueCertificate, newRsaKeys, pkcs8 } from '../certificates.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { SimulatorRefusal } from '../requests.ts';
 import { refuse, refuseToken } from './answers.ts';
 
@@ -119,9 +119,10 @@ export function accountOfBasic(accounts: readonly Account[], authorization: stri
 
 /** The account whose token `Authorization: Bearer` carries; throws PaypalRefusal when it is unknown or over. */
 export function accountOfBearer(accounts: readonly Account[], authorization: string | undefined, now: number): Account {
-  const [, text, clientId, end, seal] = /^Bearer (A21_([\w-]+)\.(\d{1,12}))\.([\w-]+)$/.exec(authorization ?? '') ?? [];
+  const [, text, clientId, end, encrypt] =
+    /^Bearer (A21_([\w-]+)\.(\d{1,12}))\.([\w-]+)$/.exec(authorization ?? '') ?? [];
   const account = accounts.find(({ secrets }) => secrets['clientId'] === clientId);
-  if (!account || text === undefined || !equal(mac(account.secrets, text), seal ?? '')) {
+  if (!account || text === undefined || !equal(mac(account.secrets, text), encrypt ?? '')) {
     throw refuse(401, 'INVALID_TOKEN', 'Token signature verification failed.');
   }
   if (Number(end) * 1000 <= now) throw refuse(401, 'INVALID_TOKEN', 'The token has expired.');

@@ -1,6 +1,6 @@
 /** Answers: how orders, captures and refunds are presented, and the refusals. */
 import { PAYPAL_BILL_RULES } from './bill-rules.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { type Payment, type Refund, type Trade, majorOf } from '../trade.ts';
 
 /** Who gets the money, and where the API and the payer page of this order are. */

@@ -16,7 +16,7 @@ import {
   spanOfDay,
 } from '../bills/rows.ts';
 import type { Answer } from '../exchange.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { majorOf } from '../trade.ts';
 import { PaypalRefusal, apiUrlOf, refuse } from './answers.ts';
 import { type AddRoute, type Request, json } from './requests.ts';

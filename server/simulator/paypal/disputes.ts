@@ -1,13 +1,13 @@
 /** Disputes: their states and events, the deeds of payer and channel, and the calls about them. */
 import type { Context } from 'koa';
 import { z } from 'zod';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { refundElsewhere } from '../refunds.ts';
 import { SimulatorRefusal, isOfKind, rawBodyOf, readParts } from '../requests.ts';
-import { type DisputeDeed, type Trade, disputedMinor, majorOf, paymentOf, refundableMinor } from '../trade.ts';
+import { type DisputeAction, type Trade, disputedMinor, majorOf, paymentOf, refundableMinor } from '../trade.ts';
 import { newPaypalId } from './account.ts';
 import { apiUrlOf, notFound, refuse, sceneryOf } from './answers.ts';
-import { tell } from './notices.ts';
+import { tell } from './notifications.ts';
 import { type AddRoute, type Request, json } from './requests.ts';
 
 /** A dispute as PayPal keeps it, inside the details of its trade. Times are milliseconds of the simulated clock. */
@@ -47,7 +47,7 @@ function canAccept({ status }: SimulatedDispute): boolean {
 type Json = Record<string, unknown>;
 
 /** Tells the merchant; the resource is the dispute as it is now. */
-function tellDispute(
+function emitDisputeEvent(
   core: Core,
   trade: Trade,
   dispute: SimulatedDispute,
@@ -162,16 +162,16 @@ function time(at: number): string {
 const DAY_MS = 86_400_000;
 
 /** What payer or PayPal do; `open` always begins a dispute, everything else is about the newest one. */
-export function actOnPaypalDispute(core: Core, trade: Trade, deed: DisputeDeed): object {
-  if (deed.act === 'open') return open(core, trade, deed);
+export function actOnPaypalDispute(core: Core, trade: Trade, disputeAction: DisputeAction): object {
+  if (disputeAction.act === 'open') return open(core, trade, disputeAction);
   const dispute = disputesOf(trade).at(-1);
   if (!dispute) throw new SimulatorRefusal(404, 'no_such_dispute', `Order ${trade.orderNo} has no dispute.`);
-  switch (deed.act) {
+  switch (disputeAction.act) {
     case 'escalate':
       dispute.stage = 'CHARGEBACK';
-      return ask(core, trade, dispute, deed.dueDays);
+      return ask(core, trade, dispute, disputeAction.dueDays);
     case 'ask':
-      return ask(core, trade, dispute, deed.dueDays);
+      return ask(core, trade, dispute, disputeAction.dueDays);
     case 'review':
       return move(core, trade, dispute, { status: 'UNDER_REVIEW', dueAt: null });
     case 'appeal':
@@ -181,12 +181,12 @@ export function actOnPaypalDispute(core: Core, trade: Trade, deed: DisputeDeed):
     case 'win':
       return win(core, trade, dispute);
     case 'lose':
-      return lose(core, trade, dispute, deed.refund);
+      return lose(core, trade, dispute, disputeAction.refund);
   }
 }
 
 /** The payer is right: PayPal takes the money from the merchant, or with `payout` pays it out of its own pocket. */
-function lose(core: Core, trade: Trade, dispute: SimulatedDispute, how: DisputeDeed['refund']): SimulatedDispute {
+function lose(core: Core, trade: Trade, dispute: SimulatedDispute, how: DisputeAction['refund']): SimulatedDispute {
   dispute.refunded = dispute.minor;
   if (how === 'payout') return resolve(core, trade, dispute, 'RESOLVED_WITH_PAYOUT');
   const minor = Math.min(dispute.minor, refundableMinor(trade));
@@ -226,14 +226,14 @@ function refuseUnless(isAllowed: boolean): void {
   throw refuse(422, 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE', 'This action is not allowed for this dispute ID.');
 }
 
-function open(core: Core, trade: Trade, deed: DisputeDeed): SimulatedDispute {
+function open(core: Core, trade: Trade, disputeAction: DisputeAction): SimulatedDispute {
   if (!paymentOf(trade))
     throw new SimulatorRefusal(409, 'not_paid', `Order ${trade.orderNo} is not paid, so nobody disputes it.`);
   const now = core.clock.now();
-  const { reason = 'MERCHANDISE_OR_SERVICE_NOT_RECEIVED' } = deed;
+  const { reason = 'MERCHANDISE_OR_SERVICE_NOT_RECEIVED' } = disputeAction;
   const dispute: SimulatedDispute = {
     id: `PP-R-${core.trades.newNumber(newPaypalId).slice(0, 3)}-${String(Math.floor(Math.random() * 1e8)).padStart(8, '0')}`,
-    minor: disputedMinor(trade, deed),
+    minor: disputedMinor(trade, disputeAction),
     reason,
     // Unauthorised payments are examined at once; of all others payer and merchant talk first.
     stage: reason === 'UNAUTHORISED' ? 'CHARGEBACK' : 'INQUIRY',
@@ -251,12 +251,12 @@ function open(core: Core, trade: Trade, deed: DisputeDeed): SimulatedDispute {
     updatedAt: now,
   };
   trade.details['disputes'] = [...disputesOf(trade), dispute];
-  if (deed.hold) {
+  if (disputeAction.hold) {
     const hold = { number: core.trades.newNumber(newPaypalId), minor: dispute.minor, at: now, releasedAt: null };
     trade.holds = [...(trade.holds ?? []), hold];
   }
   core.trades.record(trade, 'updated', { number: dispute.id });
-  tellDispute(core, trade, dispute, 'CREATED');
+  emitDisputeEvent(core, trade, dispute, 'CREATED');
   return dispute;
 }
 
@@ -265,7 +265,7 @@ function ask(core: Core, trade: Trade, dispute: SimulatedDispute, dueDays: numbe
   return move(core, trade, dispute, { status: 'WAITING_FOR_SELLER_RESPONSE', dueAt });
 }
 
-function take(core: Core, trade: Trade, dispute: SimulatedDispute, minor: number, how: DisputeDeed['refund']): void {
+function take(core: Core, trade: Trade, dispute: SimulatedDispute, minor: number, how: DisputeAction['refund']): void {
   dispute.taken = minor;
   dispute.movements = how === 'untold';
   if (how === 'told') dispute.refundNumber = refundElsewhere(core, trade, minor).number;
@@ -303,7 +303,7 @@ function move(
 ): SimulatedDispute {
   Object.assign(dispute, change, { updatedAt: core.clock.now() });
   core.trades.record(trade, 'updated', { number: dispute.id });
-  tellDispute(core, trade, dispute, dispute.status === 'RESOLVED' ? 'RESOLVED' : 'UPDATED');
+  emitDisputeEvent(core, trade, dispute, dispute.status === 'RESOLVED' ? 'RESOLVED' : 'UPDATED');
   return dispute;
 }
 

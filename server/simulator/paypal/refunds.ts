@@ -1,9 +1,9 @@
 import type { Account } from '../accounts.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import type { FaultName } from '../faults.ts';
 import { paymentOf, refundableMinor, type Refund, type Trade } from '../trade.ts';
 import { type Books, ripen } from './trades.ts';
-import { tell } from './notices.ts';
+import { tell } from './notifications.ts';
 import { readAmount, type RefundRequest } from './requests.ts';
 import { notFound, presentRefund, refuse, sceneryOf } from './answers.ts';
 
@@ -55,7 +55,7 @@ export function getRefund(books: Books, account: Account, refundId: string): Fou
 }
 
 /** Tells the merchant what became of a refund. */
-export function tellRefund(core: Core, trade: Trade, refund: Refund): void {
+export function notifyRefund(core: Core, trade: Trade, refund: Refund): void {
   const events = {
     processing: 'PAYMENT.REFUND.PENDING',
     succeeded: 'PAYMENT.CAPTURE.REFUNDED',

@@ -1,12 +1,12 @@
 /** Orders: made, found and captured. */
 import type { Account } from '../accounts.ts';
 import type { FaultName } from '../faults.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import type { Payment, Trade } from '../trade.ts';
 import { fixedOutcome } from '../trades.ts';
 import { newPaypalId } from './account.ts';
 import { notFound, presentCapture, refuse, refuseWith, sceneryOf } from './answers.ts';
-import { tell } from './notices.ts';
+import { tell } from './notifications.ts';
 import { type OrderRequest, readAmount } from './requests.ts';
 
 /** Faults that decide what becomes of a capture. */
@@ -57,7 +57,7 @@ export function takeMoney(
   const number = core.trades.newNumber(newPaypalId);
   if (fault === undefined) {
     core.trades.pay(trade, { number, type: 'captured', requestNo: requestId });
-    tellCapture(core, trade, 'PAYMENT.CAPTURE.COMPLETED', 'completed');
+    notifyCapture(core, trade, 'PAYMENT.CAPTURE.COMPLETED', 'completed');
     return;
   }
   const state = fault === 'capture-pending' ? 'pending' : 'declined';
@@ -67,7 +67,7 @@ export function takeMoney(
   if (state === 'pending') trade.details['pendingReason'] = reason;
   if (ripens) trade.details['ripeAt'] = core.clock.now() + PENDING_MS;
   core.trades.record(trade, fault, { number, minor: trade.minor });
-  tellCapture(core, trade, state === 'pending' ? 'PAYMENT.CAPTURE.PENDING' : 'PAYMENT.CAPTURE.DECLINED', state);
+  notifyCapture(core, trade, state === 'pending' ? 'PAYMENT.CAPTURE.PENDING' : 'PAYMENT.CAPTURE.DECLINED', state);
   if (ripens) core.clock.schedule(PENDING_MS, () => moveCapture(core, trade, 'completed'));
 }
 
@@ -88,10 +88,10 @@ export function moveCapture(core: Core, trade: Trade, state: 'completed' | 'decl
     number: payment.number,
     minor: payment.minor,
   });
-  tellCapture(core, trade, isTaken ? 'PAYMENT.CAPTURE.COMPLETED' : 'PAYMENT.CAPTURE.DENIED', state);
+  notifyCapture(core, trade, isTaken ? 'PAYMENT.CAPTURE.COMPLETED' : 'PAYMENT.CAPTURE.DENIED', state);
 }
 
-function tellCapture(core: Core, trade: Trade, event: string, state: Payment['state']): void {
+function notifyCapture(core: Core, trade: Trade, event: string, state: Payment['state']): void {
   const payment = trade.payments.find((candidate) => candidate.state === state);
   if (!payment) return;
   const summary = `Payment ${state} for ${payment.number}`;

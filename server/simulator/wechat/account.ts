@@ -4,7 +4,7 @@ import { WECHAT_BILL_RULES } from './bill-rules.ts';
 import { plainSerial } from '../../channels/wechat/signature.ts';
 import type { Account } from '../accounts.ts';
 import { type Credential, newRsaKeys, pkcs8, spki } from '../certificates.ts';
-import type { Core, HalfConfig } from '../half.ts';
+import type { Core, SimulatedChannelConfig } from '../channel-simulator.ts';
 import { SimulatorRefusal } from '../requests.ts';
 import { randomDigits } from '../trades.ts';
 
@@ -184,7 +184,7 @@ export async function rotateMerchant(core: Core, account: Account, what: string,
 }
 
 /** The merchant as ordinary channel configuration. */
-export function configOfMerchant(merchant: Merchant): HalfConfig {
+export function configOfMerchant(merchant: Merchant): SimulatedChannelConfig {
   const { mchid, appId, sceneAppIds, apiV3Key, verifyMode, subMerchants, ...keys } = merchant;
   const [sub] = subMerchants;
   const usesPublicKeys = verifyMode !== 'certificate';

@@ -6,7 +6,7 @@ import { isFresh, preorderText, verifyRsa } from '../../channels/wechat/signatur
 import type { Account } from '../accounts.ts';
 import { newRsaKeys, pkcs8, spki } from '../certificates.ts';
 import type { Answer } from '../exchange.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { SimulatorRefusal, rawBodyOf } from '../requests.ts';
 import type { Trade } from '../trade.ts';
 import { refuse, tell } from './requests.ts';
@@ -121,7 +121,7 @@ const Envelope = z.strictObject({
   payment_required: z.string(),
 });
 
-const Wish = z.strictObject({
+const Preorder = z.strictObject({
   skill_info: z.strictObject({ skill_id: z.string().min(1), skill_version: z.string().min(1) }),
   pay_type: z.literal('SKILL_PAY'),
   pay_mode: z.literal('AUTH_AND_PAY'),
@@ -155,7 +155,7 @@ export async function servePreorder(ctx: Context, core: Core): Promise<void> {
     ...(trade ? { orderNo: trade.orderNo } : {}),
     act: () => ('status' in entered ? entered : give(core, entered)),
     // Nothing of the answer is signed.
-    seal: (answer) => answer,
+    encrypt: (answer) => answer,
   });
 }
 
@@ -189,12 +189,12 @@ function enter(core: Core, text: string): Entered | Answer {
   if (wrong) return wrong;
   if (isReplay(core, `${sent.developer_id} ${sent.nonce_str}`))
     return refuse(400, 'NONCE_REUSED', 'nonce_str was used');
-  return readWish(owner, sent.payment_required);
+  return readAgentRequest(owner, sent.payment_required);
 }
 
 function checkSignature(core: Core, developer: Developer, sent: z.infer<typeof Envelope>): Answer | undefined {
-  const { timestamp, nonce_str: nonce, payment_required: wish, signature, pub_key_id: keyId } = sent;
-  const signed = preorderText(timestamp, nonce, wish);
+  const { timestamp, nonce_str: nonce, payment_required: preorder, signature, pub_key_id: keyId } = sent;
+  const signed = preorderText(timestamp, nonce, preorder);
   const key = publicKeyOf(developer);
   const isSigned = verifyRsa(signed, signature, key);
   if (keyId !== developer.keyId)
@@ -218,16 +218,16 @@ function isReplay(core: Core, nonce: string): boolean {
   return false;
 }
 
-function readWish(
+function readAgentRequest(
   { account, developer }: { account: Account; developer: Developer },
   encoded: string,
 ): Entered | Answer {
   const content = parse(Buffer.from(encoded, 'base64').toString('utf8'));
   if (/"(?:amount|total|total_fee|price|currency)"\s*:/.test(JSON.stringify(content ?? null)))
     return refuse(400, 'AMOUNT_NOT_ALLOWED', 'the amount is that of the order behind pay_data');
-  const wish = Wish.safeParse(content);
-  if (!wish.success) return refuse(400, 'PARAM_ERROR', fieldOf(wish.error, 'payment_required.'));
-  const { skill_info: skill, pay_items: items, expires_at: expiresAt } = wish.data;
+  const preorder = Preorder.safeParse(content);
+  if (!preorder.success) return refuse(400, 'PARAM_ERROR', fieldOf(preorder.error, 'payment_required.'));
+  const { skill_info: skill, pay_items: items, expires_at: expiresAt } = preorder.data;
   if (!developer.skills.includes(skill.skill_id))
     return refuse(403, 'SKILL_UNKNOWN', 'the developer has no such skill');
   const seconds = Number(expiresAt) - Math.floor(Date.now() / 1000);

@@ -1,9 +1,9 @@
 /** Answers: how trades and refunds are described, and how a body is sealed and signed. */
 import { type KeyObject, randomBytes } from 'node:crypto';
-import { SIGNTEST, answerText, sealText, signRsa } from '../../channels/wechat/signature.ts';
+import { SIGNTEST, answerText, encryptText, signRsa } from '../../channels/wechat/signature.ts';
 import type { Answer } from '../exchange.ts';
 import { type FaultName, duplicateFirstKey } from '../faults.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { NO_OFFERS, type Refund, type Trade, paymentOf, refundedMinor } from '../trade.ts';
 import { type Merchant, type SigningKey, privateKeyOf, signingKeyOf } from './account.ts';
 import { type Names, namesOf } from './requests.ts';
@@ -108,7 +108,7 @@ export function describeRefund(trade: Trade, refund: Refund): Record<string, unk
 }
 
 /** A refund as a notice describes it: another name for the status, and no currency. Amounts in fen. */
-export function describeRefundNotice(trade: Trade, refund: Refund): Record<string, unknown> {
+export function describeRefundNotification(trade: Trade, refund: Refund): Record<string, unknown> {
   return {
     ...merchantOf(trade),
     ...refundNames(trade, refund),
@@ -175,7 +175,7 @@ function refundAmount(trade: Trade, { minor, offers }: Refund): Record<string, n
 const SKEW = 600;
 
 /** Signs an answer with the key that the request asked for, or wrongly as the fault says. */
-export async function sealAnswer(
+export async function encryptAnswer(
   core: Core,
   merchant: Merchant,
   askedSerial: string,
@@ -196,7 +196,7 @@ export function encrypted(
   fault?: FaultName,
 ): Record<string, string> {
   const key = Buffer.from(apiV3Key);
-  const { ciphertext, nonce } = sealText(text, randomBytes(6).toString('hex'), associatedData, key);
+  const { ciphertext, nonce } = encryptText(text, randomBytes(6).toString('hex'), associatedData, key);
   return {
     algorithm: 'AEAD_AES_256_GCM',
     ciphertext: fault === 'bad-tag' ? withBadTag(ciphertext) : ciphertext,

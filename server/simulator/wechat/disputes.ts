@@ -2,12 +2,12 @@
 import { X509Certificate, constants, hash, publicEncrypt, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Answer } from '../exchange.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { SimulatorRefusal, isOfKind } from '../requests.ts';
-import { type DisputeDeed, type Trade, disputedMinor, paymentOf, refundableMinor } from '../trade.ts';
+import { type DisputeAction, type Trade, disputedMinor, paymentOf, refundableMinor } from '../trade.ts';
 import { randomDigits } from '../trades.ts';
 import { beijingTime, detailsOf } from './answers.ts';
-import { complaintUrlOf } from './notices.ts';
+import { complaintUrlOf } from './notifications.ts';
 import {
   type Asked,
   type CallRoute,
@@ -148,19 +148,19 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
     method: 'POST',
     path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/response$/,
     call: 'dispute-deed',
-    plan: (asked) => planDeed(asked, ResponseBody, (found, body) => answer(asked, found, body)),
+    plan: (asked) => planAction(asked, ResponseBody, (found, body) => answer(asked, found, body)),
   },
   {
     method: 'POST',
     path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/complete$/,
     call: 'dispute-deed',
-    plan: (asked) => planDeed(asked, CompleteBody, (found) => complete(asked, found)),
+    plan: (asked) => planAction(asked, CompleteBody, (found) => complete(asked, found)),
   },
   {
     method: 'POST',
     path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)\/update-refund-progress$/,
     call: 'dispute-deed',
-    plan: (asked) => planDeed(asked, RefundBody, (found, body) => decideRefund(asked, found, body)),
+    plan: (asked) => planAction(asked, RefundBody, (found, body) => decideRefund(asked, found, body)),
   },
   {
     method: 'GET',
@@ -175,27 +175,28 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
  * (the payer goes on complaining). Action types: pay.weixin.qq.com, chapter10_2_16 of API v3, 2023.06.06; which state a complaint
  * has that goes on is not said there.
  */
-export function actOnComplaint(core: Core, trade: Trade, deed: DisputeDeed): object {
-  if (deed.act === 'open') return open(core, trade, deed);
+export function actOnComplaint(core: Core, trade: Trade, disputeAction: DisputeAction): object {
+  if (disputeAction.act === 'open') return open(core, trade, disputeAction);
   const complaint = complaintsOf(trade).at(-1);
   if (!complaint) throw new SimulatorRefusal(404, 'no_such_dispute', `Order ${trade.orderNo} has no complaint.`);
-  if (deed.act === 'ask') return move(core, trade, complaint, { state: 'PROCESSING', waits: true }, 'USER_RESPONSE');
-  if (deed.act === 'review') return move(core, trade, complaint, { state: 'PROCESSING' }, 'MERCHANT_RESPONSE');
-  if (deed.act === 'appeal') return goOn(core, trade, complaint);
-  if (deed.act !== 'win' && deed.act !== 'cancel')
+  if (disputeAction.act === 'ask')
+    return move(core, trade, complaint, { state: 'PROCESSING', waits: true }, 'USER_RESPONSE');
+  if (disputeAction.act === 'review') return move(core, trade, complaint, { state: 'PROCESSING' }, 'MERCHANT_RESPONSE');
+  if (disputeAction.act === 'appeal') return goOn(core, trade, complaint);
+  if (disputeAction.act !== 'win' && disputeAction.act !== 'cancel')
     throw new SimulatorRefusal(400, 'no_such_act', 'A complaint takes no money, so nobody loses or appeals.');
   return move(core, trade, complaint, { state: 'PROCESSED', waits: false }, 'MERCHANT_CONFIRM_COMPLETE');
 }
 
-function open(core: Core, trade: Trade, deed: DisputeDeed): Complaint {
+function open(core: Core, trade: Trade, disputeAction: DisputeAction): Complaint {
   if (!paymentOf(trade)) throw new SimulatorRefusal(409, 'not_paid', `Order ${trade.orderNo} is not paid.`);
-  const { reason = 'REFUND' } = deed;
+  const { reason = 'REFUND' } = disputeAction;
   const id = core.trades.newNumber(() => `2002${randomDigits(23)}`);
-  const minor = disputedMinor(trade, deed);
+  const minor = disputedMinor(trade, disputeAction);
   const rest = { waits: false, createdAt: core.clock.now() };
   const complaint: Complaint = { id, minor, reason, state: 'PENDING', ...rest };
   trade.details['complaints'] = [...complaintsOf(trade), complaint];
-  return tellMerchant(core, trade, complaint, 'COMPLAINT.CREATE', 'CREATE_COMPLAINT');
+  return notifyMerchant(core, trade, complaint, 'COMPLAINT.CREATE', 'CREATE_COMPLAINT');
 }
 
 /** The money of a complaint is back, and the merchant had agreed to it. */
@@ -218,10 +219,10 @@ function move(
   text?: string,
 ): Complaint {
   Object.assign(complaint, change);
-  return tellMerchant(core, trade, complaint, 'COMPLAINT.STATE_CHANGE', action, text);
+  return notifyMerchant(core, trade, complaint, 'COMPLAINT.STATE_CHANGE', action, text);
 }
 
-function tellMerchant(
+function notifyMerchant(
   core: Core,
   trade: Trade,
   complaint: Complaint,
@@ -236,7 +237,8 @@ function tellMerchant(
   const account = core.accounts.get('wechat', trade.account);
   // To the registered address; without one, as with other messages here, to that of the order.
   const url = (account && complaintUrlOf(account)) ?? trade.notifyUrl;
-  if (url !== null) core.notices.send(trade, { id: randomUUID(), event, url, facts }, core.noticeDelay(trade));
+  if (url !== null)
+    core.notifications.send(trade, { id: randomUUID(), event, url, facts }, core.notificationDelay(trade));
   return complaint;
 }
 
@@ -293,7 +295,7 @@ function planHistory(asked: Asked): Planned {
   return { orderNo: found.trade.orderNo, act: (fault) => (fault === 'query-lag' ? unknownHere() : tell(page)) };
 }
 
-function planDeed<Body extends object>(
+function planAction<Body extends object>(
   asked: Asked,
   schema: z.ZodType<Body>,
   act: (found: Found, body: Body) => Answer,

@@ -1,6 +1,6 @@
 import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { moveRefund } from '../refunds.ts';
 import { type Refund, type Trade, paymentOf, refundableMinor } from '../trade.ts';
 import { describeRefund, isFor, withWrongAmount } from './answers.ts';

@@ -11,7 +11,7 @@ import {
 import type { Account } from '../accounts.ts';
 import type { Answer } from '../exchange.ts';
 import type { Call as CallName, FaultName } from '../faults.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { type Part, rawBodyOf, readParts } from '../requests.ts';
 import { type Merchant, findAccount, merchantKeyOf, readMerchant } from './account.ts';
 

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
-import type { Core } from '../half.ts';
+import type { Core } from '../channel-simulator.ts';
 import { type Trade, paymentOf, refundableMinor, refundedMinor } from '../trade.ts';
 import { fixedOutcome, randomDigits } from '../trades.ts';
 import { readMerchant } from './account.ts';

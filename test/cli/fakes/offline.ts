@@ -42,7 +42,7 @@ const HEALTHY: Examination = {
   channels: [{ project: 'default', payWay: 'alipay', mode: 'live', enabled: true, missing: [] }],
   otherModes: [],
   certs: [],
-  sealed: { total: 2, underOldKeys: 0, broken: [] },
+  encrypted: { total: 2, underOldKeys: 0, broken: [] },
   uncallable: [],
   openExceptions: 0,
   abnormalRefunds: 0,
@@ -62,7 +62,7 @@ const HEALTHY: Examination = {
 
 /** A copy without any fault. */
 const RESTORED: RestoredFacts = {
-  sealed: HEALTHY.sealed,
+  encrypted: HEALTHY.encrypted,
   proofs: [{ check: 'paid', promise: 'what is paid is paid once', ok: true, count: 0, examples: [] }],
   auditLog: { lines: 12, tip: 'a'.repeat(64) },
   sequences: [{ table: 'events', column: 'sequence', sequence: 'public.events_sequence_seq', last: '9', highest: '9' }],

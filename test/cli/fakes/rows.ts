@@ -84,7 +84,7 @@ const exceptionRow: Row = {
 const stepRow: Row = {
   at: '2026-11-21T05:58:00.000Z',
   kind: 'move',
-  summary: 'O1 – → created',
+  summary: 'placed – → created',
   detail: { cause: 'pay' },
 };
 const tradeRow: Row = {

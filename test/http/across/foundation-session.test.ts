@@ -9,14 +9,14 @@ function groups(): RouteGroup[] {
   const v1 = routeGroup('/api/v1');
   v1.get(
     '/me',
-    endpoint({ auth: { admin: 'viewer', reach: 'own' } }, ({ caller, request }) => ({
+    endpoint({ auth: { admin: 'viewer', projectScope: 'own' } }, ({ caller, request }) => ({
       via: caller.via,
       ip: request.ip,
     })),
   );
   v1.put(
     '/me',
-    endpoint({ auth: { admin: 'viewer', reach: 'own' } }, ({ caller }) => ({ via: caller.via })),
+    endpoint({ auth: { admin: 'viewer', projectScope: 'own' } }, ({ caller }) => ({ via: caller.via })),
   );
   v1.post(
     '/login',
@@ -24,7 +24,7 @@ function groups(): RouteGroup[] {
   );
   v1.delete(
     '/things',
-    endpoint({ auth: { admin: 'admin', reach: 'own' }, status: 204 }, () => {}),
+    endpoint({ auth: { admin: 'admin', projectScope: 'own' }, status: 204 }, () => {}),
   );
   const v2 = routeGroup('/api/v2');
   v2.get(

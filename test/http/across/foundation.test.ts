@@ -46,12 +46,12 @@ function things(): RouteGroup[] {
   const v1 = routeGroup();
   v1.get(
     '/api/v1/things',
-    endpoint({ auth: { admin: 'viewer', reach: 'own' } }, () => 'all'),
+    endpoint({ auth: { admin: 'viewer', projectScope: 'own' } }, () => 'all'),
   );
   v1.get(
     '/api/v1/things/:id',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'own' }, params: z.object({ id: Id }), returns: Thing },
+      { auth: { admin: 'viewer', projectScope: 'own' }, params: z.object({ id: Id }), returns: Thing },
       ({ params }) => ({
         id: params.id,
       }),
@@ -59,12 +59,12 @@ function things(): RouteGroup[] {
   );
   v1.delete(
     '/api/v1/things/:id',
-    endpoint({ auth: { admin: 'admin', reach: 'own' }, params: z.object({ id: Id }), status: 204 }, () => {}),
+    endpoint({ auth: { admin: 'admin', projectScope: 'own' }, params: z.object({ id: Id }), status: 204 }, () => {}),
   );
   v1.post(
     '/api/v1/things/export',
     endpoint(
-      { auth: { admin: 'viewer', reach: 'own' }, raw: 'stream' },
+      { auth: { admin: 'viewer', projectScope: 'own' }, raw: 'stream' },
       () => new Reply({ status: 202, headers: { 'content-type': 'text/csv' }, body: 'a,b\n' }),
     ),
   );
@@ -240,8 +240,8 @@ test('the query is strict below /api and ignored elsewhere', async (t) => {
   t.is((await get('cursor=bm90LWEtY3Vyc29y')).status, 400);
   const fault = (await (await get('limt=5')).json()) as { errors: { pointer: string; code: string }[] };
   t.like(fault.errors[0], { pointer: '/query/limt', code: 'unknown_parameter' });
-  const notice = await fetch(`${url}/notify/alipay?anything=1&anything=2`, { method: 'POST', body: 'abc' });
-  t.deepEqual(await notice.json(), { data: { size: 3, search: 'anything=1&anything=2' } });
+  const notification = await fetch(`${url}/notify/alipay?anything=1&anything=2`, { method: 'POST', body: 'abc' });
+  t.deepEqual(await notification.json(), { data: { size: 3, search: 'anything=1&anything=2' } });
 });
 
 test('hostile bodies are 400 and name the place', async (t) => {

@@ -9,7 +9,7 @@ import { addSkill, offerSkill } from '../../support/skillpay.ts';
 import { fingerprints } from '../../support/tables.ts';
 
 /** A way to name something of somebody else; `owner` is who it belongs to. */
-interface Reach {
+interface ProjectScope {
   owner: 'app' | 'project';
   /** The thing that exists, by its name below. */
   what: 'order' | 'refund' | 'dispute' | 'offer' | 'user' | 'coin' | 'cert';
@@ -17,16 +17,16 @@ interface Reach {
 }
 
 const get =
-  (path: (id: string) => string): Reach['ask'] =>
+  (path: (id: string) => string): ProjectScope['ask'] =>
   (caller, id) =>
     caller.call('GET', path(id));
 const post =
-  (path: (id: string) => string, body?: (id: string) => unknown): Reach['ask'] =>
+  (path: (id: string) => string, body?: (id: string) => unknown): ProjectScope['ask'] =>
   (caller, id) =>
     caller.call('POST', path(id), body?.(id));
 
 /** Every operation of `/api/v2` with an id in its path. A channel's name is no id: it means the caller's own configuration. */
-const BY_PATH: Record<string, Reach> = {
+const BY_PATH: Record<string, ProjectScope> = {
   'GET /api/v2/payment/query/{orderNo}': {
     owner: 'app',
     what: 'order',
@@ -95,7 +95,7 @@ const BY_PATH: Record<string, Reach> = {
 };
 
 /** Operations that name something in their body or in a header. */
-const BY_BODY: Record<string, Reach> = {
+const BY_BODY: Record<string, ProjectScope> = {
   'POST /api/v2/payment/refund': {
     owner: 'app',
     what: 'order',
@@ -156,7 +156,7 @@ test('G15: what is another owner’s answers exactly like what does not exist, w
   const given = { userId: 'payer-1', amount: 5, reason: 'A gift' };
   t.is((await admin.call('POST', '/api/v1/coins/gold/adjustments', given)).status, 201);
   const { body: certs } = await owner.call('POST', '/api/v2/certs/list', {});
-  const exists: Record<Reach['what'], string> = {
+  const exists: Record<ProjectScope['what'], string> = {
     order,
     refund: refunded.body.data.refundNo,
     dispute: disputeNo,
@@ -215,7 +215,7 @@ test('G15: the channel configuration of an app is that of its own project', asyn
 });
 
 /** A well-formed name of the same kind that nobody has. */
-function nothingLike(what: Reach['what'], id: string): string {
+function nothingLike(what: ProjectScope['what'], id: string): string {
   if (what === 'cert' || what === 'user' || what === 'coin') return NOTHING[what];
   return id.slice(0, -6) + '000000';
 }

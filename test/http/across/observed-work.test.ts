@@ -35,9 +35,12 @@ test.serial('the lines of a request carry its id, its application, its channel a
   t.like(about({ msg: 'request', requestId: query.headers.get('x-request-id') })[0], { payWay: 'wechat', orderNo });
 
   const { body: timeline } = await admin('GET', `/api/v1/orders/${orderNo}/timeline`);
-  const moves = timeline.data.filter(({ kind }: { kind: string }) => kind === 'move');
+  const transitions = timeline.data.filter(({ kind }: { kind: string }) => kind === 'move');
   t.deepEqual(
-    moves.map(({ detail }: { detail: { toState: string; requestId: string } }) => [detail.toState, detail.requestId]),
+    transitions.map(({ detail }: { detail: { toState: string; requestId: string } }) => [
+      detail.toState,
+      detail.requestId,
+    ]),
     [
       ['created', requestId],
       ['pending', requestId],
@@ -57,8 +60,8 @@ test.serial('those of a refund carry its number, too, and so does the request of
   t.like(about({ msg: 'request', requestId: refund.headers.get('x-request-id') })[0], { orderNo, refundNo });
   const seen = await admin('GET', `/api/v1/refunds/${refundNo}`);
   t.like(about({ msg: 'request', requestId: seen.headers.get('x-request-id') })[0], { orderNo, refundNo });
-  const notice = about({ msg: 'request', route: '/notify/{payWay}/{project}', orderNo });
-  t.true(notice.length > 0, 'a notification is about its order');
+  const notification = about({ msg: 'request', route: '/notify/{payWay}/{project}', orderNo });
+  t.true(notification.length > 0, 'a notification is about its order');
 });
 
 test.serial(

@@ -46,7 +46,7 @@ async function billed(service: Service): Promise<{ orderNo: string; refundNo: st
       checks: 1,
       nextCheckAt: null,
       leasedUntil: null,
-      lane: `alipay simulator ${bill.account}`,
+      queueKey: `alipay simulator ${bill.account}`,
       answer: null,
       createdAt: new Date(),
       finishedAt: null,

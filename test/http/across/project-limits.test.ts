@@ -125,9 +125,9 @@ interface Asked {
   auth: AdminAuth;
 }
 
-async function routesAbout(is: (reach: AdminAuth['reach']) => boolean): Promise<Asked[]> {
+async function routesAbout(is: (projectScope: AdminAuth['projectScope']) => boolean): Promise<Asked[]> {
   return (await allRoutes()).flatMap(({ method, path, contract: { auth } }) =>
-    typeof auth === 'object' && 'admin' in auth && is(auth.reach)
+    typeof auth === 'object' && 'admin' in auth && is(auth.projectScope)
       ? [{ name: `${method} ${path}`, method, path, auth }]
       : [],
   );
@@ -161,10 +161,10 @@ test.after.always(async () => {
 });
 
 test.serial('what belongs to another project answers at every route exactly like what does not exist', async (t) => {
-  const routes = await routesAbout((reach) => Object.hasOwn(NAMED_BY, reach));
+  const routes = await routesAbout((projectScope) => Object.hasOwn(NAMED_BY, projectScope));
   const before = await fingerprints(service);
   for (const { name, method, path, auth } of routes) {
-    const thing = auth.reach as Thing;
+    const thing = auth.projectScope as Thing;
     const member = NAMED_BY[thing];
     const ask = (by: Call, id: string) => {
       const body = path.includes(`{${member}}`) ? BODIES[name] : { [member]: id, refundAmount: 1 };
@@ -176,7 +176,7 @@ test.serial('what belongs to another project answers at every route exactly like
   }
   t.deepEqual(await fingerprints(service), before, 'nobody moved anything');
   for (const { name, path, auth } of routes.filter(({ method }) => method === 'GET')) {
-    const thing = auth.reach as Thing;
+    const thing = auth.projectScope as Thing;
     const ask = (by: Call, id: string) => by('GET', path.replace(`{${NAMED_BY[thing]}}`, id));
     const [own, free] = [await ask(limited, ours[thing]), await ask(admin, theirs[thing])];
     t.deepEqual([own.status, free.status], [200, 200], `${name}: ${JSON.stringify(own.body)}`);
@@ -185,7 +185,7 @@ test.serial('what belongs to another project answers at every route exactly like
 });
 
 test.serial('a project of others that is named answers exactly like one that does not exist', async (t) => {
-  const routes = await routesAbout((reach) => reach === 'query');
+  const routes = await routesAbout((projectScope) => projectScope === 'query');
   const before = await fingerprints(service);
   for (const { name, method, path } of routes) {
     const values: Record<string, string> = {
@@ -217,7 +217,7 @@ const STREAM = 'GET /api/v1/events/stream';
 const EXPORT = 'GET /api/v1/orders/export';
 
 test.serial('lists show what is of the own projects, whatever else is asked for', async (t) => {
-  const routes = await routesAbout((reach) => reach === 'filter');
+  const routes = await routesAbout((projectScope) => projectScope === 'filter');
   for (const { name, path } of routes) {
     if (path !== '/api/v1/projects') {
       const other = await limited('GET', `${path}?project=theirs`);
@@ -282,7 +282,7 @@ test.serial(
       ['/api/v1/console/payment/pay', pay],
     ] as const;
     t.deepEqual(
-      (await routesAbout((reach) => reach === 'body')).map(({ path }) => path).toSorted(),
+      (await routesAbout((projectScope) => projectScope === 'body')).map(({ path }) => path).toSorted(),
       paths.map(([path]) => path),
     );
     for (const [path, body] of paths) {
@@ -299,7 +299,7 @@ test.serial(
 );
 
 test.serial('bills of an account that other projects have, too, are for those who reach all of them', async (t) => {
-  const routes = await routesAbout((reach) => reach === 'account');
+  const routes = await routesAbout((projectScope) => projectScope === 'account');
   t.is(routes.length, 2);
   const of = { payWay: 'alipay', day: '2026-01-30' };
   t.is((await limited('POST', '/api/v1/bills', { ...of, project: 'theirs' })).status, 404);

@@ -7,7 +7,7 @@ import { request, startService, type Service } from '../../support/service.ts';
 import { fingerprints } from '../../support/tables.ts';
 
 /** The least role that may call each route of the console, and what the route is about; a new one has to be written down here. */
-const TABLE: Record<AdminAuth['admin'], Partial<Record<AdminAuth['reach'], readonly string[]>>> = {
+const TABLE: Record<AdminAuth['admin'], Partial<Record<AdminAuth['projectScope'], readonly string[]>>> = {
   viewer: {
     own: [
       'DELETE /api/v1/me/sessions/{id}',
@@ -188,14 +188,14 @@ async function consoleRoutes(): Promise<ConsoleRoute[]> {
 test('what each route needs and is about is exactly what is listed', async (t) => {
   const found: Record<string, Record<string, string[]>> = {};
   for (const route of await consoleRoutes()) {
-    const { admin, reach } = route.auth;
-    ((found[admin] ??= {})[reach] ??= []).push(nameOf(route));
+    const { admin, projectScope } = route.auth;
+    ((found[admin] ??= {})[projectScope] ??= []).push(nameOf(route));
   }
   const sorted = (table: typeof TABLE) =>
     Object.fromEntries(
       Object.entries(table).map(([role, reaches]) => [
         role,
-        Object.fromEntries(Object.entries(reaches).map(([reach, names]) => [reach, names.toSorted()])),
+        Object.fromEntries(Object.entries(reaches).map(([projectScope, names]) => [projectScope, names.toSorted()])),
       ]),
     );
   t.deepEqual(sorted(found as typeof TABLE), sorted(TABLE));
@@ -203,22 +203,22 @@ test('what each route needs and is about is exactly what is listed', async (t) =
 
 test('what a route is about can be read from what it is sent', async (t) => {
   for (const { auth, contract, path, ...route } of await consoleRoutes()) {
-    const { reach } = auth;
+    const { projectScope } = auth;
     const name = nameOf({ ...route, path, contract });
     const has = (schema: { shape?: object } | undefined, member: string) => Object.hasOwn(schema?.shape ?? {}, member);
     const body = contract.body as { shape?: object } | undefined;
-    if (reach === 'query') t.true(has(contract.query, 'project'), name);
-    else if (reach === 'body') t.true(has(body, 'project'), name);
-    else if (reach === 'account')
+    if (projectScope === 'query') t.true(has(contract.query, 'project'), name);
+    else if (projectScope === 'body') t.true(has(body, 'project'), name);
+    else if (projectScope === 'account')
       for (const member of ['project', 'payWay', 'account'])
         t.true(has(contract.query, member) || has(body, member), `${name}: ${member}`);
-    else if (reach === 'filter') t.true(has(contract.query, 'project') || path === '/api/v1/projects', name);
-    else if (reach !== 'own' && reach !== 'service') {
-      const member = NAMED_BY[reach];
+    else if (projectScope === 'filter') t.true(has(contract.query, 'project') || path === '/api/v1/projects', name);
+    else if (projectScope !== 'own' && projectScope !== 'service') {
+      const member = NAMED_BY[projectScope];
       t.true(path.includes(`{${member}}`) || has(body, member), `${name}: ${member}`);
     }
     if (contract.query && 'project' in contract.query.shape)
-      t.true(['query', 'filter', 'account', 'cert'].includes(reach), `${name} names a project`);
+      t.true(['query', 'filter', 'account', 'cert'].includes(projectScope), `${name} names a project`);
   }
 });
 
@@ -247,7 +247,8 @@ function pathOf({ path, contract, auth }: ConsoleRoute): string {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
     name === 'id' || name === 'sessionId' ? '00000000-0000-4000-8000-000000000000' : (values[name] ?? 'nothing'),
   );
-  const names = auth.reach === 'query' || ('project' in (contract.query?.shape ?? {}) && auth.reach !== 'account');
+  const names =
+    auth.projectScope === 'query' || ('project' in (contract.query?.shape ?? {}) && auth.projectScope !== 'account');
   return names ? `${filled}?project=nothing` : filled;
 }
 
@@ -267,10 +268,10 @@ test('every route × role × limit to projects answers as the table says', async
       const which = `${nameOf(route)}, ${role}, ${limited ? 'limited' : 'free'}: ${answer.status} ${answer.body?.code}`;
       const needs = ROLES.indexOf(route.auth.admin);
       if (ROLES.indexOf(role) < needs) t.is(answer.body.code, 'role_insufficient', which);
-      else if (limited && route.auth.reach === 'service') t.is(answer.body.code, 'beyond_projects', which);
+      else if (limited && route.auth.projectScope === 'service') t.is(answer.body.code, 'beyond_projects', which);
       else {
         t.false(['role_insufficient', 'beyond_projects', 'unauthenticated'].includes(answer.body?.code), which);
-        if (limited && !['own', 'service', 'body', 'account'].includes(route.auth.reach) && body === undefined)
+        if (limited && !['own', 'service', 'body', 'account'].includes(route.auth.projectScope) && body === undefined)
           t.is(answer.status, route.path === '/api/v1/projects' ? 200 : 404, which);
       }
       asked += 1;

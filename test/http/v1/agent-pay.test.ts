@@ -123,7 +123,7 @@ test.serial('the key is stored sealed and never shown; what is left out stays', 
   t.like(shown.body.data, { developerId: developer.developerId, keyId: developer.keyId, mode: 'simulator' });
   t.false(JSON.stringify(shown.body).includes('PRIVATE'));
   const row = await service.app.store.read((tx) => tx.agentPays.find({ project }));
-  t.regex(row?.sealed ?? '', /^s1\./);
+  t.regex(row?.encrypted ?? '', /^s1\./);
   const { fingerprint } = shown.body.data;
   const changed = await call('PUT', path(project), { keyId: 'PUB_KEY_OTHER' });
   t.like(changed.body.data, { keyId: 'PUB_KEY_OTHER', developerId: developer.developerId, fingerprint });

@@ -336,7 +336,7 @@ const stored = (bill: Record<string, number>) => ({
 
 /** The bill of the day as the channel gives it now. */
 async function bytesOfDay(): Promise<Buffer> {
-  const [account] = await service.app.ports.channels.forNotices('default', 'wechat');
+  const [account] = await service.app.ports.channels.forNotifications('default', 'wechat');
   const answer = await account!.channel.bills!.fetch(day);
   if (answer.kind !== 'bill') throw new Error(JSON.stringify(answer));
   const parts: Uint8Array[] = [];

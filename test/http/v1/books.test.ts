@@ -17,7 +17,7 @@ const LIES: readonly [check: string, statement: string][] = [
   ['unpaid', `update orders set paid = 7 where order_no = 'OPEN'`],
   ['order-history', `update orders set state = 'failed' where order_no = 'OPEN'`],
   ['refund-history', `update refunds set state = 'failed' where refund_no = 'REFUND'`],
-  ['sequence', `delete from moves where order_no = 'PAID' and sequence = 2`],
+  ['sequence', `delete from transitions where order_no = 'PAID' and sequence = 2`],
   ['order-events', `delete from events where object_no = 'PAID' and type = 'order.paid'`],
   ['refund-events', `delete from events where object_no = 'REFUND'`],
   ['closed-events', `delete from events where object_no = 'CLOSED'`],
@@ -175,7 +175,7 @@ for (const [check, statement] of LIES)
 
 /** Tells a lie and returns how to take it back: the tables as they were. */
 async function plant({ app }: Service, sql: string): Promise<() => Promise<void>> {
-  const tables = ['orders', 'refunds', 'moves', 'events', 'coin_accounts', 'audit_log'];
+  const tables = ['orders', 'refunds', 'transitions', 'events', 'coin_accounts', 'audit_log'];
   const run = (statement: string) => app.database.em.fork().execute(statement);
   for (const table of tables) await run(`create table honest_${table} as table ${table}`);
   await run(sql);

@@ -236,7 +236,7 @@ test.serial('a key of a certificate that no master key opens is told as well', a
   await send('POST', `${base}/alipay`, alipay);
   t.is((await send('GET', `${base}/alipay`)).body.data.fault, null);
   const broken = await service.store.transaction(
-    (tx) => tx.sql`update certs set sealed = sealed || 'A' where sealed is not null returning id`,
+    (tx) => tx.sql`update certs set encrypted = encrypted || 'A' where encrypted is not null returning id`,
   );
   t.true(broken.length > 0);
   const { body } = await send('GET', `${base}/alipay`);

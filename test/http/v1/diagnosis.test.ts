@@ -19,7 +19,7 @@ const diagnose = async () => (await viewer('GET', '/api/v1/diagnosis')).body.dat
 const causeOfPayments = (cause: string) =>
   service.app.database.em
     .fork()
-    .execute(`update moves set cause = '${cause}' where to_state = 'paid' and cause in ('agent', 'query')`);
+    .execute(`update transitions set cause = '${cause}' where to_state = 'paid' and cause in ('agent', 'query')`);
 
 /** A delivery that was tried, of an application. */
 const delivery = (clientId: string, change: object) => ({

@@ -164,12 +164,14 @@ test.serial('the timeline tells moves, events and refunds in their order', async
   const { status, body } = await viewer('GET', `/api/v1/orders/${orderNo}/timeline`);
   t.is(status, 200);
   const entries = body.data as { at: string; kind: string; detail: Record<string, unknown> }[];
-  const moves = entries.filter(({ kind }) => kind === 'move').map(({ detail }) => `${detail.rule} ${detail.toState}`);
-  t.deepEqual(moves.slice(0, 4), ['O1 created', 'O2 pending', 'O5 paid', 'R1 pending']);
+  const transitions = entries
+    .filter(({ kind }) => kind === 'move')
+    .map(({ detail }) => `${detail.rule} ${detail.toState}`);
+  t.deepEqual(transitions.slice(0, 4), ['placed created', 'accepted pending', 'paid paid', 'refund_requested pending']);
   t.true(entries.some(({ kind, detail }) => kind === 'event' && detail.type === 'order.paid'));
-  const paidMove = entries.find(({ detail }) => detail.rule === 'O5')!;
+  const paidTransition = entries.find(({ detail }) => detail.rule === 'paid')!;
   const { createdAt, paidAt } = (await viewer('GET', `/api/v1/orders/${orderNo}`)).body.data;
-  const { at: atChannel } = paidMove.detail.outcome as { at: string };
+  const { at: atChannel } = paidTransition.detail.outcome as { at: string };
   t.is(
     paidAt,
     [createdAt, atChannel].toSorted().at(-1),

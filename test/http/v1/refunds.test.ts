@@ -78,9 +78,9 @@ test.serial('a refund is shown with its amount, its reason and its end', async (
 });
 
 test.serial('a sync asks the channel and finds a refund that is done', async (t) => {
-  const { paid, withoutNotices } = await openMarket(file);
+  const { paid, withoutNotifications } = await openMarket(file);
   const orderNo = await paid({ payWay: 'wechat' });
-  await withoutNotices('wechat', orderNo);
+  await withoutNotifications('wechat', orderNo);
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'pending-refund', orderNo });
   const refundNo = await refund(orderNo);
   t.is((await viewer('GET', `/api/v1/refunds/${refundNo}`)).body.data.status, 'processing');
@@ -100,9 +100,9 @@ test.serial('an abnormal refund is tried again with the same number', async (t) 
 });
 
 test.serial('a failed refund is tried again, and its amount is reserved again', async (t) => {
-  const { paid, withoutNotices } = await openMarket(file);
+  const { paid, withoutNotifications } = await openMarket(file);
   const orderNo = await paid({ payWay: 'wechat' });
-  await withoutNotices('wechat', orderNo);
+  await withoutNotifications('wechat', orderNo);
   await service.sim('/sim/faults', { payWay: 'wechat', call: 'refund', fault: 'pending-refund', orderNo });
   const refundNo = await refund(orderNo);
   await service.sim('/sim/refund-state', { orderNo, refundNo, state: 'failed' });

@@ -263,10 +263,10 @@ test.serial('where everybody must have one, who has none can enrol and nothing e
 test.serial('secrets are sealed, and a replica with another master key says what is wrong', async (t) => {
   const { app, login, code, recoveryCodes, secret } = await enrolled(t);
   const [row] = await app.store.read((tx) => tx.secondFactors.list({}));
-  t.regex(row?.sealed ?? '', /^s1\./);
+  t.regex(row?.encrypted ?? '', /^s1\./);
   t.false(JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value)).includes(secret));
   await app.store.transaction((tx) =>
-    tx.secondFactors.update({ adminId: row!.adminId }, { sealed: row!.sealed!.replace(/.$/, '!') }),
+    tx.secondFactors.update({ adminId: row!.adminId }, { encrypted: row!.encrypted!.replace(/.$/, '!') }),
   );
   refused(t, await login({ code: code() }), 503, 'second_factor_unreadable');
   t.is((await login({ code: recoveryCodes[0] })).status, 200, 'a recovery code needs no key');

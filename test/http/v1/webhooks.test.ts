@@ -2,7 +2,7 @@ import test from 'ava';
 import { Webhook } from 'standardwebhooks';
 import { deliverEvent } from '../../../server/events/deliver.ts';
 import { recordEvents } from '../../../server/events/record.ts';
-import { createSealing } from '../../../server/db/sealing.ts';
+import { createEncryption } from '../../../server/db/encryption.ts';
 import { createUrlRule } from '../../../server/outgoing/url-rule.ts';
 import { createSender, type ResolvedAddress } from '../../../server/outgoing/sender.ts';
 import { firstAdmin } from '../../support/admin.ts';
@@ -198,8 +198,8 @@ async function deliverTo(
     checkpoint: () => {},
     tried: () => {},
     audit: async () => {},
-    tellCredentialChange: async () => {},
-    sealing: createSealing([{ id: '00000000', key: Buffer.alloc(32, 1) }]),
+    emitCredentialChange: async () => {},
+    encryption: createEncryption([{ id: '00000000', key: Buffer.alloc(32, 1) }]),
     send: createSender({ allowedNetworks: allowed, httpsOnly, ...(resolve ? { resolve } : {}) }),
   })(due!.id);
   return store.read((tx) => tx.deliveries.find({ id: due!.id }));

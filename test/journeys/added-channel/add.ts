@@ -10,7 +10,7 @@ const SLUG = 'go-live-example-pay';
 const FILES = {
   'kind.ts': 'server/channels/example/kind.ts',
   'signature.ts': 'server/channels/example/signature.ts',
-  'half.ts': 'server/simulator/example/half.ts',
+  'simulator.ts': 'server/simulator/example/simulator.ts',
   'guide.en.md': `${GUIDES}/en/${SLUG}.md`,
   'guide.zh.md': `${GUIDES}/zh/${SLUG}.md`,
 };
@@ -28,8 +28,11 @@ const LINES: Readonly<Record<string, readonly (readonly [after: string, added: s
     ['[alipayKind, wechatKind, paypalKind', ', exampleKind'],
   ],
   'server/simulator/simulator.ts': [
-    ["import { alipayHalf } from './alipay/half.ts';\n", "import { exampleHalf } from './example/half.ts';\n"],
-    ['[alipayHalf, wechatHalf, paypalHalf', ', exampleHalf'],
+    [
+      "import { alipaySimulator } from './alipay/simulator.ts';\n",
+      "import { exampleSimulator } from './example/simulator.ts';\n",
+    ],
+    ['[alipaySimulator, wechatSimulator, paypalSimulator', ', exampleSimulator'],
   ],
 };
 

@@ -9,8 +9,8 @@ import {
   type ChannelKind,
   type FieldSpec,
   type Mode,
-  NOTICE_STATUS,
-  NoticeNotGenuine,
+  NOTIFICATION_STATUS,
+  NotificationNotGenuine,
   type OrderRef,
   type RefundOutcome,
   TransportFailed,
@@ -51,11 +51,15 @@ export const exampleKind: ChannelKind = {
     maxRefundsPerOrder: null,
     refundSpacingSeconds: 0,
     refundWindowDays: 77,
-    lateNoticeDays: 90,
+    lateNotificationDays: 90,
     refundResendDays: null,
   },
   bills: { utcOffsetMinutes: 60, readyAfterMinutes: 0, backDays: 30 },
-  noticeHelp: { account: 'shop', signature: 'the header Example-Signature', key: 'the API key is that of the shop' },
+  notificationHelp: {
+    account: 'shop',
+    signature: 'the header Example-Signature',
+    key: 'the API key is that of the shop',
+  },
   fields: FIELDS,
   certKinds: [],
   accountOf: ({ shopId = '' }) => shopId,
@@ -143,18 +147,18 @@ function createExample({ fields, simulatorUrl, send, now }: ChannelInput): Chann
     },
     queryRefund: (order) => refundOf(order, ({ refundNo }) => refundNo === order.refundNo),
     lookUpRefund: (order, number) => refundOf(order, (one) => [one.number, one.refundNo].includes(number)),
-    async readNotice(headers, rawBody) {
+    async readNotification(headers, rawBody) {
       const text = rawBody.toString('utf8');
       const given = Buffer.from(headers['example-signature'] ?? '');
       const own = Buffer.from(signed(apiKey, text));
-      if (given.length === 0) throw new NoticeNotGenuine('unsigned', 'There is no signature.');
+      if (given.length === 0) throw new NotificationNotGenuine('unsigned', 'There is no signature.');
       if (given.length !== own.length || !timingSafeEqual(given, own))
-        throw new NoticeNotGenuine('signature_invalid', 'The signature is not of this key.');
+        throw new NotificationNotGenuine('signature_invalid', 'The signature is not of this key.');
       const { id, event, orderNo, refundNo } = JSON.parse(text) as Record<string, string>;
       const about = { orderNo: orderNo ?? null, refundNo: refundNo ?? null };
-      return { noticeId: id ?? '', account: shopId, event: event ?? '', ...about };
+      return { notificationId: id ?? '', account: shopId, event: event ?? '', ...about };
     },
-    ackNotice: (verdict) => ({ status: NOTICE_STATUS[verdict], contentType: 'text/plain', body: verdict }),
+    ackNotification: (verdict) => ({ status: NOTIFICATION_STATUS[verdict], contentType: 'text/plain', body: verdict }),
     bills: {
       async fetch(day) {
         const said = await call<BillRow[]>({ call: 'bill' }, `/bills/${day}`);

@@ -93,11 +93,11 @@ async function payAtSimulator({ payctl, send, simulator, until, expect }: Guide,
     const { body } = await send('GET', `/pay/${orderNo}/state`, { status: 200, quiet: true });
     return body.data.state === 'paid';
   });
-  const notice = await until('the notice is acknowledged', async () => {
+  const notification = await until('the notice is acknowledged', async () => {
     const { deliveries } = await simulator(`/sim/deliveries?orderNo=${orderNo}`);
     return deliveries.find(({ acknowledged }: { acknowledged: boolean }) => acknowledged);
   });
-  expect(`the channel's signed notice ${notice.event} came, and was acknowledged`, notice.acknowledged);
+  expect(`the channel's signed notice ${notification.event} came, and was acknowledged`, notification.acknowledged);
 }
 
 /** 402, pay, 200, the same again, refund. */

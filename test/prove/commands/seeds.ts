@@ -40,14 +40,14 @@ export const seedsCommand: Command = {
     const [first, last = first] = range.split('..').map(Number) as [number, number?];
     const seeds = Array.from({ length: last! - first + 1 }, (_, at) => first + at);
     const hash = createHash('sha256');
-    const [sums, moves, exceptions, faults] = [new Sums(), new Sums(), new Sums(), new Sums()];
+    const [sums, transitions, exceptions, faults] = [new Sums(), new Sums(), new Sums(), new Sums()];
     let failed = 0;
     let done = 0;
     const begun = performance.now();
     await runMany({ ...readOptions(rest), seeds }, availableParallelism(), (one) => {
       hash.update(one.hash);
       sums.add(one.counts);
-      moves.add(one.moves);
+      transitions.add(one.transitions);
       exceptions.add(one.exceptions);
       for (const [, fate] of one.struck) faults.add({ [fate]: 1 });
       done += 1;
@@ -66,7 +66,7 @@ export const seedsCommand: Command = {
         `${seeds.length} worlds in ${seconds.toFixed(1)} s, ${(seeds.length / seconds).toFixed(1)} a second: ${failed} with something wrong`,
         sums.inWords(),
         `faults: ${faults.inWords()}`,
-        `moves: ${moves.inWords()}`,
+        `moves: ${transitions.inWords()}`,
         `listed: ${exceptions.inWords()}`,
         `hash ${hash.digest('hex').slice(0, 32)}`,
       ].join('\n'),

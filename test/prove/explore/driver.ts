@@ -7,12 +7,12 @@ import type {
   Channel,
   ChannelKind,
   DisputeDesk,
-  Notice,
+  Notification,
   OrderRef,
   PlaceOrder,
   RefundRef,
 } from '../../../server/payments/channel.ts';
-import { composeEffects } from '../../../server/payments/follow-ups.ts';
+import { composeEffects } from '../../../server/payments/side-effects.ts';
 import { PATIENCE, type Ports } from '../../../server/payments/ports.ts';
 import { runRead, runTransaction } from '../memory/memory-store.ts';
 import type { Snapshot } from '../memory/tables.ts';
@@ -56,7 +56,7 @@ export interface Setting {
   readonly startedAt: number;
   readonly seed: string;
   /** Messages that an operation may be handed, by their place. */
-  readonly notices: readonly Notice[];
+  readonly notices: readonly Notification[];
 }
 
 const KINDS: Readonly<Record<Flavour, ChannelKind>> = {
@@ -140,7 +140,7 @@ function portsOf(
       forNew: async () => active,
       forNewAmong: async () => [active],
       forOrder: async () => channel,
-      forNotices: async () => [
+      forNotifications: async () => [
         { channel, mode: 'live', account: ACCOUNT, versions: new Set([1]), payeeVersions: new Set([1]) },
       ],
       kindOf: () => kind,
@@ -159,7 +159,7 @@ function portsOf(
     patience: PATIENCE,
     log: () => {},
     checkpoint: () => {},
-    heard: () => {},
+    onReceived: () => {},
     count: () => {},
   };
 }
@@ -179,7 +179,11 @@ function disputeDesk(call: (wanted: Call) => Promise<never>): DisputeDesk {
   };
 }
 
-function channelOf(kind: ChannelKind, notices: readonly Notice[], call: (wanted: Call) => Promise<never>): Channel {
+function channelOf(
+  kind: ChannelKind,
+  notices: readonly Notification[],
+  call: (wanted: Call) => Promise<never>,
+): Channel {
   const about = (method: Call['method'], order: OrderRef | PlaceOrder, more: Partial<Call> = {}): Promise<never> =>
     call({
       method,
@@ -203,8 +207,12 @@ function channelOf(kind: ChannelKind, notices: readonly Notice[], call: (wanted:
     queryRefund: (order) => refundCall('queryRefund', order),
     lookUpRefund: (order, number) => about('lookUpRefund', order, { number }),
     ...(kind.payWay === 'paypal' ? { disputes: disputeDesk(call) } : {}),
-    readNotice: async (_headers, rawBody) => notices[Number(rawBody.toString())]!,
-    ackNotice: (verdict) => ({ status: verdict === 'accepted' ? 200 : 400, contentType: 'text/plain', body: verdict }),
+    readNotification: async (_headers, rawBody) => notices[Number(rawBody.toString())]!,
+    ackNotification: (verdict) => ({
+      status: verdict === 'accepted' ? 200 : 400,
+      contentType: 'text/plain',
+      body: verdict,
+    }),
     probe: async () => {
       throw new Error('nobody tests this channel');
     },

@@ -8,7 +8,7 @@ export async function exploreAll(
   scopes: readonly Scope[],
   limits: Limits,
   atOnce: number,
-  tell: (explored: Explored) => void,
+  emit: (explored: Explored) => void,
 ): Promise<Explored[]> {
   const waiting = [...scopes];
   const all: Explored[] = [];
@@ -20,7 +20,7 @@ export async function exploreAll(
       const [explored] = (await once(worker, 'message')) as [Explored];
       await worker.terminate();
       all.push(explored);
-      tell(explored);
+      emit(explored);
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, scopes.length) }, lane));

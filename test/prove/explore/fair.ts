@@ -16,15 +16,15 @@ const MOST_STEPS = 600;
  */
 export class FairEnd {
   readonly #states: States;
-  readonly #moves: Moves;
+  readonly #transitions: Moves;
   readonly #good = new Set<string>();
   readonly #ends = new Map<string, Wrong>();
   /** Ends that were reached, and of those the ones with something listed. */
   readonly counts = { ends: 0, listed: 0, ways: 0 };
 
-  constructor(states: States, moves: Moves) {
+  constructor(states: States, transitions: Moves) {
     this.#states = states;
-    this.#moves = moves;
+    this.#transitions = transitions;
   }
 
   /** An order that is placed, or paid, with nothing going wrong. */
@@ -32,7 +32,9 @@ export class FairEnd {
     if (start === 'nothing') return state;
     const placed = await this.#alone(state, { name: 'pay', about: [], turn: 0 });
     if (start === 'placed') return placed;
-    const [payer] = worldActs(this.#states.truths.get(placed.truth), placed.now).filter(({ uses }) => uses === 'payer');
+    const [payer] = worldActs(this.#states.truths.get(placed.truth), placed.now).filter(
+      ({ usage }) => usage === 'payer',
+    );
     const paid = { ...placed, truth: this.#states.truth(payer!.truth) };
     const orderNo = String(this.#states.snapshots.get(paid.snapshot).orders[0]!['orderNo']);
     return this.#alone(paid, { name: 'sync', about: [orderNo], turn: 0 });
@@ -40,7 +42,7 @@ export class FairEnd {
 
   /** One operation from its beginning to its end. */
   async #alone(state: State, deed: Deed): Promise<State> {
-    let { state: now } = await this.#moves.begin(state, deed);
+    let { state: now } = await this.#transitions.begin(state, deed);
     while (now.running.length > 0) now = await this.#goOn(now);
     return { ...now, told: [] };
   }
@@ -76,19 +78,22 @@ export class FairEnd {
     if (state.running.length > 0) return this.#goOn(state);
     const [call, ...rest] = truth.astray;
     if (call)
-      return { ...state, truth: this.#states.truth(this.#moves.channel({ ...truth, astray: rest }, call, now).truth) };
+      return {
+        ...state,
+        truth: this.#states.truth(this.#transitions.channel({ ...truth, astray: rest }, call, now).truth),
+      };
     const notice = truth.notices[state.come];
     // A channel repeats its messages until they are taken, and not afterwards.
     if (notice && state.told.includes(taken(notice))) return { ...state, come: state.come + 1 };
     if (notice) {
-      const deed: Deed = { name: 'notice', about: [notice.noticeId], turn: 0, notice };
-      return (await this.#moves.begin({ ...state, come: state.come + 1 }, deed)).state;
+      const deed: Deed = { name: 'notice', about: [notice.notificationId], turn: 0, notice };
+      return (await this.#transitions.begin({ ...state, come: state.come + 1 }, deed)).state;
     }
-    const act = worldActs(truth, now).find(({ uses }) => uses === 'channel');
+    const act = worldActs(truth, now).find(({ usage }) => usage === 'channel');
     if (act) return { ...state, truth: this.#states.truth(act.truth) };
     const snapshot = this.#states.snapshots.get(state.snapshot);
     const [job] = dueJobs(snapshot, now, 0);
-    if (job) return (await this.#moves.begin(state, job)).state;
+    if (job) return (await this.#transitions.begin(state, job)).state;
     const at = nextMoment(snapshot, truth, now);
     return at === undefined ? undefined : { ...state, now: at };
   }
@@ -99,8 +104,9 @@ export class FairEnd {
     const { wants } = this.#states.running.get(number);
     const { now } = state;
     if (wants.kind === 'call') {
-      if (said !== undefined) return (await this.#moves.settle(state, 0, { kind: 'call', said, now }, 'hears')).state;
-      const done = this.#moves.channel(this.#states.truths.get(state.truth), wants.call, now);
+      if (said !== undefined)
+        return (await this.#transitions.settle(state, 0, { kind: 'call', said, now }, 'hears')).state;
+      const done = this.#transitions.channel(this.#states.truths.get(state.truth), wants.call, now);
       return {
         ...state,
         truth: this.#states.truth(done.truth),
@@ -112,7 +118,7 @@ export class FairEnd {
       wants.kind === 'read'
         ? ({ kind: 'read', on, now } as const)
         : ({ kind: 'write', on, now, commit: 'told' } as const);
-    return (await this.#moves.settle(state, 0, step, 'goes on')).state;
+    return (await this.#transitions.settle(state, 0, step, 'goes on')).state;
   }
 
   async #judgeEnd(state: State): Promise<Wrong> {
@@ -144,7 +150,7 @@ export class FairEnd {
     for (const deed of operatorDeeds(this.#states.snapshots.get(state.snapshot), -1)) {
       const isMeant = deed.name !== 'resolveException' || deed.about[0] === id;
       if (!isMeant) continue;
-      let after: State | undefined = (await this.#moves.begin({ ...state, told: [] }, deed)).state;
+      let after: State | undefined = (await this.#transitions.begin({ ...state, told: [] }, deed)).state;
       for (let step = 0; after && step < MOST_STEPS; step += 1) {
         const next = await this.step(after);
         if (!next) break;

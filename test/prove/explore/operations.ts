@@ -1,20 +1,20 @@
-import { disputeDeeds } from '../../../server/payments/disputes/answer.ts';
+import { disputeActions } from '../../../server/payments/disputes/answer.ts';
 import { capturePayment, checkOrder, closePayment, queryPayment } from '../../../server/payments/orders/order.ts';
-import { checkRefund, refundQuestions } from '../../../server/payments/refunds/lookups.ts';
-import { receiveNotice } from '../../../server/payments/notifications/notice.ts';
-import { checkDispute } from '../../../server/payments/disputes/hear.ts';
+import { checkRefund, refundLookups } from '../../../server/payments/refunds/lookups.ts';
+import { receiveNotification } from '../../../server/payments/notifications/receive.ts';
+import { checkDispute } from '../../../server/payments/disputes/sync.ts';
 import { operatorRepairs } from '../../../server/payments/exceptions/operator.ts';
 import { placePayment } from '../../../server/payments/orders/place.ts';
-import type { Asker, Ports } from '../../../server/payments/ports.ts';
+import type { Requester, Ports } from '../../../server/payments/ports.ts';
 import { refundPayment } from '../../../server/payments/refunds/refund.ts';
 import type { Tx } from '../../../server/db/store.ts';
 import type { Operation } from './driver.ts';
 import { currencyOf, type Flavour } from './truth.ts';
 
 /** An application asks. */
-export const SHOP: Asker = { owner: { clientId: 'app_1' }, actor: 'app:app_1' };
+export const SHOP: Requester = { owner: { clientId: 'app_1' }, actor: 'app:app_1' };
 /** An administrator asks. */
-export const OPERATOR: Asker = { owner: 'any', actor: 'admin:1' };
+export const OPERATOR: Requester = { owner: 'any', actor: 'admin:1' };
 
 const PAYEE = {
   clientId: 'app_1',
@@ -62,7 +62,7 @@ export const OPERATIONS = {
   notice:
     (payWay: 'alipay' | 'wechat' | 'paypal'): Operation =>
     (ports) =>
-      receiveNotice(ports)(payWay, 'default', {}, Buffer.from('0'), '192.0.2.1'),
+      receiveNotification(ports)(payWay, 'default', {}, Buffer.from('0'), '192.0.2.1'),
   orderJob:
     (orderNo: string): Operation =>
     (ports) =>
@@ -84,8 +84,8 @@ export const OPERATIONS = {
     (ports) =>
       job(
         ports,
-        (tx, now) => lease(tx.refundQuestions, { id }, 'nextAt', now),
-        () => refundQuestions(ports)(id),
+        (tx, now) => lease(tx.refundLookups, { id }, 'nextAt', now),
+        () => refundLookups(ports)(id),
       ),
   disputeJob:
     (disputeNo: string): Operation =>
@@ -98,7 +98,7 @@ export const OPERATIONS = {
   acceptDispute:
     (disputeNo: string): Operation =>
     (ports) =>
-      disputeDeeds(ports).accept(OPERATOR, disputeNo, 'we give in'),
+      disputeActions(ports).accept(OPERATOR, disputeNo, 'we give in'),
   sync:
     (orderNo: string): Operation =>
     (ports) =>

@@ -1,18 +1,18 @@
 import type { EventRow } from '../../../server/db/entities/events.ts';
-import type { MoveRow, OrderExceptionRow, OrderRow } from '../../../server/db/entities/orders.ts';
+import type { TransitionRow, OrderExceptionRow, OrderRow } from '../../../server/db/entities/orders.ts';
 import type { DisputeRow, RefundRow } from '../../../server/db/entities/refunds.ts';
 import { AppError } from '../../../server/errors.ts';
 import {
   ANSWER_INVARIANTS,
-  type Book,
+  type LedgerView,
   type Broken,
   brokenOf,
   CHANNEL_INVARIANTS,
-  type ChannelBook,
+  type ChannelLedgerView,
   END_INVARIANTS,
   ORDER_INVARIANTS,
   STEP_INVARIANTS,
-  type Told,
+  type Reported,
 } from '../../../server/payments/core/invariants.ts';
 import { readNumberAtChannel } from '../../../server/payments/numbers.ts';
 import type { Snapshot } from '../memory/tables.ts';
@@ -24,7 +24,7 @@ import { type Trade, tradeOf, type Truth } from './truth.ts';
 export type Wrong = readonly string[];
 
 /** Every order with what belongs to it. */
-export function booksOf({ orders, refunds, moves, events, exceptions, disputes }: Snapshot): Book[] {
+export function booksOf({ orders, refunds, transitions, events, exceptions, disputes }: Snapshot): LedgerView[] {
   return (orders as unknown as OrderRow[]).map((order) => {
     const own = (row: { orderNo?: unknown }) => row.orderNo === order.orderNo;
     const ownRefunds = refunds.filter(own) as unknown as RefundRow[];
@@ -32,7 +32,7 @@ export function booksOf({ orders, refunds, moves, events, exceptions, disputes }
     return {
       order,
       refunds: ownRefunds,
-      moves: moves.filter(own) as unknown as MoveRow[],
+      transitions: transitions.filter(own) as unknown as TransitionRow[],
       events: (events as unknown as EventRow[]).filter(({ objectNo }) => numbers.has(objectNo)),
       exceptions: exceptions.filter(own) as unknown as OrderExceptionRow[],
       disputes: disputes.filter(own) as unknown as DisputeRow[],
@@ -41,13 +41,13 @@ export function booksOf({ orders, refunds, moves, events, exceptions, disputes }
 }
 
 /** What the channel has of an order: only what was done. */
-function channelBookOf(trade: Trade | undefined): ChannelBook {
+function channelBookOf(trade: Trade | undefined): ChannelLedgerView {
   return {
     came: trade?.state === 'paid' ? trade.amount : 0n,
     refunds: (trade?.refunds ?? [])
       .filter(({ state, wasDone }) => state === 'succeeded' || wasDone)
-      .map(({ number, amount, state, isForeign }) => ({
-        intent: isForeign ? null : readNumberAtChannel(number).refundNo,
+      .map(({ number, amount, state, isExternal }) => ({
+        intent: isExternal ? null : readNumberAtChannel(number).refundNo,
         amount,
         cameBack: state !== 'succeeded',
       })),
@@ -94,7 +94,7 @@ export function wrongNow(snapshot: Snapshot, truth: Truth): Wrong {
 }
 
 /** What holds of one order, in its rows and between them and the channel. */
-export function wrongInBook(book: Book, trade: Trade | undefined): Wrong {
+export function wrongInBook(book: LedgerView, trade: Trade | undefined): Wrong {
   const broken = [...brokenOf(ORDER_INVARIANTS, book), ...brokenOf(CHANNEL_INVARIANTS, book, channelBookOf(trade))];
   return broken.map(inWords(book.order.orderNo));
 }
@@ -124,7 +124,7 @@ function orderIn(result: unknown): OrderRow | undefined {
 }
 
 /** What callers were told of one order. */
-function toldOf(told: readonly string[], orderNo: string): Told {
+function toldOf(told: readonly string[], orderNo: string): Reported {
   const refunds = told.map((one) => one.split(' ')).filter(([what, , of]) => what === 'refund' && of === orderNo);
   return {
     paid: told.includes(`paid ${orderNo}`),

@@ -185,10 +185,10 @@ export class Moves {
   #world(state: State): Next[] {
     const { left, now } = state;
     const truth = this.#states.truths.get(state.truth);
-    const acts = worldActs(truth, now).filter(({ uses }) => left[uses] > 0);
-    const nexts = acts.map(({ name, uses, truth: after }) => ({
+    const acts = worldActs(truth, now).filter(({ usage }) => left[usage] > 0);
+    const nexts = acts.map(({ name, usage, truth: after }) => ({
       what: name,
-      state: { ...state, truth: this.#states.truth(after), left: used(left, uses) },
+      state: { ...state, truth: this.#states.truth(after), left: used(left, usage) },
     }));
     for (const [at, call] of truth.astray.entries()) {
       const arrived = this.channel({ ...truth, astray: truth.astray.toSpliced(at, 1) }, call, now).truth;
@@ -205,9 +205,9 @@ export class Moves {
     const snapshot = this.#states.snapshots.get(state.snapshot);
     const truth = this.#states.truths.get(state.truth);
     const nexts: Next[] = [];
-    for (const [uses, deed] of deedsOf(snapshot, truth, state)) {
-      if (state.left[uses] === 0) continue;
-      nexts.push(await this.begin({ ...state, left: used(state.left, uses) }, deed));
+    for (const [usage, deed] of deedsOf(snapshot, truth, state)) {
+      if (state.left[usage] === 0) continue;
+      nexts.push(await this.begin({ ...state, left: used(state.left, usage) }, deed));
     }
     return nexts;
   }
@@ -256,13 +256,13 @@ export function dueAt({ leasedUntil, nextCheckAt, nextAt }: Due): number | undef
 }
 
 /** The jobs that can be taken now. */
-export function dueJobs({ orders, refunds, refundQuestions, disputes }: Snapshot, now: number, turn: number): Deed[] {
+export function dueJobs({ orders, refunds, refundLookups, disputes }: Snapshot, now: number, turn: number): Deed[] {
   const isDue = (row: object) => (dueAt(row as Due) ?? Infinity) <= now;
   return [
     ...orders.filter(isDue).map((row): Deed => ({ name: 'orderJob', about: [String(row['orderNo'])], turn })),
     ...refunds.filter(isDue).map((row): Deed => ({ name: 'refundJob', about: [String(row['refundNo'])], turn })),
     ...disputes.filter(isDue).map((row): Deed => ({ name: 'disputeJob', about: [String(row['disputeNo'])], turn })),
-    ...refundQuestions
+    ...refundLookups
       .filter((row) => row['state'] === 'open' && isDue(row))
       .map((row): Deed => ({ name: 'questionJob', about: [String(row['id'])], turn })),
   ];
@@ -270,11 +270,11 @@ export function dueJobs({ orders, refunds, refundQuestions, disputes }: Snapshot
 
 /** The next moment at which something is due, or a trade can no longer be paid; undefined = never. */
 export function nextMoment(
-  { orders, refunds, refundQuestions, disputes }: Snapshot,
+  { orders, refunds, refundLookups, disputes }: Snapshot,
   { trades }: Truth,
   now: number,
 ): number | undefined {
-  const due = [...orders, ...refunds, ...refundQuestions.filter(({ state }) => state === 'open'), ...disputes].map(
+  const due = [...orders, ...refunds, ...refundLookups.filter(({ state }) => state === 'open'), ...disputes].map(
     (row) => dueAt(row as unknown as Due),
   );
   const ends = trades.filter(({ state }) => state !== 'paid' && state !== 'closed').map(({ expiresAt }) => expiresAt);
@@ -302,7 +302,7 @@ function* deedsOf(snapshot: Snapshot, truth: Truth, { now, left }: State): Gener
     yield ['operator', { name: 'sync', about: [orderNo], turn: left.operator }];
   }
   for (const notice of truth.notices)
-    yield ['notice', { name: 'notice', about: [notice.noticeId], turn: left.notice, notice }];
+    yield ['notice', { name: 'notice', about: [notice.notificationId], turn: left.notice, notice }];
   for (const deed of dueJobs(snapshot, now, left.job)) yield ['job', deed];
   for (const deed of operatorDeeds(snapshot, left.operator)) yield ['operator', deed];
 }

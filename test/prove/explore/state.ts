@@ -117,7 +117,7 @@ function operationOf({ name, about, notice }: Deed, { flavour }: Pick<Truth, 'fl
 }
 
 /** The history is what led here, so two databases that differ in nothing else are one. */
-function keyOfSnapshot({ moves: _moves, events, ...rest }: Snapshot): string {
+function keyOfSnapshot({ transitions: _moves, events, ...rest }: Snapshot): string {
   const told = events.map(({ id }) => id).toSorted();
   const tables = Object.entries(rest).map(([name, rows]) => `${name}:${rows.map(keyOfRow).join()}`);
   return digest(`${tables.join(';')};${told.join()}`);

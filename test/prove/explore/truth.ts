@@ -1,8 +1,8 @@
 import type {
   CloseOutcome,
-  DisputeDeed,
+  DisputeAction,
   DisputeOutcome,
-  Notice,
+  Notification,
   Outcome,
   RefundOutcome,
 } from '../../../server/payments/channel.ts';
@@ -20,7 +20,7 @@ export interface ChannelRefund {
   readonly amount: bigint;
   readonly state: 'pending' | 'succeeded' | 'failed' | 'abnormal';
   /** Made in the channel's own portal, or taken for a dispute. */
-  readonly isForeign: boolean;
+  readonly isExternal: boolean;
   readonly at: number;
   /** It succeeded once, whatever became of it since. */
   readonly wasDone?: true;
@@ -70,7 +70,7 @@ export interface Truth {
   readonly flavour: Flavour;
   readonly trades: readonly Trade[];
   /** Messages that the channel has sent: each may arrive any number of times, in any order, or never. */
-  readonly notices: readonly Notice[];
+  readonly notices: readonly Notification[];
   /** Calls that arrive after their caller has given up. */
   readonly astray: readonly Call[];
 }
@@ -78,7 +78,7 @@ export interface Truth {
 /** What the channel answers, and what it knows afterwards. */
 export interface Answered {
   readonly truth: Truth;
-  readonly said: Outcome | CloseOutcome | RefundOutcome | DisputeOutcome | DisputeDeed;
+  readonly said: Outcome | CloseOutcome | RefundOutcome | DisputeOutcome | DisputeAction;
 }
 
 /** The account that every order and notice of the exploration names. */
@@ -210,7 +210,7 @@ function reverse(truth: Truth, trade: Trade, now: number): Answered {
     number: `reverse-${trade.orderNo}`,
     amount: left,
     state: 'succeeded',
-    isForeign: true,
+    isExternal: true,
     at: now,
   };
   const refunds = left > 0n ? [...trade.refunds, made] : trade.refunds;
@@ -249,7 +249,7 @@ function refund(truth: Truth, trade: Trade, call: Call, now: number): Answered {
   if (givenBack(trade, ['succeeded', 'pending', 'abnormal']) + amount > trade.amount)
     return { truth, said: { kind: 'refused', code: 'REFUND_TOO_MUCH', reason: 'more than was paid' } };
   const isSlow = truth.flavour === 'opened' || truth.flavour === 'till';
-  const made: ChannelRefund = { number, amount, state: isSlow ? 'pending' : 'succeeded', isForeign: false, at: now };
+  const made: ChannelRefund = { number, amount, state: isSlow ? 'pending' : 'succeeded', isExternal: false, at: now };
   return { truth: withTrade(truth, { ...trade, refunds: [...trade.refunds, made] }), said: seenRefund(truth, made) };
 }
 
@@ -311,53 +311,53 @@ function accept(truth: Truth, trade: Trade | undefined, now: number): Answered {
 /** The payer disputes a payment. */
 export function dispute(truth: Truth, trade: Trade, amount: bigint, now: number): Truth {
   const opened: Dispute = { state: 'needs_answer', amount, openedAt: now, lostAt: 0 };
-  return tellDispute(withTrade(truth, { ...trade, dispute: opened }), trade);
+  return emitDisputeEvent(withTrade(truth, { ...trade, dispute: opened }), trade);
 }
 
 /** A dispute is lost: the channel takes what is left of the disputed money. */
 export function lose(truth: Truth, trade: Trade, opened: Dispute, now: number): Truth {
   const left = trade.amount - givenBack(trade, ['succeeded', 'pending', 'abnormal']);
   const amount = left < opened.amount ? left : opened.amount;
-  const taken = { number: takenFor(trade), amount, state: 'succeeded', isForeign: true, at: now } as const;
+  const taken = { number: takenFor(trade), amount, state: 'succeeded', isExternal: true, at: now } as const;
   const refunds = amount > 0n ? [...trade.refunds, taken] : trade.refunds;
   const lost: Dispute = { ...opened, state: 'lost', lostAt: now };
-  return tellDispute(withTrade(truth, { ...trade, refunds, dispute: lost }), trade);
+  return emitDisputeEvent(withTrade(truth, { ...trade, refunds, dispute: lost }), trade);
 }
 
 /** A dispute is won, at once or after it had been lost: then the money comes back. */
 export function win(truth: Truth, trade: Trade, opened: Dispute): Truth {
   const refunds = trade.refunds.filter(({ number }) => number !== takenFor(trade));
-  return tellDispute(withTrade(truth, { ...trade, refunds, dispute: { ...opened, state: 'won' } }), trade);
+  return emitDisputeEvent(withTrade(truth, { ...trade, refunds, dispute: { ...opened, state: 'won' } }), trade);
 }
 
-function tellDispute(truth: Truth, trade: Trade): Truth {
-  return tell(truth, { event: 'dispute', orderNo: null, refundNo: null, disputeId: disputeOf(trade) });
+function emitDisputeEvent(truth: Truth, trade: Trade): Truth {
+  return emit(truth, { event: 'dispute', orderNo: null, refundNo: null, disputeId: disputeOf(trade) });
 }
 
 /** The channel tells that a trade was paid. */
 export function tellPaid(truth: Truth, trade: Trade): Truth {
   const outcome = paidOutcome(truth.flavour, { ...trade, refunds: [] });
-  return tell(truth, { event: 'paid', orderNo: trade.orderNo, refundNo: null, outcome });
+  return emit(truth, { event: 'paid', orderNo: trade.orderNo, refundNo: null, outcome });
 }
 
 /** The channel tells what became of a refund, under the number that we gave it or under its own. */
-export function tellRefund(truth: Truth, trade: Trade, one: ChannelRefund): Truth {
+export function emitRefundEvent(truth: Truth, trade: Trade, one: ChannelRefund): Truth {
   // PayPal's message names the refund, and has to be asked what became of it.
   if (truth.flavour === 'approved')
-    return tell(truth, {
+    return emit(truth, {
       event: 'refund',
       orderNo: trade.orderNo,
-      refundNo: one.isForeign ? null : one.number,
+      refundNo: one.isExternal ? null : one.number,
       refundId: channelNumberOf(one),
     });
   if (truth.flavour === 'scanned')
-    return tell(truth, { event: 'refund', orderNo: trade.orderNo, refundNo: one.number });
-  return tell(truth, { event: 'refund', orderNo: trade.orderNo, refundNo: one.number, refund: seenRefund(truth, one) });
+    return emit(truth, { event: 'refund', orderNo: trade.orderNo, refundNo: one.number });
+  return emit(truth, { event: 'refund', orderNo: trade.orderNo, refundNo: one.number, refund: seenRefund(truth, one) });
 }
 
-function tell(truth: Truth, said: Omit<Notice, 'noticeId' | 'account' | 'verifiedBy'>): Truth {
-  const noticeId = `n-${truth.notices.length}`;
-  const notice: Notice = { ...said, noticeId, account: ACCOUNT, verifiedBy: { certId: null, since: null } };
+function emit(truth: Truth, said: Omit<Notification, 'notificationId' | 'account' | 'verifiedBy'>): Truth {
+  const notificationId = `n-${truth.notices.length}`;
+  const notice: Notification = { ...said, notificationId, account: ACCOUNT, verifiedBy: { certId: null, since: null } };
   return { ...truth, notices: [...truth.notices, notice] };
 }
 

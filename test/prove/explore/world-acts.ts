@@ -4,7 +4,7 @@ import {
   givenBack,
   lose,
   tellPaid,
-  tellRefund,
+  emitRefundEvent,
   type Trade,
   type Truth,
   win,
@@ -15,7 +15,7 @@ import {
 export interface Act {
   readonly name: string;
   /** Which of the bounds it uses up. */
-  readonly uses: 'payer' | 'otherAmount' | 'dispute' | 'portal' | 'comesBack' | 'channel';
+  readonly usage: 'payer' | 'otherAmount' | 'dispute' | 'portal' | 'comesBack' | 'channel';
   readonly truth: Truth;
 }
 
@@ -54,20 +54,20 @@ function verbOf({ flavour }: Truth): string {
 }
 
 /** Only PayPal's merchant takes the money himself. */
-function pays(uses: Act['uses'], name: string, truth: Truth, trade: Trade, now: number): Act {
-  if (truth.flavour === 'approved') return act(uses, name, withTrade(truth, { ...trade, state: 'agreed' }));
+function pays(usage: Act['usage'], name: string, truth: Truth, trade: Trade, now: number): Act {
+  if (truth.flavour === 'approved') return act(usage, name, withTrade(truth, { ...trade, state: 'agreed' }));
   const paid: Trade = { ...trade, state: 'paid', paidAt: now };
-  return act(uses, name, tellPaid(withTrade(truth, paid), paid));
+  return act(usage, name, tellPaid(withTrade(truth, paid), paid));
 }
 
 function portalActs(truth: Truth, trade: Trade, now: number): Act[] {
   const { orderNo, state, refunds, amount } = trade;
   const number = `E-${refunds.length}`;
   const isPossible = givenBack(trade, ['succeeded', 'pending', 'abnormal']) + PORTAL_REFUND <= amount;
-  if (state !== 'paid' || !isPossible || refunds.some(({ isForeign }) => isForeign)) return [];
-  const made: ChannelRefund = { number, amount: PORTAL_REFUND, state: 'succeeded', isForeign: true, at: now };
+  if (state !== 'paid' || !isPossible || refunds.some(({ isExternal }) => isExternal)) return [];
+  const made: ChannelRefund = { number, amount: PORTAL_REFUND, state: 'succeeded', isExternal: true, at: now };
   const after = withTrade(truth, { ...trade, refunds: [...refunds, made] });
-  return [act('portal', `the portal gives back 5.00 of ${orderNo}`, tellRefund(after, trade, made))];
+  return [act('portal', `the portal gives back 5.00 of ${orderNo}`, emitRefundEvent(after, trade, made))];
 }
 
 /** A refund comes to its end, a review is decided, what was never paid lapses. */
@@ -79,7 +79,7 @@ function channelActs(truth: Truth, trade: Trade, now: number): Act[] {
     for (const end of ['succeeded', 'abnormal', 'failed'] as const) {
       const ended: ChannelRefund = { ...one, state: end, at: now };
       const after = withTrade(truth, { ...trade, refunds: trade.refunds.with(at, ended) });
-      acts.push(act('channel', `the refund ${one.number} is ${end}`, tellRefund(after, trade, ended)));
+      acts.push(act('channel', `the refund ${one.number} is ${end}`, emitRefundEvent(after, trade, ended)));
     }
     const forgotten = withTrade(truth, { ...trade, refunds: trade.refunds.toSpliced(at, 1) });
     acts.push(act('channel', `the refund ${one.number} is forgotten`, forgotten));
@@ -103,12 +103,12 @@ function returningActs(truth: Truth, trade: Trade, now: number): Act[] {
     const becomes = (state: ChannelRefund['state'], verb: string): Act => {
       const after: ChannelRefund = { ...one, state, at: now, wasDone: true };
       const known = withTrade(truth, { ...trade, refunds: trade.refunds.with(at, after) });
-      return act('comesBack', `the refund ${one.number} ${verb}`, tellRefund(known, trade, after));
+      return act('comesBack', `the refund ${one.number} ${verb}`, emitRefundEvent(known, trade, after));
     };
     if (/^(dispute|reverse)-/.test(one.number)) return [];
     if (one.state === 'succeeded') return [becomes('failed', 'comes back')];
-    const hasRoom = one.state === 'abnormal' || (one.state === 'failed' && one.amount <= left);
-    return hasRoom ? [becomes('succeeded', 'is done after all')] : [];
+    const hasCapacity = one.state === 'abnormal' || (one.state === 'failed' && one.amount <= left);
+    return hasCapacity ? [becomes('succeeded', 'is done after all')] : [];
   });
 }
 
@@ -126,6 +126,6 @@ function disputeActs(truth: Truth, trade: Trade, now: number): Act[] {
   ];
 }
 
-function act(uses: Act['uses'], name: string, truth: Truth): Act {
-  return { uses, name, truth };
+function act(usage: Act['usage'], name: string, truth: Truth): Act {
+  return { usage, name, truth };
 }

@@ -1,4 +1,4 @@
-import type { Books } from '../../../server/payments/books.ts';
+import type { LedgerCheckPorts } from '../../../server/payments/ledger-check.ts';
 import type { Market } from './market.ts';
 
 /** Has the service prove its own books, page by page, and gives what it does not find in order. */
@@ -7,7 +7,7 @@ export async function auditBooks({ urls, adminToken }: Market): Promise<string[]
   const headers = { authorization: `Bearer ${adminToken}` };
   for (let cursor: string | null = ''; cursor !== null;) {
     const answer = await fetch(`${urls[0]}/api/v1/books?limit=2000${cursor && `&cursor=${cursor}`}`, { headers });
-    const page = (await answer.json()) as { data?: Books };
+    const page = (await answer.json()) as { data?: LedgerCheckPorts };
     if (!page.data) return [...wrong, `the books could not be read: ${JSON.stringify(page)}`];
     for (const { ok, promise, examples } of page.data.proofs)
       if (!ok) wrong.push(`not true that ${promise}: ${JSON.stringify(examples)}`);

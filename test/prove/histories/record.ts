@@ -21,7 +21,7 @@ export interface RecordOptions extends Partial<StageOptions> {
   /** Where `history.jsonl` and `history.edn` are written. */
   dir: string;
   /** Lanes of faults that go on beside each other; 0 = a quiet day. */
-  faultLanes?: number;
+  faultQueues?: number;
   /** How long between two faults of a lane at most, and how long one lasts at most (ms). */
   faultMs?: number;
   /** How long a client thinks between two things at most (ms). */
@@ -47,7 +47,7 @@ const CLERKS = 4;
 /** Has clients and faults meet for a while, lets everything come to its end, and leaves the history in files. */
 export async function record(ends: Ends, options: RecordOptions): Promise<Recorded> {
   const { seconds, operations = 0, seed, dir, replicas = 2, facade } = options;
-  const { faultLanes = 2, faultMs = 3_000, thinkMs = 60 } = options;
+  const { faultQueues = 2, faultMs = 3_000, thinkMs = 60 } = options;
   const chance = createChance(seed);
   const stage = await openStage(ends, { replicas, facade });
   const { market, stands } = stage;
@@ -71,7 +71,7 @@ export async function record(ends: Ends, options: RecordOptions): Promise<Record
     ...lanes.map((act) => lane(act, chance.fork(), thinkMs)),
     ...payers.map((act) => lane(act, chance.fork(), thinkMs * 4)),
     lane(clerks[0]!.act, chance.fork(), thinkMs * 8),
-    ...Array.from({ length: faultLanes }, () => lane(nemesis.act, chance.fork(), faultMs)),
+    ...Array.from({ length: faultQueues }, () => lane(nemesis.act, chance.fork(), faultMs)),
   ]);
   await nemesis.mendAll();
   await drain(stage, journal, clerks);

@@ -91,14 +91,14 @@ async function makeDatabase(server: string): Promise<string> {
   return url.href;
 }
 
-interface Place {
+interface Slot {
   url: string;
   isPooled: boolean;
   simulatorUrl: string;
   folder: string;
 }
 
-async function makeStand(ends: Ends, { url, isPooled, simulatorUrl, folder }: Place): Promise<Stand> {
+async function makeStand(ends: Ends, { url, isPooled, simulatorUrl, folder }: Slot): Promise<Stand> {
   const cable = await layCable(ends, url);
   const statements = await layStatementCable(ends, cable.url);
   const port = await freePort();

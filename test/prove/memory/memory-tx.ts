@@ -33,7 +33,7 @@ export function memoryTx(shelves: Shelves): Tx {
       }
     },
     advisoryLock: async () => {},
-    wake: async () => {},
+    afterCommit: async () => {},
   };
   return tx as unknown as Tx;
 }

@@ -49,10 +49,10 @@ export const MEMORY_TABLES = {
     checks: { refunds_amount_check: ({ amount }: Sums) => amount > 0n },
     defaults: { attempt: 1 },
   },
-  refundQuestions: { uniques: [{ columns: ['id'] }, { columns: ['orderNo', 'number'] }] },
-  moves: { uniques: [{ columns: ['id'] }, { columns: ['orderNo', 'sequence'] }], numbered: 'id' },
+  refundLookups: { uniques: [{ columns: ['id'] }, { columns: ['orderNo', 'number'] }] },
+  transitions: { uniques: [{ columns: ['id'] }, { columns: ['orderNo', 'sequence'] }], numbered: 'id' },
   exceptions: { uniques: [{ columns: ['id'] }, { columns: ['orderNo', 'kind', 'dedupe'] }] },
-  notices: { uniques: [{ columns: ['payWay', 'account', 'noticeId'] }], defaults: { copies: 1 } },
+  notifications: { uniques: [{ columns: ['payWay', 'account', 'notificationId'] }], defaults: { copies: 1 } },
   keys: { uniques: [{ columns: ['scope', 'route', 'key'] }] },
   events: {
     uniques: [{ columns: ['sequence'] }, { columns: ['id'] }, { columns: ['objectNo', 'type', 'dedupe'] }],

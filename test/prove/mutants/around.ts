@@ -58,7 +58,7 @@ export const AROUND: readonly Mutant[] = [
     file: 'server/jobs/workers.ts',
     find: 'if (!mine.some(({ renewAt }) => renewAt <= at.getTime())) return;',
     put: 'if (mine.length < 1_000) return;',
-    killedBy: witnessed('test/races/lanes.test.ts', 'delivery: a row that is under way for several leases*'),
+    killedBy: witnessed('test/races/queues.test.ts', 'delivery: a row that is under way for several leases*'),
   },
   {
     name: 'a renewal moves what the work has planned meanwhile',
@@ -71,10 +71,10 @@ export const AROUND: readonly Mutant[] = [
   {
     name: 'accounts that are silent take all places of their channel',
     from: 'plain',
-    file: 'server/jobs/lanes.ts',
-    find: "if (standing === 'quick') return quick + Math.min(untried + held, half) < width;",
-    put: "if (standing === 'quick') return quick + untried + held < width;",
-    killedBy: witnessed('test/unit/jobs/lanes.test.ts', 'an account that has answered lately never waits*'),
+    file: 'server/jobs/queues.ts',
+    find: "if (standing === 'quick') return quick + Math.min(untried + held, half) < concurrency;",
+    put: "if (standing === 'quick') return quick + untried + held < concurrency;",
+    killedBy: witnessed('test/unit/jobs/queues.test.ts', 'an account that has answered lately never waits*'),
   },
   {
     name: 'readers of the log do not wait for a lower number that is still open',
@@ -135,8 +135,8 @@ export const AROUND: readonly Mutant[] = [
     name: 'a notice is settled whatever configuration it was verified with',
     from: 'plain',
     file: 'server/payments/ports.ts',
-    find: 'return isHere && order.account === notice.account && order.mode === from.mode && isIts;',
-    put: 'return isHere && order.account === notice.account && order.mode === from.mode;',
+    find: 'return isHere && order.account === notification.account && order.mode === from.mode && isIts;',
+    put: 'return isHere && order.account === notification.account && order.mode === from.mode;',
     killedBy: witnessed('test/races/changed-identity.test.ts', 'wechat: a notice of one*'),
   },
   {

@@ -13,7 +13,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'a COMMIT whose answer was lost is told as any other failure, without the number',
     from: 'early build',
-    file: 'server/payments/ask.ts',
+    file: 'server/payments/call-channel.ts',
     find: 'throw intent && error instanceof CommitUnknown ? notKept(numbersOf(intent.made), error) : error;',
     put: 'throw intent ? error : error;',
     killedBy: witnessed('test/races/commit-lost.test.ts', "the connection breaks after a refund's COMMIT*"),
@@ -37,7 +37,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'a refund about which nobody says anything is never listed',
     from: 'early build',
-    file: 'server/payments/core/hear-refund.ts',
+    file: 'server/payments/core/apply-refund-outcome.ts',
     find: 'if (!isRefundOverdue(refund, now)) return [];',
     put: 'if (!isRefundOverdue(refund, now) || refundNo) return [];',
     killedBy: witnessed('test/races/stuck-refunds.test.ts', 'a refund about which nobody says anything*'),
@@ -53,9 +53,9 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'a refund that the channel took once is believed for ever, though the channel knows nothing of it',
     from: 'early build',
-    file: 'server/payments/core/hear-refund.ts',
-    find: 'return accepted && absentCount >= 2 && !isForeign(origin);',
-    put: 'return accepted && absentCount < 0 && !isForeign(origin);',
+    file: 'server/payments/core/apply-refund-outcome.ts',
+    find: 'return accepted && absentCount >= 2 && !isExternal(origin);',
+    put: 'return accepted && absentCount < 0 && !isExternal(origin);',
     killedBy: explored('opened: two replicas ask about a refund'),
     isQuick: true,
   },
@@ -70,7 +70,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'an exception that was resolved never opens again',
     from: 'early build',
-    file: 'server/payments/follow-ups.ts',
+    file: 'server/payments/side-effects.ts',
     find: 'if (!isNew && !(raised.again && (await reopened(tx, row)))) return;',
     put: 'if (!isNew) return;',
     killedBy: witnessed('test/races/stuck-refunds.test.ts', 'late money whose refund the channel closed*'),
@@ -86,9 +86,9 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'the notice of a portal refund is kept, and what it asks for is not',
     from: 'early build',
-    file: 'server/payments/notifications/notice.ts',
-    find: 'const question = named && (await openQuestion(ports, tx, order, named));',
-    put: 'const question = undefined;',
+    file: 'server/payments/notifications/receive.ts',
+    find: 'const lookup = named && (await openLookup(ports, tx, order, named));',
+    put: 'const lookup = undefined;',
     killedBy: explored('scanned: refunds, while the portal gives back as well'),
   },
   {
@@ -102,7 +102,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'hints at refunds count only while nothing else was refunded',
     from: 'early build',
-    file: 'server/payments/core/hear-order.ts',
+    file: 'server/payments/core/apply-order-outcome.ts',
     find: 'return total > known ?',
     put: 'return total > known && known === 0n ?',
     killedBy: witnessed('test/races/portal-refunds.test.ts', 'a lost notice of a portal refund is seen*'),
@@ -133,7 +133,7 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'an effect that failed once is never run again',
     from: 'early build',
-    file: 'server/payments/follow-ups.ts',
+    file: 'server/payments/side-effects.ts',
     find: 'await tx.dueEffects.insert({ ...due, ...failed(due, error, ports.now()) });',
     put: '',
     killedBy: witnessed('test/races/effects.test.ts', 'coins that could not be credited at once*'),
@@ -141,9 +141,10 @@ export const EARLY_BUILD: readonly Mutant[] = [
   {
     name: 'the deliveries of one application take all places',
     from: 'early build',
-    file: 'server/jobs/lanes.ts',
-    find: 'if (lane.places.size + got >= this.#widths.laneWidth || !uses.hasRoom(lane, lane.places.size + got)) continue;',
-    put: 'if (this.#underWay + got >= 96) continue;',
+    file: 'server/jobs/queues.ts',
+    find: `queue.slots.size + got >= this.#concurrency.queueConcurrency ||
+          !usage.hasCapacity(queue, queue.slots.size + got)`,
+    put: 'this.#underWay + got >= 96',
     killedBy: witnessed('test/races/jobs.test.ts', '1,200 due deliveries of an application*'),
   },
   {

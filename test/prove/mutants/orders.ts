@@ -5,7 +5,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'a payment counts while the close of its code may be giving it back',
     from: 'found by layer 1',
-    file: 'server/payments/core/hear-order.ts',
+    file: 'server/payments/core/apply-order-outcome.ts',
     find: "if (order.state === 'closing' && order.reverseDoubtAt !== null) return 'await_reverse';",
     put: '',
     killedBy: explored('till: an order is closed twice and asked about, while it is paid'),
@@ -24,14 +24,14 @@ export const ORDERS: readonly Mutant[] = [
     file: 'server/payments/orders/order.ts',
     find: `await pursue(order, via);
       // Decided under the lock: after the answer \`closing\`, a later payment is a late payment.
-      const told = await settle(ports, orderNo, { wish: 'answer_closing' }, via);`,
-    put: 'const told = await pursue(order, via);',
+      const answered = await settle(ports, orderNo, { command: 'answer_closing' }, via);`,
+    put: 'const answered = await pursue(order, via);',
     killedBy: explored('scanned: an order is closed twice and asked about, while it is paid'),
   },
   {
     name: 'two replicas send the close of a code at once',
     from: 'plain',
-    file: 'server/payments/core/hear-order.ts',
+    file: 'server/payments/core/apply-order-outcome.ts',
     find: 'const reverseDoubtAt = later(now, REVERSE_LEASE_SECONDS);',
     put: 'const reverseDoubtAt = later(now, REVERSE_LEASE_SECONDS * 0);',
     killedBy: explored('till: an order is closed, and asked about later'),
@@ -40,7 +40,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'the answer to one close of a code ends the doubt about another one',
     from: 'plain',
-    file: 'server/payments/core/hear-order.ts',
+    file: 'server/payments/core/apply-order-outcome.ts',
     find: 'const isOwn = own !== undefined && reverseDoubtAt?.getTime() === own.getTime();',
     put: 'const isOwn = reverseDoubtAt !== null;',
     killedBy: explored('till: an order is closed, and asked about later'),
@@ -49,7 +49,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'the doubt about the close of a code is forgotten when it is not answered',
     from: 'plain',
-    file: 'server/payments/core/hear-order.ts',
+    file: 'server/payments/core/apply-order-outcome.ts',
     find: 'reverseDoubtAt: isAnswered ? null : now',
     put: 'reverseDoubtAt: isAnswered ? null : null',
     killedBy: explored('till: an order is closed twice and asked about, while it is paid'),
@@ -57,33 +57,33 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'money that a close has given back is given back again',
     from: 'plain',
-    file: 'server/payments/core/hear-order.ts',
-    find: 'return wentBack(hearing.outcome) ? cameAndWent(hearing) : latePaid(hearing);',
-    put: 'return latePaid(hearing);',
+    file: 'server/payments/core/apply-order-outcome.ts',
+    find: 'return wentBack(context.outcome) ? autoRefunded(context) : latePaid(context);',
+    put: 'return latePaid(context);',
     killedBy: explored('till: an order is closed, and asked about later'),
   },
   {
     name: 'late money is noted and not given back',
     from: 'plain',
-    file: 'server/payments/core/hear-order.ts',
+    file: 'server/payments/core/apply-order-outcome.ts',
     find: 'open: newRefund({ ...order, ...late, sequence: order.sequence + 1 }, intent, now),',
     put: '',
-    killedBy: witnessed('test/races/capture.test.ts', 'C4: a close that comes while a capture*'),
+    killedBy: witnessed('test/races/capture.test.ts', 'a close that comes while a capture*'),
   },
   {
     name: 'an order that the channel has is due for nothing any more',
     from: 'plain',
-    file: 'server/payments/core/hear-order.ts',
-    find: "return { rule: 'O2', order: { ...patch, nextCheckAt: nextOrderCheck({ ...order, ...patch }, now) } };",
-    put: "return { rule: 'O2', order: { ...patch, nextCheckAt: null } };",
+    file: 'server/payments/core/apply-order-outcome.ts',
+    find: "return { rule: 'accepted', order: { ...patch, nextCheckAt: nextOrderCheck({ ...order, ...patch }, now) } };",
+    put: "return { rule: 'accepted', order: { ...patch, nextCheckAt: null } };",
     killedBy: explored('opened: the channel refuses, and is silent'),
     isQuick: true,
   },
   {
     name: 'a payment is not told to anybody',
     from: 'plain',
-    file: 'server/payments/core/hear-order.ts',
-    find: "outcome,\n    tell: [{ type: 'order.paid' }],\n    raise: unexplainedRefunds(order, outcome),",
+    file: 'server/payments/core/apply-order-outcome.ts',
+    find: "outcome,\n    emit: [{ type: 'order.paid' }],\n    raise: unexplainedRefunds(order, outcome),",
     put: 'outcome,\n    raise: unexplainedRefunds(order, outcome),',
     killedBy: explored('scanned: an order is placed twice, closed and paid'),
   },
@@ -93,7 +93,7 @@ export const ORDERS: readonly Mutant[] = [
     file: 'server/payments/ledger.ts',
     find: `const patch = { ...sums, sequence: order.sequence + 1 };
   await tx.orders.update({ orderNo: order.orderNo }, patch);
-  await tx.moves.insert({`,
+  await tx.transitions.insert({`,
     put: `const patch = { ...sums, sequence: order.sequence + 1 };
   await tx.orders.update({ orderNo: order.orderNo }, patch);
   void ({`,
@@ -117,7 +117,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'who asks again and again postpones the expiry',
     from: 'plain',
-    file: 'server/payments/core/hear-order.ts',
+    file: 'server/payments/core/apply-order-outcome.ts',
     find: 'return { nextCheckAt: planned !== null && (regular === null || planned < regular) ? planned : regular };',
     put: 'return { nextCheckAt: planned !== null && regular === null ? planned : regular };',
     killedBy: witnessed('test/races/review-orders.test.ts', 'an order that is polled all the time*'),
@@ -141,7 +141,7 @@ export const ORDERS: readonly Mutant[] = [
   {
     name: 'a refusal that is not for certain fails the order',
     from: 'plain',
-    file: 'server/payments/core/hear-order.ts',
+    file: 'server/payments/core/apply-order-outcome.ts',
     find: "!(firstWord && outcome.kind === 'declined' && outcome.definite)",
     put: "outcome.kind !== 'declined'",
     killedBy: witnessed('test/races/review-refunds.test.ts', 'a refusal that is not for certain*'),

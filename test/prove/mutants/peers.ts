@@ -34,7 +34,7 @@ export const PEERS: readonly Mutant[] = [
     from: 'peers',
     file: 'server/payments/refunds/refund.ts',
     find: `
-    const { pair, due } = await intend(ports, claim, (claimed) => claimed.pair.refund);
+    const { pair, due } = await recordIntent(ports, claim, (claimed) => claimed.pair.refund);
     ports.checkpoint('refund.intent');`,
     put: ASKED_FIRST,
     killedBy: explored('approved: refunds beyond the payment, with silence'),
@@ -51,7 +51,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'a refund about which nothing is known is called failed',
     from: 'peers',
-    file: 'server/payments/core/hear-refund.ts',
+    file: 'server/payments/core/apply-refund-outcome.ts',
     find: 'unknown: unsettled,',
     put: "unknown: (on) => refusedForGood({ ...on, outcome: { kind: 'failed', code: 'timeout', reason: 'timeout' } }),",
     killedBy: explored('scanned: refunds beyond the payment, with silence', 4_000),
@@ -68,7 +68,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'partial refunds that are under way are not counted, so that more goes back than came',
     from: 'peers',
-    file: 'server/payments/core/moves.ts',
+    file: 'server/payments/core/transitions.ts',
     find: 'const left = order.paid - order.refunded - order.refunding;',
     put: 'const left = order.paid - order.refunded;',
     killedBy: explored('scanned: refunds beyond the payment, with silence'),
@@ -76,12 +76,12 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'a create that times out fails the order',
     from: 'peers',
-    file: 'server/payments/core/hear-order.ts',
+    file: 'server/payments/core/apply-order-outcome.ts',
     find: "if (decision === 'fail' && !(firstWord && outcome.kind === 'declined' && outcome.definite)) return 'note';",
     put: "if (firstWord && outcome.kind === 'unknown') return 'fail';",
     also: [
       {
-        file: 'server/payments/core/hear-order.ts',
+        file: 'server/payments/core/apply-order-outcome.ts',
         find: 'failureCode: outcome.code.slice(0, 128),',
         put: "failureCode: (outcome.code ?? 'timeout').slice(0, 128),",
       },
@@ -112,9 +112,9 @@ export const PEERS: readonly Mutant[] = [
     put: "paid: {\n    pending: 'accept',",
     also: [
       {
-        file: 'server/payments/core/moves.ts',
-        find: "{ rule: 'O2', from: 'created', to: 'pending' },",
-        put: "{ rule: 'O2', from: 'created', to: 'pending' }, { rule: 'O2', from: 'paid', to: 'pending' },",
+        file: 'server/payments/core/transitions.ts',
+        find: "{ rule: 'accepted', from: 'created', to: 'pending' },",
+        put: "{ rule: 'accepted', from: 'created', to: 'pending' }, { rule: 'accepted', from: 'paid', to: 'pending' },",
       },
     ],
     killedBy: explored('opened: a payment is heard of while the channel is asked'),
@@ -126,7 +126,7 @@ export const PEERS: readonly Mutant[] = [
     file: 'server/payments/core/decide-order.ts',
     find: 'takesMoney(state) && !closeAsked && captureState === null && channelOrderId !== null;',
     put: "takesMoney(state) && !closeAsked && captureState !== 'pending' && channelOrderId !== null;",
-    killedBy: witnessed('test/races/capture.test.ts', 'C1 C2: *'),
+    killedBy: witnessed('test/races/capture.test.ts', '*'),
   },
   {
     name: 'a payment that is notified again is taken as another one',
@@ -136,19 +136,19 @@ export const PEERS: readonly Mutant[] = [
     put: "paid: 'pay',\n    closed: 'hint',",
     also: [
       {
-        file: 'server/payments/core/hear-order.ts',
+        file: 'server/payments/core/apply-order-outcome.ts',
         find: "if (order.paid > 0n) return 'again';",
         put: "if (order.paid > 0n && order.state !== 'paid') return 'again';",
       },
       {
-        file: 'server/payments/core/moves.ts',
-        find: "{ rule: 'O5', from: 'pending', to: 'paid' },",
-        put: "{ rule: 'O5', from: 'pending', to: 'paid' }, { rule: 'O5', from: 'paid', to: 'paid' },",
+        file: 'server/payments/core/transitions.ts',
+        find: "{ rule: 'paid', from: 'pending', to: 'paid' },",
+        put: "{ rule: 'paid', from: 'pending', to: 'paid' }, { rule: 'paid', from: 'paid', to: 'paid' },",
       },
       {
-        file: 'server/payments/notifications/notice.ts',
-        find: "if (isKnown || !(await tx.notices.insertIfNew(row))) return { result: 'duplicate' };",
-        put: 'await tx.notices.insertIfNew(row);',
+        file: 'server/payments/notifications/receive.ts',
+        find: "if (isKnown || !(await tx.notifications.insertIfNew(row))) return { result: 'duplicate' };",
+        put: 'await tx.notifications.insertIfNew(row);',
       },
     ],
     killedBy: witnessed('test/races/notices.test.ts', 'G6 alipay: *'),
@@ -166,14 +166,14 @@ export const PEERS: readonly Mutant[] = [
         put: "paid: 'pay',\n    closed: 'hint',",
       },
       {
-        file: 'server/payments/core/hear-order.ts',
+        file: 'server/payments/core/apply-order-outcome.ts',
         find: "if (order.paid > 0n) return 'again';",
         put: "if (order.paid > 0n && order.state !== 'paid') return 'again';",
       },
       {
-        file: 'server/payments/core/moves.ts',
-        find: "{ rule: 'O5', from: 'pending', to: 'paid' },",
-        put: "{ rule: 'O5', from: 'pending', to: 'paid' }, { rule: 'O5', from: 'paid', to: 'paid' },",
+        file: 'server/payments/core/transitions.ts',
+        find: "{ rule: 'paid', from: 'pending', to: 'paid' },",
+        put: "{ rule: 'paid', from: 'pending', to: 'paid' }, { rule: 'paid', from: 'paid', to: 'paid' },",
       },
     ],
     killedBy: witnessed('test/races/catalog.test.ts', 'a coin package whose payment is told five times*'),
@@ -189,7 +189,7 @@ export const PEERS: readonly Mutant[] = [
   {
     name: 'a webhook about an order that is not committed yet is acknowledged',
     from: 'peers',
-    file: 'server/payments/notifications/notice.ts',
+    file: 'server/payments/notifications/receive.ts',
     find: "unknown_recent: 'again',",
     put: "unknown_recent: 'accepted',",
     killedBy: witnessed('test/races/paypal-events.test.ts', 'an order of our form that nobody knows*'),

@@ -5,7 +5,7 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'a refund that fails keeps its reservation',
     from: 'plain',
-    file: 'server/payments/core/hear-refund.ts',
+    file: 'server/payments/core/apply-refund-outcome.ts',
     find: 'order: refund.surplus ? {} : { refunding: order.refunding - refund.amount },',
     put: 'order: {},',
     killedBy: explored('opened: two replicas ask about a refund'),
@@ -21,7 +21,7 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'a refund that is done stays reserved',
     from: 'plain',
-    file: 'server/payments/core/hear-refund.ts',
+    file: 'server/payments/core/apply-refund-outcome.ts',
     find: 'withRefunded(order, refund.amount, isBack ? 0n : refund.amount);',
     put: 'withRefunded(order, refund.amount, 0n);',
     killedBy: explored('scanned: two replicas ask about a refund'),
@@ -38,14 +38,14 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'success that is told again counts again',
     from: 'plain',
-    file: 'server/payments/core/hear-refund.ts',
+    file: 'server/payments/core/apply-refund-outcome.ts',
     find: "if (refund.state === 'succeeded') return STAY;\n  if (outcome.amount.minor",
     put: 'if (outcome.amount.minor',
     also: [
       {
-        file: 'server/payments/core/moves.ts',
-        find: "{ rule: 'R3', from: 'pending', to: 'succeeded' },",
-        put: "{ rule: 'R3', from: 'pending', to: 'succeeded' }, { rule: 'R3', from: 'succeeded', to: 'succeeded' },",
+        file: 'server/payments/core/transitions.ts',
+        find: "{ rule: 'refund_succeeded', from: 'pending', to: 'succeeded' },",
+        put: "{ rule: 'refund_succeeded', from: 'pending', to: 'succeeded' }, { rule: 'refund_succeeded', from: 'succeeded', to: 'succeeded' },",
       },
     ],
     killedBy: explored('scanned: two replicas ask about a refund'),
@@ -54,7 +54,7 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'a refund of another amount is taken as what was asked for',
     from: 'plain',
-    file: 'server/payments/core/hear-refund.ts',
+    file: 'server/payments/core/apply-refund-outcome.ts',
     find: 'if (outcome.amount.minor !== refund.amount || outcome.amount.currency !== refund.currency)',
     put: 'if (outcome.amount.currency !== refund.currency)',
     killedBy: witnessed('test/races/review-refunds.test.ts', 'a refund of another amount waits*'),
@@ -62,7 +62,7 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'a refusal ends a refund while an earlier call may still land',
     from: 'plain',
-    file: 'server/payments/core/hear-refund.ts',
+    file: 'server/payments/core/apply-refund-outcome.ts',
     find: 'refund.unknownAt !== null && now < later(refund.unknownAt, LANDING_SECONDS);',
     put: 'refund.unknownAt !== null && now < refund.unknownAt;',
     killedBy: witnessed('test/races/review-refunds.test.ts', 'a call that died before its answer*'),
@@ -103,14 +103,14 @@ export const REFUNDS: readonly Mutant[] = [
     name: 'a refund is asked about once and, being absent, is not sent again',
     from: 'plain',
     file: 'server/payments/refunds/lookups.ts',
-    find: 'if ((isUnheardOf || tellsAgain) && canRepeat) await send(refundNo, via);\n    else await',
+    find: 'if ((isUnreported || tellsAgain) && canRepeat) await send(refundNo, via);\n    else await',
     put: 'if (tellsAgain && canRepeat) await send(refundNo, via);\n    else await',
     killedBy: witnessed('test/races/alipay-refunds.test.ts', 'a refund call that moved nothing*'),
   },
   {
     name: 'what is said of an earlier attempt is taken for the present one',
     from: 'found by layer 1',
-    file: 'server/payments/core/hear-refund.ts',
+    file: 'server/payments/core/apply-refund-outcome.ts',
     find: 'if (attempt !== refund.attempt) return STAY;',
     put: 'if (attempt < 1) return STAY;',
     killedBy: witnessed('test/races/repeated-refunds.test.ts'),
@@ -118,7 +118,7 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'an old "on its way" revives a refund that came to nothing',
     from: 'plain',
-    file: 'server/payments/core/hear-refund.ts',
+    file: 'server/payments/core/apply-refund-outcome.ts',
     find: "if (kind === 'pending') return state === 'failed';",
     put: "if (kind === 'pending') return false;",
     killedBy: explored('opened: a refund comes back after it was done, and is done after all'),
@@ -127,8 +127,8 @@ export const REFUNDS: readonly Mutant[] = [
     name: 'an answer counts although something was heard since it was asked for',
     from: 'plain',
     file: 'server/payments/refunds/lookups.ts',
-    find: "question?.state !== 'open' || question.told !== told) return;",
-    put: "question?.state !== 'open') return;",
+    find: "lookup?.state !== 'open' || lookup.revision !== revision) return;",
+    put: "lookup?.state !== 'open') return;",
     killedBy: witnessed(
       'test/races/contradicted-refunds.test.ts',
       'wechat: what is heard while a question is answered*',
@@ -137,7 +137,7 @@ export const REFUNDS: readonly Mutant[] = [
   {
     name: 'a refund that is told to have come back is not asked about',
     from: 'plain',
-    file: 'server/payments/core/hear-refund.ts',
+    file: 'server/payments/core/apply-refund-outcome.ts',
     find: "return refund.state === 'succeeded' && (kind === 'failed' || kind === 'abnormal') && !wasPaidByPerson(refund);",
     put: "return refund.state === 'pending' && kind === 'failed' && !wasPaidByPerson(refund);",
     killedBy: explored('opened: a refund of the portal comes back', 250_000),

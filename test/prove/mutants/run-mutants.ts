@@ -18,10 +18,10 @@ export function isAsListed({ mutant, isKilled, verdict }: Fate): boolean {
 /** Each copy has its own mutant at a time. */
 const AT_ONCE = 2;
 
-/** Plants the mutants one at a time in copies of the checkout, and has each looked for by its killer; `tell` hears of each. */
+/** Plants the mutants one at a time in copies of the checkout, and has each looked for by its killer; `emit` hears of each. */
 export async function runMutants(
   mutants: readonly Mutant[],
-  tell: (fate: Fate) => void,
+  emit: (fate: Fate) => void,
   stop: AbortSignal,
 ): Promise<Fate[]> {
   for (const mutant of mutants) planting(mutant);
@@ -31,7 +31,7 @@ export async function runMutants(
   const copies: Copy[] = [];
   try {
     for (let at = 0; at < Math.min(AT_ONCE, mutants.length); at += 1) copies.push(copyCheckout());
-    return await inCopies(mutants, copies, (killer, dir) => runKiller(killer, dir, env, stop), { tell, stop });
+    return await inCopies(mutants, copies, (killer, dir) => runKiller(killer, dir, env, stop), { emit, stop });
   } finally {
     for (const copy of copies) copy.remove();
     await database?.stop();
@@ -42,7 +42,7 @@ async function inCopies(
   mutants: readonly Mutant[],
   copies: readonly Copy[],
   run: (killer: Killer, dir: string) => Promise<Verdict>,
-  { tell, stop }: { tell: (fate: Fate) => void; stop: AbortSignal },
+  { emit, stop }: { emit: (fate: Fate) => void; stop: AbortSignal },
 ): Promise<Fate[]> {
   const waiting = [...mutants.entries()];
   const fates: Fate[] = [];
@@ -56,7 +56,7 @@ async function inCopies(
         return run(killedBy, dir).finally(takeOut);
       });
       fates[place] = fate;
-      tell(fate);
+      emit(fate);
     }
   };
   /** The original is looked at once by each killer: what it calls a fault there says nothing about a mutant. */

@@ -69,13 +69,14 @@ export class People {
         // Of a payer's code at WeChat Pay nobody is told, and no question shows a sum: only a person hears of it.
         if (minor > 0 && trade.notifyUrl !== null) refundElsewhere(this.#world.core, trade, minor);
       }),
-    'channel repeats': (about) => this.#atChannel(about, (trade) => void this.#world.core.notices.repeat(trade, 1)),
+    'channel repeats': (about) =>
+      this.#atChannel(about, (trade) => void this.#world.core.notifications.repeat(trade, 1)),
     'somebody forges': (about) =>
       this.#atChannel(about, (trade) => {
-        const { faults, notices } = this.#world.core;
+        const { faults, notifications } = this.#world.core;
         const { payWay, orderNo } = trade;
         const rule = faults.set({ payWay, orderNo, fault: 'bad-notify-signature', times: 1 });
-        void notices.repeat(trade, 1);
+        void notifications.repeat(trade, 1);
         faults.clear(rule.id);
       }),
     'capture ends': (about) =>
@@ -109,7 +110,8 @@ export class People {
     const { core } = world;
     try {
       // Opening the signed address is what makes the trade (Alipay's page).
-      const trade = (known.payUrl && core.half('alipay').open?.(core, known.payUrl)) || core.trades.find(orderNo);
+      const trade =
+        (known.payUrl && core.channelSimulator('alipay').open?.(core, known.payUrl)) || core.trades.find(orderNo);
       world.note(`${act.id}: ${act.deed} ${orderNo}${trade ? '' : ', and there is nothing'}`);
       if (trade) deed(trade);
     } catch (error) {
@@ -119,7 +121,7 @@ export class People {
   }
 
   #half({ payWay }: Trade) {
-    return this.#world.core.half(payWay);
+    return this.#world.core.channelSimulator(payWay);
   }
 
   #luck({ act }: About) {

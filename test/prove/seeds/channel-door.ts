@@ -2,7 +2,7 @@ import { parse, type ParsedUrlQuery } from 'node:querystring';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { keepBody } from '../../../server/simulator/requests.ts';
-import type { Core } from '../../../server/simulator/half.ts';
+import type { Core } from '../../../server/simulator/channel-simulator.ts';
 import { refuseReadably } from '../../../server/simulator/simulator.ts';
 
 const lowerNames = new Map<string, string>();
@@ -39,7 +39,7 @@ export type AskChannels = (request: InnerRequest) => Promise<InnerAnswer | undef
 /** The channels of a simulator behind no socket: its handlers without Koa, which costs more than most of them. */
 export function openDoor(core: Core): AskChannels {
   const routes = new InnerRoutes();
-  for (const half of core.halves) half.mount(routes as unknown as Router, core);
+  for (const half of core.channelSimulators) half.mount(routes as unknown as Router, core);
   return async (request) => {
     const ctx = new InnerContext(request);
     keepBody(ctx as unknown as Context, request.body);

@@ -1,6 +1,6 @@
 import { AppError } from '../../../server/errors.ts';
 import type { Answer, KeyClaim } from '../../../server/payments/idempotency.ts';
-import type { Asker } from '../../../server/payments/ports.ts';
+import type { Requester } from '../../../server/payments/ports.ts';
 import type { Line } from '../check-history.ts';
 import { orderFacts } from '../histories/market.ts';
 import type { Heard, Journal } from './journal.ts';
@@ -9,7 +9,7 @@ import { blameUnforeseen, type Operations, PROJECT, type Replica } from './repli
 import type { World } from './world.ts';
 
 /** An administrator who asks. */
-export const ADMINISTRATOR: Asker = { owner: 'any', actor: 'admin:1' };
+export const ADMINISTRATOR: Requester = { owner: 'any', actor: 'admin:1' };
 
 type Facts = Line['value'];
 type Work = (operations: Operations, claim?: KeyClaim) => Promise<object>;
@@ -72,14 +72,14 @@ export class Clients {
 
   query(shop: string, orderNo: string, { id, replica }: Act): Promise<Heard> {
     return this.#ask(`${id} (query)`, { f: 'query', shop, asked: { orderNo }, replica }, async (operations) => {
-      const { order, stale } = await operations.query(askerOf(shop), orderNo);
+      const { order, stale } = await operations.query(requesterOf(shop), orderNo);
       return { ...(await operations.view(order)), stale };
     });
   }
 
   close(shop: string, orderNo: string, { id, replica }: Act): Promise<Heard> {
     return this.#ask(`${id} (close)`, { f: 'close', shop, asked: { orderNo }, replica }, async (operations, claim) =>
-      operations.view(await operations.close(askerOf(shop), orderNo, claim)),
+      operations.view(await operations.close(requesterOf(shop), orderNo, claim)),
     );
   }
 
@@ -100,7 +100,7 @@ export class Clients {
     const asked = { orderNo, amount, ...(mine && { key: mine }), ...(merchantRefundNo && { merchantRefundNo }) };
     const what = { f: 'refund', shop, asked, replica, key: mine, body: request };
     return this.#ask(`${id} (refund)`, what, async (operations, claim) => {
-      const { refund } = await operations.refund(askerOf(shop), request, { claim });
+      const { refund } = await operations.refund(requesterOf(shop), request, { claim });
       return { refundNo: refund.refundNo, refundStatus: refund.state };
     });
   }
@@ -179,7 +179,7 @@ export class Clients {
   }
 }
 
-function askerOf(clientId: string): Asker {
+function requesterOf(clientId: string): Requester {
   return { owner: { clientId }, actor: `app:${clientId}` };
 }
 

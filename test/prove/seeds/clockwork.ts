@@ -11,13 +11,13 @@ export class Clockwork {
   /** Milliseconds since 1970. */
   now: number;
   /** Is told of every step before it is done. */
-  readonly #tell: (label: Label) => void;
+  readonly #emit: (label: Label) => void;
   readonly #heap: Waiting[] = [];
   #sequence = 0;
 
-  constructor(beginning: number, tell: (label: Label) => void) {
+  constructor(beginning: number, emit: (label: Label) => void) {
     this.now = beginning;
-    this.#tell = tell;
+    this.#emit = emit;
   }
 
   /** Has something done at a moment, or after everything that is due by now; `life` may end before. What it gives takes it back. */
@@ -41,7 +41,7 @@ export class Clockwork {
       isBegun = true;
       const { run, label } = pop(this.#heap)!;
       this.now = next;
-      this.#tell(label);
+      this.#emit(label);
       // A database may need its time; nothing else happens meanwhile.
       const work = run();
       if (work instanceof Promise) await work;

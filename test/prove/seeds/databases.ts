@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type DueRows, dueEffectRows, dueOrders, dueQuestions, dueRefunds } from '../../../server/db/queries/due.ts';
+import { type DueRows, dueEffectRows, dueOrders, dueLookups, dueRefunds } from '../../../server/db/queries/due.ts';
 import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
 import { indexedStore, type IndexedStore, type Written } from '../memory/indexed-store.ts';
 import {
@@ -88,7 +88,7 @@ interface Claimable {
 const KINDS = [
   { kind: 'order', table: 'orders', key: 'orderNo', at: 'nextCheckAt' },
   { kind: 'refund', table: 'refunds', key: 'refundNo', at: 'nextCheckAt' },
-  { kind: 'question', table: 'refundQuestions', key: 'id', at: 'nextAt' },
+  { kind: 'question', table: 'refundLookups', key: 'id', at: 'nextAt' },
   { kind: 'effect', table: 'dueEffects', key: 'id', at: 'nextAt' },
 ] as const satisfies readonly { kind: DueKind; table: TableName; key: string; at: string }[];
 
@@ -97,7 +97,7 @@ const KIND_OF: ReadonlyMap<TableName, (typeof KINDS)[number]> = new Map(KINDS.ma
 const DUE_ROWS: Readonly<Record<DueKind, DueRows>> = {
   order: dueOrders(true),
   refund: dueRefunds(true),
-  question: dueQuestions(true),
+  question: dueLookups(true),
   effect: dueEffectRows(),
 };
 
@@ -105,7 +105,7 @@ const SCHEDULE = `
   select kind, id, order_no as "orderNo", cast(extract(epoch from greatest(at, leased_until)) * 1000 as text) as at from (
     select 'order' as kind, order_no as id, order_no, next_check_at as at, leased_until from orders
     union all select 'refund', refund_no, order_no, next_check_at, leased_until from refunds
-    union all select 'question', id::text, order_no, next_at, leased_until from refund_questions where state = 'open'
+    union all select 'question', id::text, order_no, next_at, leased_until from refund_lookups where state = 'open'
     union all select 'effect', id::text, order_no, next_at, leased_until from due_effects where state = 'due'
   ) due where at is not null`;
 
@@ -155,10 +155,10 @@ type Listable = { list(where: object, listing: object): ReturnType<ReadTx['order
 const SQL_NAMES = [
   'orders',
   'refunds',
-  'refund_questions',
-  'moves',
+  'refund_lookups',
+  'transitions',
   'order_exceptions',
-  'notices',
+  'notifications',
   'idempotency_keys',
   'events',
   'due_effects',

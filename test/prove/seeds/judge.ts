@@ -1,7 +1,7 @@
 import type { EventRow } from '../../../server/db/entities/events.ts';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../../server/db/entities/refunds.ts';
-import type { Book } from '../../../server/payments/core/invariants.ts';
+import type { LedgerView } from '../../../server/payments/core/invariants.ts';
 import type { Trade as ChannelTrade } from '../../../server/simulator/trade.ts';
 import { paymentOf } from '../../../server/simulator/trade.ts';
 import { checkHistory, type Line } from '../check-history.ts';
@@ -28,8 +28,8 @@ export function judgeCommit(world: World, store: IndexedStore, changes: readonly
 }
 
 /** The rows of one order, if it is there. */
-function bookOf(store: IndexedStore, orderNo: string): Book | undefined {
-  const by = <Row>(name: 'orders' | 'refunds' | 'moves' | 'exceptions' | 'disputes') =>
+function bookOf(store: IndexedStore, orderNo: string): LedgerView | undefined {
+  const by = <Row>(name: 'orders' | 'refunds' | 'transitions' | 'exceptions' | 'disputes') =>
     store.rowsBy(name, 'orderNo', orderNo) as unknown as readonly Row[];
   const [order] = by<OrderRow>('orders');
   if (!order) return undefined;
@@ -37,7 +37,14 @@ function bookOf(store: IndexedStore, orderNo: string): Book | undefined {
   const events = [orderNo, ...refunds.map(({ refundNo }) => refundNo)].flatMap(
     (number) => store.rowsBy('events', 'objectNo', number) as unknown as readonly EventRow[],
   );
-  return { order, refunds, moves: by('moves'), exceptions: by('exceptions'), events, disputes: by('disputes') };
+  return {
+    order,
+    refunds,
+    transitions: by('transitions'),
+    exceptions: by('exceptions'),
+    events,
+    disputes: by('disputes'),
+  };
 }
 
 /** What the simulator has, as the rules look at a channel. */
@@ -63,7 +70,7 @@ function tradeOf(trade: ChannelTrade, entries: World['core']['ledger']['entries'
       amount: BigInt(minor),
       state: state === 'processing' ? 'pending' : state,
       ...(wasDone ? { wasDone } : {}),
-      isForeign: origin !== 'merchant' || /^(cancel_|reverse)/.test(refundNo),
+      isExternal: origin !== 'merchant' || /^(cancel_|reverse)/.test(refundNo),
       at,
     };
   });

@@ -5,7 +5,7 @@ import type { SeedResult, WorkOrder } from './work-order.ts';
 export async function runMany(
   { seeds, ...order }: WorkOrder,
   threads: number,
-  tell: (result: SeedResult) => void,
+  emit: (result: SeedResult) => void,
 ): Promise<void> {
   const results = new Map<number, SeedResult>();
   let told = 0;
@@ -14,7 +14,7 @@ export async function runMany(
     for (let next = results.get(seeds[told]!); next; next = results.get(seeds[told]!)) {
       results.delete(seeds[told]!);
       told += 1;
-      tell(next);
+      emit(next);
     }
   };
   const lanes = Array.from({ length: Math.min(threads, seeds.length) }, (_, lane) =>

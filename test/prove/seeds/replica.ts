@@ -12,18 +12,18 @@ import {
   renewCredential,
 } from '../../../server/payments/orders/order.ts';
 import type { Channel, ChannelKind, PayWay } from '../../../server/payments/channel.ts';
-import { checkRefund, refundQuestions } from '../../../server/payments/refunds/lookups.ts';
+import { checkRefund, refundLookups } from '../../../server/payments/refunds/lookups.ts';
 import { dueEffects } from '../../../server/payments/due-effects.ts';
-import { composeEffects } from '../../../server/payments/follow-ups.ts';
+import { composeEffects } from '../../../server/payments/side-effects.ts';
 import { createWithKey } from '../../../server/payments/idempotency.ts';
-import { receiveNotice } from '../../../server/payments/notifications/notice.ts';
+import { receiveNotification } from '../../../server/payments/notifications/receive.ts';
 import { operatorRepairs } from '../../../server/payments/exceptions/operator.ts';
 import { type ActiveChannel, type Channels, PATIENCE, type Ports } from '../../../server/payments/ports.ts';
 import { payerOrders } from '../../../server/payments/orders/payer.ts';
 import { placePayment } from '../../../server/payments/orders/place.ts';
 import { readPayments } from '../../../server/payments/view.ts';
 import { refundPayment } from '../../../server/payments/refunds/refund.ts';
-import type { Receipt } from '../../../server/simulator/notice.ts';
+import type { Receipt } from '../../../server/simulator/notification.ts';
 import type { Life } from './clockwork.ts';
 import type { DueKind, DueThing } from './databases.ts';
 import { CHANNELS_URL } from './channel-door.ts';
@@ -63,12 +63,12 @@ function operationsOf(ports: Ports, store: Store) {
       renew: (order) => renew(order, { cause: 'query', actor: 'payer' }),
       projectName: async () => null,
     }),
-    hear: receiveNotice(ports),
+    hear: receiveNotification(ports),
     store,
     jobs: {
       order: checkOrder(ports),
       refund: (refundNo: string) => refunds(refundNo),
-      question: refundQuestions(ports),
+      question: refundLookups(ports),
       effect: dueEffects(ports).run,
     } satisfies Record<DueKind, (id: string) => Promise<void>>,
   };
@@ -112,7 +112,7 @@ export class Replica {
       patience: PATIENCE,
       log: () => {},
       checkpoint: () => {},
-      heard: () => {},
+      onReceived: () => {},
       count: () => {},
     };
     this.operations = operationsOf(ports, store);
@@ -180,7 +180,7 @@ function channelsOf(world: World, change: (channel: Channel) => Channel): Channe
   const build = (payWay: PayWay) => {
     const account = world.core.accounts.get(payWay, 'default')!;
     return KINDS[payWay].create({
-      ...world.core.half(payWay).configFor(account, world.core),
+      ...world.core.channelSimulator(payWay).configFor(account, world.core),
       mode: 'simulator',
       simulatorUrl: CHANNELS_URL,
       notifyUrl: `${PUBLIC_URL}/notify/${payWay}/${PROJECT}`,
@@ -197,7 +197,7 @@ function channelsOf(world: World, change: (channel: Channel) => Channel): Channe
     forNew: async (_project, payWay) => active(payWay),
     forNewAmong: async (_project, payWays) => payWays.map(active),
     forOrder: async ({ payWay }) => channelOf(payWay),
-    async forNotices(_project, payWay) {
+    async forNotifications(_project, payWay) {
       const channel = channelOf(payWay);
       return [{ channel, mode: 'simulator', account: channel.account, versions, payeeVersions: versions }];
     },

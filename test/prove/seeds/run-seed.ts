@@ -37,7 +37,7 @@ export interface SeedOutcome {
   readonly struck: ReadonlyMap<string, string>;
   readonly counts: World['counts'] & { orders: number; refunds: number; listed: number };
   /** How often each move of `server/README.md` was made, and what was listed for a person. */
-  readonly moves: Readonly<Record<string, number>>;
+  readonly transitions: Readonly<Record<string, number>>;
   readonly exceptions: Readonly<Record<string, number>>;
   /** How many orders were paid, by channel. */
   readonly paid: Readonly<Record<string, number>>;
@@ -100,7 +100,7 @@ export async function runSeed(plan: Plan, options: SeedOptions): Promise<SeedOut
       refunds: over.refunds.length,
       listed,
     },
-    moves: countBy(over.moves, 'rule'),
+    transitions: countBy(over.transitions, 'rule'),
     exceptions: countBy(over.exceptions, 'kind'),
     paid: countBy(
       over.orders.filter(({ paid }) => paid !== 0n),

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Account } from '../../../server/simulator/accounts.ts';
 import { keepAccounts } from '../../../server/simulator/accounts.ts';
 import { createCore, openCore } from '../../../server/simulator/core.ts';
-import type { Deliver } from '../../../server/simulator/notice.ts';
-import type { Core } from '../../../server/simulator/half.ts';
+import type { Deliver } from '../../../server/simulator/notification.ts';
+import type { Core } from '../../../server/simulator/channel-simulator.ts';
 import { HALVES } from '../../../server/simulator/simulator.ts';
 import { type AskChannels, CHANNELS_URL, openDoor } from './channel-door.ts';
 
@@ -14,7 +14,7 @@ export interface ChannelKeys extends Pick<Core, 'authority' | 'strangerKey'> {
   readonly accounts: readonly Account[];
 }
 
-const SETTINGS = { halves: HALVES, timeFactor: 1, clockOffset: 0, log: () => {} };
+const SETTINGS = { channelSimulators: HALVES, timeFactor: 1, clockOffset: 0, log: () => {} };
 
 /** Makes the accounts and keys of the simulator, once for all worlds of a process. */
 export async function makeChannelKeys(): Promise<ChannelKeys> {

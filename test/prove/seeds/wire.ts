@@ -5,7 +5,7 @@ import {
   type WireAnswer,
   type WireRequest,
 } from '../../../server/payments/channel.ts';
-import type { Deliver, Receipt } from '../../../server/simulator/notice.ts';
+import type { Deliver, Receipt } from '../../../server/simulator/notification.ts';
 import type { FaultName } from '../../../server/simulator/faults.ts';
 import { lowered } from './channel-door.ts';
 import type { Life } from './clockwork.ts';
@@ -253,7 +253,7 @@ export function deliverTo(world: World, replicas: readonly Hearer[]): Deliver {
   const { fates, counts, clockwork } = world;
   return (url, { headers, body }, timeoutMs) => {
     const [, payWay = '', project = ''] = /\/notify\/(\w+)\/([\w-]+)$/.exec(new URL(url).pathname) ?? [];
-    const { orderNo = '', event = '' } = world.core.notices.deliveries.at(-1) ?? {};
+    const { orderNo = '', event = '' } = world.core.notifications.deliveries.at(-1) ?? {};
     const name = world.nameOf(`${payWay} tells ${world.planned(orderNo)}: ${event}`);
     const fate = fates.draw(name, NOTICES);
     const luck = fates.of(name, PACE);

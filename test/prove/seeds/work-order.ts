@@ -28,7 +28,7 @@ export interface SeedResult extends Omit<SeedOutcome, 'struck'> {
 const MOST_SHORT = 2;
 
 /** Runs seeds in this thread, and tells each as soon as it is done. */
-export async function runOrder(order: WorkOrder, tell: (result: SeedResult) => void): Promise<void> {
+export async function runOrder(order: WorkOrder, emit: (result: SeedResult) => void): Promise<void> {
   const worlds: Worlds = await prepareWorlds(order.on);
   const { orders, isTold = false, isShrunk = true, planted } = order;
   const spoil = planted && PLANTED[planted];
@@ -40,6 +40,6 @@ export async function runOrder(order: WorkOrder, tell: (result: SeedResult) => v
     const { struck, ...outcome } = await run(left, isTold);
     const isWorthIt = outcome.wrong.length > 0 && isShrunk && (short += 1) <= MOST_SHORT;
     const shrunk = isWorthIt ? await shrink(seed, orders, left, run) : undefined;
-    tell({ ...outcome, struck: [...struck], ...(shrunk && { shrunk }) });
+    emit({ ...outcome, struck: [...struck], ...(shrunk && { shrunk }) });
   }
 }

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash, type Hash } from 'node:crypto';
-import type { Core } from '../../../server/simulator/half.ts';
+import type { Core } from '../../../server/simulator/channel-simulator.ts';
 import { type Fates, type Named, sumOf, sumWith } from './fates.ts';
 import { Clockwork, type Label, type Life } from './clockwork.ts';
 import type { WorldDatabase } from './databases.ts';

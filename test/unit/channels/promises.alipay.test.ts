@@ -1,7 +1,7 @@
 import test from 'ava';
 import { alipayKind } from '../../../server/channels/alipay/kind.ts';
 import type { PayHint } from '../../../server/payments/channel.ts';
-import { alipayHalf } from '../../../server/simulator/alipay/half.ts';
+import { alipaySimulator } from '../../../server/simulator/alipay/simulator.ts';
 import { isLong } from '../../support/counts.ts';
 import { isOpenedByPayer, type OrderScene, scenesOf } from '../../support/order-scenes.ts';
 import { testPromises, type PromiseOptions } from './promises/simulated.ts';
@@ -41,7 +41,7 @@ for (const one of SCENES) {
     testPromises(test, alipayKind, {
       ...special,
       title: `${scene}, ${signMode} mode`,
-      half: alipayHalf,
+      channelSimulator: alipaySimulator,
       account: { signMode },
       // The same app id with another account's keys, so that only the signature can tell them apart.
       strangerConfig: (own, other) => ({ fields: own.fields, pems: other.pems }),

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { wechatKind } from '../../../server/channels/wechat/kind.ts';
-import { wechatHalf } from '../../../server/simulator/wechat/half.ts';
+import { wechatSimulator } from '../../../server/simulator/wechat/simulator.ts';
 import { isLong } from '../../support/counts.ts';
 import { scenesOf } from '../../support/order-scenes.ts';
 import { testPromises } from './promises/simulated.ts';
@@ -23,7 +23,7 @@ for (const [at, { scene, members }] of SCENES.entries()) {
       order: () => ({ scene, ...members() }),
       ...(scene === 'code' && { without: NOT_OF_CODES }),
       title: `${scene}, ${mode} mode`,
-      half: wechatHalf,
+      channelSimulator: wechatSimulator,
       account: { mode },
       // The same merchant number with another account's keys, so that only the signature can tell them apart.
       strangerConfig: (own, other) => ({

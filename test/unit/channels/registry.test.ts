@@ -21,7 +21,7 @@ for (const [payWay, kind] of CHANNEL_KINDS) {
     t.deepEqual(Object.keys(certKinds).toSorted(), kind.certKinds.map((cert) => cert.kind).toSorted());
     t.is(onlyCurrency, kind.currencies.length === 1 ? kind.defaultCurrency : undefined);
     t.is(handsOutCerts, kind.downloadCerts && true);
-    t.is(registers !== undefined, kind.registerNotices !== undefined);
+    t.is(registers !== undefined, kind.registerNotifications !== undefined);
   });
 
   test(`${payWay}: an empty configuration misses something that it names`, (t) => {

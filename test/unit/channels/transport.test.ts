@@ -56,11 +56,11 @@ test('silence, and a body that never ends, are a timeout', async (t) => {
 });
 
 test('half a body and a closed port are network failures', async (t) => {
-  const half = await serve(t, (request, response) => {
+  const channelSimulator = await serve(t, (request, response) => {
     response.writeHead(200, { 'content-length': '100' });
     response.write('half', () => request.socket.destroy());
   });
-  t.is(await failure(t, half), 'network');
+  t.is(await failure(t, channelSimulator), 'network');
   t.is(await failure(t, 'http://127.0.0.1:1'), 'network');
 });
 

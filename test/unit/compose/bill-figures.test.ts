@@ -50,7 +50,7 @@ test('differences and the age of bills are read from the database whenever they 
         checks: 0,
         nextCheckAt: null,
         leasedUntil: null,
-        lane: 'wechat live 1',
+        queueKey: 'wechat live 1',
         answer: null,
         createdAt: new Date(),
         finishedAt: null,

@@ -6,14 +6,14 @@ import type { Store } from '../../../server/db/store.ts';
 /** A group of two figures over a database that answers as it is told. */
 function stage(more: Partial<FigurePorts<number>> = {}) {
   const registry = new Registry();
-  const heard: boolean[] = [];
+  const answered: boolean[] = [];
   const database = { reads: 0, answer: (): Promise<number> => Promise.resolve(7) };
   const store = { read: () => ((database.reads += 1), database.answer()) } as unknown as Pick<Store, 'read'>;
   const group = figureGroup<number>({
     store,
     registry,
     read: async () => 0,
-    heard: (isAnswered) => void heard.push(isAnswered),
+    answered: (isAnswered) => void answered.push(isAnswered),
     show(found) {
       one.set({ kind: 'a' }, found);
       two.set({ kind: 'a' }, found * 2);
@@ -23,16 +23,16 @@ function stage(more: Partial<FigurePorts<number>> = {}) {
   const one = group.gauge({ name: 'one', help: 'One.', labelNames: ['kind'] });
   const two = group.gauge({ name: 'two', help: 'Two.', labelNames: ['kind'] });
   const lines = async () => (await registry.metrics()).split('\n').filter((line) => /^\w/.test(line));
-  return { database, heard, lines };
+  return { database, answered, lines };
 }
 
 test('a group is read once for all its figures, and told again for a while', async (t) => {
-  const { database, heard, lines } = stage();
+  const { database, answered, lines } = stage();
   t.deepEqual(await lines(), ['one{kind="a"} 7', 'two{kind="a"} 14']);
   database.answer = () => Promise.resolve(8);
   t.deepEqual(await lines(), ['one{kind="a"} 7', 'two{kind="a"} 14']);
   t.is(database.reads, 1);
-  t.deepEqual(heard, [true]);
+  t.deepEqual(answered, [true]);
 });
 
 test('when its time is over it is read again, by several who ask at once only once', async (t) => {
@@ -44,21 +44,21 @@ test('when its time is over it is read again, by several who ask at once only on
 });
 
 test('while the database fails the figures are absent, and read anew as soon as it answers', async (t) => {
-  const { database, heard, lines } = stage({ everyMs: 0 });
+  const { database, answered, lines } = stage({ everyMs: 0 });
   await lines();
   database.answer = () => Promise.reject(new Error('gone'));
   t.deepEqual(await lines(), []);
   database.answer = () => Promise.resolve(9);
   t.deepEqual(await lines(), ['one{kind="a"} 9', 'two{kind="a"} 18']);
-  t.deepEqual(heard, [true, false, true]);
+  t.deepEqual(answered, [true, false, true]);
 });
 
 test('nobody waits for a database that is silent; what comes late is told to the next', async (t) => {
-  const { database, heard, lines } = stage({ patienceMs: 1 });
+  const { database, answered, lines } = stage({ patienceMs: 1 });
   const late = Promise.withResolvers<number>();
   database.answer = () => late.promise;
   t.deepEqual(await lines(), []);
-  t.true(heard.length > 0 && !heard.includes(true));
+  t.true(answered.length > 0 && !answered.includes(true));
   t.deepEqual(await lines(), []);
   t.is(database.reads, 1, 'it is not asked again while it is silent');
   late.resolve(5);

@@ -85,7 +85,7 @@ test('the time of a channel is that of its answers; one without a date, or with 
 
 test('a notice is kept without its secrets, and not longer than a column', async (t) => {
   const { rows, messages } = stage();
-  const notice = {
+  const notification = {
     orderNo: 'P1',
     refundNo: null,
     payWay: 'paypal',
@@ -93,11 +93,11 @@ test('a notice is kept without its secrets, and not longer than a column', async
     answer: 'ok',
     note: 'settled',
   } as const;
-  messages.heard({ ...notice, call: 'notice', request: 'sign=secret&total=1' });
-  messages.heard({ ...notice, call: 'notice', request: 'y'.repeat(20_000) });
+  messages.onReceived({ ...notification, call: 'notice', request: 'sign=secret&total=1' });
+  messages.onReceived({ ...notification, call: 'notice', request: 'y'.repeat(20_000) });
   await messages.log.close();
   t.deepEqual(rows[0], {
-    ...notice,
+    ...notification,
     call: 'notice',
     request: 'sign=***&total=1',
     direction: 'in',

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { SealsLeft, createSealing, rotateMasterKey } from '../../../server/db/sealing.ts';
+import { OldCiphertextsLeft, createEncryption, rotateMasterKey } from '../../../server/db/encryption.ts';
 import { alipay, fixture, paypal } from './material.ts';
 import { newMasterKey } from './stage.ts';
 import { startService, type Service } from './service.ts';
@@ -21,7 +21,7 @@ async function fill({ call, store, ports }: Service): Promise<void> {
   }
   await call('POST', '/api/v1/payment/config/paypal', { body: { clientSecret: 'another-secret-of-the-same-app' } });
   const at = new Date();
-  const { seal } = ports.sealing;
+  const { encrypt } = ports.encryption;
   await store.transaction(async (tx) => {
     const place = { table: 'webhooks', id: 'app_1', version: 1 };
     await tx.webhooks.insert({
@@ -29,13 +29,13 @@ async function fill({ call, store, ports }: Service): Promise<void> {
       url: 'https://shop.example/hook',
       types: [],
       enabled: true,
-      sealedSecret: seal({ ...place, column: 'sealedSecret' }, 'whsec_first'),
-      previousSealedSecret: seal({ ...place, column: 'previousSealedSecret' }, 'whsec_second'),
+      encryptedSecret: encrypt({ ...place, column: 'encryptedSecret' }, 'whsec_first'),
+      previousEncryptedSecret: encrypt({ ...place, column: 'previousEncryptedSecret' }, 'whsec_second'),
       createdAt: at,
       updatedAt: at,
     });
-    const sealed = seal({ table: 'signing_keys', id: 'k1', column: 'sealed', version: 1 }, 'signing secret');
-    await tx.signingKeys.insert({ kid: 'k1', mode: 'sandbox', publicJwk: {}, sealed, createdAt: at });
+    const encrypted = encrypt({ table: 'signing_keys', id: 'k1', column: 'encrypted', version: 1 }, 'signing secret');
+    await tx.signingKeys.insert({ kid: 'k1', mode: 'sandbox', publicJwk: {}, encrypted, createdAt: at });
   });
 }
 
@@ -80,8 +80,8 @@ test('a master key is replaced in one go, leaves no old id, and twice is once', 
   for (const payWay of ['alipay', 'wechat', 'paypal'] as const)
     await t.notThrowsAsync(after.channels.forNew('default', payWay));
   const hook = await store.read((tx) => tx.webhooks.find({ clientId: 'app_1' }));
-  const place = { table: 'webhooks', id: 'app_1', column: 'sealedSecret', version: 1 };
-  t.is(createSealing([young]).open(place, hook!.sealedSecret), 'whsec_first');
+  const place = { table: 'webhooks', id: 'app_1', column: 'encryptedSecret', version: 1 };
+  t.is(createEncryption([young]).open(place, hook!.encryptedSecret), 'whsec_first');
 });
 
 test('two rotations at once, and writes beside them, end in one key', async (t) => {
@@ -104,11 +104,13 @@ test('a record that does not open is named, and everything else is done', async 
   await fill(service);
   const { store } = service;
   const [row] = await store.read((tx) => tx.channelConfigs.list({ payWay: 'alipay' }));
-  const sealed = row!.sealed!;
-  const flipped = sealed.slice(0, 20) + (sealed[20] === 'A' ? 'B' : 'A') + sealed.slice(21);
-  await store.transaction((tx) => tx.channelConfigs.update({ id: row!.id }, { sealed: flipped }));
+  const encrypted = row!.encrypted!;
+  const flipped = encrypted.slice(0, 20) + (encrypted[20] === 'A' ? 'B' : 'A') + encrypted.slice(21);
+  await store.transaction((tx) => tx.channelConfigs.update({ id: row!.id }, { encrypted: flipped }));
   const young = newMasterKey();
-  const error = await t.throwsAsync(rotateMasterKey(store, [young, ...service.masterKeys]), { instanceOf: SealsLeft });
+  const error = await t.throwsAsync(rotateMasterKey(store, [young, ...service.masterKeys]), {
+    instanceOf: OldCiphertextsLeft,
+  });
   t.true(error?.message.includes(row!.id));
   const after = await startService(t, { on: service.on, masterKeys: [young] });
   await t.notThrowsAsync(after.channels.forNew('default', 'paypal'));
@@ -118,7 +120,7 @@ test('a record that does not open is named, and everything else is done', async 
 test('a broken configuration is repaired by writing its secrets again, and only by that', async (t) => {
   const { call, store } = await startService(t);
   await call('POST', '/api/v1/payment/config/paypal', { body: paypal });
-  await store.transaction((tx) => tx.channelConfigs.update({ payWay: 'paypal' }, { sealed: 'broken' }));
+  await store.transaction((tx) => tx.channelConfigs.update({ payWay: 'paypal' }, { encrypted: 'broken' }));
   const shown = await call('GET', '/api/v1/payment/config/paypal');
   t.is(shown.body.data.fields.clientSecret, '***');
   t.is((await call('POST', '/api/v1/payment/config/paypal/test')).body.code, 'configuration_broken');

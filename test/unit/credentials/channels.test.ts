@@ -23,7 +23,7 @@ test('projects never inherit', async (t) => {
   const { channels, write } = await setStage(t);
   await write({});
   t.is(await refusal(t, channels.forNew('other', 'alipay')), 'channel_not_configured');
-  t.deepEqual(await channels.forNotices('other', 'alipay'), []);
+  t.deepEqual(await channels.forNotifications('other', 'alipay'), []);
 });
 
 test('notices and orders of a project meet its own accounts only, the same number or not', async (t) => {
@@ -34,7 +34,7 @@ test('notices and orders of a project meet its own accounts only, the same numbe
     ['default', 'app-1'],
     ['other', 'app-2'],
   ] as const) {
-    const candidates = await channels.forNotices(project, 'alipay');
+    const candidates = await channels.forNotifications(project, 'alipay');
     t.deepEqual(
       candidates.map((candidate) => candidate.account),
       [account],
@@ -62,7 +62,7 @@ test('a disabled channel refuses new orders only', async (t) => {
   await store.transaction((tx) => tx.channelStates.update({ project: 'default' }, { enabled: false }));
   t.is(await refusal(t, channels.forNew('default', 'alipay')), 'channel_disabled');
   t.is((await channels.forOrder(pinned)).account, 'app-1');
-  t.is((await channels.forNotices('default', 'alipay')).length, 1);
+  t.is((await channels.forNotifications('default', 'alipay')).length, 1);
 });
 
 test("an order in flight gets its own account's newest keys, never another account's", async (t) => {
@@ -95,7 +95,7 @@ test('notices: the current account first, then earlier ones as long as their cha
   await write({ secrets: { apiKey: 'second-key' } });
   clock.now = new Date('2030-02-01T00:00:00Z');
   await write({ account: 'app-2' });
-  const accounts = async () => (await channels.forNotices('default', 'alipay')).map(({ account }) => account);
+  const accounts = async () => (await channels.forNotifications('default', 'alipay')).map(({ account }) => account);
   t.deepEqual(await accounts(), ['app-2', 'app-1']);
   clock.now = new Date('2031-01-31T00:00:00Z');
   t.deepEqual(await accounts(), ['app-2', 'app-1']);
@@ -108,26 +108,26 @@ test('simulator configurations and orders count for nothing without Debug', asyn
   await write({ mode: 'simulator' });
   t.is(await refusal(t, channels.forNew('default', 'alipay')), 'channel_not_configured');
   t.is(await refusal(t, channels.forOrder({ ...pinned, mode: 'simulator' })), 'channel_not_configured');
-  t.deepEqual(await channels.forNotices('default', 'alipay'), []);
+  t.deepEqual(await channels.forNotifications('default', 'alipay'), []);
   const debug = replica({ simulated: true });
   t.is((await debug.forNew('default', 'alipay')).mode, 'simulator');
-  t.is((await debug.forNotices('default', 'alipay')).length, 1);
+  t.is((await debug.forNotifications('default', 'alipay')).length, 1);
 });
 
 test('a flipped byte breaks that configuration only, and writing it anew repairs it', async (t) => {
   const { channels, write, store, logged } = await setStage(t);
   const row = await write({});
   await write({ project: 'other' });
-  const sealed = row.sealed ?? '';
-  const flipped = sealed.slice(0, -3) + (sealed.at(-3) === 'A' ? 'B' : 'A') + sealed.slice(-2);
-  await store.transaction((tx) => tx.channelConfigs.update({ id: row.id }, { sealed: flipped }));
+  const encrypted = row.encrypted ?? '';
+  const flipped = encrypted.slice(0, -3) + (encrypted.at(-3) === 'A' ? 'B' : 'A') + encrypted.slice(-2);
+  await store.transaction((tx) => tx.channelConfigs.update({ id: row.id }, { encrypted: flipped }));
   const error = await t.throwsAsync(channels.forNew('default', 'alipay'), { instanceOf: AppError });
   t.is(error?.code, 'configuration_broken');
   t.is(error?.status, 503);
   t.regex(error?.message ?? '', /alipay configuration of project default/);
   t.true(logged.some((line) => line.includes(row.id)));
   t.is((await channels.forNew('other', 'alipay')).account, 'app-1');
-  t.deepEqual(await channels.forNotices('default', 'alipay'), []);
+  t.deepEqual(await channels.forNotifications('default', 'alipay'), []);
   await write({});
   t.is((await channels.forNew('default', 'alipay')).configVersion, 2);
 });
@@ -136,8 +136,8 @@ test('swapped rows are noticed: the secrets of one project do not open in anothe
   const { channels, write, store } = await setStage(t);
   const [one, two] = [await write({}), await write({ project: 'other', secrets: { apiKey: 'other-key' } })];
   await store.transaction(async (tx) => {
-    await tx.channelConfigs.update({ id: one.id }, { sealed: two.sealed });
-    await tx.channelConfigs.update({ id: two.id }, { sealed: one.sealed });
+    await tx.channelConfigs.update({ id: one.id }, { encrypted: two.encrypted });
+    await tx.channelConfigs.update({ id: two.id }, { encrypted: one.encrypted });
   });
   for (const project of ['default', 'other'])
     t.is(await refusal(t, channels.forNew(project, 'alipay')), 'configuration_broken');

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { rotateMasterKey } from '../../../server/db/sealing.ts';
+import { rotateMasterKey } from '../../../server/db/encryption.ts';
 import { embeddedDatabase } from '../../support/database.ts';
 import { alipay, fixture, paypal, publicOf } from './material.ts';
 import { newMasterKey } from './stage.ts';
@@ -16,7 +16,7 @@ test('everything works on the embedded database too', async (t) => {
   });
   t.is((await call('POST', `/api/v1/certs/${key.body.data.id}/default`)).status, 200);
   t.is((await channels.forNew('default', 'alipay')).configVersion, 3);
-  t.is((await channels.forNotices('default', 'alipay')).length, 1);
+  t.is((await channels.forNotifications('default', 'alipay')).length, 1);
   t.is((await call('GET', '/api/v1/payment/channels', { token: '' })).body.data[0].status, 'up');
   const { rewrapped } = await rotateMasterKey(store, [newMasterKey(), ...masterKeys]);
   t.is(rewrapped, 5);

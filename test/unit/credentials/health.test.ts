@@ -5,7 +5,7 @@ import {
   type BillDesk,
   type CaptureRef,
   type Channel,
-  NoticeNotGenuine,
+  NotificationNotGenuine,
   type OrderRef,
   type Outcome,
   type PlaceOrder,
@@ -41,16 +41,18 @@ test('an answer is a success, silence and nonsense are failures, and our own tim
 });
 
 test('a notice whose certificate chain is incomplete is a failure, whether it turned out genuine or not', async (t) => {
-  const read = async (readNotice: Channel['readNotice']) => {
+  const read = async (readNotification: Channel['readNotification']) => {
     const words: (UnknownCause | null)[] = [];
-    const channel = watched({ ...channelThat({ kind: 'pending' }), readNotice }, (word) => words.push(word));
-    await channel.readNotice({}, Buffer.alloc(0)).catch((error: unknown) => t.true(error instanceof NoticeNotGenuine));
+    const channel = watched({ ...channelThat({ kind: 'pending' }), readNotification }, (word) => words.push(word));
+    await channel
+      .readNotification({}, Buffer.alloc(0))
+      .catch((error: unknown) => t.true(error instanceof NotificationNotGenuine));
     return words;
   };
-  const notice = { noticeId: '1', account: 'a', event: 'E', orderNo: null, refundNo: null };
-  t.deepEqual(await read(async () => ({ ...notice, amiss: 'chain_incomplete' })), ['chain_incomplete']);
-  t.deepEqual(await read(async () => notice), []);
-  const refuse = (why: NoticeNotGenuine['why']) => () => Promise.reject(new NoticeNotGenuine(why, 'No.'));
+  const notification = { notificationId: '1', account: 'a', event: 'E', orderNo: null, refundNo: null };
+  t.deepEqual(await read(async () => ({ ...notification, amiss: 'chain_incomplete' })), ['chain_incomplete']);
+  t.deepEqual(await read(async () => notification), []);
+  const refuse = (why: NotificationNotGenuine['why']) => () => Promise.reject(new NotificationNotGenuine(why, 'No.'));
   t.deepEqual(await read(refuse('chain_incomplete')), ['chain_incomplete']);
   t.deepEqual(await read(refuse('signature_invalid')), []);
 });

@@ -72,7 +72,7 @@ test('without Debug nothing is seeded, and what was is worth nothing', async (t)
   await seedSimulatorConfigs(service.ports);
   for (const payWay of CHANNEL_KINDS.keys()) {
     await t.throwsAsync(service.channels.forNew('default', payWay), { message: /not configured/ });
-    t.deepEqual(await service.channels.forNotices('default', payWay), []);
+    t.deepEqual(await service.channels.forNotifications('default', payWay), []);
   }
 });
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { createNoticed } from '../../../server/credentials/status.ts';
 import { CHANNEL_KINDS } from '../../../server/channels/registry.ts';
 import { createStore } from '../../../server/db/store.ts';
-import { changeFor, nearestRefusal, refusedOf } from '../../../server/payments/notice-refusal.ts';
+import { changeFor, nearestRefusal, refusedOf } from '../../../server/payments/notification-refusal.ts';
 import { postgresDatabase } from '../../support/database.ts';
 import { createClock } from '../../support/service.ts';
 import { fakeKind } from './stage.ts';

@@ -6,7 +6,7 @@ import type { Certs } from '../../../server/credentials/certs.ts';
 import type { ConfiguredChannels } from '../../../server/credentials/channels.ts';
 import type { ChannelConfigs } from '../../../server/credentials/configs.ts';
 import type { CredentialPorts } from '../../../server/credentials/ports.ts';
-import type { MasterKey } from '../../../server/db/sealing.ts';
+import type { MasterKey } from '../../../server/db/encryption.ts';
 import { createCredentials } from '../../../server/credentials/credentials.ts';
 import { Unauthenticated } from '../../../server/errors.ts';
 import type { Authenticators } from '../../../server/http/contract.ts';
@@ -75,8 +75,8 @@ export async function startService(
     purpose: { debug, environment },
   };
   const credentials = createCredentials({ ...parts, masterKeys, log: () => {} });
-  const { channels, configs, certs, sealing } = credentials;
-  const ports: CredentialPorts = { ...parts, sealing };
+  const { channels, configs, certs, encryption } = credentials;
+  const ports: CredentialPorts = { ...parts, encryption };
   t.teardown(() => channels.idle());
   for (const code of ['default', 'other']) {
     const at = now();

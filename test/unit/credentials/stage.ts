@@ -3,7 +3,7 @@ import type { ExecutionContext } from 'ava';
 import type { ChannelConfigRow } from '../../../server/db/entities/credentials.ts';
 import type { Store } from '../../../server/db/store.ts';
 import { createChannels, type ChannelsParts, type ConfiguredChannels } from '../../../server/credentials/channels.ts';
-import { type MasterKey, type Sealing, createSealing, secretsPlace } from '../../../server/db/sealing.ts';
+import { type MasterKey, type Encryption, createEncryption, secretsPlace } from '../../../server/db/encryption.ts';
 import {
   ChannelMisconfigured,
   type Channel,
@@ -40,14 +40,14 @@ export function fakeKind(payWay: PayWay = 'alipay', made: MadeChannel[] = []): C
       maxRefundsPerOrder: null,
       refundSpacingSeconds: 0,
       refundWindowDays: 30,
-      lateNoticeDays: 365,
+      lateNotificationDays: 365,
       refundResendDays: null,
     },
     fields: [
       { name: 'appId', label: 'App', secret: false, requiredIn: modes, pattern: /^\w{1,32}$/, help: '' },
       { name: 'apiKey', label: 'Key', secret: true, requiredIn: modes, pattern: /^\S{4,64}$/, help: '' },
     ],
-    noticeHelp: { account: 'app', signature: 'the field sign', key: 'the key is that of the app' },
+    notificationHelp: { account: 'app', signature: 'the field sign', key: 'the key is that of the app' },
     certKinds: [],
     accountOf: ({ appId = '' }) => appId,
     registrations: () => [],
@@ -65,8 +65,8 @@ export function fakeKind(payWay: PayWay = 'alipay', made: MadeChannel[] = []): C
         refund: unknown,
         queryRefund: unknown,
         lookUpRefund: unknown,
-        readNotice: async () => Promise.reject(new Error('no notices')),
-        ackNotice: () => ({ status: 200, contentType: 'text/plain', body: 'success' }),
+        readNotification: async () => Promise.reject(new Error('no notices')),
+        ackNotification: () => ({ status: 200, contentType: 'text/plain', body: 'success' }),
         probe: async () => ({ ok: true }),
       };
       made.push(channel);
@@ -79,7 +79,7 @@ export function fakeKind(payWay: PayWay = 'alipay', made: MadeChannel[] = []): C
 export interface Stage {
   store: Store;
   url: string;
-  sealing: Sealing;
+  encryption: Encryption;
   made: MadeChannel[];
   logged: string[];
   clock: { now: Date };
@@ -93,14 +93,14 @@ export interface Stage {
 /** Sets the stage on PostgreSQL. */
 export async function setStage(t: ExecutionContext, parts: Partial<ChannelsParts> = {}): Promise<Stage> {
   const { store, url } = await postgresDatabase(t, 4);
-  const sealing = createSealing([newMasterKey()]);
+  const encryption = createEncryption([newMasterKey()]);
   const made: MadeChannel[] = [];
   const logged: string[] = [];
   const clock = { now: new Date('2030-01-01T00:00:00Z') };
   const replica = (more: Partial<ChannelsParts> = {}) =>
     createChannels({
       store,
-      unseal: sealing.open,
+      decrypt: encryption.open,
       kinds: new Map([['alipay', fakeKind('alipay', made)]]),
       transportTo: () => async () => Promise.reject(new Error('nothing is sent')),
       now: () => clock.now,
@@ -112,10 +112,10 @@ export async function setStage(t: ExecutionContext, parts: Partial<ChannelsParts
     });
   const channels = replica();
   t.teardown(() => channels.idle());
-  return { store, url, sealing, made, logged, clock, channels, replica, write: writer(store, sealing, clock) };
+  return { store, url, encryption, made, logged, clock, channels, replica, write: writer(store, encryption, clock) };
 }
 
-function writer(store: Store, sealing: Sealing, clock: { now: Date }): Stage['write'] {
+function writer(store: Store, encryption: Encryption, clock: { now: Date }): Stage['write'] {
   return async ({ secrets = { apiKey: 'first-key' }, ...version }) => {
     const id = randomUUID();
     const { project = 'default', payWay = 'alipay' } = version;
@@ -128,7 +128,7 @@ function writer(store: Store, sealing: Sealing, clock: { now: Date }): Stage['wr
         mode: 'live',
         account: 'app-1',
         fields: { appId: version.account ?? 'app-1' },
-        sealed: null,
+        encrypted: null,
         fingerprints: {},
         certIds: [],
         missing: [],
@@ -136,7 +136,7 @@ function writer(store: Store, sealing: Sealing, clock: { now: Date }): Stage['wr
         createdAt: clock.now,
         ...version,
       };
-      row.sealed = sealing.seal(secretsPlace(row), JSON.stringify(secrets));
+      row.encrypted = encryption.encrypt(secretsPlace(row), JSON.stringify(secrets));
       await tx.channelConfigs.insert(row);
       const state = { id: randomUUID(), project, payWay, version: row.version, enabled: true, updatedAt: clock.now };
       if (!(await tx.channelStates.insertIfNew(state)))

@@ -10,14 +10,14 @@ import {
   dueEffectRows,
   dueFulfilments,
   dueOrders,
-  dueQuestions,
+  dueLookups,
   dueRefunds,
   lookForDue,
   planTask,
   takeTask,
 } from '../../../server/db/queries/due.ts';
 import type { Store } from '../../../server/db/store.ts';
-import { laneOf } from '../../../server/payments/core/plan.ts';
+import { queueKeyOf } from '../../../server/payments/core/plan.ts';
 import { orderRow, refundRow } from '../../support/core-rows.ts';
 import { postgresDatabase } from '../../support/database.ts';
 import { coinCall, insertDeliveries } from '../../support/due-work.ts';
@@ -36,7 +36,7 @@ const later = (at: Date, seconds: number) => new Date(at.getTime() + seconds * 1
 
 test.serial('every table can be looked at, claimed from and renewed, with the simulator and without', async (t) => {
   const now = new Date();
-  const ofAccounts = [dueOrders, dueRefunds, dueQuestions, dueDisputes, dueBills, dueDifferences, dueConfirmations];
+  const ofAccounts = [dueOrders, dueRefunds, dueLookups, dueDisputes, dueBills, dueDifferences, dueConfirmations];
   for (const simulated of [true, false]) {
     const tables = [...ofAccounts, dueFulfilments].map((rows) => rows(simulated));
     tables.push(dueCoinCalls(), dueEffectRows(), dueDeliveries());
@@ -47,9 +47,9 @@ test.serial('every table can be looked at, claimed from and renewed, with the si
     for (const [at, rows] of tables.entries()) {
       const id = at < 2 ? 'P1' : crypto.randomUUID();
       await store.transaction(async (tx) => {
-        t.deepEqual(await rows.lanes(tx, now), []);
-        t.deepEqual(await rows.claim(tx, { now, rooms: new Map([['alipay live 1', 5]]) }), []);
-        const full = { fullLanes: ['alipay live 1'], fullGroups: ['alipay'] };
+        t.deepEqual(await rows.queues(tx, now), []);
+        t.deepEqual(await rows.claim(tx, { now, capacity: new Map([['alipay live 1', 5]]) }), []);
+        const full = { fullQueues: ['alipay live 1'], fullGroups: ['alipay'] };
         t.deepEqual(await rows.claimNamed(tx, { now, ids: [id], ...full }), []);
         t.deepEqual(await rows.renew(tx, { now, rows: [{ id, lease: now }] }), [{ kind: 'busy' }]);
       });
@@ -64,24 +64,26 @@ test.serial(
     const [a, b] = ['app_a //shop.example', 'app_b //shop.example'] as const;
     const now = new Date();
     const rows = dueDeliveries();
-    const claim = (rooms: Record<string, number>) =>
-      store.autocommit((tx) => rows.claim(tx, { now, rooms: new Map(Object.entries(rooms)) }));
-    t.deepEqual(await store.read((tx) => rows.lanes(tx, later(now, -3600))), [], 'not yet due');
-    t.deepEqual(await store.read((tx) => rows.lanes(tx, now)), [a, b]);
+    const claim = (capacity: Record<string, number>) =>
+      store.autocommit((tx) => rows.claim(tx, { now, capacity: new Map(Object.entries(capacity)) }));
+    t.deepEqual(await store.read((tx) => rows.queues(tx, later(now, -3600))), [], 'not yet due');
+    t.deepEqual(await store.read((tx) => rows.queues(tx, now)), [a, b]);
     const [lag] = await store.read((tx) => lookForDue(tx, [rows], now));
     t.true(lag! >= 60, 'they are due since a minute');
     const [first, ...more] = await claim({ [b]: 1, 'app_c //shop.example': 9 });
-    t.is(first?.lane, b);
+    t.is(first?.queueKey, b);
     t.deepEqual(first?.lease, later(now, 60));
     t.is(more.length, 0);
-    const named = (fullLanes: string[], fullGroups: string[] = []) =>
-      store.autocommit((tx) => rows.claimNamed(tx, { now, ids: [...ids, crypto.randomUUID()], fullLanes, fullGroups }));
+    const named = (fullQueues: string[], fullGroups: string[] = []) =>
+      store.autocommit((tx) =>
+        rows.claimNamed(tx, { now, ids: [...ids, crypto.randomUUID()], fullQueues, fullGroups }),
+      );
     t.deepEqual(await named([], ['//shop.example']), []);
     t.deepEqual(await named([], ['app_a', 'app_b']), []);
-    t.deepEqual(new Set((await named([b])).map(({ lane }) => lane)), new Set([a]));
-    t.deepEqual(await store.read((tx) => rows.lanes(tx, now)), [b]);
+    t.deepEqual(new Set((await named([b])).map(({ queueKey }) => queueKey)), new Set([a]));
+    t.deepEqual(await store.read((tx) => rows.queues(tx, now)), [b]);
     t.is((await claim({ [a]: 9, [b]: 9 })).length, 2);
-    t.deepEqual(await store.read((tx) => rows.lanes(tx, now)), []);
+    t.deepEqual(await store.read((tx) => rows.queues(tx, now)), []);
     t.deepEqual(await store.read((tx) => lookForDue(tx, [rows], now)), [undefined]);
     t.is((await store.transaction((tx) => claimDue(tx, rows, later(now, 61)))).length, 6, 'leases end');
   },
@@ -96,7 +98,7 @@ test.serial('a receiver is the host of its address, whatever stands behind it', 
   ])
     await insertDeliveries(store, 1, ['app_a'], url);
   await insertDeliveries(store, 1, ['app_a'], 'https://shop.example:8443/hook');
-  t.deepEqual(await store.read((tx) => dueDeliveries().lanes(tx, new Date())), [
+  t.deepEqual(await store.read((tx) => dueDeliveries().queues(tx, new Date())), [
     'app_a //shop.example',
     'app_a //shop.example:8443',
   ]);
@@ -112,14 +114,14 @@ test.serial('a lane is an account; without Debug the simulator rests', async (t)
     await tx.orders.insertMany(orders);
     for (const order of orders) {
       const { orderNo } = order;
-      await tx.refunds.insert(refundRow({ refundNo: `R-${order.mode}`, orderNo, lane: laneOf(order), ...due }));
+      await tx.refunds.insert(refundRow({ refundNo: `R-${order.mode}`, orderNo, queueKey: queueKeyOf(order), ...due }));
     }
   });
-  const [live, simulator] = orders.map(laneOf) as [string, string];
-  t.deepEqual(await store.read((tx) => dueOrders(true).lanes(tx, now)), [live, simulator]);
-  t.deepEqual(await store.read((tx) => dueOrders(false).lanes(tx, now)), [live]);
-  t.deepEqual(await store.read((tx) => dueRefunds(true).lanes(tx, now)), [live, simulator]);
-  t.deepEqual(await store.read((tx) => dueRefunds(false).lanes(tx, now)), [live]);
+  const [live, simulator] = orders.map(queueKeyOf) as [string, string];
+  t.deepEqual(await store.read((tx) => dueOrders(true).queues(tx, now)), [live, simulator]);
+  t.deepEqual(await store.read((tx) => dueOrders(false).queues(tx, now)), [live]);
+  t.deepEqual(await store.read((tx) => dueRefunds(true).queues(tx, now)), [live, simulator]);
+  t.deepEqual(await store.read((tx) => dueRefunds(false).queues(tx, now)), [live]);
   t.deepEqual(await store.autocommit((tx) => dueOrders(false).claimNamed(tx, { now, ids: ['P-simulator'] })), []);
 });
 

@@ -32,7 +32,7 @@ test('the compiler keeps writes out of a read, and lets a transaction read', (t)
     Takes<Parameters<Store['autocommit']>[0], ReadTx>,
   ] = [false, false, false, false, false];
   const tables: [NoTableWrites] extends [true] ? true : false = true;
-  const members: Missing<ReadTx, 'savepoint' | 'advisoryLock' | 'wake'> = true;
+  const members: Missing<ReadTx, 'savepoint' | 'advisoryLock' | 'afterCommit'> = true;
   t.deepEqual(refused, [false, false, false, false, false]);
   const documents: [
     [[]] extends [Document] ? true : false,
@@ -115,7 +115,7 @@ test('autocommit is one statement; a second one, and what needs a transaction, i
     (tx) => tx.revokedTokens.lock({ jti: 'j' }),
     (tx) => tx.savepoint(async () => {}),
     (tx) => tx.advisoryLock('name'),
-    (tx) => tx.wake('queue', {}),
+    (tx) => tx.afterCommit('queue', {}),
   ];
   for (const work of alone)
     await t.throwsAsync(store.autocommit(work), { instanceOf: TypeError, message: /transaction/ });

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
-import { rotateSeals } from '../../../server/offline/open.ts';
+import { reencryptAll } from '../../../server/offline/open.ts';
 import type { Config } from '../../../config/config.ts';
-import { createSealing, type MasterKey } from '../../../server/db/sealing.ts';
+import { createEncryption, type MasterKey } from '../../../server/db/encryption.ts';
 import { by, deriveAuditKey, type AuditKey, chainHash, firstHash } from '../../../server/identity/audit.ts';
 import type { AuditKnowledge } from '../../../server/identity/audit-proof.ts';
 import { applyBootstrap, createFirstAdmin } from '../../../server/identity/offline.ts';
@@ -206,7 +206,7 @@ test('after a change of master keys the log verifies without the old one', async
   };
   const rotate = async (...masterKeys: MasterKey[]) => {
     const { store, identity } = await stage(...masterKeys);
-    await rotateSeals(store, { security: { masterKeys } } as Config, { audit: identity.audit, now: clock.now }, actor);
+    await reencryptAll(store, { security: { masterKeys } } as Config, { audit: identity.audit, now: clock.now }, actor);
   };
   await write(old);
   clock.advance(100 * HOUR);
@@ -224,8 +224,8 @@ test('after a change of master keys the log verifies without the old one', async
   const last = await write(young);
   t.like(await last.verifyAudit(), { lines: 9, broken: undefined });
   t.is(await on.store.read((tx) => tx.auditKeys.count({})), 2);
-  const sealed = await on.store.read((tx) => tx.auditKeys.list({}));
-  for (const one of sealed) t.notThrows(() => createSealing([young]).rewrap(one.sealed));
+  const encrypted = await on.store.read((tx) => tx.auditKeys.list({}));
+  for (const one of encrypted) t.notThrows(() => createEncryption([young]).rewrap(one.encrypted));
 
   // Whoever has got hold of the key that was rotated away writes nothing new with it.
   clock.advance(100 * HOUR);
@@ -247,7 +247,7 @@ test('a key that was rotated away and never wrote is a former one as well', asyn
   const on = await postgresDatabase(t);
   const masterKeys = [young, old];
   const { store, identity } = await world(on, { masterKeys, now: clock.now });
-  await rotateSeals(store, { security: { masterKeys } } as Config, { audit: identity.audit, now: clock.now }, actor);
+  await reencryptAll(store, { security: { masterKeys } } as Config, { audit: identity.audit, now: clock.now }, actor);
   clock.advance(100 * HOUR);
   const id = await appendAudit(store, clock.now(), deriveAuditKey(old));
   t.deepEqual((await identity.verifyAudit()).broken, { id, reason: 'key_former' });

@@ -1,4 +1,4 @@
-import { tellCredentialChange } from '../../../server/events/record.ts';
+import { emitCredentialChange } from '../../../server/events/record.ts';
 import { identityQueries } from '../../../server/db/queries/identity.ts';
 import { createRateLimits } from '../../../server/db/rate-limits.ts';
 import { seed } from '../../../server/db/migrate.ts';
@@ -8,7 +8,7 @@ import { NEW_TIP, type NewTip, createKnownTip } from '../../../server/identity/a
 import { createIdentity } from '../../../server/identity/identity.ts';
 import * as offline from '../../../server/identity/offline.ts';
 import { createPasswords } from '../../../server/identity/passwords.ts';
-import { createSealing, type MasterKey } from '../../../server/db/sealing.ts';
+import { createEncryption, type MasterKey } from '../../../server/db/encryption.ts';
 import { auditKeysOf, auditMaster } from '../../support/audit-keys.ts';
 import type { TestDatabase } from '../../support/database.ts';
 
@@ -30,7 +30,7 @@ export async function world(
   });
   await seed(store, { consoleApp: consoleAppRow, testApps: testAppRows }, { debug: false, now });
   const passwords = createPasswords();
-  const tell = tellCredentialChange(now, consoleAppRow);
+  const tell = emitCredentialChange(now, consoleAppRow);
   const identity = createIdentity({
     config: {
       debug: false,
@@ -46,10 +46,10 @@ export async function world(
     counts: createRateLimits(database),
     auditKeys: auditKeysOf(store, masterKeys),
     auditTip,
-    sealing: createSealing(masterKeys),
+    encryption: createEncryption(masterKeys),
     now,
     passwords,
-    tellCredentialChange: tell,
+    emitCredentialChange: tell,
   });
   const ports = { store, passwords, audit: identity.audit, now };
   return { store, database, identity, ports };

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Secret } from 'otpauth';
-import { type MasterKey, rotateMasterKey } from '../../../server/db/sealing.ts';
+import { type MasterKey, rotateMasterKey } from '../../../server/db/encryption.ts';
 import * as offline from '../../../server/identity/offline.ts';
 import { newRecoveryCode, newTotpSecret, readRecoveryCode, stepOfCode } from '../../../server/identity/codes.ts';
 import { sessionRow } from '../../../server/identity/confirm.ts';

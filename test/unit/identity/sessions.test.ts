@@ -51,7 +51,7 @@ async function steps(state: LoginState, right: boolean): Promise<{ done: string[
     csrfKey: new Uint8Array(32),
     hide: (name) => name,
     requireSecondFactor: false,
-    sealing: testSealing,
+    encryption: testSealing,
     audit: nothing,
     now: () => new Date(0),
   });

@@ -3,7 +3,7 @@ import type { DueRow, DueRows } from '../../../server/db/queries/due.ts';
 import type { Store, Tx } from '../../../server/db/store.ts';
 
 /** A due row of a test; who claims it has it until the end of time. */
-type FakeRow = Pick<DueRow, 'id' | 'lane'>;
+type FakeRow = Pick<DueRow, 'id' | 'queueKey'>;
 
 /** Due rows in memory, the oldest first, and a store that hands nothing over. */
 export interface FakeRows {
@@ -35,22 +35,22 @@ export function fakeRows(due: FakeRow[] = []): FakeRows {
       waiting: () => sql`0`,
       oldestLag: () => sql`null`,
       dueCount: () => sql`0`,
-      async lanes() {
-        const found = [...new Set(fake.due.map(({ lane }) => lane))];
+      async queues() {
+        const found = [...new Set(fake.due.map(({ queueKey }) => queueKey))];
         await fake.beforeAnswer();
         return found;
       },
-      claim(_, { rooms }) {
-        const left = new Map(rooms);
-        const asked = [...rooms.values()].reduce((sum, room) => sum + room, 0);
-        return take(asked, ({ lane }) => {
-          const room = left.get(lane) ?? 0;
-          left.set(lane, room - 1);
+      claim(_, { capacity }) {
+        const left = new Map(capacity);
+        const asked = [...capacity.values()].reduce((sum, room) => sum + room, 0);
+        return take(asked, ({ queueKey }) => {
+          const room = left.get(queueKey) ?? 0;
+          left.set(queueKey, room - 1);
           return room > 0;
         });
       },
-      claimNamed: (_, { ids, fullLanes = [] }) =>
-        take(ids, ({ id, lane }) => ids.includes(id) && !fullLanes.includes(lane)),
+      claimNamed: (_, { ids, fullQueues = [] }) =>
+        take(ids, ({ id, queueKey }) => ids.includes(id) && !fullQueues.includes(queueKey)),
       renew: async (_, { rows }) => rows.map(() => ({ kind: 'busy' })),
     },
     store: {
@@ -63,12 +63,12 @@ export function fakeRows(due: FakeRow[] = []): FakeRows {
 }
 
 /** `n` rows of each lane, in turns. */
-export function rowsOf(n: number, ...lanes: string[]): FakeRow[] {
-  return Array.from({ length: n }, (_, at) => lanes.map((lane) => ({ id: `${lane}-${at}`, lane }))).flat();
+export function rowsOf(n: number, ...queues: string[]): FakeRow[] {
+  return Array.from({ length: n }, (_, at) => queues.map((queueKey) => ({ id: `${queueKey}-${at}`, queueKey }))).flat();
 }
 
 /** Claims of a table what is due, whatever its lane, at most so many of each. */
 export async function claimDue(tx: Tx, rows: DueRows, now: Date, room = 100): Promise<DueRow[]> {
-  const lanes = await rows.lanes(tx, now);
-  return rows.claim(tx, { now, rooms: new Map(lanes.map((lane) => [lane, room])) });
+  const queues = await rows.queues(tx, now);
+  return rows.claim(tx, { now, capacity: new Map(queues.map((queueKey) => [queueKey, room])) });
 }

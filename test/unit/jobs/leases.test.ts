@@ -27,7 +27,7 @@ function leases(answer: (renewal: Renewal) => Renewed[]) {
       leaseLost: () => void (lost += 1),
     },
   );
-  const hold = (id: string) => kept.hold({ id, lane: 'a', lease: new Date(clock.ms + 60 * SECOND) });
+  const hold = (id: string) => kept.hold({ id, queueKey: 'a', lease: new Date(clock.ms + 60 * SECOND) });
   return { clock, asked, logged, lost: () => lost, kept, hold };
 }
 
@@ -117,7 +117,7 @@ test('a scheduler renews while it is started and while it stops, and not afterwa
     store: fake.store,
     now: clock.now,
     log: () => {},
-    kinds: [{ name: 'thing', rows: fake.rows, run: () => gate.promise, width: 8, laneWidth: 4 }],
+    kinds: [{ name: 'thing', rows: fake.rows, run: () => gate.promise, concurrency: 8, queueConcurrency: 4 }],
     tasks: [],
     lookForDue: async () => [fake.due.length > 0 ? 1 : undefined],
     takeTask: async () => false,

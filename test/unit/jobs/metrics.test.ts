@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Registry } from 'prom-client';
 import { createJobMetrics, createScheduler } from '../../../server/jobs/scheduler.ts';
-import { placesOfAccounts } from '../../../server/jobs/lanes.ts';
+import { concurrencyOfAccounts } from '../../../server/jobs/queues.ts';
 import { fakeRows, rowsOf } from './due-rows.ts';
 import { createClock, until } from '../../support/service.ts';
 
@@ -19,8 +19,8 @@ test('lanes that are full or held are told by kind and channel, never by account
     now: clock.now,
     log: () => {},
     kinds: [
-      { name: 'order', rows: orders.rows, run, ...placesOfAccounts({ perAccount: 2, perChannel: 4 }) },
-      { name: 'delivery', rows: deliveries.rows, run, width: 8, laneWidth: 2 },
+      { name: 'order', rows: orders.rows, run, ...concurrencyOfAccounts({ perAccount: 2, perChannel: 4 }) },
+      { name: 'delivery', rows: deliveries.rows, run, concurrency: 8, queueConcurrency: 2 },
     ],
     tasks: [],
     lookForDue: async () => [1, 1],

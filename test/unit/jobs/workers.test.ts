@@ -1,12 +1,16 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type { DueKind } from '../../../server/jobs/lanes.ts';
+import type { DueKind } from '../../../server/jobs/queues.ts';
 import { createWorkers } from '../../../server/jobs/workers.ts';
 import { type FakeRows, fakeRows, rowsOf } from './due-rows.ts';
 import { until } from '../../support/service.ts';
 
-function workersOf(fake: FakeRows, run: DueKind['run'], { width = 8, laneWidth = 4, logged = [] as string[] } = {}) {
-  const kind = { name: 'thing', rows: fake.rows, run, width, laneWidth };
+function workersOf(
+  fake: FakeRows,
+  run: DueKind['run'],
+  { concurrency = 8, queueConcurrency = 4, logged = [] as string[] } = {},
+) {
+  const kind = { name: 'thing', rows: fake.rows, run, concurrency, queueConcurrency };
   const log = (_: string, message: string) => void logged.push(message);
   return createWorkers(kind, { store: fake.store, now: () => new Date(0), log, gatherMs: 0 });
 }
@@ -15,30 +19,30 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('every row is worked once, never more at once than its lane allows, nor than the kind and half as many', async (t) => {
   const plan = fc.record({
-    lanes: fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 60 }),
-    width: fc.integer({ min: 1, max: 9 }),
-    laneWidth: fc.integer({ min: 1, max: 9 }),
+    queues: fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 60 }),
+    concurrency: fc.integer({ min: 1, max: 9 }),
+    queueConcurrency: fc.integer({ min: 1, max: 9 }),
     turns: fc.array(fc.nat(4), { minLength: 1, maxLength: 7 }),
   });
   await fc.assert(
-    fc.asyncProperty(plan, async ({ lanes, width, laneWidth, turns }) => {
-      const fake = fakeRows(lanes.map((lane, at) => ({ id: `${lane}-${at}`, lane })));
+    fc.asyncProperty(plan, async ({ queues, concurrency, queueConcurrency, turns }) => {
+      const fake = fakeRows(queues.map((queueKey, at) => ({ id: `${queueKey}-${at}`, queueKey })));
       const underWay: string[] = [];
       const worked: string[] = [];
       const workers = workersOf(
         fake,
         async (id) => {
           underWay.push(id);
-          t.true(underWay.length <= width + Math.ceil(width / 2));
-          t.true(underWay.filter((other) => other[0] === id[0]).length <= laneWidth);
+          t.true(underWay.length <= concurrency + Math.ceil(concurrency / 2));
+          t.true(underWay.filter((other) => other[0] === id[0]).length <= queueConcurrency);
           for (let n = turns[underWay.length % turns.length]!; n > 0; n--) await turn();
           underWay.splice(underWay.indexOf(id), 1);
           worked.push(id);
         },
-        { width, laneWidth },
+        { concurrency, queueConcurrency },
       );
-      t.is(await workers.drain(), lanes.length);
-      t.deepEqual(worked.toSorted(), lanes.map((lane, at) => `${lane}-${at}`).toSorted());
+      t.is(await workers.drain(), queues.length);
+      t.deepEqual(worked.toSorted(), queues.map((queueKey, at) => `${queueKey}-${at}`).toSorted());
     }),
     { numRuns: 60 },
   );
@@ -74,13 +78,13 @@ test('a lane that was full goes on while another one is still silent', async (t)
     gates.shift()!();
   }
   await until('the slow lane is done', async () => workers.busy < 8 && gates.length === 0);
-  t.is(fake.due.filter(({ lane }) => lane === 'slow').length, 0);
+  t.is(fake.due.filter(({ queueKey }) => queueKey === 'slow').length, 0);
   silence.resolve();
   await workers.stop();
 });
 
 test('a row that is named comes ahead of a backlog of its own lane, and the backlog goes on', async (t) => {
-  const fake = fakeRows([...rowsOf(500, 'a'), { id: 'a-new', lane: 'a' }]);
+  const fake = fakeRows([...rowsOf(500, 'a'), { id: 'a-new', queueKey: 'a' }]);
   const worked: string[] = [];
   const workers = workersOf(fake, async (id) => {
     await turn();
@@ -98,7 +102,7 @@ test('a wake that comes during a look is not lost', async (t) => {
   const workers = workersOf(fake, async (id) => void worked.push(id));
   fake.beforeAnswer = () => {
     fake.beforeAnswer = () => {};
-    fake.due.push({ id: 'late', lane: 'a' });
+    fake.due.push({ id: 'late', queueKey: 'a' });
     workers.wake();
   };
   workers.wake();
@@ -113,7 +117,7 @@ test('nor is a row that is named during a look', async (t) => {
   const looked = Promise.withResolvers<void>();
   fake.beforeAnswer = () => {
     fake.beforeAnswer = () => {};
-    fake.due.push({ id: 'named', lane: 'a' });
+    fake.due.push({ id: 'named', queueKey: 'a' });
     workers.wake('named');
     looked.resolve();
   };
@@ -124,11 +128,11 @@ test('nor is a row that is named during a look', async (t) => {
 });
 
 test('a row that is due again after its work is worked again by a drain', async (t) => {
-  const fake = fakeRows([{ id: 'again', lane: 'a' }]);
+  const fake = fakeRows([{ id: 'again', queueKey: 'a' }]);
   let times = 0;
   const workers = workersOf(fake, async (id) => {
     times += 1;
-    if (times < 3) fake.due.push({ id, lane: 'a' });
+    if (times < 3) fake.due.push({ id, queueKey: 'a' });
   });
   t.is(await workers.drain(), 3);
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Tx } from '../../../server/db/store.ts';
-import { apply, ImpossibleMove } from '../../../server/payments/ledger.ts';
-import { type Change, STAY } from '../../../server/payments/core/moves.ts';
+import { apply, ImpossibleTransition } from '../../../server/payments/ledger.ts';
+import { type Change, STAY } from '../../../server/payments/core/transitions.ts';
 import type { Ports } from '../../../server/payments/ports.ts';
 import { NOW, orderRow, refundRow } from '../../support/core-rows.ts';
 
@@ -18,7 +18,12 @@ function recorder() {
           void written.push(`${name}.${verb}${also ? ` and ${also.table}` : ''}`),
       },
     );
-  const tx = { orders: table('orders'), refunds: table('refunds'), moves: table('moves'), wake: async () => {} };
+  const tx = {
+    orders: table('orders'),
+    refunds: table('refunds'),
+    transitions: table('transitions'),
+    afterCommit: async () => {},
+  };
   const logged: string[] = [];
   const ports = { now: () => NOW, log: (_level: string, message: string) => void logged.push(message) };
   return { tx: tx as unknown as Tx, ports: ports as unknown as Ports, written, logged };
@@ -26,33 +31,33 @@ function recorder() {
 
 /** Changes that no decision makes, as a fault would plant them. */
 const PLANTED: readonly (readonly [name: string, change: object, refund?: object])[] = [
-  ['a paid order is opened again', { rule: 'O2', order: { state: 'pending' } }],
-  ['a rule that the table has for another pair', { rule: 'O8', order: { state: 'paid' } }],
-  ['a rule that no table has', { rule: 'O99', order: { state: 'closed' } }],
+  ['a paid order is opened again', { rule: 'accepted', order: { state: 'pending' } }],
+  ['a rule that the table has for another pair', { rule: 'paid_before_close', order: { state: 'paid' } }],
+  ['a rule that no table has', { rule: 'nowhere', order: { state: 'closed' } }],
   ['a state without a rule', { rule: null, order: { state: 'closed' } }],
   ['money without a rule', { rule: null, order: { paid: 1n } }],
   ['a sum without a rule', { rule: null, order: { refunded: 1n } }],
-  ['a refund by the rule of an order', { rule: 'O5', refund: { state: 'succeeded' } }, {}],
-  ['a failed refund is released', { rule: 'R7', refund: { state: 'failed' } }, { state: 'failed' }],
+  ['a refund by the rule of an order', { rule: 'paid', refund: { state: 'succeeded' } }, {}],
+  ['a failed refund is released', { rule: 'refund_decided', refund: { state: 'failed' } }, { state: 'failed' }],
   ['the amount of a refund', { rule: null, refund: { amount: 1n } }, {}],
-  ['a refund that is not there', { rule: 'R3', refund: { state: 'succeeded' } }],
+  ['a refund that is not there', { rule: 'refund_succeeded', refund: { state: 'succeeded' } }],
 ];
 
 for (const [name, change, refund] of PLANTED)
   test(`a move that no table has is not written: ${name}`, async (t) => {
     const { tx, ports, written, logged } = recorder();
     const rows = { order: orderRow({ state: 'paid' }), refund: refund && refundRow(refund) };
-    await t.throwsAsync(apply(ports, tx, rows, change as Change, VIA), { instanceOf: ImpossibleMove });
+    await t.throwsAsync(apply(ports, tx, rows, change as Change, VIA), { instanceOf: ImpossibleTransition });
     t.deepEqual(written, []);
     t.deepEqual(logged, ['a move that no table has was refused']);
   });
 
 test('a move of the table writes the row and its line of history', async (t) => {
   const { tx, ports, written } = recorder();
-  const after = await apply(ports, tx, { order: orderRow() }, { rule: 'O2', order: { state: 'pending' } }, VIA);
+  const after = await apply(ports, tx, { order: orderRow() }, { rule: 'accepted', order: { state: 'pending' } }, VIA);
   t.is(after.order.state, 'pending');
   t.is(after.order.sequence, 4);
-  t.deepEqual(written, ['orders.update and moves']);
+  t.deepEqual(written, ['orders.update and transitions']);
 });
 
 test('what only touches a row writes no history, and what stays writes nothing', async (t) => {

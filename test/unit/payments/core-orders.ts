@@ -1,6 +1,6 @@
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { CloseOutcome, Outcome } from '../../../server/payments/channel.ts';
-import type { OrderWish } from '../../../server/payments/core/decide-order.ts';
+import type { OrderCommand } from '../../../server/payments/core/decide-order.ts';
 import { ORDER_STATES, type OrderState } from '../../../server/domain.ts';
 import { at, combinations, each, orderRow } from '../../support/core-rows.ts';
 
@@ -48,30 +48,30 @@ export const CLOSE_OUTCOMES: readonly CloseOutcome[] = [
 ];
 
 /** Every wish, with every member that a decision reads. */
-export const WISHES: readonly OrderWish[] = [
-  ...(['merchant', 'admin', 'expired', 'channel'] as const).map((reason) => ({ wish: 'close' as const, reason })),
-  { wish: 'reverse' },
+export const WISHES: readonly OrderCommand[] = [
+  ...(['merchant', 'admin', 'expired', 'channel'] as const).map((reason) => ({ command: 'close' as const, reason })),
+  { command: 'reverse' },
   ...CLOSE_OUTCOMES.flatMap((outcome) =>
-    [undefined, at(20)].map((reverse) => ({ wish: 'settle_close' as const, outcome, reverse })),
+    [undefined, at(20)].map((reverse) => ({ command: 'settle_close' as const, outcome, reverse })),
   ),
-  { wish: 'give_up' },
-  { wish: 'answer_closing' },
-  { wish: 'send_again' },
-  { wish: 'capture' },
-  ...[at(-30), at(-31), null].map((refusedAt) => ({ wish: 'approved_again' as const, refusedAt })),
+  { command: 'give_up' },
+  { command: 'answer_closing' },
+  { command: 'send_again' },
+  { command: 'capture' },
+  ...[at(-30), at(-31), null].map((refusedAt) => ({ command: 'approved_again' as const, refusedAt })),
   ...[1, 2].flatMap((captures) =>
-    OUTCOMES.map(([, outcome]) => ({ wish: 'settle_capture' as const, captures, outcome })),
+    OUTCOMES.map(([, outcome]) => ({ command: 'settle_capture' as const, captures, outcome })),
   ),
-  ...[1, 2].map((captures) => ({ wish: 'forget_capture' as const, captures })),
+  ...[1, 2].map((captures) => ({ command: 'forget_capture' as const, captures })),
   ...[true, false].flatMap((silent) =>
-    [at(30), at(31), null].map((dueAt) => ({ wish: 'plan_late_check' as const, dueAt, silent })),
+    [at(30), at(31), null].map((dueAt) => ({ command: 'plan_late_check' as const, dueAt, silent })),
   ),
-  { wish: 'abandon' },
-  { wish: 'check_soon' },
-  { wish: 'rest' },
+  { command: 'abandon' },
+  { command: 'check_soon' },
+  { command: 'rest' },
   ...[amount(999n), amount(1000n, 'USD')].flatMap((received) => [
-    { wish: 'accept' as const, received, paymentNo: 'T-2' },
-    { wish: 'give_back' as const, received, paymentNo: 'T-2', reason: 'other', refundNo: 'R-1', actor: 'admin:1' },
+    { command: 'accept' as const, received, paymentNo: 'T-2' },
+    { command: 'give_back' as const, received, paymentNo: 'T-2', reason: 'other', refundNo: 'R-1', actor: 'admin:1' },
   ]),
 ];
 

@@ -1,9 +1,9 @@
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../../server/db/entities/refunds.ts';
 import type { ChannelLimits, RefundOutcome } from '../../../server/payments/channel.ts';
-import type { RefundWish } from '../../../server/payments/core/decide-refund.ts';
+import type { RefundCommand } from '../../../server/payments/core/decide-refund.ts';
 import type { RefundFacts } from '../../../server/payments/core/facts.ts';
-import type { RefundHeard } from '../../../server/payments/core/hear-refund.ts';
+import type { RefundReport } from '../../../server/payments/core/apply-refund-outcome.ts';
 import { REFUND_STATES, type RefundState } from '../../../server/domain.ts';
 import { at, combinations, each, orderRow, refundRow } from '../../support/core-rows.ts';
 
@@ -25,7 +25,7 @@ const REFUND_OUTCOMES: readonly (readonly [name: string, outcome: RefundOutcome]
 ];
 
 /** Every outcome as the answer to a refund call and to a question. */
-export const REFUND_HEARD: readonly RefundHeard[] = REFUND_OUTCOMES.flatMap(([, outcome]) => [
+export const REFUND_HEARD: readonly RefundReport[] = REFUND_OUTCOMES.flatMap(([, outcome]) => [
   { outcome },
   { outcome, sent: true },
 ]);
@@ -36,7 +36,7 @@ export const LIMITS: readonly ChannelLimits[] = [null, 40].map((refundResendDays
   maxRefundsPerOrder: 50,
   refundSpacingSeconds: 60,
   refundWindowDays: 365,
-  lateNoticeDays: 365,
+  lateNotificationDays: 365,
   refundResendDays,
 }));
 
@@ -46,14 +46,14 @@ export const REFUND_FACTS: readonly RefundFacts[] = LIMITS.flatMap((limits) =>
 );
 
 /** Every wish, with every fact that it needs. */
-export const REFUND_WISHES: readonly RefundWish[] = [
-  { wish: 'send' },
-  ...REFUND_FACTS.map((facts) => ({ wish: 'retry' as const, facts })),
-  { wish: 'reopen' },
-  ...(['release', 'paid_elsewhere', 'failed_at_channel'] as const).flatMap((wish) =>
-    [false, true].map((listed) => ({ wish, listed, reason: 'asked', actor: 'admin:1' })),
+export const REFUND_WISHES: readonly RefundCommand[] = [
+  { command: 'send' },
+  ...REFUND_FACTS.map((facts) => ({ command: 'retry' as const, facts })),
+  { command: 'reopen' },
+  ...(['release', 'paid_elsewhere', 'failed_at_channel'] as const).flatMap((command) =>
+    [false, true].map((listed) => ({ command, listed, reason: 'asked', actor: 'admin:1' })),
   ),
-  { wish: 'rest' },
+  { command: 'rest' },
 ];
 
 /** A refund in every state with every flag that a decision reads, and its order with sums that a database would take. */

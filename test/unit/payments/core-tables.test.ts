@@ -1,7 +1,7 @@
 import test from 'ava';
 import { ORDER_STATES, REFUND_STATES } from '../../../server/domain.ts';
 import { DECISIONS } from '../../../server/payments/core/facts.ts';
-import { type Move, ORDER_MOVES, REFUND_MOVES } from '../../../server/payments/core/moves.ts';
+import { type Transition, ORDER_TRANSITIONS, REFUND_TRANSITIONS } from '../../../server/payments/core/transitions.ts';
 
 const KINDS = ['pending', 'approved', 'paid', 'closed', 'absent', 'declined', 'unknown'] as const;
 
@@ -11,7 +11,7 @@ test('every pair of state and outcome has a decision', (t) => {
 
 test('paid is absorbing', (t) => {
   t.deepEqual(
-    ORDER_MOVES.filter(({ from }: Move<string>) => from === 'paid'),
+    ORDER_TRANSITIONS.filter(({ from }: Transition<string>) => from === 'paid'),
     [],
   );
   for (const kind of KINDS) t.true(['nothing', 'again', 'hint'].includes(DECISIONS.paid[kind]), kind);
@@ -33,7 +33,7 @@ test('silence, absence and words that say nothing never end an order', (t) => {
 
 test('an order can fail only from created', (t) => {
   t.deepEqual(
-    ORDER_MOVES.filter(({ from, to }) => to === 'failed' && from !== to).map(({ from }) => from),
+    ORDER_TRANSITIONS.filter(({ from, to }) => to === 'failed' && from !== to).map(({ from }) => from),
     ['created'],
   );
 });
@@ -41,13 +41,13 @@ test('an order can fail only from created', (t) => {
 test('every state is reached, and a refund that failed can still turn out to have happened', (t) => {
   for (const state of ORDER_STATES)
     t.true(
-      ORDER_MOVES.some(({ to }) => to === state),
+      ORDER_TRANSITIONS.some(({ to }) => to === state),
       state,
     );
   for (const state of REFUND_STATES)
     t.true(
-      REFUND_MOVES.some(({ to }) => to === state),
+      REFUND_TRANSITIONS.some(({ to }) => to === state),
       state,
     );
-  t.true(REFUND_MOVES.some(({ from, to }) => from === 'failed' && to === 'succeeded'));
+  t.true(REFUND_TRANSITIONS.some(({ from, to }) => from === 'failed' && to === 'succeeded'));
 });

@@ -5,7 +5,7 @@ import { type ChannelDispute, DISPUTE_STATES, type LostMoney } from '../../../se
 import { isListed } from '../../../server/payments/ledger.ts';
 import { decideDispute, type DisputeChange, type DisputeFacts } from '../../../server/payments/core/decide-dispute.ts';
 import { decideForeignRefund, decideRefund } from '../../../server/payments/core/decide-refund.ts';
-import { DISPUTE_MOVES, isDecided, REFUND_MOVES } from '../../../server/payments/core/moves.ts';
+import { DISPUTE_TRANSITIONS, isDecided, REFUND_TRANSITIONS } from '../../../server/payments/core/transitions.ts';
 import { REFUND_STATES } from '../../../server/domain.ts';
 import { at, disputeRow, frozen, NOW, orderRow, refundRow } from '../../support/core-rows.ts';
 import { LIMITS } from './core-refunds.ts';
@@ -14,7 +14,7 @@ const NAMES = { disputeNo: 'D-1', refundNo: 'R-NEW', actor: 'channel:paypal', ca
 const OPENED = at(-600);
 const money = (minor: bigint, currency = 'CNY') => ({ minor, currency });
 
-function said(change: Partial<ChannelDispute> = {}): ChannelDispute {
+function answer(change: Partial<ChannelDispute> = {}): ChannelDispute {
   const named = { channelDisputeNo: 'PP-1', tradeNos: ['T-1'], orderNo: null, reason: 'OTHER' };
   return { ...named, amount: money(400n), state: 'open', dueAt: null, openedAt: OPENED, ...change };
 }
@@ -28,7 +28,9 @@ const LOSSES: readonly LostMoney[] = [
 ];
 
 const WORDS: readonly ChannelDispute[] = DISPUTE_STATES.flatMap((state) =>
-  state === 'lost' ? LOSSES.map((lost) => said({ state, lost })) : [said({ state }), said({ state, dueAt: at(999) })],
+  state === 'lost'
+    ? LOSSES.map((lost) => answer({ state, lost }))
+    : [answer({ state }), answer({ state, dueAt: at(999) })],
 );
 
 /** Nothing, a refund that the channel told for it, one of ours, one before the dispute, one of another amount. */
@@ -98,10 +100,10 @@ test('whatever a channel says of a dispute: listed moves only, sums that hold, a
     const about = `${from} ${facts.refunds.map(({ refundNo, state }) => `${refundNo}:${state}`)} ${order.paid} ${word.state}`;
     const check = (isRight: boolean, what: string) => void (isRight || wrong.push(`${what}: ${about}`));
     const { rule, dispute } = change;
-    check(rule === null ? from === dispute.state : isListed(DISPUTE_MOVES, rule, from, dispute.state), 'move');
+    check(rule === null ? from === dispute.state : isListed(DISPUTE_TRANSITIONS, rule, from, dispute.state), 'move');
     if (change.money.rule !== null)
       check(
-        isListed(REFUND_MOVES, change.money.rule, change.refund!.state, (change.money.refund as RefundRow).state),
+        isListed(REFUND_TRANSITIONS, change.money.rule, change.refund!.state, (change.money.refund as RefundRow).state),
         'move of the refund',
       );
     check(sums.refunded + sums.refunding <= sums.paid + sums.overrun, 'more goes back than came');
@@ -120,7 +122,7 @@ test('whatever a channel says of a dispute: listed moves only, sums that hold, a
     // The same word again changes no money and tells nothing.
     const again = { dispute, refunds, claimed: facts.claimed, covered: [] };
     const repeated = decideDispute({ ...order, ...sums }, again, word, NAMES, NOW);
-    check(repeated.rule === null && repeated.tell.length === 0, 'a repeated word is told twice');
+    check(repeated.rule === null && repeated.emit.length === 0, 'a repeated word is told twice');
     check(repeated.money.rule === null && repeated.money.open === undefined, 'a repeated word moves money twice');
   }
   t.deepEqual(wrong.slice(0, 10), []);
@@ -133,7 +135,7 @@ test('a loss is counted by a refund of its own, and once', (t) => {
   const own = decideDispute(
     order,
     { dispute: undefined, refunds: [], claimed: new Set(), covered: [] },
-    said({ state: 'lost', lost }),
+    answer({ state: 'lost', lost }),
     NAMES,
     NOW,
   );
@@ -146,7 +148,7 @@ test('a loss is counted by a refund of its own, and once', (t) => {
   });
   t.deepEqual(own.money.open?.sums, { refunded: 400n, refunding: 0n, overrun: 0n });
   t.like(own.dispute, { state: 'lost', amountLost: 400n, refundNo: 'R-NEW', nextCheckAt: null, closedAt: NOW });
-  t.deepEqual(own.tell, ['dispute.opened', 'dispute.closed']);
+  t.deepEqual(own.emit, ['dispute.opened', 'dispute.closed']);
 });
 
 test('a refund that the channel told before is the same money, one of ours only when nothing was booked, one of another dispute never', (t) => {
@@ -156,7 +158,7 @@ test('a refund that the channel told before is the same money, one of ours only 
     decideDispute(
       order,
       { dispute: disputeRow(), refunds, claimed: new Set(claimed), covered: [] },
-      said({ state: 'lost', lost }),
+      answer({ state: 'lost', lost }),
       NAMES,
       NOW,
     );
@@ -179,7 +181,7 @@ test('one refund of ours pays for one dispute, whichever of them is decided firs
     decideDispute(
       order,
       { dispute: disputeRow(), refunds, claimed: new Set(), covered },
-      said({ state: 'lost', lost }),
+      answer({ state: 'lost', lost }),
       NAMES,
       NOW,
     ).dispute.refundNo;
@@ -193,21 +195,21 @@ test('one refund of ours pays for one dispute, whichever of them is decided firs
 test('a loss that a refund under way may mean waits for its end, unless it was booked for the dispute', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n, refunding: 400n });
   const facts = { dispute: disputeRow(), refunds: REFUNDS[5]!, claimed: new Set<string>(), covered: [] };
-  const [open, booked] = LOSSES.map((lost) => decideDispute(order, facts, said({ state: 'lost', lost }), NAMES, NOW));
+  const [open, booked] = LOSSES.map((lost) => decideDispute(order, facts, answer({ state: 'lost', lost }), NAMES, NOW));
   t.like(open!.dispute, { state: 'under_review', refundNo: null, nextCheckAt: at(600) });
   t.like(booked!.dispute, { state: 'lost', refundNo: 'R-NEW' });
   const [lost] = LOSSES;
-  const asked = decideDispute(order, { ...facts, refunds: REFUNDS[6]! }, said({ state: 'lost', lost }), NAMES, NOW);
+  const asked = decideDispute(order, { ...facts, refunds: REFUNDS[6]! }, answer({ state: 'lost', lost }), NAMES, NOW);
   t.like(asked.dispute, { state: 'lost', refundNo: 'R-NEW' }, 'one that waits for an approval waits for the dispute');
 });
 
 test('more than was left is an overrun that a person sees; another currency is not put into the sums', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n, refunding: 600n });
   const none = { dispute: undefined, refunds: [], claimed: new Set<string>(), covered: [] };
-  const over = decideDispute(order, none, said({ state: 'lost', lost: LOSSES[1]! }), NAMES, NOW);
+  const over = decideDispute(order, none, answer({ state: 'lost', lost: LOSSES[1]! }), NAMES, NOW);
   t.deepEqual(over.money.open?.sums, { refunded: 800n, refunding: 600n, overrun: 400n });
   t.like(over.money.open?.raise?.[0], { kind: 'refund_overrun', refundNo: 'R-NEW' });
-  const foreign = decideDispute(order, none, said({ state: 'lost', lost: LOSSES[3]! }), NAMES, NOW);
+  const foreign = decideDispute(order, none, answer({ state: 'lost', lost: LOSSES[3]! }), NAMES, NOW);
   t.is(foreign.money.open, undefined);
   t.like(foreign.money.raise?.[0], { kind: 'refund_unexplained', blocksRefunds: true, received: money(400n, 'USD') });
 });
@@ -217,7 +219,7 @@ test('a loss before the payment is known waits for it', (t) => {
   const early = decideDispute(
     orderRow({ state: 'pending' }),
     none,
-    said({ state: 'lost', lost: LOSSES[0]! }),
+    answer({ state: 'lost', lost: LOSSES[0]! }),
     NAMES,
     NOW,
   );
@@ -233,11 +235,11 @@ test('won after it was lost takes the refund back, and only a person ends what i
   const won = decideDispute(
     order,
     { dispute, refunds: [refund], claimed: new Set(), covered: [] },
-    said({ state: 'won' }),
+    answer({ state: 'won' }),
     NAMES,
     NOW,
   );
-  t.is(won.rule, 'D5');
+  t.is(won.rule, 'appeal_decided');
   t.like(won.dispute, { state: 'won', amountLost: 0n, refundNo: 'R-D' });
   t.like(won.money.refund, { state: 'abnormal', failureCode: 'dispute_won' });
   t.deepEqual(won.money.order, { refunded: 0n, refunding: 400n });
@@ -245,12 +247,12 @@ test('won after it was lost takes the refund back, and only a person ends what i
   const abnormal = { ...refund, state: 'abnormal' as const };
   const held = orderRow({ state: 'paid', paid: 1000n, refunding: 400n });
   for (const limits of LIMITS)
-    for (const wish of [{ wish: 'reopen' }, { wish: 'retry', facts: { limits, blockedBy: null } }] as const) {
-      const refused = decideRefund(held, abnormal, wish, NOW);
-      t.true('refuse' in refused && refused.refuse.code === 'refund_not_retryable', wish.wish);
+    for (const command of [{ command: 'reopen' }, { command: 'retry', facts: { limits, blockedBy: null } }] as const) {
+      const refused = decideRefund(held, abnormal, command, NOW);
+      t.true('refuse' in refused && refused.refuse.code === 'refund_not_retryable', command.command);
     }
-  const person = { wish: 'failed_at_channel', reason: 'won', actor: 'admin:1', listed: true } as const;
-  t.like(decideRefund(held, abnormal, person, NOW), { rule: 'R7', order: { refunding: 0n } });
+  const person = { command: 'failed_at_channel', reason: 'won', actor: 'admin:1', listed: true } as const;
+  t.like(decideRefund(held, abnormal, person, NOW), { rule: 'refund_decided', order: { refunding: 0n } });
 });
 
 test('lost again after a person gave the money back by another way is listed: the payer has it twice', (t) => {
@@ -263,7 +265,7 @@ test('lost again after a person gave the money back by another way is listed: th
     claimed: new Set<string>(),
     covered: [],
   };
-  const lost = decideDispute(order, facts, said({ state: 'lost', lost: LOSSES[1]! }), NAMES, NOW);
+  const lost = decideDispute(order, facts, answer({ state: 'lost', lost: LOSSES[1]! }), NAMES, NOW);
   t.like(lost.money.raise?.[0], { kind: 'refund_elsewhere', refundNo: 'R-D', detail: { paidTwice: true } });
   t.like(lost.dispute, { amountLost: 400n, refundNo: 'R-D' });
 });
@@ -280,18 +282,18 @@ test('a refund that the channel tells after the end of the dispute is the same m
 test('a dispute is listed until it is decided, again when something changes, and with each change told once', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n });
   const facts = { dispute: disputeRow(), refunds: [], claimed: new Set<string>(), covered: [] };
-  const due = decideDispute(order, facts, said({ state: 'needs_answer', dueAt: at(86_400) }), NAMES, NOW);
-  t.deepEqual(due.tell, ['dispute.updated']);
+  const due = decideDispute(order, facts, answer({ state: 'needs_answer', dueAt: at(86_400) }), NAMES, NOW);
+  t.deepEqual(due.emit, ['dispute.updated']);
   t.like(due.money.raise?.[0], { kind: 'dispute', dedupe: 'D-1', again: true, detail: { dueAt: at(86_400) } });
   t.is(due.dispute.changes, 2);
   t.is(due.money.raise?.[0]?.blocksRefunds, false);
   const accepted = { ...facts, dispute: disputeRow({ acceptedAt: at(-60) }) };
-  const told = decideDispute(order, accepted, said({ state: 'under_review' }), NAMES, NOW);
+  const told = decideDispute(order, accepted, answer({ state: 'under_review' }), NAMES, NOW);
   t.is(told.money.raise?.[0]?.blocksRefunds, true, 'until it is decided the channel may give the money back');
-  const same = decideDispute(order, facts, said(), NAMES, NOW);
-  t.deepEqual([same.rule, same.tell, same.money.raise], [null, [], []]);
+  const same = decideDispute(order, facts, answer(), NAMES, NOW);
+  t.deepEqual([same.rule, same.emit, same.money.raise], [null, [], []]);
   t.like(same.dispute, { changes: 1, checks: 4 });
-  const won = decideDispute(order, facts, said({ state: 'won' }), NAMES, NOW);
-  t.deepEqual(won.tell, ['dispute.closed']);
+  const won = decideDispute(order, facts, answer({ state: 'won' }), NAMES, NOW);
+  t.deepEqual(won.emit, ['dispute.closed']);
   t.like(won.money.resolve?.[0], { where: { kind: 'dispute', dedupe: 'D-1' }, resolution: 'won' });
 });

@@ -1,9 +1,9 @@
 import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { Outcome } from '../../../server/payments/channel.ts';
-import { type Change, MOVED_OF_ORDER, ORDER_MOVES, isOpen } from '../../../server/payments/core/moves.ts';
-import { type OrderWish, decideOrder, orderNeeds } from '../../../server/payments/core/decide-order.ts';
-import type { Heard, OrderFacts } from '../../../server/payments/core/facts.ts';
+import { type Change, MOVED_OF_ORDER, ORDER_TRANSITIONS, isOpen } from '../../../server/payments/core/transitions.ts';
+import { type OrderCommand, decideOrder, orderNeeds } from '../../../server/payments/core/decide-order.ts';
+import type { OrderReport, OrderFacts } from '../../../server/payments/core/facts.ts';
 import { isListed as isMove } from '../../../server/payments/ledger.ts';
 import { isLong } from '../../support/counts.ts';
 import { CLOSE_OUTCOMES, OUTCOMES, orders, WISHES } from './core-orders.ts';
@@ -18,7 +18,7 @@ const FACTS: { [Name in keyof Required<OrderFacts>]: readonly OrderFacts[Name][]
 };
 
 /** Only the facts that the decision asks for, each with every value that it can have. */
-function* factsFor(order: OrderRow, input: Heard | OrderWish, facts: OrderFacts = {}): Generator<OrderFacts> {
+function* factsFor(order: OrderRow, input: OrderReport | OrderCommand, facts: OrderFacts = {}): Generator<OrderFacts> {
   const need = orderNeeds(order, facts, input);
   if (need === undefined) return yield facts;
   for (const value of FACTS[need]) yield* factsFor(order, input, { ...facts, [need]: value });
@@ -49,7 +49,7 @@ function meets({ state }: OrderRow, order: number, input: number): boolean {
 function* faultsOf({ order, after, change }: Decided, { mismatch }: OrderFacts): Generator<string> {
   if (change.rule === null) {
     for (const member of MOVED_OF_ORDER) if (change.order && member in change.order) yield `${member} without a rule`;
-  } else if (!isMove(ORDER_MOVES, change.rule, order.state, after.state)) yield 'a move that no table has';
+  } else if (!isMove(ORDER_TRANSITIONS, change.rule, order.state, after.state)) yield 'a move that no table has';
   if (order.state === 'paid' && after.state !== 'paid') yield 'paid is not the end';
   if (after.paidAt !== null && after.paidAt < order.createdAt) yield 'paid before it was made';
   if (after.paid < order.paid) yield 'money was unpaid';
@@ -58,7 +58,7 @@ function* faultsOf({ order, after, change }: Decided, { mismatch }: OrderFacts):
   if (sums.refunded + sums.refunding > sums.paid + sums.overrun) yield 'more goes back than came';
   if (after.state === 'paid' && order.state !== 'paid' && after.paid <= 0n) yield 'paid without money';
   const isMoved = after.state !== order.state;
-  const told = (change.tell ?? []).map(({ type }) => type);
+  const told = (change.emit ?? []).map(({ type }) => type);
   if (isMoved && ['paid', 'closed', 'failed'].includes(after.state) && !told.includes(`order.${after.state}` as never))
     yield `${after.state} is not told`;
   if (isMoved && after.state === 'closed' && after.closedAt === null) yield 'closed without a time';
@@ -82,15 +82,15 @@ test('every state × outcome × fact: a listed move, sums that agree, and nothin
   const faults = new Map<string, string>();
   for (const [at, order] of orders().entries())
     for (const [turn, [name, outcome]] of OUTCOMES.entries())
-      for (const heard of meets(order, at, turn) ? heardAs(outcome) : [])
-        for (const facts of factsFor(order, heard)) {
+      for (const report of meets(order, at, turn) ? heardAs(outcome) : [])
+        for (const facts of factsFor(order, report)) {
           count++;
-          const decided = decidedOf(order, decideOrder(frozen(order), facts, frozen(heard), NOW));
+          const decided = decidedOf(order, decideOrder(frozen(order), facts, frozen(report), NOW));
           for (const fault of [
             ...faultsOf(decided, facts),
-            ...(facts.owner ? faultsOfAnothers(decided, heard.cause) : faultsOfHearing(decided, outcome)),
+            ...(facts.owner ? faultsOfAnothers(decided, report.cause) : faultsOfHearing(decided, outcome)),
           ])
-            faults.set(fault, `${order.state} × ${name} × ${heard.cause} × ${JSON.stringify(facts)}`);
+            faults.set(fault, `${order.state} × ${name} × ${report.cause} × ${JSON.stringify(facts)}`);
         }
   t.deepEqual([...faults], []);
   t.true(count > 100_000);
@@ -98,7 +98,7 @@ test('every state × outcome × fact: a listed move, sums that agree, and nothin
 });
 
 /** An outcome comes as the answer to the first call, to a repeated one, to a question, to a look, or by a notice. */
-function heardAs(outcome: Outcome): Heard[] {
+function heardAs(outcome: Outcome): OrderReport[] {
   return [
     { outcome, cause: 'place', firstWord: true },
     ...['place', 'query', 'check'].map((cause) => ({ outcome, cause })),
@@ -154,20 +154,20 @@ test('every state × wish × fact: a listed move or a refusal, sums that agree, 
   const refused = new Set<string>();
   const faults = new Map<string, string>();
   for (const [at, order] of orders().entries())
-    for (const wish of WISHES.filter((_, turn) => meets(order, at, turn)))
-      for (const facts of factsFor(order, wish)) {
+    for (const command of WISHES.filter((_, turn) => meets(order, at, turn)))
+      for (const facts of factsFor(order, command)) {
         count++;
-        const change = decideOrder(frozen(order), facts, frozen(wish), NOW);
+        const change = decideOrder(frozen(order), facts, frozen(command), NOW);
         if ('refuse' in change) {
-          refused.add(`${wish.wish}: ${change.refuse.code}`);
+          refused.add(`${command.command}: ${change.refuse.code}`);
           continue;
         }
         const decided = decidedOf(order, change);
         for (const fault of [
           ...faultsOf(decided, facts),
-          ...(facts.owner ? faultsOfAnothers(decided, wish.wish) : faultsOfWish(decided, wish)),
+          ...(facts.owner ? faultsOfAnothers(decided, command.command) : faultsOfCommand(decided, command)),
         ])
-          faults.set(fault, `${order.state} × ${JSON.stringify(wish, (_name, value: unknown) => String(value))}`);
+          faults.set(fault, `${order.state} × ${JSON.stringify(command, (_name, value: unknown) => String(value))}`);
       }
   t.deepEqual([...faults], []);
   t.deepEqual([...refused].toSorted(), [
@@ -180,54 +180,54 @@ test('every state × wish × fact: a listed move or a refusal, sums that agree, 
   t.log(`${count} combinations of order, wish and facts`);
 });
 
-function* faultsOfWish(decided: Decided, input: OrderWish): Generator<string> {
+function* faultsOfCommand(decided: Decided, input: OrderCommand): Generator<string> {
   const { order, after, change } = decided;
-  const { wish } = input;
+  const { command } = input;
   const takesMoney = order.state === 'created' || order.state === 'pending';
-  const returned = wish === 'settle_close' && input.outcome.kind === 'closed' && input.outcome.returned;
+  const returned = command === 'settle_close' && input.outcome.kind === 'closed' && input.outcome.returned;
   if (returned && !takesMoney && (change.open?.sums.refunded ?? after.refunded) < order.paid - order.refunding)
     yield 'money that went back is not written';
-  if (wish === 'close' && takesMoney && after.state !== 'closing') yield 'an open order is not closed';
-  if (wish === 'close' && !takesMoney && after.state !== order.state) yield 'an ended order is closed';
-  if (wish === 'settle_close' && input.outcome.kind !== 'closed' && after.state !== order.state)
+  if (command === 'close' && takesMoney && after.state !== 'closing') yield 'an open order is not closed';
+  if (command === 'close' && !takesMoney && after.state !== order.state) yield 'an ended order is closed';
+  if (command === 'settle_close' && input.outcome.kind !== 'closed' && after.state !== order.state)
     yield 'closed without a word';
-  if (wish === 'settle_close' && !returned && order.captureState !== null && after.state !== order.state)
+  if (command === 'settle_close' && !returned && order.captureState !== null && after.state !== order.state)
     yield 'closed beside a capture';
-  if (wish === 'give_up' && order.absentCount < 2 && after.state !== order.state) yield 'given up too early';
-  if (wish === 'capture' && after.captures > order.captures) {
+  if (command === 'give_up' && order.absentCount < 2 && after.state !== order.state) yield 'given up too early';
+  if (command === 'capture' && after.captures > order.captures) {
     if (!takesMoney || order.closeAsked || order.captureState !== null) yield 'a capture that nobody may make';
     if (after.captureState !== 'live' || after.captureLeasedUntil === null) yield 'a capture without a lease';
     if (order.approvalAskedAt !== null) yield 'a second try without another approval';
     if (order.captures > 0 && order.expiresAt <= NOW) yield 'a second try after the expiry';
   }
-  if (wish === 'approved_again' && takesMoney && order.approvalAskedAt !== null) {
+  if (command === 'approved_again' && takesMoney && order.approvalAskedAt !== null) {
     const isKnown = order.approvalAskedAt.getTime() === input.refusedAt?.getTime();
     if (isKnown && after.approvalAskedAt !== null) yield 'an approval that does not count';
     if (!isKnown && after.approvalAskedAt === null) yield 'the approval that was refused counts again';
   }
-  if (wish === 'settle_capture') yield* faultsOfRefusal(decided, input);
+  if (command === 'settle_capture') yield* faultsOfRefusal(decided, input);
   if (
-    wish === 'forget_capture' &&
+    command === 'forget_capture' &&
     order.captureState === 'live' &&
     order.captureLeasedUntil! > NOW &&
     after.captureState === null
   )
     yield 'a capture under way is forgotten';
-  const brings = wish === 'accept' || returned || (wish === 'settle_capture' && input.outcome.kind === 'paid');
+  const brings = command === 'accept' || returned || (command === 'settle_capture' && input.outcome.kind === 'paid');
   if (!brings && after.paid !== order.paid) yield 'a wish made money';
-  if (wish === 'accept' && after.paid !== input.received.minor) yield 'another sum was accepted';
-  if (wish === 'give_back' && change.open?.row.amount !== input.received.minor) yield 'another sum is given back';
-  if (wish === 'give_back' && change.open && (!change.open.row.surplus || Object.keys(change.open.sums).length > 0))
+  if (command === 'accept' && after.paid !== input.received.minor) yield 'another sum was accepted';
+  if (command === 'give_back' && change.open?.row.amount !== input.received.minor) yield 'another sum is given back';
+  if (command === 'give_back' && change.open && (!change.open.row.surplus || Object.keys(change.open.sums).length > 0))
     yield 'money outside the order moves its sums';
 }
 
 /** A capture that was refused for certain took nothing: the payer acts, at most three times, or the order is over. */
 function* faultsOfRefusal(
   { order, after, change }: Decided,
-  { captures, outcome }: Extract<OrderWish, { wish: 'settle_capture' }>,
+  { captures, outcome }: Extract<OrderCommand, { command: 'settle_capture' }>,
 ): Generator<string> {
   if (outcome.kind !== 'declined' || !outcome.left || order.captures !== captures || !isOpen(order.state)) return;
-  const told = (change.tell ?? []).map(({ type }) => type);
+  const told = (change.emit ?? []).map(({ type }) => type);
   if (after.captureState !== null || after.captureLeasedUntil !== null) yield 'a refused capture is still waited for';
   if (order.state === 'closing') return;
   const mayAct = outcome.left === 'payer' && order.approvalsAsked < 3;
@@ -255,7 +255,9 @@ test('a payment that waits for the merchant is listed once for each reason, unti
       hear(waiting, outcome).resolve?.some(({ where }) => 'kind' in where && where.kind === 'capture_held'),
       outcome.kind,
     );
-  t.like(decideOrder(orderRow({ state: 'pending', ...waiting }), {}, { wish: 'abandon' }, NOW), { rule: 'O6' });
+  t.like(decideOrder(orderRow({ state: 'pending', ...waiting }), {}, { command: 'abandon' }, NOW), {
+    rule: 'close_requested',
+  });
 });
 
 test('what was refused is captured again only after another approval, and never after the expiry', (t) => {
@@ -268,11 +270,11 @@ test('what was refused is captured again only after another approval, and never 
     approvalAskedAt: at(-30),
   });
   const approved = { outcome: { kind: 'approved' }, cause: 'check' } as const;
-  const claim = (order: OrderRow) => decideOrder(order, {}, { wish: 'capture' }, NOW);
+  const claim = (order: OrderRow) => decideOrder(order, {}, { command: 'capture' }, NOW);
   t.is((decideOrder(refused, {}, approved, NOW) as Change).wake, undefined);
   t.deepEqual(claim(refused), { rule: null });
   const agreed = (refusedAt: Date | null) => {
-    const change = decideOrder(refused, {}, { wish: 'approved_again', refusedAt }, NOW) as Change;
+    const change = decideOrder(refused, {}, { command: 'approved_again', refusedAt }, NOW) as Change;
     return { ...refused, ...change.order } as OrderRow;
   };
   for (const earlier of [null, at(-31)])
@@ -297,10 +299,10 @@ test('a decision is the same for the same rows, facts and time', (t) => {
     for (const [, outcome] of OUTCOMES)
       for (const facts of factsFor(order, { outcome, cause: 'check' })) {
         count++;
-        const heard = { outcome, cause: 'check' };
+        const report = { outcome, cause: 'check' };
         t.deepEqual(
-          decideOrder(order, facts, heard, NOW),
-          decideOrder({ ...order }, { ...facts }, { ...heard }, new Date(NOW)),
+          decideOrder(order, facts, report, NOW),
+          decideOrder({ ...order }, { ...facts }, { ...report }, new Date(NOW)),
         );
       }
   t.log(`${count} pairs`);
@@ -311,12 +313,12 @@ test('the close that the channel confirms ends the order, whatever the close was
     for (const outcome of CLOSE_OUTCOMES)
       for (const order of orders({ few: true })) {
         if (order.state !== 'closing' || order.captureState !== null) continue;
-        const change = decideOrder({ ...order, closeReason }, {}, { wish: 'settle_close', outcome }, NOW);
+        const change = decideOrder({ ...order, closeReason }, {}, { command: 'settle_close', outcome }, NOW);
         if ('refuse' in change) return t.fail();
         const after = { ...order, ...change.order, ...change.open?.sums };
         const returned = outcome.kind === 'closed' && outcome.returned;
         t.is(after.nextCheckAt === null, Boolean(returned), 'nothing is left to ask once the money is back');
-        t.is((change.rule as string | null) === 'O7', outcome.kind === 'closed' && !returned);
+        t.is((change.rule as string | null) === 'close_confirmed', outcome.kind === 'closed' && !returned);
         if (returned)
           t.like(after, { state: 'closed', paid: 1000n, refunded: 1000n, channelTradeNo: returned.channelNo });
       }
@@ -329,9 +331,9 @@ test('what the close of a code gave back is told as closed, whoever hears of it 
     for (const scene of ['code', 'qr'] as const) {
       const order = orderRow({ state: 'closing', closeAsked: true, scene });
       const change = decideOrder(order, { sibling: false }, { outcome: gone, cause }, NOW) as Change;
-      const told = change.tell?.map(({ type }) => type);
+      const told = change.emit?.map(({ type }) => type);
       // Elsewhere no close gives anything back: a payment that came first counts, and its refund is a question.
-      t.is(change.rule, scene === 'code' ? 'O9' : 'O8', cause);
+      t.is(change.rule, scene === 'code' ? 'late_payment' : 'paid_before_close', cause);
       t.deepEqual(told, scene === 'code' ? ['order.paid_late', 'order.closed'] : ['order.paid'], cause);
       t.is(change.open?.row.elsewhere, scene === 'code' ? true : undefined, cause);
     }
@@ -341,7 +343,7 @@ test('what was claimed and not confirmed is looked into soon, whatever the state
   const soon = new Date(NOW.getTime() + 15_000);
   for (const order of orders({ few: true }))
     for (const nextCheckAt of [null, NOW, soon, new Date(NOW.getTime() + 3_600_000)]) {
-      const change = decideOrder({ ...order, nextCheckAt }, {}, { wish: 'check_soon' }, NOW);
+      const change = decideOrder({ ...order, nextCheckAt }, {}, { command: 'check_soon' }, NOW);
       if ('refuse' in change) return t.fail();
       const after = { ...order, nextCheckAt, ...change.order };
       if (order.state === 'paid') t.deepEqual(change, { rule: null });

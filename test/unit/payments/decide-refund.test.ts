@@ -1,14 +1,14 @@
 import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
 import type { RefundRow } from '../../../server/db/entities/refunds.ts';
-import { type Change, MOVED_OF_REFUND, REFUND_MOVES } from '../../../server/payments/core/moves.ts';
+import { type Change, MOVED_OF_REFUND, REFUND_TRANSITIONS } from '../../../server/payments/core/transitions.ts';
 import {
   decideForeignRefund,
   decideNewRefund,
   decideRefund,
   isOwnPayment,
 } from '../../../server/payments/core/decide-refund.ts';
-import { isReversal, mayBeOldNews, type RefundHeard } from '../../../server/payments/core/hear-refund.ts';
+import { isReversal, mayBeOldNews, type RefundReport } from '../../../server/payments/core/apply-refund-outcome.ts';
 import { isListed } from '../../../server/payments/ledger.ts';
 import { nextRefundStep } from '../../../server/payments/core/plan.ts';
 import { LIMITS, pairs, REFUND_FACTS, REFUND_HEARD, REFUND_WISHES } from './core-refunds.ts';
@@ -31,7 +31,7 @@ function* faultsOf({ order, refund }: Pair, change: Change): Generator<string> {
   if (change.rule === null) {
     for (const member of MOVED_OF_REFUND)
       if (change.refund && member in change.refund) yield `${member} without a rule`;
-  } else if (!isListed(REFUND_MOVES, change.rule, refund.state, after.state)) yield 'a move that no table has';
+  } else if (!isListed(REFUND_TRANSITIONS, change.rule, refund.state, after.state)) yield 'a move that no table has';
   if (after.amount !== refund.amount) yield 'the amount changed';
   if (sums.paid !== order.paid || sums.state !== order.state) yield 'a refund moved its order';
   // The sums follow the refund exactly; money outside the order never touches them.
@@ -42,10 +42,10 @@ function* faultsOf({ order, refund }: Pair, change: Change): Generator<string> {
   if (sums.refunded - order.refunded !== done) yield 'the refunded sum does not follow the refund';
   if (sums.refunded + sums.refunding > sums.paid + sums.overrun) yield 'more goes back than came';
   if (sums.overrun < order.overrun) yield 'an overrun shrinks';
-  const told = change.tell?.some(({ type }) => type === `refund.${after.state}`) ?? false;
+  const told = change.emit?.some(({ type }) => type === `refund.${after.state}`) ?? false;
   const isNews = after.state !== refund.state && ['succeeded', 'failed', 'abnormal'].includes(after.state);
   if (isNews !== told) yield 'the owner is not told';
-  if (change.tell?.some(({ each }) => !each)) yield 'a move that can come again is told once only';
+  if (change.emit?.some(({ each }) => !each)) yield 'a move that can come again is told once only';
   const waits = after.state === 'pending' || after.state === 'processing';
   if (waits && after.nextCheckAt === null) yield 'never asked again';
   if (after.state === 'abnormal' && refund.state !== 'abnormal' && !change.raise?.length)
@@ -53,7 +53,7 @@ function* faultsOf({ order, refund }: Pair, change: Change): Generator<string> {
   if (isFinal(after) && after.state !== refund.state && after.finishedAt === null) yield 'ended without a time';
 }
 
-function* faultsOfHearing({ refund }: Pair, { outcome }: RefundHeard, change: Change): Generator<string> {
+function* faultsOfHearing({ refund }: Pair, { outcome }: RefundReport, change: Change): Generator<string> {
   const after = { ...refund, ...change.refund } as RefundRow;
   const isExact = outcome.kind === 'succeeded' && outcome.amount.minor === 400n && outcome.amount.currency === 'CNY';
   if (isExact && after.state !== 'succeeded') yield 'money that went back is not written';
@@ -71,13 +71,13 @@ function* faultsOfHearing({ refund }: Pair, { outcome }: RefundHeard, change: Ch
   const couldLand = refund.unknownAt !== null && refund.unknownAt > at(-600);
   const absent = refund.absentCount + (outcome.kind === 'absent' ? 1 : 0);
   const isDefinite = outcome.kind === 'refused' && outcome.definite === true;
-  const isOwed = refund.origin === 'late' || refund.origin === 'surplus';
-  const isOver = isDefinite && isWaiting(refund) && !couldLand && !refund.accepted && !isOwed;
+  const isSystemRefund = refund.origin === 'late' || refund.origin === 'surplus';
+  const isOver = isDefinite && isWaiting(refund) && !couldLand && !refund.accepted && !isSystemRefund;
   if (isOver && after.state !== 'failed') yield 'refused for good and still waited for';
   if (saysNothing && after.state === 'failed' && refund.state !== 'failed') {
     if (!waited || couldLand || (absent < 2 && !isDefinite) || refund.accepted)
       yield 'failed though it may have happened';
-    if (isOwed) yield 'money that is owed was given up';
+    if (isSystemRefund) yield 'money that is owed was given up';
   }
   if (outcome.kind === 'pending' && !after.accepted && !isFinal(after) && refund.state !== 'abnormal')
     yield 'an accepted refund is not known as such';
@@ -95,11 +95,11 @@ test('every state × outcome: a listed move, sums that follow it, and nothing th
   let count = 0;
   const faults = new Map<string, string>();
   for (const pair of pairs())
-    for (const heard of REFUND_HEARD) {
+    for (const report of REFUND_HEARD) {
       count++;
-      const change = decideRefund(frozen(pair.order), frozen(pair.refund), frozen(heard), NOW);
-      for (const fault of [...faultsOf(pair, change), ...faultsOfHearing(pair, heard, change)])
-        faults.set(fault, `${pair.refund.origin} ${pair.refund.state} × ${heard.outcome.kind}`);
+      const change = decideRefund(frozen(pair.order), frozen(pair.refund), frozen(report), NOW);
+      for (const fault of [...faultsOf(pair, change), ...faultsOfHearing(pair, report, change)])
+        faults.set(fault, `${pair.refund.origin} ${pair.refund.state} × ${report.outcome.kind}`);
     }
   t.deepEqual([...faults], []);
   t.true(count > 70_000);
@@ -111,28 +111,29 @@ test('every state × wish × fact: a listed move or a refusal, and sums that fol
   const faults = new Map<string, string>();
   const refused = new Set<string>();
   for (const pair of pairs())
-    for (const wish of REFUND_WISHES) {
+    for (const command of REFUND_WISHES) {
       count++;
-      const decided = decideRefund(frozen(pair.order), frozen(pair.refund), frozen(wish), NOW);
+      const decided = decideRefund(frozen(pair.order), frozen(pair.refund), frozen(command), NOW);
       const { state, surplus, origin } = pair.refund;
       if ('refuse' in decided) {
-        refused.add(`${wish.wish}: ${decided.refuse.code}`);
+        refused.add(`${command.command}: ${decided.refuse.code}`);
         continue;
       }
-      for (const fault of faultsOf(pair, decided)) faults.set(fault, `${state} × ${wish.wish}`);
+      for (const fault of faultsOf(pair, decided)) faults.set(fault, `${state} × ${command.command}`);
       const isSilent = isWaiting(pair.refund) && isOld(pair.refund);
-      if (wish.wish === 'retry' && state !== 'failed' && !isSilent) faults.set('a retry of what did not fail', state);
-      if (wish.wish === 'retry' && state === 'failed' && pair.refund.accepted && decided.refund?.attempt !== 2)
+      if (command.command === 'retry' && state !== 'failed' && !isSilent)
+        faults.set('a retry of what did not fail', state);
+      if (command.command === 'retry' && state === 'failed' && pair.refund.accepted && decided.refund?.attempt !== 2)
         faults.set('a number that the channel ended is used again', origin);
-      if (wish.wish === 'retry' && isSilent && decided.refund?.attempt !== undefined)
+      if (command.command === 'retry' && isSilent && decided.refund?.attempt !== undefined)
         faults.set('another number while the first may be done', origin);
-      if (wish.wish === 'retry' && !surplus && decided.rule === 'R6') {
+      if (command.command === 'retry' && !surplus && decided.rule === 'refund_resumed') {
         const left = pair.order.paid - pair.order.refunded - pair.order.refunding;
         if (pair.refund.amount > left) faults.set('a retry of more than is left', origin);
       }
-      const listed = 'listed' in wish && wish.listed && isWaiting(pair.refund);
-      if (wish.wish === 'reopen' && state !== 'abnormal') faults.set('opened though not abnormal', state);
-      if ('listed' in wish && state !== 'abnormal' && !listed && !isSilent)
+      const listed = 'listed' in command && command.listed && isWaiting(pair.refund);
+      if (command.command === 'reopen' && state !== 'abnormal') faults.set('opened though not abnormal', state);
+      if ('listed' in command && state !== 'abnormal' && !listed && !isSilent)
         faults.set('an end by hand of what needs nobody', state);
     }
   t.deepEqual([...faults], []);
@@ -183,7 +184,7 @@ test('a new refund: paid money, no blocking exception, enough left, the limits o
   t.is(codeOf(decide({ paidAt: at(-366 * 86_400) })), 'refund_window_over');
   const opened = decide({}, { earlier: [{ ...old, state: 'succeeded' }] });
   if ('refuse' in opened) return t.fail();
-  t.is(opened.open?.rule, 'R1');
+  t.is(opened.open?.rule, 'refund_requested');
   t.deepEqual(opened.open?.sums, { refunding: 400n });
   t.deepEqual(opened.open?.row.sentAt, at(57), 'a minute after the earlier one was sent');
   t.is(REFUND_FACTS.length, 4);
@@ -202,7 +203,7 @@ for (const origin of ['channel', 'dispute'] as const)
     const facts = { blockedBy: null, limits: LIMITS[0]! };
     for (const state of ['failed', 'processing'] as const) {
       const old = refundRow({ ...asked, state, createdAt: at(-9 * 86_400), sentAt: null });
-      t.like(decideRefund(order, old, { wish: 'retry', facts }, NOW), { refuse: { code: 'refund_not_retryable' } });
+      t.like(decideRefund(order, old, { command: 'retry', facts }, NOW), { refuse: { code: 'refund_not_retryable' } });
     }
   });
 
@@ -241,7 +242,7 @@ test('news that may be older than what was heard last is asked about; only a rev
 
 test('a refund that a person gave by another way, and the channel too, is the channel’s, and listed', (t) => {
   const order = orderRow({ state: 'paid', paid: 1000n, refunded: 400n });
-  const hear = (change: Partial<RefundRow>, outcome: RefundHeard['outcome']) =>
+  const hear = (change: Partial<RefundRow>, outcome: RefundReport['outcome']) =>
     decideRefund(order, refundRow({ ...BY_PERSON, ...change }), { outcome }, NOW);
   const twice = hear({}, DONE);
   t.like(twice.refund, { elsewhere: false, failureCode: null, failureMessage: null, channelRefundNo: 'CR-1' });
@@ -260,9 +261,9 @@ test('what was made elsewhere is not released, because the channel does not know
   const asked = { reason: 'x', actor: 'admin:1', listed: true };
   for (const origin of ['channel', 'dispute'] as const) {
     const refund = refundRow({ origin, state: 'abnormal' });
-    const released = decideRefund(order, refund, { wish: 'release', ...asked }, NOW);
+    const released = decideRefund(order, refund, { command: 'release', ...asked }, NOW);
     t.like(released, { refuse: { code: 'refund_not_released' } });
-    t.like(decideRefund(order, refund, { wish: 'failed_at_channel', ...asked }, NOW), { rule: 'R7' });
+    t.like(decideRefund(order, refund, { command: 'failed_at_channel', ...asked }, NOW), { rule: 'refund_decided' });
   }
 });
 

@@ -1,20 +1,20 @@
 import test from 'ava';
 import type { DisputeRow } from '../../../server/db/entities/refunds.ts';
 import type { EventRow } from '../../../server/db/entities/events.ts';
-import type { MoveRow, OrderExceptionRow, OrderRow } from '../../../server/db/entities/orders.ts';
-import { BOOK_CHECKS, findViolations, WALKS } from '../../../server/db/queries/books.ts';
+import type { TransitionRow, OrderExceptionRow, OrderRow } from '../../../server/db/entities/orders.ts';
+import { BOOK_CHECKS, findViolations, WALKS } from '../../../server/db/queries/ledger-check.ts';
 import type { Store } from '../../../server/db/store.ts';
 import {
   ANSWER_INVARIANTS,
-  type Book,
+  type LedgerView,
   type Broken,
   brokenOf,
   CHANNEL_INVARIANTS,
-  type ChannelBook,
+  type ChannelLedgerView,
   END_INVARIANTS,
   ORDER_INVARIANTS,
   STEP_INVARIANTS,
-  type Told,
+  type Reported,
 } from '../../../server/payments/core/invariants.ts';
 import { at, orderRow, refundRow } from '../../support/core-rows.ts';
 import { postgresDatabase } from '../../support/database.ts';
@@ -31,14 +31,14 @@ const { orderNo } = orderRow();
 const GONE = { state: 'succeeded', nextCheckAt: null } as const;
 const [FIRST, SECOND] = ['R-1', 'R-2'];
 
-const move = (sequence: number, toState: string, refundNo: string | null = null): MoveRow => ({
+const transition = (sequence: number, toState: string, refundNo: string | null = null): TransitionRow => ({
   id: BigInt(sequence),
   orderNo,
   refundNo,
   sequence,
   fromState: null,
   toState,
-  rule: 'O1',
+  rule: 'placed',
   cause: 'pay',
   outcome: null,
   actor: 'service',
@@ -110,15 +110,15 @@ const dispute = (change: Partial<DisputeRow> = {}): DisputeRow => ({
 });
 
 /** An order that was paid; 4.00 went back by a dispute, 1.00 is on its way back. */
-const HONEST: Book = {
+const HONEST: LedgerView = {
   order: orderRow({ ...PAID, refunded: 400n, refunding: 100n, sequence: 5 }),
   refunds: [refundRow({ ...GONE, refundNo: FIRST! }), refundRow({ refundNo: SECOND!, amount: 100n })],
-  moves: [
-    move(1, 'created'),
-    move(2, 'paid'),
-    move(3, 'pending', FIRST),
-    move(4, 'succeeded', FIRST),
-    move(5, 'pending', SECOND),
+  transitions: [
+    transition(1, 'created'),
+    transition(2, 'paid'),
+    transition(3, 'pending', FIRST),
+    transition(4, 'succeeded', FIRST),
+    transition(5, 'pending', SECOND),
   ],
   events: [told('order.paid', orderNo), told('refund.succeeded', FIRST!)],
   exceptions: [],
@@ -131,7 +131,7 @@ const second = (change: Parameters<typeof refundRow>[0]) => ({
 });
 
 /** Books that lie, each with the invariants that it breaks. */
-const LIES: readonly [what: string, lie: Partial<Book>, broken: readonly string[]][] = [
+const LIES: readonly [what: string, lie: Partial<LedgerView>, broken: readonly string[]][] = [
   ['more is told to be given back than was', order({ refunded: 500n }), ['refunded']],
   ['less is reserved than is on its way', order({ refunding: 0n }), ['refunding']],
   [
@@ -144,11 +144,22 @@ const LIES: readonly [what: string, lie: Partial<Book>, broken: readonly string[
   ['paid with another amount', order({ paid: 999n }), ['paid']],
   [
     'money of an order that is open',
-    { ...order({ state: 'pending', nextCheckAt: at(9) }), moves: HONEST.moves.with(1, move(2, 'pending')) },
+    {
+      ...order({ state: 'pending', nextCheckAt: at(9) }),
+      transitions: HONEST.transitions.with(1, transition(2, 'pending')),
+    },
     ['unpaid'],
   ],
-  ['a state without its history', { moves: HONEST.moves.with(1, move(2, 'pending')) }, ['order-history']],
-  ['a refund without its history', { moves: HONEST.moves.with(4, move(5, 'processing', SECOND)) }, ['refund-history']],
+  [
+    'a state without its history',
+    { transitions: HONEST.transitions.with(1, transition(2, 'pending')) },
+    ['order-history'],
+  ],
+  [
+    'a refund without its history',
+    { transitions: HONEST.transitions.with(4, transition(5, 'processing', SECOND)) },
+    ['refund-history'],
+  ],
   ['a dispute of another amount', { disputes: [dispute({ amountLost: 300n })] }, ['disputes']],
   ['a dispute without its refund', { disputes: [dispute({ refundNo: null })] }, ['disputes']],
   [
@@ -156,14 +167,14 @@ const LIES: readonly [what: string, lie: Partial<Book>, broken: readonly string[
     { disputes: [dispute(), dispute({ disputeNo: 'D-2', channelDisputeNo: 'C-2' })] },
     ['disputes'],
   ],
-  ['a line of history is missing', { moves: HONEST.moves.toSpliced(2, 1) }, ['sequence']],
+  ['a line of history is missing', { transitions: HONEST.transitions.toSpliced(2, 1) }, ['sequence']],
   ['a line of history too many', order({ sequence: 4 }), ['sequence']],
   ['a payment nobody was told of', { events: HONEST.events.slice(1) }, ['order-events']],
   ['a payment that was told twice', { events: [...HONEST.events, told('order.paid_late', orderNo)] }, ['order-events']],
   ['a refund nobody was told of', { events: HONEST.events.slice(0, 1) }, ['refund-events']],
   [
     'a close nobody was told of',
-    { ...order({ state: 'closed' }), moves: HONEST.moves.with(1, move(2, 'closed')) },
+    { ...order({ state: 'closed' }), transitions: HONEST.transitions.with(1, transition(2, 'closed')) },
     ['closed-events'],
   ],
   [
@@ -172,7 +183,7 @@ const LIES: readonly [what: string, lie: Partial<Book>, broken: readonly string[
       ...order({ state: 'closing', paid: 0n, refunded: 0n, refunding: 0n, sequence: 2 }),
       refunds: [],
       disputes: [],
-      moves: [move(1, 'created'), move(2, 'closing')],
+      transitions: [transition(1, 'created'), transition(2, 'closing')],
     },
     ['due'],
   ],
@@ -180,7 +191,7 @@ const LIES: readonly [what: string, lie: Partial<Book>, broken: readonly string[
 ];
 
 /** Books that look like lies and are not. */
-const TRUTHS: readonly [what: string, book: Partial<Book>][] = [
+const TRUTHS: readonly [what: string, book: Partial<LedgerView>][] = [
   [
     'what is reserved is listed',
     {
@@ -198,17 +209,17 @@ const TRUTHS: readonly [what: string, book: Partial<Book>][] = [
 ];
 
 const namesOf = (broken: readonly Broken[]) => broken.map(({ name }) => name);
-const predicatesOf = (book: Book) => namesOf(brokenOf(ORDER_INVARIANTS, book));
+const predicatesOf = (book: LedgerView) => namesOf(brokenOf(ORDER_INVARIANTS, book));
 
 /** What the statements of `payctl audit` find of a book; nothing of it is kept. */
-async function statementsOf(store: Store, book: Book): Promise<string[]> {
+async function statementsOf(store: Store, book: LedgerView): Promise<string[]> {
   const found: string[] = [];
   class Undo extends Error {}
   await store
     .transaction(async (tx) => {
       await tx.orders.insert(book.order);
       await tx.refunds.insertMany([...book.refunds]);
-      for (const { id: _id, ...row } of book.moves) await tx.moves.insert(row);
+      for (const { id: _id, ...row } of book.transitions) await tx.transitions.insert(row);
       for (const { sequence: _sequence, ...row } of book.events as EventRow[]) await tx.events.insert(row);
       await tx.exceptions.insertMany([...book.exceptions]);
       await tx.disputes.insertMany([...book.disputes]);
@@ -250,7 +261,7 @@ test('payctl audit has a statement for every invariant of an order, in the same 
   );
 });
 
-const CHANNEL: ChannelBook = { came: 1000n, refunds: [{ intent: FIRST!, amount: 400n }] };
+const CHANNEL: ChannelLedgerView = { came: 1000n, refunds: [{ intent: FIRST!, amount: 400n }] };
 const NOTHING_TOLD = { paid: false, closed: false, refunds: [] };
 const ENDED = { ...HONEST, order: { ...HONEST.order, refunding: 0n }, refunds: HONEST.refunds.slice(0, 1) };
 
@@ -263,7 +274,7 @@ test('what one commit may not do is found', (t) => {
 });
 
 test('what the channel does not have, or has twice, is found', (t) => {
-  const found = (channel: ChannelBook) => namesOf(brokenOf(CHANNEL_INVARIANTS, HONEST, channel));
+  const found = (channel: ChannelLedgerView) => namesOf(brokenOf(CHANNEL_INVARIANTS, HONEST, channel));
   t.deepEqual(found(CHANNEL), []);
   t.deepEqual(found({ came: 0n, refunds: [] }), ['money-came', 'refund-happened']);
   t.deepEqual(found({ ...CHANNEL, refunds: [{ intent: SECOND!, amount: 400n }] }), ['refund-happened']);
@@ -275,7 +286,7 @@ test('what the channel does not have, or has twice, is found', (t) => {
 });
 
 test('what is not over, not the channel’s, or not what was told is found at the end', (t) => {
-  const found = (book: Book, channel: ChannelBook, told: Told = NOTHING_TOLD) =>
+  const found = (book: LedgerView, channel: ChannelLedgerView, told: Reported = NOTHING_TOLD) =>
     namesOf([...brokenOf(END_INVARIANTS, book, channel), ...brokenOf(ANSWER_INVARIANTS, book, told, channel)]);
   const unpaid = { ...ENDED, order: { ...ENDED.order, state: 'closed', paid: 0n, refunded: 0n } as const, refunds: [] };
   const nothing = { came: 0n, refunds: [] };

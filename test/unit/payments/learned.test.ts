@@ -1,5 +1,5 @@
 import test from 'ava';
-import { LEARNED_BY, learnedBy } from '../../../server/payments/ledger.ts';
+import { LEARNED_BY, paymentSourceOf } from '../../../server/payments/ledger.ts';
 
 const CASES = [
   ['notice', 'channel:wechat', 'notice'],
@@ -24,6 +24,6 @@ const CASES = [
 
 test('what told of a payment first follows from why its order moved', (t) => {
   for (const [cause, actor, by, scene = 'qr'] of CASES)
-    t.is(learnedBy({ cause, actor }, scene), by, `${cause} by ${actor}`);
+    t.is(paymentSourceOf({ cause, actor }, scene), by, `${cause} by ${actor}`);
   t.deepEqual([...new Set(CASES.map(([, , by]) => by))].toSorted(), LEARNED_BY.toSorted());
 });

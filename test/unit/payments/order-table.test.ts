@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { OrderRow } from '../../../server/db/entities/orders.ts';
-import type { Change } from '../../../server/payments/core/moves.ts';
+import type { Change } from '../../../server/payments/core/transitions.ts';
 import { decideOrder } from '../../../server/payments/core/decide-order.ts';
 import type { OrderFacts } from '../../../server/payments/core/facts.ts';
 import { OUTCOMES } from './core-orders.ts';
@@ -29,30 +29,41 @@ const COLUMNS: readonly (readonly [order: Partial<OrderRow>, facts: OrderFacts])
   [{ state: 'paid', ...PAID }, NO_FACTS],
 ];
 
+/** The rules in two letters, so that the table fits a screen. */
+const SHORT: Readonly<Record<string, string>> = {
+  accepted: 'ac',
+  declined: 'de',
+  paid: 'pd',
+  close_requested: 'cr',
+  close_confirmed: 'cc',
+  paid_before_close: 'pc',
+  late_payment: 'lp',
+};
+
 /** `.` stays · `-` nothing is written · rule>state, `+R` a refund of all of it is opened, `!` something is listed. */
 const TABLE: Readonly<Record<string, string>> = {
   //                                          created     pending  closing  told closing  closed      kept      sibling     failed,no stock  paid
   pending:
-    /*                             */ 'O2>pending  .        .        .             .           .         .           .                -',
+    /*                             */ 'ac>pending  .        .        .             .           .         .           .                -',
   'pending with a credential':
-    /*         */ 'O2>pending  .        .        .             .           .         .           .                -',
+    /*         */ 'ac>pending  .        .        .             .           .         .           .                -',
   'pending with a capture under review':
-    'O2>pending  .        .        .             .           .         .           .                -',
+    'ac>pending  .        .        .             .           .         .           .                -',
   'pending with a capture that waits for the merchant':
-    'O2>pending! .!       .!       .!            .           .         .           .                -',
+    'ac>pending! .!       .!       .!            .           .         .           .                -',
   approved:
-    /*                            */ 'O2>pending  .        .        .             -           -         -           -                -',
-  paid: /*                                */ 'O5>paid     O5>paid  O8>paid  O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .',
+    /*                            */ 'ac>pending  .        .        .             -           -         -           -                -',
+  paid: /*                                */ 'pd>paid     pd>paid  pc>paid  lp>closed+R!  lp>closed+R! lp>paid! lp>closed+R! lp>failed+R!    .',
   'paid, by a clock that is behind':
-    /*   */ 'O5>paid     O5>paid  O8>paid  O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .',
+    /*   */ 'pd>paid     pd>paid  pc>paid  lp>closed+R!  lp>closed+R! lp>paid! lp>closed+R! lp>failed+R!    .',
   'paid, refunds exist':
-    /*               */ 'O5>paid!    O5>paid! O8>paid! O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .!',
+    /*               */ 'pd>paid!    pd>paid! pc>paid! lp>closed+R!  lp>closed+R! lp>paid! lp>closed+R! lp>failed+R!    .!',
   'paid, half went back':
-    /*              */ 'O5>paid!    O5>paid! O8>paid! O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .!',
+    /*              */ 'pd>paid!    pd>paid! pc>paid! lp>closed+R!  lp>closed+R! lp>paid! lp>closed+R! lp>failed+R!    .!',
   'paid, all went back':
-    /*               */ 'O5>paid!    O5>paid! O8>paid! O9>closed+R   O9>closed+R  O9>closed+R O9>closed+R O9>failed+R  .!',
+    /*               */ 'pd>paid!    pd>paid! pc>paid! lp>closed+R   lp>closed+R  lp>closed+R lp>closed+R lp>failed+R  .!',
   'paid by another trade':
-    /*             */ 'O5>paid     O5>paid  O8>paid  O9>closed+R!  O9>closed+R! O9>paid! O9>closed+R! O9>failed+R!    .!',
+    /*             */ 'pd>paid     pd>paid  pc>paid  lp>closed+R!  lp>closed+R! lp>paid! lp>closed+R! lp>failed+R!    .!',
   'paid less':
     /*                         */ '.!          .!       .!       .!            .!          .!        .!          .!               .',
   'paid more':
@@ -60,24 +71,24 @@ const TABLE: Readonly<Record<string, string>> = {
   'paid in another currency':
     /*          */ '.!          .!       .!       .!            .!          .!        .!          .!               .',
   closed:
-    /*                              */ 'O6>closed   O6>closed O7>closed O7>closed   -           -         -           -                .!',
+    /*                              */ 'cr>closed   cr>closed cc>closed cc>closed   -           -         -           -                .!',
   absent:
     /*                              */ '.           .        .        .             -           -         -           -                -',
   'declined for certain':
-    /*              */ 'O3>failed   .        .        .             -           -         -           -                -',
+    /*              */ 'de>failed   .        .        .             -           -         -           -                -',
   'declined, perhaps':
     /*                 */ '.           .        .        .             -           -         -           -                -',
   'declined, the payer can act':
-    'O3>failed   .        .        .             -           -         -           -                -',
+    'de>failed   .        .        .             -           -         -           -                -',
   'declined, nobody can act':
-    'O3>failed   .        .        .             -           -         -           -                -',
+    'de>failed   .        .        .             -           -         -           -                -',
   unknown:
     /*                             */ '.           .        .        .             -           -         -           -                -',
 };
 
 function summary(change: Change): string {
   const moved =
-    change.rule === null ? (change.order ? '.' : '-') : `${change.rule}>${(change.order as OrderRow).state}`;
+    change.rule === null ? (change.order ? '.' : '-') : `${SHORT[change.rule]}>${(change.order as OrderRow).state}`;
   return moved + (change.open ? '+R' : '') + (change.raise?.length ? '!' : '');
 }
 

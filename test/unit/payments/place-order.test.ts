@@ -1,5 +1,5 @@
 import test from 'ava';
-import { placeOrder } from '../../../server/payments/ask.ts';
+import { placeOrder } from '../../../server/payments/call-channel.ts';
 import { orderRow } from '../../support/core-rows.ts';
 
 test('the channel is told of an order that pays for a call, and the options are those of the merchant', (t) => {

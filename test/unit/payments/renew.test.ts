@@ -2,7 +2,7 @@ import test from 'ava';
 import { canRenew, canSendAgain, decideOrder } from '../../../server/payments/core/decide-order.ts';
 import { viewCredential } from '../../../server/payments/view.ts';
 import { at, NOW, orderRow } from '../../support/core-rows.ts';
-import { hasCredential } from '../../../server/payments/core/moves.ts';
+import { hasCredential } from '../../../server/payments/core/transitions.ts';
 
 const pay = { type: 'redirect', url: 'https://pay.example/1' } as const;
 const open = orderRow({ state: 'pending', credential: pay, expiresAt: at(3600) });
@@ -31,13 +31,13 @@ for (const [what, change, isThere, sendsAgain, renews] of [
 }
 
 test('a new credential takes the place of the old one, with the time that it has', (t) => {
-  const heard = { outcome: { kind: 'pending', pay, paySeconds: 240 }, cause: 'query' } as const;
+  const report = { outcome: { kind: 'pending', pay, paySeconds: 240 }, cause: 'query' } as const;
   const stale = {
     ...open,
     credential: { type: 'redirect', url: 'https://pay.example/0' } as const,
     credentialUntil: NOW,
   };
-  const change = decideOrder(stale, {}, heard, NOW);
+  const change = decideOrder(stale, {}, report, NOW);
   t.like(change, { rule: null, order: { credential: pay, credentialUntil: at(240) } });
   const lasting = decideOrder(stale, {}, { outcome: { kind: 'pending', pay }, cause: 'query' }, NOW);
   t.like(lasting, { order: { credential: pay, credentialUntil: null } });

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { HalfConfig } from '../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../server/simulator/channel-simulator.ts';
 import type { OrderSums } from '../../../server/simulator/ledger.ts';
-import type { Delivery } from '../../../server/simulator/notice.ts';
+import type { Delivery } from '../../../server/simulator/notification.ts';
 import { startSimulator, type RunningSimulator, type SimulatorOptions } from '../../../server/simulator/simulator.ts';
 import type { LedgerEntry } from '../../../server/simulator/trade.ts';
 import { listenOnFreePort } from '../../support/free-port.ts';
@@ -62,7 +62,7 @@ export interface World {
   post<T = Record<string, unknown>>(path: string, body?: unknown): Promise<T>;
   ledger(orderNo?: string): Promise<{ entries: LedgerEntry[]; orders: OrderSums[] }>;
   deliveries(orderNo: string): Promise<Delivery[]>;
-  config(account?: string): Promise<Record<string, HalfConfig>>;
+  config(account?: string): Promise<Record<string, SimulatedChannelConfig>>;
   close(): Promise<void>;
 }
 

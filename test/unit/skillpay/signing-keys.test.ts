@@ -1,14 +1,14 @@
 import test from 'ava';
-import { createSealing } from '../../../server/db/sealing.ts';
+import { createEncryption } from '../../../server/db/encryption.ts';
 import { createSigningKeys } from '../../../server/skillpay/signing-keys.ts';
 import { postgresDatabase } from '../../support/database.ts';
 
-const sealing = createSealing([{ id: 'aaaaaaaa', key: Buffer.alloc(32, 1) }]);
+const encryption = createEncryption([{ id: 'aaaaaaaa', key: Buffer.alloc(32, 1) }]);
 const now = () => new Date();
 
 test('replicas that need the first key at once make one for each mode', async (t) => {
   const { store } = await postgresDatabase(t);
-  const replicas = Array.from({ length: 8 }, () => createSigningKeys({ store, sealing, now, simulated: true }));
+  const replicas = Array.from({ length: 8 }, () => createSigningKeys({ store, encryption, now, simulated: true }));
   await Promise.all(replicas.flatMap((keys) => [keys.ensure('simulator'), keys.ensure('live')]));
   const rows = await store.read((tx) => tx.signingKeys.list({}));
   t.deepEqual(rows.map(({ mode }) => mode).toSorted(), ['live', 'simulator']);
@@ -22,13 +22,13 @@ test('replicas that need the first key at once make one for each mode', async (t
 test('the newest key signs, older ones stay published; without a key nothing is signed', async (t) => {
   const { store } = await postgresDatabase(t);
   let at = Date.now();
-  const keys = createSigningKeys({ store, sealing, now: () => new Date(at), simulated: false });
+  const keys = createSigningKeys({ store, encryption, now: () => new Date(at), simulated: false });
   await t.throwsAsync(keys.sign('live', 'pay-code+jws', {}), { message: /changed concurrently/ });
   await keys.ensure('live');
   const kidOf = async () =>
     JSON.parse(Buffer.from((await keys.sign('live', 'x', {})).split('.')[0] ?? '', 'base64url').toString()).kid;
   const first = await kidOf();
-  const other = createSigningKeys({ store, sealing, now: () => new Date(at), simulated: false });
+  const other = createSigningKeys({ store, encryption, now: () => new Date(at), simulated: false });
   await other.ensure('sandbox');
   at += 61_000;
   await store.transaction((tx) =>
@@ -41,13 +41,13 @@ test('the newest key signs, older ones stay published; without a key nothing is 
 
 test('a private key that was moved to another row does not open', async (t) => {
   const { store } = await postgresDatabase(t);
-  const keys = createSigningKeys({ store, sealing, now, simulated: true });
+  const keys = createSigningKeys({ store, encryption, now, simulated: true });
   await keys.ensure('live');
   await store.transaction(async (tx) => {
     const [row] = await tx.signingKeys.list({});
     await tx.signingKeys.insert({ ...row, kid: 'moved', mode: 'sandbox' });
   });
-  await t.throwsAsync(createSigningKeys({ store, sealing, now, simulated: true }).ensure('sandbox'), {
+  await t.throwsAsync(createSigningKeys({ store, encryption, now, simulated: true }).ensure('sandbox'), {
     message: /cannot be decrypted/,
   });
 });

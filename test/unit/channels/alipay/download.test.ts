@@ -3,12 +3,12 @@ import test from 'ava';
 import { alipayKind } from '../../../../server/channels/alipay/kind.ts';
 import { createTransport } from '../../../../server/channels/transport.ts';
 import type { CertsDownloaded, ChannelInput } from '../../../../server/payments/channel.ts';
-import { alipayHalf } from '../../../../server/simulator/alipay/half.ts';
+import { alipaySimulator } from '../../../../server/simulator/alipay/simulator.ts';
 import { startWorld, type World } from '../../simulator/world.ts';
 
 let world: World;
 test.before(async () => {
-  world = await startWorld({ timeFactor: 0.001, halves: [alipayHalf] });
+  world = await startWorld({ timeFactor: 0.001, channelSimulators: [alipaySimulator] });
 });
 test.after.always(() => world.close());
 

@@ -188,6 +188,6 @@ test('the key is young: a notice that it signs is one to confirm', async (t) => 
     .join('&');
   const sign = await signRsa2(text, createPrivateKey(fixture('alipay2.key')));
   const body = new URLSearchParams({ ...fields, sign_type: 'RSA2', sign }).toString();
-  const notice = await channel.readNotice({}, Buffer.from(body));
-  t.deepEqual(notice.verifiedBy, { certId: null, since: now });
+  const notification = await channel.readNotification({}, Buffer.from(body));
+  t.deepEqual(notification.verifiedBy, { certId: null, since: now });
 });

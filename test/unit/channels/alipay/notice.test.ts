@@ -1,6 +1,6 @@
 import test from 'ava';
-import { noticeText, signRsa2 } from '../../../../server/channels/alipay/signature.ts';
-import { NoticeNotGenuine, type Channel } from '../../../../server/payments/channel.ts';
+import { notificationText, signRsa2 } from '../../../../server/channels/alipay/signature.ts';
+import { NotificationNotGenuine, type Channel } from '../../../../server/payments/channel.ts';
 import { APP_ID, certificateMode, channelWith, keys, NOW, order, SELLER_ID } from './fixture.ts';
 
 const fields = { appId: APP_ID, sellerId: SELLER_ID };
@@ -27,13 +27,13 @@ const paid = {
 };
 
 async function form(params: Record<string, string>, key = keys.channel): Promise<string> {
-  return new URLSearchParams({ ...params, sign: await signRsa2(noticeText(params), key) }).toString();
+  return new URLSearchParams({ ...params, sign: await signRsa2(notificationText(params), key) }).toString();
 }
 
-const read = (body: string | Buffer, by: Channel = channel) => by.readNotice({}, Buffer.from(body));
+const read = (body: string | Buffer, by: Channel = channel) => by.readNotification({}, Buffer.from(body));
 
 const genuine = await form(paid);
-const refused: [string, string, NoticeNotGenuine['why']][] = [
+const refused: [string, string, NotificationNotGenuine['why']][] = [
   ['another key', await form(paid, keys.next), 'signature_invalid'],
   ["the app's own key", await form(paid, keys.app), 'signature_invalid'],
   ['a changed amount', genuine.replace('12.34', '12.35'), 'signature_invalid'],
@@ -70,7 +70,7 @@ const message = {
 
 test('what Alipay tells the app besides payments is genuine, names no merchant, and is nobody’s payment', async (t) => {
   t.deepEqual(await read(await form(message)), {
-    noticeId: 'm1',
+    notificationId: 'm1',
     account: APP_ID,
     event: message.msg_method,
     orderNo: null,
@@ -81,7 +81,7 @@ test('what Alipay tells the app besides payments is genuine, names no merchant, 
   const more = { ...message, out_trade_no: order.orderNo, trade_status: 'TRADE_SUCCESS', total_amount: '12.34' };
   t.like(await read(await form(more)), { orderNo: null, outcome: undefined });
   const why = async (params: Record<string, string>, key = keys.channel) =>
-    (await t.throwsAsync<NoticeNotGenuine>(async () => read(await form(params, key))))?.why;
+    (await t.throwsAsync<NotificationNotGenuine>(async () => read(await form(params, key))))?.why;
   t.is(await why(message, keys.next), 'signature_invalid');
   t.is(await why({ ...message, app_id: '2021000000000002' }), 'wrong_account');
   t.is(await why({ ...message, notify_id: '' }), 'malformed');
@@ -101,12 +101,16 @@ test("what the payer's bank says to a refund is about that refund only when the 
   const taken = await read(await bank({ ...about, dback_status: 'S', dback_amount: '1.01' }));
   t.like(taken, { orderNo: null, refundNo: null, bankRefused: undefined });
   for (const content of ['', '[]', '{"dback_status":"F"}', '{"dback_status":"F","dback_status":"S"}'])
-    t.is((await t.throwsAsync<NoticeNotGenuine>(async () => read(await bank(content))))?.why, 'malformed', content);
+    t.is(
+      (await t.throwsAsync<NotificationNotGenuine>(async () => read(await bank(content))))?.why,
+      'malformed',
+      content,
+    );
 });
 
 test('a payment is settled from the notice', async (t) => {
   t.deepEqual(await read(await form(paid)), {
-    noticeId: 'n1',
+    notificationId: 'n1',
     account: APP_ID,
     event: 'TRADE_SUCCESS',
     orderNo: order.orderNo,
@@ -128,11 +132,11 @@ test('the amount is the one that was written', async (t) => {
 });
 
 test('a partial refund repeats the success, names the refund and leaves its amount to a query', async (t) => {
-  const notice = await read(
+  const notification = await read(
     await form({ ...paid, refund_fee: '2.34', out_biz_no: 'R1', gmt_refund: '2026-03-01 12:00:00' }),
   );
-  t.like(notice, { refundNo: 'R1', outcome: { kind: 'paid', refundsHint: true, amount: order.amount } });
-  t.is(notice.refund, undefined);
+  t.like(notification, { refundNo: 'R1', outcome: { kind: 'paid', refundsHint: true, amount: order.amount } });
+  t.is(notification.refund, undefined);
 });
 
 test('closed: unpaid is closed, refunded in full was paid', async (t) => {
@@ -153,15 +157,15 @@ test('closed: a sum of refunds alone shows that it was paid; a sum of nothing do
 test('unlisted words are pending; a notice about something else is a hint', async (t) => {
   t.deepEqual((await read(await form({ ...paid, trade_status: 'TRADE_NEW' }))).outcome, { kind: 'pending' });
   const { trade_status: _, ...other } = { ...paid, notify_type: 'dut_user_sign' };
-  const notice = await read(await form(other));
-  t.is(notice.event, 'dut_user_sign');
-  t.is(notice.outcome, undefined);
+  const notification = await read(await form(other));
+  t.is(notification.event, 'dut_user_sign');
+  t.is(notification.outcome, undefined);
 });
 
 test('GBK: the signature is checked over the bytes as they were sent', async (t) => {
   const subject = Buffer.from([0xb2, 0xe8]);
   const params: Record<string, string> = { ...paid, charset: 'GBK', subject: subject.toString('latin1') };
-  const sign = await signRsa2(Buffer.from(noticeText(params), 'latin1'), keys.channel);
+  const sign = await signRsa2(Buffer.from(notificationText(params), 'latin1'), keys.channel);
   const body = Object.entries({ ...params, sign })
     .map(([key, value]) => `${key}=${key === 'subject' ? '%B2%E8' : encodeURIComponent(value)}`)
     .join('&');
@@ -170,7 +174,7 @@ test('GBK: the signature is checked over the bytes as they were sent', async (t)
 
 for (const [name, body, why] of refused) {
   test(`not genuine: ${name} is ${why}`, async (t) => {
-    const error = await t.throwsAsync(read(body), { instanceOf: NoticeNotGenuine });
+    const error = await t.throwsAsync(read(body), { instanceOf: NotificationNotGenuine });
     t.is(error?.why, why);
   });
 }
@@ -180,7 +184,7 @@ test('every single changed byte of the signed part is refused', async (t) => {
   for (let at = 0; at < end; at += 7) {
     const changed = Buffer.from(genuine);
     changed[at] = changed[at] === 0x39 ? 0x38 : 0x39;
-    await t.throwsAsync(read(changed), { instanceOf: NoticeNotGenuine }, `byte ${at}`);
+    await t.throwsAsync(read(changed), { instanceOf: NotificationNotGenuine }, `byte ${at}`);
   }
 });
 
@@ -192,12 +196,12 @@ test('certificate mode reads notices with any of its certificates; a simulator k
     { fields, pems: certificateMode },
   );
   t.like((await read(genuine, certificates)).outcome, { kind: 'paid' });
-  await t.throwsAsync(read(await form(paid, keys.next), certificates), { instanceOf: NoticeNotGenuine });
+  await t.throwsAsync(read(await form(paid, keys.next), certificates), { instanceOf: NotificationNotGenuine });
 });
 
 test('only the exact word stops the channel from sending again', (t) => {
-  t.like(channel.ackNotice('accepted'), { status: 200, body: 'success' });
-  t.not(channel.ackNotice('refused').body, 'success');
-  t.is(channel.ackNotice('refused').status, 400);
-  t.like(channel.ackNotice('again'), { status: 503, body: 'fail' });
+  t.like(channel.ackNotification('accepted'), { status: 200, body: 'success' });
+  t.not(channel.ackNotification('refused').body, 'success');
+  t.is(channel.ackNotification('refused').status, 400);
+  t.like(channel.ackNotification('again'), { status: 503, body: 'fail' });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { alipayKind } from '../../../../server/channels/alipay/kind.ts';
 import type { Channel, ChannelInput, OrderRef, PlaceOrder } from '../../../../server/payments/channel.ts';
-import { alipayHalf } from '../../../../server/simulator/alipay/half.ts';
+import { alipaySimulator } from '../../../../server/simulator/alipay/simulator.ts';
 import { startSimulator, type RunningSimulator } from '../../../../server/simulator/simulator.ts';
 import { connect, newOrder, newRefund, show } from '../promises/subject.ts';
 import * as codesOf from './refusal-codes.ts';
@@ -32,7 +32,7 @@ const merchants = new Map<string, Merchant>();
 test.before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'alipay-refusals-'));
   const listen = { host: '127.0.0.1', port: 0 };
-  simulator = await startSimulator({ dir: folder, listen, halves: [alipayHalf] });
+  simulator = await startSimulator({ dir: folder, listen, channelSimulators: [alipaySimulator] });
   for (const [index, way] of WAYS.entries()) {
     const account = `way-${index}`;
     let { alipay } = await control<Configs>('/accounts', { payWay: 'alipay', name: account, signMode: way.signMode });

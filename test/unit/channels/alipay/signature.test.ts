@@ -4,7 +4,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import {
   certSerial,
-  noticeText,
+  notificationText,
   readCertificates,
   requestText,
   rootCertSerial,
@@ -26,7 +26,7 @@ test('the request text drops sign and empty values, sorts by key and keeps value
 });
 
 test('the notice text drops sign and sign_type', (t) => {
-  t.is(noticeText({ b: '2', sign_type: 'RSA2', a: '', sign: 'x' }), 'a=&b=2');
+  t.is(notificationText({ b: '2', sign_type: 'RSA2', a: '', sign: 'x' }), 'a=&b=2');
 });
 
 test('a request signed by alipay-sdk verifies here', (t) => {
@@ -40,7 +40,7 @@ test('a request signed by alipay-sdk verifies here', (t) => {
 
 test('alipay-sdk verifies a notice signed here, and refuses it changed', async (t) => {
   const params = { app_id: APP_ID, trade_status: 'TRADE_SUCCESS', subject: '\u8336 100%', sign_type: 'RSA2' };
-  const sign = await signRsa2(noticeText(params), keys.channel);
+  const sign = await signRsa2(notificationText(params), keys.channel);
   t.true(sdk.checkNotifySignV2({ ...params, sign }));
   t.false(sdk.checkNotifySignV2({ ...params, trade_status: 'TRADE_CLOSED', sign }));
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { alipayKind } from '../../../../server/channels/alipay/kind.ts';
 import { type ChannelInput, ChannelMisconfigured } from '../../../../server/payments/channel.ts';
-import { alipayHalf } from '../../../../server/simulator/alipay/half.ts';
+import { alipaySimulator } from '../../../../server/simulator/alipay/simulator.ts';
 import { startSimulator, type RunningSimulator } from '../../../../server/simulator/simulator.ts';
 import { issuedBy } from '../../../races/key-forgery.ts';
 import { simulatorDriver, type Driver } from '../promises/driver.ts';
@@ -24,7 +24,7 @@ const worlds: Record<string, World> = {};
 test.before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'alipay-'));
   const listen = { host: '127.0.0.1', port: 0 };
-  simulator = await startSimulator({ dir: folder, listen, timeFactor: 0.01, halves: [alipayHalf] });
+  simulator = await startSimulator({ dir: folder, listen, timeFactor: 0.01, channelSimulators: [alipaySimulator] });
   driver = simulatorDriver(simulator.url, 'alipay');
   for (const signMode of ['key', 'certificate']) {
     const config = (await control('POST', '/accounts', { payWay: 'alipay', name: signMode, signMode })) as Configs;
@@ -192,15 +192,15 @@ test('a refund from the portal is announced by number and left to a query', asyn
   const subject = world();
   const order = await paid(subject);
   await control('POST', '/refund-elsewhere', { payWay: 'alipay', orderNo: order.orderNo, amount: '1.00' });
-  const notices = await until(
-    () => driver.notices(order.orderNo),
+  const notifications = await until(
+    () => driver.notifications(order.orderNo),
     (all) => all.some(({ event }) => event === 'refund'),
   );
-  const told = notices.find(({ event }) => event === 'refund');
-  const notice = await subject.channel.readNotice(told?.headers ?? {}, told?.body ?? Buffer.alloc(0));
-  t.regex(notice.refundNo ?? '', /^portal/);
-  t.like(notice.outcome, { kind: 'paid', refundsHint: true });
-  const found = await subject.channel.queryRefund({ ...newRefund(order), refundNo: notice.refundNo ?? '' });
+  const told = notifications.find(({ event }) => event === 'refund');
+  const notification = await subject.channel.readNotification(told?.headers ?? {}, told?.body ?? Buffer.alloc(0));
+  t.regex(notification.refundNo ?? '', /^portal/);
+  t.like(notification.outcome, { kind: 'paid', refundsHint: true });
+  const found = await subject.channel.queryRefund({ ...newRefund(order), refundNo: notification.refundNo ?? '' });
   t.like(found, { kind: 'succeeded', amount: { minor: 100n, currency: 'CNY' } });
 });
 
@@ -210,11 +210,11 @@ test('a notice with another amount carries that amount', async (t) => {
   await driver.fault('notice', 'wrong-amount', order.orderNo);
   await driver.pay(order.orderNo);
   const [first] = await until(
-    () => driver.notices(order.orderNo),
+    () => driver.notifications(order.orderNo),
     (all) => all.length > 0,
   );
-  const notice = await subject.channel.readNotice(first?.headers ?? {}, first?.body ?? Buffer.alloc(0));
-  t.like(notice.outcome, { kind: 'paid', amount: { minor: 1235n, currency: 'CNY' } });
+  const notification = await subject.channel.readNotification(first?.headers ?? {}, first?.body ?? Buffer.alloc(0));
+  t.like(notification.outcome, { kind: 'paid', amount: { minor: 1235n, currency: 'CNY' } });
 });
 
 test('a clock that the channel does not believe is clock_skew, and moves nothing', async (t) => {

@@ -1,8 +1,8 @@
 import test from 'ava';
 import { X509Certificate } from 'node:crypto';
-import { createCertificateCache } from '../../../../server/channels/paypal/notice.ts';
+import { createCertificateCache } from '../../../../server/channels/paypal/notification.ts';
 import type { PaypalSettings } from '../../../../server/channels/paypal/settings.ts';
-import { NoticeNotGenuine, type WireRequest } from '../../../../server/payments/channel.ts';
+import { NotificationNotGenuine, type WireRequest } from '../../../../server/payments/channel.ts';
 import { CERT_URL, PEMS } from './signer.ts';
 
 const settings = {
@@ -25,7 +25,7 @@ test('messages that name certificates which do not exist never push out a good o
   const { find, asked } = world();
   await find(CERT_URL);
   for (let number = 0; number < 200; number += 1)
-    await t.throwsAsync(find(CERT_URL.replace(/CERT-.*/, `CERT-${number}`)), { instanceOf: NoticeNotGenuine });
+    await t.throwsAsync(find(CERT_URL.replace(/CERT-.*/, `CERT-${number}`)), { instanceOf: NotificationNotGenuine });
   await find(CERT_URL);
   t.is(asked.filter((url) => url === CERT_URL).length, 1);
 });
@@ -33,7 +33,7 @@ test('messages that name certificates which do not exist never push out a good o
 test('what was refused is not asked for again at once, and only some at a time are asked for', async (t) => {
   const { find, asked } = world();
   const missing = CERT_URL.replace(/CERT-.*/, 'CERT-missing');
-  for (let round = 0; round < 3; round += 1) await t.throwsAsync(find(missing), { instanceOf: NoticeNotGenuine });
+  for (let round = 0; round < 3; round += 1) await t.throwsAsync(find(missing), { instanceOf: NotificationNotGenuine });
   t.is(asked.length, 1);
   const many = Array.from({ length: 20 }, (_, index) => find(CERT_URL.replace(/CERT-.*/, `CERT-${index}`)));
   const ends = await Promise.allSettled(many);

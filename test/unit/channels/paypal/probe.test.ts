@@ -2,12 +2,12 @@ import test from 'ava';
 import { paypalKind } from '../../../../server/channels/paypal/kind.ts';
 import { createTransport } from '../../../../server/channels/transport.ts';
 import type { ChannelInput, ProbeResult } from '../../../../server/payments/channel.ts';
-import { paypalHalf } from '../../../../server/simulator/paypal/half.ts';
+import { paypalSimulator } from '../../../../server/simulator/paypal/simulator.ts';
 import { startWorld, type World } from '../../simulator/world.ts';
 
 let world: World;
 test.before(async () => {
-  world = await startWorld({ timeFactor: 0.001, halves: [paypalHalf] });
+  world = await startWorld({ timeFactor: 0.001, channelSimulators: [paypalSimulator] });
 });
 test.after.always(() => world.close());
 

@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer';
 import test, { type ExecutionContext } from 'ava';
 import {
-  NoticeNotGenuine,
-  NoticeUndecided,
+  NotificationNotGenuine,
+  NotificationUndecided,
   TransportFailed,
   type ChannelInput,
-  type Notice,
+  type Notification,
   type Transport,
   type WireAnswer,
   type WireRequest,
@@ -17,8 +17,8 @@ const captured = Buffer.from(
   JSON.stringify({ id: 'WH-1', event_type: 'PAYMENT.CAPTURE.COMPLETED', resource: captureBody() }),
 );
 
-async function refusedBecause(t: ExecutionContext, reading: Promise<Notice>, why: NoticeNotGenuine['why']) {
-  const error = await t.throwsAsync(reading, { instanceOf: NoticeNotGenuine });
+async function refusedBecause(t: ExecutionContext, reading: Promise<Notification>, why: NotificationNotGenuine['why']) {
+  const error = await t.throwsAsync(reading, { instanceOf: NotificationNotGenuine });
   t.is(error?.why, why);
 }
 
@@ -42,7 +42,7 @@ const vouches = (verification_status: string) => json(200, { verification_status
 test('when only the chain is incomplete PayPal itself verifies, with the very bytes that came', async (t) => {
   const odd = Buffer.from(captured.toString().replace('{"id"', '{ "amount_text" : "1.0\\u20ac" , "id"'));
   const { channel, asked } = unchained(vouches('SUCCESS'));
-  t.like(await channel.readNotice(signedHeaders(odd), odd), { orderNo: ORDER_NO, amiss: 'chain_incomplete' });
+  t.like(await channel.readNotification(signedHeaders(odd), odd), { orderNo: ORDER_NO, amiss: 'chain_incomplete' });
   const [request] = asked();
   t.is(request?.url, `${SIMULATOR_URL}/paypal/v1/notifications/verify-webhook-signature`);
   t.true(request?.body?.endsWith(`,"webhook_event":${odd.toString()}}`));
@@ -60,23 +60,23 @@ test('when only the chain is incomplete PayPal itself verifies, with the very by
 
 test('what PayPal does not vouch for is not genuine, and its silence decides nothing', async (t) => {
   const read = (says: Parameters<typeof unchained>[0]) =>
-    unchained(says).channel.readNotice(signedHeaders(captured), captured);
+    unchained(says).channel.readNotification(signedHeaders(captured), captured);
   await refusedBecause(t, read(vouches('FAILURE')), 'chain_incomplete');
   for (const says of ['silence', refusal(400, 'VALIDATION_ERROR'), json(200, {}), vouches('PERHAPS')] as const)
-    await t.throwsAsync(read(says), { instanceOf: NoticeUndecided });
+    await t.throwsAsync(read(says), { instanceOf: NotificationUndecided });
 });
 
 test('nobody is asked about what the certificate itself did not sign', async (t) => {
   const { channel, asked } = unchained(vouches('SUCCESS'));
   const headers = signedHeaders(captured, { 'paypal-transmission-id': 'other' });
-  await refusedBecause(t, channel.readNotice(headers, captured), 'signature_invalid');
+  await refusedBecause(t, channel.readNotification(headers, captured), 'signature_invalid');
   t.deepEqual(asked(), []);
 });
 
 test('a try-out of the dashboard is genuine and names nothing', async (t) => {
   const headers = signedHeaders(captured, {}, 'WEBHOOK_ID');
-  const { noticeId: _, ...notice } = await withCertificate().channel.readNotice(headers, captured);
-  t.deepEqual(notice, {
+  const { notificationId: _, ...notification } = await withCertificate().channel.readNotification(headers, captured);
+  t.deepEqual(notification, {
     account: FIELDS.clientId,
     event: 'PAYMENT.CAPTURE.COMPLETED',
     orderNo: null,
@@ -90,6 +90,6 @@ test('the simulator’s authority is worth nothing in the other modes', async (t
   const url = 'https://api.sandbox.paypal.com/v1/notifications/certs/CERT-1';
   const { channel, asked } = unchained(vouches('FAILURE'), { mode: 'sandbox' });
   const headers = signedHeaders(captured, { 'paypal-cert-url': url });
-  await refusedBecause(t, channel.readNotice(headers, captured), 'chain_incomplete');
+  await refusedBecause(t, channel.readNotification(headers, captured), 'chain_incomplete');
   t.is(asked().length, 1, 'only PayPal can vouch for it');
 });

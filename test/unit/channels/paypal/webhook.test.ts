@@ -4,10 +4,10 @@ import test, { type ExecutionContext } from 'ava';
 import { isCertificateUrl } from '../../../../server/channels/paypal/signature.ts';
 import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from '../../../../server/channels/paypal/settings.ts';
 import {
-  NoticeNotGenuine,
-  NoticeUndecided,
+  NotificationNotGenuine,
+  NotificationUndecided,
   TransportFailed,
-  type Notice,
+  type Notification,
   type Transport,
   type WireAnswer,
 } from '../../../../server/payments/channel.ts';
@@ -36,15 +36,20 @@ const captured = event('PAYMENT.CAPTURE.COMPLETED', {
   supplementary_data: { related_ids: { order_id: PAYPAL_ORDER } },
 });
 
-async function refusedBecause(t: ExecutionContext, reading: Promise<Notice>, why: NoticeNotGenuine['why'], note = '') {
-  const error = await t.throwsAsync(reading, { instanceOf: NoticeNotGenuine }, note);
+async function refusedBecause(
+  t: ExecutionContext,
+  reading: Promise<Notification>,
+  why: NotificationNotGenuine['why'],
+  note = '',
+) {
+  const error = await t.throwsAsync(reading, { instanceOf: NotificationNotGenuine }, note);
   t.is(error?.why, why, note);
 }
 
 test('a webhook signed by the published rule gives ids and nothing else', async (t) => {
   const { channel, fetched } = withCertificate();
-  const { noticeId, ...notice } = await channel.readNotice(signedHeaders(captured), captured);
-  t.deepEqual(notice, {
+  const { notificationId, ...notification } = await channel.readNotification(signedHeaders(captured), captured);
+  t.deepEqual(notification, {
     account: FIELDS.clientId,
     event: 'PAYMENT.CAPTURE.COMPLETED',
     orderNo: ORDER_NO,
@@ -52,12 +57,12 @@ test('a webhook signed by the published rule gives ids and nothing else', async 
     channelOrderId: PAYPAL_ORDER,
     isShared: true,
   });
-  t.regex(noticeId, /^[\w-]{36}\.[0-9a-f]{24}$/);
+  t.regex(notificationId, /^[\w-]{36}\.[0-9a-f]{24}$/);
   t.deepEqual(fetched(), [CERT_URL]);
 });
 
 test('each event leads to its order and refund', async (t) => {
-  const read = async (body: Buffer) => withCertificate().channel.readNotice(signedHeaders(body), body);
+  const read = async (body: Buffer) => withCertificate().channel.readNotification(signedHeaders(body), body);
   const at = '2026-03-01T08:04:00.123Z';
   t.like(await read(event('CHECKOUT.ORDER.APPROVED', orderBody(), { create_time: at })), {
     orderNo: ORDER_NO,
@@ -97,18 +102,18 @@ test('a body with another amount and the same CRC32 is at most a hint, and takes
   t.is(crc32(twin), crc32(captured));
   t.notDeepEqual(twin, captured);
 
-  const forged = await channel.readNotice(headers, twin);
+  const forged = await channel.readNotification(headers, twin);
   t.false('outcome' in forged);
   t.false('refund' in forged);
-  const genuine = await channel.readNotice(headers, captured);
-  t.not(forged.noticeId, genuine.noticeId);
+  const genuine = await channel.readNotification(headers, captured);
+  t.not(forged.notificationId, genuine.notificationId);
 });
 
 const UP = `https://api-m.sandbox.paypal.com/v2/payments/captures/${CAPTURE_ID}`;
 const refundAtPaypal = (more: object = {}) => ({ ...refundBody(), links: [{ rel: 'up', href: UP }], ...more });
 
 /** Reads a refund webhook while PayPal itself says this about the refund and its capture. */
-async function readRefundNotice(told: object, refund: object | null, capture: object | null = {}) {
+async function readRefundNotification(told: object, refund: object | null, capture: object | null = {}) {
   const certificate = { status: 200, headers: {}, body: Buffer.from(PEMS.good) };
   const answers = (call: string, body: object | null) => (body ? json(200, body) : refusal(404, `NO_${call}`));
   const send: Transport = async ({ about, url }) => {
@@ -118,7 +123,7 @@ async function readRefundNotice(told: object, refund: object | null, capture: ob
     return answers('CAPTURE', capture && { ...captureBody({ payee: { merchant_id: MERCHANT } }), ...capture });
   };
   const body = event('PAYMENT.CAPTURE.REFUNDED', told);
-  return withCertificate('', { send }).channel.readNotice(signedHeaders(body), body);
+  return withCertificate('', { send }).channel.readNotification(signedHeaders(body), body);
 }
 
 test('a refund is told as PayPal itself tells it, never as the message does', async (t) => {
@@ -128,18 +133,22 @@ test('a refund is told as PayPal itself tells it, never as the message does', as
     custom_id: 'OTHER00001',
   });
   const truth = { kind: 'succeeded', amount: { minor: 230n, currency: 'USD' }, channelRefundNo: '1JU08902781691411' };
-  t.like(await readRefundNotice(lie, refundAtPaypal()), { orderNo: ORDER_NO, refundNo: REFUND_NO, refund: truth });
-  t.like(await readRefundNotice(lie, refundAtPaypal({ status: 'FAILED' })), {
+  t.like(await readRefundNotification(lie, refundAtPaypal()), {
+    orderNo: ORDER_NO,
+    refundNo: REFUND_NO,
+    refund: truth,
+  });
+  t.like(await readRefundNotification(lie, refundAtPaypal({ status: 'FAILED' })), {
     refundNo: REFUND_NO,
     refund: { kind: 'failed' },
   });
-  t.like(await readRefundNotice(lie, refundAtPaypal({ status: 'NEW' })), { refund: { kind: 'pending' } });
+  t.like(await readRefundNotification(lie, refundAtPaypal({ status: 'NEW' })), { refund: { kind: 'pending' } });
 });
 
 test('a refund made elsewhere has no number of ours', async (t) => {
   for (const invoice_id of [undefined, ORDER_NO]) {
-    const notice = await readRefundNotice(refundAtPaypal(), refundAtPaypal({ invoice_id }));
-    t.like(notice, { orderNo: ORDER_NO, refundNo: null, refund: { kind: 'succeeded' } });
+    const notification = await readRefundNotification(refundAtPaypal(), refundAtPaypal({ invoice_id }));
+    t.like(notification, { orderNo: ORDER_NO, refundNo: null, refund: { kind: 'succeeded' } });
   }
 });
 
@@ -157,9 +166,9 @@ test('a refund that PayPal does not confirm for this payee stays a hint', async 
     [refundAtPaypal(), { payee: undefined }],
   ];
   for (const [refund, capture] of unsure) {
-    const notice = await readRefundNotice(told, refund, capture);
-    t.false('refund' in notice);
-    t.like(notice, { orderNo: ORDER_NO, refundNo: REFUND_NO });
+    const notification = await readRefundNotification(told, refund, capture);
+    t.false('refund' in notification);
+    t.like(notification, { orderNo: ORDER_NO, refundNo: REFUND_NO });
   }
 });
 
@@ -170,7 +179,7 @@ test('a reversal whose refund PayPal does not show says so, and names the captur
     const send: Transport = async ({ about }) =>
       about.call === 'token' ? token() : about.call === 'certificate' ? certificate : answer();
     const body = Buffer.from(JSON.stringify({ id: 'WH-1', event_type: event, resource }));
-    return withCertificate('', { send }).channel.readNotice(signedHeaders(body), body);
+    return withCertificate('', { send }).channel.readNotification(signedHeaders(body), body);
   };
   const notThere = () => refusal(404, 'INVALID_RESOURCE_ID');
   const named = { orderNo: null, refundId: '9CHARGEBACK00001', paymentNo: CAPTURE_ID };
@@ -185,7 +194,7 @@ test('a reversal whose refund PayPal does not show says so, and names the captur
   t.like(refunded, named);
   t.false('reversed' in refunded, 'a refund that is not shown yet may only be late');
   const silent = () => Promise.reject(new TransportFailed('timeout', 'No answer.'));
-  await t.throwsAsync(reading('PAYMENT.CAPTURE.REVERSED', silent), { instanceOf: NoticeUndecided });
+  await t.throwsAsync(reading('PAYMENT.CAPTURE.REVERSED', silent), { instanceOf: NotificationUndecided });
   t.like(await reading('PAYMENT.CAPTURE.REVERSED', silent, { ...told, custom_id: ORDER_NO }), {
     orderNo: ORDER_NO,
     refundId: '9CHARGEBACK00001',
@@ -196,16 +205,16 @@ test('a genuine resend two days later counts, under its first id', async (t) => 
   const clock = { at: Date.now() };
   const { channel, fetched } = withCertificate(PEMS.good, { now: () => new Date(clock.at) });
   const headers = signedHeaders(captured);
-  const first = await channel.readNotice(headers, captured);
+  const first = await channel.readNotification(headers, captured);
   clock.at += 2 * 86_400_000;
-  t.deepEqual(await channel.readNotice(headers, captured), first);
+  t.deepEqual(await channel.readNotification(headers, captured), first);
   t.is(fetched().length, 2, 'a certificate is kept for a day');
 });
 
 test('a changed body, header or webhook id is not genuine', async (t) => {
   const { channel } = withCertificate();
   const read = (more: Record<string, string | undefined>, body = captured) =>
-    channel.readNotice(signedHeaders(captured, more), body);
+    channel.readNotification(signedHeaders(captured, more), body);
   await refusedBecause(t, read({}, Buffer.concat([captured, Buffer.from(' ')])), 'signature_invalid');
   await refusedBecause(t, read({ 'paypal-transmission-id': 'other' }), 'signature_invalid');
   await refusedBecause(t, read({ 'paypal-transmission-time': '2026-03-01T08:05:02Z' }), 'signature_invalid');
@@ -215,7 +224,7 @@ test('a changed body, header or webhook id is not genuine', async (t) => {
   for (const name of Object.keys(signedHeaders(captured)))
     await refusedBecause(t, read({ [name]: undefined }), 'unsigned', name);
   const other = withCertificate(PEMS.good, { fields: { ...FIELDS, webhookId: '2JE4291016473214C' } }).channel;
-  await refusedBecause(t, other.readNotice(signedHeaders(captured), captured), 'signature_invalid');
+  await refusedBecause(t, other.readNotification(signedHeaders(captured), captured), 'signature_invalid');
 });
 
 test('a signed message that is no event is malformed', async (t) => {
@@ -228,7 +237,7 @@ test('a signed message that is no event is malformed', async (t) => {
     '{"event_type":"A.B","event_type":"C.D","resource":{}}',
   ]) {
     const body = Buffer.from(text);
-    await refusedBecause(t, channel.readNotice(signedHeaders(body), body), 'malformed', text);
+    await refusedBecause(t, channel.readNotification(signedHeaders(body), body), 'malformed', text);
   }
 });
 
@@ -265,21 +274,21 @@ test('a certificate is fetched from the listed addresses of its mode only', (t) 
 test('an address outside the list is refused without a request', async (t) => {
   const { channel, fetched } = withCertificate();
   const headers = signedHeaders(captured, { 'paypal-cert-url': 'https://evil.example/v1/notifications/certs/CERT-1' });
-  await refusedBecause(t, channel.readNotice(headers, captured), 'serial_unknown');
+  await refusedBecause(t, channel.readNotification(headers, captured), 'serial_unknown');
   t.deepEqual(fetched(), []);
 });
 
 test('a chain through an intermediate is good', async (t) => {
   const { channel } = withCertificate(PEMS.chained);
-  t.like(await channel.readNotice(signedHeaders(captured), captured), { orderNo: ORDER_NO });
+  t.like(await channel.readNotification(signedHeaders(captured), captured), { orderNo: ORDER_NO });
 });
 
 test('an intermediate that PayPal leaves out may come from the configuration; it is no root', async (t) => {
   const read = (pems: Record<string, string[]>) =>
-    withCertificate(PEMS.withoutMiddle, { pems }).channel.readNotice(signedHeaders(captured), captured);
+    withCertificate(PEMS.withoutMiddle, { pems }).channel.readNotification(signedHeaders(captured), captured);
   const both = { [SIMULATOR_CA]: [PEMS.root], [WEBHOOK_INTERMEDIATE]: [PEMS.middle] };
   t.like(await read(both), { orderNo: ORDER_NO });
-  await t.throwsAsync(read({ [WEBHOOK_INTERMEDIATE]: [PEMS.middle] }), { instanceOf: NoticeUndecided });
+  await t.throwsAsync(read({ [WEBHOOK_INTERMEDIATE]: [PEMS.middle] }), { instanceOf: NotificationUndecided });
 });
 
 const BAD = [
@@ -296,8 +305,8 @@ const BAD = [
 for (const [name, message] of BAD) {
   test(`a certificate is refused: ${name}`, async (t) => {
     const { channel, fetched } = withCertificate(PEMS[name]);
-    const read = () => channel.readNotice(signedHeaders(captured), captured);
-    await t.throwsAsync(read(), { instanceOf: NoticeNotGenuine, message });
+    const read = () => channel.readNotification(signedHeaders(captured), captured);
+    await t.throwsAsync(read(), { instanceOf: NotificationNotGenuine, message });
     await refusedBecause(t, read(), 'signature_invalid');
     t.is(fetched().length, 1, 'it is not asked for again at once');
   });
@@ -312,12 +321,12 @@ test('redirects, errors and large files are no certificate, each with its own wo
   ] as const;
   for (const [why, answer] of answers) {
     const { channel } = withCertificate(answer);
-    await refusedBecause(t, channel.readNotice(signedHeaders(captured), captured), why);
+    await refusedBecause(t, channel.readNotification(signedHeaders(captured), captured), why);
   }
   const send = () => Promise.reject(new TransportFailed('timeout', 'No answer.'));
   await refusedBecause(
     t,
-    withCertificate('', { send }).channel.readNotice(signedHeaders(captured), captured),
+    withCertificate('', { send }).channel.readNotification(signedHeaders(captured), captured),
     'timeout',
   );
 });
@@ -325,14 +334,14 @@ test('redirects, errors and large files are no certificate, each with its own wo
 test('50 webhooks at once fetch the certificate once', async (t) => {
   const { channel, fetched } = withCertificate();
   const headers = signedHeaders(captured);
-  await Promise.all(Array.from({ length: 50 }, () => channel.readNotice(headers, captured)));
+  await Promise.all(Array.from({ length: 50 }, () => channel.readNotification(headers, captured)));
   t.is(fetched().length, 1);
 });
 
 test('a flood of invented certificate names is bounded', async (t) => {
   const { channel, fetched } = withCertificate({ status: 404, headers: {}, body: Buffer.alloc(0) });
   const reads = Array.from({ length: 20 }, (_, i) =>
-    channel.readNotice(signedHeaders(captured, { 'paypal-cert-url': `${CERT_URL}-${i}` }), captured),
+    channel.readNotification(signedHeaders(captured, { 'paypal-cert-url': `${CERT_URL}-${i}` }), captured),
   );
   const settled = await Promise.allSettled(reads);
   t.true(settled.every(({ status }) => status === 'rejected'));
@@ -341,7 +350,7 @@ test('a flood of invented certificate names is bounded', async (t) => {
 
 test('a notice is answered 200 when taken, 400 when refused and 503 when we could not keep it', (t) => {
   const { channel } = withCertificate();
-  t.is(channel.ackNotice('accepted').status, 200);
-  t.is(channel.ackNotice('refused').status, 400);
-  t.is(channel.ackNotice('again').status, 503);
+  t.is(channel.ackNotification('accepted').status, 200);
+  t.is(channel.ackNotification('refused').status, 400);
+  t.is(channel.ackNotification('again').status, 503);
 });

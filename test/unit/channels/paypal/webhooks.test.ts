@@ -1,6 +1,6 @@
 import test from 'ava';
 import { paypalKind } from '../../../../server/channels/paypal/kind.ts';
-import { NEEDED_EVENTS } from '../../../../server/channels/paypal/notice.ts';
+import { NEEDED_EVENTS } from '../../../../server/channels/paypal/notification.ts';
 import type { ChannelInput, Transport, WireAnswer, WireRequest } from '../../../../server/payments/channel.ts';
 import * as s from './scripted.ts';
 
@@ -29,7 +29,7 @@ async function register(
   };
   const { webhookId: _, ...fields } = s.FIELDS;
   const base = { mode: 'sandbox', fields, pems: {}, simulatorUrl: null, notifyUrl: NOTIFY, now: () => s.NOW } as const;
-  const said = await paypalKind.registerNotices?.({ ...base, send, ...input });
+  const said = await paypalKind.registerNotifications?.({ ...base, send, ...input });
   return { said, changes: sent.filter(({ method, about }) => method !== 'GET' && about.call === 'webhooks') };
 }
 

@@ -4,7 +4,7 @@ import type { PayWay } from '../../../../server/payments/channel.ts';
 const SILENCE = { delayMs: 2_500, hangUpMs: 120_000 };
 
 /** A delivery of a notice as the simulator recorded it, whether or not anybody listened. */
-interface RecordedNotice {
+interface RecordedNotification {
   event: string;
   headers: Record<string, string>;
   body: Buffer;
@@ -24,14 +24,14 @@ interface LedgerSums {
 export interface Driver {
   /** The payer pays, at this address first where the order begins with it; PayPal: agrees. */
   pay(orderNo: string, payUrl?: string): Promise<void>;
-  /** The next call of this kind for the order suffers this fault, once; `notice` for the deliveries. `word` is the channel's own for it. */
+  /** The next call of this kind for the order suffers this fault, once; `notification` for the deliveries. `word` is the channel's own for it. */
   fault(call: string, fault: string, orderNo: string, word?: string): Promise<void>;
   /** How many calls for the order have suffered a fault. */
   struck(orderNo: string): Promise<number>;
   /** Undefined when the channel never heard of the order. */
   ledger(orderNo: string): Promise<LedgerSums | undefined>;
   /** Notices that were sent (or would have been) for the order, the oldest first. */
-  notices(orderNo: string): Promise<RecordedNotice[]>;
+  notifications(orderNo: string): Promise<RecordedNotification[]>;
 }
 
 /** Drives one channel of a simulator through its control API. */
@@ -60,7 +60,7 @@ export function simulatorDriver(simulatorUrl: string, payWay: PayWay): Driver {
       };
       return orders.find((order) => order.orderNo === orderNo);
     },
-    notices: async (orderNo) => {
+    notifications: async (orderNo) => {
       const { deliveries } = (await call('GET', `/deliveries?orderNo=${orderNo}`)) as { deliveries: Recorded[] };
       return deliveries
         .filter((delivery) => delivery.orderNo === orderNo)

@@ -34,7 +34,7 @@ export const ANSWER_FAULTS: Readonly<Record<PayWay, FaultWords>> = {
 };
 
 /** Faults of a delivery after which the notice is not genuine. */
-export const NOTICE_FAULTS: Readonly<Record<PayWay, readonly string[]>> = {
+export const NOTIFICATION_FAULTS: Readonly<Record<PayWay, readonly string[]>> = {
   alipay: ['bad-notify-signature', 'tampered', 'no-signature', 'duplicate-key'],
   wechat: ['bad-notify-signature', 'tampered', 'no-signature', 'clock-skew', 'unknown-serial', 'signtest'],
   paypal: ['bad-notify-signature', 'tampered', 'no-signature'],

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from 'ava';
-import { NoticeNotGenuine, type PayWay } from '../../../../server/payments/channel.ts';
+import { NotificationNotGenuine, type PayWay } from '../../../../server/payments/channel.ts';
 import { sameMoney } from '../../../../server/money.ts';
-import { ANSWER_FAULTS, NOTICE_FAULTS, type FaultWords } from './faults.ts';
+import { ANSWER_FAULTS, NOTIFICATION_FAULTS, type FaultWords } from './faults.ts';
 import { newOrder, newRefund, paid, placed, settle, show, until, type Subject } from './subject.ts';
 
 /** One promise that every adapter keeps. */
@@ -16,7 +16,7 @@ export function promisesOf(payWay: PayWay, words: FaultWords = {}): ChannelPromi
   return [
     ...PROMISES,
     ...Object.entries(faults).map(([fault, cause]) => answerFault(fault, cause)),
-    ...NOTICE_FAULTS[payWay].map(noticeFault),
+    ...NOTIFICATION_FAULTS[payWay].map(notificationFault),
   ];
 }
 
@@ -80,14 +80,17 @@ const PROMISES: readonly ChannelPromise[] = [
       const { kind, channel, input, driver } = subject;
       const order = await paid(subject);
       const [first] = await until(
-        () => driver.notices(order.orderNo),
-        (notices) => notices.length > 0,
+        () => driver.notifications(order.orderNo),
+        (notifications) => notifications.length > 0,
       );
       for (let copy = 0; copy < 3 && first; copy += 1) {
-        const notice = await channel.readNotice(first.headers, first.body);
-        t.is(notice.account, kind.accountOf(input.fields));
-        t.true(notice.orderNo === order.orderNo || notice.channelOrderId === order.channelOrderId, show(notice));
-        if (notice.outcome) t.like(notice.outcome, { kind: 'paid', amount: order.amount });
+        const notification = await channel.readNotification(first.headers, first.body);
+        t.is(notification.account, kind.accountOf(input.fields));
+        t.true(
+          notification.orderNo === order.orderNo || notification.channelOrderId === order.channelOrderId,
+          show(notification),
+        );
+        if (notification.outcome) t.like(notification.outcome, { kind: 'paid', amount: order.amount });
       }
     },
   },
@@ -99,10 +102,13 @@ const PROMISES: readonly ChannelPromise[] = [
       if (!stranger) return;
       const order = await paid(subject);
       const [first] = await until(
-        () => driver.notices(order.orderNo),
-        (notices) => notices.length > 0,
+        () => driver.notifications(order.orderNo),
+        (notifications) => notifications.length > 0,
       );
-      if (first) await t.throwsAsync(stranger.readNotice(first.headers, first.body), { instanceOf: NoticeNotGenuine });
+      if (first)
+        await t.throwsAsync(stranger.readNotification(first.headers, first.body), {
+          instanceOf: NotificationNotGenuine,
+        });
     },
   },
   {
@@ -215,7 +221,7 @@ function answerFault(fault: string, cause: string): ChannelPromise {
   };
 }
 
-function noticeFault(fault: string): ChannelPromise {
+function notificationFault(fault: string): ChannelPromise {
   return {
     name: `${fault}: the notice is not genuine`,
     async run(t, subject) {
@@ -224,10 +230,13 @@ function noticeFault(fault: string): ChannelPromise {
       await driver.fault('notice', fault, order.orderNo);
       await driver.pay(order.orderNo);
       const [first] = await until(
-        () => driver.notices(order.orderNo),
-        (notices) => notices.length > 0,
+        () => driver.notifications(order.orderNo),
+        (notifications) => notifications.length > 0,
       );
-      if (first) await t.throwsAsync(channel.readNotice(first.headers, first.body), { instanceOf: NoticeNotGenuine });
+      if (first)
+        await t.throwsAsync(channel.readNotification(first.headers, first.body), {
+          instanceOf: NotificationNotGenuine,
+        });
     },
   };
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestFn } from 'ava';
 import type { Channel, ChannelInput, ChannelKind, PayHint, PayWay } from '../../../../server/payments/channel.ts';
-import type { Half } from '../../../../server/simulator/half.ts';
+import type { ChannelSimulator } from '../../../../server/simulator/channel-simulator.ts';
 import { startSimulator, type RunningSimulator } from '../../../../server/simulator/simulator.ts';
 import { giveKeys } from '../../../support/simulator.ts';
 import { agreeInPage, simulatorDriver } from './driver.ts';
@@ -19,7 +19,7 @@ export interface PromiseOptions {
   /** Goes before the name of each test; needed when a file tests a channel in more than one way. */
   title?: string;
   /** The channel's side in the simulator, to start that one alone; all of them unless given. */
-  half?: Half;
+  channelSimulator?: ChannelSimulator;
   /** What POST /sim/accounts is told beside the name. */
   account?: object;
   /** What POST /sim/rotate replaces of it before the first order. */
@@ -54,7 +54,7 @@ export function testPromises(test: TestFn, kind: ChannelKind, options: PromiseOp
       dir: folder,
       listen: { host: '127.0.0.1', port: 0 },
       timeFactor: 0.01,
-      halves: options.half && [options.half],
+      channelSimulators: options.channelSimulator && [options.channelSimulator],
     });
     subject = await subjectAt(simulator.url, kind, options);
   });

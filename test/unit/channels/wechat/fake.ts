@@ -8,7 +8,7 @@ import type {
   WireAnswer,
   WireRequest,
 } from '../../../../server/payments/channel.ts';
-import { sealText } from '../../../../server/channels/wechat/signature.ts';
+import { encryptText } from '../../../../server/channels/wechat/signature.ts';
 import { createWechatChannel } from '../../../../server/channels/wechat/channel.ts';
 import { issueCertificate } from '../../../../server/simulator/certificates.ts';
 
@@ -89,7 +89,7 @@ export function certificatesAnswer(
   how: SignedHow & { apiV3Key?: string } = {},
 ): WireAnswer {
   const data = signers.map(({ serial, pem }) => {
-    const sealed = sealText(
+    const encrypted = encryptText(
       pem,
       randomBytes(6).toString('hex'),
       'certificate',
@@ -101,9 +101,9 @@ export function certificatesAnswer(
       expire_time: '2031-01-01T00:00:00+08:00',
       encrypt_certificate: {
         algorithm: 'AEAD_AES_256_GCM',
-        nonce: sealed.nonce,
-        associated_data: sealed.associatedData,
-        ciphertext: sealed.ciphertext,
+        nonce: encrypted.nonce,
+        associated_data: encrypted.associatedData,
+        ciphertext: encrypted.ciphertext,
       },
     };
   });

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { NoticeNotGenuine, type WireAnswer } from '../../../../server/payments/channel.ts';
+import { NotificationNotGenuine, type WireAnswer } from '../../../../server/payments/channel.ts';
 import { channelWith, orderRef, refunded, refundOrder, signed, trade, unsigned } from './fake.ts';
 
 const HEADERS = ['wechatpay-timestamp', 'wechatpay-nonce', 'wechatpay-serial', 'wechatpay-signature'];
@@ -67,7 +67,9 @@ test('any bytes at all are a notice that is not genuine, never another error', a
       fc.dictionary(fc.constantFrom(...HEADERS), fc.string()),
       fc.uint8Array(),
       async (headers, bytes) => {
-        await t.throwsAsync(channel.readNotice(headers, Buffer.from(bytes)), { instanceOf: NoticeNotGenuine });
+        await t.throwsAsync(channel.readNotification(headers, Buffer.from(bytes)), {
+          instanceOf: NotificationNotGenuine,
+        });
       },
     ),
     { numRuns: 100 },

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { NoticeNotGenuine, type Notice } from '../../../../server/payments/channel.ts';
-import { sealText } from '../../../../server/channels/wechat/signature.ts';
+import { NotificationNotGenuine, type Notification } from '../../../../server/payments/channel.ts';
+import { encryptText } from '../../../../server/channels/wechat/signature.ts';
 import {
   API_V3_KEY,
   APP_ID,
@@ -22,29 +22,29 @@ const KEY = Buffer.from(API_V3_KEY);
 interface Changes extends SignedHow {
   event?: string;
   resource?: object;
-  sealed?: (resource: Record<string, string>) => object;
+  encrypted?: (resource: Record<string, string>) => object;
   envelope?: object;
   /** Changes the bytes after they were signed. */
   body?: (text: string) => string;
 }
 
-function notice({ event = 'TRANSACTION.SUCCESS', resource = trade(), ...changes }: Changes = {}) {
-  const { ciphertext, nonce } = sealText(JSON.stringify(resource), 'abcdefghijkl', 'transaction', KEY);
-  const sealed = { algorithm: 'AEAD_AES_256_GCM', ciphertext, nonce, associated_data: 'transaction' };
+function notification({ event = 'TRANSACTION.SUCCESS', resource = trade(), ...changes }: Changes = {}) {
+  const { ciphertext, nonce } = encryptText(JSON.stringify(resource), 'abcdefghijkl', 'transaction', KEY);
+  const encrypted = { algorithm: 'AEAD_AES_256_GCM', ciphertext, nonce, associated_data: 'transaction' };
   const text = JSON.stringify({
     id: 'EV-1',
     create_time: '2026-03-04T13:05:00+08:00',
     event_type: event,
     resource_type: 'encrypt-resource',
-    resource: changes.sealed?.(sealed) ?? sealed,
+    resource: changes.encrypted?.(encrypted) ?? encrypted,
     ...changes.envelope,
   });
   return { headers: signedHeaders(text, changes), body: Buffer.from(changes.body?.(text) ?? text) };
 }
 
-function read(changes: Changes = {}): Promise<Notice> {
-  const { headers, body } = notice(changes);
-  return channelWith(() => unsigned(404)).channel.readNotice(headers, body);
+function read(changes: Changes = {}): Promise<Notification> {
+  const { headers, body } = notification(changes);
+  return channelWith(() => unsigned(404)).channel.readNotification(headers, body);
 }
 
 const refund = {
@@ -60,7 +60,7 @@ const refund = {
 
 test('a payment is told with its order, account, number, amount and time', async (t) => {
   t.deepEqual(await read(), {
-    noticeId: 'EV-1',
+    notificationId: 'EV-1',
     account: MCHID,
     event: 'TRANSACTION.SUCCESS',
     orderNo: 'ORDER00001',
@@ -105,16 +105,23 @@ for (const [event, resource] of [
   ['PAYSCORE.USER_PAID', { mchid: MCHID, out_order_no: 'S1', state: 'DONE' }],
 ] as const)
   test(`${event} without an order is about something else, and genuine only when it is signed and opens`, async (t) => {
-    const other = { noticeId: 'EV-1', account: MCHID, event, orderNo: null, refundNo: null, isShared: true } as const;
+    const other = {
+      notificationId: 'EV-1',
+      account: MCHID,
+      event,
+      orderNo: null,
+      refundNo: null,
+      isShared: true,
+    } as const;
     t.deepEqual(await read({ event, resource }), other);
     await t.throwsAsync(read({ event, resource, signer: OTHER_PLATFORM, serial: PLATFORM.serial }), {
-      instanceOf: NoticeNotGenuine,
+      instanceOf: NotificationNotGenuine,
     });
     await t.throwsAsync(read({ event, resource, body: (text) => text.replace('EV-1', 'EV-2') }), {
-      instanceOf: NoticeNotGenuine,
+      instanceOf: NotificationNotGenuine,
     });
-    const torn = (sealed: Record<string, string>) => ({ ...sealed, associated_data: 'x' });
-    await t.throwsAsync(read({ event, resource, sealed: torn }), { instanceOf: NoticeNotGenuine });
+    const torn = (encrypted: Record<string, string>) => ({ ...encrypted, associated_data: 'x' });
+    await t.throwsAsync(read({ event, resource, encrypted: torn }), { instanceOf: NotificationNotGenuine });
   });
 
 test('a notice that is no success is only a hint', async (t) => {
@@ -129,7 +136,7 @@ test('the word in the sealed resource counts, not the event beside it', async (t
   t.is(told.refund?.kind, 'pending');
 });
 
-const refused: Record<string, [why: NoticeNotGenuine['why'], changes: Changes]> = {
+const refused: Record<string, [why: NotificationNotGenuine['why'], changes: Changes]> = {
   'a key that is not theirs': ['signature_invalid', { signer: { ...OTHER_PLATFORM, serial: PLATFORM.serial } }],
   'a serial that nobody knows': ['serial_unknown', { signer: OTHER_PLATFORM }],
   'a public key id in platform mode': ['serial_unknown', { signer: PUBLIC }],
@@ -141,7 +148,7 @@ const refused: Record<string, [why: NoticeNotGenuine['why'], changes: Changes]> 
   'a bad tag': [
     'misconfigured',
     {
-      sealed({ ciphertext = '', ...rest }) {
+      encrypted({ ciphertext = '', ...rest }) {
         const bytes = Buffer.from(ciphertext, 'base64');
         bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
         return { ...rest, ciphertext: bytes.toString('base64') };
@@ -151,19 +158,22 @@ const refused: Record<string, [why: NoticeNotGenuine['why'], changes: Changes]> 
   'a short tag': [
     'misconfigured',
     {
-      sealed: ({ ciphertext = '', ...rest }) => ({
+      encrypted: ({ ciphertext = '', ...rest }) => ({
         ...rest,
         ciphertext: Buffer.from(ciphertext, 'base64').subarray(0, 12).toString('base64'),
       }),
     },
   ],
-  'other associated data': ['misconfigured', { sealed: (sealed) => ({ ...sealed, associated_data: 'refund' }) }],
+  'other associated data': [
+    'misconfigured',
+    { encrypted: (encrypted) => ({ ...encrypted, associated_data: 'refund' }) },
+  ],
   'no associated data': [
     'misconfigured',
-    { sealed: ({ algorithm, ciphertext, nonce }) => ({ algorithm, ciphertext, nonce }) },
+    { encrypted: ({ algorithm, ciphertext, nonce }) => ({ algorithm, ciphertext, nonce }) },
   ],
-  'another algorithm': ['malformed', { sealed: (sealed) => ({ ...sealed, algorithm: 'NONE' }) }],
-  'no resource': ['malformed', { sealed: () => ({}) }],
+  'another algorithm': ['malformed', { encrypted: (encrypted) => ({ ...encrypted, algorithm: 'NONE' }) }],
+  'no resource': ['malformed', { encrypted: () => ({}) }],
   "another merchant's payment": ['wrong_account', { resource: trade({ mchid: '1900000999' }) }],
   "another app's payment": ['wrong_account', { resource: trade({ appid: 'wx0000000000000002' }) }],
   "another merchant's refund": ['wrong_account', { event: 'REFUND.SUCCESS', resource: { ...refund, mchid: '1' } }],
@@ -175,36 +185,36 @@ const refused: Record<string, [why: NoticeNotGenuine['why'], changes: Changes]> 
 
 for (const [what, [why, changes]] of Object.entries(refused)) {
   test(`a notice with ${what} is not genuine (${why})`, async (t) => {
-    const error = await t.throwsAsync(read(changes), { instanceOf: NoticeNotGenuine });
+    const error = await t.throwsAsync(read(changes), { instanceOf: NotificationNotGenuine });
     t.is(error.why, why, error.message);
   });
 }
 
 test('a notice whose signed bytes name a member twice is refused', async (t) => {
-  const { body } = notice();
+  const { body } = notification();
   const text = body.toString().replace(/}$/, ',"id":"EV-2"}');
   const { channel } = channelWith(() => unsigned(404));
-  const error = await t.throwsAsync(channel.readNotice(signedHeaders(text), Buffer.from(text)), {
-    instanceOf: NoticeNotGenuine,
+  const error = await t.throwsAsync(channel.readNotification(signedHeaders(text), Buffer.from(text)), {
+    instanceOf: NotificationNotGenuine,
   });
   t.is(error.why, 'duplicate_key');
 });
 
 for (const name of ['timestamp', 'nonce', 'signature', 'serial']) {
   test(`a notice without Wechatpay-${name} is unsigned`, async (t) => {
-    const { headers, body } = notice();
+    const { headers, body } = notification();
     delete headers[`wechatpay-${name}`];
     const { channel } = channelWith(() => unsigned(404));
-    const error = await t.throwsAsync(channel.readNotice(headers, body), { instanceOf: NoticeNotGenuine });
+    const error = await t.throwsAsync(channel.readNotification(headers, body), { instanceOf: NotificationNotGenuine });
     t.is(error.why, 'unsigned');
   });
 }
 
 test('empty associated data is associated data too', async (t) => {
   const told = await read({
-    sealed(sealed) {
-      const { ciphertext } = sealText(JSON.stringify(trade()), 'abcdefghijkl', '', KEY);
-      return { ...sealed, ciphertext, associated_data: '' };
+    encrypted(encrypted) {
+      const { ciphertext } = encryptText(JSON.stringify(trade()), 'abcdefghijkl', '', KEY);
+      return { ...encrypted, ciphertext, associated_data: '' };
     },
   });
   t.is(told.outcome?.kind, 'paid');
@@ -212,15 +222,15 @@ test('empty associated data is associated data too', async (t) => {
 
 test('a notice signed by the public key is genuine in public-key mode', async (t) => {
   const { fields, pems } = publicKeyInput();
-  const { headers, body } = notice({ signer: PUBLIC });
+  const { headers, body } = notification({ signer: PUBLIC });
   const { channel } = channelWith(() => unsigned(404), { fields, pems });
-  t.is((await channel.readNotice(headers, body)).outcome?.kind, 'paid');
+  t.is((await channel.readNotification(headers, body)).outcome?.kind, 'paid');
 });
 
 test('a notice is acknowledged with 200, and refused so that it comes again', (t) => {
   const { channel } = channelWith(() => unsigned(404));
-  t.is(channel.ackNotice('accepted').status, 200);
-  t.is(channel.ackNotice('refused').status, 400);
-  t.is(channel.ackNotice('again').status, 503);
-  t.is((JSON.parse(channel.ackNotice('refused').body) as { code: string }).code, 'FAIL');
+  t.is(channel.ackNotification('accepted').status, 200);
+  t.is(channel.ackNotification('refused').status, 400);
+  t.is(channel.ackNotification('again').status, 503);
+  t.is((JSON.parse(channel.ackNotification('refused').body) as { code: string }).code, 'FAIL');
 });

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { sealText } from '../../../../server/channels/wechat/signature.ts';
-import { NoticeNotGenuine, type Notice } from '../../../../server/payments/channel.ts';
+import { encryptText } from '../../../../server/channels/wechat/signature.ts';
+import { NotificationNotGenuine, type Notification } from '../../../../server/payments/channel.ts';
 import {
   API_V3_KEY,
   APP_ID,
@@ -33,25 +33,25 @@ const REFUND = {
 
 /** What a partner's channel makes of a notice; as a direct merchant's channel without a sub-merchant. */
 function read(resource: object, event = 'TRANSACTION.SUCCESS', subMchId = SUB_MCHID, base = platformInput()) {
-  const { ciphertext, nonce } = sealText(
+  const { ciphertext, nonce } = encryptText(
     JSON.stringify(resource),
     'abcdefghijkl',
     'transaction',
     Buffer.from(API_V3_KEY),
   );
-  const sealed = { algorithm: 'AEAD_AES_256_GCM', ciphertext, nonce, associated_data: 'transaction' };
-  const text = JSON.stringify({ id: 'EV-1', event_type: event, resource: sealed });
+  const encrypted = { algorithm: 'AEAD_AES_256_GCM', ciphertext, nonce, associated_data: 'transaction' };
+  const text = JSON.stringify({ id: 'EV-1', event_type: event, resource: encrypted });
   const fields = subMchId === '' ? base.fields : { ...base.fields, subMchId, subAppId: SUB_APP };
   const { channel } = channelWith(() => unsigned(404), { fields, pems: base.pems });
   const how = base.fields.publicKeyId ? { signer: PUBLIC } : {};
-  return channel.readNotice(signedHeaders(text, how), Buffer.from(text));
+  return channel.readNotification(signedHeaders(text, how), Buffer.from(text));
 }
 
 for (const base of [platformInput(), publicKeyInput()]) {
   const way = base.fields.publicKeyId ? 'a public key' : 'a certificate';
 
   test(`a payment of the sub-merchant is told by ${way}, with every app that it names`, async (t) => {
-    const bySp: Notice = await read(partnerTrade(), undefined, undefined, base);
+    const bySp: Notification = await read(partnerTrade(), undefined, undefined, base);
     t.like(bySp, { account: MCHID, orderNo: 'ORDER00001', appIds: [APP_ID], outcome: { kind: 'paid', payer: 'sp-1' } });
     t.deepEqual((await read(partnerTrade({ sub_appid: '' }), undefined, undefined, base)).appIds, [APP_ID]);
     const payer = { sp_openid: 'sp-1', sub_openid: 'sub-1' };
@@ -77,7 +77,7 @@ for (const [what, resource, event] of [
   ['a refund of the partner as a direct merchant', { ...REFUND, sp_mchid: undefined, mchid: MCHID }, 'REFUND.SUCCESS'],
 ] as const) {
   test(`${what} is not for this account`, async (t) => {
-    const error = await t.throwsAsync(read(resource, event), { instanceOf: NoticeNotGenuine });
+    const error = await t.throwsAsync(read(resource, event), { instanceOf: NotificationNotGenuine });
     t.is(error.why, 'wrong_account');
   });
 }
@@ -87,7 +87,7 @@ test('a partner’s notices are not a direct merchant’s of the same number', a
     [partnerTrade(), 'TRANSACTION.SUCCESS'],
     [REFUND, 'REFUND.SUCCESS'],
   ] as const) {
-    const error = await t.throwsAsync(read(resource, event, ''), { instanceOf: NoticeNotGenuine });
+    const error = await t.throwsAsync(read(resource, event, ''), { instanceOf: NotificationNotGenuine });
     t.is(error.why, 'wrong_account');
   }
 });

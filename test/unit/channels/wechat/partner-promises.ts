@@ -1,6 +1,6 @@
 import type { TestFn } from 'ava';
 import { wechatKind } from '../../../../server/channels/wechat/kind.ts';
-import { wechatHalf } from '../../../../server/simulator/wechat/half.ts';
+import { wechatSimulator } from '../../../../server/simulator/wechat/simulator.ts';
 import { scenesOf } from '../../../support/order-scenes.ts';
 import { testPromises } from '../promises/simulated.ts';
 import { channelWith, partnerTrade, platformInput, signed, SUB_MCHID } from './fake.ts';
@@ -16,7 +16,7 @@ export function testPartnerPromises(test: TestFn, mode: 'certificate' | 'public-
   for (const { scene, members } of scenesOf('wechat'))
     testPromises(test, wechatKind, {
       title: `partner, ${mode}, ${scene}`,
-      half: wechatHalf,
+      channelSimulator: wechatSimulator,
       account: { mode, partner: true, subApp: !WITHOUT_SUB_APP.includes(scene) },
       order: () => ({ scene, ...members() }),
       ...(scene === 'code' && { without: NOT_OF_CODES }),

@@ -1,12 +1,12 @@
 import test from 'ava';
 import type { ProbeResult } from '../../../../server/payments/channel.ts';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import type { World } from '../../simulator/world.ts';
 import { channelOf, configOf, startWechat } from '../../simulator/wechat/merchant.ts';
 
 let world: World;
-const own: Record<string, HalfConfig> = {};
-let other: HalfConfig;
+const own: Record<string, SimulatedChannelConfig> = {};
+let other: SimulatedChannelConfig;
 test.before(async () => {
   world = await startWechat();
   for (const mode of ['certificate', 'public-key']) own[mode] = await configOf(world, mode, { mode });
@@ -14,7 +14,7 @@ test.before(async () => {
 });
 test.after.always(() => world.close());
 
-type Change = (config: HalfConfig) => Partial<HalfConfig>;
+type Change = (config: SimulatedChannelConfig) => Partial<SimulatedChannelConfig>;
 
 async function probe(mode: string, change: Change): Promise<ProbeResult> {
   const config = own[mode]!;

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { ProbeCheck, Scene } from '../../../../server/payments/channel.ts';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import type { World } from '../../simulator/world.ts';
 import { channelOf, configOf, startWechat } from '../../simulator/wechat/merchant.ts';
 
@@ -12,7 +12,10 @@ test.before(async () => {
 });
 test.after.always(() => world.close());
 
-async function checksOf(config: HalfConfig, products: readonly Scene[] = EVERY): Promise<readonly ProbeCheck[]> {
+async function checksOf(
+  config: SimulatedChannelConfig,
+  products: readonly Scene[] = EVERY,
+): Promise<readonly ProbeCheck[]> {
   return (await channelOf(world, config).probe({ products })).checks ?? [];
 }
 

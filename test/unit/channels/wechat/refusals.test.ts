@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Channel, RefusalDoubt, UnknownCause } from '../../../../server/payments/channel.ts';
-import { unknownOutcome } from '../../../../server/payments/refusals.ts';
+import { unknownOutcome } from '../../../../server/payments/errors.ts';
 import {
   channelWith,
   orderRef,

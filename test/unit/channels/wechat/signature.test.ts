@@ -1,7 +1,7 @@
 import { createVerify, generateKeyPairSync } from 'node:crypto';
 import test from 'ava';
 import * as signature from '../../../../server/channels/wechat/signature.ts';
-import { openText, sealText } from '../../../../server/channels/wechat/signature.ts';
+import { openText, encryptText } from '../../../../server/channels/wechat/signature.ts';
 import { readObject, UnreadableJson } from '../../../../server/channels/wechat/reply.ts';
 
 const KEYS = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -90,16 +90,16 @@ test('a timestamp is fresh within five minutes, both ways', (t) => {
 });
 
 test('a sealed text opens with its own key, nonce, tag and associated data only', (t) => {
-  const sealed = sealText('{"a":"ü"}', 'abcdefghijkl', 'transaction', API_KEY);
-  t.is(openText(sealed, API_KEY), '{"a":"ü"}');
-  t.is(openText(sealText('x', 'abcdefghijkl', '', API_KEY), API_KEY), 'x');
-  const flipped = Buffer.from(sealed.ciphertext, 'base64');
+  const encrypted = encryptText('{"a":"ü"}', 'abcdefghijkl', 'transaction', API_KEY);
+  t.is(openText(encrypted, API_KEY), '{"a":"ü"}');
+  t.is(openText(encryptText('x', 'abcdefghijkl', '', API_KEY), API_KEY), 'x');
+  const flipped = Buffer.from(encrypted.ciphertext, 'base64');
   flipped[flipped.length - 1]! ^= 1;
-  t.throws(() => openText({ ...sealed, ciphertext: flipped.toString('base64') }, API_KEY));
-  t.throws(() => openText({ ...sealed, associatedData: '' }, API_KEY));
-  t.throws(() => openText({ ...sealed, nonce: 'abcdefghijkL' }, API_KEY));
-  t.throws(() => openText(sealed, Buffer.alloc(32)));
-  t.throws(() => openText({ ...sealed, ciphertext: Buffer.alloc(16).toString('base64') }, API_KEY));
+  t.throws(() => openText({ ...encrypted, ciphertext: flipped.toString('base64') }, API_KEY));
+  t.throws(() => openText({ ...encrypted, associatedData: '' }, API_KEY));
+  t.throws(() => openText({ ...encrypted, nonce: 'abcdefghijkL' }, API_KEY));
+  t.throws(() => openText(encrypted, Buffer.alloc(32)));
+  t.throws(() => openText({ ...encrypted, ciphertext: Buffer.alloc(16).toString('base64') }, API_KEY));
 });
 
 test('an object reads back, and a member that occurs twice is refused wherever it is', (t) => {

@@ -22,25 +22,30 @@ const asked = {
 test('a refund that waits is reserved and told, and nothing sends it, ever', (t) => {
   const change = decideNewRefund(order, facts, asked, NOW);
   if ('refuse' in change) return t.fail();
-  const { row, sums, tell, wake } = change.open!;
+  const { row, sums, emit, wake } = change.open!;
   t.deepEqual(sums, { refunding: 800n });
-  t.is(tell?.[0]?.type, 'refund.approval_requested');
+  t.is(emit?.[0]?.type, 'refund.approval_requested');
   t.false(wake);
   for (const now of [NOW, later(NOW, 40 * 86_400), later(NOW, 1000 * 86_400)]) {
     t.is(nextRefundStep(row, now), 'await_slot');
     t.is(nextRefundStep({ ...row, sentAt: null }, now), 'await_slot');
     t.false(isSendable(row));
-    t.deepEqual(decideRefund(order, row, { wish: 'send' }, now), { rule: null });
-    t.true('refuse' in decideRefund(order, row, { wish: 'retry', facts }, now));
+    t.deepEqual(decideRefund(order, row, { command: 'send' }, now), { rule: null });
+    t.true('refuse' in decideRefund(order, row, { command: 'retry', facts }, now));
   }
 });
 
 test('approved it is due in its turn; what waits beside it does not push it back', (t) => {
   const waiting = refundRow({ refundNo: 'R-1', approval: 'waiting', tries: 0, sentAt: at(9e9), createdAt: at(-50) });
-  const alone = decideRefund(order, waiting, { wish: 'approve', facts: { ...facts, earlier: [waiting] } }, NOW);
+  const alone = decideRefund(order, waiting, { command: 'approve', facts: { ...facts, earlier: [waiting] } }, NOW);
   t.like(alone, { rule: null, refund: { approval: 'approved', sentAt: NOW, nextCheckAt: later(NOW, 10) } });
   const sent = refundRow({ refundNo: 'R-0', sentAt: at(-10) });
-  const after = decideRefund(order, waiting, { wish: 'approve', facts: { ...facts, earlier: [waiting, sent] } }, NOW);
+  const after = decideRefund(
+    order,
+    waiting,
+    { command: 'approve', facts: { ...facts, earlier: [waiting, sent] } },
+    NOW,
+  );
   t.like(after, { refund: { sentAt: at(50), nextCheckAt: at(50) } });
   const other = decideNewRefund(order, { ...facts, earlier: [waiting] }, { ...asked, waits: false, amount: 1n }, NOW);
   t.deepEqual('refuse' in other ? undefined : other.open?.row.sentAt, NOW);
@@ -48,15 +53,15 @@ test('approved it is due in its turn; what waits beside it does not push it back
 
 test('rejected it fails and frees its amount; what does not wait is neither approved nor rejected', (t) => {
   const waiting = refundRow({ approval: 'waiting', tries: 0 });
-  const rejected = decideRefund(order, waiting, { wish: 'reject', reason: 'no' }, NOW);
-  t.like(rejected, { rule: 'R7', order: { refunding: 0n } });
+  const rejected = decideRefund(order, waiting, { command: 'reject', reason: 'no' }, NOW);
+  t.like(rejected, { rule: 'refund_decided', order: { refunding: 0n } });
   t.like(rejected, { refund: { state: 'failed', approval: 'rejected', failureCode: 'approval_rejected' } });
   const after = refundRow({ state: 'failed', approval: 'rejected' });
-  t.like(decideRefund(order, after, { wish: 'retry', facts }, NOW), { refuse: { code: 'refund_not_retryable' } });
+  t.like(decideRefund(order, after, { command: 'retry', facts }, NOW), { refuse: { code: 'refund_not_retryable' } });
   for (const approval of [null, 'approved', 'rejected'] as const) {
     const one = refundRow({ approval });
-    t.deepEqual(decideRefund(order, one, { wish: 'approve', facts }, NOW), { rule: null });
-    t.deepEqual(decideRefund(order, one, { wish: 'reject', reason: 'no' }, NOW), { rule: null });
+    t.deepEqual(decideRefund(order, one, { command: 'approve', facts }, NOW), { rule: null });
+    t.deepEqual(decideRefund(order, one, { command: 'reject', reason: 'no' }, NOW), { rule: null });
   }
 });
 

@@ -86,8 +86,8 @@ test.serial('a day that is empty leaves the other days of a longer bill as they 
 
 test.serial('cut: the file ends in its middle, and HTTP does not say so', async (t) => {
   for (const payWay of WAYS) await desk.condition('cut', payWay);
-  const half = await alipayZip();
-  t.throws(() => unzip(half), { message: 'not a zip' });
+  const channelSimulator = await alipayZip();
+  t.throws(() => unzip(channelSimulator), { message: 'not a zip' });
   const { hash, sha1, body } = await wechatFile();
   t.not(hash, sha1);
   t.notRegex(body, /总交易单数/);

@@ -216,9 +216,9 @@ test.serial(
       send: createTransport({ timeoutMs: 120_000 }),
       now: () => new Date(),
     } as const;
-    const first = await paypalKind.registerNotices?.(input);
+    const first = await paypalKind.registerNotifications?.(input);
     t.true(first?.ok);
-    t.deepEqual(await paypalKind.registerNotices?.(input), first);
+    t.deepEqual(await paypalKind.registerNotifications?.(input), first);
     const webhookId = first?.ok ? (first.fields['webhookId'] ?? '') : '';
     const { create } = paypalKind;
     const probe = () => create({ ...input, fields: { ...fields, webhookId } }).probe();
@@ -227,7 +227,7 @@ test.serial(
     const fewer = [{ op: 'replace', path: '/event_types', value: [{ name: 'PAYMENT.CAPTURE.COMPLETED' }] }];
     t.is((await shop.call('PATCH', path, fewer, { 'content-type': 'application/json' })).status, 200);
     t.like(await probe(), { ok: false, code: 'webhook_events' });
-    t.deepEqual(await paypalKind.registerNotices?.(input), first);
+    t.deepEqual(await paypalKind.registerNotifications?.(input), first);
     t.like(await probe(), { ok: true, note: undefined });
     const strange = [{ op: 'replace', path: '/event_types', value: [{ name: 'NO.SUCH.EVENT' }] }];
     t.is((await shop.call('PATCH', path, strange, { 'content-type': 'application/json' })).status, 400);

@@ -2,7 +2,7 @@ import { createPaypalChannel } from '../../../../server/channels/paypal/channel.
 import { createTransport } from '../../../../server/channels/transport.ts';
 import type { CaptureRef, Channel, PlaceOrder } from '../../../../server/payments/channel.ts';
 import { readAmount } from '../../../../server/money.ts';
-import { paypalHalf } from '../../../../server/simulator/paypal/half.ts';
+import { paypalSimulator } from '../../../../server/simulator/paypal/simulator.ts';
 import type { SimulatorOptions } from '../../../../server/simulator/simulator.ts';
 import { startWorld, type World } from '../world.ts';
 
@@ -30,7 +30,7 @@ export async function openShop(
   options: Partial<SimulatorOptions> & { notifyUrl?: string; account?: string } = {},
 ): Promise<Shop> {
   const { notifyUrl, account = 'shop', ...simulator } = options;
-  const world = await startWorld({ halves: [paypalHalf], ...simulator });
+  const world = await startWorld({ channelSimulators: [paypalSimulator], ...simulator });
   await world.post('/sim/accounts', { payWay: 'paypal', name: account, notifyUrl });
   const { paypal } = await world.config(account);
   if (!paypal) throw new Error('PayPal is not simulated.');

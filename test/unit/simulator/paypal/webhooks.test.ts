@@ -2,8 +2,8 @@ import { createVerify, X509Certificate } from 'node:crypto';
 import test from 'ava';
 import { createPaypalChannel } from '../../../../server/channels/paypal/channel.ts';
 import { createTransport } from '../../../../server/channels/transport.ts';
-import { NoticeNotGenuine, type Channel } from '../../../../server/payments/channel.ts';
-import type { Delivery } from '../../../../server/simulator/notice.ts';
+import { NotificationNotGenuine, type Channel } from '../../../../server/payments/channel.ts';
+import type { Delivery } from '../../../../server/simulator/notification.ts';
 import { forgeTwin } from '../../channels/paypal/forge-crc.ts';
 import { newDir, startReceiver, until, type Receiver } from '../world.ts';
 import { approve, openShop, paid, place, placeOrder, type Shop } from './shop.ts';
@@ -53,9 +53,9 @@ test.serial('a delivery verifies by the published algorithm, and our adapter rea
   t.true(verifier.verify(certificate.publicKey, headers['paypal-transmission-sig'] ?? '', 'base64'));
   t.regex(certificate.subject, /CN=[\w.]+\.paypal\.com$/m);
 
-  const notice = await shop.channel.readNotice(headers, bytesOf(delivery));
-  t.like(notice, { event: 'CHECKOUT.ORDER.APPROVED', orderNo: 'HOOK000001', account: shop.fields['clientId'] });
-  t.false('outcome' in notice);
+  const notification = await shop.channel.readNotification(headers, bytesOf(delivery));
+  t.like(notification, { event: 'CHECKOUT.ORDER.APPROVED', orderNo: 'HOOK000001', account: shop.fields['clientId'] });
+  t.false('outcome' in notification);
 });
 
 // In capitals: developer.paypal.com, "Verify webhook signature".
@@ -96,8 +96,8 @@ test.serial('a certificate that is served without its intermediate verifies when
   t.teardown(() => own.close());
   await own.world.post('/sim/rotate', { payWay: 'paypal', account: 'shop', what: 'leaf-only' });
   const delivery = await approved('HOOKLEAF01', own);
-  const notice = await own.channel.readNotice(delivery.headers, bytesOf(delivery));
-  t.like(notice, { orderNo: 'HOOKLEAF01', amiss: 'chain_incomplete' });
+  const notification = await own.channel.readNotification(delivery.headers, bytesOf(delivery));
+  t.like(notification, { orderNo: 'HOOKLEAF01', amiss: 'chain_incomplete' });
 });
 
 test.serial('an event of the dashboard is signed for no webhook, and PayPal itself does not verify it', async (t) => {
@@ -110,7 +110,7 @@ test.serial('an event of the dashboard is signed for no webhook, and PayPal itse
     isTest: true,
   });
   const delivery = await until(async () => (await shop.world.deliveries('HOOKTEST01')).find(({ status }) => status));
-  t.like(await shop.channel.readNotice(delivery.headers, bytesOf(delivery)), { isTest: true, orderNo: null });
+  t.like(await shop.channel.readNotification(delivery.headers, bytesOf(delivery)), { isTest: true, orderNo: null });
   const { headers } = delivery;
   const { body } = await shop.call('POST', '/v1/notifications/verify-webhook-signature', {
     auth_algo: headers['paypal-auth-algo'],
@@ -133,9 +133,9 @@ test.serial(
     const twin = forgeTwin(genuine, (pad) =>
       JSON.stringify({ ...event, event_type: 'PAYMENT.CAPTURE.COMPLETED', pad }),
     );
-    const forged = await shop.channel.readNotice(delivery.headers, twin);
+    const forged = await shop.channel.readNotification(delivery.headers, twin);
     t.false('outcome' in forged || 'refund' in forged);
-    t.not(forged.noticeId, (await shop.channel.readNotice(delivery.headers, genuine)).noticeId);
+    t.not(forged.notificationId, (await shop.channel.readNotification(delivery.headers, genuine)).notificationId);
     t.is((await shop.world.ledger('HOOK000003')).orders[0]?.paid, 0);
   },
 );
@@ -158,17 +158,19 @@ test.serial('an order’s life is told: approved, captured, refunded', async (t)
     const all = (await shop.world.deliveries('HOOK000004')).filter(({ url }) => url === receiver.url);
     return all.length === 3 && all;
   });
-  const notices = await Promise.all(deliveries.map((each) => shop.channel.readNotice(each.headers, bytesOf(each))));
+  const notifications = await Promise.all(
+    deliveries.map((each) => shop.channel.readNotification(each.headers, bytesOf(each))),
+  );
   t.like(
-    notices.find(({ event }) => event === 'CHECKOUT.ORDER.APPROVED'),
+    notifications.find(({ event }) => event === 'CHECKOUT.ORDER.APPROVED'),
     { orderNo: 'HOOK000004', channelOrderId: id },
   );
   t.like(
-    notices.find(({ event }) => event === 'PAYMENT.CAPTURE.COMPLETED'),
+    notifications.find(({ event }) => event === 'PAYMENT.CAPTURE.COMPLETED'),
     { orderNo: 'HOOK000004', channelOrderId: id },
   );
   t.like(
-    notices.find(({ event }) => event === 'PAYMENT.CAPTURE.REFUNDED'),
+    notifications.find(({ event }) => event === 'PAYMENT.CAPTURE.REFUNDED'),
     { orderNo: 'HOOK000004', refundNo: 'HOOKREFUND1' },
   );
 });
@@ -183,14 +185,18 @@ const captured = async (orderNo: string) => {
 
 const told = async (orderNo: string, event: string) => {
   const delivery = await until(async () => (await shop.world.deliveries(orderNo)).find((one) => one.event === event));
-  return shop.channel.readNotice(delivery.headers, bytesOf(delivery));
+  return shop.channel.readNotification(delivery.headers, bytesOf(delivery));
 };
 
 test.serial('a refund made elsewhere is told with its amount and no number of ours', async (t) => {
   const { orderNo } = await captured('HOOK000020');
   await shop.world.post('/sim/refund-elsewhere', { orderNo, amount: '2.00' });
-  const notice = await told(orderNo, 'PAYMENT.CAPTURE.REFUNDED');
-  t.like(notice, { orderNo, refundNo: null, refund: { kind: 'succeeded', amount: { minor: 200n, currency: 'USD' } } });
+  const notification = await told(orderNo, 'PAYMENT.CAPTURE.REFUNDED');
+  t.like(notification, {
+    orderNo,
+    refundNo: null,
+    refund: { kind: 'succeeded', amount: { minor: 200n, currency: 'USD' } },
+  });
 });
 
 test.serial('a refund that fails after its success is told as failed', async (t) => {
@@ -199,8 +205,8 @@ test.serial('a refund that fails after its success is told as failed', async (t)
   const refund = { refundNo: 'HOOKREFUND2', refundAmount, reason: '', notifyUrl: '', refundSentAt: new Date() };
   await shop.channel.refund({ ...ref, ...refund });
   await shop.world.post('/sim/refund-state', { orderNo: ref.orderNo, refundNo: 'HOOKREFUND2', state: 'failed' });
-  const notice = await told(ref.orderNo, 'PAYMENT.REFUND.FAILED');
-  t.like(notice, { orderNo: ref.orderNo, refundNo: 'HOOKREFUND2', refund: { kind: 'failed', code: 'FAILED' } });
+  const notification = await told(ref.orderNo, 'PAYMENT.REFUND.FAILED');
+  t.like(notification, { orderNo: ref.orderNo, refundNo: 'HOOKREFUND2', refund: { kind: 'failed', code: 'FAILED' } });
 });
 
 test.serial('an unacknowledged delivery comes 25 times in three days, always the same; any 2xx ends it', async (t) => {
@@ -234,7 +240,7 @@ test.serial('an unacknowledged delivery comes 25 times in three days, always the
     1,
   );
   const late = all.at(-1);
-  if (late) t.like(await own.channel.readNotice(late.headers, bytesOf(late)), { orderNo: 'HOOK000005' });
+  if (late) t.like(await own.channel.readNotification(late.headers, bytesOf(late)), { orderNo: 'HOOK000005' });
 });
 
 const badly = async (orderNo: string, fault: string): Promise<Delivery> => {
@@ -253,10 +259,10 @@ for (const [fault, why] of [
 ] as const) {
   test.serial(`a bad delivery is not genuine: ${fault}`, async (t) => {
     const delivery = await badly(`BAD${fault.replaceAll('-', '_')}`, fault);
-    const error = await t.throwsAsync(shop.channel.readNotice(delivery.headers, bytesOf(delivery)), {
-      instanceOf: NoticeNotGenuine,
+    const error = await t.throwsAsync(shop.channel.readNotification(delivery.headers, bytesOf(delivery)), {
+      instanceOf: NotificationNotGenuine,
     });
-    t.is((error as NoticeNotGenuine).why, why);
+    t.is((error as NotificationNotGenuine).why, why);
   });
 }
 
@@ -266,9 +272,9 @@ test.serial('a skewed time and a wrong amount are still only hints', async (t) =
     ['HOOK000009', 'wrong-amount'],
   ] as const) {
     const delivery = await badly(orderNo, fault);
-    const notice = await shop.channel.readNotice(delivery.headers, bytesOf(delivery));
-    t.like(notice, { orderNo });
-    t.false('outcome' in notice);
+    const notification = await shop.channel.readNotification(delivery.headers, bytesOf(delivery));
+    t.like(notification, { orderNo });
+    t.false('outcome' in notification);
   }
 });
 
@@ -278,7 +284,7 @@ test.serial('after the certificate is rotated, new and old deliveries verify', a
   const after = await approved('HOOK000011');
   t.not(before.headers['paypal-cert-url'], after.headers['paypal-cert-url']);
   for (const delivery of [before, after])
-    await t.notThrowsAsync(shop.channel.readNotice(delivery.headers, bytesOf(delivery)));
+    await t.notThrowsAsync(shop.channel.readNotification(delivery.headers, bytesOf(delivery)));
 });
 
 test.serial('another account’s channel takes none of it', async (t) => {
@@ -288,7 +294,9 @@ test.serial('another account’s channel takes none of it', async (t) => {
   const send = createTransport({ timeoutMs: 120_000 });
   const input = { mode: 'simulator', simulatorUrl: shop.world.url, send, now: () => new Date() } as const;
   const other: Channel = createPaypalChannel({ ...input, fields: paypal?.fields ?? {}, pems: paypal?.pems ?? {} });
-  await t.throwsAsync(other.readNotice(delivery.headers, bytesOf(delivery)), { instanceOf: NoticeNotGenuine });
+  await t.throwsAsync(other.readNotification(delivery.headers, bytesOf(delivery)), {
+    instanceOf: NotificationNotGenuine,
+  });
 });
 
 test.serial('webhooks can be registered, listed and removed', async (t) => {

@@ -2,7 +2,7 @@ import test from 'ava';
 import { createTransport } from '../../../../server/channels/transport.ts';
 import { wechatKind } from '../../../../server/channels/wechat/kind.ts';
 import type { ChannelInput, ProbeResult } from '../../../../server/payments/channel.ts';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import { startReceiver, until, type World } from '../world.ts';
 import { call, configOf, newNo, startWechat } from './merchant.ts';
 
@@ -15,14 +15,14 @@ test.before(async () => {
 });
 test.after.always(() => world.close());
 
-function inputOf({ fields, pems }: HalfConfig, change: Partial<ChannelInput> = {}): ChannelInput {
+function inputOf({ fields, pems }: SimulatedChannelConfig, change: Partial<ChannelInput> = {}): ChannelInput {
   const send = createTransport({ timeoutMs: 120_000 });
   const base = { mode: 'simulator', simulatorUrl: world.url, notifyUrl: HERE, send, now: () => new Date() } as const;
   return { ...base, fields, pems, ...change };
 }
-const register = (config: HalfConfig, change: Partial<ChannelInput> = {}) =>
-  wechatKind.registerNotices!(inputOf(config, change));
-const urlOf = async (config: HalfConfig) =>
+const register = (config: SimulatedChannelConfig, change: Partial<ChannelInput> = {}) =>
+  wechatKind.registerNotifications!(inputOf(config, change));
+const urlOf = async (config: SimulatedChannelConfig) =>
   (JSON.parse((await call(world, config, 'GET', PATH)).body) as { url?: string }).url;
 
 test('the address for complaints is made, found, changed within this service, and left alone elsewhere', async (t) => {

@@ -1,14 +1,14 @@
 import test from 'ava';
 import { createPrivateKey, privateDecrypt, constants, hash } from 'node:crypto';
 import type { DisputeDesk, PlaceOrder } from '../../../../server/payments/channel.ts';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import { until, type World } from '../world.ts';
 import { call, channelOf, configOf, newNo, startWechat } from './merchant.ts';
 
 const PATH = '/v3/merchant-service/complaints-v2';
 
 let world: World;
-let config: HalfConfig;
+let config: SimulatedChannelConfig;
 test.before(async () => {
   world = await startWechat();
   config = await configOf(world);
@@ -263,12 +263,12 @@ test('complaints are listed by their days, 30 at most, and a list goes through i
 
 test('the phone number of the payer is encrypted for the merchant alone, and is nothing that is read', async (t) => {
   const id = await act(await paid(), 'open');
-  const { payer_phone: sealed } = JSON.parse((await call(world, config, 'GET', `${PATH}/${id}`)).body) as {
+  const { payer_phone: encrypted } = JSON.parse((await call(world, config, 'GET', `${PATH}/${id}`)).body) as {
     payer_phone: string;
   };
   const key = createPrivateKey(config.pems['wechat_merchant_key']?.[0] ?? '');
-  const opened = privateDecrypt({ key, padding: constants.RSA_PKCS1_OAEP_PADDING }, Buffer.from(sealed, 'base64'));
+  const opened = privateDecrypt({ key, padding: constants.RSA_PKCS1_OAEP_PADDING }, Buffer.from(encrypted, 'base64'));
   t.regex(opened.toString(), /^\d{11}$/);
   const said = JSON.stringify(await desk().read(id), (_name, one: unknown) => (typeof one === 'bigint' ? '' : one));
-  t.false(said.includes(sealed));
+  t.false(said.includes(encrypted));
 });

@@ -1,10 +1,10 @@
 import test from 'ava';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import type { World } from '../world.ts';
 import { call, configOf, nativeOrder, newNo, startWechat, type How, type Raw } from './merchant.ts';
 
 let world: World;
-let config: HalfConfig;
+let config: SimulatedChannelConfig;
 test.before(async () => {
   world = await startWechat();
   config = await configOf(world);

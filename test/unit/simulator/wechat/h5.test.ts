@@ -1,11 +1,11 @@
 import test from 'ava';
 import type { PlaceOrder } from '../../../../server/payments/channel.ts';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import type { World } from '../world.ts';
 import { call, channelOf, configOf, nativeOrder, newNo, startWechat } from './merchant.ts';
 
 let world: World;
-let config: HalfConfig;
+let config: SimulatedChannelConfig;
 test.before(async () => {
   world = await startWechat();
   config = await configOf(world);
@@ -60,7 +60,7 @@ test.serial('the address back needs a registered domain, too', async (t) => {
 test.serial('the domains of an account are set, and stand for their subdomains', async (t) => {
   const own = await configOf(world, 'h5-domains');
   const rotate = { payWay: 'wechat', account: 'h5-domains', what: 'h5-domains', to: 'shop.example,pay.example' };
-  t.deepEqual((await world.post<Record<string, HalfConfig>>('/sim/rotate', rotate)).wechat, own);
+  t.deepEqual((await world.post<Record<string, SimulatedChannelConfig>>('/sim/rotate', rotate)).wechat, own);
   const url = await (await orderOf(own))();
   t.regex(await open(url, 'https://pay.example/'), LET_IN);
   t.regex(await open(url, 'https://m.shop.example/cart'), LET_IN);

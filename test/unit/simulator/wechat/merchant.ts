@@ -3,28 +3,32 @@ import { request } from 'node:http';
 import { createTransport } from '../../../../server/channels/transport.ts';
 import { wechatKind } from '../../../../server/channels/wechat/kind.ts';
 import type { Channel } from '../../../../server/payments/channel.ts';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
-import { wechatHalf } from '../../../../server/simulator/wechat/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
+import { wechatSimulator } from '../../../../server/simulator/wechat/simulator.ts';
 import { startWorld, type World } from '../world.ts';
 
 /** A simulator with WeChat alone, its delays a thousand times shorter unless told otherwise. */
 export function startWechat(timeFactor = 0.001): Promise<World> {
-  return startWorld({ timeFactor, halves: [wechatHalf] });
+  return startWorld({ timeFactor, channelSimulators: [wechatSimulator] });
 }
 
 /** The configuration of an account, made when it is not `default`. */
-export async function configOf(world: World, name = 'default', options: object = {}): Promise<HalfConfig> {
+export async function configOf(world: World, name = 'default', options: object = {}): Promise<SimulatedChannelConfig> {
   const configs =
     name === 'default'
       ? await world.config()
-      : await world.post<Record<string, HalfConfig>>('/sim/accounts', { payWay: 'wechat', name, ...options });
+      : await world.post<Record<string, SimulatedChannelConfig>>('/sim/accounts', {
+          payWay: 'wechat',
+          name,
+          ...options,
+        });
   const { wechat } = configs;
   if (!wechat) throw new Error('The simulator has no WeChat account.');
   return wechat;
 }
 
 /** The adapter in front of this account. */
-export function channelOf(world: World, { fields, pems }: HalfConfig, timeoutMs = 120_000): Channel {
+export function channelOf(world: World, { fields, pems }: SimulatedChannelConfig, timeoutMs = 120_000): Channel {
   const send = createTransport({ timeoutMs });
   return wechatKind.create({ mode: 'simulator', fields, pems, simulatorUrl: world.url, send, now: () => new Date() });
 }
@@ -58,7 +62,7 @@ export interface How {
 /** Signs and sends a request with nothing but node:crypto and node:http, so that no header is added behind our back. */
 export async function call(
   world: World,
-  { fields, pems }: HalfConfig,
+  { fields, pems }: SimulatedChannelConfig,
   method: string,
   path: string,
   body?: object,
@@ -85,7 +89,7 @@ export async function call(
 }
 
 /** The body of a native order over 12.34. */
-export function nativeOrder({ fields }: HalfConfig, changes: object = {}): Record<string, unknown> {
+export function nativeOrder({ fields }: SimulatedChannelConfig, changes: object = {}): Record<string, unknown> {
   return {
     appid: fields.appId,
     mchid: fields.mchid,

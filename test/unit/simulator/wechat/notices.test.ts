@@ -1,11 +1,11 @@
 import test from 'ava';
-import { NoticeNotGenuine } from '../../../../server/payments/channel.ts';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import { NotificationNotGenuine } from '../../../../server/payments/channel.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import { startReceiver, until, type World } from '../world.ts';
 import { call, channelOf, configOf, nativeOrder, newNo, startWechat } from './merchant.ts';
 
 let world: World;
-let config: HalfConfig;
+let config: SimulatedChannelConfig;
 test.before(async () => {
   world = await startWechat(1);
   config = await configOf(world);
@@ -57,9 +57,9 @@ test.serial(
     t.is(receiver.received.length, SCHEDULE.length + 1);
     const channel = channelOf(world, config);
     const told = await Promise.all(
-      receiver.received.map(({ headers, body }) => channel.readNotice(headers as Record<string, string>, body)),
+      receiver.received.map(({ headers, body }) => channel.readNotification(headers as Record<string, string>, body)),
     );
-    for (const notice of told) t.deepEqual(notice, told[0]);
+    for (const notification of told) t.deepEqual(notification, told[0]);
     t.like(told[0], { orderNo, event: 'TRANSACTION.SUCCESS' });
   },
 );
@@ -95,10 +95,10 @@ for (const [fault, why] of [
     const channel = channelOf(world, config);
     const read = (index: number) => {
       const { headers, body } = receiver.received[index]!;
-      return channel.readNotice(headers as Record<string, string>, body);
+      return channel.readNotification(headers as Record<string, string>, body);
     };
     await refusedOnce(orderNo);
-    const error = await t.throwsAsync(read(0), { instanceOf: NoticeNotGenuine });
+    const error = await t.throwsAsync(read(0), { instanceOf: NotificationNotGenuine });
     t.is(error.why, why);
     await world.post('/sim/clock', { advanceSeconds: 16 });
     t.like(await read(1), { orderNo, outcome: { kind: 'paid' } });
@@ -111,7 +111,7 @@ test.serial('a notice with another amount is genuine and says so', async (t) => 
   await pay(receiver.url, 'wrong-amount');
   await until(() => receiver.received.length === 1);
   const { headers, body } = receiver.received[0]!;
-  const { outcome } = await channelOf(world, config).readNotice(headers as Record<string, string>, body);
+  const { outcome } = await channelOf(world, config).readNotification(headers as Record<string, string>, body);
   t.deepEqual(outcome?.kind === 'paid' && outcome.amount, { minor: 1235n, currency: 'CNY' });
 });
 
@@ -126,7 +126,7 @@ test.serial('a refund is told when it has ended, to the address of the refund', 
   await world.post('/sim/clock', { advanceSeconds: 2 });
   await until(() => receiver.received.length === 1);
   const { headers, body: raw } = receiver.received[0]!;
-  const told = await channelOf(world, config).readNotice(headers as Record<string, string>, raw);
+  const told = await channelOf(world, config).readNotification(headers as Record<string, string>, raw);
   t.like(told, { orderNo, refundNo: body.out_refund_no, refund: { kind: 'succeeded' } });
 });
 

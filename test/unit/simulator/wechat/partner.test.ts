@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import type { World } from '../world.ts';
 import { call, configOf, nativeOrder, newNo, startWechat, type Raw } from './merchant.ts';
 
@@ -8,43 +8,43 @@ const REFUNDS = '/v3/refund/domestic/refunds';
 const COMPLAINTS = '/v3/merchant-service/complaints-v2';
 
 let world: World;
-let direct: HalfConfig;
-let partner: HalfConfig;
+let direct: SimulatedChannelConfig;
+let partner: SimulatedChannelConfig;
 /** The same partner with another of its merchants. */
-let sibling: HalfConfig;
+let sibling: SimulatedChannelConfig;
 test.before(async () => {
   world = await startWechat();
   direct = await configOf(world);
   partner = await configOf(world, 'partner', { partner: true, subApp: true });
   const rotate = { payWay: 'wechat', account: 'partner', what: 'sub-merchant' };
-  sibling = (await world.post<Record<string, HalfConfig>>('/sim/rotate', rotate)).wechat!;
+  sibling = (await world.post<Record<string, SimulatedChannelConfig>>('/sim/rotate', rotate)).wechat!;
 });
 test.after.always(() => world.close());
 
-const mchidsOf = ({ fields }: HalfConfig) => ({ sp_mchid: fields.mchid, sub_mchid: fields.subMchId });
+const mchidsOf = ({ fields }: SimulatedChannelConfig) => ({ sp_mchid: fields.mchid, sub_mchid: fields.subMchId });
 const bodyOf = ({ body }: Raw) => JSON.parse(body) as Record<string, unknown>;
 
-function orderOf(config: HalfConfig, changes: object = {}) {
+function orderOf(config: SimulatedChannelConfig, changes: object = {}) {
   const { appid: _app, mchid: _mchid, ...order } = nativeOrder(config);
   return { sp_appid: config.fields.appId, ...mchidsOf(config), ...order, ...changes };
 }
 
-const create = (config: HalfConfig, changes: object = {}, product = 'native') =>
+const create = (config: SimulatedChannelConfig, changes: object = {}, product = 'native') =>
   call(world, config, 'POST', `${TRADES}/${product}`, orderOf(config, changes));
 
-function query(config: HalfConfig, orderNo: string, changes: object = {}): Promise<Raw> {
+function query(config: SimulatedChannelConfig, orderNo: string, changes: object = {}): Promise<Raw> {
   const search = new URLSearchParams({ ...mchidsOf(config), ...changes } as Record<string, string>);
   return call(world, config, 'GET', `${TRADES}/out-trade-no/${orderNo}?${search.toString()}`);
 }
 
-async function paid(config: HalfConfig): Promise<string> {
+async function paid(config: SimulatedChannelConfig): Promise<string> {
   const orderNo = newNo();
   await create(config, { out_trade_no: orderNo });
   await world.post('/sim/pay', { orderNo });
   return orderNo;
 }
 
-function refund(config: HalfConfig, orderNo: string, changes: object = {}): Promise<Raw> {
+function refund(config: SimulatedChannelConfig, orderNo: string, changes: object = {}): Promise<Raw> {
   return call(world, config, 'POST', REFUNDS, {
     sub_mchid: config.fields.subMchId,
     out_trade_no: orderNo,
@@ -110,7 +110,7 @@ test('of two sub-merchants of one partner neither sees, closes or refunds the ot
 
   const refundNo = newNo();
   t.is((await refund(partner, orderNo, { out_refund_no: refundNo })).status, 200);
-  const find = ({ fields }: HalfConfig) =>
+  const find = ({ fields }: SimulatedChannelConfig) =>
     call(world, partner, 'GET', `${REFUNDS}/${refundNo}?sub_mchid=${fields.subMchId}`);
   t.is((await find(partner)).status, 200);
   t.is((await find(sibling)).code, 'RESOURCE_NOT_EXISTS');

@@ -1,9 +1,9 @@
 import test from 'ava';
 import { Aes, Formatter, Rsa } from 'wechatpay-axios-plugin';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import { startReceiver, until, type World } from '../world.ts';
 import { configOf, newNo, startWechat } from './merchant.ts';
-import { certsOf, clientOf, newDigits, type Sealed } from './plugin.ts';
+import { certsOf, clientOf, newDigits, type Encrypted } from './plugin.ts';
 
 let world: World;
 test.before(async () => {
@@ -18,7 +18,7 @@ const scene_info = { payer_client_ip: '192.0.2.7', h5_info: { type: 'Wap' } };
 
 /** A partner's client, the names that it uses, and how it creates. */
 async function partnerOf(name: string, mode: string, notify_url: string) {
-  const config: HalfConfig = await configOf(world, name, { mode, partner: true, subApp: true });
+  const config: SimulatedChannelConfig = await configOf(world, name, { mode, partner: true, subApp: true });
   const client = clientOf(world, config);
   const { mchid = '', appId = '', subMchId = '', subAppId = '' } = config.fields;
   const mchids = { sp_mchid: mchid, sub_mchid: subMchId };
@@ -80,7 +80,7 @@ for (const mode of ['certificate', 'public-key', 'both']) {
       const header = (name: string) => String(headers[`wechatpay-${name}`]);
       const text = Formatter.response(header('timestamp'), header('nonce'), body.toString());
       t.true(Rsa.verify(text, header('signature'), Rsa.from(certsOf(config)[header('serial')] ?? '', 'public')));
-      const { event_type, resource } = JSON.parse(body.toString()) as { event_type: string; resource: Sealed };
+      const { event_type, resource } = JSON.parse(body.toString()) as { event_type: string; resource: Encrypted };
       const { ciphertext, nonce, associated_data } = resource;
       const told = Aes.AesGcm.decrypt(ciphertext, config.fields.apiV3Key ?? '', nonce, associated_data);
       const facts = JSON.parse(told) as Record<string, unknown>;

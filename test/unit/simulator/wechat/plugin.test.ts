@@ -3,7 +3,7 @@ import test from 'ava';
 import { Aes, Formatter, Multipart, Rsa } from 'wechatpay-axios-plugin';
 import { startReceiver, until, type World } from '../world.ts';
 import { configOf, newNo, startWechat } from './merchant.ts';
-import { certsOf, clientOf as clientAt, newDigits, type Answer, type Sealed } from './plugin.ts';
+import { certsOf, clientOf as clientAt, newDigits, type Answer, type Encrypted } from './plugin.ts';
 
 let world: World;
 test.before(async () => {
@@ -48,7 +48,7 @@ for (const mode of ['certificate', 'public-key', 'both']) {
       const header = (name: string) => String(headers[`wechatpay-${name}`]);
       const text = Formatter.response(header('timestamp'), header('nonce'), raw.toString());
       t.true(Rsa.verify(text, header('signature'), Rsa.from(certsOf(config)[header('serial')] ?? '', 'public')));
-      const { event_type: event, resource } = JSON.parse(raw.toString()) as { event_type: string; resource: Sealed };
+      const { event_type: event, resource } = JSON.parse(raw.toString()) as { event_type: string; resource: Encrypted };
       const told = Aes.AesGcm.decrypt(resource.ciphertext, apiV3Key, resource.nonce, resource.associated_data);
       t.is((JSON.parse(told) as { mchid: string }).mchid, mchid);
       return event;
@@ -152,7 +152,7 @@ for (const mode of ['certificate', 'public-key']) {
 test('the package opens the platform certificates, and they are the ones that sign', async (t) => {
   const config = await configOf(world, 'plugin-certificates', { mode: 'certificate' });
   const { data } = await clientOf(config).request('v3/certificates', 'GET');
-  const [item] = data.data as { serial_no: string; encrypt_certificate: Sealed }[];
+  const [item] = data.data as { serial_no: string; encrypt_certificate: Encrypted }[];
   const { ciphertext, nonce, associated_data: aad } = item!.encrypt_certificate;
   const pem = Aes.AesGcm.decrypt(ciphertext, config.fields.apiV3Key ?? '', nonce, aad);
   t.deepEqual(certsOf(config), { [item!.serial_no]: pem });

@@ -1,6 +1,6 @@
 import { randomInt, X509Certificate } from 'node:crypto';
 import { Decorator } from 'wechatpay-axios-plugin';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import type { World } from '../world.ts';
 
 /** What the package resolves to. */
@@ -14,7 +14,7 @@ export interface Client {
 }
 
 /** The package as it is; only the base address is ours, and `Wechatpay-Serial` has to be added by its caller. */
-export function clientOf(world: World, { fields, pems }: HalfConfig): Client {
+export function clientOf(world: World, { fields, pems }: SimulatedChannelConfig): Client {
   const merchant = new X509Certificate(pems.wechat_merchant_cert?.[0] ?? '');
   const headers: Record<string, string> = {};
   if (fields.publicKeyId) headers['Wechatpay-Serial'] = fields.publicKeyId;
@@ -31,14 +31,14 @@ export function clientOf(world: World, { fields, pems }: HalfConfig): Client {
 }
 
 /** Every key that verifies, by its serial. */
-export function certsOf({ fields, pems }: HalfConfig): Record<string, string> {
+export function certsOf({ fields, pems }: SimulatedChannelConfig): Record<string, string> {
   const certificates = (pems.wechat_platform_cert ?? []).map((pem) => [new X509Certificate(pem).serialNumber, pem]);
   const keys = (pems.wechat_public_key ?? []).map((pem) => [fields.publicKeyId, pem]);
   return Object.fromEntries([...certificates, ...keys]) as Record<string, string>;
 }
 
 /** An encrypted member of a notice. */
-export interface Sealed {
+export interface Encrypted {
   ciphertext: string;
   nonce: string;
   associated_data: string;

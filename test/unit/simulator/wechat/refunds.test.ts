@@ -1,11 +1,11 @@
 import test from 'ava';
 import { wechatKind } from '../../../../server/channels/wechat/kind.ts';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import { until, type World } from '../world.ts';
 import { call, channelOf, configOf, nativeOrder, newNo, startWechat, type Raw } from './merchant.ts';
 
 let world: World;
-let config: HalfConfig;
+let config: SimulatedChannelConfig;
 test.before(async () => {
   world = await startWechat();
   config = await configOf(world);

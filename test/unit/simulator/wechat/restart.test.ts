@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import test from 'ava';
-import { wechatHalf } from '../../../../server/simulator/wechat/half.ts';
+import { wechatSimulator } from '../../../../server/simulator/wechat/simulator.ts';
 import { newDir, startReceiver, startWorld, until } from '../world.ts';
 import { call, configOf, nativeOrder, newNo } from './merchant.ts';
 
@@ -9,7 +9,7 @@ test('keys, orders and a refund under way survive the end of the process', async
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
   const receiver = await startReceiver('');
   t.teardown(() => receiver.close());
-  const options = { dir, halves: [wechatHalf] };
+  const options = { dir, channelSimulators: [wechatSimulator] };
   const first = await startWorld(options);
   const config = await configOf(first);
   const [orderNo, refundNo] = [newNo(), newNo()];

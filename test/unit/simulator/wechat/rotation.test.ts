@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
-import { NoticeNotGenuine, type Channel, type PlaceOrder } from '../../../../server/payments/channel.ts';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import { NotificationNotGenuine, type Channel, type PlaceOrder } from '../../../../server/payments/channel.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import { until, type World } from '../world.ts';
 import { channelOf, configOf, newNo, startWechat } from './merchant.ts';
 
@@ -27,7 +27,7 @@ for (const { what, mode, tellsMerchant } of [
     const merchant = await startMerchant(() => channel);
     t.teardown(() => merchant.close());
     const rotate = async () => {
-      const { wechat } = await world.post<Record<string, HalfConfig>>('/sim/rotate', {
+      const { wechat } = await world.post<Record<string, SimulatedChannelConfig>>('/sim/rotate', {
         payWay: 'wechat',
         account,
         what,
@@ -73,7 +73,7 @@ async function startMerchant(newest: () => Channel): Promise<Merchant> {
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', async () => {
       const accepted = await accept(newest(), request.headers as Record<string, string>, Buffer.concat(chunks), paid);
-      const { status, body } = newest().ackNotice(accepted ? 'accepted' : 'refused');
+      const { status, body } = newest().ackNotification(accepted ? 'accepted' : 'refused');
       response.writeHead(status).end(body);
     });
   });
@@ -92,11 +92,11 @@ async function accept(
   paid: Set<string>,
 ): Promise<boolean> {
   try {
-    const { outcome, orderNo } = await channel.readNotice(headers, body);
+    const { outcome, orderNo } = await channel.readNotification(headers, body);
     if (outcome?.kind === 'paid' && orderNo) paid.add(orderNo);
     return true;
   } catch (error) {
-    if (error instanceof NoticeNotGenuine) return false;
+    if (error instanceof NotificationNotGenuine) return false;
     throw error;
   }
 }

@@ -1,10 +1,10 @@
 import test from 'ava';
-import type { HalfConfig } from '../../../../server/simulator/half.ts';
+import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
 import type { World } from '../world.ts';
 import { call, configOf, nativeOrder, newNo, startWechat, type Raw } from './merchant.ts';
 
 let world: World;
-let config: HalfConfig;
+let config: SimulatedChannelConfig;
 test.before(async () => {
   world = await startWechat();
   config = await configOf(world);
@@ -152,12 +152,12 @@ test.serial('an app that is not the merchant’s is refused', async (t) => {
 });
 
 test.serial('an openid belongs to one of the merchant’s apps', async (t) => {
-  const { wechat: own } = await world.post<Record<string, HalfConfig>>('/sim/accounts', {
+  const { wechat: own } = await world.post<Record<string, SimulatedChannelConfig>>('/sim/accounts', {
     payWay: 'wechat',
     name: 'apps',
   });
   const rotate = { payWay: 'wechat', account: 'apps', what: 'app-id-jsapi' };
-  const { wechat: linked } = await world.post<Record<string, HalfConfig>>('/sim/rotate', rotate);
+  const { wechat: linked } = await world.post<Record<string, SimulatedChannelConfig>>('/sim/rotate', rotate);
   const pay = (appid: string | undefined, openid: string) =>
     call(world, linked!, 'POST', '/v3/pay/transactions/jsapi', nativeOrder(linked!, { appid, payer: { openid } }));
   t.is((await pay(own!.fields.appId, 'ann')).status, 200);

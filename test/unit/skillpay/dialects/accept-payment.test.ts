@@ -1,5 +1,5 @@
 import test from 'ava';
-import { preferred } from '../../../../server/skillpay/dialects/mpp.ts';
+import { preferred } from '../../../../server/skillpay/schemes/mpp.ts';
 
 const all = ['wechat', 'alipay', 'paypal'] as const;
 

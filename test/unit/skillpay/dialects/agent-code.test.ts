@@ -3,8 +3,8 @@ import type { AgentPayRow } from '../../../../server/db/entities/skillpay.ts';
 import type { OrderRow } from '../../../../server/db/entities/orders.ts';
 import type { Store } from '../../../../server/db/store.ts';
 import { PATIENCE } from '../../../../server/payments/ports.ts';
-import { type CodeAnswer, withAgentCode } from '../../../../server/skillpay/dialects/wechat.ts';
-import type { SkillPair } from '../../../../server/skillpay/dialects/dialect.ts';
+import { type CodeAnswer, withAgentCode } from '../../../../server/skillpay/schemes/wechat.ts';
+import type { SkillPair } from '../../../../server/skillpay/schemes/scheme.ts';
 
 const NOW = new Date('2026-11-24T08:00:00Z');
 

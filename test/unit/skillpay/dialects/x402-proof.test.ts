@@ -1,7 +1,7 @@
 import test from 'ava';
 import { AppError } from '../../../../server/errors.ts';
-import { isOutTradeNo } from '../../../../server/skillpay/dialects/dialect.ts';
-import { readProof } from '../../../../server/skillpay/dialects/x402.ts';
+import { isOutTradeNo } from '../../../../server/skillpay/schemes/scheme.ts';
+import { readProof } from '../../../../server/skillpay/schemes/x402.ts';
 
 const outTradeNo = 'X20300101000000ABCDEFGHJK';
 const accepted = { scheme: 'exact', network: 'wechat:live' };

@@ -1,0 +1,403 @@
+/** Webhooks: genuine, by a certificate that is fetched and kept; what they name; and how they are registered and tested. */
+import { Buffer } from 'node:buffer';
+import { hash, verify } from 'node:crypto';
+import { z } from 'zod';
+import {
+  type FetchBudget,
+  type Notification,
+  NotificationNotGenuine,
+  type NotificationsRegistered,
+  type ProbeCheck,
+  type Transport,
+  TransportFailed,
+  type WireAnswer,
+} from '../../payments/channel.ts';
+import { notReached, passed, wanting } from '../checks.ts';
+import { type Call, Links, type Reply, Time, UnreadableJson, captureIdOf, readJson } from './reply.ts';
+import * as requests from './requests.ts';
+import type { PaypalSettings } from './settings.ts';
+import {
+  CertificateRefused,
+  type JudgedKey,
+  type Transmission,
+  type Trust,
+  isCertificateUrl,
+  judgeKey,
+  publicRoots,
+  webhookText,
+} from './signature.ts';
+
+const OurNumber = z
+  .string()
+  .regex(/^[A-Za-z0-9_]{6,32}$/)
+  .optional()
+  .catch(undefined);
+const TheirId = z
+  .string()
+  .regex(/^[A-Za-z0-9-]{1,64}$/)
+  .optional()
+  .catch(undefined);
+
+const Numbers = z.object({ custom_id: OurNumber, invoice_id: OurNumber });
+const Related = z.object({ related_ids: z.object({ order_id: TheirId }).optional().catch(undefined) });
+
+const Resource = Numbers.extend({
+  id: TheirId,
+  dispute_id: TheirId,
+  order_id: TheirId,
+  purchase_units: z.array(Numbers).optional().catch(undefined),
+  supplementary_data: Related.optional().catch(undefined),
+  links: Links,
+});
+
+const Event = z.object({
+  event_type: z.string().regex(/^[A-Z0-9._-]{1,64}$/),
+  create_time: Time.optional().catch(undefined),
+  resource: Resource,
+});
+type Resource = z.infer<typeof Resource>;
+
+const REFUND_EVENTS = new Set([
+  'PAYMENT.CAPTURE.REFUNDED',
+  'PAYMENT.CAPTURE.REVERSED',
+  'PAYMENT.REFUND.PENDING',
+  'PAYMENT.REFUND.FAILED',
+]);
+
+/** What a webhook names, to be looked up. */
+interface Named extends Pick<
+  Notification,
+  'event' | 'orderNo' | 'refundNo' | 'channelOrderId' | 'paymentNo' | 'approvedAt' | 'disputeId'
+> {
+  /** PayPal's id of the refund that the event is about. */
+  refundId: string | null;
+}
+
+/**
+ * Takes from a verified webhook what may be looked up: ids, never an amount or a state, because the signature does not
+ * cover them well enough (see verifyWebhook). Throws NotificationNotGenuine when it is not an event.
+ */
+export function readEvent(body: Buffer): Named {
+  const parsed = Event.safeParse(parse(body));
+  if (!parsed.success) throw new NotificationNotGenuine('malformed', 'The message is not a PayPal event.');
+  const { event_type: event, create_time: at, resource } = parsed.data;
+  if (event.startsWith('CUSTOMER.DISPUTE.') && resource.dispute_id !== undefined)
+    return { event, orderNo: null, refundNo: null, refundId: null, disputeId: resource.dispute_id };
+  const channelOrderId = orderId(event, resource);
+  if (REFUND_EVENTS.has(event)) {
+    const { custom_id, invoice_id, id, links } = resource;
+    // A chargeback shows its capture by the link alone, or is one itself.
+    const paymentNo = captureIdOf(links) ?? id;
+    const named = { orderNo: custom_id ?? null, refundNo: invoice_id ?? null, refundId: id ?? paymentNo ?? null };
+    return { event, ...named, ...channelOrderId, ...(paymentNo === undefined ? {} : { paymentNo }) };
+  }
+  const numbers = resource.purchase_units?.[0] ?? resource;
+  const orderNo = numbers.custom_id ?? numbers.invoice_id ?? null;
+  const approved = event === 'CHECKOUT.ORDER.APPROVED' && at ? { approvedAt: at } : {};
+  return { event, orderNo, refundNo: null, refundId: null, ...channelOrderId, ...approved };
+}
+
+function orderId(event: string, { id, order_id, supplementary_data }: Resource): { channelOrderId?: string } {
+  const own = event.startsWith('CHECKOUT.ORDER.') ? id : undefined;
+  const channelOrderId = own ?? order_id ?? supplementary_data?.related_ids?.order_id;
+  return channelOrderId === undefined ? {} : { channelOrderId };
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return readJson(body);
+  } catch (error) {
+    if (error instanceof UnreadableJson) throw new NotificationNotGenuine('malformed', error.message);
+    throw error;
+  }
+}
+
+/** That of an RSA key of 2048 bits. */
+const SHORTEST_SIGNATURE = 256;
+
+/**
+ * In the place of a webhook's id in what the dashboard's try-outs are signed over (developer.paypal.com, "Webhooks simulator"): anybody
+ * may have one sent, so it says nothing.
+ */
+const TRY_OUT = 'WEBHOOK_ID';
+
+/** Where keys come from, and who decides when a key comes without the certificates that vouch for it. */
+interface Verifier {
+  webhookId: string;
+  findKey(certificateUrl: string): Promise<WebhookKey>;
+  /** Has PayPal itself verify the delivery; throws NotificationUndecided when it does not say. */
+  askPaypal(transmission: Transmission, body: Buffer): Promise<boolean>;
+}
+
+/** A genuine delivery. */
+interface Verified {
+  notificationId: string;
+  isTest: boolean;
+  /** False: the certificate's chain was incomplete, and PayPal itself verified it. */
+  isChained: boolean;
+}
+
+/**
+ * Checks a webhook's signature and returns an id for this very body; throws NotificationNotGenuine.
+ * The signature covers only a CRC32, so a body can be forged from a captured delivery: the id therefore includes a hash
+ * of the body, so that a forged twin never takes the place of the genuine message, and nothing in it is a fact.
+ */
+export async function verifyWebhook(
+  headers: Record<string, string | undefined>,
+  body: Buffer,
+  { webhookId, findKey, askPaypal }: Verifier,
+): Promise<Verified> {
+  const sent: Transmission = {
+    id: header(headers, 'paypal-transmission-id', /^[\w-]{1,50}$/),
+    time: header(headers, 'paypal-transmission-time', /^[\w:.+-]{1,40}$/),
+    certUrl: header(headers, 'paypal-cert-url', /^[\x21-\x7e]{1,500}$/),
+    signature: header(headers, 'paypal-transmission-sig', /^[A-Za-z0-9+/]{1,1400}={0,2}$/),
+    algorithm: header(headers, 'paypal-auth-algo', /^SHA256withRSA$/),
+  };
+  // Whatever can be known without the certificate is known before anybody is asked for it.
+  readEvent(body);
+  const signature = Buffer.from(sent.signature, 'base64');
+  if (signature.length < SHORTEST_SIGNATURE)
+    throw new NotificationNotGenuine('signature_invalid', 'The signature is too short.');
+  const { key, isChained } = await findKey(sent.certUrl);
+  const signedFor = [webhookId, TRY_OUT].find((name) => {
+    const text = Buffer.from(webhookText(sent.id, sent.time, name, body), 'utf8');
+    return verify('RSA-SHA256', text, key, signature);
+  });
+  if (signedFor === undefined)
+    throw new NotificationNotGenuine('signature_invalid', 'The signature does not match the message.');
+  const isTest = signedFor !== webhookId;
+  if (!isChained && !isTest && !(await askPaypal(sent, body)))
+    throw new NotificationNotGenuine(
+      'chain_incomplete',
+      'The certificate chain is incomplete, and PayPal does not vouch.',
+    );
+  return { notificationId: `${sent.id}.${hash('sha256', body).slice(0, 24)}`, isTest, isChained };
+}
+
+function header(headers: Record<string, string | undefined>, name: string, form: RegExp): string {
+  const value = headers[name];
+  if (!value) throw new NotificationNotGenuine('unsigned', `The header ${name} is missing.`);
+  if (!form.test(value)) throw new NotificationNotGenuine('malformed', `The header ${name} is malformed.`);
+  return value;
+}
+
+/** A key that came from one of PayPal's own addresses, and whether it also leads to a root. */
+type WebhookKey = Pick<JudgedKey, 'key' | 'isChained'>;
+
+/** Finds the key that a webhook names by the address of its certificate, fetched if the budget allows it; throws NotificationNotGenuine. */
+type FindWebhookKey = (certificateUrl: string, budget?: FetchBudget) => Promise<WebhookKey>;
+
+interface Kept {
+  result: WebhookKey | { refused: string };
+  until: number;
+}
+
+const LARGEST = 64 * 1024;
+const KEEP_MS = 24 * 3600 * 1000;
+/** PayPal may add what is missing. */
+const KEEP_UNCHAINED_MS = 3600 * 1000;
+const REFUSE_AGAIN_MS = 60 * 1000;
+const MOST_KEPT = 50;
+const MOST_AT_ONCE = 4;
+
+/**
+ * Fetches webhook certificates from PayPal's own addresses only, one request per address at a time; good ones are kept
+ * for a day at most, bad ones refused for a minute without asking again.
+ */
+export function createCertificateCache(settings: PaypalSettings, send: Transport, now: () => Date): FindWebhookKey {
+  const kept = new Map<string, Kept>();
+  const fetching = new Map<string, Promise<Kept>>();
+  const { mode, apiUrl, intermediates, simulatorRoots } = settings;
+  const roots = mode === 'simulator' ? () => simulatorRoots : publicRoots;
+
+  return async (url, budget) => {
+    if (!isCertificateUrl(url, mode, apiUrl)) {
+      throw new NotificationNotGenuine('serial_unknown', 'The certificate URL is not a PayPal URL.');
+    }
+    const found = kept.get(url);
+    const { result } = found && now().getTime() < found.until ? found : await fetchOnce(url, budget);
+    if ('refused' in result) throw new NotificationNotGenuine('signature_invalid', result.refused);
+    return result;
+  };
+
+  function fetchOnce(url: string, budget: FetchBudget | undefined): Promise<Kept> {
+    const running = fetching.get(url);
+    if (running) return running;
+    if (fetching.size >= MOST_AT_ONCE || budget?.isLeft() === false)
+      throw new NotificationNotGenuine('busy', 'Too many webhook certificates are being fetched.');
+    const started = fetchAndJudge(url).finally(() => fetching.delete(url));
+    void started.then(
+      ({ result }) => ('refused' in result ? budget?.spend() : undefined),
+      () => budget?.spend(),
+    );
+    fetching.set(url, started);
+    return started;
+  }
+
+  /** Anybody can make us look for certificates that do not exist: those go first, and never a good one for their sake. */
+  function leastWorth(): string {
+    const urls = [...kept.keys()];
+    return urls.find((url) => 'refused' in (kept.get(url)?.result ?? {})) ?? urls[0] ?? '';
+  }
+
+  async function fetchAndJudge(url: string): Promise<Kept> {
+    const answer = await fetchCertificate(send, url);
+    const at = now();
+    const entry = judge(answer, { roots: roots(), intermediates }, at);
+    kept.delete(url);
+    kept.set(url, entry);
+    if (kept.size > MOST_KEPT) kept.delete(leastWorth());
+    return entry;
+  }
+}
+
+async function fetchCertificate(send: Transport, url: string): Promise<WireAnswer> {
+  const about = { call: 'certificate' };
+  const answer = await sendOrFail(() => send({ method: 'GET', url, headers: { accept: '*/*' }, about }));
+  const { status, body } = answer;
+  if (status >= 300 && status < 400) throw new NotificationNotGenuine('redirected', 'The certificate URL redirects.');
+  if (status !== 200 && status !== 404)
+    throw new NotificationNotGenuine('http_status', `The certificate URL returned HTTP ${status}.`);
+  if (body.length > LARGEST) throw new NotificationNotGenuine('too_large', 'The certificate file is too large.');
+  return answer;
+}
+
+async function sendOrFail(send: () => Promise<WireAnswer>): Promise<WireAnswer> {
+  try {
+    return await send();
+  } catch (error) {
+    if (error instanceof TransportFailed)
+      throw new NotificationNotGenuine(error.why, 'The certificate cannot be fetched.');
+    throw error;
+  }
+}
+
+function judge({ status, body }: WireAnswer, trust: Trust, at: Date): Kept {
+  const soon = at.getTime() + REFUSE_AGAIN_MS;
+  if (status !== 200) return { result: { refused: 'The certificate does not exist.' }, until: soon };
+  try {
+    const { until, ...result } = judgeKey(body.toString('latin1'), trust, at);
+    const keep = result.isChained ? KEEP_MS : KEEP_UNCHAINED_MS;
+    return { result, until: Math.min(at.getTime() + keep, until.getTime()) };
+  } catch (error) {
+    if (!(error instanceof CertificateRefused)) throw error;
+    return { result: { refused: error.message }, until: soon };
+  }
+}
+
+/** Events without which something is learned late or never. (developer.paypal.com, "Webhook event names": payments v2 and orders.) */
+export const NEEDED_EVENTS = [
+  'CHECKOUT.ORDER.APPROVED',
+  'CHECKOUT.PAYMENT-APPROVAL.REVERSED',
+  'PAYMENT.CAPTURE.COMPLETED',
+  'PAYMENT.CAPTURE.DECLINED',
+  'PAYMENT.CAPTURE.DENIED',
+  'PAYMENT.CAPTURE.PENDING',
+  'PAYMENT.CAPTURE.REFUNDED',
+  'PAYMENT.CAPTURE.REVERSED',
+] as const;
+
+/** Events that are subscribed to where PayPal lists them. */
+export const WELCOME_EVENTS = [
+  'PAYMENT.REFUND.PENDING',
+  'PAYMENT.REFUND.FAILED',
+  'CUSTOMER.DISPUTE.CREATED',
+  'CUSTOMER.DISPUTE.UPDATED',
+  'CUSTOMER.DISPUTE.RESOLVED',
+] as const;
+
+const EventTypes = z.array(z.object({ name: z.string() }));
+const Webhook = z.object({
+  id: z.string().regex(/^[A-Za-z0-9-]{8,64}$/),
+  url: z.string().optional(),
+  event_types: EventTypes.default([]),
+});
+const Webhooks = z.object({ webhooks: z.array(Webhook) });
+const EventList = z.object({ event_types: EventTypes });
+
+type Webhook = z.infer<typeof Webhook>;
+type Failed = Extract<NotificationsRegistered, { ok: false }>;
+
+/** Finds the webhook for the notify URL or makes it, with every event that is needed; what else it is subscribed to stays. */
+export async function findOrMakeWebhook(
+  call: Call,
+  settings: PaypalSettings,
+  notifyUrl: string | undefined,
+): Promise<NotificationsRegistered> {
+  if (notifyUrl === undefined) return failed('no_notify_url', 'The service does not know its own public URL.');
+  if (settings.mode !== 'simulator' && !notifyUrl.startsWith('https://'))
+    return failed('not_https', `PayPal calls https addresses only; the notify URL is ${notifyUrl}.`);
+  const listed = read(await call(requests.listWebhooksRequest(settings)), Webhooks);
+  if ('ok' in listed) return listed;
+  const known = read(await call(requests.listEventTypesRequest(settings)), EventList);
+  if ('ok' in known) return known;
+  const names = new Set(known.event_types.map(({ name }) => name));
+  const wanted = [...NEEDED_EVENTS, ...WELCOME_EVENTS.filter((name) => names.has(name))];
+  const found = listed.webhooks.find(({ url }) => url === notifyUrl);
+  const made = found
+    ? await completed(call, settings, found, wanted)
+    : read(await call(requests.createWebhookRequest(settings, notifyUrl, wanted)), Webhook);
+  return 'ok' in made ? made : { ok: true, fields: { webhookId: made.id } };
+}
+
+async function completed(
+  call: Call,
+  settings: PaypalSettings,
+  webhook: Webhook,
+  wanted: readonly string[],
+): Promise<Webhook | Failed> {
+  if (missingIn(webhook, wanted).length === 0) return webhook;
+  const events = new Set([...webhook.event_types.map(({ name }) => name), ...wanted]);
+  return read(await call(requests.changeWebhookRequest(settings, webhook.id, [...events])), Webhook);
+}
+
+/** What of a webhook can be wrong. */
+export const WEBHOOK_SUBJECTS = ['Webhook ID', 'Webhook address', 'Webhook events'] as const;
+
+/** How it stands with the configured webhook: it exists, leads here and brings every event that is needed. */
+export function webhookChecks(
+  body: unknown,
+  { mode }: PaypalSettings,
+  notifyUrl: string | undefined,
+): readonly ProbeCheck[] {
+  const [id, address, events] = WEBHOOK_SUBJECTS;
+  const webhook = Webhook.safeParse(body).data;
+  if (!webhook) {
+    const fault = failed('unparsable', 'PayPal did not describe the webhook.');
+    return [
+      wanting('notifications', id, 'failed', fault),
+      ...[address, events].map((name) => notReached('notifications', name)),
+    ];
+  }
+  // The simulator is told the address with each order.
+  const leadsNowhere = mode === 'simulator' && webhook.url === undefined;
+  const leadsHere = notifyUrl === undefined || leadsNowhere || webhook.url === notifyUrl;
+  const elsewhere = `The webhook leads to ${webhook.url ?? 'no address'} instead of ${notifyUrl}.`;
+  const missing = missingIn(webhook, NEEDED_EVENTS);
+  const few = `The webhook is not subscribed to ${missing.join(', ')}.`;
+  return [
+    passed('notifications', id),
+    leadsHere
+      ? passed('notifications', address)
+      : wanting('notifications', address, 'failed', failed('webhook_url', elsewhere)),
+    missing.length === 0
+      ? passed('notifications', events)
+      : wanting('notifications', events, 'failed', failed('webhook_events', few)),
+  ];
+}
+
+function missingIn({ event_types }: Webhook, wanted: readonly string[]): string[] {
+  const names = new Set(event_types.map(({ name }) => name));
+  return names.has('*') ? [] : wanted.filter((name) => !names.has(name));
+}
+
+function read<T extends object>(reply: Reply, schema: z.ZodType<T>): T | Failed {
+  if (reply.kind === 'unknown') return { ok: false, field: null, code: reply.cause, message: reply.detail };
+  if (reply.kind === 'refused') return failed(reply.code, `PayPal refused: ${reply.reason}`);
+  return schema.safeParse(reply.body).data ?? failed('unparsable', 'PayPal did not describe its webhooks.');
+}
+
+function failed(code: string, message: string): Failed {
+  return { ok: false, field: 'webhookId', code, message };
+}

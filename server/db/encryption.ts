@@ -1,0 +1,210 @@
+// Encryption at rest: seals and opens texts of the database, names the place of each text, and rotates the master key.
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import type { CertRow, ChannelConfigRow } from './entities/credentials.ts';
+import { type EncryptedText, holdEncryptedTexts, replaceEncryptedText } from './queries/credentials.ts';
+import type { Store } from './store.ts';
+import { LocalError } from '../errors.ts';
+
+/** A key of `Security.MasterKey`; its id is the first 8 hex digits of its SHA-256. */
+export interface MasterKey {
+  id: string;
+  key: Buffer;
+}
+
+/** Where a sealed text stands. It opens only there: moved to another row, column or version it is broken. */
+export interface Place {
+  table: string;
+  id: string;
+  column: string;
+  version: number;
+}
+
+/** Why a sealed text does not open, in stable words. */
+type DecryptionFault = 'malformed' | 'key_unknown' | 'not_genuine';
+
+/** A sealed text does not open. Names the place and the key id, never any content. */
+export class DecryptionFailed extends Error {
+  readonly why: DecryptionFault;
+  readonly place: Place | null;
+
+  constructor(why: DecryptionFault, place: Place | null, keyId: string | null) {
+    const where = place ? `${place.table} ${place.id}` : 'A record';
+    super(`${where} cannot be decrypted: ${WORDS[why]}${keyId ? ` (key ${keyId})` : ''}.`);
+    this.name = 'SealBroken';
+    this.why = why;
+    this.place = place;
+  }
+}
+
+const WORDS: Readonly<Record<DecryptionFault, string>> = {
+  malformed: 'the stored value is malformed',
+  key_unknown: 'its master key is not configured',
+  not_genuine: 'it was changed, moved, or encrypted with another key',
+};
+
+/** Seals and opens texts of the database. */
+export interface Encryption {
+  /** Seals with a data key of its own, wrapped by the newest master key. */
+  encrypt(place: Place, plain: string): string;
+  /** Throws DecryptionFailed. */
+  open(place: Place, encrypted: string): string;
+  /** The same text under the newest master key (the text itself when it is already); throws DecryptionFailed. */
+  rewrap(encrypted: string): string;
+  /** Id of the key that seals. */
+  readonly keyId: string;
+}
+
+const FORM = /^s1\.([0-9a-f]{8})\.([A-Za-z0-9_-]{80})\.([A-Za-z0-9_-]{38,})$/;
+const IV = 12;
+const TAG = 16;
+
+/**
+ * Seals with AES-256-GCM: `s1.<key id>.<wrapped data key>.<text>`, both parts as iv, ciphertext, tag in base64url. The first
+ * master key seals, all of them open. The place is authenticated with the text, not with the wrapped key, so that a change
+ * of master keys needs to know nothing about places.
+ */
+export function createEncryption(masterKeys: readonly MasterKey[]): Encryption {
+  const [newest] = masterKeys;
+  if (!newest) throw new TypeError('There is no master key.');
+  const byId = new Map(masterKeys.map((one) => [one.id, one]));
+
+  function wrap(dataKey: Buffer): string {
+    return encryptBytes(newest!.key, dataKey, wrapping(newest!.id));
+  }
+
+  function unwrap(encrypted: string, place: Place | null): { id: string; dataKey: Buffer; text: string } {
+    const [, id = '', wrapped = '', text = ''] = FORM.exec(encrypted) ?? [];
+    if (id === '') throw new DecryptionFailed('malformed', place, null);
+    const master = byId.get(id);
+    if (!master) throw new DecryptionFailed('key_unknown', place, id);
+    const dataKey = decryptBytes(master.key, wrapped, wrapping(id));
+    if (!dataKey) throw new DecryptionFailed('not_genuine', place, id);
+    return { id, dataKey, text };
+  }
+
+  return {
+    keyId: newest.id,
+    encrypt(place, plain) {
+      const dataKey = randomBytes(32);
+      return `s1.${newest.id}.${wrap(dataKey)}.${encryptBytes(dataKey, Buffer.from(plain, 'utf8'), bytesOf(place))}`;
+    },
+    open(place, encrypted) {
+      const { id, dataKey, text } = unwrap(encrypted, place);
+      const plain = decryptBytes(dataKey, text, bytesOf(place));
+      if (!plain) throw new DecryptionFailed('not_genuine', place, id);
+      return plain.toString('utf8');
+    },
+    rewrap(encrypted) {
+      const { id, dataKey, text } = unwrap(encrypted, null);
+      return id === newest.id ? encrypted : `s1.${newest.id}.${wrap(dataKey)}.${text}`;
+    },
+  };
+}
+
+/** The id of the master key that a sealed text names; undefined when it is not in sealed form. */
+export function keyIdOf(encrypted: string): string | undefined {
+  return FORM.exec(encrypted)?.[1];
+}
+
+/** Each part with its length before it, so that no two places ever make the same bytes. */
+function bytesOf({ table, id, column, version }: Place): Buffer {
+  return lengthPrefixed([table, id, column, String(version)]);
+}
+
+function wrapping(keyId: string): Buffer {
+  return lengthPrefixed(['data-key', keyId]);
+}
+
+function lengthPrefixed(parts: readonly string[]): Buffer {
+  return Buffer.concat(
+    parts.flatMap((part) => {
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(Buffer.byteLength(part));
+      return [length, Buffer.from(part, 'utf8')];
+    }),
+  );
+}
+
+function encryptBytes(key: Buffer, plain: Buffer, associated: Buffer): string {
+  const iv = randomBytes(IV);
+  const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: TAG }).setAAD(associated);
+  const body = Buffer.concat([cipher.update(plain), cipher.final()]);
+  return Buffer.concat([iv, body, cipher.getAuthTag()]).toString('base64url');
+}
+
+function decryptBytes(key: Buffer, text: string, associated: Buffer): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url');
+  // The last character of base64url has spare bits: only the one spelling is taken.
+  if (bytes.toString('base64url') !== text) return undefined;
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV), { authTagLength: TAG });
+  decipher.setAAD(associated).setAuthTag(bytes.subarray(-TAG));
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(IV, -TAG)), decipher.final()]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where the secret fields of a configuration version are sealed. */
+export function secretsPlace({ id, version }: Pick<ChannelConfigRow, 'id' | 'version'>): Place {
+  return { table: 'channel_configs', id, column: 'encrypted', version };
+}
+
+/** Where the private part of a certificate row is sealed. */
+export function privatePartPlace({ id }: Pick<CertRow, 'id'>): Place {
+  return { table: 'certs', id, column: 'encrypted', version: 1 };
+}
+
+/** What a change of master keys did; `keyId` is the only one left in the database. */
+interface Rotated {
+  keyId: string;
+  rewrapped: number;
+}
+
+/** Some records could not be opened, so they still name an old key; everything else was re-wrapped (409). */
+export class OldCiphertextsLeft extends LocalError {
+  constructor(left: readonly EncryptedText[]) {
+    const names = left.map(({ table, column, id }) => `${table}.${column} ${id}`);
+    super(
+      'seals_left',
+      409,
+      `${left.length} records cannot be decrypted and were not rotated: ${names.slice(0, 20).join(', ')}.`,
+      {
+        hint: 'Add the key that encrypted them to Security.MasterKey, or set those secrets again.',
+      },
+    );
+  }
+}
+
+/**
+ * Wraps the data key of every sealed record with the newest master key, in one transaction; interrupted, nothing was done,
+ * and a second time there is nothing to do. Throws OldCiphertextsLeft, after the rest is done, when records do not open.
+ */
+export async function rotateMasterKey(store: Store, masterKeys: readonly MasterKey[]): Promise<Rotated> {
+  const encryption = createEncryption(masterKeys);
+  const { rewrapped, left } = await store.transaction(async (tx) => {
+    const broken: EncryptedText[] = [];
+    let count = 0;
+    for (const text of await holdEncryptedTexts(tx)) {
+      const moved = rewrap(text);
+      if (moved === undefined) broken.push(text);
+      else if (moved !== text.encrypted) {
+        await replaceEncryptedText(tx, text, moved);
+        count++;
+      }
+    }
+    return { rewrapped: count, left: broken };
+  });
+  if (left.length > 0) throw new OldCiphertextsLeft(left);
+  return { keyId: encryption.keyId, rewrapped };
+
+  function rewrap({ encrypted }: EncryptedText): string | undefined {
+    try {
+      return encryption.rewrap(encrypted);
+    } catch (error) {
+      if (!(error instanceof DecryptionFailed)) throw error;
+      // A record that is broken but names the new key is no trace of the old one.
+      return keyIdOf(encrypted) === encryption.keyId ? encrypted : undefined;
+    }
+  }
+}

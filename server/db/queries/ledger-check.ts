@@ -1,0 +1,302 @@
+import { sql } from 'kysely';
+import { UUID } from '../../domain.ts';
+import type { Sql } from '../kysely.ts';
+import type { ReadTx } from '../store.ts';
+import { SAME_ACCOUNT, isQuiet } from './payees.ts';
+import { keptSince } from './retention.ts';
+
+/** Whose rows a check goes through, by their keys. */
+export type WalkName = 'orders' | 'accounts' | 'entries' | 'bills';
+
+/** The walks in their order: table, key, and how the key is written. */
+export const WALKS: Readonly<
+  Record<WalkName, { table: string; key: string; type: string; first: string; form: RegExp }>
+> = {
+  orders: { table: 'orders', key: 'order_no', type: 'varchar', first: '', form: /^[A-Za-z0-9_-]{0,64}$/ },
+  accounts: {
+    table: 'coin_accounts',
+    key: 'id',
+    type: 'uuid',
+    first: '00000000-0000-0000-0000-000000000000',
+    form: UUID,
+  },
+  entries: { table: 'coin_entries', key: 'id', type: 'bigint', first: '0', form: /^\d{1,18}$/ },
+  bills: { table: 'bills', key: 'bill_no', type: 'varchar', first: '', form: /^[A-Za-z0-9_-]{0,64}$/ },
+};
+
+/** Keys above `after`, up to `upTo`; without it to the end, whatever is there. */
+interface KeyRange {
+  after: string;
+  upTo: string | null;
+}
+
+/** The condition that a column is in the range; each call binds the range once more. */
+type Within = (column: string) => Sql;
+
+/** One check of ledger consistency: the statements that find where an invariant does not hold. */
+interface BookCheck {
+  /** The name of the invariant (payments/core/invariants.ts). */
+  check: string;
+  /** Selects `id` and `detail` of every violation in a range of a walk. */
+  in: Partial<Record<WalkName, (within: Within) => Sql>>;
+}
+
+/** How many violations are listed as examples. */
+export const EXAMPLES = 20;
+
+const sumOfRefunds = (states: Sql, within: Within) =>
+  sql`(select order_no, sum(amount) as sum from refunds where ${within('order_no')} and state in (${states}) and not surplus group by 1)`;
+
+/** The last line of a history; `of` says of which order or refund. */
+const lastTransition = (of: string) =>
+  sql`left join lateral (select to_state from transitions where ${sql.raw(of)} order by sequence desc limit 1) m on true`;
+
+/** Nothing of a row's own history may have been removed because it was old (Retention.HistoryDays, Retention.EventDays). */
+const whole = (row: string, history: 'transitions' | 'events') =>
+  sql`${sql.raw(row)}.created_at >= ${keptSince(history)}`;
+
+/** How many days of bills are looked at: an older one cannot always be had from the channel any more. */
+const BILL_DAYS = 35;
+
+/** The checks, from the money outwards. What belongs to an order is found by the order's number, so that no row is left out. */
+export const BOOK_CHECKS = [
+  {
+    check: 'refunded',
+    in: {
+      orders: (
+        within,
+      ) => sql`select o.order_no as id, format('order %s, refunds %s', o.refunded, coalesce(r.sum, 0)) as detail from orders o
+      left join ${sumOfRefunds(sql`'succeeded'`, within)} r using (order_no)
+      where ${within('o.order_no')} and o.refunded <> coalesce(r.sum, 0)`,
+    },
+  },
+  {
+    check: 'refunding',
+    in: {
+      orders: (
+        within,
+      ) => sql`select o.order_no as id, format('order %s, refunds %s', o.refunding, coalesce(r.sum, 0)) as detail from orders o
+      left join ${sumOfRefunds(sql`'pending', 'processing', 'abnormal'`, within)} r using (order_no)
+      where ${within('o.order_no')} and o.refunding <> coalesce(r.sum, 0)`,
+    },
+  },
+  {
+    check: 'overrun',
+    in: {
+      orders: (
+        within,
+      ) => sql`select o.order_no as id, format('paid %s, refunded or refunding %s', o.paid, o.refunded + o.refunding) as detail from orders o
+      where ${within('o.order_no')} and o.refunded + o.refunding > o.paid
+        and not exists (select 1 from order_exceptions e where e.order_no = o.order_no and e.kind in ('refund_overrun', 'refund_elsewhere'))`,
+    },
+  },
+  {
+    check: 'paid',
+    in: {
+      orders: (
+        within,
+      ) => sql`select order_no as id, format('paid %s of %s, channel number %s', paid, amount, coalesce(channel_trade_no, 'none')) as detail from orders
+      where ${within('order_no')} and state = 'paid' and (channel_trade_no is null or paid_at is null
+        or (paid <> amount and not exists (select 1 from order_exceptions e where e.order_no = orders.order_no and e.kind = 'amount_mismatch')))`,
+    },
+  },
+  {
+    check: 'unpaid',
+    in: {
+      orders: (within) => sql`select order_no as id, format('%s with %s', state, paid) as detail from orders
+      where ${within('order_no')} and paid > 0 and state not in ('paid', 'closed', 'failed')`,
+    },
+  },
+  {
+    check: 'order-history',
+    in: {
+      orders: (
+        within,
+      ) => sql`select o.order_no as id, format('state %s, history %s', o.state, coalesce(m.to_state, 'nothing')) as detail from orders o
+      ${lastTransition('order_no = o.order_no and refund_no is null')}
+      where ${within('o.order_no')} and m.to_state is distinct from o.state and ${whole('o', 'transitions')}`,
+    },
+  },
+  {
+    check: 'refund-history',
+    in: {
+      orders: (
+        within,
+      ) => sql`select r.refund_no as id, format('state %s, history %s', r.state, coalesce(m.to_state, 'nothing')) as detail from refunds r
+      ${lastTransition('order_no = r.order_no and refund_no = r.refund_no')}
+      where ${within('r.order_no')} and m.to_state is distinct from r.state and ${whole('r', 'transitions')}`,
+    },
+  },
+  {
+    check: 'disputes',
+    in: {
+      orders: (
+        within,
+      ) => sql`select d.dispute_no as id, format('lost %s, refund %s', d.amount_lost, coalesce(d.refund_no, 'none')) as detail from disputes d
+      left join refunds r on r.refund_no = d.refund_no and r.order_no = d.order_no
+      where ${within('d.order_no')} and d.amount_lost > 0 and (r.amount is distinct from d.amount_lost
+        or exists (select 1 from disputes o where o.refund_no = d.refund_no and o.dispute_no <> d.dispute_no))`,
+    },
+  },
+  {
+    check: 'sequence',
+    in: {
+      orders: (
+        within,
+      ) => sql`select o.order_no as id, format('%s entries, sequence %s', m.n, o.sequence) as detail from orders o
+      join (select order_no, count(*) as n, max(sequence) as last from transitions where ${within('order_no')} group by 1) m using (order_no)
+      where ${within('o.order_no')} and (m.n <> o.sequence or m.last <> o.sequence) and ${whole('o', 'transitions')}`,
+    },
+  },
+  {
+    check: 'order-events',
+    in: {
+      orders: (within) => sql`select o.order_no as id, format('%s events', e.n) as detail from orders o
+      cross join lateral (select count(*) as n from events where object_no = o.order_no and type in ('order.paid', 'order.paid_late')) e
+      where ${within('o.order_no')} and o.paid > 0 and e.n <> 1 and ${whole('o', 'events')}`,
+    },
+  },
+  {
+    check: 'refund-events',
+    in: {
+      orders: (within) => sql`select r.refund_no as id, 'no event' as detail from refunds r
+      cross join lateral (select count(*) as n from events where object_no = r.refund_no and type = 'refund.succeeded') e
+      where ${within('r.order_no')} and r.state = 'succeeded' and e.n = 0 and ${whole('r', 'events')}`,
+    },
+  },
+  {
+    check: 'closed-events',
+    in: {
+      orders: (within) => sql`select o.order_no as id, 'no event' as detail from orders o
+      cross join lateral (select count(*) as n from events where object_no = o.order_no and type = 'order.closed') e
+      where ${within('o.order_no')} and o.state = 'closed' and e.n = 0 and ${whole('o', 'events')}`,
+    },
+  },
+  {
+    check: 'coins',
+    in: {
+      // A balance is what its last entry says, and each entry is the one before it and its own amount: together, the sum.
+      accounts: (
+        within,
+      ) => sql`select a.coin || '/' || a.user_id as id, format('balance %s, entries %s', a.balance, coalesce(e.balance_after, 0)) as detail
+       from coin_accounts a
+       left join lateral (select balance_after from coin_entries
+                           where project = a.project and coin = a.coin and user_id = a.user_id order by id desc limit 1) e on true
+      where ${within('a.id')} and a.balance <> coalesce(e.balance_after, 0)`,
+      entries: (
+        within,
+      ) => sql`select c.coin || '/' || c.user_id as id, format('entry %s: %s after %s and %s', c.id, c.balance_after, coalesce(b.balance_after, 0), c.delta) as detail
+       from coin_entries c
+       left join lateral (select balance_after from coin_entries
+                           where project = c.project and coin = c.coin and user_id = c.user_id and id < c.id order by id desc limit 1) b on true
+       -- A limit keeps it a look-up for each entry, however many accounts there are.
+       left join lateral (select id from coin_accounts where project = c.project and coin = c.coin and user_id = c.user_id limit 1) a on true
+      where ${within('c.id')} and (c.balance_after <> coalesce(b.balance_after, 0) + c.delta or a.id is null)
+      union all
+      select c.order_no as id, format('entry %s: %s coins, and no such call', c.id, c.delta) as detail
+       from coin_entries c
+       left join coin_calls k on k.order_no = c.order_no and k.user_id = c.user_id and k.amount = abs(c.delta)
+            and (c.delta < 0 or k.refunded_at is not null)
+      where ${within('c.id')} and (c.source like 'skillpay:%' or c.source like 'skillpay-refund:%') and k.order_no is null`,
+    },
+  },
+  {
+    check: 'bills',
+    in: {
+      // A bill that waits to be made is no violation, nor is an account that never gave any; where others came, one that did not is.
+      bills: (
+        within,
+      ) => sql`select d.bill_no as id, format('%s: %s%s', d.day, d.kind, case when d.order_no = '' then '' else ' of order ' || d.order_no end) as detail
+        from bill_differences d join bills b on b.bill_no = d.bill_no
+        where ${within('d.bill_no')} and d.state in ('open', 'listed') and b.day >= current_date - ${sql.lit(BILL_DAYS)}
+      union all
+      select b.bill_no, format('%s: no bill of %s %s, %s', b.day, b.pay_way, b.account, b.state) from bills b
+        where ${within('b.bill_no')} and b.state in ('refused', 'missing') and b.reading = 0
+          and exists (select 1 from bills o where o.pay_way = b.pay_way and o.account = b.account and o.mode = b.mode and o.reading > 0)
+          and b.day >= current_date - ${sql.lit(BILL_DAYS)}`,
+    },
+  },
+  {
+    check: 'due',
+    in: {
+      orders: (within) => sql`select o.order_no as id, format('%s, not scheduled', o.state) as detail from orders o
+        where ${within('o.order_no')} and o.state in ('created', 'pending', 'closing') and o.next_check_at is null
+          and not exists (select 1 from order_exceptions e where e.order_no = o.order_no and e.state = 'open')
+      union all
+      select r.refund_no, format('%s, not scheduled', r.state) from refunds r
+        where ${within('r.order_no')} and r.state in ('pending', 'processing', 'abnormal') and r.next_check_at is null
+          and not exists (select 1 from order_exceptions e where e.order_no = r.order_no and e.state = 'open')`,
+    },
+  },
+] as const satisfies readonly BookCheck[];
+
+/** One row that violates a check. */
+export interface Violation {
+  id: string;
+  detail: string;
+}
+
+/** How many of the next rows of a walk there are, `limit` at most, and the key of the last of them. */
+export async function nextKeys(
+  tx: ReadTx,
+  walk: WalkName,
+  after: string,
+  limit: number,
+): Promise<{ rows: number; last: string | null }> {
+  const { table, key, type } = WALKS[walk];
+  const column = sql.ref(key);
+  const [row] = await tx.sql<{ rows: number; last: string | null }>`
+    with part as materialized (
+      select ${column} as key from ${sql.table(table)} where ${column} > ${after}::${sql.raw(type)} order by ${column} limit ${limit})
+    select count(*)::int as rows, (select key::text from part order by key desc limit 1) as last from part`;
+  return row ?? { rows: 0, last: null };
+}
+
+/** Of how many days of accounts a bill was read, and of how many it should have come by now and was not. */
+export interface BillsRead {
+  read: number;
+  unread: number;
+  /** Accounts that are quiet, so that nothing is said of numbers that no order here has: `wechat 1900000001`. */
+  quiet: string[];
+}
+
+/** Counts the bills of the last five weeks in a range; the last two days' may still be to come. */
+export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<BillsRead> {
+  const within = inRange('bills', range);
+  const isQuietAccount = isQuiet(sql`b.pay_way`, sql`b.account`, sql`b.mode`);
+  const [row] = await tx.sql<BillsRead>`
+    select count(*) filter (where reading > 0 and day < current_date - 1)::int as read,
+           count(*) filter (where reading = 0 and day < current_date - 1)::int as unread,
+           coalesce(json_agg(distinct b.pay_way || ' ' || b.account) filter (where ${isQuietAccount}), '[]') as quiet
+      from bills b where ${within('bill_no')} and day >= current_date - ${sql.lit(BILL_DAYS)} and b.fault is distinct from ${SAME_ACCOUNT}`;
+  return row ?? { read: 0, unread: 0, quiet: [] };
+}
+
+/** The statement of a check in a range; undefined when the check has nothing to do with the walk. */
+export function checkStatement({ in: statements }: BookCheck, walk: WalkName, range: KeyRange): Sql | undefined {
+  return statements[walk]?.(inRange(walk, range));
+}
+
+function inRange(walk: WalkName, { after, upTo }: KeyRange): Within {
+  const type = sql.raw(WALKS[walk].type);
+  return (name) => {
+    const column = sql.ref(name);
+    return upTo === null
+      ? sql`${column} > ${after}::${type}`
+      : sql`${column} > ${after}::${type} and ${column} <= ${upTo}::${type}`;
+  };
+}
+
+/** Finds the violations of a check in a range: how many, and the first of them. */
+export async function findViolations(
+  tx: ReadTx,
+  check: BookCheck,
+  walk: WalkName,
+  range: KeyRange,
+): Promise<{ count: number; examples: Violation[] }> {
+  const statement = checkStatement(check, walk, range);
+  if (!statement) return { count: 0, examples: [] };
+  const rows = await tx.sql<Violation & { n: number }>`
+    select id, detail, (count(*) over ())::int as n from (${statement}) violations order by id limit ${EXAMPLES}`;
+  return { count: rows[0]?.n ?? 0, examples: rows.map(({ id, detail }) => ({ id, detail })) };
+}

@@ -1,0 +1,97 @@
+import { Forbidden, NotFound } from '../errors.ts';
+import { type AdminCaller, NAMED_BY, type ProjectScope, type Thing } from './contract.ts';
+import type { EdgeContext } from './edge.ts';
+import type { ReadInput } from './input.ts';
+
+const USUAL = 'default';
+
+/** Throws 403 when a request is about the whole service, and the caller is limited to projects. */
+export function requireAllProjects({ projects }: AdminCaller, projectScope: ProjectScope): void {
+  if (projects && projectScope === 'service') throw beyond();
+}
+
+/**
+ * The input of a request as its caller may have it: the one place where limits to projects hold. What belongs to another project is
+ * not found, exactly as what does not exist; a list is narrowed, and a project that is not named is the caller's only one.
+ */
+export async function checkProjectScope(
+  ctx: EdgeContext,
+  projectScope: ProjectScope,
+  projects: readonly string[],
+  input: ReadInput,
+): Promise<ReadInput> {
+  const { belongings } = ctx.edge;
+  const query = input.query as Members;
+  const body = (input.body ?? {}) as Members;
+  switch (projectScope) {
+    case 'own':
+    case 'service':
+      return input;
+    case 'filter':
+      if (query.project !== undefined) requireMine(projects, query.project);
+      return { ...input, query: { ...query, project: query.project === undefined ? projects : [query.project] } };
+    case 'query': {
+      const project = isSent(ctx, 'project') ? query.project : usual(projects);
+      requireMine(projects, project);
+      return { ...input, query: { ...query, project } };
+    }
+    case 'body': {
+      const project = body.project ?? usual(projects);
+      requireMine(projects, project);
+      return { ...input, body: { ...body, project } };
+    }
+    case 'account': {
+      const [place, of] = 'payWay' in query ? (['query', query] as const) : (['body', body] as const);
+      const project = of.project ?? usual(projects);
+      requireMine(projects, project);
+      const { payWay = '', account } = of;
+      const sharers = await belongings.sharersOf({ project, payWay, account });
+      if (!sharers.every((one) => projects.includes(one))) throw beyond();
+      return { ...input, [place]: { ...of, project } };
+    }
+    default: {
+      const params = input.params as Members;
+      const owners = await belongings.projectsOf(
+        projectScope,
+        params[NAMED_BY[projectScope]] ?? body[NAMED_BY[projectScope]] ?? '',
+      );
+      if (owners.length === 0 || !owners.every((one) => projects.includes(one)))
+        throw new NotFound(WORDS[projectScope]);
+      return input;
+    }
+  }
+}
+
+type Members = Readonly<Record<string, string>>;
+
+const WORDS: Readonly<Record<Thing, string>> = {
+  project: 'project',
+  app: 'application',
+  order: 'order',
+  refund: 'refund',
+  approval: 'approval',
+  dispute: 'dispute',
+  exception: 'exception',
+  event: 'event',
+  bill: 'bill',
+  cert: 'certificate',
+};
+
+/** The only project of whoever has one, else the one that is meant when none is named. */
+function usual(projects: readonly string[]): string {
+  const [only = USUAL, ...more] = projects;
+  return more.length === 0 ? only : USUAL;
+}
+
+/** The schema has filled in what was not sent. */
+function isSent({ querystring }: EdgeContext, name: string): boolean {
+  return new URLSearchParams(querystring).has(name);
+}
+
+function requireMine(projects: readonly string[], project: string | undefined): void {
+  if (project === undefined || !projects.includes(project)) throw new NotFound('project');
+}
+
+function beyond(): Forbidden {
+  return new Forbidden('beyond_projects', 'Your account is limited to projects, and this is about more than these.');
+}

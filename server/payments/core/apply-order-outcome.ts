@@ -1,0 +1,484 @@
+import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
+import type { EffectRun } from '../../domain.ts';
+import type { Outcome, RefundOutcome } from '../channel.ts';
+import type { Money } from '../../money.ts';
+import {
+  type Change,
+  type OpenedRefund,
+  type OrderTransition,
+  type Raised,
+  type Resolved,
+  STAY,
+  type EmittedEvent,
+  isOpen,
+} from './transitions.ts';
+import {
+  DECISIONS,
+  type Decision,
+  type OrderReport,
+  type OutcomeContext,
+  type OrderFacts,
+  type OutcomeOf,
+  isAmountOf,
+  isCancelled,
+  isLate,
+  isWelcomeLate,
+  wentBack,
+} from './facts.ts';
+import { externalRefund, newRefund } from './open-refund.ts';
+import { ABSENCE_SECONDS, closed, endOf, later, mayTakeApproved, nextOrderCheck, soon } from './plan.ts';
+
+type Sums = Pick<OrderRow, 'refunded' | 'refunding'>;
+
+/** The key of the exception if the channel names no refund total. */
+const WITHOUT_TOTAL = 'once';
+/** The prefix of the key; the unexplained amount follows, so another amount opens an exception of its own. */
+const BEYOND = 'beyond:';
+
+/** Refunds of the channel beyond the known ones: totals are compared, so one known refund hides no other. */
+export function unexplainedRefunds(
+  order: Sums,
+  { refundsHint = false, refundedTotal: total }: Pick<OutcomeOf<'paid'>, 'refundsHint' | 'refundedTotal'>,
+): Raised[] {
+  const known = order.refunded + order.refunding;
+  if (total === undefined) return refundsHint && known === 0n ? [listed(WITHOUT_TOTAL, {})] : [];
+  return total > known ? [listed(`${BEYOND}${total - known}`, { total, known })] : [];
+}
+
+function listed(dedupe: string, detail: object): Raised {
+  return { kind: 'refund_unexplained', dedupe, detail, blocksRefunds: true };
+}
+
+/** The open exceptions about sums that the known refunds of an order now explain. */
+export function explainedBy(
+  { refunded, refunding }: Sums,
+  open: readonly Pick<OrderExceptionRow, 'id' | 'kind' | 'dedupe' | 'detail'>[],
+): Resolved[] {
+  const known = refunded + refunding;
+  return open
+    .filter(({ kind, dedupe }) => kind === 'refund_unexplained' && isAboutSums(dedupe))
+    .filter(({ detail }) => (typeof detail?.['total'] === 'string' ? known >= BigInt(detail['total']) : known > 0n))
+    .map(({ id }) => ({ where: { id }, resolution: 'explained', by: 'service' }));
+}
+
+function isAboutSums(dedupe: string): boolean {
+  return dedupe === WITHOUT_TOTAL || dedupe.startsWith(BEYOND);
+}
+
+type Paid = OutcomeContext<OutcomeOf<'paid'>>;
+/** A payment that may lack a channel number: one that a close returned. */
+type ReceivedPayment = Omit<OutcomeOf<'paid'>, 'channelNo'> & { readonly channelNo: string | null };
+type Succeeded = Extract<RefundOutcome, { kind: 'succeeded' }>;
+
+/** The members that an order stores of its payment. */
+function paidPatch(outcome: ReceivedPayment, order: OrderRow, now: Date): OrderTransition['order'] {
+  return {
+    state: 'paid',
+    paid: outcome.amount.minor,
+    // The channel's clock has whole seconds and may differ from ours; the history keeps its time.
+    paidAt: outcome.at < order.createdAt ? order.createdAt : outcome.at,
+    channelTradeNo: outcome.channelNo ?? order.channelTradeNo,
+    channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
+    payer: outcome.payer?.slice(0, 256) ?? order.payer,
+    credential: null,
+    captureState: null,
+    captureReason: null,
+    captureLeasedUntil: null,
+    approvalAskedAt: null,
+    reverseDoubtAt: null,
+    ...settlementPatch(outcome),
+    checkedAt: now,
+    nextCheckAt: null,
+    leasedUntil: null,
+  };
+}
+
+/** A late payment: the application's policy decides; another order of the number, or missing stock, overrules it. */
+function latePaid(context: Paid): Change {
+  const { order, facts, outcome, now } = context;
+  if (!isWelcomeLate(order, facts) || facts.readmitted !== true) return refundLatePayment(context);
+  return {
+    rule: 'late_payment',
+    order: { ...paidPatch(outcome, order, now), checks: 0 },
+    outcome,
+    emit: [{ type: 'order.paid' }],
+    raise: [{ kind: 'late_paid', dedupe: 'once', detail: { accepted: true } }, ...unexplainedRefunds(order, outcome)],
+    effects: [{ name: 'paid', run: ['paid'] }],
+  };
+}
+
+/** Refunds the whole late payment under a fixed number, in the same commit; the status on the wire stays until the refund is done. */
+function refundLatePayment({ order, outcome, now }: Paid): Change {
+  const late = endedPatch(order, outcome, now);
+  const intent = {
+    refundNo: `R${order.orderNo}L`,
+    amount: outcome.amount.minor,
+    origin: 'late',
+    reason: 'The order had ended before the payment arrived.',
+    merchantRefundNo: null,
+    actor: 'service',
+    cause: 'late',
+    dueAt: now,
+  } as const;
+  return {
+    rule: 'late_payment',
+    order: late,
+    outcome,
+    emit: [{ type: 'order.paid_late' }, ...endReported(order)],
+    raise: [{ kind: 'late_paid', dedupe: 'once', detail: { accepted: false } }, ...unexplainedRefunds(order, outcome)],
+    effects: endEffects(order),
+    open: newRefund({ ...order, ...late, sequence: order.sequence + 1 }, intent, now),
+  };
+}
+
+/** A payment that the channel has returned in full: payment and refund are written, and nothing is left to do. */
+export function autoRefunded({
+  order,
+  outcome,
+  now,
+}: {
+  order: OrderRow;
+  outcome: ReceivedPayment;
+  now: Date;
+}): Change {
+  const ended = endedPatch(order, outcome, now);
+  const { amount, at } = outcome;
+  const paidOrder = { ...order, ...ended, sequence: order.sequence + 1 };
+  const returned = refundByClose(paidOrder, { kind: 'succeeded', amount, at }, now);
+  return {
+    rule: 'late_payment',
+    order: ended,
+    outcome,
+    emit: [{ type: 'order.paid_late' }, ...endReported(order)],
+    effects: endEffects(order),
+    open: { ...returned, raise: [] },
+  };
+}
+
+/** The refund that the channel made with its close, or before the payment was known. */
+export function refundByClose(order: OrderRow, outcome: Succeeded, now: Date): OpenedRefund {
+  const also = { refundNo: `R${order.orderNo}C`, channelRefundNo: null, actor: 'service', cause: 'close' };
+  const opened = externalRefund(order, outcome, also, now);
+  return { ...opened, row: { ...opened.row, reason: 'Returned by the channel when it closed the order.' } };
+}
+
+/** An order that ends, or has ended, although it was paid. */
+function endedPatch(order: OrderRow, outcome: ReceivedPayment, now: Date): OrderTransition['order'] {
+  return {
+    ...paidPatch(outcome, order, now),
+    state: order.state === 'failed' ? 'failed' : 'closed',
+    closedAt: order.closedAt ?? now,
+    ...(order.state === 'closing' ? { closeReason: order.closeReason ?? ('merchant' as const) } : {}),
+  };
+}
+
+function endReported({ state }: OrderRow): EmittedEvent[] {
+  return state === 'closing' ? [{ type: 'order.closed' }] : [];
+}
+
+function endEffects({ state }: OrderRow): EffectRun[] {
+  return state === 'closing' ? [{ name: 'ended', run: ['ended'] }] : [];
+}
+
+/** The same success again; another payment of the order, or an unknown refund, is listed. */
+function againPaid({ order, outcome, now }: Paid): Change {
+  const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
+  const { channelNo: dedupe, amount: received } = outcome;
+  const second: Raised[] = isOther ? [{ kind: 'double_paid', dedupe, received, detail: outcome }] : [];
+  // Refunds of the other payment do not belong to this order's sums.
+  const raise = isOther ? second : unexplainedRefunds(order, outcome);
+  const settlement = isOther || order.settlement !== null ? {} : settlementPatch(outcome);
+  const where = { orderNo: order.orderNo, kind: 'double_paid', dedupe } as const;
+  const isBack = isOther && wentBack(outcome);
+  const resolve: Resolved[] = isBack ? [{ where, resolution: 'refunded', by: 'service' }] : [];
+  return { rule: null, order: { checkedAt: now, ...settlement }, raise, resolve };
+}
+
+/** A payment that another order already has: a person must find out which one was paid. */
+export function ofAnother(
+  owner: string,
+  { channelNo, amount: received, at }: Pick<OutcomeOf<'paid'>, 'channelNo' | 'amount' | 'at'>,
+): Raised {
+  return { kind: 'payment_of_another_order', dedupe: channelNo, received, detail: { channelNo, at, owner } };
+}
+
+/** Stores fee and net amount as first reported. */
+function settlementPatch({ settlement }: Pick<ReceivedPayment, 'settlement'>): Partial<Pick<OrderRow, 'settlement'>> {
+  if (!settlement) return {};
+  const { fee, net, received, completedAt } = settlement;
+  const stored = (money: Money | undefined) => money && { minor: String(money.minor), currency: money.currency };
+  return {
+    settlement: {
+      fee: stored(fee),
+      net: stored(net),
+      received: stored(received),
+      completedAt: completedAt?.toISOString(),
+    },
+  };
+}
+
+/** A payment of another amount never pays an order; a person decides, and the channel is not queried until then. */
+function differentAmount({ order, facts, outcome, now }: Paid): Change {
+  // The person has decided about this payment, so the order continues to its own end.
+  if (facts.mismatch === 'ended' && isOpen(order.state))
+    return closed(order, order.closeReason ?? 'admin', now, outcome);
+  const { channelNo, amount: received, at } = outcome;
+  const listed: Raised = {
+    kind: 'amount_mismatch',
+    dedupe: channelNo,
+    received,
+    detail: { channelNo, at },
+    blocksRefunds: true,
+  };
+  return {
+    ...STAY,
+    order: {
+      nextCheckAt: null,
+      leasedUntil: null,
+      checkedAt: now,
+      ...(order.channelTradeNo === null ? { channelTradeNo: channelNo } : {}),
+    },
+    raise: facts.mismatch === 'new' ? [listed] : [],
+  };
+}
+
+/** The lease of a close that may return money; after it its result is unknown. */
+const REVERSE_LEASE_SECONDS = 30;
+
+/**
+ * Whether a close may be sent. `plain`: it moves no money. With a payer's code it returns a payment, so one call runs at a time: `first`;
+ * `again` if the result of an earlier one is unknown; `running` while its answer is awaited.
+ */
+export type Reverse = 'plain' | 'first' | 'again' | 'running';
+
+/** The kind of close that an order needs now. */
+export function reverseOf({ scene, state, reverseDoubtAt }: OrderRow, now: Date): Reverse {
+  if (scene !== 'code' || state !== 'closing') return 'plain';
+  if (reverseDoubtAt === null) return 'first';
+  return reverseDoubtAt <= now ? 'again' : 'running';
+}
+
+/** The intent to return a possible payment, with a lease; a second caller retries later. */
+export function claimReverse(order: OrderRow, now: Date): Change {
+  const reverse = reverseOf(order, now);
+  if (reverse === 'plain') return STAY;
+  if (reverse === 'running') return { rule: null, order: { nextCheckAt: order.reverseDoubtAt, leasedUntil: null } };
+  const reverseDoubtAt = later(now, REVERSE_LEASE_SECONDS);
+  return { rule: null, order: { reverseDoubtAt, nextCheckAt: later(reverseDoubtAt, 1), leasedUntil: null } };
+}
+
+/** Any answer to a reverse ends its own doubt; without an answer the next reverse does. */
+export function afterReverse(
+  { reverseDoubtAt }: OrderRow,
+  own: Date | undefined,
+  isAnswered: boolean,
+  now: Date,
+): Pick<Partial<OrderRow>, 'reverseDoubtAt'> {
+  const isOwn = own !== undefined && reverseDoubtAt?.getTime() === own.getTime();
+  return isOwn ? { reverseDoubtAt: isAnswered ? null : now } : {};
+}
+
+/** A payment that a close may be returning counts only after the close is answered; the close is due again after its lease. */
+function awaitReverse({ reverseDoubtAt }: OrderRow, now: Date): Change {
+  const nextCheckAt = reverseDoubtAt !== null && reverseDoubtAt > now ? reverseDoubtAt : now;
+  return { rule: null, order: { checkedAt: now, nextCheckAt, leasedUntil: null } };
+}
+
+/** Decides an outcome of an order: the table decides, facts refine. */
+export function applyOrderOutcome(order: OrderRow, facts: OrderFacts, report: OrderReport, now: Date): Change {
+  const decision = decisionOf(order, facts, report, now);
+  return STEPS[decision]({ order, facts, outcome: report.outcome, cause: report.cause, now } as never);
+}
+
+function decisionOf(order: OrderRow, facts: OrderFacts, { outcome, firstWord }: OrderReport, now: Date): Decision {
+  if (outcome.kind === 'paid' && facts.owner) return 'refuse';
+  const decision = DECISIONS[order.state][outcome.kind];
+  if (decision === 'fail' && !(firstWord && outcome.kind === 'declined' && outcome.definite)) return 'note';
+  // A refused or late approval is stored like any other answer.
+  if (decision === 'capture' && order.state === 'pending' && !mayTakeApproved(order, now)) return 'note';
+  if (decision !== 'pay' && decision !== 'late') return decision;
+  if (order.paid > 0n) return 'again';
+  if (outcome.kind === 'paid' && isCancelled(order, outcome)) return 'late';
+  if (order.state === 'closing' && order.reverseDoubtAt !== null) return 'await_reverse';
+  return isLate(order, facts) ? 'late' : 'pay';
+}
+
+const STEPS: Readonly<Record<Decision, (context: OutcomeContext<never>) => Change>> = {
+  accept,
+  note,
+  await_reverse: ({ order, now }) => awaitReverse(order, now),
+  withhold,
+  capture,
+  pay,
+  late,
+  again: againPaid,
+  refuse,
+  hint,
+  close,
+  fail,
+  nothing: () => STAY,
+};
+
+function accept({ order, outcome, now }: OutcomeContext<OutcomeOf<'pending'>>): Change {
+  const patch = {
+    ...outcomePatch(order, outcome, now),
+    ...captureAfter(order, outcome),
+    state: 'pending' as const,
+    checks: 0,
+    leasedUntil: null,
+  };
+  return { rule: 'accepted', order: { ...patch, nextCheckAt: nextOrderCheck({ ...order, ...patch }, now) } };
+}
+
+/** The order stays; stores the answer and plans the next query. */
+function note({ order, outcome, cause, now }: OutcomeContext): Change {
+  const patch = {
+    ...outcomePatch(order, outcome, now),
+    ...absence(order, outcome, now),
+    ...captureAfter(order, outcome),
+  };
+  return { rule: null, order: { ...patch, ...planAfter({ ...order, ...patch }, cause, now) } };
+}
+
+/** The next query. A query of a caller never postpones a due check; otherwise an order that is polled would never expire. */
+function planAfter(
+  order: OrderRow,
+  cause: string,
+  now: Date,
+): Pick<Partial<OrderRow>, 'checks' | 'leasedUntil' | 'nextCheckAt'> {
+  const regular = nextOrderCheck(order, now);
+  if (cause !== 'query') return { checks: order.checks + 1, leasedUntil: null, nextCheckAt: regular };
+  const planned = order.nextCheckAt;
+  return { nextCheckAt: planned !== null && (regular === null || planned < regular) ? planned : regular };
+}
+
+/** An answer after a close was requested: discards the payment link and repeats the close soon. */
+function withhold({ order, outcome, cause, now }: OutcomeContext<OutcomeOf<'pending'>>): Change {
+  const patch = {
+    channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
+    absentCount: 0,
+    absentFirstAt: null,
+    ...captureAfter(order, outcome),
+  };
+  if (cause === 'place') return { rule: null, order: { ...patch, nextCheckAt: now } };
+  if (order.state !== 'closing') return { rule: null, order: patch };
+  return { rule: null, order: { ...patch, ...planAfter({ ...order, ...patch }, cause, now) } };
+}
+
+/** Stores the approval and wakes the capture; the command to capture decides whether it is made. */
+function capture({ order, outcome, now }: OutcomeContext<OutcomeOf<'approved'>>): Change {
+  const lease = order.captureState === 'live' ? order.captureLeasedUntil : null;
+  const patch = {
+    ...outcomePatch(order, outcome, now),
+    ...captureAfter(order, outcome),
+    leasedUntil: null,
+    // A running capture needs no second one.
+    nextCheckAt: lease !== null && lease > now ? later(lease, 1) : now,
+  };
+  if (order.state === 'created') return { rule: 'accepted', order: { ...patch, state: 'pending' }, wake: 'capture' };
+  return { rule: null, order: patch, wake: 'capture' };
+}
+
+function pay(context: OutcomeContext<OutcomeOf<'paid'>>): Change {
+  const { order, outcome, now } = context;
+  if (!isAmountOf(order, outcome.amount)) return differentAmount(context);
+  return {
+    rule: order.state === 'closing' ? 'paid_before_close' : 'paid',
+    order: paidPatch(outcome, order, now),
+    outcome,
+    emit: [{ type: 'order.paid' }],
+    raise: unexplainedRefunds(order, outcome),
+    effects: [{ name: 'paid', run: ['paid'] }],
+  };
+}
+
+/** One payment pays one order: a payment of another order is listed, this order stays, and the channel is queried. */
+function refuse({ order, facts, outcome, cause, now }: OutcomeContext<OutcomeOf<'paid'>>): Change {
+  const raise = [ofAnother(facts.owner!, outcome)];
+  const isAsked = cause !== 'notice';
+  if (isAsked && isOpen(order.state))
+    return { rule: null, order: { checkedAt: now, ...planAfter(order, cause, now) }, raise };
+  return { rule: null, order: isAsked ? { checkedAt: now } : soon(order, now), raise };
+}
+
+/** A payment after the end: another amount is a mismatch, otherwise a late payment. */
+function late(context: OutcomeContext<OutcomeOf<'paid'>>): Change {
+  if (!isAmountOf(context.order, context.outcome.amount)) return differentAmount(context);
+  return wentBack(context.outcome) ? autoRefunded(context) : latePaid(context);
+}
+
+/** The channel reports a paid order as closed: a full refund, made by the service or elsewhere. */
+function hint({ order, now }: OutcomeContext): Change {
+  const raise = unexplainedRefunds(order, { refundedTotal: order.paid });
+  return raise.length === 0 ? STAY : { rule: null, order: { checkedAt: now }, raise };
+}
+
+function close({ order, outcome, now }: OutcomeContext): Change {
+  return closed(order, order.closeReason ?? (now >= order.expiresAt ? 'expired' : 'channel'), now, outcome);
+}
+
+function fail({ order, outcome, now }: OutcomeContext<OutcomeOf<'declined'>>): Change {
+  const patch = {
+    state: 'failed' as const,
+    failureCode: outcome.code.slice(0, 128),
+    failureMessage: outcome.reason,
+    closedAt: now,
+    checks: 0,
+    leasedUntil: null,
+  };
+  return {
+    rule: 'declined',
+    order: { ...patch, nextCheckAt: nextOrderCheck({ ...order, ...patch }, now) },
+    outcome,
+    emit: [{ type: 'order.failed' }],
+    effects: [{ name: 'ended', run: ['ended'] }],
+  };
+}
+
+function outcomePatch(
+  { scene }: OrderRow,
+  outcome: Outcome,
+  now: Date,
+): Partial<Pick<OrderRow, 'checkedAt' | 'channelOrderId' | 'credential' | 'credentialUntil'>> {
+  return {
+    ...(outcome.kind === 'unknown' ? {} : { checkedAt: now }),
+    ...('channelOrderId' in outcome && outcome.channelOrderId ? { channelOrderId: outcome.channelOrderId } : {}),
+    ...(outcome.kind === 'pending' && outcome.pay
+      ? {
+          credential: outcome.pay,
+          credentialUntil: outcome.paySeconds === undefined ? null : later(now, outcome.paySeconds),
+        }
+      : {}),
+    ...(outcome.kind === 'pending' && scene === 'code' ? { credential: { type: 'code' as const } } : {}),
+  };
+}
+
+/** Counts "not found" answers after the channel's own expiry; any sign of the trade resets the count. */
+function absence(
+  order: OrderRow,
+  outcome: Outcome,
+  now: Date,
+): Partial<Pick<OrderRow, 'absentCount' | 'absentFirstAt'>> {
+  if (outcome.kind === 'unknown') return {};
+  if (outcome.kind !== 'absent') return { absentCount: 0, absentFirstAt: null };
+  if (now < endOf(order)) return {};
+  const first = order.absentFirstAt;
+  if (first === null) return { absentCount: 1, absentFirstAt: now };
+  return now >= later(first, ABSENCE_SECONDS) ? { absentCount: order.absentCount + 1 } : {};
+}
+
+/** Flags a pending capture with its reason; clears both when the channel no longer shows one. */
+function captureAfter(
+  order: OrderRow,
+  outcome: Outcome,
+): Partial<Pick<OrderRow, 'captureState' | 'captureReason' | 'approvalAskedAt'>> {
+  if (outcome.kind === 'pending' && outcome.capturePending)
+    return { captureState: 'pending', captureReason: outcome.capturePending.slice(0, 128) };
+  // The channel waits for the payer again, so a later approval is new.
+  const asksAnew = outcome.kind === 'pending' && outcome.pay && order.approvalAskedAt !== null;
+  const saysNone = outcome.kind === 'pending' || outcome.kind === 'approved' || outcome.kind === 'declined';
+  return {
+    ...(order.captureState === 'pending' && saysNone ? { captureState: null, captureReason: null } : {}),
+    ...(asksAnew ? { approvalAskedAt: null } : {}),
+  };
+}

@@ -1,0 +1,340 @@
+import type { DisputeRow } from '../../db/entities/refunds.ts';
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { ReadTx, Tx } from '../../db/store.ts';
+import { NotFound } from '../../errors.ts';
+import { callChannel } from '../call-channel.ts';
+import {
+  type Channel,
+  type ChannelDispute,
+  type DisputeOutcome,
+  type Notification,
+  PAY_WAYS,
+  type PayWay,
+} from '../channel.ts';
+import { type DisputeFacts, decideDispute, listedDispute } from '../core/decide-dispute.ts';
+import { DISPUTE_TRANSITIONS } from '../core/transitions.ts';
+import { later, nextDisputeCheck } from '../core/plan.ts';
+import { jsonable, listUnmatched, emitDisputeEvent } from '../side-effects.ts';
+import { ImpossibleTransition, type Via, apply, isListed } from '../ledger.ts';
+import { type NotificationChannel, type Owner, type Ports, speaksFor } from '../ports.ts';
+import { madeAt, newNumber } from '../numbers.ts';
+import { explainSums, settling } from '../settle.ts';
+
+/** A dispute and its order, both locked. */
+export interface DisputePair {
+  readonly order: OrderRow;
+  readonly dispute: DisputeRow;
+}
+
+/** Locks the order, then the dispute: always in this order. The 404 of nothing when it is another's. */
+export async function lockDispute(tx: Tx, disputeNo: string, owner: Owner): Promise<DisputePair> {
+  const found = await tx.disputes.find({ disputeNo, ...(owner === 'any' ? {} : owner) });
+  const order = found && (await tx.orders.lock({ orderNo: found.orderNo }));
+  const dispute = order && (await tx.disputes.lock({ disputeNo }));
+  if (!order || !dispute) throw new NotFound('dispute');
+  return { order, dispute };
+}
+
+/** Facts, decision, writes: whatever the channel says about a dispute goes this way, under the lock of its order. */
+export async function settleDispute(
+  ports: Ports,
+  tx: Tx,
+  order: OrderRow,
+  answer: ChannelDispute,
+  via: Via,
+): Promise<DisputeRow> {
+  const now = ports.now();
+  const facts = await loadFacts(tx, order, answer);
+  const names = { ...via, disputeNo: newNumber('D', now), refundNo: newNumber('R', now) };
+  const { rule, dispute, refund, money, emit } = decideDispute(order, facts, answer, names, now);
+  const from = facts.dispute?.state ?? null;
+  const isPossible = rule === null ? from === dispute.state : isListed(DISPUTE_TRANSITIONS, rule, from, dispute.state);
+  if (!isPossible) throw new ImpossibleTransition(rule, from, dispute.state);
+  // The dispute first: of two transactions the second one finds it, or waits for the order.
+  if (facts.dispute) await tx.disputes.update({ disputeNo: dispute.disputeNo }, dispute);
+  else await tx.disputes.insert(dispute);
+  const { order: after } = await apply(ports, tx, { order, refund }, money, via);
+  await noteListed(tx, dispute);
+  await explainSums(ports, tx, after);
+  for (const type of emit) await emitDisputeEvent(ports, tx, type, after, dispute);
+  return dispute;
+}
+
+async function loadFacts(
+  tx: Tx,
+  { orderNo, payWay, account }: OrderRow,
+  answer: ChannelDispute,
+): Promise<DisputeFacts> {
+  const { channelDisputeNo } = answer;
+  const dispute = await tx.disputes.lock({ payWay, account, channelDisputeNo, orderNo });
+  const refunds = await tx.refunds.list({ orderNo }, { orderBy: { createdAt: 'asc', refundNo: 'asc' } });
+  const others = (await tx.disputes.list({ orderNo })).filter(({ disputeNo }) => disputeNo !== dispute?.disputeNo);
+  const claimed = others.flatMap(({ refundNo }) => refundNo ?? []);
+  const covered = others.filter(({ state, refundNo }) => state === 'lost' && refundNo === null);
+  return { dispute, refunds, claimed: new Set(claimed), covered };
+}
+
+/** The open exception of a dispute says what is known now, the due date above all, and whether refunds have to wait. */
+export async function noteListed(tx: Tx, dispute: DisputeRow): Promise<void> {
+  const { kind, dedupe, detail, blocksRefunds } = listedDispute(dispute);
+  const where = { orderNo: dispute.orderNo, kind, dedupe, state: 'open' } as const;
+  await tx.exceptions.update(where, { detail: jsonable(detail ?? {}), blocksRefunds });
+}
+
+/** Where a dispute was named: the channel that is asked about it. */
+interface DisputeSource {
+  project: string;
+  payWay: PayWay;
+  from: NotificationChannel;
+}
+
+/** What became of a hint at a dispute. */
+type DisputeMessageResult = 'settled' | 'irrelevant' | 'unknown_order' | 'not_genuine' | 'unconfirmed';
+
+/** A message only names a dispute: the channel is asked, outside any transaction, and what it says is settled. */
+export function applyDisputeHint(ports: Ports) {
+  return async (
+    source: DisputeSource,
+    channelDisputeNo: string,
+    notification?: Notification,
+  ): Promise<DisputeMessageResult> => {
+    const answer = await readDispute(source.from.channel, channelDisputeNo);
+    ports.checkpoint('dispute.asked');
+    if (answer.kind === 'unknown') return 'unconfirmed';
+    if (answer.kind === 'absent') return 'not_genuine';
+    const result = await settleDisputeHint(ports, source, answer.dispute, notification);
+    ports.checkpoint('dispute.settled');
+    return result;
+  };
+}
+
+function settleDisputeHint(ports: Ports, source: DisputeSource, dispute: ChannelDispute, notification?: Notification) {
+  const { project, payWay, from } = source;
+  const { account } = from.channel;
+  return settling(ports, async (tx): Promise<DisputeMessageResult> => {
+    const found = await findDisputed(tx, source, dispute);
+    if (!found) {
+      // The account's messages tell of payments of its other systems, too.
+      if (notification?.isShared && !madeAt(dispute.orderNo ?? '')) return 'irrelevant';
+      const number = { orderNo: dispute.orderNo, channelOrderId: dispute.tradeNos[0] ?? dispute.channelDisputeNo };
+      if (notification) await listUnmatched(ports, tx, { project, payWay }, { ...notification, ...number });
+      return 'unknown_order';
+    }
+    const order = (await tx.orders.lock({ orderNo: found.orderNo }))!;
+    if (!speaksFor({ project, payWay, from, notification: { account } }, order))
+      return notification?.isShared && order.account === account && order.project !== project
+        ? 'irrelevant'
+        : 'not_genuine';
+    await settleDispute(ports, tx, order, dispute, { cause: 'dispute', actor: `channel:${payWay}` });
+    return 'settled';
+  });
+}
+
+/** The order that is known to have it; else by the payment, or by our own number where the channel repeats it. */
+async function findDisputed(
+  tx: ReadTx,
+  { payWay, from }: DisputeSource,
+  { channelDisputeNo, tradeNos, orderNo }: ChannelDispute,
+): Promise<OrderRow | undefined> {
+  const { account } = from.channel;
+  const known = await tx.disputes.find({ payWay, account, channelDisputeNo });
+  if (known) return tx.orders.find({ orderNo: known.orderNo });
+  if (tradeNos.length > 0) {
+    const [found] = await tx.orders.list(
+      { payWay, account, channelTradeNo: tradeNos },
+      { orderBy: { createdAt: 'asc' }, limit: 1 },
+    );
+    if (found) return found;
+  }
+  return orderNo === null ? undefined : tx.orders.find({ orderNo });
+}
+
+function readDispute(channel: Channel, channelDisputeNo: string): Promise<DisputeOutcome> {
+  return channel.disputes?.read(channelDisputeNo) ?? Promise.resolve({ kind: 'absent' });
+}
+
+/** What came of the look for the disputes of an order; `found`: the channel's numbers of those that were settled. */
+type DisputesAnswer =
+  | { kind: 'found'; disputes: readonly string[] }
+  | { kind: 'absent' | 'pending' | 'not_asked' }
+  | { kind: 'refused'; code: string; reason: string }
+  | Extract<DisputeOutcome, { kind: 'unknown' }>;
+
+/** Pages of the disputes of one payment that are read. */
+const MOST_PAGES_OF_A_PAYMENT = 20;
+
+/** Asks the channel for all disputes about the payment of an order, and settles what it says of each. Answers that say nothing end it. */
+export function askForDisputes(ports: Ports) {
+  return async (order: OrderRow): Promise<DisputesAnswer> => {
+    const { channelTradeNo } = order;
+    // A payment that is not known yet is asked about elsewhere, and its disputes then.
+    if (channelTradeNo === null) return { kind: 'pending' };
+    const listed = await callChannel(ports, order, (channel) => listAll(channel, channelTradeNo));
+    if (listed.kind !== 'found') return refusedOr(listed);
+    const settled: string[] = [];
+    for (const channelDisputeNo of listed.disputes) {
+      const answer = await callChannel(ports, order, (channel) => readDispute(channel, channelDisputeNo));
+      ports.checkpoint('dispute.asked');
+      if (answer.kind === 'unknown') return refusedOr(answer);
+      if (answer.kind === 'found' && answer.dispute.tradeNos.includes(channelTradeNo)) {
+        await settleOf(order, answer.dispute);
+        settled.push(channelDisputeNo);
+      }
+    }
+    return settled.length === 0 ? { kind: 'absent' } : { kind: 'found', disputes: settled };
+  };
+
+  function settleOf({ orderNo, payWay, account }: OrderRow, dispute: ChannelDispute) {
+    const { channelDisputeNo } = dispute;
+    return settling(ports, async (tx) => {
+      const order = (await tx.orders.lock({ orderNo }))!;
+      const known = await tx.disputes.find({ payWay, account, channelDisputeNo });
+      if (known && known.orderNo !== orderNo) return;
+      await settleDispute(ports, tx, order, dispute, { cause: 'dispute', actor: `channel:${payWay}` });
+    });
+  }
+}
+
+async function listAll(channel: Channel, channelTradeNo: string): Promise<DisputesAnswer> {
+  const listOf = channel.disputes?.listOf;
+  if (!listOf) return { kind: 'not_asked' };
+  const disputes: string[] = [];
+  let page: string | undefined;
+  for (let pages = 0; pages < MOST_PAGES_OF_A_PAYMENT; pages += 1) {
+    const answer = await listOf(channelTradeNo, page);
+    if (answer.kind === 'unknown') return answer;
+    disputes.push(...answer.disputes.map(({ channelDisputeNo }) => channelDisputeNo));
+    page = answer.next;
+    if (page === undefined) break;
+  }
+  return { kind: 'found', disputes };
+}
+
+/** That the account may not read disputes is an answer, which does not change by itself. */
+function refusedOr<Answer extends DisputesAnswer>(answer: Answer): DisputesAnswer {
+  return answer.kind === 'unknown' && answer.refusal ? { kind: 'refused', ...answer.refusal } : answer;
+}
+
+/** Asks the channel what became of a dispute; the caller has claimed its row, or somebody wants to know now. */
+export function checkDispute(ports: Ports) {
+  return async (disputeNo: string): Promise<void> => {
+    const read = await ports.store.read(async (tx) => {
+      const dispute = await tx.disputes.find({ disputeNo });
+      const order = dispute && (await tx.orders.find({ orderNo: dispute.orderNo }));
+      return order && { order, dispute };
+    });
+    if (!read) return;
+    const { channelDisputeNo } = read.dispute;
+    const answer = await callChannel(ports, read.order, (channel) => readDispute(channel, channelDisputeNo));
+    ports.checkpoint('dispute-check.asked');
+    await ports.store.transaction(async (tx) => {
+      const order = (await tx.orders.lock({ orderNo: read.order.orderNo }))!;
+      const via = { cause: 'dispute-check', actor: `channel:${order.payWay}` };
+      if (answer.kind === 'found') await settleDispute(ports, tx, order, answer.dispute, via);
+      else await askLater(tx.disputes, disputeNo, ports.now());
+    });
+  };
+}
+
+async function askLater(
+  disputes: Parameters<Parameters<Ports['store']['transaction']>[0]>[0]['disputes'],
+  disputeNo: string,
+  now: Date,
+): Promise<void> {
+  const dispute = await disputes.lock({ disputeNo });
+  if (!dispute || dispute.nextCheckAt === null) return;
+  const checks = dispute.checks + 1;
+  await disputes.update({ disputeNo }, { checks, nextCheckAt: nextDisputeCheck(checks, now), leasedUntil: null });
+}
+
+/** How far back each look reaches: longer than any channel repeats a message, so that none is needed. */
+const BACK_SECONDS = 4 * 86_400;
+/** Of one account in one look: pages of its list, and disputes that are read. The next look goes on with those that are left. */
+const MOST_PAGES = 100;
+const MOST_READ = 500;
+
+/**
+ * Asks every account for disputes that changed lately, so that a notification that never came loses nothing. What was read once
+ * is read again when its list says something else, or a day later; what was listed and then not known, with the next looks, because
+ * details may lag behind a list. An account that does not answer is asked again with the next look.
+ */
+export function findDisputes(ports: Ports) {
+  const hear = applyDisputeHint(ports);
+  const read = rememberMarks(ports.now);
+  return async (goesOn: () => boolean = () => true): Promise<void> => {
+    const projects = await ports.store.read((tx) => tx.projects.list({}));
+    for (const { code } of projects) for (const payWay of PAY_WAYS) if (goesOn()) await lookAt(code, payWay, goesOn);
+  };
+
+  async function lookAt(project: string, payWay: PayWay, goesOn: () => boolean): Promise<void> {
+    for (const from of await ports.channels.forNotifications(project, payWay)) {
+      try {
+        if (goesOn()) await lookInto({ project, payWay, from }, goesOn);
+      } catch (error) {
+        ports.log('error', 'the disputes of an account could not be read', { project, payWay, error });
+      }
+    }
+  }
+
+  async function lookInto(source: DisputeSource, goesOn: () => boolean): Promise<void> {
+    const { project, payWay, from } = source;
+    const { disputes, account } = from.channel;
+    if (!disputes) return;
+    const since = later(ports.now(), -BACK_SECONDS);
+    let left = MOST_READ;
+    let page: string | undefined;
+    for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+      const answer = await disputes.list(since, page);
+      if (answer.kind === 'unknown') {
+        const { cause, detail } = answer;
+        ports.log('warn', 'the disputes of an account could not be listed', {
+          project,
+          payWay,
+          account,
+          cause,
+          detail,
+        });
+        return;
+      }
+      for (const { channelDisputeNo, mark } of answer.disputes) {
+        const key = [project, payWay, from.mode, account, ...from.versions, channelDisputeNo].join(' ');
+        if (read.has(key, mark)) continue;
+        if (left === 0 || !goesOn()) return;
+        left -= 1;
+        const report = await hear(source, channelDisputeNo);
+        if (report !== 'unconfirmed') read.add(key, mark, report !== 'not_genuine');
+      }
+      page = answer.next;
+      if (page === undefined) return;
+    }
+    ports.log('warn', 'an account has more disputes than one look reads', { project, payWay, account });
+  }
+}
+
+/** Marks that are remembered; those that were not seen for the longest time are forgotten first. */
+const MOST_MARKS = 50_000;
+const FRESH_SECONDS = 86_400;
+/** Looks in which the same dispute was listed and not known, after which it is taken for another merchant's. */
+const MOST_MISSES = 3;
+
+/** What this process has read lately; another one, or the same one after a start, reads it once more. */
+function rememberMarks(now: () => Date) {
+  const marks = new Map<string, { mark: string; at: Date; misses: number }>();
+  const known = (key: string, mark: string) => {
+    const one = marks.get(key);
+    return one !== undefined && one.mark === mark && later(one.at, FRESH_SECONDS) > now() ? one : undefined;
+  };
+  return {
+    has(key: string, mark: string): boolean {
+      const one = known(key, mark);
+      return one !== undefined && (one.misses === 0 || one.misses >= MOST_MISSES);
+    },
+    add(key: string, mark: string, isFound: boolean): void {
+      const misses = isFound ? 0 : (known(key, mark)?.misses ?? 0) + 1;
+      marks.delete(key);
+      marks.set(key, { mark, at: now(), misses });
+      const [oldest] = marks.keys();
+      if (marks.size > MOST_MARKS && oldest !== undefined) marks.delete(oldest);
+    },
+  };
+}

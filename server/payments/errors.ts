@@ -1,0 +1,219 @@
+import type { OrderRow } from '../db/entities/orders.ts';
+import { AppError, type ChannelRefusal, Conflict, Forbidden, InvalidRequest, NotAllowed } from '../errors.ts';
+import type { RefusalDoubt, UnknownCause, UnknownOutcome } from './channel.ts';
+import { type Refusal, refundableOf } from './core/transitions.ts';
+import { majorNumber } from '../money.ts';
+
+/** The channel was asked and nobody knows whether it acted (504); the order stays open and is looked after. */
+class ChannelOutcomeUnknown extends AppError {
+  constructor(orderNo: string, cause: UnknownCause, supportId?: string) {
+    super('channel_outcome_unknown', 504, `The channel sent no usable response (${cause}).`, {
+      retryable: true,
+      extra: { orderNo, cause, ...(supportId ? { supportId } : {}) },
+      hint: 'Repeat the request with the same Idempotency-Key or merchantOrderNo, or query the order.',
+    });
+  }
+}
+
+/** Our own database failed at or after the COMMIT of the intent (504): it may stand, so "nothing was changed" would be untrue. */
+export class OutcomeNotKept extends AppError {
+  constructor(numbers: { orderNo: string; refundNo?: string }, cause: unknown) {
+    super(
+      'channel_outcome_unknown',
+      504,
+      'The database failed while the request was stored; it may have been accepted.',
+      {
+        retryable: true,
+        extra: { ...numbers, cause: 'not_kept' },
+        hint: 'Repeat the request with the same Idempotency-Key or merchant number, or query the order.',
+        cause,
+      },
+    );
+  }
+}
+
+/** The channel answered, but the answer cannot be used (502): not genuine, or about something else. */
+export class ChannelAnswerUnusable extends AppError {
+  constructor(orderNo: string, cause: UnknownCause, channel?: ChannelRefusal, supportId = channel?.supportId) {
+    super('channel_answer_unusable', 502, `The response of the channel is invalid (${cause}).`, {
+      ...(channel ? { channel } : {}),
+      retryable: true,
+      extra: { orderNo, cause, ...(supportId ? { supportId } : {}) },
+      hint: 'The service keeps checking the order. Query it, or see its timeline.',
+    });
+  }
+}
+
+/** What is said of a refusal that decides nothing, and what the caller does. */
+const INCONCLUSIVE: Readonly<Record<RefusalDoubt | 'repeated', readonly [detail: string, hint: string]>> = {
+  unlisted: [
+    'The channel refused for a reason that this service does not know.',
+    'Mend what the channel reports, then repeat the request with the same Idempotency-Key or merchant number. The refusal may hide a payment: do not charge the payer another way before the order has ended.',
+  ],
+  trade_may_exist: [
+    'The channel refused, and its reason says that there is a trade of this order, or may be one.',
+    'Query the order before anything else; the service keeps checking it.',
+  ],
+  repeated: [
+    'The channel refused the repeated request; an earlier one may have been accepted.',
+    'The service keeps checking the order. Query it, or see its timeline.',
+  ],
+};
+
+/** The channel itself refused, and nothing has ended by it (502): the order stays open, and no answer is kept. */
+export class ChannelRefusalInconclusive extends AppError {
+  constructor(orderNo: string, cause: keyof typeof INCONCLUSIVE, channel: ChannelRefusal) {
+    const [detail, hint] = INCONCLUSIVE[cause];
+    const { supportId } = channel;
+    super('channel_refusal_inconclusive', 502, detail, {
+      channel,
+      retryable: true,
+      extra: { orderNo, cause, ...(supportId ? { supportId } : {}) },
+      hint,
+    });
+  }
+}
+
+/** The channel refused for certain (422). */
+export class ChannelRefused extends NotAllowed {
+  constructor(channel: ChannelRefusal, extra: Record<string, unknown> = {}) {
+    super('channel_refused', `Refused by the channel: ${channel.message}`, { channel, extra });
+  }
+}
+
+/** The order is paid; it can only be refunded (409). */
+export class OrderAlreadyPaid extends Conflict {
+  constructor(orderNo: string) {
+    super('order_already_paid', 'The order has already been paid.', { extra: { orderNo }, hint: 'Refund it instead.' });
+  }
+}
+
+/** There is nothing to give back yet (409). */
+class OrderNotPaid extends Conflict {
+  constructor(orderNo: string) {
+    super('order_not_paid', 'The order has not been paid.', { extra: { orderNo } });
+  }
+}
+
+/** More than is left of what was paid (422). */
+class RefundExceedsRefundable extends NotAllowed {
+  constructor(orderNo: string, refundableAmount: number) {
+    super('refund_exceeds_refundable', `At most ${refundableAmount} can be refunded.`, {
+      extra: { orderNo, refundableAmount },
+    });
+  }
+}
+
+/** An equal refund is on its way and its outcome is not known yet (409). */
+class RefundInProgress extends Conflict {
+  constructor(refundNo: string) {
+    super('refund_in_progress', 'A refund of the same amount of this order is in progress.', {
+      extra: { refundNo },
+      retryable: true,
+      retryAfter: 2,
+      hint: 'Query it. To refund the same amount twice, send a merchantRefundNo or an Idempotency-Key.',
+    });
+  }
+}
+
+/** An open exception must be resolved before anything is refunded (409). */
+class RefundsBlocked extends Conflict {
+  constructor(orderNo: string, exception: string) {
+    super('refunds_blocked', `Refunds of this order are blocked by the open exception ${exception}.`, {
+      extra: { orderNo, exception },
+      hint:
+        exception === 'dispute'
+          ? 'The dispute was accepted, so the channel may give the same money back. Refund again when it is decided: payctl dispute list.'
+          : 'Find it with payctl exception list, then resolve it with payctl exception resolve.',
+    });
+  }
+}
+
+/** Which limit of an application is in the way, in major units; it is counted anew at `resetsAt`. */
+export interface LimitReached {
+  limit: 'perOrder' | 'perDay' | 'perMonth' | 'refundPerDay' | 'ordersPerHour' | 'currency';
+  currency: string;
+  allowed: number;
+  left: number;
+  resetsAt: Date | null;
+}
+
+/** More than an administrator allows the application (403). */
+export class LimitExceeded extends Forbidden {
+  constructor({ resetsAt, ...reached }: LimitReached) {
+    const { limit, currency, allowed, left } = reached;
+    const until = resetsAt ? `; it is counted anew at ${resetsAt.toISOString()}` : '';
+    super(
+      'limit_exceeded',
+      limit === 'currency'
+        ? `The limits of the application do not allow ${currency}.`
+        : `The limit ${limit} of the application is ${allowed} (${currency}), of which ${left} is left${until}.`,
+      {
+        extra: { ...reached, resetsAt: resetsAt?.toISOString() ?? null },
+        hint: 'GET /api/v2/limits shows what is left. Only an administrator can change the limits.',
+      },
+    );
+  }
+}
+
+/** The merchant's number stands for another order or refund (409). */
+export class MerchantNumberUsed extends Conflict {
+  constructor(member: 'merchantOrderNo' | 'merchantRefundNo', number: string) {
+    super('merchant_number_used', `This ${member} was already used for another request.`, { extra: { number } });
+  }
+}
+
+/** The answer to a wish that the rows do not allow. */
+export function refusalFor({ refuse }: Refusal, order: OrderRow): AppError {
+  const { orderNo, currency } = order;
+  switch (refuse.code) {
+    case 'order_not_paid':
+      return new OrderNotPaid(orderNo);
+    case 'refund_exceeds_refundable':
+      return new RefundExceedsRefundable(orderNo, majorNumber({ minor: refundableOf(order), currency }));
+    case 'refunds_blocked':
+      return new RefundsBlocked(orderNo, refuse.kind);
+    case 'refund_in_progress':
+      return new RefundInProgress(refuse.refundNo);
+    case 'refund_limit_reached':
+      return new NotAllowed(refuse.code, refuse.message);
+    case 'invalid_action':
+      return invalidAction(refuse.message);
+    default:
+      return new Conflict(refuse.code, refuse.message);
+  }
+}
+
+/** What a person asked for cannot be done with this exception (400). */
+export function invalidAction(detail: string): InvalidRequest {
+  return new InvalidRequest(detail, [{ pointer: '/action', code: 'invalid', detail }]);
+}
+
+/** Causes that mean "answered, but not usable" rather than silence. */
+const UNUSABLE: ReadonlySet<UnknownCause> = new Set([
+  'redirected',
+  'unparsable',
+  'duplicate_key',
+  'unsigned',
+  'signature_invalid',
+  'serial_unknown',
+  'clock_skew',
+  'mismatch',
+  'too_large',
+  'misconfigured',
+  'rejected',
+]);
+
+/** The refusal for an outcome that nobody knows; a genuine refusal without a meaning is told in the words of the channel. */
+export function unknownOutcome(
+  { orderNo, payWay }: Pick<OrderRow, 'orderNo' | 'payWay'>,
+  { cause, refusal, supportId }: Pick<UnknownOutcome, 'cause' | 'refusal' | 'supportId'>,
+): AppError {
+  if (refusal) {
+    const channel = { payWay, code: refusal.code, message: refusal.reason, supportId };
+    return new ChannelRefusalInconclusive(orderNo, 'unlisted', channel);
+  }
+  return UNUSABLE.has(cause)
+    ? new ChannelAnswerUnusable(orderNo, cause, undefined, supportId)
+    : new ChannelOutcomeUnknown(orderNo, cause, supportId);
+}

@@ -1,0 +1,145 @@
+import {
+  type BillsRead,
+  BOOK_CHECKS,
+  countBillsRead,
+  EXAMPLES,
+  findViolations,
+  nextKeys,
+  type Violation,
+  WALKS,
+  type WalkName,
+} from '../db/queries/ledger-check.ts';
+import { InvalidRequest } from '../errors.ts';
+import type { AuditKnowledge, AuditPart, AuditProof } from '../identity/audit-proof.ts';
+import { INVARIANTS } from './core/invariants.ts';
+import type { Ports } from './ports.ts';
+
+/** The result of one check. */
+export interface BookCheckResult {
+  check: string;
+  promise: string;
+  ok: boolean;
+  count: number;
+  examples: Violation[];
+}
+
+/** All checks over one page of the books. */
+export interface LedgerCheckPorts {
+  /** Of this page. */
+  ok: boolean;
+  checkedAt: string;
+  proofs: BookCheckResult[];
+  /** The bills that the check compared, and those that are missing, as far as this page goes; null on a page without bills. */
+  bills: BillsRead | null;
+  /** The audit log from its beginning to the end of this page; null before its first page. The tip is for somebody to keep outside. */
+  auditLog: Pick<AuditProof, 'lines' | 'tip'> | null;
+  /** Where the next page begins; null after the last. */
+  nextCursor: string | null;
+}
+
+/** Which page: where it begins, and how many orders, accounts, entries and lines it looks at; what is known of the audit log. */
+export interface BookPage extends AuditKnowledge {
+  cursor?: string | undefined;
+  limit: number;
+  /** This check and no other. */
+  only?: 'audit-log' | undefined;
+}
+
+/** What the books need of the audit log: says where its chain breaks, if it does, and reads the places that it gave. */
+export interface AuditChain {
+  verify(knowledge: AuditKnowledge, part: AuditPart): Promise<AuditProof>;
+  readPlace(text: string): AuditPart['from'];
+}
+
+type Section = WalkName | 'audit';
+
+interface Place {
+  section: Section;
+  after: string;
+}
+
+/** How many rows a part had, and where the next one begins; null = the section is over. */
+interface Step {
+  rows: number;
+  last: string | null;
+}
+
+const SECTIONS: readonly Section[] = ['orders', 'accounts', 'entries', 'bills', 'audit'];
+/** The audit log's place is its own JSON; this one is its beginning. */
+const FIRST_LINE = 'null';
+const beginningOf = (section: Section): Place => ({
+  section,
+  after: section === 'audit' ? FIRST_LINE : WALKS[section].first,
+});
+
+/**
+ * Verifies ledger consistency, a page at a time: sums, histories, events, coins, what is due, and the audit log. Reads only.
+ * Every row is on one page, however many pages there are; a page reads a bounded number of rows.
+ */
+export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain: AuditChain) {
+  return async ({ cursor, limit, only, ...knowledge }: BookPage): Promise<LedgerCheckPorts> => {
+    const found = new Map<string, BookCheckResult>();
+    const note = (check: string, promise: string, count: number, examples: readonly Violation[]) => {
+      const one = found.get(check) ?? { check, promise, ok: true, count: 0, examples: [] };
+      const all = [...one.examples, ...examples].slice(0, EXAMPLES);
+      found.set(check, { ...one, ok: one.ok && count === 0, count: one.count + count, examples: all });
+    };
+    if (!only) for (const { check } of BOOK_CHECKS) note(check, INVARIANTS[check].promise, 0, []);
+    note('audit-log', CHAIN, 0, []);
+    let bills: LedgerCheckPorts['bills'] = null;
+    let auditLog: LedgerCheckPorts['auditLog'] = null;
+    let place: Place | undefined =
+      cursor === undefined ? beginningOf(only ? 'audit' : 'orders') : readPlace(cursor, chain);
+    for (let left = limit; place && left > 0;) {
+      const { section, after }: Place = place;
+      const { rows, last }: Step = await (section === 'audit' ? audit(after, left) : walk(section, after, left));
+      left -= rows;
+      place = last === null ? nextSection(section) : { section, after: last };
+    }
+    const proofs = [...found.values()];
+    const nextCursor = place ? writePlace(place) : null;
+    return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs, bills, auditLog, nextCursor };
+
+    /** The last part of a section has no upper end, so that rows whose order or account is not there are checked, too. */
+    async function walk(section: WalkName, after: string, most: number): Promise<Step> {
+      const { rows, last } = await store.read((tx) => nextKeys(tx, section, after, most));
+      const upTo = rows < most ? null : last;
+      for (const one of BOOK_CHECKS) {
+        const { count, examples } = await store.read((tx) => findViolations(tx, one, section, { after, upTo }));
+        note(one.check, INVARIANTS[one.check].promise, count, examples);
+      }
+      if (section === 'bills') bills = await store.read((tx) => countBillsRead(tx, { after, upTo }));
+      return { rows, last: upTo };
+    }
+
+    async function audit(after: string, most: number): Promise<Step> {
+      const from = chain.readPlace(after);
+      const { broken, next, lines, tip } = await chain.verify(knowledge, { from, lines: most });
+      if (broken) note('audit-log', CHAIN, 1, [{ id: broken.id, detail: broken.reason }]);
+      auditLog = { lines, tip };
+      return { rows: lines - (from?.lines ?? 0), last: next ? JSON.stringify(next) : null };
+    }
+  };
+}
+
+const CHAIN = 'the chain of the audit log is whole, and of our own key';
+
+function nextSection(section: Section): Place | undefined {
+  const next = SECTIONS[SECTIONS.indexOf(section) + 1];
+  return next && beginningOf(next);
+}
+
+function writePlace({ section, after }: Place): string {
+  return Buffer.from(`${section}|${after}`).toString('base64url');
+}
+
+function readPlace(cursor: string, chain: AuditChain): Place {
+  const text = Buffer.from(cursor, 'base64url').toString('utf8');
+  const [name = '', after = ''] = [text.slice(0, text.indexOf('|')), text.slice(text.indexOf('|') + 1)];
+  const section = SECTIONS.find((one) => one === name);
+  const isAudit = section === 'audit' && (after === FIRST_LINE || chain.readPlace(after) !== undefined);
+  if (section && (isAudit || (section !== 'audit' && WALKS[section].form.test(after)))) return { section, after };
+  throw new InvalidRequest('The request is not valid.', [
+    { pointer: '/query/cursor', code: 'invalid', detail: 'is not a cursor of the books' },
+  ]);
+}

@@ -1,0 +1,211 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { ALIPAY_BILL_RULES } from './bill-rules.ts';
+import { write } from '../exchange.ts';
+import type { Call, FaultName } from '../faults.ts';
+import type { Core, ChannelSimulator } from '../channel-simulator.ts';
+import { rawBodyOf, readParts, SimulatorRefusal } from '../requests.ts';
+import type { Trade } from '../trade.ts';
+import { type AlipayAccount, configFor, createKeyring, newSecrets, PRODUCTS, rotate } from './account.ts';
+import { type AgentPaid, cashier, confirmDelivery, payBill, verifyProof } from './agents.ts';
+import { AlipayRefusal, contentText, refused, encryptAnswer, success, unsignedAnswer } from './answers.ts';
+import { BILL_PATH, queryBill, serveBill } from './bills.ts';
+import { actOnComplaint, COMPLAINT_METHODS } from './disputes.ts';
+import { signNotification, tell, notifyBank } from './notifications.ts';
+import { refund, refundQuery } from './refunds.ts';
+import {
+  type AlipayRequest,
+  checkRequest,
+  newTradeNo,
+  orderNoIn,
+  type RawRequest,
+  readRequest,
+  readText,
+  tradeNoOf,
+} from './requests.ts';
+import { cancel, close, createForMiniProgram, openPage, payByCode, precreate, query, type Said } from './trades.ts';
+
+type Act = (core: Core, request: AlipayRequest, fault: FaultName | undefined) => Said;
+
+/** The methods of the gateway that answer JSON, with the name that faults know them by. */
+const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
+  'alipay.trade.precreate': { call: 'create', act: precreate },
+  'alipay.trade.create': { call: 'create', act: createForMiniProgram },
+  'alipay.trade.pay': { call: 'create', act: payByCode },
+  'alipay.trade.cancel': { call: 'close', act: cancel },
+  'alipay.trade.query': { call: 'query', act: query },
+  'alipay.trade.close': { call: 'close', act: close },
+  'alipay.trade.refund': { call: 'refund', act: refund },
+  'alipay.trade.fastpay.refund.query': { call: 'refund-query', act: refundQuery },
+  'alipay.open.app.alipaycert.download': { call: 'certificate', act: downloadCertificate },
+  'alipay.data.dataservice.bill.downloadurl.query': { call: 'bill', act: queryBill },
+  'alipay.aipay.agent.payment.verify': { call: 'agent-verify', act: verifyProof },
+  'alipay.aipay.agent.fulfillment.confirm': { call: 'agent-confirm', act: confirmDelivery },
+  ...COMPLAINT_METHODS,
+};
+
+const GATEWAY = '/alipay/gateway.do';
+/** At another host of Alipay's than the gateway, so at its own path here. */
+const CASHIER = '/openclawpay/agent/v1/pay';
+const JSON_METHODS: ReadonlySet<string> = new Set(Object.keys(METHODS));
+const PAGE_METHODS: ReadonlySet<string> = new Set(Object.keys(PRODUCTS));
+/** 4m 10m 10m 1h 2h 6h 15h. */
+const SCHEDULE = [4, 10, 10, 60, 120, 360, 900].map((minutes) => minutes * 60);
+
+const keyrings = new WeakMap<Core, ReturnType<typeof createKeyring>>();
+
+/** Alipay's open API v2 as its gateway behaves. */
+export const alipaySimulator: ChannelSimulator = {
+  payWay: 'alipay',
+  billRules: ALIPAY_BILL_RULES,
+  hosts: ['openapi.alipay.com', 'openapi-sandbox.dl.alipaydev.com', 'openapi.alipaydev.com'],
+  notificationSchedule: SCHEDULE,
+  newSecrets,
+  configFor,
+  rotate,
+  newRefundNumber: newTradeNo,
+  mount(router: Router, core: Core) {
+    // In an address, too: python-alipay-sdk asks in no other way.
+    for (const verb of ['get', 'post'] as const) router[verb](GATEWAY, (ctx) => serve(core, ctx));
+    router.post(CASHIER, (ctx) => {
+      ctx.body = cashier(core, rawBodyOf(ctx).toString(), keysOf(core).byAppId);
+    });
+    router.get(BILL_PATH, (ctx) => serveBill(core, ctx));
+  },
+  pay(core, trade) {
+    core.trades.scan(trade);
+    core.trades.pay(trade, { number: tradeNoOf(trade) });
+    tell(core, trade, keysOf(core).byName(trade.account));
+  },
+  detailsOfAnother: (core, { details }) => ({ ...details, tradeNo: newTradeNo(core) }),
+  decline(core, trade) {
+    core.trades.scan(trade);
+    core.trades.decline(trade);
+  },
+  open: (core, payUrl) => openSigned(core, payUrl),
+  notifyRefund(core, trade, refund) {
+    if (refund.state === 'succeeded') tell(core, trade, keysOf(core).byName(trade.account), refund);
+  },
+  notifyBank: (core, trade, refund) => notifyBank(core, trade, keysOf(core).byName(trade.account), refund),
+  dispute: actOnComplaint,
+  signNotification: (core, notification, fault) =>
+    signNotification(core, keysOf(core).byName(notification.account), notification, fault),
+  acknowledged: (status, body) => status === 200 && body === 'success',
+};
+
+async function serve(core: Core, ctx: Context): Promise<void> {
+  const body = rawBodyOf(ctx);
+  const parts = readParts(ctx.get('content-type'), body);
+  const raw = readRequest(ctx.querystring, parts ?? body.toString('latin1'));
+  if (PAGE_METHODS.has(raw.method)) return servePage(core, ctx, raw);
+  const request = await checked(core, ctx, raw);
+  if (request === undefined) return;
+  const { account, certificateMode, charset } = request;
+  const member = memberOf(raw.method);
+  await core.answer(ctx, {
+    payWay: 'alipay',
+    account: account.name,
+    call: METHODS[raw.method]!.call,
+    orderNo: orderNoIn(core, request),
+    act: (fault, word) => {
+      const said = perform(core, request, fault, word);
+      return { status: 200, body: contentText(said.content), silent: said.silent };
+    },
+    encrypt: ({ body: text }, fault) => encryptAnswer(core, account, { member, text, certificateMode, charset }, fault),
+  });
+}
+
+/** Does what a checked request asks; a refusal of the business is an answer like any other. */
+function perform(core: Core, request: AlipayRequest, fault: FaultName | undefined, word?: string): Said {
+  try {
+    if (fault === 'refused' && word !== undefined) throw refused(word, 'Refused, as a fault asks for.');
+    if (fault === 'refused-in-gbk' && word !== undefined) throw refused(word, '交易失败：余额不足，请充值。');
+    if (fault === 'clock-skew')
+      throw new AlipayRefusal('40002', 'isv.invalid-timestamp', 'The timestamp is not of now.');
+    if (fault === 'same-id-concurrent-refusal') throw refused('SYSTEM_ERROR', 'The same request is being served.');
+    return METHODS[request.method]!.act(core, request, fault);
+  } catch (error) {
+    if (error instanceof AlipayRefusal) return { content: error.content };
+    throw error;
+  }
+}
+
+/** A certificate of Alipay's for this app, as the base64 of its file. With which code another serial is refused is not documented. */
+function downloadCertificate(_core: Core, { account, content }: AlipayRequest): Said {
+  const pem = account.alipayCerts.get(readText(content['alipay_cert_sn'], 'alipay_cert_sn', /^[0-9a-f]{32}$/));
+  if (pem === undefined) throw refused('INVALID_PARAMETER', 'No certificate of this app has the serial.');
+  return { content: success({ alipay_cert_content: Buffer.from(pem).toString('base64') }) };
+}
+
+/** The request, or undefined when it was refused and answered: some refusals of the gateway carry no signature. */
+async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<AlipayRequest | undefined> {
+  const keys = keysOf(core);
+  try {
+    return checkRequest(raw, keys.byAppId, JSON_METHODS, { checkTime: true });
+  } catch (error) {
+    if (!(error instanceof AlipayRefusal)) throw error;
+    const member = JSON_METHODS.has(raw.method) ? memberOf(raw.method) : 'error_response';
+    const text = contentText(error.content);
+    const account = signerOf(keys.byAppId, raw);
+    if (account === undefined || !error.signed) write(ctx, unsignedAnswer(member, text));
+    else
+      write(
+        ctx,
+        await encryptAnswer(
+          core,
+          account,
+          { member, text, certificateMode: raw.form.values.has('app_cert_sn'), charset: 'utf-8' },
+          undefined,
+        ),
+      );
+    return undefined;
+  }
+}
+
+/** A payer's browser at a signed address: on to the page where he decides, or an error in words. */
+function servePage(core: Core, ctx: Context, raw: RawRequest): void {
+  try {
+    ctx.redirect(core.payUrl(openChecked(core, raw)));
+  } catch (error) {
+    if (!(error instanceof AlipayRefusal)) throw error;
+    ctx.status = 400;
+    ctx.type = 'text/plain; charset=utf-8';
+    ctx.body = `${error.content.code} ${String(error.content['sub_code'])}: ${error.message}\n`;
+  }
+}
+
+function openSigned(core: Core, payUrl: string): Trade | undefined {
+  const raw = readRequest(payUrl.slice(payUrl.indexOf('?') + 1), '');
+  try {
+    return PAGE_METHODS.has(raw.method) ? openChecked(core, raw) : undefined;
+  } catch (error) {
+    if (!(error instanceof AlipayRefusal)) throw error;
+    throw new SimulatorRefusal(422, String(error.content['sub_code']), error.message);
+  }
+}
+
+function openChecked(core: Core, raw: RawRequest): Trade {
+  return openPage(core, checkRequest(raw, keysOf(core).byAppId, PAGE_METHODS, { checkTime: false }));
+}
+
+function signerOf(
+  byAppId: (appId: string) => AlipayAccount | undefined,
+  { form }: RawRequest,
+): AlipayAccount | undefined {
+  return byAppId(form.values.get('app_id')?.toString('latin1') ?? '');
+}
+
+function memberOf(method: string): string {
+  return `${method.replaceAll('.', '_')}_response`;
+}
+
+/** An agent of Alipay pays by the value of `Payment-Needed`, in a session of its own or a given one. */
+export function payAsAgent(core: Core, header: string, clientSession?: string): AgentPaid {
+  return payBill(core, header, keysOf(core).byAppId, clientSession);
+}
+
+function keysOf(core: Core): ReturnType<typeof createKeyring> {
+  const known = keyrings.get(core) ?? createKeyring(core);
+  keyrings.set(core, known);
+  return known;
+}

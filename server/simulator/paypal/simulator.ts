@@ -1,0 +1,339 @@
+/** PayPal inside the simulator: the half, its tokens, and the calls about orders, captures and refunds. */
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { PAYPAL_BILL_RULES } from './bill-rules.ts';
+import { type Answer, write } from '../exchange.ts';
+import { type FaultName, duplicateFirstKey } from '../faults.ts';
+import type { Core, ChannelSimulator } from '../channel-simulator.ts';
+import { SimulatorRefusal, rawBodyOf } from '../requests.ts';
+import type { Trade } from '../trade.ts';
+import {
+  TOKEN_SECONDS,
+  accountOfBasic,
+  accountOfBearer,
+  issueToken,
+  newPaypalId,
+  newSecrets,
+  rotate,
+} from './account.ts';
+import {
+  PaypalRefusal,
+  notFound,
+  presentCapture,
+  presentOrder,
+  presentRefund,
+  refuse,
+  refuseToken,
+  refuseWith,
+  sceneryOf,
+} from './answers.ts';
+import { addReports } from './bills.ts';
+import { actOnPaypalDispute, addDisputes } from './disputes.ts';
+import { addNotifications, signNotification, tell } from './notifications.ts';
+import { type FoundRefund, getRefund, makeRefund, notifyRefund, tradeOfCapture } from './refunds.ts';
+import { type AddRoute, type Request, type Route, json, readOrderRequest, readRefundRequest } from './requests.ts';
+import {
+  type Books,
+  type Done,
+  captureOrder,
+  createOrder,
+  getOrder,
+  moveCapture,
+  openBooks,
+  takeMoney,
+} from './trades.ts';
+
+/** Adds the calls about orders, captures and refunds. */
+function addCheckout(add: AddRoute, core: Core, books: Books): void {
+  const idOf = ({ params }: Request) => params['id'] ?? '';
+  const orderNo = (request: Request) => books.byNumber(request.account, idOf(request))?.orderNo;
+
+  add('post', '/v2/checkout/orders', {
+    call: 'create',
+    orderNo: ({ body }) => numberIn(body),
+    act(request, fault) {
+      const headers = { requestId: request.requestId, notifyUrl: request.header('simulator-notify-url') ?? null };
+      const done = createOrder(core, books, request.account, readOrderRequest(request.body), headers);
+      return { ...answerDone(core, done, request, fault, minimal), silent: done.silent };
+    },
+  });
+  add('get', '/v2/checkout/orders/:id', {
+    call: 'query',
+    orderNo,
+    act: (request, fault) => json(200, show(core, getOrder(core, books, request.account, idOf(request)), fault)),
+  });
+  add('post', '/v2/checkout/orders/:id/capture', {
+    call: 'capture',
+    orderNo,
+    act(request, fault, word) {
+      const asked = { id: idOf(request), requestId: request.requestId, fault, word };
+      const done = captureOrder(core, books, request.account, asked);
+      return answerDone(core, done, request, fault, minimalOfCaptured);
+    },
+  });
+  add('get', '/v2/payments/captures/:id', {
+    call: 'query',
+    orderNo,
+    act(request, fault) {
+      const trade = seen(tradeOfCapture(core, books, request.account, idOf(request)), fault);
+      const payment = trade.payments.find(({ number }) => number === idOf(request));
+      if (!payment) throw notFound();
+      return json(200, presentCapture(trade, payment, sceneryOf(core, trade)));
+    },
+  });
+  add('post', '/v2/payments/captures/:id/refund', {
+    call: 'refund',
+    orderNo,
+    act(request, fault) {
+      const trade = tradeOfCapture(core, books, request.account, idOf(request));
+      const found = makeRefund(core, trade, readRefundRequest(request.body), request.requestId, fault);
+      if (fault === 'same-id-concurrent-refusal') throw inProgress();
+      const shown = showRefund(core, found, fault);
+      return json(found.repeated ? 200 : 201, request.whole ? shown : minimal(shown));
+    },
+  });
+  add('get', '/v2/payments/refunds/:id', {
+    call: 'refund-query',
+    orderNo,
+    act(request, fault) {
+      if (fault === 'query-lag') throw notFound();
+      return json(200, showRefund(core, getRefund(books, request.account, idOf(request)), fault));
+    },
+  });
+}
+
+/** A repeat answers 200 with the earlier result; two at once may have the second one refused, although it happened. */
+function answerDone(
+  core: Core,
+  { trade, repeated }: Done,
+  { whole }: Request,
+  fault: FaultName | undefined,
+  shorten: typeof minimal,
+): Answer {
+  if (fault === 'same-id-concurrent-refusal') throw inProgress();
+  const order = show(core, trade, fault === 'query-lag' ? undefined : fault);
+  return json(repeated ? 200 : 201, whole ? order : shorten(order));
+}
+
+function showRefund(core: Core, { trade, refund }: FoundRefund, fault: FaultName | undefined): Record<string, unknown> {
+  const wrong = fault === 'wrong-amount' ? { ...refund, minor: refund.minor + 100 } : refund;
+  return presentRefund(trade, wrong, sceneryOf(core, trade));
+}
+
+function show(core: Core, trade: Trade, fault: FaultName | undefined): Record<string, unknown> {
+  return presentOrder(seen(trade, fault), sceneryOf(core, trade));
+}
+
+/** A trade as a lagging or lying answer shows it. */
+function seen(trade: Trade, fault: FaultName | undefined): Trade {
+  if (fault === 'query-lag') return before(trade);
+  if (fault !== 'wrong-amount') return trade;
+  const payments = trade.payments.map((payment) => ({ ...payment, minor: payment.minor + 100 }));
+  return { ...trade, minor: trade.minor + 100, payments };
+}
+
+/** The trade one step ago. */
+function before(trade: Trade): Trade {
+  if (trade.refunds.length > 0) return { ...trade, refunds: trade.refunds.slice(0, -1) };
+  if (trade.payments.length > 0) return { ...trade, payments: [], state: 'approved' };
+  return { ...trade, state: 'open' };
+}
+
+/** What PayPal answers to `return=minimal`, the default: id, status and links (Orders v2 and Payments v2, `Prefer`). */
+function minimal({ id, status, links }: Record<string, unknown>): Record<string, unknown> {
+  return { id, status, links };
+}
+
+/**
+ * To a capture the minimal answer is more than its page says: the payer, and of each unit the whole capture without the unit's amount
+ * (an answer of the sandbox in paypal/Checkout-Ruby-SDK, issue 24; payment_source as in paypal/PayPal-PHP-Server-SDK, issue 12).
+ */
+function minimalOfCaptured(order: Record<string, unknown>): Record<string, unknown> {
+  const { payment_source, payer } = order;
+  const units = (order['purchase_units'] as Record<string, unknown>[]).map(({ reference_id, payments }) => ({
+    reference_id,
+    payments,
+  }));
+  return { ...minimal(order), payment_source, purchase_units: units, payer };
+}
+
+function inProgress() {
+  return refuse(409, 'PREVIOUS_REQUEST_IN_PROGRESS', 'A previous request on this resource is currently in progress.');
+}
+
+/** The number in the body of a create, however good or bad that body is. */
+function numberIn(body: unknown): string | undefined {
+  const text = JSON.stringify(body) ?? '';
+  return /"custom_id":"(\w{1,127})"/.exec(text)?.[1];
+}
+
+/** Adds everything of PayPal's REST API that the simulator knows, below `/paypal`. */
+function mountPaypal(router: Router, core: Core): void {
+  const books = openBooks(core);
+  const add: AddRoute = (method, path, route) => {
+    router[method](`/paypal${path}`, (ctx) => answer(core, ctx, route));
+  };
+  router.post('/paypal/v1/oauth2/token', (ctx) => answerToken(core, ctx));
+  addCheckout(add, core, books);
+  addDisputes(add, core);
+  addNotifications(router, add, core);
+  addReports(add, core);
+}
+
+async function answer(core: Core, ctx: Context, route: Route): Promise<void> {
+  const read = attempt(() => readRequest(core, ctx, route));
+  if ('status' in read) return write(ctx, read);
+  const { account } = read;
+  await core.answer(ctx, {
+    payWay: 'paypal',
+    account: account.name,
+    call: route.call,
+    orderNo: route.orderNo?.(read),
+    act: (fault, word) =>
+      attempt(() => {
+        // A capture that is refused leaves a trace on the order, so that call answers for itself.
+        if (fault === 'refused' && route.call !== 'capture') throw refuseWith(word);
+        return route.act(read, fault, word);
+      }),
+    encrypt: (made, fault) => (fault === 'duplicate-key' ? { ...made, body: duplicateFirstKey(made.body) } : made),
+  });
+}
+
+async function answerToken(core: Core, ctx: Context): Promise<void> {
+  const accounts = core.accounts.of('paypal');
+  const account = attempt(() => {
+    const found = accountOfBasic(accounts, ctx.get('authorization') || undefined);
+    const form = new URLSearchParams(rawBodyOf(ctx).toString('utf8'));
+    if (form.get('grant_type') !== 'client_credentials')
+      throw refuseToken(400, 'unsupported_grant_type', 'Grant Type is NULL');
+    return found;
+  });
+  if ('status' in account) return write(ctx, account);
+  await core.answer(ctx, {
+    payWay: 'paypal',
+    account: account.name,
+    call: 'token',
+    act: () =>
+      json(200, {
+        scope:
+          'https://uri.paypal.com/services/payments/payment https://uri.paypal.com/services/reporting/search/read https://uri.paypal.com/services/reporting/balances/read',
+        access_token: issueToken(account, core.clock.now()),
+        token_type: 'Bearer',
+        app_id: 'APP-SIMULATOR',
+        expires_in: TOKEN_SECONDS,
+      }),
+    encrypt: (made, fault) => (fault === 'duplicate-key' ? { ...made, body: duplicateFirstKey(made.body) } : made),
+  });
+}
+
+function readRequest(
+  core: Core,
+  ctx: Context & { params?: Record<string, string> },
+  { readBody = readJsonBody }: Route,
+): Request {
+  const header = (name: string) => ctx.get(name) || undefined;
+  const account = accountOfBearer(core.accounts.of('paypal'), header('authorization'), core.clock.now());
+  const requestId = header('paypal-request-id');
+  if (requestId !== undefined && requestId.length > 108) {
+    throw refuse(
+      400,
+      'INVALID_STRING_LENGTH',
+      'The value of a field is either too short or too long.',
+      'PayPal-Request-Id',
+    );
+  }
+  const whole = /(?:^|,)\s*return=representation\s*(?:,|$)/i.test(ctx.get('prefer'));
+  const body = ctx.method === 'POST' || ctx.method === 'PATCH' ? readBody(ctx) : undefined;
+  return { account, params: ctx.params ?? {}, query: ctx.query, body, requestId, whole, header };
+}
+
+function readJsonBody(ctx: Context): unknown {
+  if (!ctx.is('application/json')) throw refuse(415, 'UNSUPPORTED_MEDIA_TYPE', 'The request payload is not JSON.');
+  const text = rawBodyOf(ctx).toString('utf8');
+  try {
+    return JSON.parse(text === '' ? '{}' : text) as unknown;
+  } catch {
+    throw refuse(400, 'MALFORMED_REQUEST_JSON', 'The request JSON is not well formed.');
+  }
+}
+
+/** Turns a refusal into its answer. */
+function attempt<T>(task: () => T): T | Answer {
+  try {
+    return task();
+  } catch (error) {
+    if (error instanceof PaypalRefusal) return json(error.status, error.body);
+    if (error instanceof SimulatorRefusal) {
+      const { status, body } = refuse(422, error.code.toUpperCase(), error.message);
+      return json(status, body);
+    }
+    throw error;
+  }
+}
+
+/** Seconds between deliveries: at most 25 within three days. */
+const SCHEDULE = [
+  60,
+  120,
+  300,
+  600,
+  1200,
+  1800,
+  3600,
+  3600,
+  7200,
+  7200,
+  7200,
+  7200,
+  14_400,
+  14_400,
+  14_400,
+  14_400,
+  ...Array.from({ length: 8 }, () => 18_000),
+];
+
+/** PayPal (Orders v2) inside the simulator. */
+export const paypalSimulator: ChannelSimulator = {
+  payWay: 'paypal',
+  billRules: PAYPAL_BILL_RULES,
+  hosts: ['api-m.paypal.com', 'api-m.sandbox.paypal.com', 'api.paypal.com', 'api.sandbox.paypal.com'],
+  notificationSchedule: SCHEDULE,
+  mount: mountPaypal,
+  newSecrets: (core, _name, options) => newSecrets(core, options),
+  configFor: ({ secrets }, core) => ({
+    fields: {
+      ...pick(secrets, ['clientId', 'clientSecret', 'webhookId', 'merchantId']),
+      feeRate: PAYPAL_BILL_RULES.feeRate,
+    },
+    pems: { paypal_simulator_ca: [core.authority.root] },
+  }),
+  pay: approve,
+  take: (core, trade) => takeMoney(core, trade, undefined, undefined),
+  twinOf(core, { details }) {
+    const { requestId: _1, refundRequests: _2, disputes: _3, refusedWith: _4, ...kept } = details;
+    return { id: core.trades.newNumber(newPaypalId), details: kept };
+  },
+  moveCapture,
+  sendEvent: (core, trade, { type, resource, isTest }) => tell(core, trade, type, type, resource, isTest),
+  decline: (core, trade) => core.trades.decline(trade),
+  notifyRefund,
+  dispute: actOnPaypalDispute,
+  newRefundNumber: (core) => core.trades.newNumber(newPaypalId),
+  signNotification,
+  acknowledged: (status) => status >= 200 && status < 300,
+  rotate,
+};
+
+/** The payer agrees; the money is the merchant's to take. */
+function approve(core: Core, trade: Trade): void {
+  if (trade.state === 'approved') return;
+  delete trade.details['refusedWith'];
+  trade.details['approvedAt'] = core.clock.now();
+  core.trades.approve(trade);
+  const order = presentOrder(trade, sceneryOf(core, trade));
+  tell(core, trade, 'CHECKOUT.ORDER.APPROVED', 'An order has been approved by buyer', order);
+}
+
+function pick(from: Record<string, string>, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, from[name] ?? '']));
+}

@@ -1,0 +1,129 @@
+/** Notices: sealed and signed; and the address at which complaints are told. */
+import { z } from 'zod';
+import type { Account } from '../accounts.ts';
+import { duplicateFirstKey, type FaultName } from '../faults.ts';
+import type { Core } from '../channel-simulator.ts';
+import type { NotificationRecord, SignedNotification } from '../notification.ts';
+import { type Merchant, type SigningKey, signingKeyOf } from './account.ts';
+import { beijingTime, encrypted, signHeaders, withWrongAmount } from './answers.ts';
+import {
+  type Asked,
+  type CallRoute,
+  type Planned,
+  badParameter,
+  empty,
+  readBody,
+  refuse,
+  settled,
+  tell,
+} from './requests.ts';
+
+/** Where complaints are told; only https at WeChat Pay, here the addresses of this machine, too. */
+const Body = z.object({
+  url: z
+    .string()
+    .max(255)
+    .regex(/^https:\/\/|^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])[:/]/),
+});
+
+const PATH = /^\/v3\/merchant-service\/complaint-notifications$/;
+
+/** The address of a merchant for complaints: one. Source: pay.weixin.qq.com, chapter10_2_2 to 10_2_5 of API v3. */
+export const COMPLAINT_NOTIFICATION_CALLS: readonly CallRoute[] = [
+  { method: 'GET', path: PATH, call: 'webhooks', plan: (asked) => ({ act: () => show(asked) ?? absent() }) },
+  { method: 'POST', path: PATH, call: 'webhooks', plan: (asked) => planUrl(asked, (url) => create(asked, url)) },
+  { method: 'PUT', path: PATH, call: 'webhooks', plan: (asked) => planUrl(asked, (url) => change(asked, url)) },
+  { method: 'DELETE', path: PATH, call: 'webhooks', plan: (asked) => ({ act: () => remove(asked) }) },
+];
+
+/** Undefined = the merchant has registered none. */
+export function complaintUrlOf({ secrets }: Account): string | undefined {
+  return secrets['complaintUrl'] || undefined;
+}
+
+type Said = ReturnType<typeof tell>;
+
+function planUrl({ rawBody }: Asked, act: (url: string) => Said): Planned {
+  const read = readBody(Body, rawBody);
+  return read.ok ? { act: () => act(read.body.url) } : settled(badParameter(read.field, read.issue));
+}
+
+function show({ account, merchant: { mchid } }: Asked): Said | undefined {
+  const url = complaintUrlOf(account);
+  return url === undefined ? undefined : tell({ mchid, url });
+}
+
+function create(asked: Asked, url: string): Said {
+  if (complaintUrlOf(asked.account) !== undefined) return refuse(400, 'INVALID_REQUEST', '投诉通知回调地址已存在');
+  return write(asked, url);
+}
+
+function change(asked: Asked, url: string): Said {
+  return complaintUrlOf(asked.account) === undefined ? absent() : write(asked, url);
+}
+
+function remove({ core, account }: Asked): Said {
+  keep(core, account, '');
+  return empty(204);
+}
+
+function write(asked: Asked, url: string): Said {
+  const { core, account } = asked;
+  keep(core, account, url);
+  return show(asked) ?? absent();
+}
+
+function keep(core: Core, account: Account, complaintUrl: string): void {
+  account.secrets = { ...account.secrets, complaintUrl };
+  core.accounts.save();
+}
+
+function absent(): Said {
+  return refuse(400, 'RESOURCE_NOT_EXISTS', '查询的通知回调不存在');
+}
+
+/** Seals the facts of a notice with the APIv3 key and signs it: the same facts each time, under a new nonce. */
+export async function sealNotification(
+  core: Core,
+  merchant: Merchant,
+  notification: NotificationRecord,
+  fault: FaultName | undefined,
+): Promise<SignedNotification> {
+  const plain = JSON.stringify(notificationOf(merchant, notification, fault));
+  const body = fault === 'duplicate-key' ? duplicateFirstKey(plain) : plain;
+  const headers = await signHeaders(core, notificationKeyOf(merchant, notification), body, fault);
+  return {
+    headers: { 'Content-Type': 'application/json', 'User-Agent': 'Mozilla/4.0', ...headers },
+    body: Buffer.from(body),
+  };
+}
+
+/** While a merchant changes over, every other delivery is signed the new way. */
+function notificationKeyOf(merchant: Merchant, { attempts }: NotificationRecord): SigningKey {
+  const newest = merchant.publicKeys[0]?.serial;
+  return signingKeyOf(merchant, merchant.verifyMode === 'both' && attempts % 2 === 1 ? '' : newest);
+}
+
+function notificationOf(
+  { apiV3Key }: Merchant,
+  { id, event, facts, createdAt }: NotificationRecord,
+  fault: FaultName | undefined,
+) {
+  const kind = KINDS[event.split('.')[0] ?? ''] ?? 'transaction';
+  const told = fault === 'wrong-amount' ? withWrongAmount(facts) : facts;
+  return {
+    id,
+    create_time: beijingTime(createdAt),
+    resource_type: 'encrypt-resource',
+    event_type: event,
+    summary: SUMMARIES[kind],
+    resource: { original_type: kind, ...encrypted(JSON.stringify(told), kind, apiV3Key, fault) },
+  };
+}
+
+const KINDS: Readonly<Record<string, string>> = { REFUND: 'refund', COMPLAINT: 'complaint' };
+const SUMMARIES: Readonly<Record<string, string>> = {
+  refund: '退款通知',
+  complaint: '投诉通知',
+  transaction: '支付成功',
+};

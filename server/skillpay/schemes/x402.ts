@@ -1,0 +1,276 @@
+// The dialect x402: the terms of an offer, the proof of payment, and the signed offers and receipts of its extension.
+import type { OrderRow } from '../../db/entities/orders.ts';
+import type { OfferEntry } from '../../db/entities/skillpay.ts';
+import type { Mode } from '../../payments/channel.ts';
+import { digest } from '../../payments/idempotency.ts';
+import { exponentOf } from '../../money.ts';
+import { ProofInvalid } from '../errors.ts';
+import type { SigningKeys } from '../signing-keys.ts';
+import { type PaymentScheme, type Failure, type SkillPair, isOutTradeNo, payUrlOf } from './scheme.ts';
+import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
+
+/** x402 version 2: the offer in `PAYMENT-REQUIRED`, the proof in `PAYMENT-SIGNATURE`, the result in `PAYMENT-RESPONSE`. */
+export function x402Scheme(publicUrl: string): PaymentScheme {
+  const paymentScheme: PaymentScheme = {
+    name: 'x402',
+    exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
+    ask: (pair) => ({
+      headers: { 'PAYMENT-REQUIRED': paymentRequiredHeader(pair, publicUrl, pair.skill.signedOffer) },
+    }),
+    brief: (pair) => ({ headers: { 'PAYMENT-REQUIRED': paymentRequiredHeader(pair, publicUrl, null) } }),
+    read({ 'payment-signature': header }) {
+      if (header === undefined) return undefined;
+      const { outTradeNo, accepted, paymentId, payload } = readProof(header);
+      return {
+        scheme: paymentScheme,
+        header: PROOF_HEADER,
+        outTradeNo,
+        ...(paymentId !== undefined && { once: { key: paymentId, payload } }),
+        check(pair) {
+          if (!isOffered(accepted, pair, publicUrl)) throw new ProofInvalid(PROOF_HEADER, 'does not match the offer');
+        },
+      };
+    },
+    paid: (pair) => ({ headers: { 'PAYMENT-RESPONSE': settledHeader(pair) } }),
+    failed: ({ order }, why) => ({ headers: { 'PAYMENT-RESPONSE': unsettledHeader(order, REASONS[why]) } }),
+  };
+  return paymentScheme;
+}
+
+/** The value of `PAYMENT-REQUIRED`. */
+function paymentRequiredHeader(pair: SkillPair, publicUrl: string, signedOffer: string | null): string {
+  const { order, skill } = pair;
+  return encode({
+    x402Version: 2,
+    resource: {
+      url: resourceUrlOf(publicUrl, skill.resource),
+      description: short(order.subject),
+    },
+    accepts: termsOf(pair, publicUrl),
+    extensions: {
+      'payment-identifier': { info: { required: false }, schema: SCHEMA },
+      ...(signedOffer !== null && {
+        'offer-receipt': {
+          info: { offers: [{ format: 'jws', acceptIndex: 0, signature: signedOffer }] },
+          schema: SCHEMA,
+        },
+      }),
+    },
+  });
+}
+
+/** Schemas are part of the extensions' form; they say no more than a reader needs, the header is small. */
+const SCHEMA = { type: 'object' };
+
+/** At most 40 characters, of a script beyond ASCII 16: each of those is six bytes here. */
+function short(text: string): string {
+  const characters = [...text];
+  return characters.slice(0, characters.slice(0, 40).every((one) => one < '\u007f') ? 40 : 16).join('');
+}
+
+/** The value of `PAYMENT-RESPONSE` of the call that brings the content. */
+function settledHeader({ order, skill }: SkillPair): string {
+  const { signedReceipt: signature } = skill;
+  return encode({
+    success: true,
+    transaction: order.orderNo,
+    network: networkOf(order),
+    amount: String(order.paid),
+    ...(signature !== null && {
+      extensions: { 'offer-receipt': { info: { receipt: { format: 'jws', signature } } } },
+    }),
+  });
+}
+
+/** Why a proof gave no content, as `errorReason`. */
+const REASONS: Readonly<Record<Failure, string>> = {
+  malformed: 'invalid_payload',
+  invalid: 'invalid_payload',
+  payload: 'invalid_payload',
+  mismatch: 'invalid_payload',
+  unpaid: 'payment_pending',
+  unknown: 'payment_unknown',
+  expired: 'payment_expired',
+  refunded: 'refunded',
+};
+
+/** The value of `PAYMENT-RESPONSE` of a call with a proof that gave no content (SettleResponse of x402 version 2). */
+function unsettledHeader(order: OrderRow, errorReason: string): string {
+  return encode({ success: false, errorReason, transaction: order.orderNo, network: networkOf(order) });
+}
+
+/** Base64 of JSON in ASCII, so that every client decodes it alike. */
+function encode(value: object): string {
+  const ascii = JSON.stringify(value).replaceAll(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return Buffer.from(ascii).toString('base64');
+}
+
+/** The network of an entry: its channel, and whether real money moves there. */
+function networkOf({ payWay, mode }: OfferEntry): string {
+  return `${payWay}:${mode}`;
+}
+
+/** The address of a resource; the fragment names it, all of them are called at one path. */
+function resourceUrlOf(publicUrl: string, resource: string): string {
+  return `${publicUrl}/api/v2/skillpay/resource#${resource}`;
+}
+
+/** What an x402 client is asked to pay; equal for the life of the order. */
+interface Terms {
+  scheme: 'exact';
+  network: string;
+  /** Minor units. */
+  amount: string;
+  asset: string;
+  payTo: 'merchant';
+  maxTimeoutSeconds: number;
+  extra: { outTradeNo: string; payUrl: string; expiresAt: string; decimals: number; mode: Mode };
+}
+
+/** The terms of an offer, one for each way to pay it, the order's own first (`accepts` of x402 version 2). */
+export function termsOf(pair: SkillPair, publicUrl: string): Terms[] {
+  return pair.skill.entries.map((entry) => termsOfEntry(pair, entry, publicUrl));
+}
+
+function termsOfEntry(pair: SkillPair, entry: OfferEntry, publicUrl: string): Terms {
+  const { order } = pair;
+  return {
+    scheme: 'exact',
+    network: networkOf(entry),
+    amount: String(order.amount),
+    asset: order.currency,
+    payTo: 'merchant',
+    maxTimeoutSeconds: Math.max(1, Math.round((order.expiresAt.getTime() - order.createdAt.getTime()) / 1000)),
+    extra: {
+      outTradeNo: order.orderNo,
+      payUrl: payUrlOf(publicUrl, pair, entry),
+      expiresAt: order.expiresAt.toISOString(),
+      decimals: exponentOf(order.currency) ?? 2,
+      mode: entry.mode,
+    },
+  };
+}
+
+/** Whether what the client accepted is what the offer asks for. */
+function isOffered(accepted: unknown, pair: SkillPair, publicUrl: string): boolean {
+  const sent = digest(accepted ?? null);
+  return termsOf(pair, publicUrl).some((one) => digest(one) === sent);
+}
+
+/** The header that carries a proof. */
+const PROOF_HEADER = 'PAYMENT-SIGNATURE';
+
+/** A proof of payment as it was sent. */
+interface X402Proof {
+  outTradeNo: string;
+  accepted: unknown;
+  /** `payment-identifier`: the client's own key of the payment. */
+  paymentId: string | undefined;
+  /** All of it. */
+  payload: Record<string, unknown>;
+}
+
+/** Reads `PAYMENT-SIGNATURE` (base64 of JSON); throws ProofInvalid. */
+export function readProof(header: string): X402Proof {
+  try {
+    const payload = readHeaderObject(header, 'base64');
+    const { x402Version, accepted } = payload;
+    if (x402Version !== 2) throw new HeaderMalformed('is not x402 version 2');
+    const { outTradeNo } = objectOf(payload['payload'], 'is not a payment payload');
+    if (typeof outTradeNo !== 'string' || !isOutTradeNo(outTradeNo))
+      throw new HeaderMalformed('has no payload.outTradeNo');
+    return { outTradeNo, accepted, paymentId: paymentIdOf(payload['extensions']), payload };
+  } catch (error) {
+    throw error instanceof HeaderMalformed ? new ProofInvalid(PROOF_HEADER, error.message) : error;
+  }
+}
+
+/** The `id` of the extension (its specification is in the repository x402-foundation/x402); optional. */
+function paymentIdOf(extensions: unknown): string | undefined {
+  if (extensions === undefined) return undefined;
+  const extension = objectOf(extensions, 'has malformed extensions')['payment-identifier'];
+  if (extension === undefined) return undefined;
+  const { id } = objectOf(objectOf(extension, MALFORMED)['info'] ?? {}, MALFORMED);
+  if (id === undefined) return undefined;
+  if (typeof id !== 'string' || !/^[\w-]{16,128}$/.test(id)) throw new HeaderMalformed(MALFORMED);
+  return id;
+}
+
+const MALFORMED = 'has a malformed payment-identifier';
+
+/** Signed words of the service that outlive the call: x402's extension `offer-receipt`, version 1, as compact JWS. */
+export interface SignedTerms {
+  /** The commitment to the terms of an offer. */
+  offer(terms: Terms, order: OrderRow, resource: string): Promise<string>;
+  /** That it was paid and delivered; names the order, so that both sides can look it up. */
+  receipt(order: OrderRow, resource: string, at: Date): Promise<string>;
+}
+
+/**
+ * The artifacts, signed with the key of the order's mode, whose DID URL is the `kid` (did.json says whose it is).
+ * Fields: the extension's specification (repository x402-foundation/x402), its sections on JWS headers, offer and receipt payloads.
+ */
+export function signedTerms(keys: Pick<SigningKeys, 'sign'>, publicUrl: string): SignedTerms {
+  const signer = didOf(publicUrl);
+  return {
+    offer: ({ scheme, network, asset, payTo, amount }, order, resource) =>
+      keys.sign(
+        order.mode,
+        'x402-offer+jws',
+        {
+          version: 1,
+          resourceUrl: resourceUrlOf(publicUrl, resource),
+          scheme,
+          network,
+          asset,
+          payTo,
+          amount,
+          validUntil: seconds(order.expiresAt),
+        },
+        signer,
+      ),
+    receipt: (order, resource, at) =>
+      keys.sign(
+        order.mode,
+        'x402-receipt+jws',
+        {
+          version: 1,
+          network: networkOf(order),
+          resourceUrl: resourceUrlOf(publicUrl, resource),
+          payer: order.clientId,
+          issuedAt: seconds(at),
+          transaction: order.orderNo,
+        },
+        signer,
+      ),
+  };
+}
+
+/** The service as a signer: its host in the method `web` of DIDs. */
+function didOf(publicUrl: string): string {
+  return `did:web:${encodeURIComponent(new URL(publicUrl).host)}`;
+}
+
+/** The document that binds the keys to the host (W3C DID Core, verification methods of type JsonWebKey2020). */
+export function didDocument(publicUrl: string, { keys }: { keys: Record<string, unknown>[] }): Record<string, unknown> {
+  const id = didOf(publicUrl);
+  const methods = keys.map((publicKeyJwk) => ({
+    id: `${id}#${String(publicKeyJwk['kid'])}`,
+    type: 'JsonWebKey2020',
+    controller: id,
+    publicKeyJwk,
+  }));
+  return {
+    '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/suites/jws-2020/v1'],
+    id,
+    verificationMethod: methods,
+    assertionMethod: methods.map((method) => method.id),
+  };
+}
+
+function seconds(at: Date): number {
+  return Math.floor(at.getTime() / 1000);
+}

@@ -1,0 +1,94 @@
+import test from 'ava';
+import type { RefundLookupRow } from '../../../server/db/entities/refunds.ts';
+import type { RefundOutcome } from '../../../server/payments/channel.ts';
+import { decideLookup } from '../../../server/payments/core/decide-refund.ts';
+import { explainedBy, unexplainedRefunds } from '../../../server/payments/core/apply-order-outcome.ts';
+import { at, NOW } from '../../support/core-rows.ts';
+
+function question(change: Partial<RefundLookupRow> = {}): RefundLookupRow {
+  const none = {
+    revision: 1,
+    total: null,
+    nextAt: NOW,
+    leasedUntil: null,
+    queueKey: 'alipay live acc',
+    lastAnswer: null,
+    finishedAt: null,
+  };
+  return { id: 'q', orderNo: 'P1', number: 'portal-1', state: 'open', checks: 0, createdAt: NOW, ...none, ...change };
+}
+
+const done: RefundOutcome = { kind: 'succeeded', amount: { minor: 400n, currency: 'CNY' }, at: NOW };
+const failed: RefundOutcome = { kind: 'failed', code: 'CLOSED', reason: 'closed' };
+const silent: readonly RefundOutcome[] = [
+  { kind: 'absent' },
+  { kind: 'pending' },
+  { kind: 'unknown', cause: 'timeout' },
+  { kind: 'abnormal', code: 'ABNORMAL', reason: 'no' },
+  { kind: 'refused', code: 'NO', reason: 'no' },
+];
+const paid = { paid: 1000n, isKnown: false };
+
+test('done and failed answer a question and end what was listed; done before the payment is known does not', (t) => {
+  for (const outcome of [done, failed]) {
+    const { patch, resolve, raise, settle } = decideLookup(paid, question(), outcome, NOW);
+    t.like(patch, { state: 'answered', nextAt: null });
+    t.deepEqual(resolve?.[0]?.where, { orderNo: 'P1', kind: 'refund_unexplained', dedupe: 'portal-1' });
+    t.is(raise, undefined);
+    t.is(settle, outcome.kind === 'succeeded' ? outcome : undefined);
+  }
+  const early = decideLookup({ paid: 0n, isKnown: false }, question(), done, NOW);
+  t.is(early.settle, undefined);
+  t.is(early.patch.state, undefined);
+  const listed = decideLookup({ paid: 0n, isKnown: false, isOfListed: true }, question(), done, NOW);
+  t.is(listed.settle, done, 'of a payment that is listed as another one than the order has');
+  t.is(listed.patch.state, 'answered');
+});
+
+test('every end answers a question about a refund that is known, and is settled', (t) => {
+  for (const outcome of [done, failed, silent[3]!]) {
+    const { patch, settle } = decideLookup({ paid: 1000n, isKnown: true }, question(), outcome, NOW);
+    t.like(patch, { state: 'answered', lastAnswer: outcome.kind });
+    t.is(settle, outcome as typeof settle);
+  }
+});
+
+test('a refund that is known and on its way is settled, and asked about again', (t) => {
+  const pending = { kind: 'pending' } as const;
+  const { patch, settle } = decideLookup({ paid: 1000n, isKnown: true }, question(), pending, NOW);
+  t.is(settle, pending);
+  t.is(patch.state, undefined);
+  t.true(patch.nextAt! > NOW);
+  t.is(decideLookup(paid, question(), pending, NOW).settle, undefined);
+});
+
+test('whatever else is said is asked again, listed from the first day on, and each time anew', (t) => {
+  for (const outcome of silent) {
+    const young = decideLookup(paid, question({ checks: 6, createdAt: at(-3600) }), outcome, NOW);
+    t.deepEqual(young.raise, []);
+    t.deepEqual(young.patch, { checks: 7, nextAt: at(86_400 - 3600), leasedUntil: null, lastAnswer: outcome.kind });
+    const old = decideLookup(paid, question({ checks: 7, createdAt: at(-86_400) }), outcome, NOW);
+    t.like(old.raise?.[0], { kind: 'refund_unexplained', dedupe: 'portal-1', blocksRefunds: true, again: true });
+    t.true(old.patch.nextAt! > NOW);
+  }
+});
+
+test('sums are compared: what went back beyond what we know is unexplained, until our refunds are as much', (t) => {
+  const sums = { refunded: 100n, refunding: 200n };
+  t.deepEqual(unexplainedRefunds(sums, { refundsHint: true }), []);
+  t.deepEqual(unexplainedRefunds(sums, { refundsHint: true, refundedTotal: 300n }), []);
+  t.like(unexplainedRefunds(sums, { refundsHint: true, refundedTotal: 700n })[0], { dedupe: 'beyond:400' });
+  t.like(unexplainedRefunds({ refunded: 0n, refunding: 0n }, { refundsHint: true })[0], { dedupe: 'once' });
+  t.deepEqual(unexplainedRefunds({ refunded: 0n, refunding: 0n }, {}), []);
+  const kind = 'refund_unexplained';
+  const open = [
+    { id: 'total', kind, dedupe: 'beyond:400', detail: { total: '700' } },
+    { id: 'hint', kind, dedupe: 'once', detail: null },
+    { id: 'number', kind, dedupe: 'portal-1', detail: null },
+    { id: 'other', kind: 'late_paid', dedupe: 'once', detail: null },
+  ] as const;
+  const ended = (refunded: bigint) => explainedBy({ refunded, refunding: 0n }, open).map(({ where }) => where);
+  t.deepEqual(ended(0n), []);
+  t.deepEqual(ended(699n), [{ id: 'hint' }]);
+  t.deepEqual(ended(700n), [{ id: 'total' }, { id: 'hint' }]);
+});
