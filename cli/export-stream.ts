@@ -2,11 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Query } from './api-client.ts';
-import type { Context } from './context.ts';
+import type { Context, ContextOf } from './context.ts';
 import { Cancelled, CliError, EXIT, networkCause, UsageError } from './errors.ts';
 import { reserveStream, type ReservedStream } from './files.ts';
-import { choice } from './options.ts';
+import { choice, examples } from './options.ts';
+import { type Resource, addFields, queryOf } from './resource.ts';
 import { withSpinner, type Spinner } from './terminal.ts';
+import type { Row } from './values.ts';
 import { OutputLost } from './whole-write.ts';
 
 /** The flags of an export. */
@@ -22,6 +24,21 @@ export function exportFlags(command: Command): Command {
     .addOption(choice('--format <format>', 'file format', ['csv', 'ndjson']))
     .option('--bom', 'begin CSV with the UTF-8 mark, for Excel on Windows; without it Chinese text is garbled there')
     .option('--file <file>', 'write to a new file');
+}
+
+/** Adds `export`: the rows of a noun that pass its filters. */
+export function addExport(
+  noun: Command,
+  context: ContextOf,
+  { path, filters = [] }: Resource,
+  words: string,
+  lines: readonly string[],
+): void {
+  const command = noun.command('export').description(words);
+  addFields(command, filters);
+  examples(exportFlags(command), ...lines).action((flags: Row & ExportFlags) =>
+    exportStream(context(), `${path}/export`, queryOf(flags, filters), flags),
+  );
 }
 
 /** Streams an export to stdout or a new file; memory stays flat, and a broken connection leaves no half file. */

@@ -2,8 +2,7 @@ import type { Command } from 'commander';
 import type { Query } from './api-client.ts';
 import type { Context, ContextOf } from './context.ts';
 import { UsageError } from './errors.ts';
-import { changes, choice, examples, list, paged } from './options.ts';
-import type { ChangeFlags, Risk } from './safety.ts';
+import { choice, examples, paged } from './options.ts';
 import type { Row, View } from './values.ts';
 import { type WatchFlags, isDrawn, watch } from './watch.ts';
 
@@ -100,27 +99,36 @@ export interface Field {
   choices?: readonly string[];
   /** What `--clear` sends; null by default. */
   empty?: unknown;
-  /** Needed to create; asked for on a terminal. */
-  required?: boolean;
+  /** Asked for on a terminal when it is missing; `'text'`: an empty one is missing, too. */
+  required?: boolean | 'text';
 }
 
-/** A noun whose verbs follow the common pattern. */
+/** A noun: where its rows are, and how they are shown. */
 export interface Resource {
   noun: string;
   plural: string;
   path: string;
+  /** Last part of the path below the id, where a row is a part of another. */
+  below?: string;
   view: View;
   /** What the positional is called in help. */
   idName: string;
   /** Rows live in a project, chosen by --project. */
   inProject?: boolean;
-  fields: readonly Field[];
-  /** Fields that only `create` takes. */
-  createOnly?: readonly Field[];
   filters?: readonly Field[];
 }
 
-type Options = Row & ListFlags & ChangeFlags & { project?: string; clear?: readonly string[] };
+/** A noun whose rows are created and updated. */
+export interface Editable extends Resource {
+  fields: readonly Field[];
+  /** Fields that only `create` takes. */
+  createOnly?: readonly Field[];
+}
+
+/** The flags of a verb of one row. */
+export type RowFlags = Row & { project?: string };
+
+type Options = RowFlags & ListFlags;
 
 /** One segment of a path; refuses what a URL would understand as another path. */
 export function segment(id: string): string {
@@ -128,70 +136,51 @@ export function segment(id: string): string {
   return encodeURIComponent(id);
 }
 
+/** The path of one row. */
+export function rowPath({ path, below }: Resource, id: string): string {
+  return `${path}/${segment(id)}${below === undefined ? '' : `/${below}`}`;
+}
+
 /** Adds `list`. */
-export function addList(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
-  const command = noun.command('list').description(`List ${resource.plural}, newest first.`);
-  addFields(command, resource.filters ?? []);
+export function addList(
+  noun: Command,
+  context: ContextOf,
+  resource: Resource,
+  lines: readonly string[],
+  words = `List ${resource.plural}, newest first.`,
+): void {
+  const { path, view, filters = [] } = resource;
+  const command = noun.command('list').description(words);
+  addFields(command, filters);
   if (resource.inProject) projectFlag(command);
-  examples(paged(command), ...lines).action((options: Options) => runList(context(), resource, options));
-}
-
-/** Prints the rows of a noun that pass the filters. */
-function runList(context: Context, resource: Resource, options: Options): Promise<void> {
-  const filters = bodyOf(options, resource.filters ?? []) as Query;
-  return printList(context, resource.path, { ...filters, ...projectQuery(resource, options) }, resource.view, options);
-}
-
-/** A noun with its article. */
-function one(noun: string): string {
-  return `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
+  examples(paged(command), ...lines).action((flags: Options) =>
+    printList(context(), path, { ...queryOf(flags, filters), ...projectQuery(resource, flags) }, view, flags),
+  );
 }
 
 /** Adds `get`. */
-export function addGet(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
-  const command = noun.command('get').description(`Show one ${resource.noun}.`).argument(`<${resource.idName}>`);
+export function addGet(
+  noun: Command,
+  context: ContextOf,
+  resource: Resource,
+  lines: readonly string[],
+  words = `Show one ${resource.noun}.`,
+): void {
+  const command = noun.command('get').description(words).argument(`<${resource.idName}>`);
   if (resource.inProject) projectFlag(command);
-  examples(command, ...lines).action((id: string, options: Options) => runGet(context(), resource, id, options));
-}
-
-/** Prints one row. */
-async function runGet({ api, print }: Context, resource: Resource, id: string, options: Options): Promise<void> {
-  await print.item(await api.get(`${resource.path}/${segment(id)}`, projectQuery(resource, options)), resource.view);
-}
-
-/** Adds `create`. */
-export function addCreate(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
-  const command = noun
-    .command('create')
-    .description(`Create ${one(resource.noun)}. Missing values are prompted for on a terminal.`);
-  addFields(command, createFields(resource));
-  if (resource.inProject) projectFlag(command);
-  examples(changes(command), ...lines).action((options: Options) => runCreate(context(), resource, options));
-}
-
-function createFields(resource: Resource): Field[] {
-  return [...(resource.createOnly ?? []), ...resource.fields];
-}
-
-/** Creates a row from what was given and asked. */
-async function runCreate(context: Context, resource: Resource, options: Options): Promise<void> {
-  const fields = createFields(resource);
-  const body = await complete(context, fields, bodyOf(options, fields));
-  const { noun, path, view } = resource;
-  const row = await context.change(
-    { what: `create ${noun}`, method: 'POST', path, body, query: projectQuery(resource, options) },
-    options,
-  );
-  if (!row) return;
-  await context.print.item(row, view);
-  await context.print.done(`Created ${noun} ${String(row[view.id] ?? '')}.`);
+  examples(command, ...lines).action(async (id: string, flags: Options) => {
+    const { api, print } = context();
+    await print.item(await api.get(rowPath(resource, id), projectQuery(resource, flags)), resource.view);
+  });
 }
 
 /** Asks for the required fields that are missing; refuses where nobody can be asked. */
 export async function complete({ prompts }: Context, fields: readonly Field[], body: Row): Promise<Row> {
   const whole = { ...body };
   for (const field of fields) {
-    if (!field.required || whole[field.name] !== undefined) continue;
+    const value = whole[field.name];
+    const isGiven = value !== undefined && (field.required !== 'text' || value !== '');
+    if (!field.required || isGiven) continue;
     const question = { message: field.help, flag: `--${flagOf(field)}` };
     const answer = field.choices
       ? await prompts.choose(
@@ -202,129 +191,6 @@ export async function complete({ prompts }: Context, fields: readonly Field[], b
     whole[field.name] = field.read ? field.read(answer) : answer;
   }
   return whole;
-}
-
-/** Adds `update`. */
-export function addUpdate(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
-  const command = noun
-    .command('update')
-    .description(`Update ${one(resource.noun)}. Only the given fields change.`)
-    .argument(`<${resource.idName}>`);
-  addFields(command, resource.fields);
-  command.option('--clear <a,b>', 'clear these fields', list);
-  if (resource.inProject) projectFlag(command);
-  examples(changes(command), ...lines).action((id: string, options: Options) =>
-    runUpdate(context(), resource, id, options),
-  );
-}
-
-/** Sends what was given of a row, and nothing else. */
-async function runUpdate(
-  { api, change, print }: Context,
-  resource: Resource,
-  id: string,
-  options: Options,
-): Promise<void> {
-  const cleared = (options.clear ?? [])
-    .map((name) => fieldOf(name, resource))
-    .map(({ name, empty = null }) => [name, empty]);
-  const body = { ...bodyOf(options, resource.fields), ...Object.fromEntries(cleared) };
-  if (Object.keys(body).length === 0)
-    throw new UsageError('No changes were given.', `payctl ${resource.noun} update --help`);
-  const path = `${resource.path}/${segment(id)}`;
-  const query = projectQuery(resource, options);
-  const row = await change(
-    {
-      what: `update ${resource.noun} ${id}`,
-      name: id,
-      method: 'PUT',
-      path,
-      query,
-      body,
-      current: () => api.get(path, query),
-    },
-    options,
-  );
-  if (!row) return;
-  await print.item(row, resource.view);
-  await print.done(`Updated ${resource.noun} ${id}.`);
-}
-
-function fieldOf(name: string, resource: Resource): Field {
-  const field = resource.fields.find((known) => known.name === name || flagOf(known) === name);
-  if (!field) throw new UsageError(`Unknown field "${name}".`, `fields: ${resource.fields.map(flagOf).join(', ')}`);
-  return field;
-}
-
-/** Adds `enable` and `disable`; `risk` is what disabling asks of the user. */
-export function addToggle(
-  noun: Command,
-  context: ContextOf,
-  resource: Resource,
-  lines: { enable: readonly string[]; disable: readonly string[] },
-  risk: Risk = 'moderate',
-): void {
-  for (const verb of ['enable', 'disable'] as const) {
-    const command = noun
-      .command(verb)
-      .description(`${verb === 'enable' ? 'Enable' : 'Disable'} ${one(resource.noun)}.`)
-      .argument(`<${resource.idName}>`);
-    if (resource.inProject) projectFlag(command);
-    const asks = verb === 'enable' ? 'plain' : risk;
-    examples(changes(command), ...lines[verb]).action((id: string, options: Options) =>
-      runToggle(context(), resource, id, { ...options, enabled: verb === 'enable', risk: asks }),
-    );
-  }
-}
-
-/** Turns a row on or off. */
-export async function runToggle(
-  { change, print }: Context,
-  resource: Resource,
-  id: string,
-  options: Options & { enabled: boolean; risk: Risk },
-): Promise<void> {
-  const verb = options.enabled ? 'enable' : 'disable';
-  const row = await change(
-    {
-      what: `${verb} ${resource.noun} ${id}`,
-      name: id,
-      risk: options.risk,
-      method: 'PUT',
-      path: `${resource.path}/${segment(id)}/toggle`,
-      query: projectQuery(resource, options),
-      body: { enabled: options.enabled },
-    },
-    options,
-  );
-  if (!row) return;
-  await print.item(row, resource.view);
-  await print.done(`${options.enabled ? 'Enabled' : 'Disabled'} ${resource.noun} ${id}.`);
-}
-
-/** Adds `delete`. */
-export function addDelete(noun: Command, context: ContextOf, resource: Resource, lines: readonly string[]): void {
-  const command = noun
-    .command('delete')
-    .description(`Delete ${one(resource.noun)}. Type its ${resource.idName} to confirm, or use --confirm.`)
-    .argument(`<${resource.idName}>`);
-  if (resource.inProject) projectFlag(command);
-  examples(changes(command), ...lines).action((id: string, options: Options) =>
-    runDelete(context(), resource, id, options),
-  );
-}
-
-/** Deletes a row. */
-async function runDelete({ change, print }: Context, resource: Resource, id: string, options: Options): Promise<void> {
-  const path = `${resource.path}/${segment(id)}`;
-  const what = `delete ${resource.noun} ${id}`;
-  const answer = await change(
-    { what, name: id, risk: 'severe', method: 'DELETE', path, query: projectQuery(resource, options) },
-    options,
-  );
-  if (!answer) return;
-  if (print.json) await print.item({ [resource.view.id]: id, deleted: true }, resource.view);
-  await print.done(`Deleted ${resource.noun} ${id}.`);
 }
 
 /** Adds a flag for each field. */
@@ -343,7 +209,13 @@ export function bodyOf(options: Row, fields: readonly Field[]): Row {
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-function flagOf(field: Field): string {
+/** The filters that were given as flags. */
+export function queryOf(flags: Row, filters: readonly Field[]): Query {
+  return bodyOf(flags, filters) as Query;
+}
+
+/** The flag of a field, without dashes. */
+export function flagOf(field: Field): string {
   return field.flag ?? field.name.replace(/_/g, '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
@@ -356,8 +228,9 @@ export function projectFlag(command: Command): Command {
   return command.option('--project <code>', 'project code, by default "default"');
 }
 
-function projectQuery(resource: Resource, options: { project?: string }): Query {
-  return resource.inProject && options.project !== undefined ? { project: options.project } : {};
+/** The project of a row, as the query of its path. */
+export function projectQuery(resource: Resource, { project }: RowFlags): Query {
+  return resource.inProject ? { project } : {};
 }
 
 /** A list that hangs below one row of a noun, e.g. the orders of a user. */
@@ -370,32 +243,19 @@ export interface SubList {
   lines: readonly string[];
 }
 
-type SubListFlags = Row & ListFlags & { project?: string };
-
 /** Adds the verb that prints such a list. */
 export function addSubList(noun: Command, context: ContextOf, resource: Resource, list: SubList): void {
-  const command = noun.command(list.verb).description(list.words).argument(`<${resource.idName}>`);
-  addFields(command, list.filters ?? []);
+  const { verb, view, filters = [] } = list;
+  const command = noun.command(verb).description(list.words).argument(`<${resource.idName}>`);
+  addFields(command, filters);
   if (resource.inProject) projectFlag(command);
-  examples(paged(command), ...list.lines).action((id: string, options: SubListFlags) =>
-    runSubList(context(), resource, list, id, options),
-  );
-}
-
-/** Prints the list below one row. */
-function runSubList(
-  context: Context,
-  resource: Resource,
-  list: SubList,
-  id: string,
-  options: SubListFlags,
-): Promise<void> {
-  const filters = bodyOf(options, list.filters ?? []) as Query;
-  return printList(
-    context,
-    `${resource.path}/${segment(id)}/${list.verb}`,
-    { ...filters, project: options.project },
-    list.view,
-    options,
+  examples(paged(command), ...list.lines).action((id: string, flags: Options) =>
+    printList(
+      context(),
+      `${rowPath(resource, id)}/${verb}`,
+      { ...queryOf(flags, filters), ...projectQuery(resource, flags) },
+      view,
+      flags,
+    ),
   );
 }

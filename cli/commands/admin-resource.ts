@@ -1,7 +1,7 @@
 import type { ApiClient } from '../api-client.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { list } from '../options.ts';
-import type { Field, Resource } from '../resource.ts';
+import type { Editable, Field } from '../resource.ts';
 import type { Column } from '../values.ts';
 
 /** What an administrator may do. */
@@ -27,7 +27,7 @@ const PROJECTS_COLUMN: Column = {
 };
 
 /** Console accounts. */
-export const admin: Resource = {
+export const admin: Editable = {
   noun: 'admin',
   plural: 'console accounts',
   path: '/api/v1/admins',

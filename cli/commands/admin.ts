@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { addToggle } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
@@ -91,44 +92,6 @@ async function runUpdate({ api, change, print }: Context, username: string, opti
   if (!row) return;
   await print.item(row, admin.view);
   await print.done(`Updated administrator ${username}.`);
-}
-
-/** Adds `admin enable` and `admin disable`. */
-function defineToggle(noun: Command, context: ContextOf): void {
-  for (const verb of ['enable', 'disable'] as const) {
-    const words =
-      verb === 'enable'
-        ? 'Enable an administrator account.'
-        : 'Disable an administrator account and end its sessions immediately.';
-    const command = noun.command(verb).description(words).argument('<username>');
-    examples(changes(command), `payctl admin ${verb} bob`, `payctl admin ${verb} bob -y`).action(
-      (name: string, flags: ChangeFlags) => runToggle(context(), name, { ...flags, enabled: verb === 'enable' }),
-    );
-  }
-}
-
-/** Turns an account on or off. */
-async function runToggle(
-  { api, change, print }: Context,
-  username: string,
-  options: ChangeFlags & { enabled: boolean },
-): Promise<void> {
-  const id = await adminId(api, username);
-  const verb = options.enabled ? 'enable' : 'disable';
-  const row = await change(
-    {
-      what: `${verb} administrator ${username}`,
-      name: username,
-      risk: options.enabled ? 'plain' : 'moderate',
-      method: 'PUT',
-      path: `${admin.path}/${segment(id)}/toggle`,
-      body: { enabled: options.enabled },
-    },
-    options,
-  );
-  if (!row) return;
-  await print.item(row, admin.view);
-  await print.done(`Administrator ${username} is ${verb}d.`);
 }
 
 /** The flags of `admin reset-password`. */
@@ -255,7 +218,26 @@ export function define(noun: Command, context: ContextOf): void {
   addList(noun, context, admin, ['payctl admin list', 'payctl admin list --json']);
   defineCreate(noun, context);
   defineUpdate(noun, context);
-  defineToggle(noun, context);
+  addToggle(
+    noun,
+    context,
+    admin,
+    {
+      enable: ['payctl admin enable bob', 'payctl admin enable bob -y'],
+      disable: ['payctl admin disable bob', 'payctl admin disable bob -y'],
+    },
+    (verb) => ({
+      words:
+        verb === 'enable'
+          ? 'Enable an administrator account.'
+          : 'Disable an administrator account and end its sessions immediately.',
+      request: async (username, _body, { api }) => ({
+        what: `${verb} administrator ${username}`,
+        path: `${admin.path}/${segment(await adminId(api, username))}/toggle`,
+      }),
+      done: (_row, username) => `Administrator ${username} is ${verb}d.`,
+    }),
+  );
   defineResetPassword(noun, context);
   defineResetSecondFactor(noun, context);
 }

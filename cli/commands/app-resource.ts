@@ -1,7 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 import { integer, list, truth } from '../options.ts';
-import type { Resource, SubList } from '../resource.ts';
+import type { Editable, SubList } from '../resource.ts';
 import type { Row } from '../values.ts';
+import { BY } from './views.ts';
 
 const NAMES = ['perOrder', 'perDay', 'perMonth', 'refundPerDay', 'ordersPerHour'] as const;
 
@@ -63,7 +64,7 @@ export const SCOPES = [
 ] as const;
 
 /** API applications. */
-export const app: Resource = {
+export const app: Editable = {
   noun: 'app',
   plural: 'API applications',
   path: '/api/v1/api-apps',
@@ -81,7 +82,7 @@ export const app: Resource = {
       { field: 'createdAt', kind: 'time' },
     ],
   },
-  filters: [{ name: 'project', value: 'code', help: 'filter by project' }],
+  filters: [BY.project],
   createOnly: [{ name: 'project', value: 'code', help: 'project of the application' }],
   fields: [
     { name: 'name', value: 'name', help: 'display name', required: true },

@@ -1,51 +1,49 @@
 import type { Command } from 'commander';
-import type { Query } from '../api-client.ts';
+import { addAction } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
-import { changes, duration, examples, instant, list, paged, truth } from '../options.ts';
-import { type Field, type ListFlags, addFields, bodyOf, complete, printList, segment } from '../resource.ts';
+import { changes, duration, examples, instant, list, truth } from '../options.ts';
+import {
+  type Field,
+  type Resource,
+  addFields,
+  addGet,
+  addSubList,
+  bodyOf,
+  complete,
+  rowPath,
+  segment,
+} from '../resource.ts';
 import { rotate } from '../rotation.ts';
 import type { Change, ChangeFlags } from '../safety.ts';
 import { openSecretSink } from '../secrets.ts';
-import { type Row, type View, durationText, plain } from '../values.ts';
+import { type Row, durationText, plain } from '../values.ts';
 import { app } from './app-resource.ts';
-import { DELIVERY, EVENT_ID, resendEvent } from './event-view.ts';
+import { DELIVERY, EVENTS, EVENT_ID } from './views.ts';
 
 /** A client_id for examples. */
 const CLIENT_ID = 'app_7Kd2mQxW9bTzR4vLp1Ns';
 
-/** The console's path of the webhook of an application. */
-function webhookOf(clientId: string): string {
-  return `${app.path}/${segment(clientId)}/webhook`;
-}
-
-/** How a webhook is shown. */
-const WEBHOOK: View = {
+const webhook: Resource = {
   noun: 'webhook',
-  id: 'clientId',
-  columns: [
-    { field: 'clientId', title: 'APP', kind: 'id' },
-    { field: 'url' },
-    { field: 'enabled', kind: 'yesno' },
-    { field: 'disabledReason' },
-    { field: 'types', read: ({ types }) => (Array.isArray(types) && types.length === 0 ? 'all' : types) },
-    { field: 'previousSecretExpiresAt', kind: 'time' },
-    { field: 'updatedAt', kind: 'time' },
-  ],
+  plural: 'webhooks',
+  path: app.path,
+  below: 'webhook',
+  idName: 'client_id',
+  view: {
+    noun: 'webhook',
+    id: 'clientId',
+    columns: [
+      { field: 'clientId', title: 'APP', kind: 'id' },
+      { field: 'url' },
+      { field: 'enabled', kind: 'yesno' },
+      { field: 'disabledReason' },
+      { field: 'types', read: ({ types }) => (Array.isArray(types) && types.length === 0 ? 'all' : types) },
+      { field: 'previousSecretExpiresAt', kind: 'time' },
+      { field: 'updatedAt', kind: 'time' },
+    ],
+  },
 };
-
-/** Adds `app webhook get`. */
-function defineGet(webhook: Command, context: ContextOf): void {
-  const command = webhook.command('get').description('Show the webhook of an application.').argument('<client_id>');
-  examples(command, `payctl app webhook get ${CLIENT_ID}`, `payctl app webhook get ${CLIENT_ID} --json`).action(
-    (clientId: string) => runGet(context(), clientId),
-  );
-}
-
-/** Prints the webhook. */
-async function runGet({ api, print }: Context, clientId: string): Promise<void> {
-  await print.item(await api.get(webhookOf(clientId)), WEBHOOK);
-}
 
 const URL_FIELD: Field = { name: 'url', value: 'url', help: 'URL that events are posted to', required: true };
 
@@ -65,8 +63,8 @@ function readTypes(text: string): string[] {
 }
 
 /** Adds `app webhook set`. */
-function defineSet(webhook: Command, context: ContextOf): void {
-  const command = webhook
+function defineSet(noun: Command, context: ContextOf): void {
+  const command = noun
     .command('set')
     .description(
       'Set where an application is told what happened. Omitted fields keep their values. Its signing secret is made with it and shown only once: on a terminal, in a file, or with -o json or -o env.',
@@ -91,7 +89,7 @@ async function runSet(
   options: Row & ChangeFlags & { secretFile?: string },
 ): Promise<void> {
   const { api, change, print, flags } = context;
-  const path = webhookOf(clientId);
+  const path = rowPath(webhook, clientId);
   const before = await api.get(path).catch(onlyMissing);
   const given = bodyOf(options, WEBHOOK_FIELDS);
   const body = before?.['url'] ? given : await complete(context, [URL_FIELD], given);
@@ -105,8 +103,9 @@ async function runSet(
   try {
     const row = await change(request, options);
     if (!row) return;
-    if (sink && row['secret'] !== undefined) await sink.deliver(row, WEBHOOK, `payctl app webhook rotate ${clientId}`);
-    else await print.item(row, WEBHOOK);
+    if (sink && row['secret'] !== undefined)
+      await sink.deliver(row, webhook.view, `payctl app webhook rotate ${clientId}`);
+    else await print.item(row, webhook.view);
     if (before && options.secretFile)
       await print.note(
         `The secret was shown when the webhook was created; for a new one: payctl app webhook rotate ${clientId}`,
@@ -125,39 +124,6 @@ function onlyMissing(error: unknown): undefined {
   throw error;
 }
 
-/** Adds `app webhook test`. */
-function defineTest(webhook: Command, context: ContextOf): void {
-  const command = webhook
-    .command('test')
-    .description(
-      'Send one signed message of the type webhook.test, without retries. Exits with 1 if it is not accepted.',
-    )
-    .argument('<client_id>');
-  examples(
-    changes(command),
-    `payctl app webhook test ${CLIENT_ID}`,
-    `payctl app webhook test ${CLIENT_ID} --json`,
-  ).action((clientId: string, flags: ChangeFlags) => runTest(context(), clientId, flags));
-}
-
-/** Sends the message and says what came of it. */
-async function runTest({ change, print }: Context, clientId: string, flags: ChangeFlags): Promise<void> {
-  const what = `send a test message to app ${clientId}`;
-  const row = await change({ what, name: clientId, method: 'POST', path: `${webhookOf(clientId)}/test` }, flags);
-  if (!row) return;
-  await print.item(row, DELIVERY);
-  if (row['state'] === 'delivered') return print.done(`${plain(row['url'])} accepted the message.`);
-  const why = row['lastError'] ?? (row['lastStatus'] === null ? 'no answer' : `HTTP ${plain(row['lastStatus'])}`);
-  throw new CliError(
-    'webhook_test_failed',
-    EXIT.failed,
-    `${plain(row['url'])} did not accept the message: ${plain(why).replace(/\.$/, '')}.`,
-    {
-      hint: `payctl app webhook get ${clientId}`,
-    },
-  );
-}
-
 /** The flags of `app webhook rotate`. */
 interface RotateFlags extends ChangeFlags {
   grace?: number;
@@ -165,8 +131,8 @@ interface RotateFlags extends ChangeFlags {
 }
 
 /** Adds `app webhook rotate`. */
-function defineRotate(webhook: Command, context: ContextOf): void {
-  const command = webhook
+function defineRotate(noun: Command, context: ContextOf): void {
+  const command = noun
     .command('rotate')
     .description(
       'Issue a new signing secret. With --grace, messages are signed with the old one, too, for as long; without it the old one ends now, and the client_id is typed to confirm.',
@@ -191,42 +157,12 @@ async function runRotate(context: Context, clientId: string, options: RotateFlag
     name: clientId,
     risk: grace ? 'moderate' : 'severe',
     method: 'POST',
-    path: `${webhookOf(clientId)}/rotate-secret`,
+    path: `${rowPath(webhook, clientId)}/rotate-secret`,
     body: grace === undefined ? {} : { graceSeconds: grace },
   };
   const again = `payctl app webhook rotate ${clientId}`;
-  if (!(await rotate(context, request, options, { field: 'secret', view: WEBHOOK, again }))) return;
+  if (!(await rotate(context, request, options, { field: 'secret', view: webhook.view, again }))) return;
   await print.done(grace ? `The old secret signs, too, for ${durationText(grace)}.` : 'The old secret signs no more.');
-}
-
-const DELIVERY_FILTERS: readonly Field[] = [
-  {
-    name: 'state',
-    value: 'state',
-    help: 'filter by state',
-    choices: ['pending', 'delivered', 'failed', 'cancelled'],
-  },
-  { name: 'eventId', flag: 'event', value: 'id', help: 'filter by event' },
-];
-
-/** Adds `app webhook deliveries`. */
-function defineDeliveries(webhook: Command, context: ContextOf): void {
-  const command = webhook
-    .command('deliveries')
-    .description('List what was delivered to an application, or is to be, newest first; with -o json every attempt.')
-    .argument('<client_id>');
-  addFields(command, DELIVERY_FILTERS);
-  examples(
-    paged(command),
-    `payctl app webhook deliveries ${CLIENT_ID} --state failed`,
-    `payctl app webhook deliveries ${CLIENT_ID} --event ${EVENT_ID} --json`,
-  ).action((clientId: string, options: Row & ListFlags) => runDeliveries(context(), clientId, options));
-}
-
-/** Prints the deliveries that pass the filters. */
-function runDeliveries(context: Context, clientId: string, options: Row & ListFlags): Promise<void> {
-  const query = bodyOf(options, DELIVERY_FILTERS) as Query;
-  return printList(context, `${webhookOf(clientId)}/deliveries`, query, DELIVERY, options);
 }
 
 /** The flags of `app webhook resend`. */
@@ -237,8 +173,8 @@ interface ResendFlags extends ChangeFlags {
 }
 
 /** Adds `app webhook resend`. */
-function defineResend(webhook: Command, context: ContextOf): void {
-  const command = webhook
+function defineResend(noun: Command, context: ContextOf): void {
+  const command = noun
     .command('resend')
     .description(
       'Redeliver an event of an application, or with --failed every one that was given up, oldest first and with its old id.',
@@ -257,7 +193,7 @@ function defineResend(webhook: Command, context: ContextOf): void {
 
 /** Queues the deliveries; they are confirmed together. */
 async function runResend(context: Context, clientId: string, flags: ResendFlags): Promise<void> {
-  const { print } = context;
+  const { change, print } = context;
   if ((flags.event === undefined) === !flags.failed)
     throw new UsageError('Name one event with --event, or all that failed with --failed.');
   const ids = flags.event === undefined ? await findFailed(context, clientId, flags.since) : [flags.event];
@@ -270,7 +206,9 @@ async function runResend(context: Context, clientId: string, flags: ResendFlags)
   const what = `resend ${ids.length === 1 ? `event ${ids[0]}` : `${ids.length} events`} to app ${clientId}`;
   const queued: Row[] = [];
   for (const [at, id] of ids.entries()) {
-    const row = await resendEvent(context, id, flags, { what, name: clientId, risk: 'moderate', isPart: at > 0 });
+    const path = `${EVENTS}/${segment(id)}/resend`;
+    const part = { what, name: clientId, risk: 'moderate', isPart: at > 0, method: 'POST', path } as const;
+    const row = await change(part, flags);
     if (row) queued.push(row);
   }
   await print.list(queued, DELIVERY);
@@ -287,7 +225,7 @@ const EVENT_IDS = {
 
 /** The events whose newest delivery failed, oldest first; test messages are no events. */
 async function findFailed({ api }: Context, clientId: string, since: string | undefined): Promise<string[]> {
-  const path = `${webhookOf(clientId)}/deliveries`;
+  const path = `${rowPath(webhook, clientId)}/deliveries`;
   const failed = new Set<string>();
   for await (const { rows } of api.pages(path, { state: 'failed', limit: 200 })) {
     const recent = rows.filter((row) => since === undefined || plain(row['createdAt']) >= since);
@@ -304,18 +242,63 @@ async function findFailed({ api }: Context, clientId: string, since: string | un
 
 /** An event of another application would be told to that one. */
 async function requireOwn({ api }: Context, clientId: string, eventId: string): Promise<void> {
-  const { rows } = await api.page(`${webhookOf(clientId)}/deliveries`, { eventId, limit: 1 });
+  const { rows } = await api.page(`${rowPath(webhook, clientId)}/deliveries`, { eventId, limit: 1 });
   if (rows.length > 0) return;
   throw new CliError('not_found', EXIT.notFound, `No delivery of ${eventId} to ${clientId} was found.`, {
     hint: `payctl event resend ${eventId}`,
   });
 }
 
+/** Prints the delivery of a test message; throws CliError 1 when it was not accepted. */
+async function printTest({ print }: Context, delivery: Row, clientId: string): Promise<void> {
+  await print.item(delivery, DELIVERY);
+  const url = plain(delivery['url']);
+  if (delivery['state'] === 'delivered') return print.done(`${url} accepted the message.`);
+  const { lastError, lastStatus } = delivery;
+  const why = plain(lastError ?? (lastStatus === null ? 'no answer' : `HTTP ${plain(lastStatus)}`)).replace(/\.$/, '');
+  throw new CliError('webhook_test_failed', EXIT.failed, `${url} did not accept the message: ${why}.`, {
+    hint: `payctl app webhook get ${clientId}`,
+  });
+}
+
 /** Adds `app webhook` with its verbs. */
-export function defineWebhook(noun: Command, context: ContextOf): void {
-  const webhook = noun
+export function defineWebhook(app: Command, context: ContextOf): void {
+  const noun = app
     .command('webhook')
     .description('Where an application is told what happened: its URL, its signing secret, and what was delivered.');
-  for (const addVerb of [defineGet, defineSet, defineTest, defineRotate, defineDeliveries, defineResend])
-    addVerb(webhook, context);
+  addGet(
+    noun,
+    context,
+    webhook,
+    [`payctl app webhook get ${CLIENT_ID}`, `payctl app webhook get ${CLIENT_ID} --json`],
+    'Show the webhook of an application.',
+  );
+  defineSet(noun, context);
+  addAction(noun, context, webhook, {
+    verb: 'test',
+    words: 'Send one signed message of the type webhook.test, without retries. Exits with 1 if it is not accepted.',
+    lines: [`payctl app webhook test ${CLIENT_ID}`, `payctl app webhook test ${CLIENT_ID} --json`],
+    request: (clientId) => ({ what: `send a test message to app ${clientId}` }),
+    print: printTest,
+  });
+  defineRotate(noun, context);
+  addSubList(noun, context, webhook, {
+    verb: 'deliveries',
+    words: 'List what was delivered to an application, or is to be, newest first; with -o json every attempt.',
+    view: DELIVERY,
+    filters: [
+      {
+        name: 'state',
+        value: 'state',
+        help: 'filter by state',
+        choices: ['pending', 'delivered', 'failed', 'cancelled'],
+      },
+      { name: 'eventId', flag: 'event', value: 'id', help: 'filter by event' },
+    ],
+    lines: [
+      `payctl app webhook deliveries ${CLIENT_ID} --state failed`,
+      `payctl app webhook deliveries ${CLIENT_ID} --event ${EVENT_ID} --json`,
+    ],
+  });
+  defineResend(noun, context);
 }

@@ -1,18 +1,9 @@
 import type { Command } from 'commander';
+import { addAction, addDelete, addToggle, addUpdate } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { FlagRequired } from '../errors.ts';
 import { changes, duration, examples } from '../options.ts';
-import {
-  addDelete,
-  addFields,
-  addGet,
-  addList,
-  addSubList,
-  addToggle,
-  addUpdate,
-  bodyOf,
-  segment,
-} from '../resource.ts';
+import { addFields, addGet, addList, addSubList, bodyOf, rowPath } from '../resource.ts';
 import { rotate } from '../rotation.ts';
 import type { Change, ChangeFlags } from '../safety.ts';
 import { openSecretSink } from '../secrets.ts';
@@ -132,7 +123,7 @@ async function runRotateSecret(context: Context, id: string, options: RotateFlag
     name: id,
     risk: grace ? 'moderate' : 'severe',
     method: 'POST',
-    path: `${app.path}/${segment(id)}/rotate-secret`,
+    path: `${rowPath(app, id)}/rotate-secret`,
     body: {
       ...(grace === undefined ? {} : { graceSeconds: grace }),
       ...(revokeTokens === undefined ? {} : { revokeTokens }),
@@ -161,36 +152,6 @@ function rotationEffect({ grace, revokeTokens }: RotateFlags): string {
   return `the old secret stays valid for ${durationText(grace)}${revokeTokens ? ', all live tokens end now' : ''}`;
 }
 
-/** Adds `app revoke-tokens`. */
-function defineRevokeTokens(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('revoke-tokens')
-    .description('Revoke all access tokens of an application. Its secret stays valid.')
-    .argument('<client_id>');
-  examples(
-    changes(command),
-    'payctl app revoke-tokens app_7Kd2mQxW9bTzR4vLp1Ns',
-    'payctl app revoke-tokens app_7Kd2mQxW9bTzR4vLp1Ns -y --json',
-  ).action((id: string, flags: ChangeFlags) => runRevokeTokens(context(), id, flags));
-}
-
-/** Ends the tokens. */
-async function runRevokeTokens({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
-  const row = await change(
-    {
-      what: `revoke all tokens of app ${id}`,
-      name: id,
-      risk: 'moderate',
-      method: 'POST',
-      path: `${app.path}/${segment(id)}/revoke-tokens`,
-    },
-    flags,
-  );
-  if (!row) return;
-  await print.item({ client_id: id, ...row }, app.view);
-  await print.done(`All tokens of ${id} have been revoked.`);
-}
-
 /** Adds the verbs of `app`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage API applications, the OAuth clients of /api/v2.');
@@ -216,7 +177,20 @@ export function define(noun: Command, context: ContextOf): void {
     disable: ['payctl app disable app_7Kd2mQxW9bTzR4vLp1Ns', 'payctl app disable app_7Kd2mQxW9bTzR4vLp1Ns -y'],
   });
   defineRotateSecret(noun, context);
-  defineRevokeTokens(noun, context);
+  addAction(noun, context, app, {
+    verb: 'revoke-tokens',
+    words: 'Revoke all access tokens of an application. Its secret stays valid.',
+    lines: [
+      'payctl app revoke-tokens app_7Kd2mQxW9bTzR4vLp1Ns',
+      'payctl app revoke-tokens app_7Kd2mQxW9bTzR4vLp1Ns -y --json',
+    ],
+    request: (id) => ({ what: `revoke all tokens of app ${id}` }),
+    risk: 'moderate',
+    async print({ print }, row, id) {
+      await print.item({ client_id: id, ...row }, app.view);
+      await print.done(`All tokens of ${id} have been revoked.`);
+    },
+  });
   defineWebhook(noun, context);
   addDelete(noun, context, app, [
     'payctl app delete app_7Kd2mQxW9bTzR4vLp1Ns',

@@ -1,18 +1,32 @@
 import type { Command } from 'commander';
+import { PAY_WAYS } from '../../server/domain.ts';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Action } from '../action.ts';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { Cancelled, CliError, EXIT, UsageError, onlyUnreachable } from '../errors.ts';
 import type { StreamedBody } from '../http.ts';
-import { changes, duration, examples, seconds } from '../options.ts';
-import { addFields, bodyOf, complete, segment } from '../resource.ts';
+import { changes, day, duration, examples, seconds } from '../options.ts';
+import { type Field, addFields, bodyOf, complete, rowPath } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
 import { progressBar, startSpinner } from '../terminal.ts';
 import { type Row, plain } from '../values.ts';
-import { BILLS, BILL_NO, WHICH, countOf, nameOf, showBill } from './bill-view.ts';
+import { BILL_NO, bill, countOf, showBill } from './bill-view.ts';
+
+/** Whose bill of which day is meant. */
+const WHICH: readonly Field[] = [
+  { name: 'payWay', value: 'channel', help: 'channel', choices: PAY_WAYS, required: true },
+  { name: 'day', flag: 'date', value: 'day', help: 'day of the bill, e.g. 2026-11-20', read: day, required: true },
+  {
+    name: 'account',
+    value: 'account',
+    help: "the account's number at the channel; by default the one used for new orders",
+  },
+  { name: 'project', value: 'code', help: 'project code, by default "default"' },
+];
 
 const AS_IT_CAME = 'import the file as it was downloaded; spreadsheet programs change it when they save it';
 
@@ -34,6 +48,11 @@ export const ADVICE: Readonly<Record<string, string>> = {
 
 /** Faults of the configuration, not of the bill. */
 const CONFIGURED = new Set(['not_configured', 'misconfigured', 'wrong_account']);
+
+/** A bill in words: its number, channel and day. */
+function nameOf(bill: Row): string {
+  return `Bill ${String(bill['billNo'])} of ${String(bill['payWay'])}, ${String(bill['day'])}`;
+}
 
 /** The failure of a bill that did not come, was refused or is not there yet; undefined when it is compared. */
 function failureOf(bill: Row): CliError | undefined {
@@ -123,11 +142,11 @@ async function finish(context: Context, begun: Row, flags: WaitFlags): Promise<v
     await showBill(context, begun);
     return print.done(`Not waiting. Next: payctl bill get ${billNo}`);
   }
-  const bill = await follow(context, begun, flags);
-  await showBill(context, bill);
-  const failure = failureOf(bill);
+  const ended = await follow(context, begun, flags);
+  await showBill(context, ended);
+  const failure = failureOf(ended);
   if (failure) throw failure;
-  await print.done(outcome(bill));
+  await print.done(outcome(ended));
 }
 
 /** Asks until the bill has ended or the channel has not got it; an unreachable server is asked again. */
@@ -139,13 +158,12 @@ async function follow({ api, print, terminal }: Context, begun: Row, flags: Wait
   let told = '';
   try {
     for (;;) {
-      const bill = await api.get(`${BILLS}/${segment(billNo)}`).catch(onlyUnreachable);
-      if (bill) {
-        spinner.text = `${progress(bill)} (Ctrl-C stops waiting)`;
-        if (!terminal.err.isTerminal && told !== bill['state'] && !isOver(bill, begun))
-          await print.done(progress(bill));
-        told = String(bill['state']);
-        if (isOver(bill, begun)) return bill;
+      const now = await api.get(rowPath(bill, billNo)).catch(onlyUnreachable);
+      if (now) {
+        spinner.text = `${progress(now)} (Ctrl-C stops waiting)`;
+        if (!terminal.err.isTerminal && told !== now['state'] && !isOver(now, begun)) await print.done(progress(now));
+        told = String(now['state']);
+        if (isOver(now, begun)) return now;
       }
       if (performance.now() >= until) throw tooLong(begun, told, longest);
       await wait((flags.interval ?? 2) * 1000, undefined, { signal: terminal.signal });
@@ -193,35 +211,25 @@ function outcome(bill: Row): string {
   return `${lines}; differences: ${open} being checked, ${listed} for review. Next: payctl bill differences ${String(bill['billNo'])}`;
 }
 
-/** The flags of `bill fetch`. */
-type FetchFlags = Row & ChangeFlags & WaitFlags;
-
-/** Adds `bill fetch`. */
-export function defineFetch(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('fetch')
-    .description(
-      'Ask the channel for the bill of a day now, and wait until it is compared. Exits with 1 if it is refused or missing, with 7 if it is not there yet.',
-    );
-  addFields(command, WHICH);
-  examples(
-    changes(waitFlags(command)),
+/** `bill fetch`. */
+export const FETCH: Action = {
+  verb: 'fetch',
+  words:
+    'Ask the channel for the bill of a day now, and wait until it is compared. Exits with 1 if it is refused or missing, with 7 if it is not there yet.',
+  lines: [
     'payctl bill fetch --pay-way wechat --date 2026-11-20',
     'payctl bill fetch --pay-way alipay --date 2026-11-20 --account 2021004100000001 --wait 30m',
     'payctl bill fetch --pay-way paypal --date 2026-11-20 --no-wait --json',
-  ).action((options: FetchFlags) => runFetch(context(), options));
-}
-
-/** Has the channel asked, and waits for what comes of it. */
-async function runFetch(context: Context, options: FetchFlags): Promise<void> {
-  const body = await complete(context, WHICH, bodyOf(options, WHICH));
-  const what = `fetch the bill of ${String(body['payWay'])}, ${String(body['day'])}`;
-  const begun = await context.change({ what, method: 'POST', path: BILLS, body }, options);
-  if (begun) await finish(context, begun, options);
-}
-
-/** The flags of `bill import`. */
-type ImportFlags = Row & ChangeFlags & WaitFlags;
+  ],
+  id: false,
+  fields: WHICH,
+  flags: waitFlags,
+  request: (_id, { payWay, day }) => ({
+    what: `fetch the bill of ${String(payWay)}, ${String(day)}`,
+    path: bill.path,
+  }),
+  print: (context, begun, _id, flags) => finish(context, begun, flags as WaitFlags),
+};
 
 /** A bill of a million lines is read for a minute before the answer comes. */
 const SILENCE_MS = 600_000;
@@ -239,11 +247,11 @@ export function defineImport(noun: Command, context: ContextOf): void {
     changes(waitFlags(command)),
     'payctl bill import wechat.csv --pay-way wechat --date 2026-11-20',
     'payctl bill import alipay.zip --pay-way alipay --date 2026-11-20 --account 2021004100000001 --json',
-  ).action((file: string, options: ImportFlags) => runImport(context(), file, options));
+  ).action((file: string, options: Row & ChangeFlags & WaitFlags) => runImport(context(), file, options));
 }
 
 /** Sends the file while it is read, and waits until it is compared. */
-async function runImport(context: Context, file: string, options: ImportFlags): Promise<void> {
+async function runImport(context: Context, file: string, options: Row & ChangeFlags & WaitFlags): Promise<void> {
   const { terminal, change, flags } = context;
   const query = (await complete(context, WHICH, bodyOf(options, WHICH))) as Query;
   let tell = (_sent: number): void => {};
@@ -252,7 +260,7 @@ async function runImport(context: Context, file: string, options: ImportFlags): 
     {
       what: `import ${basename(file)}`,
       method: 'POST',
-      path: `${BILLS}/import`,
+      path: `${bill.path}/import`,
       query,
       raw: { type: 'application/octet-stream', content },
       shown: { name: basename(file), bytes: content.length },
@@ -301,24 +309,12 @@ async function* partsOf(path: string, size: number, tell: (bytes: number) => voi
   if (sent < size) throw new CliError('file_changed', EXIT.failed, `${path} was changed while it was sent.`);
 }
 
-/** Adds `bill rerun`. */
-export function defineRerun(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('rerun')
-    .description('Compare a bill that was read with the orders again, and wait for the result.')
-    .argument('<billNo>');
-  examples(
-    changes(waitFlags(command)),
-    `payctl bill rerun ${BILL_NO}`,
-    `payctl bill rerun ${BILL_NO} --no-wait --json`,
-  ).action((billNo: string, flags: ChangeFlags & WaitFlags) => runRerun(context(), billNo, flags));
-}
-
-/** Has the bill compared again. */
-async function runRerun(context: Context, billNo: string, flags: ChangeFlags & WaitFlags): Promise<void> {
-  const begun = await context.change(
-    { what: `compare bill ${billNo}`, name: billNo, method: 'POST', path: `${BILLS}/${segment(billNo)}/rerun` },
-    flags,
-  );
-  if (begun) await finish(context, begun, flags);
-}
+/** `bill rerun`. */
+export const RERUN: Action = {
+  verb: 'rerun',
+  words: 'Compare a bill that was read with the orders again, and wait for the result.',
+  lines: [`payctl bill rerun ${BILL_NO}`, `payctl bill rerun ${BILL_NO} --no-wait --json`],
+  flags: waitFlags,
+  request: (billNo) => ({ what: `compare bill ${billNo}` }),
+  print: (context, begun, _billNo, flags) => finish(context, begun, flags as WaitFlags),
+};

@@ -1,38 +1,17 @@
-import { DIFFERENCE_KINDS, DIFFERENCE_STATES, BILL_LINE_KINDS, NOT_OURS } from '../../server/domain.ts';
+import { BILL_LINE_KINDS, DIFFERENCE_KINDS, DIFFERENCE_STATES, MODES, NOT_OURS } from '../../server/domain.ts';
 import type { Command } from 'commander';
 import { createInterface } from 'node:readline';
-import type { Query } from '../api-client.ts';
+import { addAction } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { type ExportFlags, exportBroken, exportFlags, exportStream } from '../export-stream.ts';
-import { changes, choice, examples, integer, paged } from '../options.ts';
-import { type Field, type ListFlags, addFields, bodyOf, complete, printList, segment } from '../resource.ts';
+import { changes, choice, day, examples, integer, paged } from '../options.ts';
+import { type Field, type ListFlags, addFields, addList, complete, printList, queryOf, rowPath } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
-import type { Row } from '../values.ts';
-import { defineFetch, defineImport, defineRerun } from './bill-fetch.ts';
-import { defineSettlement } from './bill-settlement.ts';
-import { BILLS, BILL_FILTERS, BILL_NO, BILL_VIEW, DIFFERENCES, LINES, showBill } from './bill-view.ts';
-
-/** Adds `bill list`. */
-function defineList(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('list')
-    .description(
-      'List bills, newest day first, with their differences: open ones are checked, listed ones need review.',
-    );
-  addFields(command, BILL_FILTERS);
-  examples(
-    paged(command),
-    'payctl bill list',
-    'payctl bill list --pay-way wechat --state missing',
-    'payctl bill list --from 2026-11-01 --to 2026-11-30 --all --json',
-  ).action((options: Row & ListFlags) => runList(context(), options));
-}
-
-/** Prints the bills that pass the filters. */
-function runList(context: Context, options: Row & ListFlags): Promise<void> {
-  return printList(context, BILLS, bodyOf(options, BILL_FILTERS) as Query, BILL_VIEW, options);
-}
+import { type Column, type Row, type View, minorDigits, minorMoney, plain, valueOf } from '../values.ts';
+import { FETCH, RERUN, defineImport } from './bill-fetch.ts';
+import { BILL_NO, bill, showBill } from './bill-view.ts';
+import { BY, REASON } from './views.ts';
 
 /** Adds `bill get`. */
 function defineGet(noun: Command, context: ContextOf): void {
@@ -47,8 +26,66 @@ function defineGet(noun: Command, context: ContextOf): void {
 
 /** Prints one bill. */
 async function runGet(context: Context, billNo: string): Promise<void> {
-  await showBill(context, await context.api.get(`${BILLS}/${segment(billNo)}`));
+  await showBill(context, await context.api.get(rowPath(bill, billNo)));
 }
+
+/** How the differences of a bill are shown. */
+const DIFFERENCES: View = {
+  noun: 'difference',
+  id: 'orderNo',
+  columns: [
+    { field: 'orderNo', title: 'ORDER', kind: 'id' },
+    { field: 'kind', kind: 'id' },
+    side('ours'),
+    side('theirs'),
+    { field: 'state', kind: 'status' },
+    { field: 'theirs.currency', title: 'CUR', kind: 'id' },
+    { field: 'theirs.line', title: 'LINE', kind: 'id' },
+    { field: 'refundNo', title: 'REFUND', kind: 'id' },
+    { field: 'nextCheckAt', title: 'NEXT CHECK', kind: 'time' },
+    { field: 'fix', kind: 'id' },
+  ],
+};
+
+/** What one of the two says: its fee where fees differ, else its amount, else its state. */
+function side(name: 'ours' | 'theirs'): Column {
+  return { field: name, kind: 'money', read: (row) => sideText(row, name) };
+}
+
+function sideText(row: Row, name: 'ours' | 'theirs'): unknown {
+  if (row['kind'] === 'fee_differs') return feeText(row, name);
+  if (row['kind'] === 'line_unreadable') return valueOf(row, `${name}.reason`);
+  const minor = valueOf(row, `${name}.amountMinor`);
+  const currency = plain(valueOf(row, `${name}.currency`));
+  if (typeof minor !== 'number') return valueOf(row, `${name}.state`);
+  return row['kind'] === 'currency_differs' ? minorMoney(minor, currency) : minorDigits(minor, currency);
+}
+
+function feeText(row: Row, name: 'ours' | 'theirs'): unknown {
+  const fee = valueOf(row, `${name}.feeMinor`);
+  return typeof fee === 'number' ? minorDigits(fee, plain(valueOf(row, `${name}.currency`))) : undefined;
+}
+
+/** How the lines of a bill are shown. */
+const LINES: View = {
+  noun: 'line',
+  id: 'line',
+  columns: [
+    { field: 'line', kind: 'id' },
+    { field: 'kind', kind: 'id' },
+    { field: 'orderNo', title: 'ORDER', kind: 'id' },
+    { field: 'amountMinor', title: 'AMOUNT', kind: 'minor' },
+    { field: 'feeMinor', title: 'FEE', kind: 'minor' },
+    { field: 'currency', title: 'CUR', kind: 'id' },
+    { field: 'at', kind: 'time' },
+    { field: 'event' },
+    { field: 'discountMinor', title: 'DISCOUNT', kind: 'minor' },
+    { field: 'shareMinor', title: 'SHARE', kind: 'minor' },
+    { field: 'channelTradeNo', kind: 'id' },
+    { field: 'refundNo', kind: 'id' },
+    { field: 'channelRefundNo', kind: 'id' },
+  ],
+};
 
 const DIFFERENCE_FILTERS: readonly Field[] = [
   {
@@ -84,9 +121,9 @@ function defineDifferences(noun: Command, context: ContextOf): void {
 
 /** Prints the differences that pass the filters; on a terminal, the next steps below them. */
 async function runDifferences(context: Context, billNo: string, options: Row & ListFlags): Promise<void> {
-  const path = `${BILLS}/${segment(billNo)}/differences`;
+  const path = `${rowPath(bill, billNo)}/differences`;
   const fixes = new Set<string>();
-  await printList(context, path, bodyOf(options, DIFFERENCE_FILTERS) as Query, DIFFERENCES, options, (rows) => {
+  await printList(context, path, queryOf(options, DIFFERENCE_FILTERS), DIFFERENCES, options, (rows) => {
     for (const { fix } of rows) if (typeof fix === 'string') fixes.add(fix);
   });
   const { print } = context;
@@ -154,7 +191,7 @@ async function* streamLines(
 ): AsyncGenerator<Row, void, undefined> {
   const answer = await api.stream({
     method: 'GET',
-    path: `${BILLS}/${segment(billNo)}/lines`,
+    path: `${rowPath(bill, billNo)}/lines`,
     query: { format: 'ndjson', kind },
     headers: { accept: '*/*' },
   });
@@ -195,12 +232,8 @@ function defineExport(noun: Command, context: ContextOf): void {
 
 /** Exports the lines of a bill. */
 function runExport(context: Context, billNo: string, flags: BillExportFlags): Promise<void> {
-  return exportStream(context, `${BILLS}/${segment(billNo)}/lines`, { kind: flags.kind }, flags);
+  return exportStream(context, `${rowPath(bill, billNo)}/lines`, { kind: flags.kind }, flags);
 }
-
-const QUIET_FIELDS: readonly Field[] = [
-  { name: 'reason', value: 'text', help: 'reason, recorded with your name', required: true },
-];
 
 /** The flags of `bill quiet`. */
 interface QuietFlags extends ChangeFlags {
@@ -229,8 +262,8 @@ function defineQuiet(noun: Command, context: ContextOf): void {
 async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Promise<void> {
   const { reason, off } = flags;
   if (off && reason !== undefined) throw new UsageError('--off takes no --reason.', 'leave --reason out');
-  const path = `${BILLS}/${segment(billNo)}/quiet`;
-  const bill = await context.change(
+  const path = `${rowPath(bill, billNo)}/quiet`;
+  const row = await context.change(
     off
       ? { what: `report unknown orders of the account of bill ${billNo}`, name: billNo, method: 'DELETE', path }
       : {
@@ -239,33 +272,160 @@ async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Pr
           risk: 'severe',
           method: 'POST',
           path,
-          body: await complete(context, QUIET_FIELDS, reason ? { reason } : {}),
+          body: await complete(context, [REASON], { reason }),
         },
     flags,
   );
-  if (!bill) return;
-  await showBill(context, bill);
-  await context.print.done(`${accountOf(bill)} ${off ? 'is not quiet any more' : 'is quiet'}.`);
+  if (!row) return;
+  await showBill(context, row);
+  await context.print.done(`${accountOf(row)} ${off ? 'is not quiet any more' : 'is quiet'}.`);
 }
 
 function accountOf({ payWay, account }: Row): string {
   return `${String(payWay)} ${String(account)}`;
 }
 
+const SETTLED_FILTERS: readonly Field[] = [
+  { name: 'from', value: 'day', help: 'first day, e.g. 2026-11-01', read: day },
+  { name: 'to', value: 'day', help: 'last day (inclusive)', read: day },
+  BY.channel,
+  { name: 'account', value: 'account', help: "filter by the account's number at the channel" },
+  BY.project,
+  { name: 'mode', value: 'mode', help: 'channel mode; by default live', choices: MODES },
+];
+
+const DAYS: View = {
+  noun: 'settlement',
+  id: 'billNo',
+  columns: [
+    { field: 'day', kind: 'id' },
+    { field: 'payWay', title: 'CHANNEL', kind: 'id' },
+    { field: 'currency', title: 'CUR', kind: 'id' },
+    { field: 'netMinor', title: 'NET', kind: 'minor' },
+    { field: 'grossMinor', title: 'GROSS', kind: 'minor' },
+    { field: 'refundsMinor', title: 'REFUNDS', kind: 'minor' },
+    { field: 'discountsMinor', title: 'DISCOUNTS', kind: 'minor' },
+    { field: 'feesMinor', title: 'FEES', kind: 'minor' },
+    { field: 'sharesMinor', title: 'SHARES', kind: 'minor' },
+    { field: 'disputesMinor', title: 'DISPUTES', kind: 'minor' },
+    { field: 'otherMinor', title: 'OTHER', kind: 'minor' },
+    { field: 'project', kind: 'id' },
+    { field: 'account', kind: 'id' },
+    { field: 'billNo', title: 'BILL', kind: 'id' },
+  ],
+};
+
+/** As many notes of a kind are shown. */
+const MOST_NOTES = 5;
+
+/** Adds `bill settlement`. */
+function defineSettlement(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('settlement')
+    .description(
+      'Show what the channels settle, from their bills: gross, refunds, discounts, fees, shares, disputes and net for each day, channel, account and project. Names the days without a bill, and what the balances of an account at PayPal disagree about.',
+    );
+  addFields(command, SETTLED_FILTERS);
+  examples(
+    command,
+    'payctl bill settlement --from 2026-11-01 --to 2026-11-30',
+    'payctl bill settlement --pay-way wechat --project shop-eu',
+    'payctl bill settlement --from 2026-11-01 --to 2026-11-30 --json',
+  ).action((options: Row) => runSettlement(context(), options));
+}
+
+/** Prints the days; on a terminal with their totals, as JSON everything. What is missing is said on stderr. */
+async function runSettlement({ api, print }: Context, options: Row): Promise<void> {
+  const figures = await api.get('/api/v1/stats/settlement', queryOf(options, SETTLED_FILTERS));
+  if (print.json) return print.item(figures, DAYS);
+  const rows = (name: string) => (figures[name] ?? []) as Row[];
+  const withTotals = print.format === 'table' && !print.linewise;
+  const totals = withTotals ? rows('totals').map((row) => ({ day: 'total', ...row })) : [];
+  await print.list([...rows('days'), ...totals], DAYS);
+  if (rows('days').length === 0) await print.done('No settled day found.');
+  await notes(rows('shrunk').map(shrunk), (text) => print.note(text));
+  await notes(rows('pendingRefunds').map(pending), (text) => print.note(text));
+  await notes(rows('unreadable').map(unreadable), (text) => print.note(text));
+  await notes(rows('disagreements').map(disagreement), (text) => print.note(text));
+  await notes(rows('balances').map(balance), (text) => print.note(text));
+  await notes(rows('unchecked').map(unchecked), (text) => print.note(text));
+  await notes(rows('missing').map(missing), (text) => print.note(text));
+}
+
+async function notes(texts: readonly string[], note: (text: string) => Promise<void>): Promise<void> {
+  for (const text of texts.slice(0, MOST_NOTES)) await note(text);
+  if (texts.length > MOST_NOTES) await note(`${texts.length - MOST_NOTES} more like this: add --json`);
+}
+
+function missing(row: Row): string {
+  const [payWay, account, date] = [plain(row['payWay']), plain(row['account']), plain(row['day'])];
+  const project = plain(row['project']);
+  const state = row['state'] ? ` (${plain(row['state'])})` : '';
+  return `No bill of ${payWay} ${account}, ${date}${state}. Next: payctl bill fetch --pay-way ${payWay} --date ${date} --account ${account} --project ${project}`;
+}
+
+function shrunk(row: Row): string {
+  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
+  return `Bill ${of}, has ${plain(row['lines'])} lines; an earlier reading had ${plain(row['mostLines'])}.`;
+}
+
+function pending(row: Row): string {
+  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
+  const money = minorMoney(Number(row['amountMinor']), plain(row['currency']));
+  const refunds = `${plain(row['refunds'])} refund(s) of ${money} as under way`;
+  return row['end'] === 'failed'
+    ? `Bill ${of}, has ${refunds}: they failed since, and are not counted.`
+    : `Bill ${of}, has ${refunds}: they are counted, and their end is not known.`;
+}
+
+function unreadable(row: Row): string {
+  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
+  const shortfall = row['shortfall'] ? ` ${plain(row['shortfall'])}` : '';
+  return `Bill ${of}, is short of ${plain(row['lines'])} lines that could not be read.${shortfall}`;
+}
+
+function disagreement(row: Row): string {
+  const { bill, lines } = row;
+  const [what, currency] = [plain(row['what']), plain(row['currency'])];
+  const isCount = what === 'payments' || what === 'refunds';
+  const figure = (value: unknown) =>
+    isCount ? `${plain(value)} ${what} in ${currency}` : `${what} of ${minorMoney(Number(value), currency)}`;
+  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
+  return `Bill ${of}, states ${figure(bill)}; its lines add up to ${figure(lines)}.`;
+}
+
+function balance(row: Row): string {
+  const money = (name: string) => minorMoney(Number(row[name]), plain(row['currency']));
+  const [payWay, account, from, to] = ['payWay', 'account', 'from', 'to'].map((name) => plain(row[name]));
+  const days = from === to ? from : `${from} to ${to}`;
+  return `The balance of ${payWay} ${account}, ${days}, moved by ${money('balance')}; the lines of its bills add up to ${money('lines')}.`;
+}
+
+function unchecked(row: Row): string {
+  return `Bill ${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}, is not checked against the balances of its account.`;
+}
+
 /** Adds the verbs of `bill`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Fetch, import and compare the bills of the channels, and show what they settle.');
-  for (const addVerb of [
-    defineList,
-    defineGet,
-    defineFetch,
-    defineImport,
-    defineDifferences,
-    defineLines,
-    defineRerun,
-    defineQuiet,
-    defineExport,
-    defineSettlement,
-  ])
-    addVerb(noun, context);
+  addList(
+    noun,
+    context,
+    bill,
+    [
+      'payctl bill list',
+      'payctl bill list --pay-way wechat --state missing',
+      'payctl bill list --from 2026-11-01 --to 2026-11-30 --all --json',
+    ],
+    'List bills, newest day first, with their differences: open ones are checked, listed ones need review.',
+  );
+  defineGet(noun, context);
+  addAction(noun, context, bill, FETCH);
+  defineImport(noun, context);
+  defineDifferences(noun, context);
+  defineLines(noun, context);
+  addAction(noun, context, bill, RERUN);
+  defineQuiet(noun, context);
+  defineExport(noun, context);
+  defineSettlement(noun, context);
 }

@@ -2,50 +2,53 @@ import type { Command } from 'commander';
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { resolve } from 'node:path';
 import { CERT_KINDS, CERT_PAIRS, MODES, PAY_WAYS } from '../../server/domain.ts';
+import { addAction, addDelete } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { type ReadCredential, credentialFiles, formOf } from '../credential-files.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { reserveFile } from '../files.ts';
 import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
 import { changes, choice, examples, given } from '../options.ts';
-import { projectFlag, segment } from '../resource.ts';
+import { type Resource, projectFlag, rowPath } from '../resource.ts';
 import { type ChangeFlags, confirmChange } from '../safety.ts';
 import { readSecretFile } from '../secrets.ts';
 import { withSpinner } from '../terminal.ts';
-import { type Row, type View, plain } from '../values.ts';
+import { type Row, plain } from '../values.ts';
 
 /** A certificate id for examples. */
 export const CERT_ID = '01935b2e-7c41-7a90-9d3f-5f0c2b6e8a17';
 
-/** The console's path of certificates. */
-const CERTS = '/api/v1/certs';
-
-/** How certificates are shown. */
-const VIEW: View = {
-  noun: 'cert',
-  id: 'id',
-  columns: [
-    { field: 'id', kind: 'id' },
-    { field: 'kind', kind: 'id' },
-    { field: 'isDefault', title: 'DEFAULT', kind: 'yesno' },
-    { field: 'trust', kind: 'status' },
-    { field: 'mode', kind: 'id' },
-    { field: 'account', kind: 'id' },
-    { field: 'daysLeft', title: 'DAYS LEFT', kind: 'id' },
-    { field: 'serialNumber', title: 'SERIAL' },
-    { field: 'subject' },
-    { field: 'name' },
-    { field: 'project' },
-    { field: 'fingerprint' },
-    { field: 'trustedBy', title: 'TRUSTED BY' },
-    { field: 'trustedAt', title: 'TRUSTED AT', kind: 'time' },
-    { field: 'createdBy', title: 'UPLOADED BY' },
-    { field: 'notAfter', kind: 'time' },
-  ],
+const cert: Resource = {
+  noun: 'certificate',
+  plural: 'certificates',
+  path: '/api/v1/certs',
+  idName: 'id',
+  view: {
+    noun: 'cert',
+    id: 'id',
+    columns: [
+      { field: 'id', kind: 'id' },
+      { field: 'kind', kind: 'id' },
+      { field: 'isDefault', title: 'DEFAULT', kind: 'yesno' },
+      { field: 'trust', kind: 'status' },
+      { field: 'mode', kind: 'id' },
+      { field: 'account', kind: 'id' },
+      { field: 'daysLeft', title: 'DAYS LEFT', kind: 'id' },
+      { field: 'serialNumber', title: 'SERIAL' },
+      { field: 'subject' },
+      { field: 'name' },
+      { field: 'project' },
+      { field: 'fingerprint' },
+      { field: 'trustedBy', title: 'TRUSTED BY' },
+      { field: 'trustedAt', title: 'TRUSTED AT', kind: 'time' },
+      { field: 'createdBy', title: 'UPLOADED BY' },
+      { field: 'notAfter', kind: 'time' },
+    ],
+  },
 };
 
 /** The flags of `cert list`. */
-type ListFlags = Row & { project?: string };
+type ListFlags = Row & { project?: string | undefined };
 
 /** Adds `cert list`. */
 function defineList(noun: Command, context: ContextOf): void {
@@ -62,24 +65,22 @@ function defineList(noun: Command, context: ContextOf): void {
 
 /** Prints the certificates. */
 async function runList(context: Context, flags: ListFlags): Promise<void> {
-  await context.print.list(await findCerts(context, flags), VIEW);
+  await context.print.list(await findCerts(context, flags), cert.view);
 }
 
 /** One certificate of a project; throws when there is none. */
 async function findCert(context: Context, id: string, flags: { project?: string }): Promise<Row> {
-  const { project } = flags;
-  const row = (await findCerts(context, project === undefined ? {} : { project })).find((cert) => cert['id'] === id);
+  const row = (await findCerts(context, { project: flags.project })).find((row) => row['id'] === id);
   if (row) return row;
   throw new CliError('not_found', EXIT.notFound, `Certificate ${id} not found.`, { hint: 'payctl cert list' });
 }
 
 /** The certificates that match; the contract lists them by POST. */
 async function findCerts({ api }: Context, flags: ListFlags): Promise<Row[]> {
-  const query = flags.project === undefined ? {} : { project: flags.project };
   const { body } = await api.call({
     method: 'POST',
-    path: `${CERTS}/list`,
-    query,
+    path: `${cert.path}/list`,
+    query: { project: flags.project },
     body: given(flags, ['payWay', 'kind']),
   });
   return ((body as { data?: Row[] } | undefined)?.data ?? []).filter((row) => typeof row === 'object');
@@ -95,7 +96,7 @@ function defineGet(noun: Command, context: ContextOf): void {
 
 /** Prints one certificate. */
 async function runGet(context: Context, id: string, flags: { project?: string }): Promise<void> {
-  await context.print.item(await findCert(context, id, flags), VIEW);
+  await context.print.item(await findCert(context, id, flags), cert.view);
 }
 
 /** The flags of `cert upload`. */
@@ -162,10 +163,16 @@ async function runUpload(context: Context, file: string, flags: UploadFlags): Pr
       ...(flags.mode ? { mode: flags.mode, account: flags.account } : {}),
       ...(passphrase && formOf(part.kind) === 'private-key' ? { passphrase } : {}),
     };
-    const query = flags.project === undefined ? {} : { project: flags.project };
     const row = await withSpinner(terminal.err, `Uploading ${part.kind}`, () =>
       context.change(
-        { what: `upload ${part.kind}`, name: part.kind, method: 'POST', path: `${CERTS}/upload`, query, body },
+        {
+          what: `upload ${part.kind}`,
+          name: part.kind,
+          method: 'POST',
+          path: `${cert.path}/upload`,
+          query: { project: flags.project },
+          body,
+        },
         flags,
       ),
     );
@@ -173,7 +180,7 @@ async function runUpload(context: Context, file: string, flags: UploadFlags): Pr
   }
   const uploaded = rows.at(-1);
   if (!uploaded) return;
-  await (rows.length === 1 ? print.item(uploaded, VIEW) : print.list(rows, VIEW));
+  await (rows.length === 1 ? print.item(uploaded, cert.view) : print.list(rows, cert.view));
   if (uploaded['isDefault'] === false && uploaded['trust'] !== 'trusted')
     await print.done(`Uploaded, but not in use yet. Next: payctl cert set-default ${String(uploaded['id'])}`);
 }
@@ -224,7 +231,7 @@ async function runDownload({ api, terminal, print }: Context, id: string, flags:
   try {
     const { text, body } = await api.call({
       method: 'POST',
-      path: `${CERTS}/${segment(id)}/download`,
+      path: `${rowPath(cert, id)}/download`,
       headers: { accept: '*/*' },
     });
     const content = (body as { data?: { content?: string } } | undefined)?.data?.content ?? text;
@@ -234,32 +241,6 @@ async function runDownload({ api, terminal, print }: Context, id: string, flags:
   } finally {
     await file?.discard();
   }
-}
-
-/** Adds `cert set-default`. */
-function defineSetDefault(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('set-default')
-    .description('Make a certificate or key the default of its kind, used to sign and verify from now on.')
-    .argument('<id>');
-  examples(changes(command), `payctl cert set-default ${CERT_ID}`, `payctl cert set-default ${CERT_ID} -y`).action(
-    (id: string, flags: ChangeFlags) => runSetDefault(context(), id, flags),
-  );
-}
-
-/** Makes a certificate the default of its kind. */
-async function runSetDefault({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
-  const row = await change(
-    {
-      what: `make certificate ${id} the default of its kind`,
-      name: id,
-      risk: 'moderate',
-      method: 'POST',
-      path: `${CERTS}/${segment(id)}/default`,
-    },
-    flags,
-  );
-  if (row) await print.item(row, VIEW);
 }
 
 /** The flags of `cert trust` and `cert distrust`. */
@@ -302,11 +283,11 @@ async function runTrust(context: Context, id: string, flags: TrustFlags, verb: '
       name: id,
       risk: 'moderate',
       method: 'POST',
-      path: `${CERTS}/${segment(id)}/${verb}`,
+      path: `${rowPath(cert, id)}/${verb}`,
     },
     flags,
   );
-  if (row) await context.print.item(row, VIEW);
+  if (row) await context.print.item(row, cert.view);
 }
 
 /** The flags of `cert distrust`. */
@@ -360,50 +341,29 @@ async function otherModes(context: Context, flags: DistrustFlags): Promise<void>
   });
 }
 
-/** Adds `cert delete`. */
-function defineDelete(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('delete')
-    .description(
-      'Delete a certificate or key. What signs must be neither the default nor in use; what verifies can always be deleted.',
-    )
-    .argument('<id>');
-  examples(
-    changes(command),
-    `payctl cert delete ${CERT_ID}`,
-    `payctl cert delete ${CERT_ID} --confirm ${CERT_ID}`,
-  ).action((id: string, flags: ChangeFlags) => runDelete(context(), id, flags));
-}
-
-/** Deletes a certificate. */
-async function runDelete({ change, print }: Context, id: string, flags: ChangeFlags): Promise<void> {
-  const answer = await change(
-    {
-      what: `delete certificate ${id}`,
-      name: id,
-      risk: 'severe',
-      method: 'POST',
-      path: `${CERTS}/${segment(id)}/delete`,
-    },
-    flags,
-  );
-  if (!answer) return;
-  if (print.json) await print.item({ id, deleted: true }, VIEW);
-  await print.done(`Deleted certificate ${id}.`);
-}
-
 /** Adds the verbs of `cert`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage channel certificates and keys. Private keys can never be downloaded.');
-  for (const addVerb of [
-    defineList,
-    defineGet,
-    defineUpload,
-    defineTrust,
-    defineDistrust,
-    defineSetDefault,
-    defineDownload,
-    defineDelete,
-  ])
-    addVerb(noun, context);
+  for (const addVerb of [defineList, defineGet, defineUpload, defineTrust, defineDistrust]) addVerb(noun, context);
+  addAction(noun, context, cert, {
+    verb: 'set-default',
+    words: 'Make a certificate or key the default of its kind, used to sign and verify from now on.',
+    lines: [`payctl cert set-default ${CERT_ID}`, `payctl cert set-default ${CERT_ID} -y`],
+    below: 'default',
+    request: (id) => ({ what: `make certificate ${id} the default of its kind` }),
+    risk: 'moderate',
+  });
+  defineDownload(noun, context);
+  addDelete(
+    noun,
+    context,
+    cert,
+    [`payctl cert delete ${CERT_ID}`, `payctl cert delete ${CERT_ID} --confirm ${CERT_ID}`],
+    {
+      words:
+        'Delete a certificate or key. What signs must be neither the default nor in use; what verifies can always be deleted.',
+      method: 'POST',
+      request: (id) => ({ path: `${rowPath(cert, id)}/delete` }),
+    },
+  );
 }

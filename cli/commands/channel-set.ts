@@ -9,7 +9,7 @@ import { type CredentialFiles, credentialFiles, formOf } from '../credential-fil
 import { CliError, EXIT, FlagRequired, UsageError, codeOf } from '../errors.ts';
 import { readTextFile, textFrom } from '../files.ts';
 import { changes, examples } from '../options.ts';
-import { type Resource, projectFlag, segment } from '../resource.ts';
+import { type Resource, projectFlag, rowPath } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
 import { readSecretText } from '../secrets.ts';
 import { wrap } from '../terminal-text.ts';
@@ -41,7 +41,6 @@ export const channel: Resource = {
       { field: 'lastNoticeAt', title: 'LAST NOTICE', kind: 'time' },
     ],
   },
-  fields: [],
 };
 
 /** A field of a channel configuration, as the service describes it. */
@@ -254,8 +253,8 @@ export function defineSet(noun: Command, context: ContextOf): void {
 
 /** Sends a new version of a configuration; a live one is confirmed with the channel's name. */
 async function runSet(context: Context, payWay: string, flags: SetFlags): Promise<void> {
-  const path = `${channel.path}/${segment(payWay)}`;
-  const query = flags.project === undefined ? {} : { project: flags.project };
+  const path = rowPath(channel, payWay);
+  const query = { project: flags.project };
   const body = flags.file ? await readChecked(context, path, query, flags.file) : await askFields(context, path, query);
   const isLive = body['mode'] === 'live';
   // Every value may be a secret here; what may be shown is only which fields are set.

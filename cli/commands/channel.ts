@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { CHANNEL_LIST } from '../../server/domain.ts';
+import { addToggle } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { type Finding, drawFindings } from '../findings.ts';
 import { changes, examples } from '../options.ts';
-import { printList, projectFlag, runToggle, segment } from '../resource.ts';
+import { printList, projectFlag, projectQuery, rowPath } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
 import { withSpinner } from '../terminal.ts';
 import { type Row, type View, plain } from '../values.ts';
@@ -87,12 +88,14 @@ function defineTest(noun: Command, context: ContextOf): void {
 /** Tests a configuration. */
 async function runTest(context: Context, payWay: string, flags: TestFlags): Promise<void> {
   const { change, print, terminal } = context;
-  const query = flags.project === undefined ? {} : { project: flags.project };
-  const path = `${channel.path}/${segment(payWay)}/test`;
+  const path = `${rowPath(channel, payWay)}/test`;
   const body = productsOf(flags.products);
   const what = `test ${payWay}`;
   const row = await withSpinner(terminal.err, `Testing ${payWay}`, () =>
-    change({ what, name: payWay, method: 'POST', path, query, ...(body && { body }) }, flags),
+    change(
+      { what, name: payWay, method: 'POST', path, query: { project: flags.project }, ...(body && { body }) },
+      flags,
+    ),
   );
   if (!row) return;
   const checks = Array.isArray(row['checks']) ? (row['checks'] as Row[]) : [];
@@ -120,45 +123,33 @@ function productsOf(products: TestFlags['products']): { products: 'all' | string
   };
 }
 
-/** The flags of `channel enable` and `channel disable`. */
-type ToggleFlags = ChangeFlags & { project?: string };
-
-/** Adds `channel enable` and `channel disable`. */
-function defineToggle(noun: Command, context: ContextOf): void {
-  for (const verb of ['enable', 'disable'] as const) {
-    const words =
-      verb === 'enable'
-        ? 'Accept new orders on a channel again.'
-        : 'Stop accepting new orders on a channel; queries, closes, refunds and notifications continue. For a live channel, type its name to confirm.';
-    const command = projectFlag(noun.command(verb).description(words).argument('<payWay>'));
-    examples(
-      changes(command),
-      `payctl channel ${verb} alipay`,
-      `payctl channel ${verb} alipay --project shop-eu --confirm alipay`,
-    ).action((payWay: string, flags: ToggleFlags) => runToggleChannel(context(), payWay, verb, flags));
-  }
-}
-
-/** Turns a channel on or off; what it asks depends on whether real money flows there. */
-async function runToggleChannel(
-  context: Context,
-  payWay: string,
-  verb: 'enable' | 'disable',
-  flags: ToggleFlags,
-): Promise<void> {
-  const query = flags.project === undefined ? {} : { project: flags.project };
-  const isLive =
-    verb === 'disable' && (await context.api.get(`${channel.path}/${segment(payWay)}`, query))['mode'] === 'live';
-  const risk = verb === 'enable' ? 'plain' : isLive ? 'severe' : 'moderate';
-  await runToggle(context, channel, payWay, { ...flags, enabled: verb === 'enable', risk });
-}
-
 /** Adds the verbs of `channel`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description(`Manage the ${CHANNEL_LIST} configurations, one per project and channel.`);
   defineList(noun, context);
   defineGet(noun, context);
-  for (const addVerb of [defineSet, defineTest, defineToggle]) addVerb(noun, context);
+  defineSet(noun, context);
+  defineTest(noun, context);
+  addToggle(
+    noun,
+    context,
+    channel,
+    {
+      enable: ['payctl channel enable alipay', 'payctl channel enable alipay --project shop-eu --confirm alipay'],
+      disable: ['payctl channel disable alipay', 'payctl channel disable alipay --project shop-eu --confirm alipay'],
+    },
+    (verb) =>
+      verb === 'enable'
+        ? { words: 'Accept new orders on a channel again.' }
+        : {
+            words:
+              'Stop accepting new orders on a channel; queries, closes, refunds and notifications continue. For a live channel, type its name to confirm.',
+            async request(payWay, _body, { api }, flags) {
+              const { mode } = await api.get(rowPath(channel, payWay), projectQuery(channel, flags));
+              return mode === 'live' ? { risk: 'severe' } : {};
+            },
+          },
+  );
 }
 
 function defineGet(noun: Command, context: ContextOf): void {
@@ -175,6 +166,6 @@ function defineGet(noun: Command, context: ContextOf): void {
 
 /** Prints a configuration. */
 async function runGet(context: Context, payWay: string, { project }: { project?: string }): Promise<void> {
-  const row = await context.api.get(`${channel.path}/${segment(payWay)}`, { project });
+  const row = await context.api.get(rowPath(channel, payWay), { project });
   await printConfig(context, row, channel.view);
 }

@@ -1,26 +1,12 @@
 import type { Command } from 'commander';
-import type { Context, ContextOf } from '../context.ts';
-import { changes, examples, integer } from '../options.ts';
-import {
-  type Field,
-  type Resource,
-  addCreate,
-  addDelete,
-  addGet,
-  addList,
-  addSubList,
-  addToggle,
-  addUpdate,
-  bodyOf,
-  complete,
-  projectFlag,
-  segment,
-} from '../resource.ts';
-import type { ChangeFlags } from '../safety.ts';
-import type { Row } from '../values.ts';
+import { addAction, addCreate, addDelete, addToggle, addUpdate } from '../action.ts';
+import type { ContextOf } from '../context.ts';
+import { integer } from '../options.ts';
+import { type Editable, addGet, addList, addSubList } from '../resource.ts';
+import { REASON } from './views.ts';
 
 /** Virtual currencies. */
-export const coin: Resource = {
+const coin: Editable = {
   noun: 'coin',
   plural: 'coins',
   path: '/api/v1/coins',
@@ -78,63 +64,6 @@ const ENTRY = {
   ],
 } as const;
 
-const whole = integer(-1_000_000_000, 1_000_000_000);
-
-const ADJUST_FIELDS: readonly Field[] = [
-  { name: 'userId', value: 'id', help: 'user whose balance changes', required: true },
-  {
-    name: 'amount',
-    value: 'n',
-    help: 'coins to add; negative to deduct, e.g. --amount=-5',
-    read: whole,
-    required: true,
-  },
-  { name: 'reason', value: 'text', help: 'reason, recorded with your name', required: true },
-];
-
-/** The flags of `coin adjust`. */
-type AdjustFlags = Row & ChangeFlags & { project?: string };
-
-/** Adds `coin adjust`. */
-function defineAdjust(noun: Command, context: ContextOf): void {
-  const command = projectFlag(
-    noun
-      .command('adjust')
-      .description('Adjust a balance manually. The ledger records who did it and why.')
-      .argument('<code>'),
-  );
-  command
-    .option('--user-id <id>', 'user whose balance changes')
-    .option('--amount <n>', 'coins to add; negative to deduct, e.g. --amount=-5', whole)
-    .option('--reason <text>', 'reason, recorded with your name');
-  examples(
-    changes(command, { money: true }),
-    'payctl coin adjust gold --user-id user-20417 --amount 50 --reason "apology"',
-    'payctl coin adjust gold --user-id user-20417 --amount=-5 --reason "granted twice" -y',
-  ).action((code: string, flags: AdjustFlags) => runAdjust(context(), code, flags));
-}
-
-/** Adds one entry to the ledger. */
-async function runAdjust(context: Context, code: string, flags: AdjustFlags): Promise<void> {
-  const body = await complete(context, ADJUST_FIELDS, bodyOf(flags, ADJUST_FIELDS));
-  const query = flags.project === undefined ? {} : { project: flags.project };
-  const what = `adjust the ${code} balance of ${String(body['userId'])} by ${String(body['amount'])}`;
-  const row = await context.change(
-    {
-      what,
-      name: code,
-      risk: 'moderate',
-      money: true,
-      method: 'POST',
-      path: `${coin.path}/${segment(code)}/adjustments`,
-      query,
-      body,
-    },
-    flags,
-  );
-  if (row) await context.print.item(row, ENTRY);
-}
-
 /** Adds the verbs of `coin`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Manage virtual currencies and their append-only ledgers.');
@@ -165,6 +94,31 @@ export function define(noun: Command, context: ContextOf): void {
     filters: [{ name: 'userId', value: 'id', help: 'filter by user' }],
     lines: ['payctl coin entries gold', 'payctl coin entries gold --user-id user-20417 --json'],
   });
-  defineAdjust(noun, context);
+  addAction(noun, context, coin, {
+    verb: 'adjust',
+    words: 'Adjust a balance manually. The ledger records who did it and why.',
+    lines: [
+      'payctl coin adjust gold --user-id user-20417 --amount 50 --reason "apology"',
+      'payctl coin adjust gold --user-id user-20417 --amount=-5 --reason "granted twice" -y',
+    ],
+    fields: [
+      { name: 'userId', value: 'id', help: 'user whose balance changes', required: true },
+      {
+        name: 'amount',
+        value: 'n',
+        help: 'coins to add; negative to deduct, e.g. --amount=-5',
+        read: integer(-1_000_000_000, 1_000_000_000),
+        required: true,
+      },
+      { ...REASON, required: true },
+    ],
+    below: 'adjustments',
+    request: (code, { userId, amount }) => ({
+      what: `adjust the ${code} balance of ${String(userId)} by ${String(amount)}`,
+    }),
+    risk: 'moderate',
+    money: true,
+    view: ENTRY,
+  });
   addDelete(noun, context, coin, ['payctl coin delete gold', 'payctl coin delete gold --confirm gold']);
 }

@@ -1,17 +1,16 @@
 import type { Command } from 'commander';
 import { createHmac, randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Query } from '../api-client.ts';
+import { addAction } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { Cancelled, CliError, EXIT, UsageError, networkCause } from '../errors.ts';
 import { followStream } from '../follow-stream.ts';
 import { openExchange, readText } from '../http.ts';
-import { changes, examples, instant, integer, list, paged } from '../options.ts';
-import { type Field, type ListFlags, addFields, bodyOf, printList } from '../resource.ts';
-import type { ChangeFlags } from '../safety.ts';
+import { examples, instant, integer, list } from '../options.ts';
+import { type Resource, addList } from '../resource.ts';
 import { readSecretFile } from '../secrets.ts';
 import type { Row, View } from '../values.ts';
-import { DELIVERY, EVENTS, EVENT_ID, resendEvent } from './event-view.ts';
+import { BY, DELIVERY, EVENTS, EVENT_ID } from './views.ts';
 
 /** How events are shown. */
 const VIEW: View = {
@@ -37,31 +36,21 @@ const FOLLOWED: View = {
   ],
 };
 
-const FILTERS: readonly Field[] = [
-  { name: 'types', value: 'a,b', help: 'filter by type, e.g. order.paid', read: list },
-  { name: 'after', value: 'cursor', help: 'start after this cursor' },
-  { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
-  { name: 'project', value: 'code', help: 'filter by project' },
-  { name: 'objectNo', flag: 'about', value: 'no', help: 'filter by order or refund number' },
-  { name: 'since', value: 'time', help: 'since this time, e.g. 2026-01-31, or 2h for two hours ago', read: instant },
-];
-
-/** Adds `event list`. */
-function defineList(noun: Command, context: ContextOf): void {
-  const command = noun.command('list').description('List events, oldest first.');
-  addFields(command, FILTERS);
-  examples(
-    paged(command),
-    'payctl event list --types order.paid',
-    'payctl event list --about P202611210558007K2MQX9WBT',
-    'payctl event list --app app_7Kd2mQxW9bTzR4vLp1Ns --all -o jsonl',
-  ).action((options: Row & ListFlags) => runList(context(), options));
-}
-
-/** Prints the events that pass the filters. */
-function runList(context: Context, options: Row & ListFlags): Promise<void> {
-  return printList(context, EVENTS, bodyOf(options, FILTERS) as Query, VIEW, options);
-}
+const event: Resource = {
+  noun: 'event',
+  plural: 'events',
+  path: EVENTS,
+  idName: 'id',
+  view: VIEW,
+  filters: [
+    { name: 'types', value: 'a,b', help: 'filter by type, e.g. order.paid', read: list },
+    { name: 'after', value: 'cursor', help: 'start after this cursor' },
+    BY.app,
+    BY.project,
+    { name: 'objectNo', flag: 'about', value: 'no', help: 'filter by order or refund number' },
+    { name: 'since', value: 'time', help: 'since this time, e.g. 2026-01-31, or 2h for two hours ago', read: instant },
+  ],
+};
 
 /** Delivers one event to a local receiver: its id, and the body that a webhook would have. */
 type Forward = (id: string, body: string) => Promise<void>;
@@ -255,27 +244,26 @@ async function openForward(context: Context, flags: ListenFlags, url: string): P
   return createForward(context, url, secret);
 }
 
-/** Adds `event resend`. */
-function defineResend(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('resend')
-    .description("Redeliver an event to the application's webhook, with the same event id.")
-    .argument('<id>');
-  examples(changes(command), `payctl event resend ${EVENT_ID}`, `payctl event resend ${EVENT_ID} --json`).action(
-    (id: string, flags: ChangeFlags) => runResend(context(), id, flags),
-  );
-}
-
-/** Queues the delivery. */
-async function runResend(context: Context, id: string, flags: ChangeFlags): Promise<void> {
-  const row = await resendEvent(context, id, flags, { what: `resend event ${id}`, name: id });
-  if (!row) return;
-  await context.print.item(row, DELIVERY);
-  await context.print.done(`Event ${id} is queued for redelivery.`);
-}
-
 /** Adds the verbs of `event`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('List, follow and resend events, the durable log behind webhooks.');
-  for (const addVerb of [defineList, defineListen, defineResend]) addVerb(noun, context);
+  addList(
+    noun,
+    context,
+    event,
+    [
+      'payctl event list --types order.paid',
+      'payctl event list --about P202611210558007K2MQX9WBT',
+      'payctl event list --app app_7Kd2mQxW9bTzR4vLp1Ns --all -o jsonl',
+    ],
+    'List events, oldest first.',
+  );
+  defineListen(noun, context);
+  addAction(noun, context, event, {
+    verb: 'resend',
+    words: "Redeliver an event to the application's webhook, with the same event id.",
+    lines: [`payctl event resend ${EVENT_ID}`, `payctl event resend ${EVENT_ID} --json`],
+    view: DELIVERY,
+    done: (_row, id) => `Event ${id} is queued for redelivery.`,
+  });
 }

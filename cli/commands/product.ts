@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
+import { addCreate, addDelete, addToggle, addUpdate } from '../action.ts';
 import type { ContextOf } from '../context.ts';
 import { amount, instant, integer, json, list, truth } from '../options.ts';
-import { type Resource, addCreate, addDelete, addGet, addList, addToggle, addUpdate } from '../resource.ts';
+import { type Editable, addGet, addList } from '../resource.ts';
 
 const BIG = 2_147_483_647;
 
 /** What is sold: goods, coin packages, skills. */
-export const product: Resource = {
+const product: Editable = {
   noun: 'product',
   plural: 'products',
   path: '/api/v1/products',

@@ -1,9 +1,10 @@
 import { MODES } from '../../server/domain.ts';
 import type { Command } from 'commander';
+import { addCreate, addDelete, addToggle, addUpdate } from '../action.ts';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { choice, examples, given } from '../options.ts';
-import { type Resource, addCreate, addDelete, addGet, addList, addToggle, addUpdate, segment } from '../resource.ts';
+import { type Editable, addGet, addList, segment } from '../resource.ts';
 import type { Row, View } from '../values.ts';
 
 const SUMS: View = {
@@ -52,7 +53,7 @@ async function runStats({ api, print }: Context, code: string | undefined, flags
 }
 
 /** Tenants: each owns its applications, channel configurations, users, products and coins. */
-export const project: Resource = {
+const project: Editable = {
   noun: 'project',
   plural: 'projects',
   path: '/api/v1/projects',

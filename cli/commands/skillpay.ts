@@ -2,14 +2,15 @@ import { PAY_WAYS } from '../../server/domain.ts';
 import type { Command } from 'commander';
 import { type JsonWebKey, createPublicKey, randomUUID, verify } from 'node:crypto';
 import { resolve } from 'node:path';
+import { addAction } from '../action.ts';
 import type { ApiClient, Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { credentialFiles } from '../credential-files.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { amount, changes, choice, examples, given, instant, json } from '../options.ts';
 import { drawQr } from '../qr.ts';
-import { projectFlag, segment } from '../resource.ts';
-import { type ChangeFlags, confirmChange, targetLine } from '../safety.ts';
+import { type Resource, type RowFlags, projectFlag, projectQuery, segment } from '../resource.ts';
+import { type Change, type ChangeFlags, confirmChange, targetLine } from '../safety.ts';
 import { readSecretFile, readSecretStdin } from '../secrets.ts';
 import { type Row, type View, plain } from '../values.ts';
 import { merchantApi } from './api.ts';
@@ -361,21 +362,27 @@ async function runStats({ api, print }: Context, flags: Row): Promise<void> {
   await print.list(rows, STATS);
 }
 
-const AGENT_PAY = '/api/v1/skillpay/agent-pay';
-
-const AGENT: View = {
+/** WeChat agent pay: one configuration for each project. */
+const agentPay: Resource = {
   noun: 'agent-pay',
-  id: 'project',
-  columns: [
-    { field: 'project', kind: 'id' },
-    { field: 'mode', kind: 'status' },
-    { field: 'developerId' },
-    { field: 'keyId' },
-    { field: 'skills' },
-    { field: 'lastSuccessAt', kind: 'time' },
-    { field: 'lastFailureAt', kind: 'time' },
-    { field: 'lastFailure' },
-  ],
+  plural: 'configurations of WeChat agent pay',
+  path: '/api/v1/skillpay/agent-pay',
+  idName: 'project',
+  inProject: true,
+  view: {
+    noun: 'agent-pay',
+    id: 'project',
+    columns: [
+      { field: 'project', kind: 'id' },
+      { field: 'mode', kind: 'status' },
+      { field: 'developerId' },
+      { field: 'keyId' },
+      { field: 'skills' },
+      { field: 'lastSuccessAt', kind: 'time' },
+      { field: 'lastFailureAt', kind: 'time' },
+      { field: 'lastFailure' },
+    ],
+  },
 };
 
 const TESTED_AGENT: View = {
@@ -384,95 +391,71 @@ const TESTED_AGENT: View = {
   columns: [{ field: 'ok', kind: 'yesno' }, { field: 'message' }],
 };
 
-type AgentFlags = Row & ChangeFlags & { project?: string; privateKeyFile?: string };
-
 /** Adds `skillpay agent` with `get`, `set`, `test` and `delete`. */
 function defineAgent(noun: Command, context: ContextOf): void {
   const agent = noun.command('agent').description('Configure WeChat agent pay: who requests payment codes for agents.');
   const get = projectFlag(agent.command('get').description('Show the configuration, and the last answer of WeChat.'));
   examples(get, 'payctl skillpay agent get', 'payctl skillpay agent get --project shop-eu --json').action(
-    (flags: AgentFlags) => runGetAgent(context(), flags),
+    async (flags: RowFlags) => {
+      const { api, print } = context();
+      await print.item(await api.get(agentPay.path, projectQuery(agentPay, flags)), agentPay.view);
+    },
   );
-  defineSetAgent(agent, context);
-  const test = projectFlag(
-    agent.command('test').description('Request a payment code for no order; exits with 1 if the key is refused.'),
-  );
-  examples(changes(test), 'payctl skillpay agent test', 'payctl skillpay agent test --json').action(
-    (flags: AgentFlags) => runTestAgent(context(), flags),
-  );
-  const remove = projectFlag(
-    agent.command('delete').description('Remove the configuration; codes already given still pay.'),
-  );
-  examples(changes(remove), 'payctl skillpay agent delete', 'payctl skillpay agent delete -y').action(
-    (flags: AgentFlags) => runRemoveAgent(context(), flags),
-  );
-}
-
-function defineSetAgent(agent: Command, context: ContextOf): void {
-  const set = projectFlag(
-    agent
-      .command('set')
-      .description(
-        'Set the SkillHub developer, its key, and the skill id of each product. Omitted fields keep their values.',
-      ),
-  )
-    .option('--developer-id <id>', 'developer at SkillHub, sh-…')
-    .option('--key-id <id>', 'id of the public key at SkillHub, PUB_KEY_…')
-    .option('--private-key-file <file>', 'PEM file with the private key')
-    .option('--skills <json>', 'by product: {"weather":{"id":"weather-report","version":"1.0.0"}}', json);
-  examples(
-    changes(set),
-    'payctl skillpay agent set --developer-id sh-1A2B3C4D --key-id PUB_KEY_408B07E7 --private-key-file skillhub.pem',
-    'payctl skillpay agent set --skills \'{"weather":{"id":"weather-report","version":"1.0.0"}}\'',
-  ).action((flags: AgentFlags) => runSetAgent(context(), flags));
-}
-
-const agentQuery = ({ project }: AgentFlags) => (project === undefined ? {} : { project });
-
-/** Prints the configuration. */
-async function runGetAgent({ api, print }: Context, flags: AgentFlags): Promise<void> {
-  await print.item(await api.get(AGENT_PAY, agentQuery(flags)), AGENT);
-}
-
-/** Sends what was named; the key comes from a file, never from the command line. */
-async function runSetAgent(context: Context, flags: AgentFlags): Promise<void> {
-  const { change, print, terminal } = context;
-  const { privateKeyFile: file } = flags;
-  const named = given(flags, ['developerId', 'keyId', 'skills']);
-  const body = { ...named, ...(file === undefined ? {} : { privateKey: await agentKey(terminal, file) }) };
-  const shown = { ...named, ...(file === undefined ? {} : { privateKey: '***' }) };
-  const what = 'configure WeChat agent pay';
-  const row = await change(
-    { what, risk: 'moderate', method: 'PUT', path: AGENT_PAY, query: agentQuery(flags), body, shown },
-    flags,
-  );
-  if (row) await print.item(row, AGENT);
-}
-
-async function agentKey({ cwd, now }: Context['terminal'], file: string): Promise<string> {
-  return (await credentialFiles(now())).text(resolve(cwd, file), file);
-}
-
-/** Tests the configuration. */
-async function runTestAgent({ change, print }: Context, flags: AgentFlags): Promise<void> {
-  const what = 'test WeChat agent pay';
-  const row = await change({ what, method: 'POST', path: `${AGENT_PAY}/test`, query: agentQuery(flags) }, flags);
-  if (!row) return;
-  await print.item(row, TESTED_AGENT);
-  if (row['ok'] === true) return;
-  throw new CliError('agent_pay_test_failed', EXIT.failed, `WeChat agent pay: ${String(row['message'])}`, {
-    hint: 'payctl skillpay agent set',
+  addAction(agent, context, agentPay, {
+    verb: 'set',
+    words: 'Set the SkillHub developer, its key, and the skill id of each product. Omitted fields keep their values.',
+    lines: [
+      'payctl skillpay agent set --developer-id sh-1A2B3C4D --key-id PUB_KEY_408B07E7 --private-key-file skillhub.pem',
+      'payctl skillpay agent set --skills \'{"weather":{"id":"weather-report","version":"1.0.0"}}\'',
+    ],
+    id: false,
+    fields: [
+      { name: 'developerId', value: 'id', help: 'developer at SkillHub, sh-…' },
+      { name: 'keyId', value: 'id', help: 'id of the public key at SkillHub, PUB_KEY_…' },
+      { name: 'privateKeyFile', value: 'file', help: 'PEM file with the private key' },
+      {
+        name: 'skills',
+        value: 'json',
+        help: 'by product: {"weather":{"id":"weather-report","version":"1.0.0"}}',
+        read: json,
+      },
+    ],
+    method: 'PUT',
+    request: setAgent,
+    risk: 'moderate',
+  });
+  addAction(agent, context, agentPay, {
+    verb: 'test',
+    words: 'Request a payment code for no order; exits with 1 if the key is refused.',
+    lines: ['payctl skillpay agent test', 'payctl skillpay agent test --json'],
+    id: false,
+    request: () => ({ what: 'test WeChat agent pay' }),
+    async print({ print }, row) {
+      await print.item(row, TESTED_AGENT);
+      if (row['ok'] === true) return;
+      throw new CliError('agent_pay_test_failed', EXIT.failed, `WeChat agent pay: ${String(row['message'])}`, {
+        hint: 'payctl skillpay agent set',
+      });
+    },
+  });
+  addAction(agent, context, agentPay, {
+    verb: 'delete',
+    words: 'Remove the configuration; codes already given still pay.',
+    lines: ['payctl skillpay agent delete', 'payctl skillpay agent delete -y'],
+    id: false,
+    method: 'DELETE',
+    request: () => ({ what: 'remove the configuration of WeChat agent pay', path: agentPay.path }),
+    risk: 'moderate',
   });
 }
 
-/** Removes the configuration. */
-async function runRemoveAgent({ change, print }: Context, flags: AgentFlags): Promise<void> {
-  const what = 'remove the configuration of WeChat agent pay';
-  const row = await change(
-    { what, risk: 'moderate', method: 'DELETE', path: AGENT_PAY, query: agentQuery(flags) },
-    flags,
-  );
-  if (row) await print.item(row, AGENT);
+/** The key comes from a file, never from the command line, and is not shown by --dry-run. */
+async function setAgent(_id: string, body: Row, { terminal }: Context): Promise<Partial<Change>> {
+  const { privateKeyFile: file, ...named } = body;
+  const request = { what: 'configure WeChat agent pay', path: agentPay.path, body: named };
+  if (typeof file !== 'string') return request;
+  const privateKey = (await credentialFiles(terminal.now())).text(resolve(terminal.cwd, file), file);
+  return { ...request, body: { ...named, privateKey }, shown: { ...named, privateKey: '***' } };
 }
 
 /** Adds the verbs of `skillpay`. */

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
+import { addCreate, addDelete, addToggle, addUpdate } from '../action.ts';
 import type { ContextOf } from '../context.ts';
 import { json } from '../options.ts';
-import { type Resource, addCreate, addDelete, addGet, addList, addSubList, addToggle, addUpdate } from '../resource.ts';
-import { ORDER_VIEW as ORDER } from './views.ts';
+import { type Editable, addGet, addList, addSubList } from '../resource.ts';
+import { ORDER_VIEW } from './views.ts';
 
 /** Payers: the people who pay, as the merchants know them. */
-export const user: Resource = {
+const user: Editable = {
   noun: 'user',
   plural: 'payers',
   path: '/api/v1/users',
@@ -70,7 +71,7 @@ export function define(noun: Command, context: ContextOf): void {
   addSubList(noun, context, user, {
     verb: 'orders',
     words: 'List the orders of a user.',
-    view: ORDER,
+    view: ORDER_VIEW,
     lines: ['payctl user orders user-20417', 'payctl user orders user-20417 --all --json'],
   });
   addSubList(noun, context, user, {

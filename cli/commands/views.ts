@@ -1,5 +1,33 @@
+import { PAY_WAYS } from '../../server/domain.ts';
 import type { Context } from '../context.ts';
+import { instant } from '../options.ts';
+import type { Field } from '../resource.ts';
 import { type Row, type View, plain } from '../values.ts';
+
+/** The filters that several lists have. */
+export const BY = {
+  app: { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
+  channel: { name: 'payWay', value: 'channel', help: 'filter by channel', choices: PAY_WAYS },
+  order: { name: 'orderNo', flag: 'order', value: 'orderNo', help: 'filter by order' },
+  project: { name: 'project', value: 'code', help: 'filter by project' },
+} as const satisfies Record<string, Field>;
+
+/** The filters `--since` and `--until`; their help differs in the words before the time. */
+export function period(since: string, until: string): [Field, Field] {
+  const help = `${since} this time, e.g. 2026-01-31, or 2h for two hours ago`;
+  return [
+    { name: 'createdFrom', flag: 'since', value: 'time', help, read: instant },
+    { name: 'createdTo', flag: 'until', value: 'time', help: `${until} this time`, read: instant },
+  ];
+}
+
+/** The reason of a decision. */
+export const REASON: Field = {
+  name: 'reason',
+  value: 'text',
+  help: 'reason, recorded with your name',
+  required: 'text',
+};
 
 /** The console's path of orders. */
 export const ORDERS = '/api/v1/orders';
@@ -54,5 +82,29 @@ export const APPROVAL_VIEW: View = {
     { field: 'createdAt', kind: 'time' },
     { field: 'decidedBy', title: 'DECIDED BY' },
     { field: 'reason' },
+  ],
+};
+
+/** The console's path of events. */
+export const EVENTS = '/api/v1/events';
+
+/** An event id for examples. */
+export const EVENT_ID = 'evt_5f0c2b6e8a179d3f01935b2e';
+
+/** How the delivery of an event is shown. */
+export const DELIVERY: View = {
+  noun: 'delivery',
+  id: 'id',
+  columns: [
+    { field: 'eventId', title: 'EVENT', kind: 'id' },
+    { field: 'type', kind: 'id' },
+    { field: 'state', kind: 'status' },
+    { field: 'createdAt', kind: 'time' },
+    { field: 'lastStatus', title: 'HTTP' },
+    { field: 'attempts', title: 'TRIES' },
+    { field: 'nextAttemptAt', title: 'NEXT', kind: 'time' },
+    { field: 'lastError', title: 'ERROR' },
+    { field: 'url' },
+    { field: 'id', kind: 'id' },
   ],
 };

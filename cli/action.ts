@@ -1,0 +1,228 @@
+import type { Command } from 'commander';
+import type { Context, ContextOf } from './context.ts';
+import { UsageError } from './errors.ts';
+import { changes, examples, list } from './options.ts';
+import {
+  type Editable,
+  type Field,
+  type Resource,
+  type RowFlags,
+  addFields,
+  bodyOf,
+  complete,
+  flagOf,
+  projectFlag,
+  projectQuery,
+  rowPath,
+} from './resource.ts';
+import type { Change, ChangeFlags, Risk } from './safety.ts';
+import type { Row, View } from './values.ts';
+
+type ActionFlags = RowFlags & ChangeFlags & { clear?: readonly string[] };
+
+/** One verb of a noun that changes something: flags become a request, and its answer is printed. */
+export interface Action {
+  verb: string;
+  words: string;
+  lines: readonly string[];
+  /** Help of the id; false for a verb that takes none. */
+  id?: string | false;
+  /** Members of the body, as flags. */
+  fields?: readonly Field[];
+  /** Members of the body that every request has. */
+  body?: Row;
+  /** Adds the flags that are not in the body. */
+  flags?: (command: Command) => void;
+  /** POST by default. */
+  method?: Change['method'];
+  /** Last part of the path below the row; the verb by default. */
+  below?: string;
+  /** Parts of the request that depend on the id, the body or the state of the service. */
+  request?: (id: string, body: Row, context: Context, flags: ActionFlags) => Partial<Change> | Promise<Partial<Change>>;
+  risk?: Risk;
+  money?: boolean;
+  /** How the answer is shown; like a row of the noun by default. */
+  view?: View;
+  /** The sentence below the answer. */
+  done?: (answer: Row, id: string) => string;
+  /** Prints the answer, in place of `view` and `done`. */
+  print?: (context: Context, answer: Row, id: string, flags: ActionFlags) => Promise<void>;
+}
+
+/** Adds a verb. */
+export function addAction(noun: Command, context: ContextOf, resource: Resource, action: Action): void {
+  const { verb, words, lines, id, fields = [], money = false } = action;
+  const command = noun.command(verb).description(words);
+  if (id !== false) command.argument(`<${resource.idName}>`, id);
+  if (resource.inProject) projectFlag(command);
+  addFields(command, fields);
+  action.flags?.(command);
+  examples(changes(command, { money }), ...lines).action(() =>
+    runAction(context(), resource, action, id === false ? '' : String(command.processedArgs[0]), command.opts()),
+  );
+}
+
+/** Makes the change and prints the answer. */
+async function runAction(
+  context: Context,
+  resource: Resource,
+  action: Action,
+  id: string,
+  flags: ActionFlags,
+): Promise<void> {
+  const { verb, fields = [], below = verb, method = 'POST', money = false, risk = 'plain' } = action;
+  const body = { ...action.body, ...(await complete(context, fields, bodyOf(flags, fields))) };
+  const { what, path, ...more } = (await action.request?.(id, body, context, flags)) ?? {};
+  const answer = await context.change(
+    {
+      what: what ?? `${verb} ${resource.noun} ${id}`,
+      ...(action.id !== false && { name: id }),
+      risk,
+      method,
+      money,
+      path: path ?? `${action.id === false ? resource.path : rowPath(resource, id)}/${below}`,
+      query: projectQuery(resource, flags),
+      ...(Object.keys(body).length > 0 && { body }),
+      ...more,
+    },
+    flags,
+  );
+  if (!answer) return;
+  if (action.print) return action.print(context, answer, id, flags);
+  await context.print.item(answer, action.view ?? resource.view);
+  if (action.done) await context.print.done(action.done(answer, id));
+}
+
+/** A noun with its article. */
+function one(noun: string): string {
+  return `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
+}
+
+/** Adds `create`. */
+export function addCreate(noun: Command, context: ContextOf, resource: Editable, lines: readonly string[]): void {
+  const command = noun
+    .command('create')
+    .description(`Create ${one(resource.noun)}. Missing values are prompted for on a terminal.`);
+  addFields(command, createFields(resource));
+  if (resource.inProject) projectFlag(command);
+  examples(changes(command), ...lines).action((options: ActionFlags) => runCreate(context(), resource, options));
+}
+
+function createFields(resource: Editable): Field[] {
+  return [...(resource.createOnly ?? []), ...resource.fields];
+}
+
+/** Creates a row from what was given and asked. */
+async function runCreate(context: Context, resource: Editable, options: ActionFlags): Promise<void> {
+  const fields = createFields(resource);
+  const body = await complete(context, fields, bodyOf(options, fields));
+  const { noun, path, view } = resource;
+  const row = await context.change(
+    { what: `create ${noun}`, method: 'POST', path, body, query: projectQuery(resource, options) },
+    options,
+  );
+  if (!row) return;
+  await context.print.item(row, view);
+  await context.print.done(`Created ${noun} ${String(row[view.id] ?? '')}.`);
+}
+
+/** Adds `update`. */
+export function addUpdate(noun: Command, context: ContextOf, resource: Editable, lines: readonly string[]): void {
+  const command = noun
+    .command('update')
+    .description(`Update ${one(resource.noun)}. Only the given fields change.`)
+    .argument(`<${resource.idName}>`);
+  addFields(command, resource.fields);
+  command.option('--clear <a,b>', 'clear these fields', list);
+  if (resource.inProject) projectFlag(command);
+  examples(changes(command), ...lines).action((id: string, options: ActionFlags) =>
+    runUpdate(context(), resource, id, options),
+  );
+}
+
+/** Sends what was given of a row, and nothing else. */
+async function runUpdate(
+  { api, change, print }: Context,
+  resource: Editable,
+  id: string,
+  options: ActionFlags,
+): Promise<void> {
+  const cleared = (options.clear ?? [])
+    .map((name) => fieldOf(name, resource))
+    .map(({ name, empty = null }) => [name, empty]);
+  const body = { ...bodyOf(options, resource.fields), ...Object.fromEntries(cleared) };
+  if (Object.keys(body).length === 0)
+    throw new UsageError('No changes were given.', `payctl ${resource.noun} update --help`);
+  const path = rowPath(resource, id);
+  const query = projectQuery(resource, options);
+  const row = await change(
+    {
+      what: `update ${resource.noun} ${id}`,
+      name: id,
+      method: 'PUT',
+      path,
+      query,
+      body,
+      current: () => api.get(path, query),
+    },
+    options,
+  );
+  if (!row) return;
+  await print.item(row, resource.view);
+  await print.done(`Updated ${resource.noun} ${id}.`);
+}
+
+function fieldOf(name: string, resource: Editable): Field {
+  const field = resource.fields.find((known) => known.name === name || flagOf(known) === name);
+  if (!field) throw new UsageError(`Unknown field "${name}".`, `fields: ${resource.fields.map(flagOf).join(', ')}`);
+  return field;
+}
+
+/** Adds `enable` and `disable`; `more` is what differs from a noun that is simply switched. */
+export function addToggle(
+  noun: Command,
+  context: ContextOf,
+  resource: Resource,
+  lines: Readonly<Record<Toggle, readonly string[]>>,
+  more: (verb: Toggle) => Partial<Action> = () => ({}),
+): void {
+  for (const verb of ['enable', 'disable'] as const) {
+    const enabled = verb === 'enable';
+    addAction(noun, context, resource, {
+      verb,
+      words: `${enabled ? 'Enable' : 'Disable'} ${one(resource.noun)}.`,
+      lines: lines[verb],
+      risk: enabled ? 'plain' : 'moderate',
+      method: 'PUT',
+      below: 'toggle',
+      body: { enabled },
+      done: (_row, id) => `${enabled ? 'Enabled' : 'Disabled'} ${resource.noun} ${id}.`,
+      ...more(verb),
+    });
+  }
+}
+
+type Toggle = 'enable' | 'disable';
+
+/** Adds `delete`. */
+export function addDelete(
+  noun: Command,
+  context: ContextOf,
+  resource: Resource,
+  lines: readonly string[],
+  more: Partial<Action> = {},
+): void {
+  addAction(noun, context, resource, {
+    verb: 'delete',
+    words: `Delete ${one(resource.noun)}. Type its ${resource.idName} to confirm, or use --confirm.`,
+    lines,
+    risk: 'severe',
+    method: 'DELETE',
+    request: (id) => ({ path: rowPath(resource, id) }),
+    async print({ print }, _answer, id) {
+      if (print.json) await print.item({ [resource.view.id]: id, deleted: true }, resource.view);
+      await print.done(`Deleted ${resource.noun} ${id}.`);
+    },
+    ...more,
+  });
+}
