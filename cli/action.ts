@@ -32,7 +32,7 @@ export interface Action {
   /** Members of the body that every request has. */
   body?: Row;
   /** Adds the flags that are not in the body. */
-  flags?: (command: Command) => void;
+  flags?: (command: Command) => unknown;
   /** POST by default. */
   method?: Change['method'];
   /** Last part of the path below the row; the verb by default. */

@@ -3,8 +3,9 @@ import type { Command } from 'commander';
 import type { Context } from './context.ts';
 import { CliError, EXIT, exitCodeFor, type FieldProblem } from './errors.ts';
 import type { DatabaseDescription, Offline, OfflineActor, OfflineInput } from '../server/offline/port.ts';
+import { type ChangeFlags, confirmChange } from './safety.ts';
 import type { Terminal } from './terminal.ts';
-import type { Row } from './values.ts';
+import type { Row, View } from './values.ts';
 
 /** The flags of the commands that work on the database directly. */
 export interface OfflineFlags {
@@ -71,6 +72,27 @@ export async function prepareDatabase(
     );
   await offline.migrate();
   return offline.describeDatabase();
+}
+
+/** Changes the database once that is confirmed; undefined after --dry-run, which prints `planned`. */
+export async function changeDatabase<T>(
+  context: Context,
+  flags: OfflineFlags & ChangeFlags,
+  change: { what: string; name?: string },
+  planned: { row: (database: DatabaseDescription) => Row; view: View },
+  work: (offline: Offline, actor: OfflineActor) => Promise<T>,
+): Promise<T | undefined> {
+  return withOffline(context, flags, async (offline) => {
+    const database = await prepareDatabase(context, offline, flags);
+    if (flags.dryRun) {
+      await context.print.item({ dryRun: true, ...planned.row(database) }, planned.view);
+      return undefined;
+    }
+    await confirmChange(context.prompts, { name: database.name, risk: 'moderate', ...change }, flags, database.place);
+    const result = await work(offline, actor());
+    context.known.done = change.what;
+    return result;
+  });
 }
 
 /** The database in one line: kind, place, name, schema, administrators. */

@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { addToggle } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
+import { type OfflineFlags, changeDatabase, offlineFlags } from '../offline.ts';
 import { OWN_PASSWORD, changes, examples, list, passwordFlags } from '../options.ts';
 import { addFields, addList, bodyOf, complete, segment } from '../resource.ts';
-import { type ChangeFlags, confirmChange } from '../safety.ts';
+import type { ChangeFlags } from '../safety.ts';
 import { type PasswordFlags, takePassword } from '../secrets.ts';
 import type { Row } from '../values.ts';
 import { PROJECTS, ROLE, admin, adminId } from './admin-resource.ts';
@@ -121,30 +121,35 @@ async function resetPasswordOnline(context: Context, username: string, flags: Re
   const id = await adminId(context.api, username);
   const password = await newPassword(context, username, flags);
   const row = await context.change(
-    { ...passwordChange(username), method: 'PUT', path: `${admin.path}/${segment(id)}`, body: { password } },
+    {
+      what: `reset the password of ${username}`,
+      name: username,
+      risk: 'moderate',
+      method: 'PUT',
+      path: `${admin.path}/${segment(id)}`,
+      body: { password },
+    },
     // Its password file holds the new password.
     { ...flags, passwordFile: undefined, proofFlag: OWN_PASSWORD },
   );
-  if (!row) return;
-  await context.print.item({ username, ...row }, admin.view);
-  await context.print.done(`The password of ${username} was reset.`);
+  if (row) await printReset(context, username, { username, ...row });
 }
 
 async function resetPasswordOffline(context: Context, username: string, flags: ResetPasswordFlags): Promise<void> {
   const password = await newPassword(context, username, flags);
-  await withOffline(context, flags, async (offline) => {
-    const database = await prepareDatabase(context, offline, flags);
-    if (flags.dryRun) return context.print.item({ dryRun: true, username, password: '***' }, admin.view);
-    await confirmChange(context.prompts, passwordChange(username), flags, database.place);
-    const row = await offline.resetPassword({ username, password, actor: actor() });
-    context.known.done = passwordChange(username).what;
-    await context.print.item({ ...row }, admin.view);
-    await context.print.done(`The password of ${username} was reset.`);
-  });
+  const row = await changeDatabase(
+    context,
+    flags,
+    { what: `reset the password of ${username}`, name: username },
+    { row: () => ({ username, password: '***' }), view: admin.view },
+    (offline, actor) => offline.resetPassword({ username, password, actor }),
+  );
+  if (row) await printReset(context, username, { ...row });
 }
 
-function passwordChange(username: string) {
-  return { what: `reset the password of ${username}`, name: username, risk: 'moderate' as const };
+async function printReset({ print }: Context, username: string, row: Row): Promise<void> {
+  await print.item(row, admin.view);
+  await print.done(`The password of ${username} was reset.`);
 }
 
 function newPassword({ terminal, prompts }: Context, username: string, flags: ResetPasswordFlags): Promise<string> {
@@ -187,7 +192,8 @@ async function resetSecondFactorOnline(
   flags: ResetSecondFactorFlags,
 ): Promise<object | undefined> {
   const path = `${admin.path}/${segment(await adminId(api, username))}/reset-second-factor`;
-  return change({ ...secondFactorChange(username), method: 'POST', path }, flags);
+  const what = `remove the second factor of ${username}`;
+  return change({ what, name: username, risk: 'moderate', method: 'POST', path }, flags);
 }
 
 async function resetSecondFactorOffline(
@@ -195,21 +201,13 @@ async function resetSecondFactorOffline(
   username: string,
   flags: ResetSecondFactorFlags,
 ): Promise<object | undefined> {
-  return withOffline(context, flags, async (offline) => {
-    const database = await prepareDatabase(context, offline, flags);
-    if (flags.dryRun) {
-      await context.print.item({ dryRun: true, username }, admin.view);
-      return undefined;
-    }
-    await confirmChange(context.prompts, secondFactorChange(username), flags, database.place);
-    const row = await offline.resetSecondFactor({ username, actor: actor() });
-    context.known.done = secondFactorChange(username).what;
-    return row;
-  });
-}
-
-function secondFactorChange(username: string) {
-  return { what: `remove the second factor of ${username}`, name: username, risk: 'moderate' as const };
+  return changeDatabase(
+    context,
+    flags,
+    { what: `remove the second factor of ${username}`, name: username },
+    { row: () => ({ username }), view: admin.view },
+    (offline, actor) => offline.resetSecondFactor({ username, actor }),
+  );
 }
 
 /** Adds the verbs of `admin`. */

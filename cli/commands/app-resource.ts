@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { integer, list, truth } from '../options.ts';
-import type { Editable, SubList } from '../resource.ts';
+import type { Editable } from '../resource.ts';
 import type { Row } from '../values.ts';
 import { BY } from './views.ts';
 
@@ -28,25 +28,6 @@ function valueOf(name: string, value: string): unknown {
   if (value === 'none') return null;
   return name === 'ordersPerHour' ? Number(value) : value;
 }
-
-/** What an application may still order and refund. */
-export const LIMITS: SubList = {
-  verb: 'limits',
-  words: 'Show the limits of an application and what is left of them.',
-  view: {
-    noun: 'limit',
-    id: 'limit',
-    columns: [
-      { field: 'currency', kind: 'id' },
-      { field: 'limit', kind: 'id' },
-      { field: 'allowed' },
-      { field: 'used' },
-      { field: 'left' },
-      { field: 'resetsAt', title: 'RESETS', kind: 'time' },
-    ],
-  },
-  lines: ['payctl app limits app_7Kd2mQxW9bTzR4vLp1Ns', 'payctl app limits app_7Kd2mQxW9bTzR4vLp1Ns -o json'],
-};
 
 /** The scopes that an application may have; the last four only when it is trusted. */
 export const SCOPES = [

@@ -8,7 +8,7 @@ import { rotate } from '../rotation.ts';
 import type { Change, ChangeFlags } from '../safety.ts';
 import { openSecretSink } from '../secrets.ts';
 import { type Row, type View, durationText } from '../values.ts';
-import { LIMITS, SCOPES, app } from './app-resource.ts';
+import { SCOPES, app } from './app-resource.ts';
 import { defineWebhook } from './app-webhook.ts';
 
 type CreateFlags = Row & ChangeFlags & { secretFile?: string };
@@ -164,7 +164,23 @@ export function define(noun: Command, context: ContextOf): void {
     'payctl app get app_7Kd2mQxW9bTzR4vLp1Ns',
     'payctl app get app_7Kd2mQxW9bTzR4vLp1Ns --json',
   ]);
-  addSubList(noun, context, app, LIMITS);
+  addSubList(noun, context, app, {
+    verb: 'limits',
+    words: 'Show the limits of an application and what is left of them.',
+    view: {
+      noun: 'limit',
+      id: 'limit',
+      columns: [
+        { field: 'currency', kind: 'id' },
+        { field: 'limit', kind: 'id' },
+        { field: 'allowed' },
+        { field: 'used' },
+        { field: 'left' },
+        { field: 'resetsAt', title: 'RESETS', kind: 'time' },
+      ],
+    },
+    lines: ['payctl app limits app_7Kd2mQxW9bTzR4vLp1Ns', 'payctl app limits app_7Kd2mQxW9bTzR4vLp1Ns -o json'],
+  });
   defineCreate(noun, context);
   addUpdate(noun, context, app, [
     'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --name shop-eu',

@@ -9,8 +9,7 @@ import { changes, choice, day, examples, integer, paged } from '../options.ts';
 import { type Field, type ListFlags, addFields, addList, complete, printList, queryOf, rowPath } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
 import { type Column, type Row, type View, minorDigits, minorMoney, plain, valueOf } from '../values.ts';
-import { FETCH, RERUN, defineImport } from './bill-fetch.ts';
-import { BILL_NO, bill, showBill } from './bill-view.ts';
+import { BILL_NO, FETCH, RERUN, bill, defineImport, showBill } from './bill-fetch.ts';
 import { BY, REASON } from './views.ts';
 
 /** Adds `bill get`. */

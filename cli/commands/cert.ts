@@ -7,10 +7,10 @@ import type { Context, ContextOf } from '../context.ts';
 import { type ReadCredential, credentialFiles, formOf } from '../credential-files.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { reserveFile } from '../files.ts';
-import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
+import { type OfflineFlags, changeDatabase, offlineFlags } from '../offline.ts';
 import { changes, choice, examples, given } from '../options.ts';
 import { type Resource, projectFlag, rowPath } from '../resource.ts';
-import { type ChangeFlags, confirmChange } from '../safety.ts';
+import type { ChangeFlags } from '../safety.ts';
 import { readSecretFile } from '../secrets.ts';
 import { withSpinner } from '../terminal.ts';
 import { type Row, plain } from '../values.ts';
@@ -327,18 +327,19 @@ async function runEither(context: Context, id: string | undefined, flags: Distru
 
 /** Distrusts in the database what a start of the service would, and names it. */
 async function otherModes(context: Context, flags: DistrustFlags): Promise<void> {
-  await withOffline(context, flags, async (offline) => {
-    const { name, place } = await prepareDatabase(context, offline, flags);
-    if (flags.dryRun) return context.print.item({ dryRun: true, place }, OTHER_MODES);
-    const change = { what: 'distrust the keys of other modes', risk: 'moderate', name } as const;
-    await confirmChange(context.prompts, change, flags, place);
-    const { keys } = await offline.distrustOtherModes({ actor: actor() });
-    await context.print.list(
-      keys.map((key) => ({ ...key })),
-      OTHER_MODES,
-    );
-    await context.print.done(`${keys.length} keys of other modes are trusted no more.`);
-  });
+  const result = await changeDatabase(
+    context,
+    flags,
+    { what: 'distrust the keys of other modes' },
+    { row: ({ place }) => ({ place }), view: OTHER_MODES },
+    (offline, actor) => offline.distrustOtherModes({ actor }),
+  );
+  if (!result) return;
+  await context.print.list(
+    result.keys.map((key) => ({ ...key })),
+    OTHER_MODES,
+  );
+  await context.print.done(`${result.keys.length} keys of other modes are trusted no more.`);
 }
 
 /** Adds the verbs of `cert`. */

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
 import { CHANNEL_LIST } from '../../server/domain.ts';
-import { addToggle } from '../action.ts';
+import { addAction, addToggle } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { type Finding, drawFindings } from '../findings.ts';
-import { changes, examples } from '../options.ts';
-import { printList, projectFlag, projectQuery, rowPath } from '../resource.ts';
-import type { ChangeFlags } from '../safety.ts';
-import { withSpinner } from '../terminal.ts';
+import { examples } from '../options.ts';
+import { type RowFlags, printList, projectFlag, projectQuery, rowPath } from '../resource.ts';
+import type { Change } from '../safety.ts';
 import { type Row, type View, plain } from '../values.ts';
 import { channel, defineSet, printConfig, printRegistrations } from './channel-set.ts';
 import { fixOf } from './doctor/finding.ts';
@@ -61,45 +60,32 @@ function findingOf(payWay: string, check: Row, inProject: string): Finding {
   return { check: name, status, detail, fix: status !== 'ok' && field ? fixOf(payWay, field, inProject) : null };
 }
 
-/** The flags of `channel test`. */
-type TestFlags = ChangeFlags & { project?: string; products?: string | true };
+const TESTED: View = {
+  noun: 'channel',
+  id: 'payWay',
+  columns: [{ field: 'payWay', kind: 'id' }, { field: 'ok', kind: 'yesno' }, { field: 'field' }, { field: 'message' }],
+};
 
-/** Adds `channel test`. */
-function defineTest(noun: Command, context: ContextOf): void {
-  const command = projectFlag(
-    noun
-      .command('test')
-      .description(
-        'Send signed requests that move nothing with a stored configuration: each credential and webhook. Exits with 1 and names what is wrong if something is.',
-      )
-      .argument('<payWay>'),
-  ).option(
-    '--products [scenes]',
-    'also try products, all or those of some scenes (qr,h5): orders of a small amount that nobody can pay, closed at once',
-  );
-  examples(
-    changes(command),
-    'payctl channel test alipay',
-    'payctl channel test wechat --products qr,h5',
-    'payctl channel test wechat --project shop-eu --json',
-  ).action((payWay: string, flags: TestFlags) => runTest(context(), payWay, flags));
+/** The products to try: all, or those of the given scenes. */
+function productsOf({ products }: Row): Pick<Change, 'body'> {
+  if (products === undefined) return {};
+  const isAll = products === true || products === 'all';
+  return {
+    body: {
+      products: isAll
+        ? 'all'
+        : String(products)
+            .split(',')
+            .map((scene) => scene.trim()),
+    },
+  };
 }
 
-/** Tests a configuration. */
-async function runTest(context: Context, payWay: string, flags: TestFlags): Promise<void> {
-  const { change, print, terminal } = context;
-  const path = `${rowPath(channel, payWay)}/test`;
-  const body = productsOf(flags.products);
-  const what = `test ${payWay}`;
-  const row = await withSpinner(terminal.err, `Testing ${payWay}`, () =>
-    change(
-      { what, name: payWay, method: 'POST', path, query: { project: flags.project }, ...(body && { body }) },
-      flags,
-    ),
-  );
-  if (!row) return;
+/** Prints the checks and the registrations; throws CliError 1 when something is wrong. */
+async function printTest(context: Context, row: Row, payWay: string, { project }: RowFlags): Promise<void> {
+  const { print } = context;
   const checks = Array.isArray(row['checks']) ? (row['checks'] as Row[]) : [];
-  const inProject = flags.project === undefined ? '' : ` --project ${flags.project}`;
+  const inProject = project === undefined ? '' : ` --project ${project}`;
   const isForPeople = ['table', 'tsv'].includes(print.format) && !print.fields && context.flags.quiet !== true;
   if (isForPeople && checks.length > 0) await printChecks(context, payWay, checks, inProject);
   else await print.item({ payWay, ...row }, TESTED);
@@ -110,26 +96,29 @@ async function runTest(context: Context, payWay: string, flags: TestFlags): Prom
   throw new CliError('channel_test_failed', EXIT.failed, message, { hint: fixOf(payWay, field, inProject) });
 }
 
-const TESTED: View = {
-  noun: 'channel',
-  id: 'payWay',
-  columns: [{ field: 'payWay', kind: 'id' }, { field: 'ok', kind: 'yesno' }, { field: 'field' }, { field: 'message' }],
-};
-
-function productsOf(products: TestFlags['products']): { products: 'all' | string[] } | undefined {
-  if (products === undefined) return undefined;
-  return {
-    products: products === true || products === 'all' ? 'all' : products.split(',').map((scene) => scene.trim()),
-  };
-}
-
 /** Adds the verbs of `channel`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description(`Manage the ${CHANNEL_LIST} configurations, one per project and channel.`);
   defineList(noun, context);
   defineGet(noun, context);
   defineSet(noun, context);
-  defineTest(noun, context);
+  addAction(noun, context, channel, {
+    verb: 'test',
+    words:
+      'Send signed requests that move nothing with a stored configuration: each credential and webhook. Exits with 1 and names what is wrong if something is.',
+    lines: [
+      'payctl channel test alipay',
+      'payctl channel test wechat --products qr,h5',
+      'payctl channel test wechat --project shop-eu --json',
+    ],
+    flags: (command) =>
+      command.option(
+        '--products [scenes]',
+        'also try products, all or those of some scenes (qr,h5): orders of a small amount that nobody can pay, closed at once',
+      ),
+    request: (payWay, _body, _context, flags) => ({ what: `test ${payWay}`, ...productsOf(flags) }),
+    print: printTest,
+  });
   addToggle(
     noun,
     context,

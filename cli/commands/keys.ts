@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../context.ts';
-import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
+import { type OfflineFlags, changeDatabase, offlineFlags } from '../offline.ts';
 import { changes, examples } from '../options.ts';
-import { type ChangeFlags, confirmChange } from '../safety.ts';
+import type { ChangeFlags } from '../safety.ts';
 import { withSpinner } from '../terminal.ts';
 
 /** Adds `keys rotate`. */
@@ -23,22 +23,16 @@ const VIEW = { noun: 'key', id: 'keyId', columns: [{ field: 'keyId' }, { field: 
 
 /** Re-encrypts every sealed record. */
 async function runRotate(context: Context, flags: OfflineFlags & ChangeFlags): Promise<void> {
-  await withOffline(context, flags, async (offline) => {
-    const database = await prepareDatabase(context, offline, flags);
-    if (flags.dryRun) return context.print.item({ dryRun: true, place: database.place }, VIEW);
-    await confirmChange(
-      context.prompts,
-      { what: 're-encrypt every secret with the newest master key', risk: 'moderate', name: database.name },
-      flags,
-      database.place,
-    );
-    const result = await withSpinner(context.terminal.err, 'Sealing', () =>
-      offline.rotateMasterKey({ actor: actor() }),
-    );
-    context.known.done = 're-encrypt every secret';
-    await context.print.item({ ...result }, VIEW);
-    await context.print.done(`${result.rewrapped} records are encrypted with key ${result.keyId}.`);
-  });
+  const result = await changeDatabase(
+    context,
+    flags,
+    { what: 're-encrypt every secret with the newest master key' },
+    { row: ({ place }) => ({ place }), view: VIEW },
+    (offline, actor) => withSpinner(context.terminal.err, 'Sealing', () => offline.rotateMasterKey({ actor })),
+  );
+  if (!result) return;
+  await context.print.item({ ...result }, VIEW);
+  await context.print.done(`${result.rewrapped} records are encrypted with key ${result.keyId}.`);
 }
 
 /** Adds the verbs of `keys`. */

@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
 import { addAction } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
-import { amount, changes, examples, given } from '../options.ts';
+import { amount } from '../options.ts';
 import { type Resource, addGet, addList, segment } from '../resource.ts';
-import type { ChangeFlags } from '../safety.ts';
+import type { Change } from '../safety.ts';
 import { type Row, money } from '../values.ts';
 import { BY, ORDERS, REASON, REFUNDS, period } from './views.ts';
 
+/** An order number for examples. */
+const ORDER_NO = 'P202611210558007K2MQX9WBT';
 /** A refund number for examples. */
 const REFUND_NO = 'R20261121060100D4N8ZR3VHC';
 
@@ -43,34 +45,12 @@ const refund: Resource = {
   ],
 };
 
-/** The flags of `refund create`. */
-type RefundFlags = Row & ChangeFlags & { amount?: string };
-
-/** Adds `refund create`. */
-function defineCreate(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('create')
-    .description(
-      'Refund an order in full or in part. On prod, type the order number to confirm; elsewhere --yes is enough.',
-    )
-    .argument('<orderNo>')
-    .option('--amount <amount>', 'amount to refund, in major units', amount)
-    .option('--reason <text>', 'reason, shown to the payer if the channel supports it')
-    .option('--merchant-refund-no <no>', 'your own refund number; reusing it never refunds twice');
-  examples(
-    changes(command, { money: true }),
-    'payctl refund create P202611210558007K2MQX9WBT --amount 40.00 --reason "damaged"',
-    'payctl refund create P202611210558007K2MQX9WBT --amount 40 --confirm P202611210558007K2MQX9WBT --json',
-    'payctl refund create P202611210558007K2MQX9WBT --amount 40 --dry-run',
-  ).action((orderNo: string, flags: RefundFlags) => runCreate(context(), orderNo, flags));
-}
-
-/** Asks for a refund; the same Idempotency-Key goes with every try. */
-async function runCreate(context: Context, orderNo: string, flags: RefundFlags): Promise<void> {
-  const { api, change, print, prompts, target } = context;
+/** Asks for the amount when it is missing; by default it is what the payer has not got back. */
+async function completeRefund(orderNo: string, body: Row, context: Context): Promise<Partial<Change>> {
+  const { api, prompts, target } = context;
   const order = await api.get(`${ORDERS}/${segment(orderNo)}`);
   const refundAmount =
-    flags.amount ??
+    body['refundAmount'] ??
     amount(
       await prompts.text({
         message: `Amount to refund (paid: ${money(order['amount'], order['currency'])})`,
@@ -79,31 +59,49 @@ async function runCreate(context: Context, orderNo: string, flags: RefundFlags):
       }),
     );
   const { label } = await target();
-  const row = await change(
-    {
-      what: `refund ${money(refundAmount, order['currency'])} of order ${orderNo}`,
-      name: orderNo,
-      risk: label === 'prod' ? 'severe' : 'moderate',
-      money: true,
-      method: 'POST',
-      path: `${ORDERS}/${segment(orderNo)}/refunds`,
-      body: { refundAmount, ...given(flags, ['reason', 'merchantRefundNo']) },
-    },
-    flags,
-  );
-  if (!row) return;
-  await print.item(row, refund.view);
-  await print.done(
-    row['status'] === 'succeeded'
-      ? 'The refund succeeded.'
-      : `The channel is still processing the refund. Next: payctl refund get ${String(row['refundNo'])}`,
-  );
+  return {
+    what: `refund ${money(refundAmount, order['currency'])} of order ${orderNo}`,
+    risk: label === 'prod' ? 'severe' : 'moderate',
+    path: `${ORDERS}/${segment(orderNo)}/refunds`,
+    body: { refundAmount, ...body },
+  };
 }
 
 /** Adds the verbs of `refund`. */
 export function define(noun: Command, context: ContextOf): void {
   noun.description('Create, track, retry and resolve refunds.');
-  defineCreate(noun, context);
+  addAction(
+    noun,
+    context,
+    { ...refund, idName: 'orderNo' },
+    {
+      verb: 'create',
+      words:
+        'Refund an order in full or in part. On prod, type the order number to confirm; elsewhere --yes is enough.',
+      lines: [
+        `payctl refund create ${ORDER_NO} --amount 40.00 --reason "damaged"`,
+        `payctl refund create ${ORDER_NO} --amount 40 --confirm ${ORDER_NO} --json`,
+        `payctl refund create ${ORDER_NO} --amount 40 --dry-run`,
+      ],
+      fields: [
+        {
+          name: 'refundAmount',
+          flag: 'amount',
+          value: 'amount',
+          help: 'amount to refund, in major units',
+          read: amount,
+        },
+        { name: 'reason', value: 'text', help: 'reason, shown to the payer if the channel supports it' },
+        { name: 'merchantRefundNo', value: 'no', help: 'your own refund number; reusing it never refunds twice' },
+      ],
+      request: completeRefund,
+      money: true,
+      done: ({ status, refundNo }) =>
+        status === 'succeeded'
+          ? 'The refund succeeded.'
+          : `The channel is still processing the refund. Next: payctl refund get ${String(refundNo)}`,
+    },
+  );
   addGet(noun, context, refund, [`payctl refund get ${REFUND_NO}`, `payctl refund get ${REFUND_NO} --fields status`]);
   addList(noun, context, refund, [
     'payctl refund list --status abnormal',

@@ -31,6 +31,11 @@ export function simulatorApi({ apiAt, terminal }: Context, flags: SimulatorFlags
   return apiAt(flags.simulator ?? terminal.env['PAYCTL_SIMULATOR'] ?? DEFAULT_SIMULATOR);
 }
 
+/** Sends a body to the simulator. */
+export function postSimulator(context: Context, flags: SimulatorFlags, path: string, body: Row): Promise<Row> {
+  return simulatorApi(context, flags).data({ method: 'POST', path, body, anonymous: true });
+}
+
 /** How a trade of the simulator is shown. */
 export const TRADE: View = {
   noun: 'trade',
@@ -84,10 +89,8 @@ const PAYER_ACTS = {
 /** One of them. */
 type Act = keyof typeof PAYER_ACTS;
 
-/** The flags of the payer's verbs. */
-interface PayerFlags extends SimulatorFlags {
-  payWay?: string;
-}
+/** The flags of the verbs that take an order. */
+type PayerFlags = Row & SimulatorFlags;
 
 /** Adds `scan`, `pay`, `approve`, `decline` and `expire`. */
 export function definePayer(noun: Command, context: ContextOf): void {
@@ -110,17 +113,10 @@ export function definePayer(noun: Command, context: ContextOf): void {
 
 /** Does what the payer does, at the simulator. */
 async function runPayer(context: Context, act: Act, orderNo: string, flags: PayerFlags): Promise<void> {
-  const body = { orderNo, ...(flags.payWay ? { payWay: flags.payWay } : {}) };
-  const request = { method: 'POST', path: `/sim/${act}`, body, anonymous: true } as const;
-  const trade = readTrade(await simulatorApi(context, flags).data(request));
+  const body = { orderNo, ...given(flags, ['payWay']) };
+  const trade = readTrade(await postSimulator(context, flags, `/sim/${act}`, body));
   const { print } = context;
   await print.item(print.format === 'table' && !print.fields ? shownTrade(trade) : trade, TRADE);
-}
-
-/** The flags of `simulator notify`. */
-interface NotifyFlags extends PayerFlags {
-  times?: number;
-  kind?: string;
 }
 
 /** Adds `simulator notify`. */
@@ -137,22 +133,13 @@ export function defineNotify(noun: Command, context: ContextOf): void {
     command,
     'payctl simulator notify P202611210558007K2MQX9WBT',
     'payctl simulator notify P202611210558007K2MQX9WBT --times 50',
-  ).action((orderNo: string, flags: NotifyFlags) => runNotify(context(), orderNo, flags));
+  ).action((orderNo: string, flags: PayerFlags) => runNotify(context(), orderNo, flags));
 }
 
 /** Sends the notice again. */
-async function runNotify(
-  context: Context,
-  orderNo: string,
-  { times, kind, payWay, ...flags }: NotifyFlags,
-): Promise<void> {
-  const body = { orderNo, ...(times ? { times } : {}), ...(kind ? { kind } : {}), ...(payWay ? { payWay } : {}) };
-  const { sent } = await simulatorApi(context, flags).data({
-    method: 'POST',
-    path: '/sim/notify',
-    body,
-    anonymous: true,
-  });
+async function runNotify(context: Context, orderNo: string, flags: PayerFlags): Promise<void> {
+  const body = { orderNo, ...given(flags, ['times', 'kind', 'payWay']) };
+  const { sent } = await postSimulator(context, flags, '/sim/notify', body);
   await context.print.item(
     { orderNo, sent },
     { noun: 'notice', id: 'orderNo', columns: [{ field: 'orderNo' }, { field: 'sent' }] },
@@ -161,9 +148,6 @@ async function runNotify(
 
 /** What can happen to a disputed payment. */
 const DISPUTE_ACTS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
-
-/** The flags of `simulator dispute`. */
-type DisputeFlags = Row & SimulatorFlags;
 
 const DISPUTE = {
   noun: 'dispute',
@@ -198,14 +182,11 @@ export function defineDispute(noun: Command, context: ContextOf): void {
     'payctl simulator dispute P202611210558007K2MQX9WBT',
     'payctl simulator dispute P202611210558007K2MQX9WBT --act escalate',
     'payctl simulator dispute P202611210558007K2MQX9WBT --act lose --json',
-  ).action((orderNo: string, flags: DisputeFlags) => runDispute(context(), orderNo, flags));
+  ).action((orderNo: string, flags: PayerFlags) => runDispute(context(), orderNo, flags));
 }
 
 /** Does it at the simulator. */
-async function runDispute(context: Context, orderNo: string, flags: DisputeFlags): Promise<void> {
+async function runDispute(context: Context, orderNo: string, flags: PayerFlags): Promise<void> {
   const body = { orderNo, act: 'open', ...given(flags, ['act', 'amount', 'reason', 'refund', 'payWay']) };
-  await context.print.item(
-    await simulatorApi(context, flags).data({ method: 'POST', path: '/sim/dispute', body, anonymous: true }),
-    DISPUTE,
-  );
+  await context.print.item(await postSimulator(context, flags, '/sim/dispute', body), DISPUTE);
 }

@@ -12,6 +12,7 @@ import {
   defineDispute,
   defineNotify,
   definePayer,
+  postSimulator,
   simulatorApi,
   simulatorFlag,
 } from './simulator-payer.ts';
@@ -120,15 +121,7 @@ async function runShowClock(context: Context, flags: SimulatorFlags): Promise<vo
 
 /** Moves the simulated time by whole seconds. */
 async function runAdvanceClock(context: Context, advanceSeconds: number, flags: SimulatorFlags): Promise<void> {
-  await context.print.item(
-    await simulatorApi(context, flags).data({
-      method: 'POST',
-      path: '/sim/clock',
-      body: { advanceSeconds },
-      anonymous: true,
-    }),
-    CLOCK,
-  );
+  await context.print.item(await postSimulator(context, flags, '/sim/clock', { advanceSeconds }), CLOCK);
 }
 
 /** The flags of `simulator faults`. */
@@ -181,19 +174,20 @@ function probability(text: string): number {
 async function runFaults(context: Context, flags: FaultFlags): Promise<void> {
   const api = simulatorApi(context, flags);
   if (flags.clear) {
-    await api.data({
-      method: 'DELETE',
-      path: '/sim/faults',
-      headers: { 'content-type': 'application/json' },
-      anonymous: true,
-    });
+    await clearSimulator(context, flags, '/sim/faults');
     return context.print.done('All faults removed.');
   }
   if (flags.fault === undefined)
     return context.print.list(((await api.get('/sim/faults'))['faults'] ?? []) as Row[], FAULT);
   if (flags.payWay === undefined) throw new UsageError('--fault requires --pay-way.', 'add --pay-way alipay');
   const body = given(flags, ['fault', 'payWay', 'call', 'times', 'probability', 'orderNo']);
-  await context.print.item(await api.data({ method: 'POST', path: '/sim/faults', body, anonymous: true }), FAULT);
+  await context.print.item(await postSimulator(context, flags, '/sim/faults', body), FAULT);
+}
+
+/** Deletes what the simulator has at a path; it takes changes only as JSON, even without a body. */
+async function clearSimulator(context: Context, flags: SimulatorFlags, path: string): Promise<void> {
+  const headers = { 'content-type': 'application/json' };
+  await simulatorApi(context, flags).data({ method: 'DELETE', path, headers, anonymous: true });
 }
 
 /** The flags of `simulator ledger`. */
@@ -431,7 +425,7 @@ async function runPlants(context: Context, flags: BillFlags): Promise<void> {
 /** Plants a difference at the simulator. */
 async function runPlant(context: Context, kind: string, flags: BillFlags): Promise<void> {
   const body = { kind, ...given(flags, ['payWay', 'date', 'orderNo', 'account']) };
-  await context.print.item(await postPlants(context, flags, '/sim/bills/plants', body), PLANT);
+  await context.print.item(await postSimulator(context, flags, '/sim/bills/plants', body), PLANT);
 }
 
 /** Sets a condition, or takes it away. */
@@ -439,22 +433,13 @@ async function runCondition(context: Context, condition: string, flags: BillFlag
   if (condition === 'filler' && flags.rows === undefined && !flags.off)
     throw new UsageError('filler requires --rows.', 'add --rows 1000');
   const body = { condition, ...given(flags, ['payWay', 'date', 'rows']), ...(flags.off ? { on: false } : {}) };
-  await context.print.item(await postPlants(context, flags, '/sim/bills/conditions', body), CONDITION);
+  await context.print.item(await postSimulator(context, flags, '/sim/bills/conditions', body), CONDITION);
 }
 
 /** Removes one change, or all, and prints what is left. */
 async function runClearPlants(context: Context, id: string | undefined, flags: BillFlags): Promise<void> {
-  await simulatorApi(context, flags).data({
-    method: 'DELETE',
-    path: id === undefined ? '/sim/bills' : `/sim/bills/${encodeURIComponent(id)}`,
-    headers: { 'content-type': 'application/json' },
-    anonymous: true,
-  });
+  await clearSimulator(context, flags, id === undefined ? '/sim/bills' : `/sim/bills/${encodeURIComponent(id)}`);
   await runPlants(context, flags);
-}
-
-async function postPlants(context: Context, flags: BillFlags, path: string, body: Row): Promise<Row> {
-  return await simulatorApi(context, flags).data({ method: 'POST', path, body, anonymous: true });
 }
 
 /** Adds the verbs of `simulator`. */
