@@ -51,8 +51,8 @@ async function answerAtOnce(argv: readonly string[]): Promise<boolean> {
     return true;
   }
   if (last !== '--help' && last !== '-h') return false;
-  const { helpAtOnce } = await import('../cli/at-once.ts');
-  return helpAtOnce(argv, { stdout: process.stdout, env: process.env });
+  const { printPrebuiltHelp } = await import('../cli/prebuilt-help.ts');
+  return printPrebuiltHelp(argv, { stdout: process.stdout, env: process.env });
 }
 
 /** The one failure of what is answered at once. */

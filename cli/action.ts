@@ -43,7 +43,7 @@ export interface Action {
   money?: boolean;
   /** How the answer is shown; like a row of the noun by default. */
   view?: View;
-  /** The sentence below the answer. */
+  /** The message on stderr below the answer. */
   done?: (answer: Row, id: string) => string;
   /** Prints the answer, in place of `view` and `done`. */
   print?: (context: Context, answer: Row, id: string, flags: ActionFlags) => Promise<void>;
@@ -112,7 +112,7 @@ function createFields(resource: Editable): Field[] {
   return [...(resource.createOnly ?? []), ...resource.fields];
 }
 
-/** Creates a row from what was given and asked. */
+/** Sends the fields from the flags and from the prompts. */
 async function runCreate(context: Context, resource: Editable, options: ActionFlags): Promise<void> {
   const fields = createFields(resource);
   const body = await complete(context, fields, bodyOf(options, fields));
@@ -140,7 +140,7 @@ export function addUpdate(noun: Command, context: ContextOf, resource: Editable,
   );
 }
 
-/** Sends what was given of a row, and nothing else. */
+/** Sends only the fields that have a flag on the command line. */
 async function runUpdate(
   { api, change, print }: Context,
   resource: Editable,
@@ -178,7 +178,7 @@ function fieldOf(name: string, resource: Editable): Field {
   return field;
 }
 
-/** Adds `enable` and `disable`; `more` is what differs from a noun that is simply switched. */
+/** Adds `enable` and `disable`. `more` replaces parts of the Action of a noun. */
 export function addToggle(
   noun: Command,
   context: ContextOf,

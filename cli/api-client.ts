@@ -5,7 +5,7 @@ import { type StreamedBody, type Trace, type WireRequest, openExchange, readText
 import { isOpenToReaders, notEncrypted } from './settings.ts';
 import type { Row } from './values.ts';
 
-/** Values of a query string; what is undefined is left out. */
+/** Values of a query string. The client omits an undefined value. */
 export type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
 
 /** One call of the API. */
@@ -15,16 +15,16 @@ export interface Call {
   query?: Query;
   /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** The unencoded body, instead of `body`. */
   raw?: { type: string; content: string | Uint8Array | StreamedBody };
   headers?: Record<string, string>;
-  /** Makes repeating safe: the same key goes with every try. */
+  /** The client sends the same key with every retry. */
   idempotencyKey?: string;
-  /** Statuses that are answers, not failures (402 of pay-per-call). */
+  /** Error statuses that the caller handles (402 of pay-per-call). */
   accept?: readonly number[];
-  /** Longest silence in milliseconds, where the answer takes longer than others. */
+  /** Read timeout in milliseconds, for calls with a slow answer. */
   silenceMs?: number;
-  /** Ends this call alone, beside the signal of the client. */
+  /** Aborts only this call. */
   signal?: AbortSignal;
   /** Without credentials (login, health). */
   anonymous?: boolean;
@@ -34,7 +34,7 @@ export interface Call {
 export interface Answer {
   status: number;
   headers: Record<string, string | undefined>;
-  /** The parsed JSON, or undefined when it was something else. */
+  /** The parsed JSON, or undefined for another content type. */
   body: unknown;
   text: string;
 }
@@ -43,11 +43,11 @@ export interface Answer {
 interface Page {
   rows: Row[];
   nextCursor: string | null;
-  /** How many seconds old the rows may be, when they come from a read replica. */
+  /** Replication lag in seconds, from the header of a read replica. */
   lagSeconds?: number;
 }
 
-/** Talks to the HTTP API of one server. */
+/** A client for the HTTP API of one server. */
 export interface ApiClient {
   call(call: Call): Promise<Answer>;
   /** The `data` of an answer. */
@@ -56,23 +56,23 @@ export interface ApiClient {
   page(path: string, query?: Query): Promise<Page>;
   /** All pages, one after the other. */
   pages(path: string, query?: Query): AsyncIterable<Page>;
-  /** The answer while it arrives: exports, event streams, downloads. */
+  /** The response as a stream: exports, event streams, downloads. */
   stream(call: Call): Promise<IncomingMessage>;
 }
 
-/** The ports of a client; `authorize` gives the credential of each request. */
+/** The dependencies of a client. `authorize` returns the credential headers of each request. */
 export interface ClientSetup {
   server(): Promise<string>;
   authorize(): Promise<Record<string, string>>;
   /** The command that logs in again, for the hint of a 401. */
   loginCommand(): Promise<string>;
-  /** Confirms the own password for what is refused without; throws when nobody can be asked. Returns what to do afterwards. */
+  /** Confirms the password of the operator after a refusal, and returns a callback for the end of the change. Throws without a terminal. */
   confirm?(refusal: CliError): Promise<() => Promise<void>>;
-  /** Takes another credential after a 401; false when there is none. */
+  /** Loads a newer token after a 401. False: the session file has no newer token. */
   renew?(): Promise<boolean>;
-  /** Whether credentials may go over plain HTTP to this server of another machine. */
+  /** Whether payctl may send credentials over plain HTTP to this server on another machine. */
   allowsHttp(origin: string): Promise<boolean>;
-  /** PEM of the authorities of this server, beside those that Node.js knows. */
+  /** PEM of the additional certificate authorities for this server. */
   authorities(origin: string): Promise<string | undefined>;
   trace: Trace;
   timeoutMs: number;
@@ -82,10 +82,10 @@ export interface ClientSetup {
 
 const TRIES = 3;
 const LONGEST_PAUSE_MS = 5000;
-/** A stream that is silent for this long is considered broken; event streams send heartbeats. */
+/** Read timeout of a stream. Event streams send heartbeats more often. */
 const STREAM_SILENCE_MS = 60_000;
 
-/** Makes a client; nothing is resolved or opened before the first call. */
+/** Creates a client. The client resolves the server at the first call. */
 export function createApiClient(setup: ClientSetup): ApiClient {
   const open = async (call: Call, timeoutMs: number): Promise<{ answer: IncomingMessage; wire: WireRequest }> => {
     const wire = await toWire(call, setup, timeoutMs);
@@ -109,7 +109,7 @@ export function createApiClient(setup: ClientSetup): ApiClient {
   };
 
   const tried = (request: Call): Promise<Answer> => withRetry(request, () => checked(request), setup.signal);
-  /** Sends once more with the token that another run of payctl has got since, where the first one is over. */
+  /** Retries once with a newer token, because another payctl process may have renewed the session. */
   const renewing = async <T>(request: Call, send: () => Promise<T>): Promise<T> => {
     try {
       return await send();
@@ -201,7 +201,7 @@ async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promis
   };
 }
 
-/** Each request with a token, Basic or a session has it in a header; a login has a password. */
+/** A token, Basic or session credential is in a header. A login has the password in its body. */
 function holdsCredential(headers: Record<string, string>, body: unknown): boolean {
   return 'authorization' in headers || 'cookie' in headers || asRow(body)?.['password'] !== undefined;
 }
@@ -233,7 +233,7 @@ function pauseAfter(error: unknown, tries: number): number | undefined {
   return pause <= LONGEST_PAUSE_MS ? pause : undefined;
 }
 
-/** After a change that may or may not have happened, the user is told how to go on. */
+/** Adds the next step to the error of a change with an unknown result. */
 function withAdvice(error: unknown, call: Call): unknown {
   if (!(error instanceof CliError) || call.method === 'GET' || call.anonymous) return error;
   if (error.exitCode !== EXIT.tryAgain && error.exitCode !== EXIT.cancelled) return error;
@@ -277,14 +277,14 @@ function asRow(value: unknown): Row | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Row) : undefined;
 }
 
-/** The parts of an answer that explain a refusal. */
+/** The parts of an error response. */
 interface RefusedAnswer {
   status: number;
   headers: Record<string, string | undefined>;
   text: string;
 }
 
-/** The next command after a refusal that the server gave no hint for. */
+/** Hints for error codes that the service sends without a hint. */
 const HINTS: Readonly<Record<string, string>> = {
   channel_disabled: 'payctl channel list',
   channel_not_configured: 'payctl channel list',
@@ -299,7 +299,7 @@ const HINTS: Readonly<Record<string, string>> = {
   user_blocked: 'payctl user enable <userId>',
 };
 
-/** The failure that an answer with a 4xx or 5xx (or an unexpected 3xx) stands for. */
+/** Converts a 4xx, a 5xx or an unexpected 3xx response into a CliError. */
 function readProblem(answer: RefusedAnswer, where: { login: string }): CliError {
   const body = unwrap(parseObject(answer.text));
   if (answer.status >= 300 && answer.status < 400) return redirected(answer);
@@ -317,7 +317,7 @@ function readProblem(answer: RefusedAnswer, where: { login: string }): CliError 
   });
 }
 
-/** The simulator and others put the problem into a member `error`. */
+/** The simulator nests the problem document in a member `error`. */
 function unwrap(body: Row): Row {
   const { error } = body;
   return typeof error === 'object' && error !== null ? { ...(error as Row), detail: (error as Row)['message'] } : body;

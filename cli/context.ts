@@ -14,7 +14,7 @@ import { type SessionStore, configFolder, openSessions } from './session.ts';
 import { type Target, type TargetFlags, caFileOf, chooseTarget, cleanServer, isHttpAllowed } from './settings.ts';
 import { type Streams, type Terminal, createTerminal } from './terminal.ts';
 
-/** The global flags, as the parser gives them. */
+/** The values of the global flags. */
 export interface GlobalFlags extends TargetFlags, OutputFlags {
   color?: string;
   input?: boolean;
@@ -22,7 +22,7 @@ export interface GlobalFlags extends TargetFlags, OutputFlags {
   timeout?: number;
 }
 
-/** What a command works with; every part comes to life when it is first used. */
+/** The dependencies of a command. Each part is created at its first use. */
 export interface Context {
   readonly flags: GlobalFlags;
   readonly terminal: Terminal;
@@ -33,33 +33,33 @@ export interface Context {
   /** Makes every change: target line, confirmation, --dry-run. */
   readonly change: MakeChange;
   target(): Promise<Target>;
-  /** Named by errors: the target, once it is known, and the change that was made. */
-  readonly known: { target?: Target; done?: string; proof?: ChangeFlags };
-  /** A stand-in for the server's code in tests; otherwise it is loaded when needed. */
+  /** Facts for error messages: the target and the last change. `changeFlags` are the flags of the change in progress. */
+  readonly run: { target?: Target; completedChange?: string; changeFlags?: ChangeFlags };
+  /** Test double for the server's code, which payctl otherwise imports on demand. */
   readonly openOffline: ((input: OfflineInput) => Promise<Offline>) | undefined;
-  /** A stand-in for the service in tests. */
+  /** Test double for the service. */
   readonly startServer: ((input: ServerInput) => Promise<void>) | undefined;
-  /** A stand-in for the simulator in tests. */
+  /** Test double for the simulator. */
   readonly runSimulator: RunSimulator | undefined;
-  /** How long to wait before a stream that was lost is opened again. */
+  /** Milliseconds before the next attempt to open a stream. */
   readonly retryPause: (tries: number) => number;
   /** The same server with other credentials. */
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
   /** Another address, without credentials. */
   apiAt(server: string): ApiClient;
-  /** Whether credentials may go over plain HTTP to this server of another machine. */
+  /** Whether payctl may send credentials over plain HTTP to this server on another machine. */
   allowsHttp(origin: string): Promise<boolean>;
-  /** PEM of the authorities of this server, beside those that Node.js knows. */
+  /** PEM of the additional certificate authorities for this server. */
   authorities(origin: string): Promise<string | undefined>;
 }
 
-/** Gives the context of this run; made at the first call. */
+/** Returns the context of this run, created at the first call. */
 export type ContextOf = () => Context;
 
-/** Builds the parser to describe it: with the commands of the nouns among these words, or with all; it runs nothing. */
+/** Builds the parser without running a command: with all nouns, or only the nouns among these words. */
 export type DescribedTree = (words?: readonly string[]) => Promise<Command>;
 
-/** What tests put in the place of the real parts. */
+/** Test doubles for parts of the context. */
 export interface Overrides {
   prompts?: Prompts;
   now?: () => Date;
@@ -69,7 +69,7 @@ export interface Overrides {
   retryPause?: (tries: number) => number;
 }
 
-/** Runs the simulator until it is told to stop. */
+/** Runs the simulator until a signal stops it. */
 type RunSimulator = (
   options: {
     dir: string;
@@ -79,15 +79,15 @@ type RunSimulator = (
   tellReady: (url: string) => void,
 ) => Promise<void>;
 
-/** How long one call may take by default; longer than the service waits for a channel. */
+/** Default timeout of one call. The value exceeds the service's timeout for a channel. */
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
 /** Assembles the parts of one run. */
 export function createContext(streams: Streams, flags: GlobalFlags, overrides: Overrides = {}): Context {
   const terminal = { ...createTerminal(streams, flags), ...(overrides.now ? { now: overrides.now } : {}) };
   const sessions = openSessions(configFolder(terminal.env).path);
-  const known: Context['known'] = {};
-  const target = once(async () => (known.target = chooseTarget(flags, terminal.env, await sessions.contexts())));
+  const run: Context['run'] = {};
+  const target = once(async () => (run.target = chooseTarget(flags, terminal.env, await sessions.contexts())));
   const trace = createTrace(terminal.err, flags.debug === true);
   const allowsHttp = async (origin: string): Promise<boolean> =>
     flags.allowHttp === true || isHttpAllowed(await sessions.contexts(), origin);
@@ -131,9 +131,9 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     );
   const print = createPrint(terminal, flags);
   const prompts = overrides.prompts ?? createPrompts(terminal);
-  const login = createOwnLogin({ terminal, prompts, sessions, target, apiAs, known });
+  const login = createOwnLogin({ terminal, prompts, sessions, target, apiAs, run });
   const api: ApiClient = client(serverOfTarget, login.headers, loginHint, login);
-  const change = createGuard({ terminal, print, prompts, api, target, known });
+  const change = createGuard({ terminal, print, prompts, api, target, run });
   return {
     flags,
     terminal,
@@ -143,7 +143,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     api,
     change,
     target,
-    known,
+    run,
     openOffline: overrides.openOffline,
     startServer: overrides.startServer,
     runSimulator: overrides.runSimulator,
@@ -163,7 +163,7 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 
-/** Half a second, then twice as long each time, up to fifteen seconds. */
+/** Exponential backoff from half a second to fifteen seconds. */
 function retryPause(tries: number): number {
   return Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS);
 }

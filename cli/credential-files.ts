@@ -4,7 +4,7 @@ import { CliError, EXIT } from './errors.ts';
 
 /** A certificate or key file after it was read. */
 export interface ReadCredential {
-  /** Sent to the service: the text of the file; PEM for a DER certificate. */
+  /** The text of the file for the request; PEM for a DER certificate. */
   content: string;
   /** PEM of the private key without its passphrase. */
   privatePem: string | null;
@@ -17,21 +17,21 @@ interface CredentialSpec extends Pick<CertKindSpec, 'kind' | 'form'> {
   passphrase?: string | undefined;
 }
 
-/** Reads files of certificates and keys as the service does, and refuses what it would refuse, in its words. */
+/** Reads certificate and key files with the parser and the error messages of the service. */
 export interface CredentialFiles {
-  /** The text of a file, whatever it is of; throws UsageError. */
+  /** The text of a file of any kind. Throws UsageError for an unreadable file. */
   text(path: string, shown: string): string;
-  /** Reads a file as this kind; throws UsageError. */
+  /** Reads a file as this kind. Throws UsageError for another kind. */
   read(path: string, shown: string, as: CredentialSpec): ReadCredential;
 }
 
-/** Loads the service's own reader of such files. */
+/** Imports the service's reader of certificate files. */
 export async function credentialFiles(now: Date): Promise<CredentialFiles> {
   const [pem, { AppError }] = await Promise.all([
     import('../server/credentials/pem.ts'),
     import('../server/errors.ts'),
   ]);
-  const told = <Result>(shown: string, work: () => Result): Result => {
+  const withUsageError = <Result>(shown: string, work: () => Result): Result => {
     try {
       return work();
     } catch (error) {
@@ -41,9 +41,9 @@ export async function credentialFiles(now: Date): Promise<CredentialFiles> {
     }
   };
   return {
-    text: (path, shown) => told(shown, () => pem.readText(readFileSync(path))),
+    text: (path, shown) => withUsageError(shown, () => pem.readText(readFileSync(path))),
     read: (path, shown, { passphrase, ...spec }) =>
-      told(shown, () => {
+      withUsageError(shown, () => {
         const bytes = readFileSync(path);
         const parsed = pem.parseCert(spec, { bytes, passphrase }, { now, serialOf: () => '' });
         return { content: pem.readText(bytes), privatePem: parsed.privatePem, publicPem: parsed.publicPem ?? '' };
@@ -51,7 +51,7 @@ export async function credentialFiles(now: Date): Promise<CredentialFiles> {
   };
 }
 
-/** Of which form the files of a kind are. */
+/** The expected form of the files of a kind. */
 export function formOf(kind: string): CertKindSpec['form'] {
   if (kind.endsWith('_public_key')) return 'public-key';
   return kind.endsWith('_key') ? 'private-key' : 'certificate';

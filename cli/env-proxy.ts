@@ -1,11 +1,11 @@
-/** A proxy is never asked for this machine: a simulator, a collector of traces and a service beside payctl are here. */
+/** Loopback addresses, which requests reach without the proxy: simulator, trace collector and local service. */
 const OWN = ['localhost', '127.0.0.1', '[::1]', '::1'];
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * With NODE_USE_ENV_PROXY=1, Node's own switch, requests of payctl and of the service go through HTTPS_PROXY and HTTP_PROXY, except to
- * NO_PROXY and to this machine. Node reads the variables at its start, so that this only adds this machine.
+ * Adds the loopback addresses to NO_PROXY. With NODE_USE_ENV_PROXY=1 Node.js sends all other requests through HTTPS_PROXY and
+ * HTTP_PROXY.
  */
 export function keepThisMachineDirect(env: Env): void {
   if (env['NODE_USE_ENV_PROXY'] !== '1') return;

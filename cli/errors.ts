@@ -1,4 +1,4 @@
-/** What the shell is told; the table is `payctl help exit-codes`. */
+/** The exit codes; the table is `payctl help exit-codes`. */
 export const EXIT = {
   done: 0,
   failed: 1,
@@ -13,12 +13,12 @@ export const EXIT = {
 
 /** The optional parts of a failure. */
 interface FailureOptions {
-  /** HTTP status, when a server answered. */
+  /** HTTP status of the response. */
   status?: number;
-  /** One next command, or one thing to do. */
+  /** The next command or step. */
   hint?: string;
   requestId?: string;
-  /** Seconds that the server asked to wait before the next try. */
+  /** Seconds from the header Retry-After. */
   retryAfter?: number;
   /** Problems with single fields. */
   fields?: readonly FieldProblem[];
@@ -27,14 +27,14 @@ interface FailureOptions {
   cause?: unknown;
 }
 
-/** One field that the server did not take. */
+/** One field that the service rejected. */
 export interface FieldProblem {
   pointer: string;
   code: string;
   detail: string;
 }
 
-/** A failure that is told to the user, with the exit code for the shell. */
+/** An error with a message for the operator and an exit code. */
 export class CliError extends Error {
   readonly code: string;
   readonly exitCode: number;
@@ -49,37 +49,37 @@ export class CliError extends Error {
   }
 }
 
-/** The command line cannot be carried out as it is (2). */
+/** An invalid command line (2). */
 export class UsageError extends CliError {
   constructor(message: string, hint?: string, code = 'usage') {
     super(code, EXIT.usage, message, hint === undefined ? {} : { hint });
   }
 }
 
-/** A flag is missing that only a prompt could make up for, and nobody can be asked (2). */
+/** A missing flag without a terminal for the prompt (2). */
 export class FlagRequired extends UsageError {
   constructor(flag: string, code = 'input_needed') {
     super(`${flag} is required when not running interactively.`, undefined, code);
   }
 }
 
-/** The user said no, or pressed Ctrl-C (130). */
+/** The operator declined a prompt or pressed Ctrl-C (130). */
 export class Cancelled extends CliError {
   constructor(message = 'Nothing was changed.') {
     super('cancelled', EXIT.cancelled, message);
   }
 }
 
-/** The code of a secret that was made, could not be written anywhere, and is shown only once. */
+/** Error code: the service created a secret, and payctl could not write it anywhere. */
 export const SECRET_LOST = 'secret_lost';
 
-/** For what is asked again and again: no answer while the server cannot be reached; other failures are thrown. */
-export function onlyUnreachable(error: unknown): undefined {
+/** For polling: returns undefined for an unreachable server, and rethrows other errors. */
+export function ignoreUnreachable(error: unknown): undefined {
   if (error instanceof CliError && error.exitCode === EXIT.tryAgain) return undefined;
   throw error;
 }
 
-/** The exit code for an HTTP status: what a script should do next, not what went wrong. */
+/** The exit code for an HTTP status, chosen by the next step of a script. */
 export function exitCodeFor(status: number): number {
   if (status === 404) return EXIT.notFound;
   if (status === 401) return EXIT.notLoggedIn;
@@ -107,7 +107,7 @@ const UNREACHABLE: Record<string, string> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'the server certificate does not match the host name',
 };
 
-/** The cause at the bottom of a network error, in words: "fetch failed" never reaches the user. */
+/** The innermost cause of a network error in words, instead of "fetch failed". */
 export function networkCause(error: unknown): string {
   const inner = innermost(error);
   const code = codeOf(inner);
@@ -123,7 +123,7 @@ const UNTRUSTED: ReadonlySet<string | undefined> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ]);
 
-/** Whether a connection failed because no known authority signed the server's certificate. */
+/** Whether the certificate of the server has no known issuer. */
 export function isUntrusted(error: unknown): boolean {
   return UNTRUSTED.has(codeOf(innermost(error)));
 }

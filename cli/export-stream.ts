@@ -41,7 +41,7 @@ export function addExport(
   );
 }
 
-/** Streams an export to stdout or a new file; memory stays flat, and a broken connection leaves no half file. */
+/** Streams an export to stdout or to a new file. A broken connection leaves no partial file. */
 export async function exportStream(context: Context, path: string, query: Query, flags: ExportFlags): Promise<void> {
   const { api, terminal, print } = context;
   const { format = 'csv', bom } = flags;
@@ -81,7 +81,7 @@ async function copy(
   return lines;
 }
 
-/** The failure of a stream that broke off. */
+/** The error of an interrupted stream. */
 export function exportBroken(signal: AbortSignal, lines: number, error: unknown): CliError {
   if (signal.aborted) return new Cancelled();
   return new CliError(

@@ -9,7 +9,7 @@ export async function ensurePrivateFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
 }
 
-/** Replaces a file in one step: a new file (0600) beside it, synced, then renamed over it. */
+/** Replaces a file atomically: writes and syncs a new file (0600), then renames it. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = await writeBeside(path, text).catch(refusedAt(path));
   try {
@@ -20,16 +20,16 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-/** A file that does not exist yet but surely can be written; nothing is visible under its name until `commit`. */
+/** A new file with reserved space. The final name appears only with `commit`. */
 export interface ReservedFile {
   commit(text: string): Promise<void>;
   discard(): Promise<void>;
 }
 
-/** As many bytes as the longest secret has room in. */
+/** Reserved bytes: more than the longest secret. */
 const ROOM = 16 * 1024;
 
-/** Keeps room for a new file at `path`, before anything is done that it must record. Refuses an existing one. */
+/** Reserves space for a new file at `path`, before the change whose secret the file stores. Throws for an existing file. */
 export async function reserveFile(path: string): Promise<ReservedFile> {
   if (await exists(path))
     throw new UsageError(
@@ -49,7 +49,7 @@ export async function reserveFile(path: string): Promise<ReservedFile> {
   return {
     async commit(text) {
       await writeInto(temporary, text);
-      // A hard link fails when the name was taken meanwhile: rename would overwrite it.
+      // A hard link fails for an existing name. A rename would overwrite that file.
       await link(temporary, path);
       await rm(temporary, { force: true });
     },
@@ -57,14 +57,14 @@ export async function reserveFile(path: string): Promise<ReservedFile> {
   };
 }
 
-/** A big new file that appears under its name only when it is complete. */
+/** A large new file whose final name appears only after the last byte. */
 export interface ReservedStream {
   write(part: Uint8Array): Promise<void>;
   commit(): Promise<void>;
   discard(): Promise<void>;
 }
 
-/** Starts a new file beside its final name; refuses an existing one. */
+/** Opens a new file next to its final name. Throws for an existing file. */
 export async function reserveStream(path: string): Promise<ReservedStream> {
   if (await exists(path)) throw new UsageError(`${path} already exists.`, 'choose another file name', 'file_exists');
   const temporary = await writeBeside(path, '');
@@ -104,7 +104,7 @@ async function writeBeside(path: string, text: string): Promise<string> {
   return temporary;
 }
 
-/** Says which file has no room; other failures stay what they are. */
+/** Names the file in a disk-full error, and rethrows other errors. */
 function refusedAt(path: string): (error: unknown) => never {
   return (error) => {
     const fault = writeFault(error);
@@ -116,12 +116,12 @@ function refusedAt(path: string): (error: unknown) => never {
   };
 }
 
-/** Proves that a file could be replaced by one of as many bytes. */
+/** Checks for free space by writing and removing a file of this size. */
 export async function proveRoom(path: string, bytes: number): Promise<void> {
   await rm(await writeBeside(path, ' '.repeat(bytes)).catch(refusedAt(path)), { force: true });
 }
 
-/** Over the blanks that keep the room, of which none are left. */
+/** Overwrites the reserved spaces and truncates the rest. */
 async function writeInto(path: string, text: string): Promise<void> {
   const bytes = Buffer.from(text);
   const file = await open(path, 'r+');
@@ -134,7 +134,7 @@ async function writeInto(path: string, text: string): Promise<void> {
   }
 }
 
-/** Whether something has this name. */
+/** Whether the path exists. */
 export async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
@@ -142,10 +142,7 @@ export async function exists(path: string): Promise<boolean> {
   );
 }
 
-/**
- * The text of a file or of stdin, without the mark that some editors and shells of Windows put before it: it would become a part of
- * a password, and JSON knows no such character. UTF-16 is refused.
- */
+/** Decodes UTF-8 without a byte order mark. The mark would become part of a password, and JSON rejects it. UTF-16 throws UsageError. */
 export function textFrom(bytes: Uint8Array, source: string): string {
   const isMarked = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
   if (isMarked || bytes.includes(0)) {
@@ -155,12 +152,12 @@ export function textFrom(bytes: Uint8Array, source: string): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** Reads a file as text; faults name it as `shown`. */
+/** Reads a text file. Errors name the file as `shown`. */
 export async function readTextFile(path: string, shown = path): Promise<string> {
   return textFrom(await readFile(path), shown);
 }
 
-/** Reads a PEM file of certificates; refuses one in which there is none. */
+/** Reads a PEM file of certificates. Throws UsageError for a file without one. */
 export async function readAuthorities(path: string): Promise<string> {
   const text = await readTextFile(path).catch((error: unknown) => {
     if (error instanceof CliError) throw error;
@@ -176,7 +173,7 @@ export const WRITABLE_BY_OTHERS = 0o022;
 /** Bits of a mode that let other users do anything. */
 export const OPEN_TO_OTHERS = 0o077;
 
-/** The text of a file of this user, or undefined when there is none; refuses one that `bits` open to others, or that is another user's. */
+/** Reads a private file; undefined for a missing one. Throws when `bits` give other users access, or for a file of another user. */
 export async function readPrivate(path: string, bits: number): Promise<string | undefined> {
   const file = await open(path).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
@@ -191,7 +188,7 @@ export async function readPrivate(path: string, bits: number): Promise<string | 
   }
 }
 
-/** Refuses a folder in which others can replace files, or that is another user's. */
+/** Throws for a folder that other users can write to, or that another user owns. */
 export async function refuseSharedFolder(path: string): Promise<void> {
   const found = await stat(path).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
@@ -200,7 +197,7 @@ export async function refuseSharedFolder(path: string): Promise<void> {
   if (found) refuseOpenTo(path, found, WRITABLE_BY_OTHERS);
 }
 
-/** As ssh judges its files; Windows has no such modes. */
+/** Same rule as ssh. Windows has no file modes. */
 function refuseOpenTo(path: string, { mode, uid }: { mode: number; uid: number }, bits: number): void {
   const own = process.geteuid?.();
   if (own === undefined) return;
@@ -218,7 +215,7 @@ function refuseOpenTo(path: string, { mode, uid }: { mode: number; uid: number }
 const LOCK_TRIES = 100;
 const STALE_MS = 10_000;
 
-/** Runs one piece of work at a time for all processes of this user, by a lock file; one left by a killed process ends after 10 s. */
+/** Runs work under a lock file for all processes of this user. The lock of a killed process expires after 10 s. */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   await takeLock(path);
   try {

@@ -29,7 +29,7 @@ const COLUMNS: View['columns'] = [
   { field: 'fix' },
 ];
 
-/** Prints findings: drawn for a person, as rows for everybody else; `noun` says what one of them is called. */
+/** Prints findings: drawn on a terminal, otherwise as rows. `noun` is the name of a row. */
 export async function printFindings(
   { print, terminal: { out }, flags }: Context,
   findings: readonly Finding[],
@@ -40,7 +40,7 @@ export async function printFindings(
   return print.list(rows, { noun, id: 'check', columns: COLUMNS });
 }
 
-/** Draws the findings for a person: a mark, what was looked at, how it is; the fix below, whole, to be copied. */
+/** Draws findings: mark, name and detail, with the complete fix below. */
 export function drawFindings(
   findings: readonly Finding[],
   { columns, style }: { columns: number; style: Style },

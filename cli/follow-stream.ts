@@ -9,7 +9,7 @@ export interface StreamMessage {
   data: string;
 }
 
-/** Reads a text/event-stream into messages; comments (heartbeats) come out as nothing, a bare id as a message without data. */
+/** Parses a text/event-stream into messages. Comments (heartbeats) yield nothing; an id alone yields a message without data. */
 export async function* readMessages(parts: AsyncIterable<Uint8Array>): AsyncGenerator<StreamMessage> {
   const decoder = new TextDecoder();
   let held = '';
@@ -36,25 +36,25 @@ function readBlock(block: string): StreamMessage | undefined {
   return data.length > 0 || message.id !== '' ? { ...message, data: data.join('\n') } : undefined;
 }
 
-/** Which stream of the service is followed, and from where. */
+/** The path and the start of a stream. */
 interface FollowedStream {
   path: string;
-  /** The parameters of each connection, by the id of the last message that was dealt with. */
+  /** The query of each connection, by the id of the last processed message. */
   query?: (after: string | undefined) => Query;
   /** The id after which it begins. */
   after?: string | undefined;
-  /** A stream that is silent for so long is broken. */
+  /** Read timeout of the stream. */
   silenceMs?: number;
 }
 
-/** What happens to the connection. */
-interface StreamEars {
+/** Callbacks for the state of the connection. */
+interface StreamCallbacks {
   connected?(): unknown;
-  /** It could not be opened, or ended; the next try is so many milliseconds later. */
+  /** The connection failed. The next attempt follows after `pauseMs`. */
   lost?(why: string, pauseMs: number): unknown;
 }
 
-/** What following needs of a context. */
+/** The parts of a context that followStream uses. */
 interface FollowParts {
   api: ApiClient;
   signal: AbortSignal;
@@ -63,13 +63,13 @@ interface FollowParts {
 }
 
 /**
- * The messages of an event stream for as long as they are asked for. A connection that is lost is opened anew and goes on behind the last
- * message that was dealt with, so none is lost and none comes twice; only a refusal of the service ends it, and the user.
+ * Yields the messages of an event stream, without gaps or duplicates. After a lost connection payctl reconnects after the last
+ * processed message. Only a refusal by the service or the operator ends the stream.
  */
 export async function* followStream(
   { api, signal, retryPause: pauseAfter }: FollowParts,
   { path, query = () => ({}), after: begin, silenceMs }: FollowedStream,
-  ears: StreamEars = {},
+  callbacks: StreamCallbacks = {},
 ): AsyncGenerator<StreamMessage> {
   let after = begin;
   for (let tries = 0; ; tries += 1) {
@@ -78,7 +78,7 @@ export async function* followStream(
       const headers = { accept: 'text/event-stream', ...(after === undefined ? {} : { 'last-event-id': after }) };
       const silence = silenceMs === undefined ? {} : { silenceMs };
       const stream = await api.stream({ method: 'GET', path, query: query(after), headers, signal, ...silence });
-      await ears.connected?.();
+      await callbacks.connected?.();
       for await (const message of readMessages(stream)) {
         if (message.event === 'error') throw refused(message.data);
         tries = 0;
@@ -92,20 +92,20 @@ export async function* followStream(
       why = isAnswer ? error.message : networkCause(error);
     }
     const pause = pauseAfter(tries);
-    await ears.lost?.(why, pause);
+    await callbacks.lost?.(why, pause);
     await wait(pause, undefined, { signal }).catch(() => {
       throw new Cancelled('Stopped.');
     });
   }
 }
 
-/** Whether the connection or the server went away, so that another try makes sense. */
+/** Whether the connection failed, and a retry makes sense. */
 function isBreak(error: unknown): boolean {
   if (error instanceof CliError) return error.exitCode === EXIT.tryAgain;
   return codeOf(error) !== undefined;
 }
 
-/** The server ended the stream: because the login does not hold any more, or only because it could not look that up. */
+/** The service ended the stream: for an expired login, or for a failed check of the login. */
 function refused(data: string): CliError {
   const { code = 'unauthenticated' } = JSON.parse(data) as { code?: string };
   if (code === 'unavailable') return new CliError(code, EXIT.tryAgain, 'The service is not available at the moment.');

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HelpIndex, HelpTree } from './at-once.ts';
+import type { HelpIndex, HelpTree } from './prebuilt-help.ts';
 import { buildWholeProgram, helpPage } from './program.ts';
 import { createSink } from './terminal.ts';
 
-/** Writes the help of every command down, for `helpAtOnce`; the build calls it. */
+/** Writes the help of every command for `printPrebuiltHelp`, during the build. */
 export async function writeHelpFiles(folder: string): Promise<void> {
   const program = await buildWholeProgram(createSink(process.stdout, 'never', {}));
   mkdirSync(folder, { recursive: true });

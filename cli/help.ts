@@ -3,16 +3,16 @@ import { widest } from './values.ts';
 
 type Rows = readonly (readonly [string, string])[];
 
-/** What the help of payctl itself says. */
+/** The content of the help of payctl. */
 interface RootPage {
   description: string;
-  /** Of all commands: they decide how wide the first column is. */
+  /** The names of all commands, for the width of the first column. */
   names: readonly string[];
   groups: readonly (readonly [string, Rows])[];
   flags: Rows;
 }
 
-/** What the help of a command says. */
+/** The content of the help of a command. */
 interface CommandPage {
   description: string;
   examples: readonly string[];
@@ -25,10 +25,10 @@ interface CommandPage {
 /** One or the other. */
 export type HelpPage = RootPage | CommandPage;
 
-/** Wider help is not easier to read. */
+/** Maximum width of help, for readability. */
 export const MOST_COLUMNS = 110;
 
-/** The help as text: what it does, examples first, then usage, arguments, verbs and flags. */
+/** Renders help: description, examples, usage, arguments, verbs, flags. */
 export function helpText(page: HelpPage, style: Style, columns: number): string {
   const lines = 'groups' in page ? rootLines(page, style, columns) : commandLines(page, style, columns);
   return `${lines.join('\n')}\n`;
@@ -74,7 +74,7 @@ function commandLines(page: CommandPage, style: Style, columns: number): string[
   ];
 }
 
-/** A command line that fits, broken before its flags so that it can still be copied. */
+/** Wraps a command line before its flags, so that the operator can still copy it. */
 function breakCommand(line: string, columns: number): string {
   const [start = '', ...flags] = line.split(/ (?=--?[a-zA-Z])/);
   const lines = [start];

@@ -3,33 +3,33 @@ import { Cancelled, CliError, EXIT, codeOf, isUntrusted, networkCause } from './
 import type { Sink } from './terminal.ts';
 import { visible } from './values.ts';
 
-/** A body that is never held in memory: its length, and its parts from the beginning at each call. */
+/** A streamed body: its length, and a factory for its parts. Each attempt reads from the beginning. */
 export interface StreamedBody {
   length: number;
   open(): AsyncIterable<Uint8Array>;
 }
 
-/** One HTTP request as it goes on the wire. */
+/** One HTTP request. */
 export interface WireRequest {
   method: string;
   url: URL;
   headers: Record<string, string>;
   body?: string | Uint8Array | StreamedBody;
-  /** Longest silence, in milliseconds, before the answer begins and between its parts; 0 = none. */
+  /** Read timeout in milliseconds, before the response and between its parts; 0 = none. */
   timeoutMs: number;
   signal: AbortSignal;
-  /** PEM of the authorities that sign the server's certificate, beside those that Node.js knows. */
+  /** PEM of additional certificate authorities. */
   ca?: string | undefined;
 }
 
-/** Sends one request and gives the answer as soon as its headers are there; throws CliError 7 when none comes. No redirect is followed. */
+/** Sends one request and resolves with the response headers. Throws CliError 7 without a response. Redirects are not followed. */
 export async function openExchange(request: WireRequest): Promise<IncomingMessage> {
-  // An import would read every export, and one of them loads all of fetch and WebSocket: a fifth of a short command.
+  // A static import reads every export, and one of them loads fetch and WebSocket: a fifth of a short command.
   const client = process.getBuiltinModule(request.url.protocol === 'https:' ? 'node:https' : 'node:http');
   return new Promise((resolve, reject) => {
     const agent = new client.Agent({
       keepAlive: false,
-      // An agent that a program makes has no proxy by itself.
+      // Node.js configures the proxy only for its global agent.
       proxyEnv: (client.globalAgent as { options?: AgentOptions }).options?.proxyEnv,
       ...(request.ca !== undefined && { ca: authorities(request.ca) }),
     });
@@ -45,7 +45,7 @@ export async function openExchange(request: WireRequest): Promise<IncomingMessag
   });
 }
 
-/** `ca` of a request would take the place of the authorities that Node.js knows, and of NODE_EXTRA_CA_CERTS. */
+/** Node.js replaces its own authorities and NODE_EXTRA_CA_CERTS with `ca`, so this list includes them. */
 function authorities(ca: string): string[] {
   return [...process.getBuiltinModule('node:tls').getCACertificates('default'), ca];
 }
@@ -53,11 +53,11 @@ function authorities(ca: string): string[] {
 async function sendBody(sent: ClientRequest, body: WireRequest['body']): Promise<void> {
   if (typeof body !== 'object' || body instanceof Uint8Array) return void sent.end(body);
   const { pipeline, Readable } = await import('node:stream');
-  // What goes wrong here destroys `sent`, which tells it; after an early answer it no longer matters.
+  // An error destroys `sent`, which reports it. After an early response the error is irrelevant.
   pipeline(Readable.from(body.open(), { objectMode: false }), sent, () => {});
 }
 
-/** Reads a whole answer as text; throws CliError 7 when it breaks off. */
+/** Reads a complete response as text. Throws CliError 7 for an interrupted one. */
 export async function readText(answer: IncomingMessage, request: WireRequest): Promise<string> {
   try {
     const parts: Buffer[] = [];
@@ -97,10 +97,10 @@ const SECRET_VALUE = [
   /-----BEGIN [^-]+-----[\s\S]*?(-----END [^-]+-----|$)/g,
   /otpauth:\/\/[^\s"]+/g,
 ];
-/** What an authenticator shows, or a recovery code; other members of this name are codes of things and faults. */
+/** A one-time code or a recovery code. Other members called `code` are error codes and product codes. */
 const ONE_TIME_CODE = /^(\d{3} ?\d{3}|([0-9a-z]{6}[- ]?){3}[0-9a-z]{6})$/i;
 
-/** A value that is safe to show: secrets are replaced by `***`, by their key and by what they look like. */
+/** Replaces secrets by `***`, found by name and by form. */
 export function redact(value: unknown): unknown {
   if (typeof value === 'string') return redactText(value);
   if (Array.isArray(value)) return value.map(redact);
@@ -115,12 +115,12 @@ function isSecret(key: string, value: unknown): boolean {
   return SECRET_KEY.test(key) && !PUBLIC_KEY.test(key) && typeof value !== 'boolean' && value !== null;
 }
 
-/** A text without anything that looks like a secret of ours, a JWT or a PEM. */
+/** Removes tokens of the service, JWTs and PEM blocks from a text. */
 export function redactText(text: string): string {
   return SECRET_VALUE.reduce((clean, pattern) => clean.replace(pattern, '***'), text);
 }
 
-/** A JSON (or other) body as text without secrets; what cannot be parsed shows only its size. */
+/** Redacts a body for the trace. A body that is not JSON is replaced by its size. */
 export function redactBody(body: string): string {
   if (body === '') return '';
   try {
@@ -130,7 +130,7 @@ export function redactBody(body: string): string {
   }
 }
 
-/** A path whose query carries no secret. */
+/** Removes secrets from the query of a path. */
 export function redactPath(path: string): string {
   return path.replace(/([?&])([^=&]+)=([^&]*)/g, (whole, mark: string, key: string) =>
     SECRET_KEY.test(key) && key !== 'key' ? `${mark}${key}=***` : whole,
@@ -166,7 +166,7 @@ export interface Trace {
   ): Promise<void>;
 }
 
-/** The trace of --debug, or one that says nothing. */
+/** Creates the trace of --debug; a no-op otherwise. */
 export function createTrace(err: Sink, enabled: boolean): Trace {
   if (!enabled) return { request: async () => {}, answer: async () => {} };
   const write = (mark: string, lines: readonly string[]): Promise<void> =>

@@ -7,7 +7,7 @@ import { type Streams, type Terminal, createTerminal } from './terminal.ts';
 import { visible } from './values.ts';
 import { OutputLost, writeFault } from './whole-write.ts';
 
-/** Runs one command line and gives the exit code; writes nowhere but to the given streams. */
+/** Runs one command line and returns the exit code. All output goes to the given streams. */
 export async function main(argv: readonly string[], streams: Streams, overrides: Overrides = {}): Promise<number> {
   const early = createTerminal(streams, { color: valueAfter(argv, '--color') });
   const opened: { context?: Context; program?: Command } = {};
@@ -20,7 +20,7 @@ export async function main(argv: readonly string[], streams: Streams, overrides:
     (failure: unknown) => fail(failure, early, argv, opened),
   );
   await early.err.flush();
-  // A notice that was lost stopped nothing, but is not to pass for a success.
+  // A lost notice did not stop the command, but must not exit with 0.
   return code === EXIT.done && early.err.fault ? EXIT.failed : code;
 }
 
@@ -29,13 +29,13 @@ interface Opened {
   program?: Command;
 }
 
-/** Runs the command to its end: when all that it wrote has arrived. */
+/** Runs the command and flushes its output. */
 async function run(argv: readonly string[], { out }: Terminal, opened: Opened, context: ContextOf): Promise<void> {
   opened.program = await buildProgram(argv, out, context);
   try {
     await opened.program.parseAsync(argv.length > 0 ? argv : ['--help'], { from: 'user' });
   } catch (failure) {
-    // So help and --version end.
+    // commander throws after help and --version.
     if (!(failure instanceof CommanderError) || failure.exitCode !== 0) throw failure;
   }
   await out.flush();
@@ -48,17 +48,21 @@ async function fail(failure: unknown, terminal: Terminal, argv: readonly string[
   const error = failure instanceof CommanderError ? fromParser(failure, argv, opened.program) : failure;
   if (failure instanceof CommanderError && failure.code === 'commander.help')
     await showHelpOnStderr(terminal, argv, opened.program);
-  const target = opened.context?.known.target;
+  const target = opened.context?.run.target;
   const place = target && `on ${target.context === null ? '' : `${target.context}  `}${target.server}`;
-  const done = opened.context?.known.done;
-  return report(terminal, withList(error instanceof OutputLost ? lost(error, done) : error, argv, opened.program), {
-    json: wantsJson(argv, terminal.env),
-    ...(place ? { target: place } : {}),
-  });
+  const done = opened.context?.run.completedChange;
+  return report(
+    terminal,
+    withList(error instanceof OutputLost ? outputLostError(error, done) : error, argv, opened.program),
+    {
+      json: wantsJson(argv, terminal.env),
+      ...(place ? { target: place } : {}),
+    },
+  );
 }
 
-/** A change whose output was lost is told as made, so that it is not made twice. */
-function lost(fault: OutputLost, done: string | undefined): CliError {
+/** The error of a lost output names a completed change, so that the operator does not repeat it. */
+function outputLostError(fault: OutputLost, done: string | undefined): CliError {
   const message = done === undefined ? fault.message : `${fault.message} The change was made: ${done}.`;
   const hint = done === undefined ? 'make room or choose another place, then run it again' : 'do not repeat the change';
   return new CliError('output_lost', EXIT.failed, message, {
@@ -68,7 +72,7 @@ function lost(fault: OutputLost, done: string | undefined): CliError {
   });
 }
 
-/** Whether errors are to be JSON; decided from the raw words, because the parser itself may be what failed. */
+/** Whether errors are JSON. The parser may have failed, so this reads the raw arguments. */
 function wantsJson(argv: readonly string[], env: Streams['env']): boolean {
   const end = argv.indexOf('--');
   const words = end === -1 ? argv : argv.slice(0, end);
@@ -85,7 +89,7 @@ function valueAfter(words: readonly string[], flag: string): string | undefined 
   return at === -1 ? undefined : words[at + 1];
 }
 
-/** With it, passwords and tokens would go to any server that answers. */
+/** Without verification payctl would send passwords and tokens to any server that answers. */
 function refuseUnverified({ env }: Streams): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
   throw new UsageError(
@@ -148,7 +152,7 @@ async function showHelpOnStderr(
     await terminal.err.write(`${deepest(program, argv).helpInformation()}\n`);
 }
 
-/** After "not found", the next command is the list of that noun. */
+/** Adds `payctl <noun> list` as the hint of a "not found" error. */
 function withList(error: unknown, argv: readonly string[], program: Command | undefined): unknown {
   if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound || error.options.hint || !program) return error;
   const noun = program.commands.find(
@@ -159,7 +163,7 @@ function withList(error: unknown, argv: readonly string[], program: Command | un
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 
-/** The failure as the one JSON object that JSON mode puts on stderr. */
+/** The error as JSON, the only output on stderr in JSON mode. */
 function errorDocument(error: CliError): { error: Record<string, unknown> } {
   const { status, hint, requestId, fields, extra } = error.options;
   return {
@@ -176,7 +180,7 @@ function errorDocument(error: CliError): { error: Record<string, unknown> } {
   };
 }
 
-/** Writes a failure on stderr: what failed, where, one next step and the request id. Returns the exit code. */
+/** Prints an error on stderr: message, target, hint and request id. Returns the exit code. */
 async function report(
   terminal: Terminal,
   failure: unknown,
@@ -208,7 +212,7 @@ function errorLines(terminal: Terminal, error: CliError, target: string | undefi
   ];
 }
 
-/** Any thrown value as a CliError; a programming error keeps its message, without a stack. */
+/** Converts any thrown value to a CliError. A programming error keeps its message without a stack. */
 function toCliError(failure: unknown): CliError {
   if (failure instanceof CliError) return failure;
   const code = codeOf(failure);

@@ -13,14 +13,14 @@ export interface OfflineFlags {
   migrate?: boolean;
 }
 
-/** Adds --config and, where a schema may have to be made, --migrate. */
+/** Adds --config and, for commands that may create the schema, --migrate. */
 export function offlineFlags(command: Command, kind: { migrate?: boolean } = {}): Command {
   command.option('--config <file>', 'configuration file of the server (TOML)');
   if (kind.migrate) command.option('--migrate', 'apply pending database migrations first');
   return command;
 }
 
-/** Opens the database, does the work and closes it, whatever happens; server errors become ours. */
+/** Opens the database, runs the work and closes the database. Errors of the server become CliErrors. */
 export async function withOffline<T>(
   context: Context,
   flags: OfflineFlags,
@@ -44,7 +44,7 @@ export async function withOffline<T>(
   }
 }
 
-/** Says which database is about to be changed, and migrates it when that was allowed; refuses an outdated schema otherwise. */
+/** Prints the database, and migrates it after --migrate or a prompt. Throws for an outdated schema otherwise. */
 export async function prepareDatabase(
   { terminal, print, prompts }: Context,
   offline: Offline,
@@ -74,7 +74,7 @@ export async function prepareDatabase(
   return offline.describeDatabase();
 }
 
-/** Changes the database once that is confirmed; undefined after --dry-run, which prints `planned`. */
+/** Changes the database after the confirmation. --dry-run prints `planned` and returns undefined. */
 export async function changeDatabase<T>(
   context: Context,
   flags: OfflineFlags & ChangeFlags,
@@ -90,7 +90,7 @@ export async function changeDatabase<T>(
     }
     await confirmChange(context.prompts, { name: database.name, risk: 'moderate', ...change }, flags, database.place);
     const result = await work(offline, actor());
-    context.known.done = change.what;
+    context.run.completedChange = change.what;
     return result;
   });
 }
@@ -105,7 +105,7 @@ export function databaseLine({ err }: Terminal, found: DatabaseDescription): str
   return `${err.style('bold', 'database')}  ${found.kind}  ${found.place}  ${found.name}  (${schema}${people})`;
 }
 
-/** Who is at the keyboard, for the audit row. */
+/** The operating system user, for the audit log. */
 export function actor(): OfflineActor {
   return { osUser: userInfo().username, host: hostname() };
 }
@@ -120,21 +120,21 @@ const CODES: Readonly<Record<string, number>> = {
   invalid_request: EXIT.failed,
 };
 
-/** The network's own codes, and those by which PostgreSQL refuses a connection (classes 08 and 28, no such database, too many, starting). */
+/** Network errors, and PostgreSQL errors of a refused connection: classes 08 and 28, missing database, too many clients, startup. */
 const UNREACHABLE =
   /^(E(CONNREFUSED|CONNRESET|NOTFOUND|AI_AGAIN|TIMEDOUT|HOSTUNREACH|NETUNREACH)|08\d\d\d|28\w{3}|3D000|53300|57P03)$/;
 
-/** PostgreSQL cannot write for lack of room. */
+/** PostgreSQL errors of a full disk. */
 const NO_ROOM = /^53(000|100|400)$/;
 
-/** What the server's own errors carry. */
+/** The members of the server's errors. */
 interface ServerError extends Error {
   code?: unknown;
   status?: unknown;
   options?: { hint?: string; errors?: FieldProblem[]; extra?: Row };
 }
 
-/** A failure of the server's code as one of payctl. */
+/** Converts an error of the server's code to a CliError. */
 export function translate(error: unknown): unknown {
   if (error instanceof CliError || !(error instanceof Error)) return error;
   if (error.name === 'ConfigFaults') return new CliError('config_invalid', EXIT.usage, error.message, { cause: error });

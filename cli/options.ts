@@ -8,7 +8,7 @@ export function list(text: string): string[] {
   return items;
 }
 
-/** Makes a reader of whole numbers between two bounds. */
+/** Creates a parser for integers between two bounds. */
 export function integer(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -18,13 +18,13 @@ export function integer(least: number, most: number): (text: string) => number {
   };
 }
 
-/** Reads an amount in major units and keeps its text, so that no digit is lost on the way. */
+/** Validates an amount in major units and keeps its text, because a number would lose digits. */
 export function amount(text: string): string {
   if (!/^\d{1,9}(\.\d+)?$/.test(text)) throw new InvalidArgumentError('Expected an amount in major units, like 12.34.');
   return text;
 }
 
-/** Reads the code that a payer shows, with or without the blanks between its groups. */
+/** Reads the code from the payer's app, with or without spaces. */
 export function payCode(text: string): string {
   const digits = text.replaceAll(' ', '');
   if (!/^\d{16,24}$/.test(digits)) throw new InvalidArgumentError('Expected the 16 to 24 digits of the code.');
@@ -79,7 +79,7 @@ export function truth(text: string): boolean {
   return text === 'true';
 }
 
-/** An option that takes one of a few words. */
+/** Creates an option with fixed choices. */
 export function choice(flags: string, help: string, words: readonly string[]): Option {
   return new Option(flags, help).choices(words);
 }
@@ -90,38 +90,35 @@ export function changes(command: Command, kind: { money?: boolean } = {}): Comma
     .option('-y, --yes', 'skip the confirmation prompt')
     .option('--confirm <name>', 'confirm a high-risk change by its name');
   command.option('--dry-run', 'print the request without sending it');
-  addProof(command);
+  addConfirmationFlags(command);
   if (kind.money)
     command.option('--idempotency-key <key>', 'key of an earlier attempt; a retry with it never runs twice');
   return command;
 }
 
-/** The flag of the own password where `--password-file` is that of another account. */
+/** The flag for the password of the operator, where `--password-file` is the password of another account. */
 export const OWN_PASSWORD = '--own-password-file';
 
-/**
- * Adds the flags that answer the service when it asks for the own password again. Where `--password-file` is another password, the own
- * one is `--own-password-file`. They are in the help topic `secrets`, because every change has them.
- */
-function addProof(command: Command): void {
+/** Adds the flags for a confirmation by password. They are hidden, because every change has them and the topic `secrets` describes them. */
+function addConfirmationFlags(command: Command): void {
   const has = (long: string) => command.options.some((option) => option.long === long);
   const own = has('--password-file') ? OWN_PASSWORD : '--password-file';
-  const proof = [
+  const flags = [
     [own, 'read your own password from a file, where the service asks for it again'],
     ['--code-file', 'read a code, or a recovery code, from a file'],
     ['--code-secret-file', 'compute the code from the secret of the authenticator in a file'],
   ] as const;
-  for (const [long, help] of proof) if (!has(long)) command.addOption(new Option(`${long} <file>`, help).hideHelp());
+  for (const [long, help] of flags) if (!has(long)) command.addOption(new Option(`${long} <file>`, help).hideHelp());
 }
 
-/** Adds the two ways to hand in a password. */
+/** Adds the flags for a password. */
 export function passwordFlags(command: Command): Command {
   return command
     .option('--password-stdin', 'read the password from stdin')
     .option('--password-file <file>', 'read the password from a file');
 }
 
-/** Adds the ways to hand in a code of the second factor. */
+/** Adds the flags for a one-time code. */
 export function codeFlags(command: Command): Command {
   return command
     .option('--code-stdin', 'read a code of the second factor from stdin')
@@ -137,14 +134,14 @@ export function paged(command: Command): Command {
     .option('--cursor <cursor>', 'continue after an earlier page');
 }
 
-/** The options of these names that were given; nothing else ever reaches a request. */
+/** Picks the options with these names. Other options never become part of a request. */
 export function given(options: Row, names: readonly string[]): Row {
   return Object.fromEntries(names.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]));
 }
 
 const shown = new WeakMap<Command, readonly string[]>();
 
-/** Sets the examples that a command's help begins with; each is executed by a test. */
+/** Sets the examples of a command. A test runs each example. */
 export function examples(command: Command, ...lines: readonly string[]): Command {
   shown.set(command, lines);
   return command;

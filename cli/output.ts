@@ -15,7 +15,7 @@ import {
   widest,
 } from './values.ts';
 
-/** What a table must know about where it is shown. */
+/** The output properties for a table. */
 interface TableSpace {
   columns: number;
   style: Style;
@@ -23,7 +23,7 @@ interface TableSpace {
   headers: boolean;
 }
 
-/** A drawn table; `hidden` are the headings of the columns that found no room. */
+/** A drawn table. `hidden` are the titles of the dropped columns. */
 interface DrawnTable {
   text: string;
   hidden: string[];
@@ -39,7 +39,7 @@ interface Laid {
   width: number;
 }
 
-/** Draws rows to fit the width: texts are cut first, then columns are left out from the right; ids are never cut. */
+/** Draws rows into the width: truncates texts, then drops columns from the right. Ids are never truncated. */
 export function drawTable(rows: readonly Row[], columns: readonly Column[], space: TableSpace): DrawnTable {
   const laid = columns.map((column) => lay(rows, column, space));
   const { kept, hidden } = fit(laid, space.columns);
@@ -108,7 +108,7 @@ function titleOf(column: Column): string {
   return words.replace(/ At$/, '').toUpperCase();
 }
 
-/** Draws one object as `label  value` lines: the columns of its view first, then whatever else it has. */
+/** Draws one object as `label  value` lines: the columns of its view first, then the other members. */
 export function drawCard(row: Row, columns: readonly Column[], space: TableSpace): string {
   const shown = new Set(columns.map((column) => column.field));
   const rest = Object.keys(row).filter((field) => !shown.has(field));
@@ -136,7 +136,7 @@ function cardLines(row: Row, column: Column, width: number, space: TableSpace): 
   return [`${label}  ${look ? space.style(look, text) : text}${exact}`];
 }
 
-/** The shapes that stdout can take. */
+/** The output formats. */
 export const FORMATS = ['table', 'tsv', 'json', 'jsonl', 'env', 'name'] as const;
 /** One of them. */
 export type Format = (typeof FORMATS)[number];
@@ -149,9 +149,9 @@ export interface OutputFlags {
   quiet?: boolean;
 }
 
-/** Writes data on stdout in the format that was asked for, and words for people on stderr. */
+/** Writes data to stdout in the chosen format, and messages to stderr. */
 export interface Print {
-  /** The format in force: what was asked for, else a table on a terminal and TSV in a pipe. */
+  /** The chosen format; by default a table on a terminal and TSV in a pipe. */
   readonly format: Format;
   readonly json: boolean;
   readonly fields: readonly string[] | undefined;
@@ -159,11 +159,11 @@ export interface Print {
   item(row: Row, view: View): Promise<void>;
   /** Many objects: a bare array in JSON. */
   list(rows: readonly Row[], view: View, part?: { continued: boolean }): Promise<void>;
-  /** Whether rows can be written page by page (lines) instead of all together. */
+  /** Whether the format allows printing each page separately. */
   readonly linewise: boolean;
-  /** Words for a person on stderr; silent in JSON mode off a terminal, so that stderr stays one error object. */
+  /** A message on stderr. In JSON mode without a terminal there is no message: stderr contains only the error object. */
   note(text: string): Promise<void>;
-  /** What was done, in words: a note that -q silences too. */
+  /** A message about a completed change, suppressed by -q. */
   done(text: string): Promise<void>;
 }
 
@@ -209,7 +209,7 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
   };
 }
 
-/** Words broken at blanks to fit a terminal; what is painted is left alone, because its width cannot be measured. */
+/** Wraps a message to the terminal. Painted text stays unwrapped: its width is unknown. */
 function folded(text: string, { err }: Terminal): string {
   const measurable = err.isTerminal && !isPainted(text) && !text.includes('  ');
   return measurable ? wrap(text, err.columns).join('\n') : text;
@@ -267,7 +267,7 @@ export function tsvLine(values: readonly unknown[]): string {
   return `${values.map((value) => oneLine(plain(value).replaceAll('\\', '\\\\'))).join('\t')}\n`;
 }
 
-/** An object as shell assignments: `CLIENT_ID=app_…`, quoted where a shell would trip. */
+/** An object as shell assignments: `CLIENT_ID=app_…`, quoted if needed. */
 export function envText(row: Row): string {
   const entries = Object.entries(row).map(([field, value]) => `${envName(field)}=${envValue(plain(value))}\n`);
   return entries.join('');

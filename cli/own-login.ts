@@ -8,7 +8,7 @@ import { type Target, originOf } from './settings.ts';
 import type { Terminal } from './terminal.ts';
 import { type Row, plain } from './values.ts';
 
-/** The flags by which a code of the second factor is handed in. */
+/** The flags for a one-time code. */
 export interface CodeFlags {
   codeStdin?: boolean;
   codeFile?: string;
@@ -17,7 +17,7 @@ export interface CodeFlags {
 
 const CODE_FLAGS = '--code-file or --code-secret-file';
 
-/** The code that was handed in by a flag, if one was. */
+/** The code from the flags; undefined without one. */
 export async function givenCode(
   terminal: Terminal,
   { codeStdin, codeFile, codeSecretFile, ...others }: CodeFlags & { passwordStdin?: boolean },
@@ -32,7 +32,7 @@ export async function givenCode(
   return undefined;
 }
 
-/** Asks for a code of the authenticator, or a recovery code. */
+/** Prompts for a one-time code or a recovery code. */
 export function askCode(prompts: Prompts, message = 'Code of your authenticator, or a recovery code'): Promise<string> {
   return prompts.text({
     message,
@@ -41,7 +41,7 @@ export function askCode(prompts: Prompts, message = 'Code of your authenticator,
   });
 }
 
-/** The code that an authenticator shows at an instant; the secret is in base32, or in an `otpauth://` address. */
+/** The one-time code for a time. The secret is base32 or an `otpauth://` address. */
 export async function codeOf(secret: string, at: Date): Promise<string> {
   const { TOTP, URI } = await import('otpauth');
   try {
@@ -58,8 +58,8 @@ export async function codeOf(secret: string, at: Date): Promise<string> {
 }
 
 /**
- * Sends with the code that was handed in, or else without one, and again with one that is asked for when the service wants it.
- * `isAgain`: the user has confirmed the change with the first request.
+ * Sends with the code from the flags. Without one, prompts after the service requires a code. `isAgain`: the operator confirmed the
+ * change with the first request.
  */
 export async function withCode<T>(
   { terminal, prompts }: { terminal: Terminal; prompts: Prompts },
@@ -73,7 +73,7 @@ export async function withCode<T>(
   });
 }
 
-/** Whether a refusal says that the account has a second factor and a code is missing. */
+/** Whether the service refused the request for a missing code. */
 export function wantsCode(error: unknown): error is CliError {
   if (!(error instanceof CliError)) return false;
   return (
@@ -82,12 +82,12 @@ export function wantsCode(error: unknown): error is CliError {
   );
 }
 
-/** The administrator login that a run of payctl uses. */
+/** The login of the operator in this run. */
 export interface OwnLogin {
   headers(): Promise<Record<string, string>>;
-  /** Takes the token that another run has saved since; false when there is no other. */
+  /** Loads a token that another payctl process saved; false without a newer one. */
   renew(): Promise<boolean>;
-  /** Gives the own password again, after a refusal; the caller runs the returned function when it has repeated the request. */
+  /** Confirms the operator's password after a refusal. The caller runs the returned function after the repeated request. */
   confirm(refusal: CliError): Promise<() => Promise<void>>;
 }
 
@@ -97,11 +97,11 @@ interface Parts {
   sessions: SessionStore;
   target(): Promise<Target>;
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
-  /** The flags of the change that is under way. */
-  known: { proof?: ChangeFlags };
+  /** The flags of the change in progress. */
+  run: { changeFlags?: ChangeFlags };
 }
 
-/** Makes the login; nothing is read before it is needed. */
+/** Creates the login. Files are read at the first use. */
 export function createOwnLogin(parts: Parts): OwnLogin {
   const { terminal, prompts, sessions, target, apiAs } = parts;
   let token: string | undefined;
@@ -117,9 +117,9 @@ export function createOwnLogin(parts: Parts): OwnLogin {
     },
     async confirm({ code, exitCode, message, options }) {
       const place = await target();
-      const { proof = {} } = parts.known;
-      const file = proof.ownPasswordFile ?? proof.passwordFile;
-      const flag = proof.proofFlag ?? '--password-file';
+      const { changeFlags = {} } = parts.run;
+      const file = changeFlags.ownPasswordFile ?? changeFlags.passwordFile;
+      const flag = changeFlags.passwordFlag ?? '--password-file';
       const hint = `repeat the command with ${flag} F; or ${loginCommand(place)}, then repeat it within five minutes`;
       if (!file && !prompts.possible) throw new CliError(code, exitCode, message, { ...options, hint });
       const password = file
@@ -131,16 +131,16 @@ export function createOwnLogin(parts: Parts): OwnLogin {
         place.context === null || hasOwnToken(terminal.env) ? undefined : await sessions.session(place.context);
       if (place.context !== null && session) {
         await sessions.prove();
-        const confirmed = await withCode(parts, proof, (given) =>
+        const confirmed = await withCode(parts, changeFlags, (given) =>
           api.data({ method: 'POST', path: '/api/v1/me/confirm', body: { password, ...(given && { code: given }) } }),
         );
         token = plain(confirmed['token']);
         await keepSession(parts, place.context, renewed(session, confirmed, terminal.now()));
         return async () => {};
       }
-      // A token of the environment has no place where another could be kept: a session beside it ends with this request.
+      // A token from the environment has no session file, so the confirming session ends after this request.
       const { username } = await api.get('/api/v1/me');
-      const begun = await withCode(parts, proof, (given) =>
+      const begun = await withCode(parts, changeFlags, (given) =>
         apiAs(async () => ({})).data({
           method: 'POST',
           path: '/api/v1/login',
@@ -150,7 +150,7 @@ export function createOwnLogin(parts: Parts): OwnLogin {
       );
       token = plain(begun['token']);
       return async () => {
-        // The change was made or refused: a session that cannot be ended says nothing about it.
+        // The result of the change is known, so a failed logout is ignored.
         await apiAs(headers)
           .call({ method: 'POST', path: '/api/v1/logout' })
           .catch(() => {});
@@ -168,7 +168,7 @@ function renewed(session: Session, { token, expiresIn }: Row, now: Date): Sessio
   };
 }
 
-/** Saves the session that a confirmation began; one that no file has would live on unused, and ends. */
+/** Saves the session of a confirmation. A session that cannot be saved is ended, because it would stay valid unused. */
 async function keepSession({ sessions, apiAs }: Parts, context: string, session: Session): Promise<void> {
   await sessions.saveSession(context, session).catch(async (error: unknown) => {
     const api = apiAs(async () => ({ authorization: `Bearer ${session.token}` }));
@@ -182,7 +182,7 @@ export function loginCommand(target: Target): string {
   return target.context === null ? `payctl login --server ${target.server}` : `payctl login -C ${target.context}`;
 }
 
-/** Where the token for a target comes from; a token is given only to the origin that it belongs to. */
+/** Finds the token for a target. payctl sends a token only to its own origin. */
 export async function findToken(terminal: Terminal, sessions: SessionStore, target: Target): Promise<string> {
   return (await environmentToken(terminal, target)) ?? (await sessionToken(terminal, sessions, target));
 }

@@ -8,7 +8,7 @@ import { FORMATS } from './output.ts';
 import type { Sink } from './terminal.ts';
 import { packageVersion } from './version.ts';
 
-/** Builds the parser. Only the nouns whose name stands in `argv` are loaded; the others are known by name and summary. */
+/** Builds the parser. Only nouns in `argv` are loaded; the others have a name and a summary. */
 export async function buildProgram(argv: readonly string[], out: Sink, context: ContextOf): Promise<Command> {
   const program = createRoot(out);
   const tree: DescribedTree = (words) => (words ? buildProgram(words, out, runsNothing) : buildWholeProgram(out));
@@ -27,7 +27,7 @@ function isNamed(noun: Noun, argv: readonly string[]): boolean {
   return argv.includes(noun.name) || (noun.plural !== undefined && argv.includes(noun.plural));
 }
 
-/** Builds the parser with every noun loaded, to describe it: for completion, help and the tests that walk the tree. */
+/** Builds the parser with every noun loaded, for completion, help and tests. */
 export async function buildWholeProgram(out: Sink): Promise<Command> {
   return buildProgram(
     nouns.map((noun) => noun.name),
@@ -79,7 +79,7 @@ function addGlobalFlags(program: Command): Command {
     .option('-V, --version', 'show the version');
 }
 
-/** The noun of each argument, by its name in help, beside the noun of its own command: `-o name` puts that noun before the slash. */
+/** The nouns that `-o name` may put before each argument, in addition to the command's own noun. */
 const NAMED: Readonly<Record<string, readonly string[]>> = {
   orderNo: ['order', 'skillpay', 'trade'],
   outTradeNo: ['order', 'skillpay'],
@@ -95,7 +95,7 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
   name: [],
 };
 
-/** Takes the noun off arguments that are as `-o name` prints them (`order/P…`), so that one command's output is another's input. */
+/** Removes the noun of `-o name` (`order/P…`), so that the output of one command is valid input of another. */
 function takeNouns(command: Command): void {
   const own = namesUp(command);
   command.registeredArguments.forEach((argument, at) => {
@@ -111,7 +111,7 @@ function namesUp({ parent }: Command): string[] {
   return parent === null ? [] : [parent.name(), ...namesUp(parent)];
 }
 
-/** What the help of a command says, without its looks: plain data, so that it can also be written down when payctl is built. */
+/** The help of a command as plain data, so that the build can store it. */
 export function helpPage(command: Command): HelpPage {
   const children = visibleCommands(command);
   const rows = optionRows(command.options);
@@ -146,7 +146,7 @@ function usage(command: Command): string {
   return parts.join(' ');
 }
 
-/** The words that lead to a command: `payctl app create`. */
+/** The path of a command: `payctl app create`. */
 export function commandPath(command: Command): string {
   return command.parent ? `${commandPath(command.parent)} ${command.name()}` : command.name();
 }

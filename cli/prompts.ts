@@ -2,12 +2,12 @@ import { Cancelled, FlagRequired } from './errors.ts';
 import { forTerminal, wrap } from './terminal-text.ts';
 import type { Terminal } from './terminal.ts';
 
-/** A question, and the flag that answers it where nobody can be asked. */
+/** A question, and the flag with its answer for runs without a terminal. */
 export interface Question {
   message: string;
   flag: string;
   default?: string;
-  /** True, or what is wrong with the answer. */
+  /** True, or the error message for the answer. */
   validate?: (answer: string) => true | string;
 }
 
@@ -18,7 +18,7 @@ interface Choice {
   checked?: boolean;
 }
 
-/** Asks the user. When not running interactively, every method refuses with exit 2 and names the flag. */
+/** The prompts. Without a terminal every method throws FlagRequired (2). */
 export interface Prompts {
   readonly possible: boolean;
   text(question: Question): Promise<string>;
@@ -28,14 +28,14 @@ export interface Prompts {
   chooseMany(question: Question, choices: readonly Choice[]): Promise<string[]>;
 }
 
-/** Makes the prompt layer; inquirer is loaded when the first question is asked, and draws on stderr only. */
+/** Creates the prompts. inquirer is loaded at the first question and writes to stderr. */
 export function createPrompts(terminal: Terminal): Prompts {
   const ask = async <T>(flag: string, run: (kit: Inquirer, io: Io) => Promise<T>): Promise<T> => {
     if (!terminal.canAsk) throw new FlagRequired(flag);
     const { default: inquirer } = await import('inquirer');
     const closed = new AbortController();
     const onKey = (_text: unknown, key: { name?: string; ctrl?: boolean } | undefined): void => {
-      // Ctrl-D closes readline silently, and the prompt would never settle.
+      // After Ctrl-D readline closes without an event, so the prompt would never resolve.
       if (key?.ctrl && key.name === 'd') closed.abort();
     };
     terminal.stdin.on('keypress', onKey);
@@ -56,7 +56,7 @@ export function createPrompts(terminal: Terminal): Prompts {
       terminal.stdin.off('keypress', onKey);
     }
   };
-  // inquirer breaks lines in the middle of a word; three columns are its mark and the cursor.
+  // inquirer breaks lines inside words. Three columns are for its mark and the cursor.
   const fold = (message: string): string =>
     wrap(forTerminal(message), Math.max(20, terminal.err.columns - 3)).join('\n');
   return {
@@ -84,7 +84,7 @@ export function createPrompts(terminal: Terminal): Prompts {
   };
 }
 
-/** inquirer writes to the terminal by itself, past the sink. */
+/** inquirer writes to the stream directly, without the sink. */
 function named(choice: Choice): Choice {
   return { ...choice, name: forTerminal(choice.name ?? choice.value) };
 }

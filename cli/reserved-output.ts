@@ -2,23 +2,22 @@ import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, re
 import type { Terminal } from './terminal.ts';
 import { OutputLost, writeAll } from './whole-write.ts';
 
-/** More than an object with a secret takes. */
+/** Reserved bytes: more than an object with a secret. */
 const ROOM = 32 * 1024;
 
-/** Bytes of stdout that are kept for what will be written. */
+/** Reserved bytes of stdout. */
 interface ReservedOutput {
-  /** Makes sure that what was written is where it belongs. */
+  /** Syncs the written bytes. */
   settle(): void;
-  /** Gives back what was not needed. */
+  /** Releases unused bytes. */
   release(): void;
 }
 
 const NONE: ReservedOutput = { settle() {}, release() {} };
 
 /**
- * Keeps room in a regular file for what comes next, by blanks that it will replace; throws OutputLost when there is none. Of a
- * device it is only known that it takes a line break, of a pipe nothing, and a terminal needs none. `shared: false` leaves a file
- * alone to which others may be writing as well.
+ * Reserves bytes of a regular file with spaces that the output overwrites. Throws OutputLost for a full disk. A device is only
+ * tested with a line break; pipes and terminals are not tested. `shared: false` skips a file that other processes may write.
  */
 export async function reserveOutput(
   { out, err }: Pick<Terminal, 'out' | 'err'>,
@@ -47,7 +46,7 @@ export async function reserveOutput(
   }
 }
 
-/** Where the next byte goes; only Linux tells. */
+/** The write position of a descriptor; known only on Linux. */
 function placeOf(fd: number): { position: number; appends: boolean } | undefined {
   try {
     const facts = readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8');
@@ -68,7 +67,7 @@ function isSame(fd: number, other: number | undefined): boolean {
 
 type Reserved = Pick<ReservedOutput, 'release'>;
 
-/** Only proves that there is room: a shared file, or one whose position is unknown, cannot keep it. */
+/** Tests for free space without reserving it, for a shared file or an unknown position. */
 function proven(fd: number, size: number): Reserved {
   fill(fd, size, size);
   cut(fd, size + ROOM, size);
@@ -86,7 +85,7 @@ function inPlace(fd: number, size: number, position: number): Reserved {
   };
 }
 
-/** A descriptor that appends cannot overwrite the blanks; a second descriptor can. */
+/** An append-only descriptor cannot overwrite the spaces, so a second descriptor does. */
 function appended(fd: number, size: number, via: Terminal['out']['via']): Reserved {
   let own: number;
   try {
@@ -100,7 +99,7 @@ function appended(fd: number, size: number, via: Terminal['out']['via']): Reserv
     closeSync(own);
     throw error;
   }
-  // Others may append to the same file.
+  // Other processes may append to the same file.
   const end = placeOf(fd)?.position ?? size + ROOM;
   const begin = end - ROOM;
   let written = 0;
@@ -119,7 +118,7 @@ function appended(fd: number, size: number, via: Terminal['out']['via']): Reserv
   };
 }
 
-/** Writes the blanks, at a position or at the end, and takes them away again when they have no room. */
+/** Writes the spaces, and removes them again on a full disk. */
 function fill(fd: number, position: number | undefined, size: number): void {
   const blanks = Buffer.alloc(ROOM, ' ');
   let done = 0;
@@ -133,12 +132,12 @@ function fill(fd: number, position: number | undefined, size: number): void {
   }
 }
 
-/** Ends the file earlier, unless others have written behind it. */
+/** Truncates the file, unless another process has appended to it. */
 function cut(fd: number, end: number, length: number): void {
   if (fstatSync(fd).size === end && length < end) ftruncateSync(fd, length);
 }
 
-/** Some file systems say only here that they have no room. */
+/** Some file systems report a full disk only at fsync. */
 function sync(fd: number): void {
   try {
     fsyncSync(fd);

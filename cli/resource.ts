@@ -13,21 +13,21 @@ export interface ListFlags {
   cursor?: string;
 }
 
-/** Prints a list, page by page where the format allows it; says on stderr when more rows exist. */
+/** Prints a list, page by page in linewise formats. A note on stderr mentions further rows. */
 export async function printList(
   { api, print, terminal }: Context,
   path: string,
   query: Query,
   view: View,
   flags: ListFlags,
-  /** Sees the rows of each page. */
-  look: (rows: readonly Row[]) => void = () => {},
+  /** Receives the rows of each page. */
+  onPage: (rows: readonly Row[]) => void = () => {},
 ): Promise<void> {
-  const held: Row[] = [];
+  const buffered: Row[] = [];
   let printed = 0;
   let lag = 0;
-  /** Younger than a second is what a list is anyhow by the time it is read. */
-  const tellLag = async () => {
+  /** A lag under a second is not worth a note. */
+  const noteLag = async () => {
     if (lag >= 1) await print.note(`These rows may be ${Math.round(lag)} s old: they come from a read replica.`);
   };
   for await (const page of api.pages(path, {
@@ -35,28 +35,28 @@ export async function printList(
     limit: flags.limit ?? (flags.all ? 200 : undefined),
     cursor: flags.cursor,
   })) {
-    look(page.rows);
+    onPage(page.rows);
     lag = Math.max(lag, page.lagSeconds ?? 0);
     if (print.linewise) {
       await print.list(page.rows, view, { continued: printed > 0 });
       printed += page.rows.length;
-    } else held.push(...page.rows);
+    } else buffered.push(...page.rows);
     if (terminal.out.closed) return;
     if (flags.all || page.nextCursor === null) continue;
-    if (!print.linewise) await print.list(held, view);
-    await tellLag();
+    if (!print.linewise) await print.list(buffered, view);
+    await noteLag();
     return print.note(`There are more rows: add --all, or --cursor ${page.nextCursor}`);
   }
-  if (!print.linewise) await print.list(held, view);
-  await tellLag();
-  if (held.length === 0 && printed === 0 && print.format === 'table') await print.note(`No ${view.noun} found.`);
+  if (!print.linewise) await print.list(buffered, view);
+  await noteLag();
+  if (buffered.length === 0 && printed === 0 && print.format === 'table') await print.note(`No ${view.noun} found.`);
 }
 
-/** A page that a look reads, and how many pages it reads to find where the look before began. */
-const WATCHED_ROWS = 200;
-const MOST_PAGES = 50;
+/** Rows per page, and the maximum of pages per poll. */
+const WATCHED_PAGE_ROWS = 200;
+const MAX_PAGES_PER_POLL = 50;
 
-/** Watches the newest rows of a list: on a terminal as many as it has room for, in a pipe every row that is new or changed among them. */
+/** Watches the newest rows of a list: as many as fit on a terminal, all new or changed rows in a pipe. */
 export function watchList(
   context: Context,
   path: string,
@@ -68,21 +68,21 @@ export function watchList(
     throw new UsageError('--watch shows the newest rows, without --all and --cursor.');
   const { api, terminal } = context;
   const drawn = isDrawn(context);
-  const look = async (isKnown: (row: Row) => boolean): Promise<Row[]> => {
-    const limit = flags.limit ?? (drawn ? Math.max(1, Math.min(WATCHED_ROWS, terminal.out.rows - 3)) : undefined);
+  const poll = async (isKnown: (row: Row) => boolean): Promise<Row[]> => {
+    const limit = flags.limit ?? (drawn ? Math.max(1, Math.min(WATCHED_PAGE_ROWS, terminal.out.rows - 3)) : undefined);
     const found: Row[] = [];
     let pages = 0;
     for await (const { rows } of api.pages(path, { ...query, limit })) {
       found.push(...rows);
       pages += 1;
-      // In a pipe nothing is left out: more than a page may have come since the last look.
-      if (drawn || isFirst || pages === MOST_PAGES || rows.some(isKnown)) break;
+      // A pipe gets every row: more than a page may be new since the last poll.
+      if (drawn || isFirst || pages === MAX_PAGES_PER_POLL || rows.some(isKnown)) break;
     }
     isFirst = false;
     return found;
   };
   let isFirst = true;
-  return watch(context, flags, { view, look });
+  return watch(context, flags, { view, poll });
 }
 
 /** One field of a noun: an API member and the flag that carries it. */
@@ -91,34 +91,34 @@ export interface Field {
   name: string;
   /** Name of the flag, without dashes; by default the member in kebab-case. */
   flag?: string;
-  /** What stands for the value in help. */
+  /** Placeholder of the value in help. */
   value: string;
   help: string;
-  /** Reads a value; `before` is what an earlier flag of the same name gave. */
+  /** Parses a value. `before` is the parsed value of an earlier flag of the same name. */
   read?: (text: string, before?: unknown) => unknown;
   choices?: readonly string[];
-  /** What `--clear` sends; null by default. */
+  /** The value that `--clear` sends; null by default. */
   empty?: unknown;
-  /** Asked for on a terminal when it is missing; `'text'`: an empty one is missing, too. */
+  /** payctl prompts for a missing value. `'text'`: an empty value is missing, too. */
   required?: boolean | 'text';
 }
 
-/** A noun: where its rows are, and how they are shown. */
+/** A noun: the path and the columns of its rows. */
 export interface Resource {
   noun: string;
   plural: string;
   path: string;
-  /** Last part of the path below the id, where a row is a part of another. */
+  /** Last segment of the path after the id, for a part of another row. */
   below?: string;
   view: View;
-  /** What the positional is called in help. */
+  /** Name of the id in help. */
   idName: string;
-  /** Rows live in a project, chosen by --project. */
+  /** Rows belong to the project of --project. */
   inProject?: boolean;
   filters?: readonly Field[];
 }
 
-/** A noun whose rows are created and updated. */
+/** A noun with the verbs `create` and `update`. */
 export interface Editable extends Resource {
   fields: readonly Field[];
   /** Fields that only `create` takes. */
@@ -130,7 +130,7 @@ export type RowFlags = Row & { project?: string };
 
 type Options = RowFlags & ListFlags;
 
-/** One segment of a path; refuses what a URL would understand as another path. */
+/** Encodes one segment of a path. Throws for a segment that a URL would resolve to another path. */
 export function segment(id: string): string {
   if (id === '' || id === '.' || id === '..') throw new UsageError(`"${id}" is not a valid id.`);
   return encodeURIComponent(id);
@@ -174,7 +174,7 @@ export function addGet(
   });
 }
 
-/** Asks for the required fields that are missing; refuses where nobody can be asked. */
+/** Prompts for missing required fields. Throws without a terminal. */
 export async function complete({ prompts }: Context, fields: readonly Field[], body: Row): Promise<Row> {
   const whole = { ...body };
   for (const field of fields) {
@@ -203,13 +203,13 @@ export function addFields(command: Command, fields: readonly Field[]): void {
   }
 }
 
-/** The members of a request body that were given as flags. */
+/** The members of a request body from the flags. */
 export function bodyOf(options: Row, fields: readonly Field[]): Row {
   const entries = fields.map((field): [string, unknown] => [field.name, options[camel(flagOf(field))]]);
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-/** The filters that were given as flags. */
+/** The query from the flags. */
 export function queryOf(flags: Row, filters: readonly Field[]): Query {
   return bodyOf(flags, filters) as Query;
 }
@@ -233,7 +233,7 @@ export function projectQuery(resource: Resource, { project }: RowFlags): Query {
   return resource.inProject ? { project } : {};
 }
 
-/** A list that hangs below one row of a noun, e.g. the orders of a user. */
+/** A list below one row of a noun, e.g. the orders of a user. */
 export interface SubList {
   /** The verb, and the last part of the path. */
   verb: string;
@@ -243,7 +243,7 @@ export interface SubList {
   lines: readonly string[];
 }
 
-/** Adds the verb that prints such a list. */
+/** Adds the verb of a list below one row. */
 export function addSubList(noun: Command, context: ContextOf, resource: Resource, list: SubList): void {
   const { verb, view, filters = [] } = list;
   const command = noun.command(verb).description(list.words).argument(`<${resource.idName}>`);

@@ -5,23 +5,23 @@ import type { Change, ChangeFlags } from './safety.ts';
 import { openSecretSink } from './secrets.ts';
 import type { Row, View } from './values.ts';
 
-/** The secret of a rotation, and how it is shown. */
+/** The description of a rotation. */
 interface Rotation {
-  /** The member with the secret. */
+  /** Name of the member with the secret. */
   field: string;
   view: View;
-  /** The command that rotates once more. */
+  /** The command for another rotation. */
   again: string;
-  /** Members of the row that the answer lacks. */
+  /** Members that the response lacks. */
   more?: Row;
 }
 
-/** How often the second step is sent; it may be repeated without harm. */
+/** Attempts of the second step, which is idempotent. */
 const TRIES = 3;
 
 /**
- * Rotates a secret so that the old one ends only after the new one was written: the service prepares it, and it takes effect when
- * it comes back. Says whether it was done.
+ * Rotates a secret in two steps: the service prepares the new secret, payctl writes it, and the service activates it. The old secret
+ * ends last. Returns whether the rotation is complete.
  */
 export async function rotate(
   context: Context,
@@ -29,7 +29,7 @@ export async function rotate(
   options: ChangeFlags & { secretFile?: string },
   { field, view, again, more }: Rotation,
 ): Promise<boolean> {
-  const { change, flags, known } = context;
+  const { change, flags, run } = context;
   if (options.dryRun) {
     await change(request, options);
     return false;
@@ -37,18 +37,18 @@ export async function rotate(
   const sink = await openSecretSink({ ...context, quiet: flags.quiet === true }, options, field);
   try {
     const answer = await change({ ...request, body: { ...(request.body as Row), prepare: true } }, options);
-    delete known.done;
+    delete run.completedChange;
     if (!answer) return false;
     const row = { ...more, ...answer };
-    await sink.keep(row, view, again);
+    await sink.write(row, view, again);
     await takeEffect(context, { ...request, body: { ...(request.body as Row), secret: answer[field] } }, again).catch(
       async (error: unknown) => {
         if (!isOpen(error)) await sink.withdraw();
         throw error;
       },
     );
-    known.done = request.what;
-    await sink.tell(row, view);
+    run.completedChange = request.what;
+    await sink.printRest(row, view);
     return true;
   } finally {
     await sink.discard();
@@ -79,7 +79,7 @@ async function takeEffect(
   }
 }
 
-/** Whether the request may have been carried out. */
+/** Whether the result of the request is unknown. */
 function isOpen(error: unknown): boolean {
   return error instanceof CliError && (error.exitCode === EXIT.tryAgain || error.exitCode === EXIT.cancelled);
 }

@@ -7,27 +7,27 @@ import type { Target } from './settings.ts';
 import { type Spinner, type Terminal, withSpinner } from './terminal.ts';
 import { plain, visible, type Row } from './values.ts';
 
-/** The flags that every command which changes something has. */
+/** The flags of every command that changes data. */
 export interface ChangeFlags {
   yes?: boolean;
   confirm?: string;
   dryRun?: boolean;
   idempotencyKey?: string;
-  /** The own password and a code, for when the service asks for them. */
+  /** The operator's password and a code, for a confirmation. */
   passwordFile?: string | undefined;
   ownPasswordFile?: string;
-  /** `--own-password-file`, where `--password-file` is the password of another account. */
-  proofFlag?: string;
+  /** The flag for the operator's password, where `--password-file` is the password of another account. */
+  passwordFlag?: string;
   codeFile?: string;
   codeSecretFile?: string;
 }
 
-/** How a change must be confirmed: not at all, with a yes, or by typing a name. */
+/** The confirmation of a change: none, a yes, or the typed name. */
 export type Risk = 'plain' | 'moderate' | 'severe';
 
-/** A change of the server's state, before it is made. */
+/** The description of a change. */
 export interface Change {
-  /** What is done, in words: `disable app app_…`. */
+  /** The change in words: `disable app app_…`. */
   what: string;
   method: 'POST' | 'PUT' | 'DELETE';
   path: string;
@@ -37,36 +37,36 @@ export interface Change {
   headers?: Call['headers'];
   accept?: Call['accept'];
   silenceMs?: Call['silenceMs'];
-  /** Gets the spinner before it is sent, to show how far it is. */
+  /** Receives the spinner before the request, for progress. */
   progress?: (spinner: Spinner) => void;
-  /** What --dry-run shows instead of a body that is not JSON. */
+  /** The output of --dry-run for a body that is not JSON, or that holds secrets. */
   shown?: unknown;
   risk?: Risk;
   /** The name to type to confirm a severe change. */
   name?: string;
-  /** Reads the present state, for the diff of --dry-run. */
+  /** Reads the current state, for the diff of --dry-run. */
   current?: () => Promise<Row>;
-  /** One of several that were confirmed with the first of them. */
+  /** Part of several changes with one confirmation. */
   isPart?: boolean;
-  /** A money POST: sent with an Idempotency-Key. */
+  /** A change of money, sent with an Idempotency-Key. */
   money?: boolean;
 }
 
-/** Makes a change after the target was shown and the user has confirmed; undefined after --dry-run. */
+/** Prints the target, gets the confirmation, and sends the change. Returns undefined after --dry-run. */
 export type MakeChange = (change: Change, flags: ChangeFlags) => Promise<Row | undefined>;
 
-/** What the guard stands between. */
+/** The dependencies of the guard. */
 interface GuardParts {
   terminal: Terminal;
   print: Print;
   prompts: Prompts;
   api: ApiClient;
   target(): Promise<Target>;
-  /** Gets the change that was made, and before it what answers for the own password. */
-  known: { done?: string; proof?: ChangeFlags };
+  /** Receives the completed change, and the flags for a confirmation by password. */
+  run: { completedChange?: string; changeFlags?: ChangeFlags };
 }
 
-/** Makes the function through which every command changes the server. */
+/** Creates the only function that changes data on the server. */
 export function createGuard(parts: GuardParts): MakeChange {
   return async (change, flags) => {
     const target = await parts.target();
@@ -78,7 +78,7 @@ export function createGuard(parts: GuardParts): MakeChange {
       await parts.print.note(targetLine(parts.terminal, target));
       await confirmChange(parts.prompts, change, flags, `${target.context ?? target.origin}`);
     }
-    parts.known.proof = flags;
+    parts.run.changeFlags = flags;
     const key = change.money ? { idempotencyKey: flags.idempotencyKey ?? crypto.randomUUID() } : {};
     const { method, path, query, body, raw, headers, accept, silenceMs } = change;
     const send = (): Promise<Row> =>
@@ -87,7 +87,7 @@ export function createGuard(parts: GuardParts): MakeChange {
       change.progress?.(spinner);
       return send();
     });
-    parts.known.done = change.what;
+    parts.run.completedChange = change.what;
     return row;
   };
 }
@@ -96,7 +96,7 @@ function defined<T extends object>(parts: T): Partial<T> {
   return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** The line before every change: label, server and user, so that prod is never mistaken for dev. */
+/** The line before every change: label, server and user. */
 export function targetLine(terminal: Terminal, target: Target): string {
   const { style } = terminal.err;
   const look = target.label === 'prod' ? (['red', 'bold'] as const) : target.label === 'staging' ? 'yellow' : 'green';
@@ -104,7 +104,7 @@ export function targetLine(terminal: Terminal, target: Target): string {
   return `${style(look, target.label)}  ${target.server}${user}`;
 }
 
-/** Gets the confirmation of the user by flag or prompt; throws when it is refused or nobody can be asked. */
+/** Checks the confirmation by flag or prompt. Throws after a refusal, and without a terminal. */
 export async function confirmChange(
   prompts: Prompts,
   change: Pick<Change, 'what' | 'risk' | 'name'>,
@@ -161,7 +161,7 @@ async function showPlan({ terminal, print }: GuardParts, change: Change): Promis
   return out.write(`${lines.join('\n')}\n`);
 }
 
-/** The fields of an update that would really change, with their old and new values; secrets are never in it. */
+/** The changed fields of an update with their old and new values, without secrets. */
 function differences(current: Row, update: Row): { field: string; from: unknown; to: unknown }[] {
   return Object.entries(redact(update) as Row)
     .map(([field, to]) => ({ field, from: (redact(current) as Row)[field] ?? null, to }))

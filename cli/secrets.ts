@@ -11,7 +11,7 @@ import { padTo } from './terminal-text.ts';
 
 const MOST_BYTES = 64 * 1024;
 
-/** A secret without the one line break that editors and echo add; an empty one is refused. */
+/** Removes the final line break of a secret. Throws for an empty secret. */
 export function readSecretText(text: string, source: string): string {
   const secret = text.replace(/\r?\n$/, '');
   if (secret === '') throw new UsageError(`${source} is empty; a secret is required.`, undefined, 'secret_empty');
@@ -23,7 +23,7 @@ export async function readSecretFile(terminal: Terminal, path: string): Promise<
   return readSecretText(await readTextFile(resolve(terminal.cwd, path), path), path);
 }
 
-/** Reads a secret from stdin to its end; refuses a terminal, where it would show. */
+/** Reads a secret from stdin. Throws for a terminal, which would echo it. */
 export async function readSecretStdin(terminal: Terminal, flag: string): Promise<string> {
   if (terminal.stdin.isTTY)
     throw new UsageError(`${flag} requires piped input, but stdin is a terminal.`, `omit ${flag} to be prompted`);
@@ -38,13 +38,13 @@ export async function readSecretStdin(terminal: Terminal, flag: string): Promise
   return readSecretText(textFrom(Buffer.concat(parts), 'stdin'), 'stdin');
 }
 
-/** The flags by which a password is handed in. */
+/** The flags for a password. */
 export interface PasswordFlags {
   passwordStdin?: boolean;
   passwordFile?: string;
 }
 
-/** Gets a password from stdin, from a file or by a hidden question, asked twice when it is a new one. */
+/** Reads a password from stdin, a file or a hidden prompt. A new password is prompted for twice. */
 export async function takePassword(
   terminal: Terminal,
   prompts: Prompts,
@@ -67,21 +67,21 @@ export async function takePassword(
   return password;
 }
 
-/** Where a new secret goes: decided, and proven possible, before it is made. */
+/** The destination of a new secret, checked before the service creates it. */
 export interface SecretSink {
-  /** Delivers the object with its secret, as `keep` and `tell`. */
+  /** Writes the secret and prints the other members. */
   deliver(row: Row, view: View, again: string): Promise<void>;
-  /** Writes the secret; throws `secret_lost`, whose hint is `again`: the command that makes another one. */
-  keep(row: Row, view: View, again: string): Promise<void>;
-  /** Prints what `keep` did not. */
-  tell(row: Row, view: View): Promise<void>;
-  /** Takes back, as far as that can be, a secret that does not count. */
+  /** Writes the secret. Throws `secret_lost`, with the command `again` as the hint. */
+  write(row: Row, view: View, again: string): Promise<void>;
+  /** Prints the remaining members. */
+  printRest(row: Row, view: View): Promise<void>;
+  /** Removes a written secret that the service did not activate, if possible. */
   withdraw(): Promise<void>;
-  /** Frees what was reserved and not needed. */
+  /** Releases unused reservations. */
   discard(): Promise<void>;
 }
 
-/** Chooses where the secret in `field` goes: --secret-file, -o json or env, or a box on a terminal; refuses otherwise (2). */
+/** Chooses the destination of the secret in `field`: --secret-file, -o json or env, or a box on a terminal. Throws UsageError otherwise. */
 export async function openSecretSink(
   { terminal, print, quiet }: { terminal: Terminal; print: Print; quiet: boolean },
   flags: { secretFile?: string | undefined },
@@ -96,7 +96,7 @@ export async function openSecretSink(
   if (!quiet && shown && print.json) return outputSink(terminal, (row, view) => print.item(row, view));
   if (!quiet && shown && print.format === 'env')
     return outputSink(terminal, (row, view) =>
-      // Only what a program needs to log in: the id and the secret.
+      // A program needs only the id and the secret.
       print.item(print.fields ? row : { [view.id]: row[view.id], [field]: row[field] }, view),
     );
   if (!quiet && !print.fields && print.format === 'table' && terminal.out.isTerminal)
@@ -108,11 +108,11 @@ export async function openSecretSink(
   );
 }
 
-/** A secret on stdout. Even a reader that went away has lost it. */
+/** A secret on stdout. A closed pipe also loses the secret. */
 async function outputSink(terminal: Terminal, show: (row: Row, view: View) => Promise<void>): Promise<SecretSink> {
   const { reserveOutput } = await import('./reserved-output.ts');
   const reserved = await reserveOutput(terminal);
-  const keep: SecretSink['keep'] = async (row, view, again) => {
+  const write: SecretSink['write'] = async (row, view, again) => {
     try {
       await show(row, view);
       reserved.settle();
@@ -122,38 +122,38 @@ async function outputSink(terminal: Terminal, show: (row: Row, view: View) => Pr
     if (terminal.out.closed) throw secretLost('the reader of stdout has gone away', again);
   };
   return {
-    deliver: keep,
-    keep,
-    tell: async () => {},
+    deliver: write,
+    write,
+    printRest: async () => {},
     withdraw: async () => {},
     discard: async () => reserved.release(),
   };
 }
 
 function fileSink(file: ReservedFile, print: Print, path: string, field: string): SecretSink {
-  const keep: SecretSink['keep'] = async (row, _view, again) => {
+  const write: SecretSink['write'] = async (row, _view, again) => {
     await file.commit(`${secretLines(row[field]).join('\n')}\n`).catch((error: unknown) => {
       throw secretLost(error, again);
     });
   };
-  const tell: SecretSink['tell'] = async (row, view) => {
+  const printRest: SecretSink['printRest'] = async (row, view) => {
     await print.note(`The secret was written to ${path} (mode 0600).`);
     const { [field]: _secret, ...rest } = row;
     await print.item(rest, view);
   };
   return {
     async deliver(row, view, again) {
-      await keep(row, view, again);
-      await tell(row, view);
+      await write(row, view, again);
+      await printRest(row, view);
     },
-    keep,
-    tell,
+    write,
+    printRest,
     withdraw: () => rm(path, { force: true }),
     discard: () => file.discard(),
   };
 }
 
-/** A secret was made, and cannot be read again. */
+/** Creates the error for a secret that could not be written. */
 export function secretLost(why: unknown, again: string): CliError {
   const reason = writeFault(why) ?? writeFault(causeOf(why)) ?? (why instanceof Error ? why.message : String(why));
   return new CliError(SECRET_LOST, EXIT.failed, `The new secret could not be written and is lost: ${reason}.`, {
@@ -179,14 +179,14 @@ async function showBox(
   );
 }
 
-/** Several secrets stand below each other. */
+/** One line per secret. */
 function secretLines(secret: unknown): string[] {
   return Array.isArray(secret) ? secret.map(plain) : [plain(secret)];
 }
 
 function box(lines: readonly string[], columns: number): string {
   const inner = widest(lines);
-  // A box that would wrap cannot be copied from: plain lines then.
+  // A wrapped box cannot be copied, so a narrow terminal gets plain lines.
   if (inner + 4 > columns) return `${lines.join('\n')}\n`;
   const bar = '─'.repeat(inner + 2);
   return [`┌${bar}┐`, ...lines.map((line) => `│ ${padTo(line, inner)} │`), `└${bar}┘`, ''].join('\n');

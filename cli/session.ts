@@ -12,7 +12,7 @@ import {
   withLock,
 } from './files.ts';
 
-/** What kind of place a context is; decides how careful payctl is. */
+/** The environments of a context. The label decides the confirmation of changes. */
 export const LABELS = ['dev', 'staging', 'prod'] as const;
 /** One of them. */
 export type Label = (typeof LABELS)[number];
@@ -21,10 +21,10 @@ export type Label = (typeof LABELS)[number];
 export interface SavedContext {
   server: string;
   label: Label;
-  /** The label is a guess from the address: a login asks the server for better. */
+  /** The label is derived from the address. A login replaces it by the service's environment. */
   isGuess?: true;
   user?: string;
-  /** Credentials go to it over plain HTTP, although it is another machine. */
+  /** payctl sends credentials over plain HTTP to this server on another machine. */
   allowHttp?: boolean;
   /** File with the authorities that sign its certificate. */
   caFile?: string;
@@ -41,17 +41,17 @@ export interface Session {
   origin: string;
   username: string;
   role?: string;
-  /** Whether a code of a second factor was given: then the next login asks for one at once. */
+  /** Whether the login used a second factor. The next login then prompts for the code first. */
   secondFactor?: boolean;
   token: string;
   expiresAt: string;
 }
 
-/** A tip of the audit log, kept out of the reach of the writers of the database. */
+/** A tip of the audit log, stored outside the database. */
 export interface KeptTip {
   tip: string;
   lines: number;
-  /** When it was read, in ISO 8601. */
+  /** Time of the request, in ISO 8601. */
   at: string;
 }
 
@@ -62,26 +62,29 @@ export function configFolder(env: Record<string, string | undefined>): { path: s
   return { path: join(env['HOME'] ?? homedir(), '.config', 'payctl'), source: 'default' };
 }
 
-/** The contexts and sessions of one user, kept in 0600 files in a 0700 folder; what other users can change, or tokens that they can read, is refused. Changes are atomic and one at a time. */
+/**
+ * The contexts and sessions of one user, in 0600 files in a 0700 folder. Files with access for other users are refused. Changes are
+ * atomic and serialized.
+ */
 export interface SessionStore {
   readonly folder: string;
   contexts(): Promise<Contexts>;
   changeContexts(change: (contexts: Contexts) => void): Promise<void>;
   session(context: string): Promise<Session | undefined>;
-  /** Makes sure that another login can be saved, before there is one. */
+  /** Checks that the session file is writable, before the login. */
   prove(): Promise<void>;
   saveSession(context: string, session: Session): Promise<void>;
   /** The newest tip of the audit log that was verified at this server. */
   auditTip(server: string): Promise<KeptTip | undefined>;
   keepAuditTip(server: string, tip: KeptTip): Promise<void>;
-  /** Says whether there was one. */
+  /** Returns whether the context had a session. */
   removeSession(context: string): Promise<boolean>;
 }
 
-/** More bytes than a context and a session take. */
+/** Tested bytes: more than a context and a session. */
 const ROOM_FOR_LOGIN = 16 * 1024;
 
-/** Opens the store; no file is read or made before it is needed. */
+/** Opens the store. Files are read at the first use. */
 export function openSessions(folder: string): SessionStore {
   const contextsFile = join(folder, 'contexts.json');
   const credentialsFile = join(folder, 'credentials.json');
@@ -144,7 +147,7 @@ export function openSessions(folder: string): SessionStore {
   };
 }
 
-/** A member of a record that it really has. */
+/** An own member of a record, not an inherited one. */
 export function own<T>(record: Record<string, T>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { UsageError } from './errors.ts';
 import { own, type Contexts, type Label, type SavedContext } from './session.ts';
 
-/** Where the work is done, and where each part of that knowledge comes from. */
+/** The target of a command, with the source of each value. */
 export interface Target {
   /** Name of the context, or null when the server was named directly and no context has it. */
   context: string | null;
@@ -21,7 +21,7 @@ export interface TargetFlags {
   caFile?: string;
 }
 
-/** The address that a service has when nobody configured anything. */
+/** The default address of the service. */
 export const DEFAULT_SERVER = 'http://127.0.0.1:8080';
 
 type Env = Record<string, string | undefined>;
@@ -104,14 +104,14 @@ function contextTarget(name: string, saved: SavedContext, serverSource: string, 
   };
 }
 
-/** The first value that is set, with the name of where it came from. */
+/** The first defined value, with the name of its source. */
 function firstSet(
   ...candidates: readonly [value: string | undefined, source: string][]
 ): [value: string | undefined, source: string] {
   return candidates.find(([value]) => value !== undefined && value !== '') ?? [undefined, 'default'];
 }
 
-/** The origin of a server address; refuses anything but plain http and https addresses without a user or query. */
+/** The origin of a server address. Throws for other addresses than plain http and https. */
 export function originOf(server: string, source = '--server'): string {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   const good = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
@@ -125,7 +125,7 @@ export function cleanServer(server: string): string {
   return server.replace(/\/+$/, '');
 }
 
-/** The label of a server that neither a person nor the server itself labelled: this machine is dev, everything else is treated with the care of prod. */
+/** The label of an unlabelled server: dev on this machine, otherwise prod, which requires the strictest confirmation. */
 export function guessLabel(origin: string): Label {
   return isThisMachine(origin) ? 'dev' : 'prod';
 }
@@ -135,12 +135,12 @@ function isThisMachine(origin: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** Whether what is sent to a server can be read on its way: plain HTTP, except to this machine. */
+/** Whether the connection to a server is readable for others: plain HTTP to another machine. */
 export function isOpenToReaders(origin: string): boolean {
   return origin.startsWith('http:') && !isThisMachine(origin);
 }
 
-/** The refusal to send a credential where it can be read. */
+/** The error for a credential over plain HTTP. */
 export function notEncrypted(origin: string): UsageError {
   return new UsageError(
     `${origin} does not use HTTPS; passwords, secrets and tokens would be sent unencrypted.`,
@@ -149,7 +149,7 @@ export function notEncrypted(origin: string): UsageError {
   );
 }
 
-/** The flags about the connection that a context remembers: only those that mean anything for its server. */
+/** The connection flags that a context stores, without those that do not apply to its server. */
 export function savedConnection(
   { allowHttp, caFile }: TargetFlags,
   origin: string,
@@ -161,7 +161,7 @@ export function savedConnection(
   };
 }
 
-/** The file with the authorities of a server: by flag, else of the context in use, else of any context of this origin. */
+/** The CA file of a server: by flag, then by the current context, then by any context of this origin. */
 export function caFileOf({ caFile, context }: TargetFlags, known: Contexts, origin: string): string | undefined {
   if (caFile !== undefined) return caFile;
   const fits = (saved: SavedContext | undefined): boolean =>

@@ -3,9 +3,8 @@ import { styleText } from 'node:util';
 const ESCAPE = '\u001B';
 
 /**
- * Stands for the escape character in what payctl itself draws, until a sink writes it. It is drawn by lot in each process, so data
- * cannot contain it: whatever else looks like an escape sequence came from outside. Not from `node:crypto`, which costs a start 10 ms: data
- * is older than the process.
+ * Placeholder of the escape character in text that payctl draws. A sink replaces it. The value is random per process, so that data
+ * cannot contain it. `node:crypto` would cost 10 ms at each start.
  */
 const OWN = `\uFDD0${Math.random()}${Math.random()}\uFDD0`;
 
@@ -14,18 +13,18 @@ export function ownSequence(sequence: string): string {
   return OWN + sequence;
 }
 
-/** Whether a text has sequences of our own, so that its width cannot be measured. */
+/** Whether a text contains payctl's own sequences, so that its width is unknown. */
 export function isPainted(text: string): boolean {
   return text.includes(OWN);
 }
 
-/** One part of a painted text: the control sequence of our own that stands before it, without the escape; empty for none. */
+/** One part of a painted text with its preceding control sequence, without the escape character. */
 interface PaintedPart {
   sequence: string;
   text: string;
 }
 
-/** A painted text, taken apart at its own sequences. */
+/** Splits a painted text at its sequences. */
 export function paintedParts(text: string): PaintedPart[] {
   return text.split(OWN).map((part, at) => {
     const sequence = at === 0 ? '' : (/^\[[0-9;?]*[A-Za-z]/.exec(part)?.[0] ?? '');
@@ -33,35 +32,35 @@ export function paintedParts(text: string): PaintedPart[] {
   });
 }
 
-/** The text as a terminal gets it: our own sequences work, whatever else it would obey is shown as `\u001b`. */
+/** The text for a terminal: payctl's own sequences stay, other control characters become `\u001b`. */
 export function forTerminal(text: string): string {
   return text.split(OWN).map(shown).join(ESCAPE);
 }
 
-/** Makes what is written to one terminal, bytes or text, into text for it; characters and line ends may come in parts. */
+/** Creates a converter of writes to terminal text. Characters and line ends may be split between writes. */
 export function terminalText(): (written: string | Uint8Array) => string {
   const decoder = new TextDecoder();
   let held = '';
   return (written) => {
     const text = held + (typeof written === 'string' ? written : decoder.decode(written, { stream: true }));
-    // Whether this is a line end is known when the next part comes.
+    // The next write decides whether `\r` belongs to a line end.
     held = text.endsWith('\r') ? '\r' : '';
     return forTerminal(held === '' ? text : text.slice(0, -1));
   };
 }
 
-/** The text as a pipe or a file gets it: data as it is. */
+/** The text for a pipe or a file: data unchanged, payctl's own sequences removed. */
 export function forPipe(text: string): string {
   return text.includes(OWN) ? text.replaceAll(OWN, ESCAPE) : text;
 }
 
-// Control characters (except tab and line break), the marks that reorder text, what has no width but the joiners of words and emoji, and the
-// line breaks of Unicode.
+// Control characters except tab and line break, reordering marks, zero-width characters except joiners, and the line
+// breaks of Unicode.
 const OBEYED =
   // oxlint-disable-next-line no-control-regex -- control characters are what this is about
   /\r(?!\n)|[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g;
 
-/** The text with everything that a terminal would obey written as in JSON, so that JSON remains the same JSON. */
+/** Escapes control characters as in JSON, so that JSON stays equivalent. */
 export function shown(text: string): string {
   return text.replace(OBEYED, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -73,26 +72,26 @@ const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** A text as what a reader takes for its characters. */
+/** Splits a text into grapheme clusters. */
 export function graphemes(text: string): string[] {
   if (PLAIN.test(text)) return [...text];
   segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
   return Array.from(segmenter.segment(text), (part) => part.segment);
 }
 
-/** Columns that one of them takes on a terminal: 0, 1 or 2. */
+/** Display width of one grapheme: 0, 1 or 2. */
 export function graphemeWidth(grapheme: string): number {
   if (NO_WIDTH.test(grapheme)) return 0;
   return WIDE.test(grapheme) ? 2 : 1;
 }
 
-/** Columns that a text takes on a terminal; wide characters take two, combining ones none. */
+/** The display width of a text: wide characters are two columns, combining ones none. */
 export function displayWidth(text: string): number {
   if (PLAIN.test(text)) return text.length;
   return graphemes(text).reduce((sum, grapheme) => sum + graphemeWidth(grapheme), 0);
 }
 
-/** Cuts a text to at most `width` columns, ending in `…` when something is lost; never splits a character. */
+/** Truncates a text to `width` columns with a final `…`. Characters are never split. */
 export function cutTo(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let kept = '';
@@ -112,7 +111,7 @@ export function padTo(text: string, width: number, side: 'left' | 'right' = 'rig
   return side === 'right' ? text + gap : gap + text;
 }
 
-/** Breaks a text into lines of at most `width` columns: at blanks, and between wide characters, which have no blanks between them. */
+/** Wraps a text to `width` columns, at spaces and between wide characters. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -125,7 +124,7 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** What stays together, with what stands before it; a word in wide characters stays whole where it fits into a line. */
+/** Splits a text into words with their preceding space. A word of wide characters is split only if it exceeds a line. */
 function parts(text: string, width: number): [gap: string, part: string][] {
   return text.split(' ').flatMap((word): [string, string][] => {
     if (displayWidth(word) <= width || !WIDE.test(word)) return [[' ', word]];
@@ -133,13 +132,13 @@ function parts(text: string, width: number): [gap: string, part: string][] {
   });
 }
 
-/** The looks that payctl uses. */
+/** The text styles of payctl. */
 export type Look = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'white' | 'onBlack' | 'inverse';
 
-/** Paints a text, or leaves it as it is when its stream has no colours. */
+/** Paints a text. Without colours the text stays unchanged. */
 export type Style = (look: Look | readonly Look[], text: string) => string;
 
-/** What decides about colours, strongest first: --color, NO_COLOR, FORCE_COLOR, TERM=dumb, the stream. */
+/** Whether to use colours, by priority: --color, NO_COLOR, FORCE_COLOR, TERM=dumb, the stream. */
 export function wantsColor(
   flag: string | undefined,
   env: Record<string, string | undefined>,
@@ -153,7 +152,7 @@ export function wantsColor(
   return isTerminal;
 }
 
-/** Makes the painter of one stream. */
+/** Creates the style function of one stream. */
 export function createStyle(enabled: boolean): Style {
   if (!enabled) return (_look, text) => text;
   return (look, text) => {
@@ -162,7 +161,7 @@ export function createStyle(enabled: boolean): Style {
   };
 }
 
-/** What is written before and after a painted text. */
+/** The control sequences before and after a painted text. */
 function sequencesOf(looks: readonly Look[]): string[] {
   const names = looks.map((name) => (name === 'onBlack' ? 'bgBlack' : name)) as Parameters<typeof styleText>[0];
   const around = styleText(names, '|', { validateStream: false }).split('|');
@@ -174,5 +173,5 @@ function sequencesOf(looks: readonly Look[]): string[] {
   );
 }
 
-/** Goes to the start of the line and empties it. */
+/** Moves to the start of the line and clears it. */
 export const CLEAR_LINE = ownSequence('[G') + ownSequence('[K');

@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import { CLEAR_LINE, type Style, createStyle, cutTo, forPipe, terminalText, wantsColor } from './terminal-text.ts';
 import { OutputLost, descriptorOf, writeWhole } from './whole-write.ts';
 
-/** What a command runs on; tests pass their own. */
+/** The streams and the environment of a command. Tests pass their own. */
 export interface Streams {
   stdin: Readable & { isTTY?: boolean; isRaw?: boolean; setRawMode?: (on: boolean) => unknown };
   stdout: Writable & { isTTY?: boolean; columns?: number; rows?: number };
@@ -11,11 +11,11 @@ export interface Streams {
   cwd: string;
   /** Aborted when the user cancels (Ctrl-C). */
   signal?: AbortSignal;
-  /** The signals of the process; without them nothing can be suspended. */
+  /** The signals of the process. Without them suspension is disabled. */
   signals?: Signals;
 }
 
-/** What a program on a whole screen hears of the operating system, and does as if nobody had heard it. */
+/** The signals of a full-screen program. */
 export interface Signals {
   on(name: NodeJS.Signals | 'exit', listener: () => void): unknown;
   off(name: NodeJS.Signals | 'exit', listener: () => void): unknown;
@@ -23,43 +23,43 @@ export interface Signals {
   raise(name: NodeJS.Signals, to: 'process' | 'group'): void;
 }
 
-/** One of the two outputs, with its own idea of being a terminal and of colours. */
+/** One output stream with its own terminal and colour settings. */
 export interface Sink {
   readonly isTerminal: boolean;
   readonly columns: number;
   readonly rows: number;
   readonly style: Style;
-  /** Calls the listener when the terminal was resized; gives the function that ends it. */
+  /** Calls the listener after a resize of the terminal. Returns the function that removes the listener. */
   onResize(listener: () => void): () => void;
-  /** True once the reader has gone away (`| head`); writing is then a no-op. */
+  /** True after the reader closed the pipe (`| head`). Writing is then a no-op. */
   readonly closed: boolean;
-  /** Why something that was written did not arrive. */
+  /** The error of a failed write. */
   readonly fault: OutputLost | undefined;
-  /** The descriptor behind it, unless it is a terminal. */
+  /** The file descriptor; undefined for a terminal. */
   readonly fd: number | undefined;
   /**
-   * Writes and waits until it has arrived. A pipe or a file gets the data as it is; on a terminal, whatever it would obey and is
-   * not our own is visible text. Throws OutputLost, but for notices (stderr): these stop no command, and the fault is told by its end.
+   * Writes text and waits for the operating system. A terminal gets visible text for control characters that payctl did not draw.
+   * Throws OutputLost on stdout. A lost notice on stderr does not stop a command: `fault` records it.
    */
   write(text: string | Uint8Array): Promise<void>;
-  /** Waits for what was written without waiting. */
+  /** Waits for pending writes. */
   flush(): Promise<void>;
-  /** Puts what is written in another way; undefined ends that. */
+  /** Redirects writes to another function; undefined ends the redirection. */
   via(put: ((bytes: Uint8Array) => void) | undefined): void;
 }
 
-/** The streams, seen as a terminal or not. */
+/** The streams with their terminal properties. */
 export interface Terminal {
   readonly stdin: Streams['stdin'];
   readonly out: Sink;
   readonly err: Sink;
-  /** The stream behind `err`, for what draws by itself (questions). */
+  /** The stream of `err`, for the prompts. */
   readonly errStream: Streams['stderr'];
   readonly env: Streams['env'];
   readonly cwd: string;
   readonly signal: AbortSignal;
   readonly signals: Signals | undefined;
-  /** Whether a question can be asked: stdin and stderr are terminals, and nobody said no. */
+  /** Whether prompts are possible: stdin and stderr are terminals, without --no-input and CI. */
   readonly canAsk: boolean;
   now(): Date;
 }
@@ -88,13 +88,13 @@ function isSet(value: string | undefined): boolean {
 
 type Written = string | Uint8Array;
 
-/** What is known of a stream, however many sinks it has. */
+/** The state of a stream, shared by all its sinks. */
 interface StreamState {
   closed: boolean;
   fault: OutputLost | undefined;
-  /** The writes that are under way; it never rejects. */
+  /** The pending writes; never rejects. */
   pending: Promise<void>;
-  /** What is sent for what is written. */
+  /** Converts a write for the stream. */
   read: (text: Written) => Written;
   put: ((bytes: Uint8Array) => void) | undefined;
 }
@@ -116,7 +116,7 @@ export function createSink(
   const state = watch(stream, isTerminal ? terminalText() : asIs);
   return {
     isTerminal,
-    // Read at every use: a terminal may be resized.
+    // Read at each use, because the operator may resize the terminal.
     get columns() {
       return Number(env['COLUMNS']) || stream.columns || 80;
     },
@@ -157,11 +157,11 @@ function watch(stream: Writable, read: StreamState['read']): StreamState {
   return state;
 }
 
-/** A reader that went away is no failure, and a stream that was ended has none; whatever else an output says is one. */
-const GONE = new Set<unknown>(['EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END']);
+/** A closed pipe or a closed stream is not an error. */
+const CLOSED_CODES = new Set<unknown>(['EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END']);
 
 function failed(state: StreamState, error: unknown): void {
-  if (error instanceof Error && 'code' in error && GONE.has(error.code)) state.closed = true;
+  if (error instanceof Error && 'code' in error && CLOSED_CODES.has(error.code)) state.closed = true;
   else state.fault ??= new OutputLost(error);
 }
 
@@ -184,13 +184,13 @@ const DELAY_MS = 300;
 const FRAME_MS = 100;
 const BAR = 20;
 
-/** A moving line on stderr for something that takes time. */
+/** A progress line on stderr. */
 export interface Spinner {
   text: string;
   stop(): void;
 }
 
-/** Starts a spinner that appears after 300 ms, on a terminal only; elsewhere it is silent. */
+/** Starts a spinner that appears after 300 ms, only on a terminal. */
 export function startSpinner(err: Sink, text: string): Spinner {
   const spinner = { text, stop: () => {} };
   if (!err.isTerminal) return spinner;
@@ -215,14 +215,14 @@ export function startSpinner(err: Sink, text: string): Spinner {
   return spinner;
 }
 
-/** A bar for the part of a whole that is done, with its percentage. */
+/** A progress bar with percentage. */
 export function progressBar(done: number, whole: number): string {
   const share = whole > 0 ? Math.min(1, done / whole) : 1;
   const full = Math.floor(share * BAR);
   return `${'█'.repeat(full)}${'░'.repeat(BAR - full)} ${String(Math.floor(share * 100)).padStart(3)}%`;
 }
 
-/** Runs work under a spinner and takes it away whatever happens. */
+/** Runs work under a spinner, and removes the spinner at the end. */
 export async function withSpinner<T>(err: Sink, text: string, work: (spinner: Spinner) => Promise<T>): Promise<T> {
   const spinner = startSpinner(err, text);
   try {

@@ -1,21 +1,21 @@
 import { exponentOf } from '../server/domain.ts';
 import { type Look, displayWidth, shown } from './terminal-text.ts';
 
-/** What the API sends: a JSON object. */
+/** A JSON object of the API. */
 export type Row = Record<string, unknown>;
 
-/** How a value is shown to a person; `minor` is an amount in minor units, without its currency. */
+/** The format of a value. `minor` is an amount in minor units without its currency. */
 type Kind = 'text' | 'time' | 'money' | 'minor' | 'status' | 'yesno' | 'id';
 
-/** One column of a table: an API field (dots reach inside), its heading and how it is shown; `read` makes a value from several fields. */
+/** One column of a table: an API field (dots address members), its title and its format. `read` computes the value from several fields. */
 export interface Column {
   field: string;
   title?: string;
   kind?: Kind;
   read?: (row: Row) => unknown;
-  /** Columns that it takes at least, where rows are drawn one after the other. */
+  /** Minimum width, for rows that are drawn one by one. */
   width?: number;
-  /** How it looks where its word does not say so. */
+  /** The style of the cell, for texts without a style of their own. */
   look?: (row: Row) => Look | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface View {
   columns: readonly Column[];
 }
 
-/** The value of a field; `failure.code` reaches into objects. */
+/** The value of a field. `failure.code` addresses a member of an object. */
 export function valueOf(row: Row, field: string): unknown {
   if (Object.hasOwn(row, field)) return row[field];
   let value: unknown = row;
@@ -42,7 +42,7 @@ export function cellOf(row: Row, column: Column): unknown {
   return column.read ? column.read(row) : valueOf(row, column.field);
 }
 
-/** The text of a value for programs: uncut, unrounded, times as they are. */
+/** The text of a value for programs: complete and unformatted. */
 export function plain(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'string') return value;
@@ -50,7 +50,7 @@ export function plain(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** The text of a value for a person at a terminal. */
+/** The text of a value for a terminal. */
 export function human(row: Row, column: Column, now: Date): string {
   const value = cellOf(row, column);
   if (value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)) return '-';
@@ -68,12 +68,12 @@ export function money(value: unknown, currency: unknown): string {
   return visible(code ? `${text} ${code}` : text);
 }
 
-/** An amount that is given in minor units, in major ones: 1250 CNY is `12.50 CNY`. */
+/** Converts minor to major units: 1250 CNY is `12.50 CNY`. */
 export function minorMoney(minor: number, currency: string): string {
   return money(minor / 10 ** decimalsOf(currency), currency);
 }
 
-/** An amount that is given in minor units with its decimals, without the currency. */
+/** Converts minor to major units without the currency. */
 export function minorDigits(minor: number, currency: string): string {
   const decimals = decimalsOf(currency);
   return (minor / 10 ** decimals).toFixed(decimals);
@@ -90,7 +90,7 @@ const STEPS: readonly [limit: number, seconds: number, unit: string][] = [
   [30 * 86_400, 86_400, 'd'],
 ];
 
-/** A time as a distance from now (`5m ago`, `in 2h`); older than a month as a date. */
+/** A relative time (`5m ago`, `in 2h`); a date after a month. */
 export function relativeTime(value: unknown, now: Date): string {
   const at = typeof value === 'string' || typeof value === 'number' ? new Date(value) : undefined;
   if (!at || Number.isNaN(at.getTime())) return visible(plain(value));
@@ -150,14 +150,14 @@ const WAIT = new Set([
 ]);
 const BAD = new Set(['failed', 'abnormal', 'refused', 'missing', 'down', 'blocked', 'rejected', 'prod', 'live']);
 
-/** The look of a status word. */
+/** The style of a status. */
 export function lookOf(text: string): Look | undefined {
   if (GOOD.has(text)) return 'green';
   if (WAIT.has(text)) return 'yellow';
   return BAD.has(text) ? 'red' : undefined;
 }
 
-/** A text from outside on one line, as wide as it will be on a terminal: control characters as `\u001b`, line breaks as `\n`. */
+/** An untrusted text in one line: control characters as `\u001b`, line breaks as `\n`. */
 export function visible(text: string): string {
   return shown(oneLine(text));
 }

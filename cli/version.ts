@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 /** The version of the installed package. */
 export function packageVersion(): string {
-  // From the sources the package file is one folder up, from dist/cli it is two.
+  // The package file is one folder up in the sources, two folders up in dist/cli.
   for (const place of ['../package.json', '../../package.json']) {
     const found = readPackage(new URL(place, import.meta.url));
     if (found) return found;

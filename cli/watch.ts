@@ -1,34 +1,34 @@
 import type { Command } from 'commander';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Context } from './context.ts';
-import { Cancelled, UsageError, onlyUnreachable } from './errors.ts';
+import { Cancelled, UsageError, ignoreUnreachable } from './errors.ts';
 import { integer, seconds } from './options.ts';
 import { createPrint, drawTable } from './output.ts';
 import { ownSequence } from './terminal-text.ts';
 import type { Sink } from './terminal.ts';
 import { type Row, type View, plain, valueOf } from './values.ts';
 
-/** Some lines below the prompt that are drawn again in their place; what stood above stays. */
+/** Lines that are redrawn in place below the earlier output. */
 interface Region {
-  /** Shows these lines instead of those before, as many as the screen has room for. */
+  /** Replaces the lines, as many as fit on the screen. */
   show(lines: readonly string[]): Promise<void>;
 }
 
-// Lines do not run over, so that each takes one row.
+// Without line wrap each line takes one row.
 const ONE_ROW = ownSequence('[?7l');
 const RUNNING_OVER = ownSequence('[?7h');
-// Before a line is written: after its last column the cursor would still be on it.
+// Clears before the line: after the last column the cursor would still be on it.
 const TO_END_OF_LINE = ownSequence('[K');
 const TO_END_OF_SCREEN = ownSequence('[J');
 
-/** A region of a terminal that shows nothing yet. */
+/** Creates an empty region. */
 function createRegion(out: Sink): Region {
   let shown: readonly string[] = [];
   let width = out.columns;
   return {
     async show(lines) {
       const fitting = lines.slice(0, Math.max(1, out.rows - 1));
-      // What was drawn for another width is broken into other rows by now: it is left where it is.
+      // A resize has rewrapped the old lines, so they stay on the screen.
       if (out.columns !== width) shown = [];
       width = out.columns;
       await out.write(redrawn(shown, fitting));
@@ -37,7 +37,7 @@ function createRegion(out: Sink): Region {
   };
 }
 
-/** What must be written below some lines to have others in their place, with the cursor below them again. */
+/** The output that replaces the lines above the cursor, with the cursor below them again. */
 export function redrawn(before: readonly string[], after: readonly string[]): string {
   const up = before.length > 0 ? ownSequence(`[${before.length}A`) : '';
   const rows = after.map((line, at) => (line === before[at] ? '\n' : `${TO_END_OF_LINE}${line}\n`));
@@ -45,7 +45,7 @@ export function redrawn(before: readonly string[], after: readonly string[]): st
   return `${ONE_ROW}${up}${rows.join('')}${rest}${RUNNING_OVER}`;
 }
 
-/** The flags of what can be watched. */
+/** The flags of a watched list. */
 export interface WatchFlags {
   watch?: boolean;
   interval?: number;
@@ -60,37 +60,37 @@ export function watchFlags(command: Command): Command {
     .option('--count <n>', 'with --watch: stop after this many looks', integer(1, 1_000_000));
 }
 
-/** What is watched. */
+/** The source of a watched list. */
 interface Watched {
   view: View;
-  /** The rows as they are now, newest first; `isKnown` says whether a row was there at an earlier look. */
-  look(isKnown: (row: Row) => boolean): Promise<readonly Row[]>;
-  /** What of a row is a change when it is otherwise; by default anything. */
-  essence?(row: Row): unknown;
+  /** Reads the current rows, newest first. `isKnown` tests whether an earlier poll had a row. */
+  poll(isKnown: (row: Row) => boolean): Promise<readonly Row[]>;
+  /** The part of a row that counts as a change; by default the whole row. */
+  comparedPart?(row: Row): unknown;
 }
 
-/** Rows that are remembered, to tell what is new. */
-const REMEMBERED = 20_000;
+/** Remembered rows, to recognize new ones. */
+const MAX_REMEMBERED_ROWS = 20_000;
 
-/** Whether looks are drawn in one place, or what changed goes out line by line. */
+/** Whether the list is redrawn in place instead of printed line by line. */
 export function isDrawn({ print, terminal, flags }: Context): boolean {
   return print.format === 'table' && terminal.out.isTerminal && !flags.quiet;
 }
 
-/** Looks again and again until the user stops it, the reader goes away, or there were enough looks. */
+/** Polls until the operator stops it, the pipe closes, or `count` polls are done. */
 export async function watch(context: Context, flags: WatchFlags, watched: Watched): Promise<void> {
   const { terminal } = context;
   const show = isDrawn(context) ? drawer(context, watched.view) : printer(context, watched);
   const known = new Map<string, string>();
   const idOf = (row: Row): string => plain(valueOf(row, watched.view.id));
-  let seen = false;
+  let hasPolled = false;
   for (let left = flags.count ?? Number.POSITIVE_INFINITY; ; left -= 1) {
-    const looking = watched.look((row) => known.has(idOf(row)));
-    // What cannot be reached at first is told; later it may come back.
-    const rows = await (seen ? looking.catch(onlyUnreachable) : looking);
-    seen = true;
+    const polling = watched.poll((row) => known.has(idOf(row)));
+    // An unreachable server is an error at the first poll only.
+    const rows = await (hasPolled ? polling.catch(ignoreUnreachable) : polling);
+    hasPolled = true;
     await show(rows, known);
-    for (const row of rows ?? []) remember(known, idOf(row), essenceOf(watched, row));
+    for (const row of rows ?? []) remember(known, idOf(row), comparedTextOf(watched, row));
     if (left <= 1 || terminal.out.closed) return;
     await wait((flags.interval ?? 2) * 1000, undefined, { signal: terminal.signal }).catch(() => {
       throw new Cancelled('Stopped.');
@@ -100,15 +100,15 @@ export async function watch(context: Context, flags: WatchFlags, watched: Watche
 
 type Show = (rows: readonly Row[] | undefined, known: ReadonlyMap<string, string>) => Promise<void>;
 
-function essenceOf({ essence }: Watched, row: Row): string {
-  return JSON.stringify(essence ? essence(row) : row);
+function comparedTextOf({ comparedPart }: Watched, row: Row): string {
+  return JSON.stringify(comparedPart ? comparedPart(row) : row);
 }
 
-function remember(known: Map<string, string>, id: string, essence: string): void {
+function remember(known: Map<string, string>, id: string, comparedPart: string): void {
   known.delete(id);
-  known.set(id, essence);
+  known.set(id, comparedPart);
   for (const oldest of known.keys()) {
-    if (known.size <= REMEMBERED) return;
+    if (known.size <= MAX_REMEMBERED_ROWS) return;
     known.delete(oldest);
   }
 }
@@ -135,7 +135,7 @@ function drawer({ terminal, print, flags }: Context, view: View): Show {
 function printer(context: Context, watched: Watched): Show {
   const { terminal, flags, print } = context;
   if (print.format === 'env') throw new UsageError('-o env supports a single object, not a list.', 'use -o jsonl');
-  // One document would never be whole.
+  // A watched list has no end, so one JSON document would never be complete.
   const lines = print.format === 'json' ? createPrint(terminal, { ...flags, output: 'jsonl' }) : print;
   const { view } = watched;
   let printed = 0;
@@ -144,7 +144,9 @@ function printer(context: Context, watched: Watched): Show {
     if (!rows !== isAway)
       await print.note(rows ? 'The service can be reached again.' : 'The service cannot be reached; trying again.');
     isAway = !rows;
-    const changed = (rows ?? []).filter((row) => known.get(plain(valueOf(row, view.id))) !== essenceOf(watched, row));
+    const changed = (rows ?? []).filter(
+      (row) => known.get(plain(valueOf(row, view.id))) !== comparedTextOf(watched, row),
+    );
     if (changed.length > 0) await lines.list(changed.toReversed(), view, { continued: printed > 0 });
     printed += changed.length;
   };

@@ -1,7 +1,7 @@
 import { fstatSync, writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 
-/** A stream that may stand for a descriptor, as those of the process do. */
+/** A stream with an optional descriptor, like those of the process. */
 type Output = Writable & { fd?: unknown; isTTY?: boolean };
 
 /** The operating system's reason for a failed write, in words. */
@@ -12,13 +12,13 @@ const FAULTS: Readonly<Record<string, string>> = {
   EIO: 'input/output error',
 };
 
-/** Why something could not be written, in words; undefined when it was not the place that refused it. */
+/** The cause of a failed write in words; undefined for errors of another kind. */
 export function writeFault(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return Object.hasOwn(FAULTS, code) ? FAULTS[code] : undefined;
 }
 
-/** Output to stdout did not arrive. */
+/** The error of a failed write to stdout. */
 export class OutputLost extends Error {
   constructor(cause: unknown) {
     const why = writeFault(cause) ?? (cause instanceof Error ? cause.message : String(cause));
@@ -27,20 +27,20 @@ export class OutputLost extends Error {
   }
 }
 
-/** The descriptor behind a stream of the process; undefined for a terminal and for a stream without one. */
+/** The descriptor of a stream; undefined for a terminal. */
 export function descriptorOf({ fd, isTTY }: Output): number | undefined {
   return typeof fd === 'number' && fd >= 0 && isTTY !== true ? fd : undefined;
 }
 
-/** Writes all of it, at a position or where the descriptor stands; throws when not all of it has a place. */
+/** Writes all bytes, at a position or at the position of the descriptor. Throws for a partial write. */
 export function writeAll(fd: number, bytes: Uint8Array, position: number | null = null): void {
   for (let done = 0; done < bytes.length;)
     done += writeSync(fd, bytes, done, bytes.length - done, position === null ? null : position + done);
 }
 
 /**
- * Writes to a stream and resolves when the text has arrived. To a regular file it is written here: of what does not fit, Node.js
- * writes the beginning and says nothing of the rest.
+ * Writes to a stream and resolves after the write. Regular files are written here: Node.js drops the rest of a partial write without
+ * an error.
  */
 export async function writeWhole(stream: Output, text: string | Uint8Array): Promise<void> {
   const fd = descriptorOf(stream);

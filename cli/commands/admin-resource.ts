@@ -4,7 +4,7 @@ import { list } from '../options.ts';
 import type { Editable, Field } from '../resource.ts';
 import type { Column } from '../values.ts';
 
-/** What an administrator may do. */
+/** The role of an administrator. */
 export const ROLE: Field = {
   name: 'role',
   value: 'role',
@@ -12,7 +12,7 @@ export const ROLE: Field = {
   choices: ['viewer', 'operator', 'admin'],
 };
 
-/** What an administrator is limited to. */
+/** The projects that an administrator has access to. */
 export const PROJECTS: Field = {
   name: 'projects',
   value: 'a,b',
@@ -20,7 +20,7 @@ export const PROJECTS: Field = {
   read: list,
 };
 
-/** Who has no list reaches all of them. */
+/** An administrator without a list has access to all projects. */
 const PROJECTS_COLUMN: Column = {
   field: 'projects',
   read: ({ projects }) => (projects === null ? 'all' : projects),

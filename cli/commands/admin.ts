@@ -12,7 +12,6 @@ import { PROJECTS, ROLE, admin, adminId } from './admin-resource.ts';
 
 type CreateFlags = Row & ChangeFlags & PasswordFlags;
 
-/** Adds `admin create`. */
 function defineCreate(noun: Command, context: ContextOf): void {
   const command = noun
     .command('create')
@@ -42,8 +41,8 @@ async function runCreate(context: Context, options: CreateFlags): Promise<void> 
       path: admin.path,
       body: { ...fields, password },
     },
-    // Its password file holds the password of the new account.
-    { ...options, passwordFile: undefined, proofFlag: OWN_PASSWORD },
+    // `--password-file` holds the password of the new account.
+    { ...options, passwordFile: undefined, passwordFlag: OWN_PASSWORD },
   );
   if (!row) return;
   await print.item(row, admin.view);
@@ -54,7 +53,6 @@ type UpdateFlags = Row & ChangeFlags & { clear?: readonly string[] };
 
 const UPDATE_FIELDS = [ROLE, PROJECTS];
 
-/** Adds `admin update`. */
 function defineUpdate(noun: Command, context: ContextOf): void {
   const command = noun
     .command('update')
@@ -70,7 +68,7 @@ function defineUpdate(noun: Command, context: ContextOf): void {
   ).action((name: string, options: UpdateFlags) => runUpdate(context(), name, options));
 }
 
-/** Sends what was given, and nothing else. */
+/** Sends only the fields that have a flag on the command line. */
 async function runUpdate({ api, change, print }: Context, username: string, options: UpdateFlags): Promise<void> {
   const other = options.clear?.find((name) => name !== PROJECTS.name);
   if (other !== undefined) throw new UsageError(`Unknown field "${other}".`, 'fields: projects');
@@ -94,10 +92,8 @@ async function runUpdate({ api, change, print }: Context, username: string, opti
   await print.done(`Updated administrator ${username}.`);
 }
 
-/** The flags of `admin reset-password`. */
 type ResetPasswordFlags = ChangeFlags & PasswordFlags & OfflineFlags & { offline?: boolean };
 
-/** Adds `admin reset-password`. */
 function defineResetPassword(noun: Command, context: ContextOf): void {
   const command = noun
     .command('reset-password')
@@ -112,7 +108,6 @@ function defineResetPassword(noun: Command, context: ContextOf): void {
   ).action((name: string, flags: ResetPasswordFlags) => runResetPassword(context(), name, flags));
 }
 
-/** Sets a new password, over the API or in the database. */
 async function runResetPassword(context: Context, username: string, flags: ResetPasswordFlags): Promise<void> {
   return flags.offline ? resetPasswordOffline(context, username, flags) : resetPasswordOnline(context, username, flags);
 }
@@ -129,8 +124,8 @@ async function resetPasswordOnline(context: Context, username: string, flags: Re
       path: `${admin.path}/${segment(id)}`,
       body: { password },
     },
-    // Its password file holds the new password.
-    { ...flags, passwordFile: undefined, proofFlag: OWN_PASSWORD },
+    // `--password-file` holds the new password.
+    { ...flags, passwordFile: undefined, passwordFlag: OWN_PASSWORD },
   );
   if (row) await printReset(context, username, { username, ...row });
 }
@@ -156,10 +151,8 @@ function newPassword({ terminal, prompts }: Context, username: string, flags: Re
   return takePassword(terminal, prompts, flags, { message: `New password for ${username}`, isNew: true });
 }
 
-/** The flags of `admin reset-second-factor`. */
 type ResetSecondFactorFlags = ChangeFlags & OfflineFlags & { offline?: boolean };
 
-/** Adds `admin reset-second-factor`. */
 function defineResetSecondFactor(noun: Command, context: ContextOf): void {
   const command = noun
     .command('reset-second-factor')
@@ -175,7 +168,6 @@ function defineResetSecondFactor(noun: Command, context: ContextOf): void {
   ).action((name: string, flags: ResetSecondFactorFlags) => runResetSecondFactor(context(), name, flags));
 }
 
-/** Removes it, over the API or in the database. */
 async function runResetSecondFactor(context: Context, username: string, flags: ResetSecondFactorFlags): Promise<void> {
   const { print } = context;
   const row = flags.offline

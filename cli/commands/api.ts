@@ -10,7 +10,6 @@ import { targetLine } from '../safety.ts';
 import { redact } from '../http.ts';
 import type { Row } from '../values.ts';
 
-/** The flags of `api`. */
 interface ApiFlags {
   method?: string;
   field?: Row;
@@ -69,7 +68,7 @@ function pair(read: (text: string) => unknown): (text: string, before: Row | und
   };
 }
 
-/** Makes one call, or follows a list, and prints what came. */
+/** Sends one request, or with --paginate one request for each page, and prints the response. */
 async function run(context: Context, path: string, flags: ApiFlags): Promise<void> {
   if (!path.startsWith('/') || path.startsWith('//'))
     throw new UsageError(
@@ -86,12 +85,12 @@ async function run(context: Context, path: string, flags: ApiFlags): Promise<voi
   const api = flags.app ? await merchantApi(context, flags.app, flags.secretFile) : context.api;
   if (flags.paginate) return terminal.out.write(`${JSON.stringify(await allRows(api, path, call.query), null, 2)}\n`);
   if (call.method === 'GET') return terminal.out.write(textOf(await api.call(call)));
-  // The answer may have what is shown only once.
+  // The response may contain a secret that the service shows only once.
   const { reserveOutput } = await import('../reserved-output.ts');
   const reserved = await reserveOutput(terminal, { shared: false });
   try {
     const answer = await api.call(call);
-    context.known.done = `${call.method} ${path}`;
+    context.run.completedChange = `${call.method} ${path}`;
     await terminal.out.write(textOf(answer));
     reserved.settle();
   } finally {

@@ -6,7 +6,7 @@ import { BY } from './views.ts';
 
 const NAMES = ['perOrder', 'perDay', 'perMonth', 'refundPerDay', 'ordersPerHour'] as const;
 
-/** Reads `CNY.perDay=1000,CNY.ordersPerHour=none` into a change of limits; what came before it is added to. */
+/** Parses `CNY.perDay=1000,CNY.ordersPerHour=none` into a change of limits. A repeated flag extends the change. */
 function readLimits(text: string, before?: unknown): Record<string, Row | null> {
   const change = { ...(before as Record<string, Row | null> | undefined) };
   for (const item of text.split(',')) {
@@ -23,13 +23,13 @@ function readLimits(text: string, before?: unknown): Record<string, Row | null> 
   return change;
 }
 
-/** Amounts stay texts, so that no digit is lost on the way. */
+/** Amounts stay decimal strings: a number would lose digits. */
 function valueOf(name: string, value: string): unknown {
   if (value === 'none') return null;
   return name === 'ordersPerHour' ? Number(value) : value;
 }
 
-/** The scopes that an application may have; the last four only when it is trusted. */
+/** The scopes of an application. The last four require a trusted application. */
 export const SCOPES = [
   'payment:write',
   'payment:read',

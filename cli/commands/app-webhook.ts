@@ -21,7 +21,6 @@ import { type Row, durationText, plain } from '../values.ts';
 import { app } from './app-resource.ts';
 import { DELIVERY, EVENTS, EVENT_ID } from './views.ts';
 
-/** A client_id for examples. */
 const CLIENT_ID = 'app_7Kd2mQxW9bTzR4vLp1Ns';
 
 const webhook: Resource = {
@@ -62,7 +61,6 @@ function readTypes(text: string): string[] {
   return text === 'all' ? [] : list(text);
 }
 
-/** Adds `app webhook set`. */
 function defineSet(noun: Command, context: ContextOf): void {
   const command = noun
     .command('set')
@@ -82,7 +80,7 @@ function defineSet(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Creates or changes a webhook; where the secret of a new one goes is settled before it is made. */
+/** Creates or changes a webhook. payctl checks the destination of a new secret before the request. */
 async function runSet(
   context: Context,
   clientId: string,
@@ -118,19 +116,17 @@ async function runSet(
   );
 }
 
-/** An application without a webhook gets one; one that is not there is told when it is set. */
+/** A missing webhook is not an error here: `set` creates it. The later request reports a missing application. */
 function onlyMissing(error: unknown): undefined {
   if (error instanceof CliError && error.exitCode === EXIT.notFound) return undefined;
   throw error;
 }
 
-/** The flags of `app webhook rotate`. */
 interface RotateFlags extends ChangeFlags {
   grace?: number;
   secretFile?: string;
 }
 
-/** Adds `app webhook rotate`. */
 function defineRotate(noun: Command, context: ContextOf): void {
   const command = noun
     .command('rotate')
@@ -165,14 +161,12 @@ async function runRotate(context: Context, clientId: string, options: RotateFlag
   await print.done(grace ? `The old secret signs, too, for ${durationText(grace)}.` : 'The old secret signs no more.');
 }
 
-/** The flags of `app webhook resend`. */
 interface ResendFlags extends ChangeFlags {
   event?: string;
   failed?: boolean;
   since?: string;
 }
 
-/** Adds `app webhook resend`. */
 function defineResend(noun: Command, context: ContextOf): void {
   const command = noun
     .command('resend')
@@ -191,7 +185,7 @@ function defineResend(noun: Command, context: ContextOf): void {
   ).action((clientId: string, flags: ResendFlags) => runResend(context(), clientId, flags));
 }
 
-/** Queues the deliveries; they are confirmed together. */
+/** Queues the deliveries after one confirmation for all of them. */
 async function runResend(context: Context, clientId: string, flags: ResendFlags): Promise<void> {
   const { change, print } = context;
   if ((flags.event === undefined) === !flags.failed)
@@ -223,7 +217,7 @@ const EVENT_IDS = {
   columns: [{ field: 'eventId', title: 'EVENT', kind: 'id' as const }],
 };
 
-/** The events whose newest delivery failed, oldest first; test messages are no events. */
+/** The events with a failed newest delivery, oldest first. Test messages are not events. */
 async function findFailed({ api }: Context, clientId: string, since: string | undefined): Promise<string[]> {
   const path = `${rowPath(webhook, clientId)}/deliveries`;
   const failed = new Set<string>();
@@ -240,7 +234,7 @@ async function findFailed({ api }: Context, clientId: string, since: string | un
   return stillFailed.toReversed();
 }
 
-/** An event of another application would be told to that one. */
+/** Without this check the service would redeliver an event of another application to that application. */
 async function requireOwn({ api }: Context, clientId: string, eventId: string): Promise<void> {
   const { rows } = await api.page(`${rowPath(webhook, clientId)}/deliveries`, { eventId, limit: 1 });
   if (rows.length > 0) return;
@@ -249,7 +243,7 @@ async function requireOwn({ api }: Context, clientId: string, eventId: string): 
   });
 }
 
-/** Prints the delivery of a test message; throws CliError 1 when it was not accepted. */
+/** Prints the delivery of a test message. Throws CliError 1 for a refused message. */
 async function printTest({ print }: Context, delivery: Row, clientId: string): Promise<void> {
   await print.item(delivery, DELIVERY);
   const url = plain(delivery['url']);

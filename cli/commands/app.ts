@@ -15,7 +15,6 @@ type CreateFlags = Row & ChangeFlags & { secretFile?: string };
 
 const CREATE_FIELDS = [...app.fields, ...(app.createOnly ?? [])];
 
-/** Adds `app create`. */
 function defineCreate(noun: Command, context: ContextOf): void {
   const command = noun
     .command('create')
@@ -32,7 +31,7 @@ function defineCreate(noun: Command, context: ContextOf): void {
   ).action((options: CreateFlags) => runCreate(context(), options));
 }
 
-/** Creates an application; where the secret goes is settled before anything is made. */
+/** Creates an application. payctl checks the destination of the secret before the request. */
 async function runCreate(context: Context, options: CreateFlags): Promise<void> {
   const { change, print, flags } = context;
   const body = await askMissing(context, bodyOf(options, CREATE_FIELDS));
@@ -69,7 +68,7 @@ async function askMissing({ prompts, api }: Context, body: Row): Promise<Row> {
 }
 
 async function chooseProject(prompts: Context['prompts'], api: Context['api']): Promise<string | undefined> {
-  // Only one project, or none that we may list: the service's default is right.
+  // With fewer than two visible projects the default of the service is right.
   const projects = await api.page('/api/v1/projects').then(
     ({ rows }) => rows.map((row) => String(row['code'])),
     () => [],
@@ -81,7 +80,6 @@ async function chooseProject(prompts: Context['prompts'], api: Context['api']): 
   );
 }
 
-/** The flags of `app rotate-secret`. */
 interface RotateFlags extends ChangeFlags {
   grace?: number;
   revokeTokens?: boolean;
@@ -96,7 +94,6 @@ const ROTATED: View = {
   ],
 };
 
-/** Adds `app rotate-secret`. */
 function defineRotateSecret(noun: Command, context: ContextOf): void {
   const command = noun
     .command('rotate-secret')
@@ -146,7 +143,7 @@ async function runRotateSecret(context: Context, id: string, options: RotateFlag
   );
 }
 
-/** What becomes of the old secret and of the live tokens. */
+/** The effect of a rotation on the old secret and on the tokens, for the confirmation. */
 function rotationEffect({ grace, revokeTokens }: RotateFlags): string {
   if (!grace) return 'the old secret and all live tokens end now';
   return `the old secret stays valid for ${durationText(grace)}${revokeTokens ? ', all live tokens end now' : ''}`;

@@ -5,7 +5,6 @@ import { type Resource, addGet, addList } from '../resource.ts';
 import { plain } from '../values.ts';
 import { APPROVALS, APPROVAL_VIEW, BY, REASON } from './views.ts';
 
-/** The number of a refund for examples. */
 const REFUND_NO = 'R20261121060100D4N8ZR3VHC';
 
 const approval: Resource = {

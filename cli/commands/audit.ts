@@ -15,7 +15,7 @@ const VIEW: View = {
 };
 
 const BOOKS = '/api/v1/books';
-/** How many violations of a check are listed; the JSON has more. */
+/** Violations printed per check. JSON contains more. */
 const SHOWN = 5;
 const MOST_EXAMPLES = 20;
 
@@ -32,13 +32,13 @@ export function define(command: Command, context: ContextOf): void {
   ).action((options: AuditFlags) => run(context(), options));
 }
 
-/** What somebody knows from elsewhere about the audit log. */
+/** Facts about the audit log that the operator kept outside the service. */
 export interface AuditKnowledgeFlags {
   tip?: string;
   acceptUntil?: string;
 }
 
-/** Adds the flags by which somebody says what they know about the audit log. */
+/** Adds the flags for facts that the operator kept outside the service. */
 export function auditKnowledgeFlags(command: Command): Command {
   return command
     .option('--tip <hash>', 'an audit log tip that you kept: it must still be in the log', tip)
@@ -49,12 +49,12 @@ export function auditKnowledgeFlags(command: Command): Command {
     );
 }
 
-/** The tip that `payctl audit` demands and keeps, by its flags and by its own files. */
+/** The flags of `payctl audit`, with the handling of the saved tip. */
 export interface AuditFlags extends AuditKnowledgeFlags {
   forgetTip?: boolean;
 }
 
-/** Adds the flag for the time after a restore from an older backup. */
+/** Adds the flag that accepts an older tip after a restore. */
 export function keptTipFlag(command: Command): Command {
   return command.option(
     '--forget-tip',
@@ -72,7 +72,7 @@ function lineId(text: string): string {
   return text;
 }
 
-/** Prints every check, or only one, with the number of its violations, and on stderr the first violations themselves. */
+/** Prints one or all checks with their counts, and the first violations on stderr. */
 export async function run(
   { api, print, terminal, flags, sessions, target }: Context,
   { forgetTip = false, ...asked }: AuditFlags & { only?: 'audit-log' } = {},
@@ -113,7 +113,7 @@ export async function run(
   );
 }
 
-/** Every check with the violations of all pages together, and the audit log as the last page saw it. */
+/** Merges all pages: the violations of each check, and the audit log of the last page. */
 async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs: Row[]; auditLog: Row }> {
   let auditLog: Row = {};
   const billsRead = { read: 0, unread: 0, quiet: [] as string[] };
@@ -133,7 +133,7 @@ async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs
     cursor = typeof page['nextCursor'] === 'string' ? page['nextCursor'] : undefined;
   } while (cursor !== undefined);
   const [bills, log] = [proofs.get('bills'), proofs.get('audit-log')];
-  // Where it is data it is kept by a script: JSON must have it, too.
+  // A script archives the JSON, so the JSON contains the bills, too.
   if (bills) proofs.set('bills', { ...bills, ...billsRead });
   if (log) proofs.set('audit-log', { ...log, ...auditLog });
   return { proofs: [...proofs.values()], auditLog };
@@ -148,7 +148,7 @@ function merged(one: Row, other: Row): Row {
   };
 }
 
-/** On a terminal a check is a finding: what must hold, and how many rows violate it. */
+/** Converts a check into a finding for the table: the invariant and the number of violations. */
 function findingOf(proof: Row): Finding {
   const holds = proof['ok'] === true;
   const { read, unread } = proof;
@@ -176,7 +176,7 @@ function examplesIn(proof: Row): Row[] {
   return Array.isArray(proof['examples']) ? (proof['examples'] as Row[]) : [];
 }
 
-/** An order can be explained; what a restore explains can be accepted; of anything else there is the list of examples. */
+/** The hint of a check: `explain` for an order, `--accept` after a restore, otherwise the JSON. */
 function hintFor(proof: Row, kept: KeptTip | undefined): string {
   const [first] = examplesIn(proof);
   if (first && first['detail'] === 'tip_missing' && first['id'] === kept?.tip)

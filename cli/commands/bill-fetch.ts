@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Action } from '../action.ts';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
-import { Cancelled, CliError, EXIT, UsageError, onlyUnreachable } from '../errors.ts';
+import { Cancelled, CliError, EXIT, UsageError, ignoreUnreachable } from '../errors.ts';
 import type { StreamedBody } from '../http.ts';
 import { changes, day, duration, examples, seconds } from '../options.ts';
 import { type Field, type Resource, addFields, bodyOf, complete, rowPath } from '../resource.ts';
@@ -93,7 +93,7 @@ const COUNTS: View = {
 
 const FACTS = bill.view.columns.filter(({ field }) => !['open', 'listed', 'fault.code'].includes(field));
 
-/** Prints one bill; on a terminal its sums and differences as tables. */
+/** Prints one bill. A terminal also shows its sums and differences as tables. */
 export async function showBill({ print, terminal }: Pick<Context, 'print' | 'terminal'>, row: Row): Promise<void> {
   if (print.format !== 'table' || print.fields || print.linewise) return print.item(row, bill.view);
   const { totals, sums, differences, fault, quiet, ...facts } = row;
@@ -121,7 +121,7 @@ export async function showBill({ print, terminal }: Pick<Context, 'print' | 'ter
   }
 }
 
-/** The balances of the account before and after the day, of channels that tell them. */
+/** Opening and closing balance of the account, for channels that report balances. */
 function balanceLine(totals: readonly Row[]): Row {
   const texts = totals
     .filter((one) => typeof one['openingMinor'] === 'number')
@@ -151,8 +151,8 @@ function ownerOfLines({ project }: Row): string {
   return project === null ? 'lines, not ours' : `lines, ${plain(project)}`;
 }
 
-/** Whose bill of which day is meant. */
-const WHICH: readonly Field[] = [
+/** The fields that identify a bill. */
+const BILL_KEY_FIELDS: readonly Field[] = [
   { name: 'payWay', value: 'channel', help: 'channel', choices: PAY_WAYS, required: true },
   { name: 'day', flag: 'date', value: 'day', help: 'day of the bill, e.g. 2026-11-20', read: day, required: true },
   {
@@ -163,15 +163,15 @@ const WHICH: readonly Field[] = [
   { name: 'project', value: 'code', help: 'project code, by default "default"' },
 ];
 
-const AS_IT_CAME = 'import the file as it was downloaded; spreadsheet programs change it when they save it';
+const UNCHANGED_FILE = 'import the file as it was downloaded; spreadsheet programs change it when they save it';
 
-/** What to do about each fault of an imported file; the service knows the same. */
+/** The hint for each fault of an imported file. A test compares the codes with the service's. */
 export const ADVICE: Readonly<Record<string, string>> = {
   not_a_bill: 'choose the bill of transactions, as it was downloaded from the channel',
   cut_short: 'download the file again: its end is missing',
-  wrong_charset: AS_IT_CAME,
+  wrong_charset: UNCHANGED_FILE,
   wrong_columns: 'download the bill of all transactions, in its standard form',
-  wrong_cell: AS_IT_CAME,
+  wrong_cell: UNCHANGED_FILE,
   wrong_account: 'check --account and --project: the file belongs to another account; payctl channel list',
   wrong_day: 'check --date: the file is the bill of another day',
   wrong_hash: 'download the file again: it changed on its way',
@@ -189,35 +189,35 @@ function nameOf(bill: Row): string {
   return `Bill ${String(bill['billNo'])} of ${String(bill['payWay'])}, ${String(bill['day'])}`;
 }
 
-/** The failure of a bill that did not come, was refused or is not there yet; undefined when it is compared. */
+/** The error for the state of a bill; undefined after a successful comparison. */
 function failureOf(bill: Row): CliError | undefined {
   const fault = faultOf(bill['fault']);
   const state = String(bill['state']);
-  // Another app of the same merchant has asked before: there the bill is, and this one is nothing of its own.
+  // `same_account`: the bill of another app of the same merchant already contains these lines.
   if (state === 'done' && (!fault || fault.code === 'same_account')) return undefined;
   const name = nameOf(bill);
-  const said = fault ? ` ${sentence(fault)}` : '';
+  const faultText = fault ? ` ${sentence(fault)}` : '';
   const extra = { billNo: bill['billNo'], state, ...(fault ? { fault: fault.code } : {}), ...placeOf(fault) };
   const fails = (code: string, exitCode: number, words: string, hint: string) =>
-    new CliError(code, exitCode, `${name}${words}${said}`, { hint, extra });
+    new CliError(code, exitCode, `${name}${words}${faultText}`, { hint, extra });
   const known = CONFIGURED.has(fault?.code ?? '') ? 'payctl channel list' : undefined;
-  const bring = `download it from the channel, then: ${importLine(bill)}`;
+  const importHint = `download it from the channel, then: ${importLine(bill)}`;
   if (state === 'done')
     return fails('bill_not_renewed', EXIT.failed, ': the one from before still counts.', again(bill));
   if (state === 'refused')
-    return fails('bill_refused', EXIT.failed, ' was refused.', known ?? `${again(bill)}; or ${bring}`);
-  if (state === 'missing') return fails('bill_missing', EXIT.failed, ' is missing.', bring);
+    return fails('bill_refused', EXIT.failed, ' was refused.', known ?? `${again(bill)}; or ${importHint}`);
+  if (state === 'missing') return fails('bill_missing', EXIT.failed, ' is missing.', importHint);
   return fails('bill_not_there', EXIT.tryAgain, ' is not there yet.', known ?? again(bill));
 }
 
-/** What to do about a file that the service refused, added to its refusal. */
-function advised(error: unknown): unknown {
+/** Adds the hint for the fault to the refusal of a file. */
+function withFaultHint(error: unknown): unknown {
   if (!(error instanceof CliError) || error.code !== 'bill_malformed') return error;
   const { extra } = error.options;
   const details = (extra?.['details'] ?? extra ?? {}) as Row;
   const hint = ADVICE[String(details['fault'])];
   if (hint === undefined) return error;
-  // The message tells the same as its only field.
+  // The only field repeats the message.
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, fields: [], hint, cause: error });
 }
 
@@ -253,7 +253,6 @@ function importLine(bill: Row): string {
   return `payctl bill import <file> --pay-way ${String(bill['payWay'])} --date ${String(bill['day'])}`;
 }
 
-/** The flags of what waits for a bill. */
 interface WaitFlags {
   wait?: number | boolean;
   interval?: number;
@@ -261,7 +260,6 @@ interface WaitFlags {
 
 const LONGEST_SECONDS = 600;
 
-/** Adds the flags of what waits for a bill. */
 function waitFlags(command: Command): Command {
   return command
     .option('--wait <duration>', 'longest time to wait, e.g. 90s; by default 10m', duration)
@@ -269,7 +267,7 @@ function waitFlags(command: Command): Command {
     .option('--interval <seconds>', 'seconds between checks', seconds, 2);
 }
 
-/** Waits for a bill that is asked for, read or compared, prints it and fails when it is not there. */
+/** Waits until the service has compared a bill, and prints the bill. Throws for a refused or missing bill. */
 async function finish(context: Context, begun: Row, flags: WaitFlags): Promise<void> {
   const { print } = context;
   const billNo = String(begun['billNo']);
@@ -284,23 +282,24 @@ async function finish(context: Context, begun: Row, flags: WaitFlags): Promise<v
   await print.done(outcome(ended));
 }
 
-/** Asks until the bill has ended or the channel has not got it; an unreachable server is asked again. */
+/** Polls the bill until its state is final. An unreachable server does not end the polling. */
 async function follow({ api, print, terminal }: Context, begun: Row, flags: WaitFlags): Promise<Row> {
   const billNo = String(begun['billNo']);
   const longest = typeof flags.wait === 'number' ? flags.wait : LONGEST_SECONDS;
   const until = performance.now() + longest * 1000;
   const spinner = startSpinner(terminal.err, progress(begun));
-  let told = '';
+  let lastState = '';
   try {
     for (;;) {
-      const now = await api.get(rowPath(bill, billNo)).catch(onlyUnreachable);
+      const now = await api.get(rowPath(bill, billNo)).catch(ignoreUnreachable);
       if (now) {
         spinner.text = `${progress(now)} (Ctrl-C stops waiting)`;
-        if (!terminal.err.isTerminal && told !== now['state'] && !isOver(now, begun)) await print.done(progress(now));
-        told = String(now['state']);
+        if (!terminal.err.isTerminal && lastState !== now['state'] && !isOver(now, begun))
+          await print.done(progress(now));
+        lastState = String(now['state']);
         if (isOver(now, begun)) return now;
       }
-      if (performance.now() >= until) throw tooLong(begun, told, longest);
+      if (performance.now() >= until) throw tooLong(begun, lastState, longest);
       await wait((flags.interval ?? 2) * 1000, undefined, { signal: terminal.signal });
     }
   } catch (error) {
@@ -312,9 +311,9 @@ async function follow({ api, print, terminal }: Context, begun: Row, flags: Wait
   }
 }
 
-/** Ended, or asked for once more since and not there. */
+/** Whether the state is final, or the channel has answered "not yet" since the start. */
 function isOver(bill: Row, begun: Row): boolean {
-  if (!Object.hasOwn(DOING, String(bill['state']))) return true;
+  if (!Object.hasOwn(PROGRESS_TEXTS, String(bill['state']))) return true;
   return bill['state'] === 'waiting' && bill['fault'] !== null && Number(bill['checks']) > Number(begun['checks']);
 }
 
@@ -327,7 +326,7 @@ function tooLong(begun: Row, state: string, longest: number): CliError {
   );
 }
 
-const DOING: Readonly<Record<string, string>> = {
+const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   waiting: 'asking the channel',
   reading: 'reading',
   matching: 'comparing with the orders',
@@ -336,7 +335,7 @@ const DOING: Readonly<Record<string, string>> = {
 function progress(bill: Row): string {
   const state = String(bill['state']);
   const lines = state === 'matching' ? `, ${String(bill['lines'])} lines` : '';
-  return `${nameOf(bill)}: ${DOING[state] ?? state}${lines}`;
+  return `${nameOf(bill)}: ${PROGRESS_TEXTS[state] ?? state}${lines}`;
 }
 
 function outcome(bill: Row): string {
@@ -357,7 +356,7 @@ export const FETCH: Action = {
     'payctl bill fetch --pay-way paypal --date 2026-11-20 --no-wait --json',
   ],
   id: false,
-  fields: WHICH,
+  fields: BILL_KEY_FIELDS,
   flags: waitFlags,
   request: (_id, { payWay, day }) => ({
     what: `fetch the bill of ${String(payWay)}, ${String(day)}`,
@@ -366,7 +365,7 @@ export const FETCH: Action = {
   print: (context, begun, _id, flags) => finish(context, begun, flags as WaitFlags),
 };
 
-/** A bill of a million lines is read for a minute before the answer comes. */
+/** The service reads a bill of a million lines for about a minute before the response. */
 const SILENCE_MS = 600_000;
 
 /** Adds `bill import`. */
@@ -377,7 +376,7 @@ export function defineImport(noun: Command, context: ContextOf): void {
       'Import a bill that was downloaded from a channel, as it is: zip, gzip, CSV or JSON. A file that is not that bill is refused whole; the same file again changes nothing.',
     )
     .argument('<file>');
-  addFields(command, WHICH);
+  addFields(command, BILL_KEY_FIELDS);
   examples(
     changes(waitFlags(command)),
     'payctl bill import wechat.csv --pay-way wechat --date 2026-11-20',
@@ -385,10 +384,10 @@ export function defineImport(noun: Command, context: ContextOf): void {
   ).action((file: string, options: Row & ChangeFlags & WaitFlags) => runImport(context(), file, options));
 }
 
-/** Sends the file while it is read, and waits until it is compared. */
+/** Streams the file to the service, and waits until the service has compared the bill. */
 async function runImport(context: Context, file: string, options: Row & ChangeFlags & WaitFlags): Promise<void> {
   const { terminal, change, flags } = context;
-  const query = (await complete(context, WHICH, bodyOf(options, WHICH))) as Query;
+  const query = (await complete(context, BILL_KEY_FIELDS, bodyOf(options, BILL_KEY_FIELDS))) as Query;
   let tell = (_sent: number): void => {};
   const content = await bodyOfFile(resolve(terminal.cwd, file), (sent) => tell(sent));
   const begun = await change(
@@ -406,7 +405,7 @@ async function runImport(context: Context, file: string, options: Row & ChangeFl
     },
     options,
   ).catch((error: unknown) => {
-    throw advised(error);
+    throw withFaultHint(error);
   });
   if (begun) await finish(context, begun, options);
 }
@@ -420,7 +419,7 @@ function megabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(1);
 }
 
-/** A file as a body; it is read in parts, so its size does not matter. */
+/** A file as a streamed body. Memory does not depend on the size of the file. */
 async function bodyOfFile(path: string, sent: (bytes: number) => void): Promise<StreamedBody> {
   const found = await stat(path).catch((error: unknown) => {
     throw new CliError('file_not_found', EXIT.usage, `Cannot read ${path}.`, { cause: error });

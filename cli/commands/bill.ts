@@ -12,7 +12,6 @@ import { type Column, type Row, type View, minorDigits, minorMoney, plain, value
 import { BILL_NO, FETCH, RERUN, bill, defineImport, showBill } from './bill-fetch.ts';
 import { BY, REASON } from './views.ts';
 
-/** Adds `bill get`. */
 function defineGet(noun: Command, context: ContextOf): void {
   const command = noun
     .command('get')
@@ -23,12 +22,10 @@ function defineGet(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints one bill. */
 async function runGet(context: Context, billNo: string): Promise<void> {
   await showBill(context, await context.api.get(rowPath(bill, billNo)));
 }
 
-/** How the differences of a bill are shown. */
 const DIFFERENCES: View = {
   noun: 'difference',
   id: 'orderNo',
@@ -46,7 +43,7 @@ const DIFFERENCES: View = {
   ],
 };
 
-/** What one of the two says: its fee where fees differ, else its amount, else its state. */
+/** A column for one side of a difference: fee, amount, reason or state, by the kind of the difference. */
 function side(name: 'ours' | 'theirs'): Column {
   return { field: name, kind: 'money', read: (row) => sideText(row, name) };
 }
@@ -65,7 +62,6 @@ function feeText(row: Row, name: 'ours' | 'theirs'): unknown {
   return typeof fee === 'number' ? minorDigits(fee, plain(valueOf(row, `${name}.currency`))) : undefined;
 }
 
-/** How the lines of a bill are shown. */
 const LINES: View = {
   noun: 'line',
   id: 'line',
@@ -103,7 +99,6 @@ const DIFFERENCE_FILTERS: readonly Field[] = [
 
 const MOST_FIXES = 3;
 
-/** Adds `bill differences`. */
 function defineDifferences(noun: Command, context: ContextOf): void {
   const command = noun
     .command('differences')
@@ -118,7 +113,7 @@ function defineDifferences(noun: Command, context: ContextOf): void {
   ).action((billNo: string, options: Row & ListFlags) => runDifferences(context(), billNo, options));
 }
 
-/** Prints the differences that pass the filters; on a terminal, the next steps below them. */
+/** Prints the differences that match the filters. A table is followed by the next commands. */
 async function runDifferences(context: Context, billNo: string, options: Row & ListFlags): Promise<void> {
   const path = `${rowPath(bill, billNo)}/differences`;
   const fixes = new Set<string>();
@@ -131,7 +126,6 @@ async function runDifferences(context: Context, billNo: string, options: Row & L
   if (fixes.size > MOST_FIXES) await print.done(`${fixes.size - MOST_FIXES} more: add --fields orderNo,kind,fix`);
 }
 
-/** The flags of `bill lines`. */
 interface LinesFlags {
   kind?: string;
   limit?: number;
@@ -141,7 +135,6 @@ interface LinesFlags {
 const FIRST_LINES = 50;
 const LINES_AT_ONCE = 200;
 
-/** Adds `bill lines`. */
 function defineLines(noun: Command, context: ContextOf): void {
   const command = noun
     .command('lines')
@@ -158,7 +151,7 @@ function defineLines(noun: Command, context: ContextOf): void {
   ).action((billNo: string, flags: LinesFlags) => runLines(context(), billNo, flags));
 }
 
-/** Prints the lines while they come, where the format allows it; says when there are more. */
+/** Prints the lines as a stream in linewise formats, and notes further lines on stderr. */
 async function runLines(context: Context, billNo: string, flags: LinesFlags): Promise<void> {
   const { print, terminal } = context;
   const most = flags.all ? Infinity : (flags.limit ?? FIRST_LINES);
@@ -182,7 +175,7 @@ async function runLines(context: Context, billNo: string, flags: LinesFlags): Pr
   if (printed === 0 && print.format === 'table') await print.note('No line found.');
 }
 
-/** The lines as the service streams them; leaving the loop closes the connection. */
+/** Yields the lines of the NDJSON stream. An early return closes the connection. */
 async function* streamLines(
   { api, terminal }: Context,
   billNo: string,
@@ -210,10 +203,8 @@ async function* streamLines(
   }
 }
 
-/** The flags of `bill export`. */
 type BillExportFlags = ExportFlags & { kind?: string };
 
-/** Adds `bill export`. */
 function defineExport(noun: Command, context: ContextOf): void {
   const command = noun
     .command('export')
@@ -234,13 +225,11 @@ function runExport(context: Context, billNo: string, flags: BillExportFlags): Pr
   return exportStream(context, `${rowPath(bill, billNo)}/lines`, { kind: flags.kind }, flags);
 }
 
-/** The flags of `bill quiet`. */
 interface QuietFlags extends ChangeFlags {
   reason?: string;
   off?: boolean;
 }
 
-/** Adds `bill quiet`. */
 function defineQuiet(noun: Command, context: ContextOf): void {
   const command = noun
     .command('quiet')
@@ -257,14 +246,22 @@ function defineQuiet(noun: Command, context: ContextOf): void {
   ).action((billNo: string, flags: QuietFlags) => runQuiet(context(), billNo, flags));
 }
 
-/** Makes the account of a bill quiet, or ends that; to make it so is confirmed with the bill's number, because lost orders are then not missed. */
+/**
+ * Suppresses or restores the reports of unknown orders for the account of a bill. Suppressing requires the bill's number as
+ * confirmation: the service then also hides lost orders.
+ */
 async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Promise<void> {
   const { reason, off } = flags;
   if (off && reason !== undefined) throw new UsageError('--off takes no --reason.', 'leave --reason out');
   const path = `${rowPath(bill, billNo)}/quiet`;
   const row = await context.change(
     off
-      ? { what: `report unknown orders of the account of bill ${billNo}`, name: billNo, method: 'DELETE', path }
+      ? {
+          what: `report unknown orders of the account of bill ${billNo}`,
+          name: billNo,
+          method: 'DELETE',
+          path,
+        }
       : {
           what: `keep quiet about unknown orders of the account of bill ${billNo}`,
           name: billNo,
@@ -314,10 +311,9 @@ const DAYS: View = {
   ],
 };
 
-/** As many notes of a kind are shown. */
+/** Maximum of printed notes per kind. */
 const MOST_NOTES = 5;
 
-/** Adds `bill settlement`. */
 function defineSettlement(noun: Command, context: ContextOf): void {
   const command = noun
     .command('settlement')
@@ -333,7 +329,7 @@ function defineSettlement(noun: Command, context: ContextOf): void {
   ).action((options: Row) => runSettlement(context(), options));
 }
 
-/** Prints the days; on a terminal with their totals, as JSON everything. What is missing is said on stderr. */
+/** Prints the settled days, with totals in a table. JSON contains the whole response. Notes go to stderr. */
 async function runSettlement({ api, print }: Context, options: Row): Promise<void> {
   const figures = await api.get('/api/v1/stats/settlement', queryOf(options, SETTLED_FILTERS));
   if (print.json) return print.item(figures, DAYS);

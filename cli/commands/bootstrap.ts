@@ -19,7 +19,6 @@ import {
 import type { Row, View } from '../values.ts';
 import { SCOPES, app } from './app-resource.ts';
 
-/** How a database is shown. */
 const DATABASE: View = {
   noun: 'database',
   id: 'place',
@@ -34,14 +33,12 @@ const DATABASE: View = {
   ],
 };
 
-/** How a created administrator is shown. */
 const ADMIN: View = {
   noun: 'admin',
   id: 'username',
   columns: [{ field: 'username' }, { field: 'role' }, { field: 'id', kind: 'id' }, { field: 'changed', kind: 'yesno' }],
 };
 
-/** How a created application is shown. */
 const APP: View = {
   noun: 'app',
   id: 'client_id',
@@ -54,8 +51,8 @@ const APP: View = {
   ],
 };
 
-/** Runs work that may have been done before: with --if-none that is no failure, and `{ "changed": false }` is printed. */
-async function unlessDone(
+/** Runs an idempotent step. With --if-none an existing object prints `{ "changed": false }` instead of an error. */
+async function ignoreExisting(
   { print }: Context,
   ifNone: boolean | undefined,
   view: View,
@@ -64,17 +61,16 @@ async function unlessDone(
   try {
     await work();
   } catch (error) {
-    const doneBefore =
+    const isExisting =
       error instanceof Error &&
       'code' in error &&
       (error.code === 'already_bootstrapped' || error.code === 'already_exists');
-    if (!ifNone || !doneBefore) throw error;
+    if (!ifNone || !isExisting) throw error;
     await print.item({ changed: false }, { ...view, id: 'changed', columns: [{ field: 'changed', kind: 'yesno' }] });
     await print.done('It exists already; nothing was changed.');
   }
 }
 
-/** Adds `bootstrap status`. */
 function defineStatus(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
@@ -107,7 +103,6 @@ async function runStatus(context: Context, flags: OfflineFlags): Promise<void> {
   });
 }
 
-/** The flags of `bootstrap admin`. */
 interface AdminFlags extends OfflineFlags, PasswordFlags {
   username?: string;
   generate?: boolean;
@@ -116,7 +111,6 @@ interface AdminFlags extends OfflineFlags, PasswordFlags {
   dryRun?: boolean;
 }
 
-/** Adds `bootstrap admin`. */
 function defineAdmin(noun: Command, context: ContextOf): void {
   const command = noun
     .command('admin')
@@ -135,7 +129,7 @@ function defineAdmin(noun: Command, context: ContextOf): void {
   ).action((flags: AdminFlags) => runAdmin(context(), flags));
 }
 
-/** Creates the first administrator in one transaction; a generated password is revealed only after it was read back. */
+/** Creates the first administrator in one transaction. payctl prints a generated password only after reading it back. */
 async function runAdmin(context: Context, flags: AdminFlags): Promise<void> {
   const { print, prompts } = context;
   if (flags.generate && (flags.passwordStdin || flags.passwordFile))
@@ -149,7 +143,7 @@ async function runAdmin(context: Context, flags: AdminFlags): Promise<void> {
     }));
   await withOffline(context, flags, async (offline) => {
     const database = await prepareDatabase(context, offline, { ...flags, migrate: flags.migrate && !flags.dryRun });
-    await unlessDone(context, flags.ifNone, ADMIN, async () => {
+    await ignoreExisting(context, flags.ifNone, ADMIN, async () => {
       if ((database.administrators ?? 0) > 0)
         throw new CliError(
           'already_bootstrapped',
@@ -184,20 +178,18 @@ async function createAdmin(
     ? randomBytes(24).toString('base64url')
     : await takePassword(terminal, prompts, flags, { message: `Password for ${username}`, isNew: true });
   const row = { ...(await write(password)), changed: true };
-  context.known.done = `create administrator ${username}`;
+  context.run.completedChange = `create administrator ${username}`;
   const again = `payctl admin reset-password ${username} --offline`;
   await (sink ? sink.deliver({ ...row, password }, ADMIN, again) : print.item(row, ADMIN));
   await print.done(`Created administrator ${username}. Next: payctl server start, then payctl login -u ${username}`);
 }
 
-/** The flags of `bootstrap app`. */
 type AppFlags = Row & OfflineFlags & { secretFile?: string; ifNone?: boolean; dryRun?: boolean };
 
 const APP_FIELDS = [...app.fields, ...(app.createOnly ?? [])]
   .filter(({ name }) => ['name', 'scopes', 'project', 'trusted', 'remark'].includes(name))
   .map((field) => ({ ...field, required: field.name === 'name' }));
 
-/** Adds `bootstrap app`. */
 function defineApp(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun.command('app').description('Create an API application. Its secret is shown only once.'),
@@ -218,7 +210,7 @@ function defineApp(noun: Command, context: ContextOf): void {
   ).action((flags: AppFlags) => runApp(context(), flags));
 }
 
-/** Makes an application; where its secret goes is settled first. */
+/** Creates an application. payctl checks the destination of the secret first. */
 async function runApp(context: Context, flags: AppFlags): Promise<void> {
   const { print, prompts } = context;
   const fields = await complete(context, APP_FIELDS, bodyOf(flags, APP_FIELDS));
@@ -236,9 +228,9 @@ async function runApp(context: Context, flags: AppFlags): Promise<void> {
     try {
       await prepareDatabase(context, offline, { ...flags, migrate: flags.migrate && !flags.dryRun });
       if (!sink) return await print.item({ dryRun: true, ...input }, APP);
-      await unlessDone(context, flags.ifNone, APP, async () => {
+      await ignoreExisting(context, flags.ifNone, APP, async () => {
         const row = { ...(await offline.createApp({ ...input, actor: actor() })), changed: true };
-        context.known.done = `create app ${input.name}`;
+        context.run.completedChange = `create app ${input.name}`;
         await sink.deliver(row, APP, `payctl app rotate-secret ${row.client_id}`);
         await print.done('Next: payctl server start, then POST /oauth/token with these credentials');
       });
@@ -248,13 +240,11 @@ async function runApp(context: Context, flags: AppFlags): Promise<void> {
   });
 }
 
-/** The flags of `bootstrap apply`. */
 interface ApplyFlags extends OfflineFlags {
   file?: string;
   dryRun?: boolean;
 }
 
-/** Adds `bootstrap apply`. */
 function defineApply(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
@@ -274,33 +264,33 @@ function defineApply(noun: Command, context: ContextOf): void {
   ).action((flags: ApplyFlags) => runApply(context(), flags));
 }
 
-/** Applies the file in one transaction; secrets of new applications go into the files that it names. */
+/** Applies the file in one transaction, and writes the secrets of new applications to the files that it names. */
 async function runApply(context: Context, flags: ApplyFlags): Promise<void> {
   const { terminal, print } = context;
   const file = resolve(terminal.cwd, flags.file ?? '');
-  const wanted = await readPlan(file);
+  const parsed = await readPlan(file);
   await withOffline(context, flags, async (offline) => {
     await prepareDatabase(context, offline, { ...flags, migrate: flags.migrate && !flags.dryRun });
     if (flags.dryRun)
       return print.list(
-        wanted.plan.apps.map((app) => ({ ...app, dryRun: true })),
+        parsed.plan.apps.map((app) => ({ ...app, dryRun: true })),
         APP,
       );
     const existing = new Set((await offline.listApps()).map((app) => app.name));
-    const reserved = await reserveAll(wanted, existing, dirname(file));
+    const reserved = await reserveAll(parsed, existing, dirname(file));
     try {
-      const result = await offline.applyBootstrap({ plan: wanted.plan, actor: actor() });
-      if (result.changed) context.known.done = `apply ${flags.file}`;
-      await deliverSecrets(context, result, wanted.secretFiles, reserved);
+      const result = await offline.applyBootstrap({ plan: parsed.plan, actor: actor() });
+      if (result.changed) context.run.completedChange = `apply ${flags.file}`;
+      await deliverSecrets(context, result, parsed.secretFiles, reserved);
     } finally {
       await Promise.all([...reserved.values()].map((place) => place.discard()));
     }
   });
 }
 
-/** A place for each secret that will be made, before anything is made. */
+/** Reserves the file of each new secret before the change. */
 async function reserveAll(
-  { secretFiles }: Wanted,
+  { secretFiles }: ParsedPlan,
   existing: ReadonlySet<string>,
   folder: string,
 ): Promise<Map<string, ReservedFile>> {
@@ -316,14 +306,14 @@ async function reserveAll(
   }
 }
 
-interface Wanted {
+interface ParsedPlan {
   plan: BootstrapPlan;
   /** New file for the secret of each application, by its name. */
   secretFiles: Map<string, string>;
 }
 
-/** Reads and checks the file; passwords come from the files that it names, never from itself. */
-async function readPlan(file: string): Promise<Wanted> {
+/** Parses and validates the file. Passwords are read only from the files that it names. */
+async function readPlan(file: string): Promise<ParsedPlan> {
   const { parse } = await import('smol-toml');
   const text = await readTextFile(file);
   let document: Row;
@@ -389,7 +379,7 @@ async function deliverSecrets(
   const lost: unknown[] = [];
   for (const app of result.apps) {
     const { created } = app;
-    // One secret that is lost keeps none of the others.
+    // A failed write must not prevent the writes of the other secrets.
     if (app.created)
       await reserved
         .get(app.name)

@@ -47,10 +47,8 @@ const cert: Resource = {
   },
 };
 
-/** The flags of `cert list`. */
 type ListFlags = Row & { project?: string | undefined };
 
-/** Adds `cert list`. */
 function defineList(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun.command('list').description('List certificates and keys with the days until they expire.'),
@@ -63,19 +61,18 @@ function defineList(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the certificates. */
 async function runList(context: Context, flags: ListFlags): Promise<void> {
   await context.print.list(await findCerts(context, flags), cert.view);
 }
 
-/** One certificate of a project; throws when there is none. */
+/** Finds one certificate of a project. Throws CliError 3 for an unknown id. */
 async function findCert(context: Context, id: string, flags: { project?: string }): Promise<Row> {
   const row = (await findCerts(context, { project: flags.project })).find((row) => row['id'] === id);
   if (row) return row;
   throw new CliError('not_found', EXIT.notFound, `Certificate ${id} not found.`, { hint: 'payctl cert list' });
 }
 
-/** The certificates that match; the contract lists them by POST. */
+/** The certificates that match. The API lists certificates by POST. */
 async function findCerts({ api }: Context, flags: ListFlags): Promise<Row[]> {
   const { body } = await api.call({
     method: 'POST',
@@ -86,7 +83,6 @@ async function findCerts({ api }: Context, flags: ListFlags): Promise<Row[]> {
   return ((body as { data?: Row[] } | undefined)?.data ?? []).filter((row) => typeof row === 'object');
 }
 
-/** Adds `cert get`. */
 function defineGet(noun: Command, context: ContextOf): void {
   const command = projectFlag(noun.command('get').description('Show one certificate.').argument('<id>'));
   examples(command, `payctl cert get ${CERT_ID}`, `payctl cert get ${CERT_ID} --json`).action(
@@ -94,12 +90,10 @@ function defineGet(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints one certificate. */
 async function runGet(context: Context, id: string, flags: { project?: string }): Promise<void> {
   await context.print.item(await findCert(context, id, flags), cert.view);
 }
 
-/** The flags of `cert upload`. */
 interface UploadFlags extends ChangeFlags {
   kind?: string;
   key?: string;
@@ -110,7 +104,6 @@ interface UploadFlags extends ChangeFlags {
   account?: string;
 }
 
-/** Adds `cert upload`. */
 function defineUpload(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
@@ -135,7 +128,7 @@ function defineUpload(noun: Command, context: ContextOf): void {
   ).action((file: string, flags: UploadFlags) => runUpload(context(), file, flags));
 }
 
-/** Checks the files as the service will, shows what they are, and uploads them: the key first, then its certificate. */
+/** Validates the files locally, prints the certificate, and uploads the key before its certificate. */
 async function runUpload(context: Context, file: string, flags: UploadFlags): Promise<void> {
   const { terminal, print } = context;
   const kind = flags.kind ?? '';
@@ -148,7 +141,7 @@ async function runUpload(context: Context, file: string, flags: UploadFlags): Pr
   const given = read(file, kind);
   const certificate = formOf(kind) === 'certificate' ? new X509Certificate(given.publicPem) : undefined;
   if (certificate) await print.note(describe(certificate, terminal.now()));
-  // The key first: a certificate becomes the default at once only when its key is there.
+  // The service makes a certificate the default only together with its key, so the key is uploaded first.
   const parts = [
     ...(flags.key ? [{ kind: keyKindOf(kind), content: matchingKey(read, certificate, flags.key, kind) }] : []),
     { kind, content: given.content },
@@ -211,7 +204,6 @@ function keyKindOf(kind: string): string {
   throw new UsageError(`--key cannot be used with --kind ${kind}: its private key belongs to the channel.`);
 }
 
-/** Adds `cert download`. */
 function defineDownload(noun: Command, context: ContextOf): void {
   const command = noun
     .command('download')
@@ -243,12 +235,10 @@ async function runDownload({ api, terminal, print }: Context, id: string, flags:
   }
 }
 
-/** The flags of `cert trust` and `cert distrust`. */
 interface TrustFlags extends ChangeFlags {
   project?: string;
 }
 
-/** Adds `cert trust`. */
 function defineTrust(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
@@ -263,7 +253,7 @@ function defineTrust(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Shows what is to be trusted, or trusted no more, and changes it once that is confirmed. */
+/** Prints the certificate before the operator confirms the change of its trust. */
 async function runTrust(context: Context, id: string, flags: TrustFlags, verb: 'trust' | 'distrust'): Promise<void> {
   const found = await findCert(context, id, flags);
   const fingerprint = plain(found['fingerprint']);
@@ -290,7 +280,6 @@ async function runTrust(context: Context, id: string, flags: TrustFlags, verb: '
   if (row) await context.print.item(row, cert.view);
 }
 
-/** The flags of `cert distrust`. */
 type DistrustFlags = TrustFlags & OfflineFlags & { offline?: boolean };
 
 const OTHER_MODES = {
@@ -299,7 +288,6 @@ const OTHER_MODES = {
   columns: [{ field: 'id' }, { field: 'kind' }, { field: 'mode' }, { field: 'payWay' }, { field: 'project' }],
 };
 
-/** Adds `cert distrust`. */
 function defineDistrust(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
@@ -325,7 +313,7 @@ async function runEither(context: Context, id: string | undefined, flags: Distru
   return runTrust(context, id, flags, 'distrust');
 }
 
-/** Distrusts in the database what a start of the service would, and names it. */
+/** Distrusts in the database the keys of other modes, like the start of the service, and prints them. */
 async function otherModes(context: Context, flags: DistrustFlags): Promise<void> {
   const result = await changeDatabase(
     context,

@@ -43,7 +43,7 @@ export const channel: Resource = {
   },
 };
 
-/** A field of a channel configuration, as the service describes it. */
+/** A field in the schema of a channel configuration. */
 interface SchemaField {
   name: string;
   label?: string;
@@ -62,28 +62,27 @@ interface SchemaCert {
   help?: string;
 }
 
-/** What a channel wants to know. */
+/** The configuration schema of a channel. */
 interface Schema {
   modes: readonly string[];
   fields: readonly SchemaField[];
   certKinds: readonly SchemaCert[];
 }
 
-/** Reads what a channel wants to know. */
 async function readSchema(api: ApiClient, path: string, query: Query): Promise<Schema> {
   const { modes, fields, certKinds } = (await api.get(`${path}/schema`, query)) as unknown as Partial<Schema>;
   return { modes: modes ?? ['simulator', 'live'], fields: fields ?? [], certKinds: certKinds ?? [] };
 }
 
-/** Values that keep what is stored. */
-const KEEPS: ReadonlySet<unknown> = new Set([undefined, null, '***']);
+/** Values that leave the stored value unchanged. */
+const UNCHANGED_VALUES: ReadonlySet<unknown> = new Set([undefined, null, '***']);
 
-/** What is wrong with the value of a field; undefined when the service will take its form. */
+/** The format error of a value; undefined for a valid value. */
 function fieldFault({ pattern }: SchemaField, value: string): string | undefined {
   return typeof pattern !== 'string' || matches(pattern, value.trim()) ? undefined : 'has an invalid format';
 }
 
-/** Of a pattern that this Node.js does not know, the service judges alone. */
+/** The service alone checks a pattern that this Node.js cannot compile. */
 function matches(pattern: string, value: string): boolean {
   try {
     return new RegExp(pattern, 'u').test(value);
@@ -92,12 +91,12 @@ function matches(pattern: string, value: string): boolean {
   }
 }
 
-/** Checks the fields of a file before they are sent; throws what names the first one that is wrong. */
+/** Validates the fields of a file before the request. Throws UsageError for the first invalid field. */
 function checkFields(fields: Row, { fields: known, certKinds, modes }: Schema, source: string): void {
   const names = ['mode', ...known.map(({ name }) => name), ...certKinds.map(({ kind }) => kind)];
   for (const [name, value] of Object.entries(fields)) {
     if (!names.includes(name)) throw new UsageError(`${source}: unknown field "${name}".`, adviceFor(name, names));
-    if (KEEPS.has(value)) continue;
+    if (UNCHANGED_VALUES.has(value)) continue;
     if (name === 'mode' && !modes.includes(String(value)))
       throw new UsageError(`${source}: mode is "${String(value)}".`, `use one of ${modes.join(', ')}`);
     const field = known.find((one) => one.name === name);
@@ -112,13 +111,13 @@ function adviceFor(name: string, names: readonly string[]): string {
   return meant === undefined ? `fields: ${names.join(', ')}` : `did you mean ${meant}?`;
 }
 
-/** What stands behind the questions: what is stored, and the mode that is asked for. */
-interface Asked {
+/** The context of the questions: the stored fields and the chosen mode. */
+interface QuestionContext {
   mode: string;
   stored: Row;
 }
 
-/** Asks for a configuration field by field: each with its help, each answer checked at once; an empty one keeps what is stored. */
+/** Prompts for each field, with its help and validation. An empty answer keeps the stored value. */
 async function askFields(context: Context, path: string, query: Query): Promise<Row> {
   const { api, prompts } = context;
   if (!prompts.possible) throw new FlagRequired('--file');
@@ -147,7 +146,7 @@ async function askFields(context: Context, path: string, query: Query): Promise<
   return body;
 }
 
-async function askField(context: Context, field: SchemaField, { mode, stored }: Asked): Promise<string> {
+async function askField(context: Context, field: SchemaField, { mode, stored }: QuestionContext): Promise<string> {
   const { prompts } = context;
   const { name, label = name, secret, help } = field;
   const before = stored[name];
@@ -189,7 +188,7 @@ async function printHelp({ terminal: { err } }: Context, help: string | undefine
   await err.write(lines.map((line) => `${err.style('dim', `  ${line}`)}\n`).join(''));
 }
 
-/** Prints a configuration, and for a person, below it, what must be registered at the channel. */
+/** Prints a configuration. A table is followed by the registrations at the channel. */
 export async function printConfig(context: Context, row: Row, view: View): Promise<void> {
   const { registrations, ...config } = row;
   if (!isForPeople(context)) return context.print.item(row, view);
@@ -197,7 +196,7 @@ export async function printConfig(context: Context, row: Row, view: View): Promi
   await printRegistrations(context, registrations);
 }
 
-/** For a person: where each thing is registered, what exactly, and for which scenes. */
+/** Prints the registrations at the channel: name, values, place and scenes. Only for a table. */
 export async function printRegistrations(context: Context, registrations: unknown): Promise<void> {
   const { out } = context.terminal;
   if (!isForPeople(context) || !Array.isArray(registrations) || registrations.length === 0) return;
@@ -223,7 +222,6 @@ function linesOf(row: Row, columns: number, style: Context['terminal']['out']['s
   ];
 }
 
-/** The flags of `channel set`. */
 interface SetFlags extends ChangeFlags {
   project?: string;
   file?: string;
@@ -251,13 +249,13 @@ export function defineSet(noun: Command, context: ContextOf): void {
   ).action((payWay: string, flags: SetFlags) => runSet(context(), payWay, flags));
 }
 
-/** Sends a new version of a configuration; a live one is confirmed with the channel's name. */
+/** Sends a new version of a configuration. A live one requires the channel's name as confirmation. */
 async function runSet(context: Context, payWay: string, flags: SetFlags): Promise<void> {
   const path = rowPath(channel, payWay);
   const query = { project: flags.project };
   const body = flags.file ? await readChecked(context, path, query, flags.file) : await askFields(context, path, query);
   const isLive = body['mode'] === 'live';
-  // Every value may be a secret here; what may be shown is only which fields are set.
+  // Any value may be a secret, so --dry-run shows only the names of the fields.
   const shown = Object.fromEntries(
     Object.entries(body).map(([name, value]) => [name, name === 'mode' ? value : '***']),
   );
@@ -281,7 +279,7 @@ async function runSet(context: Context, payWay: string, flags: SetFlags): Promis
   await context.print.done(nextStep(flags.project ?? 'default', payWay, row));
 }
 
-/** Downloads the certificates of a configured channel and registers its notifications, where the channel offers that. */
+/** Downloads the certificates of a channel and registers its notifications, for channels with these APIs. */
 async function registerAt(
   context: Context,
   payWay: PayWay,
@@ -293,7 +291,7 @@ async function registerAt(
   if (registers === 'complaints') await registerForComplaints(context, payWay, `${path}/notices`, query);
 }
 
-/** What is still to be uploaded or set; a channel that lacks nothing is tested. */
+/** The next command: a missing field or certificate, otherwise `channel test`. */
 function nextStep(project: string, payWay: string, row: Row): string {
   const missing = Array.isArray(row['missing']) ? row['missing'].map(plain) : [];
   if (missing.length === 0) return `Configured ${payWay}. Next: payctl channel test ${payWay}${inProject(project)}`;
@@ -302,7 +300,7 @@ function nextStep(project: string, payWay: string, row: Row): string {
   return `Stored ${payWay}; ${detail}. Next: ${fix}`;
 }
 
-/** Says what was downloaded, until when it is valid, and what is left to do by hand; a failure leaves the configuration as it is. */
+/** Downloads the channel's certificates and prints them with their expiry. A failure leaves the configuration unchanged. */
 async function download({ api, print }: Context, path: string, query: { project?: string }): Promise<void> {
   const answer = await api.data({ method: 'POST', path, query });
   if (answer['ok'] === false) return print.done(`Certificates could not be downloaded: ${String(answer['message'])}`);
@@ -315,7 +313,7 @@ async function download({ api, print }: Context, path: string, query: { project?
   if (typeof answer['byHand'] === 'string') await print.done(answer['byHand']);
 }
 
-/** Without its webhook the channel sends no notification: the one for this service is found or made, and its id kept. */
+/** The channel sends notifications only to a registered webhook. The service finds or creates it and stores its id. */
 async function register({ api, print }: Context, payWay: PayWay, path: string, query: Query): Promise<void> {
   const answer = await api.data({ method: 'POST', path, query });
   const name = CHANNELS[payWay].name.en;
@@ -324,7 +322,7 @@ async function register({ api, print }: Context, payWay: PayWay, path: string, q
   throw new CliError('webhook_not_registered', EXIT.failed, message, { hint: `payctl channel set ${payWay}` });
 }
 
-/** Without a registered address complaints are still found within the hour, so a failure only prints a note. */
+/** The service finds complaints within the hour without a registration, so a failure prints only a note. */
 async function registerForComplaints(
   { api, print }: Context,
   payWay: PayWay,
@@ -339,7 +337,7 @@ async function registerForComplaints(
   );
 }
 
-/** Reads the fields from a file, and checks them by what the channel wants to know. */
+/** Reads the fields from a file and validates them with the schema. */
 async function readChecked({ api, terminal }: Context, path: string, query: Query, file: string): Promise<Row> {
   const schema = await readSchema(api, path, query);
   const certKinds = new Set(schema.certKinds.map(({ kind }) => kind));
@@ -348,7 +346,10 @@ async function readChecked({ api, terminal }: Context, path: string, query: Quer
   return fields;
 }
 
-/** Reads the fields of a configuration from a file; `{ file = "…" }` names a file whose text is the value. Faults name the file as `shown`, and the field. */
+/**
+ * Parses the fields of a configuration. `{ file = "…" }` is replaced by the content of that file. Errors name the file as `shown`,
+ * and the field.
+ */
 async function readFields(file: string, shown: string, certKinds: ReadonlySet<string>, now: Date): Promise<Row> {
   const text = await readTextFile(file, shown);
   const { parse } = file.endsWith('.json') ? JSON : await import('smol-toml');
@@ -367,7 +368,7 @@ async function readFields(file: string, shown: string, certKinds: ReadonlySet<st
   return Object.fromEntries(await Promise.all(entries));
 }
 
-/** Where the syntax is wrong. Both parsers quote what they read, which may be a secret. */
+/** The position of a syntax error. The messages of both parsers quote the input, which may be a secret. */
 function syntaxFault(error: unknown): string {
   if (error instanceof SyntaxError) return 'is not valid JSON';
   const { message, line } = error as Error & { line?: number };

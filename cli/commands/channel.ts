@@ -11,7 +11,6 @@ import { type Row, type View, plain } from '../values.ts';
 import { channel, defineSet, printConfig, printRegistrations } from './channel-set.ts';
 import { fixOf } from './doctor/finding.ts';
 
-/** Adds `channel list`. */
 function defineList(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun.command('list').description('List the channel configurations of a project; secrets are never shown.'),
@@ -21,7 +20,6 @@ function defineList(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the configurations. */
 function runList(context: Context, { project }: { project?: string }): Promise<void> {
   return printList(context, `${channel.path}/list`, { project }, channel.view, {});
 }
@@ -34,7 +32,7 @@ const CHECK_LINES: View = {
   columns: ['about', 'name', 'status', 'field', 'code', 'message', 'supportId'].map((field) => ({ field })),
 };
 
-/** Prints what a test looked at: for a person with a mark each and what to do, in a pipe one line each. */
+/** Prints the checks of a test: findings in a table, otherwise one line each. */
 async function printChecks(
   { print, terminal }: Pick<Context, 'print' | 'terminal'>,
   payWay: string,
@@ -81,7 +79,7 @@ function productsOf({ products }: Row): Pick<Change, 'body'> {
   };
 }
 
-/** Prints the checks and the registrations; throws CliError 1 when something is wrong. */
+/** Prints the checks and the registrations. Throws CliError 1 for a failed test. */
 async function printTest(context: Context, row: Row, payWay: string, { project }: RowFlags): Promise<void> {
   const { print } = context;
   const checks = Array.isArray(row['checks']) ? (row['checks'] as Row[]) : [];

@@ -36,7 +36,6 @@ const coin: Editable = {
   ],
 };
 
-/** How a balance is shown. */
 const ACCOUNT = {
   noun: 'account',
   id: 'userId',
@@ -49,7 +48,6 @@ const ACCOUNT = {
   ],
 } as const;
 
-/** How a ledger entry is shown. */
 const ENTRY = {
   noun: 'entry',
   id: 'id',

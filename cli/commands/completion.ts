@@ -2,20 +2,19 @@ import { Argument, type Command, type Option } from 'commander';
 import type { Context, ContextOf, DescribedTree } from '../context.ts';
 import { examples } from '../options.ts';
 
-/** The shells that can be completed. */
+/** The supported shells. */
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
-/** One of them. */
 type Shell = (typeof SHELLS)[number];
 
-/** A word that can be typed, and its description for the shells that show one. */
+/** A completion candidate, with a description for shells that show one. */
 interface Word {
   text: string;
   help: string;
 }
 
-/** What can follow a command. */
+/** The completion candidates after a command. */
 interface Place {
-  /** The words that lead here, e.g. `app create`; empty for the program itself. */
+  /** The path of the command, e.g. `app create`; empty for payctl. */
   path: string;
   words: Word[];
   flags: Word[];
@@ -26,7 +25,7 @@ interface Place {
   bare: string[];
 }
 
-/** The completion script of a shell, made from the tree of commands. */
+/** Generates the completion script of a shell from the command tree. */
 function completionScript(shell: Shell, program: Command): string {
   const places = walk(program, '');
   const scripts: Record<Shell, (places: readonly Place[]) => string> = { bash, zsh, fish, powershell };
@@ -78,7 +77,7 @@ function texts(words: readonly Word[] = []): string {
   return words.map(({ text }) => text).join(' ');
 }
 
-/** Flags behind which a word is always their value, so that a context called `app` is not taken for the noun. */
+/** Flags that take a value. The word after such a flag is never a noun, e.g. a context called `app`. */
 function valuedFlags(places: readonly Place[]): string[] {
   const bare = new Set(places.flatMap((place) => place.bare));
   return [...new Set(places.flatMap((place) => place.valued))].filter((flag) => !bare.has(flag));
@@ -88,12 +87,12 @@ function paths(places: readonly Place[]): string[] {
   return places.map(({ path }) => path).filter(Boolean);
 }
 
-/** The words that follow each flag. Global flags come last: they stand anywhere, but a verb's own flag of that name wins. */
+/** The values of each flag. A flag of the verb overrides a global flag of the same name. */
 function knownValues(places: readonly Place[]): { path: string; flag: string; words: readonly string[] }[] {
   return places.toReversed().flatMap(({ path, values }) => [...values].map(([flag, words]) => ({ path, flag, words })));
 }
 
-/** The loop of bash and zsh that finds the place, and whether the word before the cursor awaits its value. */
+/** The shell loop that finds the current command, and whether the previous word expects a value. */
 function findPlace(places: readonly Place[], before: string): string {
   return `  for word in ${before}; do
     if [[ -n "$awaits" ]]; then awaits=''; continue; fi
@@ -105,7 +104,7 @@ function findPlace(places: readonly Place[], before: string): string {
   done`;
 }
 
-/** The branches of bash and zsh that know the words after a flag. */
+/** The shell branches with the values of each flag. */
 function valueCases(places: readonly Place[], offer: (words: string) => string): string {
   return knownValues(places)
     .map(({ path, flag, words }) => {
@@ -140,7 +139,7 @@ complete -o default -F _payctl payctl
 `;
 }
 
-/** Completion of zsh's own: what zsh runs of bash's knows no descriptions, and not all of bash's expansions. */
+/** A native zsh script: bashcompinit supports neither descriptions nor all bash expansions. */
 function zsh(places: readonly Place[]): string {
   const quoted = (words: readonly Word[] = []): string =>
     words

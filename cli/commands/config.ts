@@ -10,7 +10,6 @@ const VIEW: View = {
   columns: [{ field: 'setting', kind: 'id' }, { field: 'value' }, { field: 'source' }],
 };
 
-/** Adds `config explain`. */
 function defineExplain(noun: Command, context: ContextOf): void {
   examples(
     noun
@@ -23,7 +22,7 @@ function defineExplain(noun: Command, context: ContextOf): void {
   ).action(() => runExplain(context()));
 }
 
-/** Prints the settings of this run; of the token only whether there is one. */
+/** Prints the settings of this run. A token is never printed. */
 async function runExplain(context: Context): Promise<void> {
   const target = await context.target();
   const { env } = context.terminal;

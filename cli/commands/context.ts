@@ -7,7 +7,6 @@ import { type Contexts, LABELS, type Label, type SessionStore, own } from '../se
 import { cleanServer, guessLabel, originOf, savedConnection } from '../settings.ts';
 import type { Row, View } from '../values.ts';
 
-/** How contexts are shown. */
 const VIEW: View = {
   noun: 'context',
   id: 'name',
@@ -21,7 +20,7 @@ const VIEW: View = {
   ],
 };
 
-/** A context as a row; its token is never part of it. */
+/** A context as a row, without its token. */
 async function contextRow(contexts: Contexts, name: string, sessions: SessionStore): Promise<Row> {
   const saved = own(contexts.contexts, name);
   if (!saved) throw new UsageError(`Context "${name}" not found.`, 'payctl context list', 'context_unknown');
@@ -38,7 +37,6 @@ async function contextRow(contexts: Contexts, name: string, sessions: SessionSto
   };
 }
 
-/** Adds `context list`. */
 function defineList(noun: Command, context: ContextOf): void {
   examples(
     noun.command('list').description('List the contexts.'),
@@ -47,7 +45,6 @@ function defineList(noun: Command, context: ContextOf): void {
   ).action(() => runList(context()));
 }
 
-/** Prints every context. */
 async function runList({ sessions, print }: Context): Promise<void> {
   const contexts = await sessions.contexts();
   const names = Object.keys(contexts.contexts).toSorted();
@@ -55,7 +52,6 @@ async function runList({ sessions, print }: Context): Promise<void> {
   if (names.length === 0) await print.done('No contexts yet. Next: payctl login --server URL -u NAME');
 }
 
-/** Adds `context show`. */
 function defineShow(noun: Command, context: ContextOf): void {
   const command = noun.command('show').description('Show a context, the current one by default.').argument('[name]');
   examples(command, 'payctl context show', 'payctl context show prod --json').action((name: string | undefined) =>
@@ -63,20 +59,17 @@ function defineShow(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints one context. */
 async function runShow({ sessions, target, print }: Context, name: string | undefined): Promise<void> {
   const shown = name ?? (await target()).context;
   if (shown === null) throw new UsageError('There is no current context.', 'payctl context list', 'context_unknown');
   await print.item(await contextRow(await sessions.contexts(), shown, sessions), VIEW);
 }
 
-/** The flags of `context add`. */
 interface AddFlags {
   label?: Label;
   user?: string;
 }
 
-/** Adds `context add`. */
 function defineAdd(noun: Command, context: ContextOf): void {
   const command = noun
     .command('add')
@@ -93,7 +86,7 @@ function defineAdd(noun: Command, context: ContextOf): void {
   command.action((name: string, flags: AddFlags) => runAdd(context(), name, flags));
 }
 
-/** Saves a new context; the first one becomes the current one. */
+/** Saves a new context. The first context becomes the current one. */
 async function runAdd(
   { flags: global, sessions, print, terminal }: Context,
   name: string,
@@ -122,7 +115,6 @@ async function runAdd(
   await print.done(`Added. Next: payctl login -C ${name}`);
 }
 
-/** Adds `context use`. */
 function defineUse(noun: Command, context: ContextOf): void {
   const command = noun.command('use').description('Make a context the current one.').argument('<name>');
   examples(command, 'payctl context use prod', 'payctl context use dev -q').action((name: string) =>
@@ -137,7 +129,6 @@ async function runUse({ sessions, print }: Context, name: string): Promise<void>
   await print.item(await contextRow(await sessions.contexts(), name, sessions), VIEW);
 }
 
-/** Adds `context remove`. */
 function defineRemove(noun: Command, context: ContextOf): void {
   const command = noun
     .command('remove')

@@ -8,9 +8,8 @@ import { UsageError } from '../errors.ts';
 import { type Resource, addGet, addList } from '../resource.ts';
 import type { Change } from '../safety.ts';
 import type { Row } from '../values.ts';
-import { BY, tellWaiting } from './views.ts';
+import { BY, printWaiting } from './views.ts';
 
-/** A dispute number for examples. */
 const DISPUTE_NO = 'D20261121060100D4N8ZR3VHC';
 
 const dispute: Resource = {
@@ -42,7 +41,7 @@ const dispute: Resource = {
   ],
 };
 
-/** As the service takes them; the channels are stricter, each in its own way. */
+/** The limits of the service. Each channel has stricter limits. */
 const MOST_FILES = 10;
 const MOST_BYTES = 10 * 1024 * 1024;
 
@@ -50,7 +49,7 @@ function several(path: string, before: unknown): string[] {
   return [...((before as string[] | undefined) ?? []), path];
 }
 
-/** JSON, or with files a form. */
+/** The body as JSON; as a multipart form with files. */
 async function contentOf(
   { terminal }: Context,
   { file, ...body }: Row,
@@ -115,11 +114,11 @@ export function define(noun: Command, context: ContextOf): void {
     fields: [
       { name: 'note', value: 'text', help: 'note for the channel, which may show it to the payer', required: true },
     ],
-    // The channel refunds the payer, and takes no refund back.
+    // A refund by the channel is final.
     risk: 'severe',
     money: true,
     async print(context, row, disputeNo) {
-      if (row['askedBy'] !== undefined) return tellWaiting(context, row);
+      if (row['askedBy'] !== undefined) return printWaiting(context, row);
       await context.print.item(row, dispute.view);
       await context.print.done(
         row['status'] === 'lost'

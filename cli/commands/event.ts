@@ -12,7 +12,6 @@ import { readSecretFile } from '../secrets.ts';
 import type { Row, View } from '../values.ts';
 import { BY, DELIVERY, EVENTS, EVENT_ID } from './views.ts';
 
-/** How events are shown. */
 const VIEW: View = {
   noun: 'event',
   id: 'id',
@@ -25,7 +24,7 @@ const VIEW: View = {
   ],
 };
 
-/** How events are shown to a person as they come: what is looked at first, as wide as most are, so that columns stay where they are. */
+/** The columns of `event listen` on a terminal, with fixed widths that keep the columns aligned. */
 const FOLLOWED: View = {
   ...VIEW,
   columns: [
@@ -52,44 +51,44 @@ const event: Resource = {
   ],
 };
 
-/** Delivers one event to a local receiver: its id, and the body that a webhook would have. */
+/** Delivers one event to a local receiver, by id and webhook body. */
 type Forward = (id: string, body: string) => Promise<void>;
 
-/** A receiver that answers so often without accepting will not. */
-const MOST_REFUSALS = 5;
-/** A receiver that is away is asked every two seconds at least. */
-const LONGEST_PAUSE_AT = 2;
+/** Refusals of one event before payctl gives up. */
+const MAX_REFUSALS = 5;
+/** Caps the exponent of the pause: a receiver that restarts is retried at least every two seconds. */
+const MAX_PAUSE_EXPONENT = 2;
 
-/** What a proxy answers while the application behind it starts. */
-const RESTARTING = new Set([502, 503, 504]);
+/** Statuses of a proxy while its application restarts. */
+const RESTART_STATUSES = new Set([502, 503, 504]);
 
-/** What came of one try. */
-interface Tried {
-  /** What is shown: `204 12 ms`. */
+/** The result of one delivery attempt. */
+interface DeliveryResult {
+  /** For the operator: `204 12 ms`. */
   outcome: string;
   accepted: boolean;
-  /** Nobody is there at the moment: it will be there again. */
+  /** The receiver is unreachable or restarting; payctl retries without a limit. */
   isAway: boolean;
 }
 
 /**
- * Delivers with the headers of Standard Webhooks and says what came of each event. A receiver that is away is waited for; one that
- * answers five times without accepting ends with exit 7.
+ * Delivers with the headers of Standard Webhooks and prints each result. payctl retries an unreachable receiver without a limit, and
+ * exits with 7 after five refusals.
  */
 function createForward(context: Context, url: string, secret: string): Forward {
   const { print, terminal, retryPause } = context;
   return async (id, body) => {
     let refusals = 0;
-    for (let tries = 0, told = false; ; tries += 1) {
+    for (let tries = 0, isNoted = false; ; tries += 1) {
       const { outcome, accepted, isAway } = await postEvent(context, url, secret, { id, body });
       if (!isAway) await print.done(`  → ${outcome}`);
       if (accepted) return;
-      if (isAway && !told) await print.note(`  → ${outcome}; waiting for ${url}`);
-      told ||= isAway;
+      if (isAway && !isNoted) await print.note(`  → ${outcome}; waiting for ${url}`);
+      isNoted ||= isAway;
       refusals += isAway ? 0 : 1;
-      if (refusals === MOST_REFUSALS)
+      if (refusals === MAX_REFUSALS)
         throw new CliError('forward_failed', EXIT.tryAgain, `${url} did not accept event ${id}: ${outcome}.`);
-      const pause = isAway ? retryPause(Math.min(tries, LONGEST_PAUSE_AT)) : retryPause(refusals - 1);
+      const pause = isAway ? retryPause(Math.min(tries, MAX_PAUSE_EXPONENT)) : retryPause(refusals - 1);
       await wait(pause, undefined, { signal: terminal.signal });
     }
   };
@@ -100,7 +99,7 @@ async function postEvent(
   url: string,
   secret: string,
   { id, body }: { id: string; body: string },
-): Promise<Tried> {
+): Promise<DeliveryResult> {
   const timestamp = String(Math.floor(now().getTime() / 1000));
   const headers = {
     'content-type': 'application/json',
@@ -116,10 +115,10 @@ async function postEvent(
     await readText(answer, request);
     const status = answer.statusCode ?? 0;
     const outcome = `${status} ${Math.round(performance.now() - begun)} ms`;
-    return { outcome, accepted: status >= 200 && status < 300, isAway: RESTARTING.has(status) };
+    return { outcome, accepted: status >= 200 && status < 300, isAway: RESTART_STATUSES.has(status) };
   } catch (error) {
     if (signal.aborted) throw error;
-    // One that takes the connection and does not answer is there.
+    // A timeout is a refusal: the receiver accepted the connection.
     const isAway = error instanceof CliError && error.code === 'unreachable';
     const outcome = isAway || !(error instanceof Error) ? networkCause(error) : error.message;
     return { outcome, accepted: false, isAway };
@@ -132,7 +131,6 @@ function signature(secret: string, id: string, timestamp: string, body: string):
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-/** The flags of `event listen`. */
 interface ListenFlags {
   forwardTo?: string;
   secretFile?: string;
@@ -143,7 +141,6 @@ interface ListenFlags {
   count?: number;
 }
 
-/** Adds `event listen`. */
 function defineListen(noun: Command, context: ContextOf): void {
   const command = noun
     .command('listen')
@@ -165,10 +162,10 @@ function defineListen(noun: Command, context: ContextOf): void {
   ).action((flags: ListenFlags) => runListen(context(), flags));
 }
 
-/** Follows the stream until it is cancelled; a broken connection is taken up where it ended. */
+/** Follows the stream until the operator cancels it. After a lost connection payctl resumes after the last event. */
 async function runListen(context: Context, flags: ListenFlags): Promise<void> {
   const { terminal, print } = context;
-  // One secret for the whole run, whatever becomes of connections.
+  // The secret stays the same after a reconnection.
   const forward = flags.forwardTo === undefined ? undefined : await openForward(context, flags, flags.forwardTo);
   const begun = terminal.now().toISOString();
   let { after, since } = flags;
@@ -183,16 +180,16 @@ async function runListen(context: Context, flags: ListenFlags): Promise<void> {
       ...(from === undefined ? { since } : {}),
     }),
   };
-  const ears = {
+  const callbacks = {
     connected: () => print.note('Ready. Waiting for events (Ctrl-C to stop).'),
     async lost() {
       await print.note('Connection lost; reconnecting.');
-      // What happens while nobody is connected must not be missed, even before the first event.
+      // A reconnection before the first event must resume from the start of this run.
       since ??= begun;
     },
   };
   try {
-    for await (const { id, data } of followStream({ ...context, signal: terminal.signal }, stream, ears)) {
+    for await (const { id, data } of followStream({ ...context, signal: terminal.signal }, stream, callbacks)) {
       if (data !== '') {
         const event = readEvent(data);
         await show(context, event, shown++);
@@ -203,18 +200,17 @@ async function runListen(context: Context, flags: ListenFlags): Promise<void> {
       if (left <= 0 || terminal.out.closed) return;
     }
   } catch (error) {
-    throw explained(error, terminal.signal, after);
+    throw withResumeHint(error, terminal.signal, after);
   }
 }
 
-function explained(error: unknown, signal: AbortSignal, after: string | undefined): unknown {
+function withResumeHint(error: unknown, signal: AbortSignal, after: string | undefined): unknown {
   if (signal.aborted) return new Cancelled(after ? `Stopped. Resume with --after ${after}` : 'Stopped.');
   if (!(error instanceof CliError) || error.code !== 'forward_failed') return error;
   const hint = after === undefined ? 'run it again with the same --since' : `payctl event listen --after ${after}`;
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 
-/** One heading, and rows below it as they come. */
 async function show({ print, terminal, flags }: Context, event: Row, shown: number): Promise<void> {
   if (print.json) return terminal.out.write(`${JSON.stringify(event)}\n`);
   const view = print.format === 'table' ? FOLLOWED : VIEW;
@@ -229,7 +225,7 @@ function readEvent(data: string): Row {
   }
 }
 
-/** What the real webhook would carry: the stream adds whose event it is. */
+/** The body of a webhook. The stream adds the application and the project. */
 function webhookBody({ id, type, createdAt, sequence, data }: Row): string {
   return JSON.stringify({ id, type, createdAt, sequence, data });
 }

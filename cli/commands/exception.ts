@@ -2,9 +2,8 @@ import type { Command } from 'commander';
 import { addAction } from '../action.ts';
 import type { ContextOf } from '../context.ts';
 import { type Resource, addGet, addList } from '../resource.ts';
-import { BY, EXCEPTIONS, REASON, tellWaiting } from './views.ts';
+import { BY, EXCEPTIONS, REASON, printWaiting } from './views.ts';
 
-/** An exception id for examples. */
 const EXCEPTION_ID = '01935b31-2d5e-7c04-8b6a-e41f9a7d0c52';
 
 const exception: Resource = {
@@ -73,7 +72,7 @@ export function define(noun: Command, context: ContextOf): void {
     // The action may move money.
     risk: 'severe',
     async print(context, row, id) {
-      if (row['askedBy'] !== undefined) return tellWaiting(context, row);
+      if (row['askedBy'] !== undefined) return printWaiting(context, row);
       await context.print.item(row, exception.view);
       await context.print.done(
         row['state'] === 'open'

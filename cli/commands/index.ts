@@ -3,14 +3,14 @@ import { PAY_WAYS, inEnglish } from '../../server/domain.ts';
 import type { ContextOf, DescribedTree } from '../context.ts';
 
 /**
- * The module of a noun: its verbs and flags, added to the command that carries its name. `tree` is for those that describe
- * the others, which they cannot import: the tree imports them.
+ * The module of a noun, which adds its verbs and flags to the command. `tree` describes the other nouns: importing them would be a
+ * cycle.
  */
 interface NounModule {
   define(noun: Command, context: ContextOf, tree: DescribedTree): void;
 }
 
-/** A noun in the order of help; its commands are loaded only when it stands on the command line. */
+/** A noun in the order of help. `load` runs only for a noun on the command line. */
 export interface Noun {
   group: string;
   name: string;

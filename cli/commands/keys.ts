@@ -5,7 +5,6 @@ import { changes, examples } from '../options.ts';
 import type { ChangeFlags } from '../safety.ts';
 import { withSpinner } from '../terminal.ts';
 
-/** Adds `keys rotate`. */
 function defineRotate(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun

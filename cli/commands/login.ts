@@ -16,7 +16,6 @@ import {
 } from '../settings.ts';
 import type { Row } from '../values.ts';
 
-/** The flags of `login`. */
 interface LoginFlags extends PasswordFlags, CodeFlags {
   username?: string;
   label?: Label;
@@ -47,20 +46,20 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/** Logs in and saves the session under a context, which is made when the server is new. */
+/** Logs in and saves the session under a context. A new server gets a new context. */
 async function run(context: Context, flags: LoginFlags): Promise<void> {
   const { terminal, prompts, print, sessions } = context;
   const contexts = await sessions.contexts();
   const place = choosePlace(context, contexts);
   const origin = originOf(place.saved.server);
-  // Before a password is asked for; each request is refused, too.
+  // payctl refuses plain HTTP before the password prompt. The client checks each request, too.
   if (isOpenToReaders(origin) && !(await context.allowsHttp(origin))) throw notEncrypted(origin);
   await print.note(`Logging in at ${place.saved.server}`);
   const username =
     flags.username ?? place.saved.user ?? (await prompts.text({ message: 'Username', flag: '--username' }));
   const password = await takePassword(terminal, prompts, flags, { message: `Password for ${username}`, isNew: false });
   const old = await sessions.session(place.name);
-  // The service ends the session whose place the new one takes.
+  // The service ends the session that the new one replaces.
   const headers: Record<string, string> = old?.origin === origin ? { cookie: `auth_token=${old.token}` } : {};
   const send = (code: string | undefined) =>
     context.apiAt(place.saved.server).data({
@@ -89,7 +88,7 @@ async function run(context: Context, flags: LoginFlags): Promise<void> {
     });
     await sessions.saveSession(place.name, session);
   } catch (error) {
-    // A session that no file has would live on unused.
+    // A session without a file would stay valid unused.
     const headers = { authorization: `Bearer ${session.token}` };
     const logout = { method: 'POST', path: '/api/v1/logout', headers, anonymous: true };
     await context
@@ -117,7 +116,7 @@ async function run(context: Context, flags: LoginFlags): Promise<void> {
   );
 }
 
-/** The environment that the server names; undefined where it names none, or tells an account only after its enrolment. */
+/** The label from the service's environment; undefined for a service that does not report one. */
 async function labelOf({ apiAt }: Context, server: string, token: string): Promise<Label | undefined> {
   const headers = { authorization: `Bearer ${token}` };
   const asked = apiAt(server).data({ method: 'GET', path: '/api/v1/info', headers, anonymous: true });
@@ -189,7 +188,7 @@ function nameFor(origin: string, known: Contexts): string {
   return own(known.contexts, simple) ? host.replace(/[^\w.-]/g, '-') : simple;
 }
 
-/** Sends the login with a code where one was handed in or will be wanted, else asks for one when the service does. */
+/** Sends the login with the code from the flags, or prompts for a code when the service requires one. */
 async function sendWithCode(
   { terminal, prompts }: Context,
   flags: LoginFlags,
@@ -209,7 +208,7 @@ async function sendWithCode(
   });
 }
 
-/** A code may have been used a moment ago, by another run of the same script too. */
+/** Another run may have used the code of this time step. */
 function hinted(error: unknown, { codeSecretFile }: LoginFlags): unknown {
   if (!(error instanceof CliError) || error.code !== 'login_failed') return error;
   const what = codeSecretFile ? 'the secret' : 'the code';

@@ -4,7 +4,6 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { changes, examples } from '../options.ts';
 import type { ChangeFlags } from '../safety.ts';
 
-/** The flags of `logout`. */
 interface LogoutFlags extends ChangeFlags {
   local?: boolean;
   everywhere?: boolean;
@@ -21,7 +20,7 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/** Ends the sessions on the server, then deletes the token; a token that is no longer valid is no failure. */
+/** Ends the sessions on the server, then deletes the token. An expired token is not an error. */
 async function run({ change, target, sessions, print }: Context, flags: LogoutFlags): Promise<void> {
   const { context } = await target();
   if (context === null) throw new UsageError('No context to log out of.', 'payctl context list');

@@ -14,7 +14,7 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/** Opens an address where there is a screen, and prints it in any case. */
+/** Prints an address, and opens it in the browser of a desktop. */
 async function run(
   { target, terminal, print }: Context,
   orderNo: string | undefined,
@@ -28,7 +28,7 @@ async function run(
   if (flags.print || !terminal.out.isTerminal) return;
   const { spawn } = await import('node:child_process');
   const [program, ...args] = opener(address);
-  // No browser here is no failure: the address is on the screen.
+  // A missing browser is not an error: the address is printed.
   spawn(program, args, { stdio: 'ignore', detached: true })
     .on('error', () => {})
     .unref();

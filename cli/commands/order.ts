@@ -19,7 +19,6 @@ import type { Row, View } from '../values.ts';
 import { type WatchFlags, watchFlags } from '../watch.ts';
 import { BY, ORDERS, ORDER_VIEW, period } from './views.ts';
 
-/** An order number for examples. */
 const ORDER_NO = 'P202611210558007K2MQX9WBT';
 
 const order = {
@@ -60,7 +59,6 @@ const order = {
   ],
 } as const satisfies Resource;
 
-/** Adds `order list`. */
 function defineList(noun: Command, context: ContextOf): void {
   const command = noun.command('list').description('List orders, newest first; with --watch as they come and change.');
   addFields(command, order.filters);
@@ -75,14 +73,12 @@ function defineList(noun: Command, context: ContextOf): void {
   );
 }
 
-/** How the steps of an order are shown. */
 const TIMELINE: View = {
   noun: 'step',
   id: 'at',
   columns: [{ field: 'at', kind: 'time' }, { field: 'kind', kind: 'id' }, { field: 'summary' }],
 };
 
-/** Adds `order timeline`. */
 function defineTimeline(noun: Command, context: ContextOf): void {
   const command = noun
     .command('timeline')

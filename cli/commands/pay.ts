@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { CHANNELS, ONLY_CURRENCIES, PAY_WAYS, inEnglish } from '../../server/domain.ts';
 import type { Context, ContextOf } from '../context.ts';
-import { Cancelled, CliError, EXIT, onlyUnreachable } from '../errors.ts';
+import { Cancelled, CliError, EXIT, ignoreUnreachable } from '../errors.ts';
 import { amount, changes, examples, integer, json, payCode, seconds } from '../options.ts';
 import { drawQr } from '../qr.ts';
 import { addFields, bodyOf, complete, segment, type Field } from '../resource.ts';
@@ -52,7 +52,6 @@ export const PAY_FIELDS: readonly Field[] = [
   { name: 'extra', value: 'text', help: 'custom data, returned unchanged' },
 ];
 
-/** The flags of `pay`. */
 type PayFlags = Row & ChangeFlags & { wait?: boolean; interval?: number };
 
 /** Adds `pay`. */
@@ -72,7 +71,7 @@ export function define(command: Command, context: ContextOf): void {
   ).action((options: PayFlags) => run(context(), options));
 }
 
-/** Places a payment; waits for its end when asked to. */
+/** Places a payment. With --wait payctl waits for its final state. */
 async function run(context: Context, options: PayFlags): Promise<void> {
   const { change, print } = context;
   const body = await complete(context, PAY_FIELDS, bodyOf(options, PAY_FIELDS));
@@ -109,7 +108,7 @@ function isPaid(order: Row): boolean {
   return ['paid', 'partially_refunded', 'refunded'].includes(String(order['status']));
 }
 
-/** Polls an order until it has ended; an unreachable server is asked again until the user gives up. */
+/** Polls an order until its state is final. An unreachable server does not end the polling. */
 async function follow({ api, terminal }: Context, orderNo: string, pauseMs: number): Promise<Row> {
   const spinner = startSpinner(
     terminal.err,
@@ -117,7 +116,7 @@ async function follow({ api, terminal }: Context, orderNo: string, pauseMs: numb
   );
   try {
     for (;;) {
-      const order = await api.get(`${CONSOLE}/query/${segment(orderNo)}`).catch(onlyUnreachable);
+      const order = await api.get(`${CONSOLE}/query/${segment(orderNo)}`).catch(ignoreUnreachable);
       if (order && ENDED.has(String(order['status']))) return order;
       await wait(pauseMs, undefined, { signal: terminal.signal });
     }

@@ -6,7 +6,7 @@ import { type Editable, addGet, addList } from '../resource.ts';
 
 const BIG = 2_147_483_647;
 
-/** What is sold: goods, coin packages, skills. */
+/** Products: goods, coin packages, skills. */
 const product: Editable = {
   noun: 'product',
   plural: 'products',

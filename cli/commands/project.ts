@@ -20,7 +20,6 @@ const SUMS: View = {
   ],
 };
 
-/** Adds `project stats`. */
 function defineStats(noun: Command, context: ContextOf): void {
   const command = noun
     .command('stats')
@@ -40,7 +39,7 @@ function defineStats(noun: Command, context: ContextOf): void {
   ).action((code: string | undefined, flags: Row) => runStats(context(), code, flags));
 }
 
-/** Prints the sums of the period; as JSON everything that the service counted. */
+/** Prints the sums of the period. JSON contains the whole response. */
 async function runStats({ api, print }: Context, code: string | undefined, flags: Row): Promise<void> {
   const path = code === undefined ? '/api/v1/stats/overview' : `/api/v1/projects/${segment(code)}/stats`;
   const figures = await api.get(path, given(flags, ['from', 'to', 'tz', 'mode']) as Query);

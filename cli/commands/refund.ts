@@ -7,9 +7,7 @@ import type { Change } from '../safety.ts';
 import { type Row, money } from '../values.ts';
 import { BY, ORDERS, REASON, REFUNDS, period } from './views.ts';
 
-/** An order number for examples. */
 const ORDER_NO = 'P202611210558007K2MQX9WBT';
-/** A refund number for examples. */
 const REFUND_NO = 'R20261121060100D4N8ZR3VHC';
 
 const refund: Resource = {
@@ -45,7 +43,7 @@ const refund: Resource = {
   ],
 };
 
-/** Asks for the amount when it is missing; by default it is what the payer has not got back. */
+/** Prompts for a missing amount. The default is the refundable amount. */
 async function completeRefund(orderNo: string, body: Row, context: Context): Promise<Partial<Change>> {
   const { api, prompts, target } = context;
   const order = await api.get(`${ORDERS}/${segment(orderNo)}`);
@@ -138,7 +136,7 @@ export function define(noun: Command, context: ContextOf): void {
       REASON,
     ],
     request: (refundNo, { action }) => ({ what: `resolve refund ${refundNo} as ${String(action)}` }),
-    // Balances change, and cannot be changed back.
+    // The resolution changes balances for good.
     risk: 'severe',
   });
 }

@@ -10,17 +10,15 @@ import type { Change, ChangeFlags } from '../safety.ts';
 import { type PasswordFlags, openSecretSink, takePassword } from '../secrets.ts';
 import { type Row, type View, plain } from '../values.ts';
 
-/** Where the own second factor is. */
 const SECOND_FACTOR = '/api/v1/me/second-factor';
 
-/** What is shown when there are new recovery codes, beside these. */
+/** The columns beside new recovery codes. */
 const CODES_VIEW: View = {
   noun: 'second-factor',
   id: 'enabled',
   columns: [{ field: 'enabled', kind: 'yesno' }],
 };
 
-/** How it is shown. */
 const VIEW: View = {
   noun: 'second-factor',
   id: 'enabled',
@@ -32,7 +30,6 @@ const VIEW: View = {
   ],
 };
 
-/** Adds `second-factor status`. */
 function defineStatus(noun: Command, context: ContextOf): void {
   const command = noun
     .command('status')
@@ -47,13 +44,11 @@ async function runStatus({ api, print }: Context): Promise<void> {
   await print.item(await api.get(SECOND_FACTOR), VIEW);
 }
 
-/** The flags of `second-factor enable`. */
 interface EnableFlags extends ChangeFlags, CodeFlags {
   secretFile?: string;
   recoveryCodesFile?: string;
 }
 
-/** Adds `second-factor enable`. */
 function defineEnable(noun: Command, context: ContextOf): void {
   const command = noun
     .command('enable')
@@ -70,7 +65,7 @@ function defineEnable(noun: Command, context: ContextOf): void {
   ).action((flags: EnableFlags) => runEnable(context(), flags));
 }
 
-/** Enrols an authenticator; where everything secret goes is settled before anything is made. */
+/** Enrols an authenticator. payctl checks the destination of every secret before the request. */
 async function runEnable(context: Context, options: EnableFlags): Promise<void> {
   const { change, print, prompts, terminal, flags } = context;
   const request: Change = { what: 'enrol your second factor', method: 'POST', path: `${SECOND_FACTOR}/start` };
@@ -89,7 +84,7 @@ async function runEnable(context: Context, options: EnableFlags): Promise<void> 
     if (file) await file.commit(`${secret}\n`);
     else await showSecret(context, secret, plain(started['uri']));
     const confirmed = file ? await confirm(context, await codeOf(secret, terminal.now())) : await confirmByApp(context);
-    context.known.done = 'enrol your second factor';
+    context.run.completedChange = 'enrol your second factor';
     await sink.deliver({ enabled: true, ...confirmed }, CODES_VIEW, 'payctl second-factor recovery-codes');
   } finally {
     await sink.discard();
@@ -102,7 +97,7 @@ async function runEnable(context: Context, options: EnableFlags): Promise<void> 
 async function showSecret({ terminal: { err } }: Context, secret: string, uri: string): Promise<void> {
   const drawn = err.isTerminal ? await drawQr(uri, err) : undefined;
   const byHand = secret.replaceAll(/.{4}(?=.)/g, '$& ');
-  // The code comes last, so that the whole of it and the question are in sight on a terminal of 24 rows.
+  // The QR code is printed last, so that it fits above the prompt on a terminal of 24 rows.
   await err.write(
     drawn === undefined
       ? `Enter the secret in an authenticator app:\n\n  ${byHand}\n\n`
@@ -114,7 +109,7 @@ function confirm({ api }: Context, code: string): Promise<Row> {
   return api.data({ method: 'POST', path: `${SECOND_FACTOR}/confirm`, body: { code } });
 }
 
-/** Asks until the code is right; a mistyped one changes nothing. */
+/** Prompts until the service accepts the code. A wrong code changes nothing. */
 async function confirmByApp(context: Context): Promise<Row> {
   for (;;) {
     const code = await askCode(context.prompts, 'Code that the authenticator shows now');
@@ -128,12 +123,10 @@ async function confirmByApp(context: Context): Promise<Row> {
   }
 }
 
-/** The flags of `second-factor recovery-codes`. */
 interface CodesFlags extends ChangeFlags, CodeFlags {
   recoveryCodesFile?: string;
 }
 
-/** Adds `second-factor recovery-codes`. */
 function defineRecoveryCodes(noun: Command, context: ContextOf): void {
   const command = noun
     .command('recovery-codes')
@@ -171,10 +164,8 @@ async function runRecoveryCodes(context: Context, options: CodesFlags): Promise<
   }
 }
 
-/** The flags of `second-factor remove`. */
 type RemoveFlags = ChangeFlags & PasswordFlags & CodeFlags;
 
-/** Adds `second-factor remove`. */
 function defineRemove(noun: Command, context: ContextOf): void {
   const command = noun
     .command('remove')
@@ -186,7 +177,7 @@ function defineRemove(noun: Command, context: ContextOf): void {
   ).action((flags: RemoveFlags) => runRemove(context(), flags));
 }
 
-/** Removes it; password and code go with the request. */
+/** Removes the second factor. The request contains the password and a code. */
 async function runRemove(context: Context, flags: RemoveFlags): Promise<void> {
   const { change, print, prompts, terminal } = context;
   const password = await takePassword(terminal, prompts, flags, { message: 'Your own password', isNew: false });

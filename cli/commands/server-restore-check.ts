@@ -12,14 +12,14 @@ import { type AuditKnowledgeFlags, auditKnowledgeFlags } from './audit.ts';
 import { degraded, failed, ok } from './doctor/finding.ts';
 import { seals } from './doctor/offline.ts';
 
-/** What the judgement depends on beside the copy. */
+/** The inputs of the checks beside the copy. */
 interface Surroundings {
   now: Date;
-  /** The tip that somebody kept. */
+  /** The tip that the operator kept. */
   tip?: string | undefined;
 }
 
-/** Judges what was read of a copy, check by check: what is well, what is broken, and what to do. */
+/** Converts the facts of a copy into findings. */
 function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
   return [
     ...seals(facts),
@@ -36,7 +36,7 @@ function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
 /** The check of the audit log among those of the books. */
 const AUDIT = 'audit-log';
 
-/** What its faults mean for somebody who restores. */
+/** The fix for each fault of the audit log after a restore. */
 const AUDIT_FIXES: Readonly<Record<string, string>> = {
   key_unknown: 'add the former key to Security.MasterKey',
   lines_lost: 'if an earlier restore or failover lost lines, name that line with --accept-until',
@@ -88,7 +88,7 @@ function sequences(facts: RestoredFacts): Finding[] {
   );
 }
 
-/** A transaction that did not commit leaves one, so it is told and judged by nobody. */
+/** An aborted transaction leaves a gap, so a gap is reported without a verdict. */
 function gaps({ gaps: found }: RestoredFacts): Finding {
   const open = found.filter(({ missing }) => BigInt(missing) > 0n);
   if (open.length === 0) return ok('gaps', 'no number is missing');
@@ -126,7 +126,6 @@ function age({ newest }: RestoredFacts, now: Date): Finding {
   return ok('age', `the newest row is of ${newest.at} (${relativeTime(newest.at, now)}): what came later is not in it`);
 }
 
-/** The flags of `server restore-check`. */
 type RestoreCheckFlags = OfflineFlags & AuditKnowledgeFlags & { live?: boolean; urlFile?: string; secrets?: string };
 
 /** Adds `server restore-check`. */
@@ -151,7 +150,7 @@ export function defineRestoreCheck(noun: Command, context: ContextOf): void {
   ).action((copy: string | undefined, flags: RestoreCheckFlags) => runRestoreCheck(context(), copy, flags));
 }
 
-/** Checks the copy and says whether it can be used. */
+/** Checks a copy and prints whether the operator can use it. */
 async function runRestoreCheck(context: Context, copy: string | undefined, flags: RestoreCheckFlags): Promise<void> {
   const place = await placeOf(context, copy, flags);
   const secrets = flags.secrets === undefined ? {} : { secrets: flags.secrets };

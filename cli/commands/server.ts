@@ -11,7 +11,7 @@ import { withSpinner } from '../terminal.ts';
 import type { Style } from '../terminal-text.ts';
 import { defineRestoreCheck } from './server-restore-check.ts';
 
-/** What a terminal shows when the service is ready: where everything is, and what to do next. */
+/** The banner of a ready service: addresses, database and the next command. */
 export function bannerOf(facts: ReadyFacts, style: Style): string {
   const { version, debug, explorer, simulator, metrics, workers } = facts;
   const rows: [string, string | null][] = [
@@ -37,7 +37,7 @@ const NEXT = {
   nothing: 'payctl status, payctl doctor',
 } as const;
 
-/** One process at a time has the embedded database. */
+/** Only one process can open the embedded database. */
 function mustStop(facts: ReadyFacts): boolean {
   return facts.lacks === 'administrator' && isFolder(facts);
 }
@@ -54,7 +54,6 @@ function isFolder({ database }: ReadyFacts): boolean {
   return /[\\/]/.test(database);
 }
 
-/** Adds `server start`. */
 function defineStart(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
@@ -68,7 +67,7 @@ function defineStart(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Starts the service; comes back when it has stopped. */
+/** Runs the service until it stops. */
 async function runStart(context: Context, flags: OfflineFlags): Promise<void> {
   const { out } = context.terminal;
   const start = context.startServer ?? (await import('../../server/main.ts')).startServer;
@@ -84,7 +83,6 @@ async function runStart(context: Context, flags: OfflineFlags): Promise<void> {
   }
 }
 
-/** Adds `server migrate`. */
 function defineMigrate(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun.command('migrate').description('Apply pending database migrations. Safe to run concurrently.'),
@@ -94,7 +92,7 @@ function defineMigrate(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Migrates the database and prints what was applied. */
+/** Migrates the database and prints the applied migrations. */
 async function runMigrate(context: Context, flags: OfflineFlags & { dryRun?: boolean }): Promise<void> {
   const { print, terminal } = context;
   await withOffline(context, flags, async (offline) => {
@@ -111,13 +109,12 @@ async function runMigrate(context: Context, flags: OfflineFlags & { dryRun?: boo
         view,
       );
     const { applied } = await offline.migrate();
-    if (applied.length > 0) context.known.done = 'migrate the database';
+    if (applied.length > 0) context.run.completedChange = 'migrate the database';
     const after = await offline.describeDatabase();
     await print.item({ version: after.schema.version, pending: after.schema.pending, applied }, view);
   });
 }
 
-/** Adds `server backup`. */
 function defineBackup(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
@@ -134,7 +131,7 @@ function defineBackup(noun: Command, context: ContextOf): void {
   ).action((file: string, flags: OfflineFlags) => runBackup(context(), file, flags));
 }
 
-/** Writes the backup; refuses an existing file. */
+/** Writes the backup to a new file. */
 async function runBackup(context: Context, file: string, flags: OfflineFlags): Promise<void> {
   const { print, terminal } = context;
   const path = resolve(terminal.cwd, file);

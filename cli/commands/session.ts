@@ -7,18 +7,17 @@ import type { ChangeFlags } from '../safety.ts';
 import type { View } from '../values.ts';
 import { admin, adminId } from './admin-resource.ts';
 
-/** The flag by which another account is meant. */
+/** The flag for the sessions of another administrator. */
 interface WhoseFlags {
   admin?: string;
 }
 
-/** Where the sessions are: the own ones, or those of another administrator. */
+/** The path of the sessions of the operator or of another administrator. */
 async function sessionsOf({ api }: Pick<Context, 'api'>, { admin: name }: WhoseFlags): Promise<string> {
   if (name === undefined) return '/api/v1/me/sessions';
   return `${admin.path}/${segment(await adminId(api, name))}/sessions`;
 }
 
-/** How a session is shown. */
 const VIEW: View = {
   noun: 'session',
   id: 'id',
@@ -34,7 +33,6 @@ const VIEW: View = {
   ],
 };
 
-/** Adds `session list`. */
 function defineList(noun: Command, context: ContextOf): void {
   const command = noun
     .command('list')
@@ -53,10 +51,8 @@ async function runList(context: Context, options: ListFlags & WhoseFlags): Promi
   return printList(context, await sessionsOf(context, options), {}, VIEW, options);
 }
 
-/** The flags of `session end`. */
 type EndFlags = ChangeFlags & WhoseFlags & { all?: boolean };
 
-/** Adds `session end`. */
 function defineEnd(noun: Command, context: ContextOf): void {
   const command = noun
     .command('end')
@@ -75,7 +71,6 @@ function defineEnd(noun: Command, context: ContextOf): void {
   ).action((id: string | undefined, flags: EndFlags) => runEnd(context(), id, flags));
 }
 
-/** Ends the session; its token is refused from then on. */
 async function runEnd(context: Context, id: string | undefined, flags: EndFlags): Promise<void> {
   const { change, print } = context;
   if (flags.all && flags.admin === undefined)

@@ -5,7 +5,6 @@ import type { Context, ContextOf } from '../context.ts';
 import { amount, choice, examples, given, integer } from '../options.ts';
 import type { Row, View } from '../values.ts';
 
-/** Where the simulator listens by default. */
 const DEFAULT_SIMULATOR = 'http://127.0.0.1:8081';
 
 /** The flag that names the simulator. */
@@ -21,12 +20,11 @@ export function simulatorFlag(command: Command): Command {
   );
 }
 
-/** Adds --pay-way. */
 function channelFlag(command: Command): Command {
   return command.addOption(choice('--pay-way <channel>', 'channel, if several have this order number', PAY_WAYS));
 }
 
-/** Talks to the simulator; no credential ever goes there. */
+/** A client for the simulator, without credentials. */
 export function simulatorApi({ apiAt, terminal }: Context, flags: SimulatorFlags): ApiClient {
   return apiAt(flags.simulator ?? terminal.env['PAYCTL_SIMULATOR'] ?? DEFAULT_SIMULATOR);
 }
@@ -57,7 +55,7 @@ export const TRADE: View = {
   ],
 };
 
-/** A trade as the simulator tells it (milliseconds), with its instants written as everywhere else (RFC 3339). */
+/** Converts the timestamps of a trade from milliseconds to RFC 3339. */
 export function readTrade(trade: Row): Row {
   return Object.fromEntries(Object.entries(trade).map(([field, value]) => [field, readMember(field, value)]));
 }
@@ -69,7 +67,7 @@ function readMember(field: string, value: unknown): unknown {
   return value;
 }
 
-/** What a person wants to know of a trade; payments and refunds by their numbers at the channel. */
+/** A trade for the table. Payments and refunds are their numbers at the channel. */
 export function shownTrade(trade: Row): Row {
   const numbers = (of: unknown) => (Array.isArray(of) ? of.map(({ number }: Row) => number) : []);
   const { orderNo, payWay, account, scene, subject, state, minor, currency, createdAt, expiresAt, closedAt } = trade;
@@ -78,7 +76,7 @@ export function shownTrade(trade: Row): Row {
   return { ...names, createdAt, expiresAt, closedAt, payments, refunds };
 }
 
-/** What a payer can do, with its words in help. */
+/** The verbs of a payer, with their help. */
 const PAYER_ACTS = {
   scan: 'Scan the QR code, without paying yet.',
   pay: 'Pay.',
@@ -86,10 +84,8 @@ const PAYER_ACTS = {
   decline: 'Decline the payment.',
   expire: 'Let the order expire at the channel.',
 } as const;
-/** One of them. */
 type Act = keyof typeof PAYER_ACTS;
 
-/** The flags of the verbs that take an order. */
 type PayerFlags = Row & SimulatorFlags;
 
 /** Adds `scan`, `pay`, `approve`, `decline` and `expire`. */
@@ -111,7 +107,6 @@ export function definePayer(noun: Command, context: ContextOf): void {
   }
 }
 
-/** Does what the payer does, at the simulator. */
 async function runPayer(context: Context, act: Act, orderNo: string, flags: PayerFlags): Promise<void> {
   const body = { orderNo, ...given(flags, ['payWay']) };
   const trade = readTrade(await postSimulator(context, flags, `/sim/${act}`, body));
@@ -146,7 +141,7 @@ async function runNotify(context: Context, orderNo: string, flags: PayerFlags): 
   );
 }
 
-/** What can happen to a disputed payment. */
+/** The steps of a dispute. */
 const DISPUTE_ACTS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
 
 const DISPUTE = {
@@ -185,7 +180,6 @@ export function defineDispute(noun: Command, context: ContextOf): void {
   ).action((orderNo: string, flags: PayerFlags) => runDispute(context(), orderNo, flags));
 }
 
-/** Does it at the simulator. */
 async function runDispute(context: Context, orderNo: string, flags: PayerFlags): Promise<void> {
   const body = { orderNo, act: 'open', ...given(flags, ['act', 'amount', 'reason', 'refund', 'payWay']) };
   await context.print.item(await postSimulator(context, flags, '/sim/dispute', body), DISPUTE);

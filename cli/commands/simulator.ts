@@ -24,14 +24,12 @@ interface Address {
 
 type Roots = Partial<Record<(typeof PAY_WAYS)[number], Address>>;
 
-/** The flags of `simulator start`. */
 interface StartFlags extends OfflineFlags {
   listen?: Address;
   dir?: string;
   root?: Roots;
 }
 
-/** Adds `simulator start`. */
 function defineStart(noun: Command, context: ContextOf): void {
   const command = offlineFlags(
     noun
@@ -70,7 +68,7 @@ function address(text: string): Address {
   return { host: match[1].replace(/^\[|\]$/g, ''), port: Number(match[2]) };
 }
 
-/** Starts the simulator; comes back when it has stopped. */
+/** Runs the simulator until it stops. */
 async function runStart({ terminal, runSimulator }: Context, flags: StartFlags): Promise<void> {
   const start = runSimulator ?? (await import('../../server/simulator/simulator.ts')).runSimulator;
   const { env, cwd } = terminal;
@@ -87,7 +85,7 @@ async function runStart({ terminal, runSimulator }: Context, flags: StartFlags):
   }
 }
 
-/** For a person, or one JSON line for a program. */
+/** The address as text for a terminal, or as one JSON line. */
 function announce(url: string, isTerminal: boolean): string {
   return isTerminal ? `  Simulator  ${url}\n  Stop       Ctrl-C\n` : `${JSON.stringify({ simulator: url })}\n`;
 }
@@ -114,17 +112,14 @@ function defineClock(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the simulated time. */
 async function runShowClock(context: Context, flags: SimulatorFlags): Promise<void> {
   await context.print.item(await simulatorApi(context, flags).get('/sim/clock'), CLOCK);
 }
 
-/** Moves the simulated time by whole seconds. */
 async function runAdvanceClock(context: Context, advanceSeconds: number, flags: SimulatorFlags): Promise<void> {
   await context.print.item(await postSimulator(context, flags, '/sim/clock', { advanceSeconds }), CLOCK);
 }
 
-/** The flags of `simulator faults`. */
 type FaultFlags = Row & SimulatorFlags & { fault?: string; payWay?: string; clear?: boolean };
 
 const FAULT = {
@@ -141,7 +136,6 @@ const FAULT = {
   ],
 } as const;
 
-/** Adds `simulator faults`. */
 function defineFaults(noun: Command, context: ContextOf): void {
   const command = simulatorFlag(
     noun
@@ -170,7 +164,6 @@ function probability(text: string): number {
   return value;
 }
 
-/** Lists, sets or clears faults. */
 async function runFaults(context: Context, flags: FaultFlags): Promise<void> {
   const api = simulatorApi(context, flags);
   if (flags.clear) {
@@ -184,13 +177,12 @@ async function runFaults(context: Context, flags: FaultFlags): Promise<void> {
   await context.print.item(await postSimulator(context, flags, '/sim/faults', body), FAULT);
 }
 
-/** Deletes what the simulator has at a path; it takes changes only as JSON, even without a body. */
+/** Deletes a resource of the simulator. The simulator requires the JSON content type, even without a body. */
 async function clearSimulator(context: Context, flags: SimulatorFlags, path: string): Promise<void> {
   const headers = { 'content-type': 'application/json' };
   await simulatorApi(context, flags).data({ method: 'DELETE', path, headers, anonymous: true });
 }
 
-/** The flags of `simulator ledger`. */
 type LedgerFlags = Row & SimulatorFlags & { sums?: boolean };
 
 const LEDGER_ENTRY = {
@@ -219,7 +211,6 @@ const LEDGER_SUMS = {
   ],
 } as const;
 
-/** Adds `simulator ledger`. */
 function defineLedger(noun: Command, context: ContextOf): void {
   const command = simulatorFlag(
     noun
@@ -249,7 +240,7 @@ async function runLedger(context: Context, flags: LedgerFlags): Promise<void> {
   await context.print.list(Object.values(orders ?? {}) as Row[], LEDGER_SUMS);
 }
 
-/** The differences that can be planted; the simulator knows the same. */
+/** The differences that the simulator can plant. A test compares them with the simulator's. */
 export const PLANTS = [
   'paid_unknown_to_us',
   'paid_missing_at_channel',
@@ -283,10 +274,9 @@ const MEANINGS = {
   filler: 'more payments of another system, see --rows',
 } as const;
 
-/** What the bills of a channel can be like; the simulator knows the same. */
+/** The conditions of a channel's bills. A test compares them with the simulator's. */
 export const CONDITIONS = Object.keys(MEANINGS) as (keyof typeof MEANINGS)[];
 
-/** The flags of `simulator bill`. */
 type BillFlags = Row & SimulatorFlags & { payWay?: string; date?: string; rows?: number; off?: boolean };
 
 const PLANT = {
@@ -414,7 +404,6 @@ function payWay(help: string) {
   return choice('--pay-way <channel>', help, PAY_WAYS);
 }
 
-/** Prints what is planted and what the bills are like. */
 async function runPlants(context: Context, flags: BillFlags): Promise<void> {
   const query = flags.payWay === undefined ? {} : { payWay: flags.payWay };
   const { plants, conditions } = await simulatorApi(context, flags).get('/sim/bills', query);
@@ -422,13 +411,11 @@ async function runPlants(context: Context, flags: BillFlags): Promise<void> {
   await context.print.list([...named(plants, 'kind'), ...named(conditions, 'condition')], CHANGES);
 }
 
-/** Plants a difference at the simulator. */
 async function runPlant(context: Context, kind: string, flags: BillFlags): Promise<void> {
   const body = { kind, ...given(flags, ['payWay', 'date', 'orderNo', 'account']) };
   await context.print.item(await postSimulator(context, flags, '/sim/bills/plants', body), PLANT);
 }
 
-/** Sets a condition, or takes it away. */
 async function runCondition(context: Context, condition: string, flags: BillFlags): Promise<void> {
   if (condition === 'filler' && flags.rows === undefined && !flags.off)
     throw new UsageError('filler requires --rows.', 'add --rows 1000');
@@ -436,7 +423,7 @@ async function runCondition(context: Context, condition: string, flags: BillFlag
   await context.print.item(await postSimulator(context, flags, '/sim/bills/conditions', body), CONDITION);
 }
 
-/** Removes one change, or all, and prints what is left. */
+/** Removes one or all changes, and prints the remaining ones. */
 async function runClearPlants(context: Context, id: string | undefined, flags: BillFlags): Promise<void> {
   await clearSimulator(context, flags, id === undefined ? '/sim/bills' : `/sim/bills/${encodeURIComponent(id)}`);
   await runPlants(context, flags);

@@ -15,7 +15,7 @@ import { readSecretFile, readSecretStdin } from '../secrets.ts';
 import { type Row, type View, plain } from '../values.ts';
 import { merchantApi } from './api.ts';
 
-/** The flags by which a command acts as a merchant's application. */
+/** The credentials of a merchant's application. */
 interface MerchantFlags {
   app?: string;
   secretFile?: string;
@@ -24,7 +24,6 @@ interface MerchantFlags {
 /** Path of the pay-per-call protocol. */
 const SKILLPAY = '/api/v2/skillpay';
 
-/** How a pay-per-call order is shown. */
 const VIEW: View = {
   noun: 'skillpay',
   id: 'outTradeNo',
@@ -39,7 +38,6 @@ const VIEW: View = {
   ],
 };
 
-/** Adds --app and --secret-file. */
 function merchantFlags(command: Command): Command {
   return command
     .option('--app <client_id>', 'authenticate as this application')
@@ -64,7 +62,6 @@ const PRICE = {
   ],
 } as const;
 
-/** Adds `skillpay list`. */
 function defineList(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun.command('list').description('List the resources that can be called, with their prices.'),
@@ -76,13 +73,11 @@ function defineList(noun: Command, context: ContextOf): void {
   ).action((flags: MerchantFlags) => runList(context(), flags));
 }
 
-/** Prints the price list. */
 async function runList(context: Context, flags: MerchantFlags): Promise<void> {
   const { body } = await (await asMerchant(context, flags)).call({ method: 'GET', path: `${SKILLPAY}/resources` });
   await context.print.list((body as { data?: Row[] } | undefined)?.data ?? [], PRICE);
 }
 
-/** Adds `skillpay get`. */
 function defineGet(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun.command('get').description('Show a pay-per-call order and its fulfilment.').argument('<outTradeNo>'),
@@ -94,7 +89,6 @@ function defineGet(noun: Command, context: ContextOf): void {
   ).action((no: string, flags: MerchantFlags) => runGet(context(), no, flags));
 }
 
-/** Prints one order. */
 async function runGet(context: Context, outTradeNo: string, flags: MerchantFlags): Promise<void> {
   await context.print.item(
     await (await asMerchant(context, flags)).get(`${SKILLPAY}/query/${segment(outTradeNo)}`),
@@ -102,10 +96,8 @@ async function runGet(context: Context, outTradeNo: string, flags: MerchantFlags
   );
 }
 
-/** The flags of `skillpay offer`. */
 type OfferFlags = Row & MerchantFlags & { idempotencyKey?: string; dryRun?: boolean };
 
-/** Adds `skillpay offer`. */
 function defineOffer(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun
@@ -126,7 +118,7 @@ function defineOffer(noun: Command, context: ContextOf): void {
   ).action((flags: OfferFlags) => runOffer(context(), flags));
 }
 
-/** Asks for an offer and shows how to pay it. */
+/** Requests an offer and prints its payment code. */
 async function runOffer(context: Context, flags: OfferFlags): Promise<void> {
   const { print, terminal, target } = context;
   const body = given(flags, ['resource', 'input', 'payWay']);
@@ -147,10 +139,8 @@ async function runOffer(context: Context, flags: OfferFlags): Promise<void> {
   await print.done(`Next: pay, then payctl skillpay redeem ${String(offer['outTradeNo'])}`);
 }
 
-/** The flags of `skillpay redeem`. */
 type RedeemFlags = MerchantFlags & { content?: boolean };
 
-/** Adds `skillpay redeem`. */
 function defineRedeem(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun
@@ -198,18 +188,16 @@ async function runRedeem(context: Context, outTradeNo: string, flags: RedeemFlag
   await print.item(data, VIEW);
 }
 
-/** Content as it is: text plainly, anything else as JSON. */
+/** Text unchanged; other content as JSON. */
 function text(content: unknown): string {
   return typeof content === 'string' ? content : JSON.stringify(content);
 }
 
-/** The flags of `skillpay refund`. */
 interface RefundFlags extends ChangeFlags, MerchantFlags {
   amount?: string;
   reason?: string;
 }
 
-/** Adds `skillpay refund`. */
 function defineRefund(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun
@@ -225,7 +213,7 @@ function defineRefund(noun: Command, context: ContextOf): void {
   ).action((no: string, flags: RefundFlags) => runRefund(context(), no, flags));
 }
 
-/** Refunds as the merchant would. */
+/** Refunds with the credentials of the application. */
 async function runRefund(context: Context, outTradeNo: string, flags: RefundFlags): Promise<void> {
   const { print, prompts, target, terminal } = context;
   const body = {
@@ -250,7 +238,7 @@ async function runRefund(context: Context, outTradeNo: string, flags: RefundFlag
   const api = await asMerchant(context, flags);
   const idempotencyKey = flags.idempotencyKey ?? randomUUID();
   const row = await api.data({ method: 'POST', path, body, idempotencyKey });
-  context.known.done = `refund ${plain(row['refundNo'])} of ${outTradeNo}`;
+  context.run.completedChange = `refund ${plain(row['refundNo'])} of ${outTradeNo}`;
   await print.item(row, {
     ...VIEW,
     columns: [
@@ -263,7 +251,6 @@ async function runRefund(context: Context, outTradeNo: string, flags: RefundFlag
 
 const TYPES = new Set(['pay-code+jws', 'pay-receipt+jws']);
 
-/** Adds `skillpay verify-code`. */
 function defineVerifyCode(noun: Command, context: ContextOf): void {
   const command = noun
     .command('verify-code')
@@ -301,7 +288,7 @@ async function runVerifyCode({ api, print, terminal }: Context, flags: { file?: 
   );
 }
 
-/** The header and claims of a compact JWS that one of the keys signed (EdDSA only); throws CliError 1 otherwise. */
+/** Verifies a compact JWS (EdDSA only) and returns its header and claims. Throws CliError 1 for an invalid one. */
 function verifyCode(code: string, keys: readonly Row[]): { header: Row; claims: Row } {
   const [head = '', payload = '', signature = '', ...rest] = code.split('.');
   if (rest.length > 0 || signature === '')
@@ -343,7 +330,6 @@ const STATS = {
   ],
 } as const;
 
-/** Adds `skillpay stats`. */
 function defineStats(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
@@ -356,7 +342,6 @@ function defineStats(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the figures. */
 async function runStats({ api, print }: Context, flags: Row): Promise<void> {
   const { rows } = await api.page('/api/v1/stats/skillpay', given(flags, ['from', 'to', 'project']) as Query);
   await print.list(rows, STATS);
@@ -449,7 +434,7 @@ function defineAgent(noun: Command, context: ContextOf): void {
   });
 }
 
-/** The key comes from a file, never from the command line, and is not shown by --dry-run. */
+/** Reads the private key from its file. --dry-run does not show the key. */
 async function setAgent(_id: string, body: Row, { terminal }: Context): Promise<Partial<Change>> {
   const { privateKeyFile: file, ...named } = body;
   const request = { what: 'configure WeChat agent pay', path: agentPay.path, body: named };

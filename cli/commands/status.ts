@@ -32,13 +32,14 @@ export function define(command: Command, context: ContextOf): void {
   ).action((flags: WatchFlags) => run(context(), flags));
 }
 
-/** Asks every public health endpoint and prints one row for each part, once or as they change. */
+/** Requests every public health endpoint and prints one row per part, once or with --watch at each change. */
 async function run(context: Context, flags: WatchFlags = {}): Promise<void> {
   // How long ago a channel answered is no change of its status.
-  const essence = ({ part, status, mode, detail }: Row) => [part, status, mode, detail];
-  if (flags.watch) return watch(context, flags, { view: VIEW, look: async () => (await look(context)).rows, essence });
+  const comparedPart = ({ part, status, mode, detail }: Row) => [part, status, mode, detail];
+  if (flags.watch)
+    return watch(context, flags, { view: VIEW, poll: async () => (await poll(context)).rows, comparedPart });
   const { print } = context;
-  const { rows, reached } = await look(context);
+  const { rows, reached } = await poll(context);
   await print.list(rows, VIEW);
   const down = rows.filter((row) => row['status'] === 'down');
   if (!reached)
@@ -49,8 +50,8 @@ async function run(context: Context, flags: WatchFlags = {}): Promise<void> {
     throw new CliError('unhealthy', EXIT.failed, `Down: ${down.map((row) => row['part']).join(', ')}.`);
 }
 
-/** The parts as they are now, and whether the service answers at all. */
-async function look({ api, target }: Context): Promise<{ rows: Row[]; reached: boolean }> {
+/** The current state of each part, and whether the service responds. */
+async function poll({ api, target }: Context): Promise<{ rows: Row[]; reached: boolean }> {
   const { server } = await target();
   const service = await probe('service', () => api.call({ method: 'GET', path: '/health', anonymous: true }));
   const reached = service['status'] === 'up' || service['httpStatus'] !== null;

@@ -5,7 +5,7 @@ import { json } from '../options.ts';
 import { type Editable, addGet, addList, addSubList } from '../resource.ts';
 import { ORDER_VIEW } from './views.ts';
 
-/** Payers: the people who pay, as the merchants know them. */
+/** The payers of a merchant. */
 const user: Editable = {
   noun: 'user',
   plural: 'payers',

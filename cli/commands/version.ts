@@ -12,7 +12,6 @@ export function define(command: Command, context: ContextOf): void {
   ).action(() => run(context()));
 }
 
-/** Prints what is running here. */
 async function run({ print }: Context): Promise<void> {
   const row = {
     payctl: packageVersion(),

@@ -60,8 +60,8 @@ export const EXCEPTIONS = '/api/v1/exceptions';
 /** The console's path of approvals. */
 export const APPROVALS = '/api/v1/approvals';
 
-/** Tells that a deed waits for another administrator: nothing was done yet. */
-export async function tellWaiting({ print }: Pick<Context, 'print'>, row: Row): Promise<void> {
+/** Prints an approval that waits for another administrator. The service has changed nothing yet. */
+export async function printWaiting({ print }: Pick<Context, 'print'>, row: Row): Promise<void> {
   await print.item(row, APPROVAL_VIEW);
   await print.done(
     `Nothing was done yet: another administrator has to approve it. Next: payctl approval approve ${plain(row['refundNo'])}`,

@@ -26,7 +26,7 @@ export function define(command: Command, context: ContextOf): void {
   ).action(() => run(context()));
 }
 
-/** Asks the server who the token belongs to. */
+/** Prints the account of the token. */
 async function run({ api, target, print }: Context): Promise<void> {
   const { context, server, label } = await target();
   await print.item({ ...(await api.get('/api/v1/me')), context, server, label }, VIEW);

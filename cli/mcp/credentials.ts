@@ -3,7 +3,7 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { readSecretFile, readSecretText } from '../secrets.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** The flags that say which application is meant; the secret itself is never one. */
+/** The flags of the application's credentials. The secret itself is never a flag. */
 export interface CredentialFlags {
   clientId?: string;
   clientSecretFile?: string;
@@ -15,7 +15,7 @@ interface Credentials {
   secret: string;
 }
 
-/** Reads the application and its secret from flags, environment and files; a missing one is a usage error. */
+/** Reads the client id and the secret from flags, environment and files. Throws UsageError for a missing one. */
 export async function readCredentials(terminal: Terminal, flags: CredentialFlags): Promise<Credentials> {
   const { env } = terminal;
   const clientId = flags.clientId ?? env['PAYCTL_CLIENT_ID'];
@@ -30,16 +30,16 @@ export async function readCredentials(terminal: Terminal, flags: CredentialFlags
   );
 }
 
-/** A client that acts as one application, and every secret text that it holds now. */
+/** A client of one application, with its current secrets for redaction. */
 export interface ApplicationClient {
   api: ApiClient;
   secrets(): readonly string[];
 }
 
-/** A token is renewed this long before it ends, so that none ends on the way. */
+/** Renewal margin before the expiry of a token. */
 const BEFORE_END_MS = 30_000;
 
-/** The API as an application: its token stays in memory, is renewed before it ends, and once after a 401. */
+/** A client of the API for an application. The token stays in memory, and is renewed before its expiry and once after a 401. */
 export function createApplicationClient(
   setup: Omit<ClientSetup, 'authorize' | 'loginCommand'>,
   { clientId, secret }: Credentials,
@@ -77,7 +77,7 @@ export function createApplicationClient(
   };
   const client = createApiClient({ ...common, authorize });
 
-  /** A 401 says that nothing was done, so even a change may be sent again. */
+  /** A 401 means that the service changed nothing, so a retry of a change is safe. */
   const again = async <T>(send: () => Promise<T>): Promise<T> => {
     const before = held;
     try {

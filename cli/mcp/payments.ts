@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { ONLY_CURRENCIES } from '../../server/domain.ts';
 import type { Answer, ApiClient, Call } from '../api-client.ts';
-import { onlyUnreachable } from '../errors.ts';
+import { ignoreUnreachable } from '../errors.ts';
 import { segment } from '../resource.ts';
 import type { Row } from '../values.ts';
 import { ToolRefusal, toolAnswer } from './answers.ts';
@@ -27,7 +27,7 @@ const CLOSED_BY: Readonly<Record<string, string>> = {
   channel: 'The channel closed the order before it was paid.',
 };
 
-/** Why an order is as it is, from what an application may read of it. */
+/** Explains an order with the data that the application may read. */
 const explainTool: Tool = tool({
   name: 'explain_order',
   title: 'Explain an order',
@@ -44,7 +44,7 @@ const explainTool: Tool = tool({
   },
 });
 
-/** Only our own sentences: what others wrote stands among the untrusted texts. */
+/** Only sentences of payctl. Texts of other parties belong to `untrusted`. */
 function sentences(order: Row, disputes: readonly Row[]): string[] {
   const status = String(order['status']);
   const why = status === 'closed' ? CLOSED_BY[String(order['closeReason'])] : WHY[status];
@@ -161,7 +161,7 @@ export const paymentTools: readonly Tool[] = [place, query, close, refund, expla
 
 const CALL = { method: 'POST', path: '/api/v2/skillpay/resource', accept: [402] } as const;
 
-/** Calls a paid resource: the offer, a bounded wait for the person who pays, the content. */
+/** Calls a paid resource: requests the offer, waits for the payment, fetches the content. */
 export const paidResourceTool: Tool = tool({
   name: 'call_paid_resource',
   title: 'Call a paid resource',
@@ -210,9 +210,9 @@ async function waitForPayer(offer: Answer, seconds: number, run: ToolRun): Promi
   }
 }
 
-/** While the service is away the person may still pay, so the wait goes on. */
+/** The payer may still pay during an outage of the service, so the wait continues. */
 function tryAgainLater(api: ApiClient, outTradeNo: string): Promise<Answer | undefined> {
-  return api.call(repeat(outTradeNo)).catch(onlyUnreachable);
+  return api.call(repeat(outTradeNo)).catch(ignoreUnreachable);
 }
 
 function stillUnpaid(asked: Row): CallToolResult {

@@ -5,19 +5,19 @@ import { z } from 'zod';
 import type { ApiClient } from '../api-client.ts';
 import { ToolRefusal } from './answers.ts';
 
-/** What a tool works with while it runs. */
+/** The dependencies of a running tool. */
 export interface ToolRun {
   api: ApiClient;
   keys: KeyBook;
-  /** Aborted when the client cancels the call or the process is to end: what waits stops, what was sent is finished. */
+  /** Aborts waiting when the client cancels the call or the process ends. Sent requests complete. */
   leave: AbortSignal;
-  /** Seconds between two looks while something is waited for. */
+  /** Polling interval in seconds. */
   interval: number;
   now(): number;
   progress(done: number, total: number, message: string): Promise<void>;
 }
 
-/** A tool of the server: how it is listed, and what it does with arguments that have the form of `input`. */
+/** A tool of the server: its listing, its input schema and its function. */
 export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   name: string;
   title: string;
@@ -27,15 +27,15 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   run(args: z.output<Input>, run: ToolRun): Promise<CallToolResult>;
 }
 
-/** Makes a tool whose arguments have the types of its schema. */
+/** Creates a tool with typed arguments. */
 export function tool<Input extends z.ZodObject>(made: Tool<Input>): Tool {
   return made as unknown as Tool;
 }
 
-/** What a tool that only reads is said to do. */
+/** Annotations of a tool that only reads. */
 export const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true } as const;
 
-/** What a tool that writes is said to do: with its key a repeat changes nothing more. */
+/** Annotations of a tool that writes. A repeat with the same key changes nothing. */
 export const WRITES = {
   readOnlyHint: false,
   destructiveHint: true,
@@ -66,7 +66,7 @@ export const Key = z
 /** The channel. */
 export const PayWay = z.enum(PAY_WAYS).describe('Payment channel.');
 
-/** What every tool answers. */
+/** The output schema of every tool. */
 export const Output = z.object({
   ok: z.boolean(),
   data: z.looseObject({}).optional().describe('What the service says.'),
@@ -81,15 +81,15 @@ export const Output = z.object({
   truncated: z.boolean().optional().describe('True if something was left out because the answer was too long.'),
 });
 
-/** Binds the key of each write to its arguments for the life of the process; the service does the same for longer. */
+/** Binds the key of each write to its arguments for the lifetime of the process, like the service. */
 interface KeyBook {
-  /** Gives the Idempotency-Key for a write; throws when the key was used with other arguments, or no more writes are allowed. */
+  /** Returns the Idempotency-Key of a write. Throws for a reused key with other arguments, and after the maximum of writes. */
   bind(tool: string, key: string, args: unknown): string;
 }
 
 const MOST_KEYS = 10_000;
 
-/** A book without keys; `mostWrites` bounds the different writes of the process. */
+/** Creates an empty key book. `mostWrites` limits the writes of the process. */
 export function createKeyBook(mostWrites = MOST_KEYS): KeyBook {
   const bound = new Map<string, string>();
   return {
@@ -111,7 +111,7 @@ export function createKeyBook(mostWrites = MOST_KEYS): KeyBook {
   };
 }
 
-/** JSON in which the order of members does not matter. */
+/** Canonical JSON: the order of members is irrelevant. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

@@ -1,16 +1,16 @@
 import { graphemeWidth, graphemes, ownSequence, paintedParts } from '../terminal-text.ts';
 import { visible } from '../values.ts';
 
-/** One column of a line: a character with its looks, or the second half of a wide one, which has no text. */
+/** One column of a line: a character with its style, or the empty second half of a wide one. */
 interface Cell {
   text: string;
-  /** What is in force where it is drawn, as the parameters of a control sequence: `1;31`, or nothing. */
+  /** The SGR parameters of the cell: `1;31`, or empty. */
   look: string;
 }
 
 const BLANK: Cell = { text: ' ', look: '' };
 
-/** A painted line as exactly so many cells; what is wider is cut, and a wide character never in its middle. */
+/** Converts a painted line to `columns` cells. A longer line is cut, never inside a wide character. */
 export function cellsOf(line: string, columns: number): Cell[] {
   const cells: Cell[] = [];
   const looks = new Map<string, string>();
@@ -27,7 +27,7 @@ export function cellsOf(line: string, columns: number): Cell[] {
   return filled(cells, columns);
 }
 
-/** A painted text at a place of its line. */
+/** A painted text with its column. */
 interface Placed {
   column: number;
   text: string;
@@ -36,7 +36,7 @@ interface Placed {
 /** A line of the screen: a painted text, or several side by side, from left to right. */
 export type Line = string | readonly Placed[];
 
-/** A line as exactly so many cells; what stands on the left is cut where the next begins. */
+/** Converts a line with several parts to cells. A part is cut at the start of the next one. */
 export function rowOf(line: Line, columns: number): Cell[] {
   if (typeof line === 'string') return cellsOf(line, columns);
   const cells: Cell[] = [];
@@ -53,14 +53,14 @@ function filled(cells: Cell[], columns: number): Cell[] {
   return cells;
 }
 
-/** A mark without a width of its own belongs to the character before it. */
+/** A combining mark belongs to the preceding character. */
 function join(cells: Cell[], mark: string): void {
   const at = cells.findLastIndex(({ text }) => text !== '');
   const before = cells[at];
   if (before) cells[at] = { ...before, text: before.text + mark };
 }
 
-/** Which look each parameter ends (SGR, ECMA-48): weight, colour, background, inversion. */
+/** The SGR groups (ECMA-48): weight, colour, background, inversion. */
 const ENDS: Readonly<Record<string, string>> = { 22: 'weight', 39: 'colour', 49: 'background', 27: 'inverse' };
 
 function note(looks: Map<string, string>, sequence: string): void {
@@ -78,13 +78,13 @@ function kindOf(parameter: number): string {
   return parameter >= 40 && parameter < 90 ? 'background' : 'colour';
 }
 
-/** What is on the screen: its rows, each as wide as the screen. */
+/** The cells of the screen, in rows of equal width. */
 export type Frame = readonly (readonly Cell[])[];
 
-/** Cells that are the same are written again rather than stepped over when they are as few as this. */
+/** Longest run of unchanged cells that is rewritten instead of a cursor movement. */
 const SHORT_GAP = 4;
 
-/** What must be written to turn one frame into another; without the first one the screen may show anything. */
+/** The output that changes one frame into another. Without the first frame the screen is unknown. */
 export function difference(before: Frame | undefined, after: Frame): string {
   const isSameSize = before?.length === after.length && before[0]?.length === after[0]?.length;
   const known = isSameSize ? before : undefined;
@@ -95,7 +95,7 @@ export function difference(before: Frame | undefined, after: Frame): string {
 function rowDifference(before: readonly Cell[] | undefined, after: readonly Cell[], row: number): string {
   let text = '';
   let look = '';
-  /** Where the cursor is for certain; nobody knows after a character that terminals measure each in its own way. */
+  /** The known cursor column; -1 after a character whose width differs between terminals. */
   let cursor = -1;
   for (const [from, to] of changedRuns(before, after)) {
     for (let column = from; column < to; column++) {
@@ -108,13 +108,13 @@ function rowDifference(before: readonly Cell[] | undefined, after: readonly Cell
       cursor = PLAIN.test(cell.text) ? column + 1 : -1;
     }
   }
-  // Each row begins and ends without any look.
+  // Each row starts and ends with the default style.
   return look === '' ? text : text + ownSequence('[0m');
 }
 
 const PLAIN = /^[\x20-\x7E]$/;
 
-/** Runs of columns that differ, `[from, to)`; a screen that was cleared needs no blanks. */
+/** Runs of differing columns, `[from, to)`. A cleared screen needs no spaces. */
 function changedRuns(before: readonly Cell[] | undefined, after: readonly Cell[]): [from: number, to: number][] {
   const runs: [number, number][] = [];
   for (const [column, cell] of after.entries()) {

@@ -8,11 +8,11 @@ export interface Key {
   name: string;
   ctrl: boolean;
   shift: boolean;
-  /** What is to be inserted into a text; empty for keys that are no characters. */
+  /** The text of the key; empty for keys without a character. */
   text: string;
 }
 
-/** What Node.js tells of a key. */
+/** A keypress event of Node.js. */
 interface Keypress {
   name?: string;
   ctrl?: boolean;
@@ -23,11 +23,11 @@ interface Keypress {
 /** How long an escape may still be the beginning of the sequence of another key. */
 const ESCAPE_MS = 50;
 
-/** Reads keys from a terminal in raw mode until the function that it gives is called; the input is then as it was. */
+/** Reads keys in raw mode. The returned function restores the input. */
 function readKeys(stdin: Streams['stdin'], onKey: (key: Key) => void): () => void {
   const wasRaw = stdin.isRaw === true;
   const listener = (text: string | undefined, key: Keypress = {}): void => onKey(keyOf(text, key));
-  // Only this member of an interface of readline is looked at.
+  // emitKeypressEvents reads only this member of a readline interface.
   emitKeypressEvents(stdin, { escapeCodeTimeout: ESCAPE_MS } as never);
   stdin.on('keypress', listener);
   stdin.setRawMode?.(true);
@@ -41,46 +41,46 @@ function readKeys(stdin: Streams['stdin'], onKey: (key: Key) => void): () => voi
 
 const CONTROLS = /\p{Cc}/u;
 
-/** A key as it is named here. */
+/** Converts a keypress event to a key. */
 export function keyOf(text: string | undefined, { name, ctrl = false, meta = false, shift = false }: Keypress): Key {
   const typed = text !== undefined && !ctrl && !meta && !CONTROLS.test(text) ? text : '';
   return { name: name ?? typed, ctrl, shift, text: typed };
 }
 
-/** The whole terminal, as long as a program has it. */
+/** Access to the full screen. */
 export interface FullScreen {
   readonly columns: number;
   readonly rows: number;
-  /** Shows lines from the first row on. While the terminal takes longer than that, only the newest lines are kept. */
+  /** Draws lines from the first row. A slow terminal gets only the newest frame. */
   draw(lines: readonly Line[]): void;
-  /** Gives the terminal back and stops the process, as Ctrl-Z does; it goes on with a new drawing. */
+  /** Restores the terminal and suspends the process, like Ctrl-Z. Resuming redraws the screen. */
   suspend(): void;
 }
 
-/** What happens at the terminal. */
-interface ScreenEars {
+/** Callbacks for events of the terminal. */
+interface ScreenCallbacks {
   onKey(key: Key): void;
-  /** The screen has another size, or is to be drawn anew. */
+  /** The terminal was resized, or resumed after a suspension. */
   onResize(): void;
 }
 
-// Another screen than the shell's, without a cursor and without lines that run over; and back.
+// Alternate screen, hidden cursor and no line wrap; and the inverse.
 const ENTER = ['[?1049h', '[?25l', '[?7l'].map(ownSequence).join('');
 const LEAVE = ['[0m', '[?7h', '[?25h', '[?1049l'].map(ownSequence).join('');
 
-/** Signals that end the process: the terminal is given back first. */
+/** Signals that end the process after the terminal is restored. */
 const ENDINGS = ['SIGTERM', 'SIGHUP'] as const;
 
-/** A process that is stopped does not count these; one that is not goes on after them. */
-const GOES_ON_MS = 100;
+/** A suspended process does not count this time. A process that the kernel did not suspend resumes after it. */
+const RESUME_CHECK_MS = 100;
 
-/** Takes the whole terminal for some work and leaves it as it was, however the work or the process ends. */
+/** Runs work in full screen and restores the terminal in any case. */
 export async function withFullScreen<Result>(
   terminal: Terminal,
-  ears: ScreenEars,
+  callbacks: ScreenCallbacks,
   work: (screen: FullScreen) => Promise<Result>,
 ): Promise<Result> {
-  const screen = createScreen(terminal, ears);
+  const screen = createScreen(terminal, callbacks);
   screen.enter();
   try {
     return await work(screen);
@@ -90,13 +90,13 @@ export async function withFullScreen<Result>(
   }
 }
 
-function createScreen({ out, stdin, signals }: Terminal, ears: ScreenEars) {
+function createScreen({ out, stdin, signals }: Terminal, callbacks: ScreenCallbacks) {
   let shown: Frame | undefined;
   let waiting: readonly Line[] | undefined;
   let isWriting = false;
   let endKeys: (() => void) | undefined;
   let isEntered = false;
-  let going: NodeJS.Timeout | undefined;
+  let resumeTimer: NodeJS.Timeout | undefined;
 
   const screen = {
     get columns() {
@@ -121,10 +121,10 @@ function createScreen({ out, stdin, signals }: Terminal, ears: ScreenEars) {
     isEntered = true;
     shown = undefined;
     void out.write(ENTER);
-    if (stdin.isTTY) endKeys = readKeys(stdin, ears.onKey);
+    if (stdin.isTTY) endKeys = readKeys(stdin, callbacks.onKey);
   }
 
-  /** Synchronous: it may be the last thing that the process does. */
+  /** A synchronous write, because the process may exit next. */
   function leave(): void {
     if (!isEntered) return;
     isEntered = false;
@@ -134,7 +134,7 @@ function createScreen({ out, stdin, signals }: Terminal, ears: ScreenEars) {
   }
 
   function forget(): void {
-    clearTimeout(going);
+    clearTimeout(resumeTimer);
     endResize();
     for (const [name, listener] of handlers) signals?.off(name, listener);
   }
@@ -159,21 +159,21 @@ function createScreen({ out, stdin, signals }: Terminal, ears: ScreenEars) {
 
   function redraw(): void {
     shown = undefined;
-    if (isEntered) ears.onResize();
+    if (isEntered) callbacks.onResize();
   }
 
   function suspend(): void {
     leave();
-    // As if nobody had heard it: the shell sees the whole pipe stop.
+    // Without the listener the kernel suspends the process group, so the shell sees the whole pipe stop.
     signals?.off('SIGTSTP', suspend);
     signals?.raise('SIGTSTP', 'group');
-    // Without a shell above (ssh -t, a container) nothing is stopped, and nobody will say that it goes on.
-    going = setTimeout(resume, GOES_ON_MS);
+    // Without a job-control shell (ssh -t, a container) the kernel ignores the signal and sends no SIGCONT.
+    resumeTimer = setTimeout(resume, RESUME_CHECK_MS);
   }
 
   function resume(): void {
-    clearTimeout(going);
-    // Whoever stopped the process, the shell has had the terminal meanwhile.
+    clearTimeout(resumeTimer);
+    // The shell has used the terminal since the suspension.
     leave();
     signals?.off('SIGTSTP', suspend);
     signals?.on('SIGTSTP', suspend);

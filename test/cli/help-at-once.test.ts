@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import test from 'ava';
-import { helpAtOnce } from '../../cli/at-once.ts';
+import { printPrebuiltHelp } from '../../cli/prebuilt-help.ts';
 import { writeHelpFiles } from '../../cli/help-files.ts';
 import { main } from '../../cli/main.ts';
 import type { Streams } from '../../cli/terminal.ts';
@@ -53,12 +53,12 @@ test('help that was written down is, for every command and on every terminal, wh
     for (const look of at === 0 ? LOOKS : [LOOKS[at % LOOKS.length]!, LOOKS[(at + 2) % LOOKS.length]!]) {
       const argv = [...path, at % 2 === 0 ? '--help' : '-h'];
       const [quick, slow] = [streams(look), streams(look)];
-      t.true(await helpAtOnce(argv, quick.given, files), argv.join(' '));
+      t.true(await printPrebuiltHelp(argv, quick.given, files), argv.join(' '));
       t.is(await main(argv, slow.given), 0, argv.join(' '));
       t.is(quick.written(), slow.written(), argv.join(' '));
     }
   const none = [streams({ env: {} }), streams({ env: {} })] as const;
-  t.true(await helpAtOnce([], none[0].given, files));
+  t.true(await printPrebuiltHelp([], none[0].given, files));
   await main([], none[1].given);
   t.is(none[0].written(), none[1].written());
 });
@@ -75,7 +75,7 @@ test('whatever is not exactly a command before --help is left to the parser', as
     ['../index', '--help'],
   ]) {
     const { given, written } = streams({ env: {} });
-    t.false(await helpAtOnce(argv, given, files), argv.join(' '));
+    t.false(await printPrebuiltHelp(argv, given, files), argv.join(' '));
     t.is(written(), '');
   }
 });
@@ -83,5 +83,5 @@ test('whatever is not exactly a command before --help is left to the parser', as
 test('without files, as beside the sources, the parser has the word', async (t) => {
   const folder = temporaryFolder(t);
   t.deepEqual(readdirSync(folder), []);
-  t.false(await helpAtOnce(['--help'], streams({ env: {} }).given, pathToFileURL(`${folder}/`)));
+  t.false(await printPrebuiltHelp(['--help'], streams({ env: {} }).given, pathToFileURL(`${folder}/`)));
 });

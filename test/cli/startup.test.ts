@@ -67,7 +67,7 @@ test('help of a built payctl loads no parser and no command', async (t) => {
 });
 
 /** Everything that help may load: what is added here is paid by every command's. */
-const HELP = ['at-once', 'help', 'terminal-text', 'terminal', 'values', 'whole-write'].map(
+const HELP = ['help', 'prebuilt-help', 'terminal-text', 'terminal', 'values', 'whole-write'].map(
   (name) => `dist/cli/${name}.js`,
 );
 HELP.unshift('dist/bin/payctl.js');

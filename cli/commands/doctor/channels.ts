@@ -20,10 +20,10 @@ import {
   type Finding,
 } from './finding.ts';
 
-/** Nothing of a configuration is to blame that nobody answered, or that many asked. */
+/** Error codes of the network or of the channel's load, not of the configuration. */
 const SILENT = new Set(['timeout', 'network', 'busy', 'http_status']);
 
-/** Every enabled channel is complete, answers signed requests that move nothing, and can send its notifications. */
+/** Checks that every enabled channel is complete, answers signed test requests, and can send its notifications. */
 export async function checkChannels({ api }: Context): Promise<Finding[]> {
   const configs = await ofEveryProject(api, (project) =>
     api.page(`${CHANNEL_CONFIGS}/list`, { project }).then(({ rows }) => rows),
@@ -80,7 +80,7 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   );
 }
 
-/** What was uploaded to verify and is not used: somebody rotates a key, or tries to bring one of their own. */
+/** Uploaded verification keys without trust: a rotation in progress, or an attempt to plant a key. */
 function waitingForTrust(row: Row): Finding[] {
   const [project, payWay] = [plain(row['project']) || 'default', plain(row['payWay'])];
   return rowsOf(row['untrusted']).map(({ id, kind, fingerprint }) =>
@@ -92,7 +92,7 @@ function waitingForTrust(row: Row): Finding[] {
   );
 }
 
-/** The commonest reason why a payment is known late: what the channel tells is not taken. */
+/** Refused notifications are the most frequent cause of late payments. */
 function refusedNotices(row: Row): Finding[] {
   const refused = row['refusedNotices'] as Row | null | undefined;
   if (refused?.['isOpen'] !== true) return [];
@@ -111,7 +111,7 @@ function rowsOf(value: unknown): Row[] {
   return Array.isArray(value) ? (value as Row[]) : [];
 }
 
-/** A viewer may not make test requests: the recent health of the channel must do. */
+/** A viewer has no permission for test requests, so the recent health of the channel is used. */
 function known(name: string, row: Row): Finding {
   const status = plain(row['status']);
   if (status !== 'down' && status !== 'degraded') return ok(name, `${plain(row['mode'])}, ${status}`);
@@ -119,7 +119,7 @@ function known(name: string, row: Row): Finding {
   return make(name, plain(row['lastFailure']) || status, `payctl channel test ${plain(row['payWay'])}`);
 }
 
-/** The token endpoint's address begins with what the service takes for its public address. */
+/** The token endpoint's address starts with the public URL of the service. */
 async function checkNotices(api: Context['api'], configs: readonly Row[]): Promise<Finding[]> {
   const real = configs.filter(({ mode, enabled }) => mode !== 'simulator' && enabled === true);
   if (real.length === 0) return [];
@@ -134,7 +134,7 @@ async function checkNotices(api: Context['api'], configs: readonly Row[]): Promi
   return noticesArrive(new URL(endpoint).origin, names);
 }
 
-/** No default certificate of an account in use expires soon, and no key of another mode is left. */
+/** Checks the expiry of the certificates in use, and finds keys of other modes. */
 export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   const certs = await ofEveryProject(api, async (project) => {
     const { body } = await api.call({ method: 'POST', path: '/api/v1/certs/list', query: { project }, body: {} });
@@ -176,7 +176,7 @@ function isInUse({ mode, account, present, presentAccount }: Row): boolean {
   return typeof mode !== 'string' || present === null || (mode === present && account === presentAccount);
 }
 
-/** The rows of all projects, or why they cannot be read. */
+/** The rows of all projects, or the error of the list. */
 export async function ofEveryProject(
   api: Context['api'],
   read: (project: string) => Promise<Row[]>,

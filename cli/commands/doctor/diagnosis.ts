@@ -13,7 +13,7 @@ import {
   type Finding,
 } from './finding.ts';
 
-/** A kind of work that nobody has taken. */
+/** Due work of one kind that no worker has started. */
 interface Due {
   kind: string;
   rows: number;
@@ -21,10 +21,10 @@ interface Due {
 }
 
 const LATE_SECONDS = 60;
-/** An alert fires from then on (config/deploy/alert-rules.yml). */
+/** The same threshold as the alert (config/deploy/alert-rules.yml). */
 const STUCK_SECONDS = 300;
 
-/** What a service that runs finds wrong with itself. */
+/** The self-diagnosis of a running service. */
 export async function checkDiagnosis({ api }: Context): Promise<Finding[]> {
   const found = await attempt(() => api.get('/api/v1/diagnosis'));
   if (found instanceof CliError) return unreadable('diagnosis', found);
@@ -32,7 +32,7 @@ export async function checkDiagnosis({ api }: Context): Promise<Finding[]> {
   return [...dueFindings(due), ...diagnosisFindings(diagnosed)];
 }
 
-/** The same of a service that may not run. */
+/** The self-diagnosis of a service in a state that should not run. */
 export function diagnosisFindings(diagnosed: Diagnosed): Finding[] {
   return [
     ...links(diagnosed),
@@ -104,7 +104,7 @@ function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
   );
 }
 
-/** Four eyes need two people, and accounts that one administrator made or changed lately are in the hands of one. */
+/** Two-person approval requires two approvers. An administrator may control the accounts that the same administrator changed recently. */
 function alone({ approvers }: Diagnosed): Finding[] {
   if (approvers === null || approvers > 1) return [];
   return [

@@ -9,7 +9,7 @@ export type { Finding } from '../../findings.ts';
 /** The console's path of channel configurations. */
 export const CHANNEL_CONFIGS = '/api/v1/payment/config';
 
-/** A skill whose handler will never be called, by the service's own rule. */
+/** A skill whose handler the service never calls, by the service's own rule. */
 export function handlerFinding(code: string, fault: string, project: string): Finding {
   const why =
     fault === 'https_required' ? 'its URL does not use https' : 'its URL leads to a private address or is invalid';
@@ -31,17 +31,17 @@ export function ok(check: string, detail: string): Finding {
   return { check, status: 'ok', detail, fix: null };
 }
 
-/** Something is broken, with the command that repairs it. */
+/** A finding of a fault, with the command that repairs it. */
 export function failed(check: string, detail: string, fix: string): Finding {
   return { check, status: 'failed', detail, fix };
 }
 
-/** Something works and should not stay like this. */
+/** A finding of a degraded part. */
 export function degraded(check: string, detail: string, fix: string): Finding {
   return { check, status: 'degraded', detail, fix };
 }
 
-/** The result, or the failure as a value; a cancelled run still ends. */
+/** Returns the result or the error. A cancelled run still throws. */
 export async function attempt<T>(work: () => Promise<T>): Promise<T | CliError> {
   try {
     return await work();
@@ -51,13 +51,13 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | CliError> 
   }
 }
 
-/** What could not be read; a missing login or service is a finding of its own already. */
+/** The finding for an unreadable part. Other findings already report a missing login or service. */
 export function unreadable(check: string, error: CliError): Finding[] {
   if (error.exitCode === EXIT.notLoggedIn || error.exitCode === EXIT.tryAgain) return [];
   return [degraded(check, error.message, error.options.hint ?? 'payctl whoami')];
 }
 
-/** The permissions of a file or folder that people other than its owner have; 0 when it does not exist. */
+/** The permission bits for users other than the owner; 0 for a missing file. */
 export async function openTo(path: string, mask: number): Promise<number> {
   return stat(path).then(
     (found) => found.mode & mask,
@@ -65,7 +65,7 @@ export async function openTo(path: string, mask: number): Promise<number> {
   );
 }
 
-/** A certificate that has expired or soon will. */
+/** The finding for an expired certificate, or one close to expiry. */
 export function certificate(where: string, kind: string, daysLeft: number, project: string): Finding[] {
   if (daysLeft >= WARN_DAYS) return [];
   const fix = `payctl cert upload FILE --kind ${kind}${inProject(project)}`;
@@ -74,17 +74,17 @@ export function certificate(where: string, kind: string, daysLeft: number, proje
     : [degraded(where, `${kind} expires in ${daysLeft} days`, fix)];
 }
 
-/** The flag that names a project, unless it is the usual one. */
+/** The --project flag; empty for the default project. */
 export function inProject(project: string): string {
   return project === 'default' ? '' : ` --project ${project}`;
 }
 
-/** A channel by its name, with its project unless that is the usual one. */
+/** The name of a channel, with its project unless that is the default. */
 export function channelName(project: string, payWay: string): string {
   return project === 'default' ? payWay : `${project}/${payWay}`;
 }
 
-/** A key that verifies nothing in the mode of its channel, and is better gone. */
+/** The finding for a key of another mode than its channel. The operator should delete such a key. */
 export function otherMode({ id, project, payWay, kind, mode, present, trusted }: OtherModeKey): Finding {
   const name = channelName(project, payWay);
   const what = `${kind} ${id} came with mode ${mode}`;
@@ -98,14 +98,14 @@ export function otherMode({ id, project, payWay, kind, mode, present, trusted }:
   );
 }
 
-/** The command that puts a field or certificate of a configuration right. */
+/** The command that sets a field or certificate of a configuration. */
 export function fixOf(payWay: string, field: string, ofProject: string): string {
   return field.startsWith(`${payWay}_`)
     ? `payctl cert upload FILE --kind ${field}${ofProject}`
     : `payctl channel set ${payWay}${ofProject}`;
 }
 
-/** A configuration that lacks something, and what brings it; `others` has keys of the missing kinds that belong elsewhere. */
+/** The finding for missing fields or keys, with the fix. `others` are keys of the missing kinds for another account. */
 export function lacking(
   project: string,
   payWay: string,
@@ -124,13 +124,13 @@ export function lacking(
   return make(channelName(project, payWay), `missing: ${missing.join(', ')}${why}`, fix);
 }
 
-/** Whether an address means this machine alone: nobody else can send a notice there. */
+/** Whether an address is a loopback address. A channel cannot send notifications there. */
 export function isLoopback(address: string): boolean {
   const host = URL.canParse(address) ? new URL(address).hostname : '';
   return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
 }
 
-/** Channels that send real notices cannot reach a service that calls itself 127.0.0.1. */
+/** A live channel cannot send notifications to a loopback address. */
 export function noticesArrive(publicUrl: string, channels: readonly string[]): Finding[] {
   if (channels.length === 0) return [];
   if (!isLoopback(publicUrl)) return [ok('notices', `delivered to ${publicUrl}`)];
@@ -143,13 +143,13 @@ export function noticesArrive(publicUrl: string, channels: readonly string[]): F
   ];
 }
 
-/** Without a channel that is enabled nothing can be paid. */
+/** The finding for a service without an enabled channel. */
 export function nothingConfigured(enabled: number): Finding[] {
   if (enabled > 0) return [];
   return [failed('channels', 'none is configured and enabled, so nothing can be paid', SET_A_CHANNEL)];
 }
 
-/** Two clocks that differ; tokens and signatures of channels hold for minutes, so seconds are only told. */
+/** The finding for a clock difference. Signatures are valid for minutes, so a few seconds are only reported. */
 export function clockFinding(between: string, seconds: number): Finding[] {
   const skew = Math.round(Math.abs(seconds));
   if (skew < SKEW_WARN_SECONDS) return [];

@@ -25,12 +25,12 @@ import {
   unreadable,
 } from './finding.ts';
 
-/** One that is there and slow, or that cannot be reached from here, is not started a second time. */
+/** A slow service, or one behind a network error, must not be started a second time. */
 const HINTS: Readonly<Record<string, string>> = {
   timeout: 'look at the network in between, and at the load and the log of the server',
 };
 
-/** The files of payctl are accessible to their owner only. */
+/** Checks that only their owner has access to the files of payctl. */
 async function checkSettings({ sessions: { folder } }: Context): Promise<Finding[]> {
   for (const name of ['', 'contexts.json', 'credentials.json']) {
     const path = join(folder, name);
@@ -40,7 +40,7 @@ async function checkSettings({ sessions: { folder } }: Context): Promise<Finding
   return [ok('files', `${folder} is private`)];
 }
 
-/** The service is up, uses HTTPS unless it is local, agrees on the time, and its database is up. */
+/** Checks that the service is up, uses HTTPS on another machine, and has a correct clock and a database. */
 async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
   const { server, label } = await target();
   const answer = await attempt(() => api.call({ method: 'GET', path: '/health', anonymous: true }));
@@ -67,7 +67,7 @@ function clock({ headers }: Answer, now: Date): Finding {
   return off ?? ok('clock', 'in sync with the server');
 }
 
-/** The login is valid, and Debug is off unless the server is local. */
+/** Checks the login, and that Debug is off on another machine. */
 async function checkLogin({ api, target, terminal, sessions }: Context): Promise<Finding[]> {
   const place = await target();
   const token = await attempt(() => findToken(terminal, sessions, place));
@@ -100,7 +100,7 @@ const OPEN_STATUSES = ['created', 'pending', 'closing'] as const;
 /** An order that expired this long ago is stuck. */
 const OVERDUE_MS = 3_600_000;
 
-/** Exceptions about orders that are not here. */
+/** Kinds of exceptions without an order in this service. */
 const WITHOUT_ORDER: ReadonlySet<unknown> = new Set(['unmatched_notice', 'order_unknown_here', 'line_unreadable']);
 
 /** No exception is open. */
@@ -128,10 +128,10 @@ async function checkRefunds({ api }: Context): Promise<Finding[]> {
   return [degraded('refunds', `${countText(answer.rows, answer.nextCursor)} abnormal`, fix)];
 }
 
-/** A refund that waits for longer has been forgotten. */
+/** A refund in approval for longer is reported as forgotten. */
 const FORGOTTEN_MS = 3 * 86_400_000;
 
-/** Nothing waits for a second administrator. */
+/** Counts the approvals that wait for a second administrator. */
 async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(APPROVALS, { state: 'waiting' }));
   if (answer instanceof CliError) return unreadable('approvals', answer);
@@ -144,7 +144,7 @@ async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
   return [failed('approvals', `${waiting}, ${old.length} of them for more than 3 days`, fix)];
 }
 
-/** No order is open long after its expiry: otherwise the jobs do not run. Simulator orders are frozen without Debug. */
+/** Finds open orders long after their expiry, a sign of stopped workers. Simulator orders are frozen without Debug. */
 async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
   const before = new Date(terminal.now().getTime() - OVERDUE_MS);
   const stuck = await attempt(async () => {
@@ -172,7 +172,7 @@ function countText(rows: readonly Row[], nextCursor: string | null): string {
   return `${rows.length}${nextCursor === null ? '' : ' or more'}`;
 }
 
-/** The handler of every skill on sale can be called: otherwise its payers pay and are refunded. */
+/** Checks the handler of every skill on sale. Without its handler a paid call is refunded. */
 async function checkHandlers({ api }: Context): Promise<Finding[]> {
   const skills = await ofEveryProject(api, async (project) => {
     const rows = [];
@@ -188,7 +188,6 @@ async function checkHandlers({ api }: Context): Promise<Finding[]> {
   );
 }
 
-/** The flags of `doctor`. */
 type DoctorFlags = OfflineFlags & { offline?: boolean };
 
 type Check = (context: Context, flags: OfflineFlags) => Promise<Finding[]>;
@@ -222,7 +221,7 @@ export function define(command: Command, context: ContextOf): void {
   ).action((flags: DoctorFlags) => run(context(), flags));
 }
 
-/** Runs every check and prints what was found, good things too. */
+/** Runs every check and prints all findings, also the good ones. */
 async function run(context: Context, flags: DoctorFlags): Promise<void> {
   const { terminal } = context;
   const checks = flags.offline ? await offlineChecks() : ONLINE;

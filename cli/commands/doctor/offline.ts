@@ -23,13 +23,13 @@ import {
   type Finding,
 } from './finding.ts';
 
-/** Lines of a configuration file that hold a secret. */
+/** Lines of a configuration file with a secret. */
 const SECRET = /SecretKey|MasterKey|postgres(?:ql)?:\/\/[^/@\s"']+:[^@\s"']+@/;
 
-/** The key of the service's own certificate at PostgreSQL. */
+/** The private key of the service's client certificate for PostgreSQL. */
 const CLIENT_KEY = /[?&]sslkey=([^&\s"']+)/g;
 
-/** Files of the server that contain secrets are not accessible to all users. */
+/** Checks that files with secrets are not readable for all users. */
 export async function checkServerFiles({ terminal }: Context, flags: OfflineFlags): Promise<Finding[]> {
   const { cwd, env } = terminal;
   const file = resolve(cwd, flags.config ?? env['PAY_CONFIG'] ?? 'config/local.toml');
@@ -47,7 +47,7 @@ export async function checkServerFiles({ terminal }: Context, flags: OfflineFlag
   ];
 }
 
-/** The configuration, the database and what is in it, without the service. */
+/** Checks the configuration and the database without the service. */
 export async function checkDatabase(context: Context, flags: OfflineFlags): Promise<Finding[]> {
   const result = await attempt(() => withOffline(context, flags, examine, { mustExist: true }));
   if (!(result instanceof CliError)) return result;
@@ -84,7 +84,7 @@ async function examine(offline: Offline): Promise<Finding[]> {
   ];
 }
 
-/** The configuration errors one by one, each with the key that must change; never a value. */
+/** One finding per configuration error, with its key and never its value. */
 function configFaults({ cause }: CliError): Finding[] {
   const faults = (cause as { faults?: { key: string; source?: string; message: string }[] } | undefined)?.faults;
   return (faults ?? []).map(({ key, source, message }) =>
@@ -92,7 +92,7 @@ function configFaults({ cause }: CliError): Finding[] {
   );
 }
 
-/** Whether the configured master keys open what is encrypted in the database. */
+/** Whether the configured master keys decrypt the encrypted records of the database. */
 export function seals({ encrypted: { total, underOldKeys, broken } }: Pick<Examination, 'encrypted'>): Finding[] {
   const lost = [...new Set(broken.filter(({ why }) => why === 'key_unknown').map(({ keyId }) => keyId))];
   const damaged = broken.filter(({ why }) => why !== 'key_unknown');

@@ -9,17 +9,17 @@ import { type Row, lookOf, visible } from '../../values.ts';
 import { ORDERS, ORDER_VIEW } from '../views.ts';
 import { type Found, type Line, type Section, sectionsOf } from './sections.ts';
 
-/** Where the page is shown. */
+/** The width, the style and the time of the page. */
 interface PageSpace {
   columns: number;
   style: Style;
 }
 
 const LABEL = 7;
-/** Longer lines are hard to read, however wide the terminal. */
+/** Maximum width, for readability. */
 const PROSE = 100;
 
-/** Draws the sections for a person: labels on the left, sentences wrapped beside them, the story as a list at the end. */
+/** Draws the sections as a page: labels on the left, wrapped sentences on the right, the timeline at the end. */
 export function drawPage(sections: readonly Section[], space: PageSpace): string {
   return sections
     .map((section) =>
@@ -42,7 +42,7 @@ function draw({ label, cells, look, command }: Line, { columns, style }: PageSpa
   return lines.map((text, index) => `${style('dim', padTo(index === 0 ? head : '', LABEL))}  ${text}`);
 }
 
-/** The number and its state on one line; what is left below when it has no room beside them. */
+/** The order number and its state in one line; further facts wrap below in a narrow terminal. */
 function headed(first: string, look: string, [state = '', ...more]: string[], room: number, style: Style): string[] {
   const start = `${style('bold', first)}  ${painted(style, look, state)}`;
   const tail = more.join('  ');
@@ -50,7 +50,7 @@ function headed(first: string, look: string, [state = '', ...more]: string[], ro
   return [start, ...wrap(tail, room)];
 }
 
-/** Cells side by side, each on lines of its own once they have no room. */
+/** Cells in one line, or one cell per line in a narrow terminal. */
 function filled(cells: readonly string[], room: number): string[] {
   const lines: string[] = [];
   for (const cell of cells) {
@@ -67,7 +67,7 @@ function painted(style: Style, look: string | undefined, text: string): string {
   return color ? style(color, text) : text;
 }
 
-/** One step a line; a time stands only where it changes. The details go below when there is no room beside. */
+/** One line per step. A repeated time is omitted. Details wrap below in a narrow terminal. */
 function story(lines: readonly Line[], { columns, style }: PageSpace): string[] {
   const steps = lines.map(({ cells }) => cells.map(visible));
   const times = Math.max(...steps.map(([at = '']) => displayWidth(at)));
@@ -108,7 +108,7 @@ export function define(command: Command, context: ContextOf): void {
   ).action((orderNo: string) => run(context(), orderNo));
 }
 
-/** Why an order is in its state, for a person who reads it now; without a time for a program, with times as they are. */
+/** Explains the state of an order. Without `now` times are ISO timestamps. */
 export async function explainOrder(
   api: ApiClient,
   orderNo: string,
@@ -127,7 +127,7 @@ async function find(api: ApiClient, orderNo: string): Promise<Found> {
   return { explanation, timeline, order } as unknown as Found;
 }
 
-/** Prints the explanation: a page for a person, labelled lines in a pipe, the server's object with its timeline as JSON. */
+/** Prints the explanation: a page on a terminal, labelled lines in a pipe, the response with its timeline as JSON. */
 async function run({ api, print, terminal, flags }: Context, orderNo: string): Promise<void> {
   const words = (print.format === 'table' || print.format === 'tsv') && !flags.quiet && !print.fields;
   if (!words) return print.item(await bare(api, orderNo), ORDER_VIEW);
@@ -137,7 +137,7 @@ async function run({ api, print, terminal, flags }: Context, orderNo: string): P
   await terminal.out.write(isPage ? drawPage(sections, { columns, style }) : sections.flatMap(labelled).join(''));
 }
 
-/** The server's own words, without the order itself. */
+/** The sentences of the service, without the order. */
 async function bare(api: ApiClient, orderNo: string): Promise<Row> {
   const path = `${ORDERS}/${segment(orderNo)}`;
   const [explanation, { rows: timeline }] = await Promise.all([
@@ -147,7 +147,7 @@ async function bare(api: ApiClient, orderNo: string): Promise<Row> {
   return { ...explanation, timeline };
 }
 
-/** In a pipe every line says what it belongs to: a refund's reason is `refund-why`. */
+/** The label of a line in a pipe, with its section: `refund-why`. */
 function labelled({ title, lines }: Section): string[] {
   const owner = { order: '', refunds: 'refund', exceptions: 'exception', bills: 'bill', story: 'step' }[title];
   return lines.map(({ label, cells }) =>

@@ -8,7 +8,7 @@ interface Step {
   detail?: Row;
 }
 
-/** A step as cells: its mark (an arrow for a message, else the kind), what happened, and by whom or with what result. */
+/** The cells of a step: a mark, the summary, and the actor or the result. */
 function stepCells({ kind, summary, detail = {} }: Step, time: (at: unknown) => string): string[] {
   const read = (field: string): string => plain(valueOf(detail, field));
   switch (kind) {
@@ -38,7 +38,7 @@ function moveWords(read: Read): string {
   return from === read('toState') ? `${what}stays ${from}` : `${what}${from || '–'} → ${read('toState')}`;
 }
 
-/** Why it moved: by which way the word came, from whom, and what the channel said. */
+/** The cause of a transition: source, actor and the channel's status. */
 function moveCause(read: Read, detail: Row): string {
   const minor = valueOf(detail, 'outcome.amount.minor');
   const said = [
@@ -55,7 +55,7 @@ function messageWords(read: Read): string {
   return [read('payWay'), read('call')].filter(Boolean).join(' ');
 }
 
-/** The answer's status or why there is none, how long it took, how often it came, the key that verified it, and what the channel's support asks for. */
+/** The result of a channel message: status or error, duration, repetitions, key, and the channel's request id. */
 function messageResult(read: Read, time: (at: unknown) => string): string {
   const took = read('durationMs') ? `${read('durationMs')} ms` : '';
   const key = read('key') || read('verifiedBy');
@@ -64,7 +64,7 @@ function messageResult(read: Read, time: (at: unknown) => string): string {
   return [read('status'), read('note'), took, often, key && `verified by ${key}`, support].filter(Boolean).join(', ');
 }
 
-/** What the receiver last said, how often it was tried, and when again. */
+/** The result of a delivery: last status, attempts and next attempt. */
 function deliveryResult(read: Read, time: (at: unknown) => string): string {
   const tries = read('attempts') === '1' ? '1 try' : `${read('attempts') || '0'} tries`;
   const again = read('nextAttemptAt') && `next ${time(read('nextAttemptAt'))}`;
@@ -75,7 +75,7 @@ function resolution(read: Read): string {
   return [read('resolution'), read('reason')].filter(Boolean).join(': ');
 }
 
-/** What the service does next; `at` null = it is being done right now. */
+/** The next step of the service; `at` is null for a step in progress. */
 interface Next {
   action: string;
   at: string | null;
@@ -114,20 +114,20 @@ interface Explanation {
   refusedNotices?: { why: string; detail: string; change: string; count: number; at: string } | null;
 }
 
-/** Everything that was read about an order. */
+/** The responses about an order. */
 export interface Found {
   explanation: Explanation;
   timeline: readonly Step[];
   order: Row;
 }
 
-/** One labelled line; on a page the cells become a sentence. */
+/** One labelled line. The page joins the cells into a sentence. */
 export interface Line {
   label: string;
   cells: readonly string[];
   /** A status word that colours the line's first cell. */
   look?: string;
-  /** A command to type: never broken. */
+  /** A command that the operator copies; it is never wrapped. */
   command?: boolean;
 }
 
@@ -137,7 +137,7 @@ export interface Section {
   lines: readonly Line[];
 }
 
-/** The explanation in sections, most important first; with `now` times are distances, else ISO. */
+/** The explanation in sections, most important first. With `now` times are relative, otherwise ISO. */
 export function sectionsOf({ explanation, timeline, order }: Found, now?: Date): Section[] {
   const { currency } = explanation.equation;
   const time = (at: unknown): string => (now ? relativeTime(at, now) : plain(at));
@@ -173,7 +173,7 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
       title: 'exceptions',
       lines: explanation.exceptions.flatMap(({ id, kind, fix }) => [
         { label: 'exception', cells: [kind, id] },
-        // An order's own reason may name the same command more fully.
+        // The reason of an order may contain the same command with more flags.
         ...(explanation.fix?.startsWith(fix) ? [] : help(fix)),
       ]),
     },
@@ -186,7 +186,7 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
   return sections.filter(({ lines }) => lines.length > 0);
 }
 
-/** What the channel's bills say, and where that is not what the order says. */
+/** The lines of the channel's bills, and their differences from the order. */
 function billed({ bills = [], differences = [] }: Explanation): Line[] {
   return [
     ...bills.map(({ billNo, day, kind, amountMinor, feeMinor, currency }) => ({
@@ -244,7 +244,7 @@ function why({ reason, next: step, fix }: Explanation, time: (at: unknown) => st
   return [{ label: 'why', cells: [reason] }, step ? next(step, time) : nothing, ...help(fix)];
 }
 
-/** Why the channel may have told of the payment, and the order does not know. */
+/** Refused notifications: a possible cause of an unknown payment. */
 function refused({ refusedNotices }: Explanation, time: (at: unknown) => string): Line[] {
   if (!refusedNotices) return [];
   const { why: reason, detail, change, count, at } = refusedNotices;
@@ -256,7 +256,7 @@ function next({ action, at }: Next, time: (at: unknown) => string): Line {
   return { label: 'next', cells: [action, at === null ? 'now' : time(at)] };
 }
 
-/** A fix that is no command is advice. */
+/** A fix that is not a command is printed as advice. */
 function help(fix: string | null): Line[] {
   return fix ? [{ label: 'do', cells: [fix], command: fix.startsWith('payctl ') }] : [];
 }

@@ -6,7 +6,7 @@ import { examples, integer, seconds } from '../../options.ts';
 import { type Board, type LiveFeed, createLiveFeed, rateOf } from './live-feed.ts';
 import { runScreen } from './screen.ts';
 
-/** Prints the board as one JSON object again and again, until `count` were printed or the reader has gone. */
+/** Prints the board as JSON lines, up to `count` or until the reader closes the pipe. */
 async function runLines({ terminal, print }: Context, feed: LiveFeed, everyMs: number, count: number): Promise<void> {
   const first = Promise.withResolvers<void>();
   let wasLost = true;
@@ -15,16 +15,16 @@ async function runLines({ terminal, print }: Context, feed: LiveFeed, everyMs: n
     wasLost = feed.isLost;
     if (feed.board.at !== null) first.resolve();
   });
-  // What ends the reading ends the waiting, too.
+  // A failed reader also ends the wait.
   const ended = reading.then(() => Promise.reject(new Cancelled('Stopped.')));
   ended.catch(() => {});
   try {
     await Promise.race([first.promise, ended]);
-    let told = -1;
+    let lastPrinted = -1;
     for (let left = count; left > 0 && !terminal.out.closed; left -= 1) {
       const { board, isLost } = feed;
-      await terminal.out.write(`${JSON.stringify(lineOf(board, !isLost, told))}\n`);
-      told = lastSequence(board);
+      await terminal.out.write(`${JSON.stringify(lineOf(board, !isLost, lastPrinted))}\n`);
+      lastPrinted = lastSequence(board);
       if (left > 1) await Promise.race([wait(everyMs, undefined, { signal: terminal.signal }), ended]);
     }
   } catch (error) {
@@ -35,10 +35,10 @@ async function runLines({ terminal, print }: Context, feed: LiveFeed, everyMs: n
 }
 
 /** The board, with the events that were not in an earlier line. */
-function lineOf(board: Board, connected: boolean, told: number) {
+function lineOf(board: Board, connected: boolean, lastPrinted: number) {
   const { trail: _trail, rows, passed, types, ...sections } = board;
   const perSecond = Number(rateOf(board, performance.now()).toFixed(1));
-  const newest = rows.filter((row) => Number(row['sequence']) > told);
+  const newest = rows.filter((row) => Number(row['sequence']) > lastPrinted);
   return { ...sections, connected, events: { passed, perSecond, types, rows: newest } };
 }
 
@@ -46,7 +46,6 @@ function lastSequence({ rows }: Board): number {
   return Number(rows.at(-1)?.['sequence'] ?? -1);
 }
 
-/** The flags of `top`. */
 interface TopFlags {
   interval: number;
   count?: number;
@@ -65,7 +64,7 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/** Follows the service until the user has seen enough. */
+/** Follows the service until the operator quits. */
 async function run(context: Context, { interval, count }: TopFlags): Promise<void> {
   const { print, terminal, flags } = context;
   if (flags.quiet || print.fields || print.format === 'env' || print.format === 'name')

@@ -3,9 +3,9 @@ import { CliError, EXIT } from '../../errors.ts';
 import { followStream } from '../../follow-stream.ts';
 import type { Row } from '../../values.ts';
 
-/** What the live feed has told so far. */
+/** The state of the service, from the messages of the live feed. */
 export interface Board {
-  /** When the service said it; null before the first message. */
+  /** Time of the newest message; null before the first one. */
   at: string | null;
   orders: Row;
   channels: readonly Row[];
@@ -13,22 +13,22 @@ export interface Board {
   webhooks: readonly Row[];
   exceptions: Row;
   replicas: readonly Row[];
-  /** Events that passed since payctl follows: every one is counted, though not every one is shown. */
+  /** Count of all events since the connection, including those that are not shown. */
   passed: number;
   /** The same by type. */
   types: Readonly<Record<string, number>>;
   /** The newest events, oldest first. */
   rows: readonly Row[];
-  /** How many had passed at what time, in milliseconds, over the last seconds. */
+  /** Samples of the event counter over the last seconds. */
   trail: readonly (readonly [at: number, passed: number])[];
 }
 
-/** Events that are kept for the screen. */
+/** Maximum of events in memory. */
 const KEPT = 1_000;
-/** The rate is that of the last ten seconds. */
+/** Window of the event rate. */
 const TRAIL_MS = 10_000;
 
-/** Before anything was told. */
+/** The board before the first message. */
 export const NOTHING: Board = {
   at: null,
   orders: {},
@@ -43,7 +43,7 @@ export const NOTHING: Board = {
   trail: [],
 };
 
-/** The board after one more message of the feed, at a time in milliseconds. */
+/** Applies one message of the feed to the board, at a time in milliseconds. */
 export function fold(board: Board, message: Row, now: number): Board {
   const events = rowIn(message, 'events');
   const passed = board.passed + Number(events['passed'] ?? 0);
@@ -62,7 +62,7 @@ export function fold(board: Board, message: Row, now: number): Board {
   };
 }
 
-/** Events a second, over the last seconds up to a time in milliseconds. */
+/** Events per second over the last seconds before `now`. */
 export function rateOf({ trail, passed }: Board, now: number): number {
   const [first] = trail.filter(([at]) => at > now - TRAIL_MS);
   if (!first || now <= first[0]) return 0;
@@ -81,7 +81,7 @@ export function listIn(message: Row, name: string): readonly Row[] | undefined {
   return Array.isArray(value) ? (value as Row[]) : undefined;
 }
 
-/** Who begins anew is shown the newest of the log once more. */
+/** After a reconnection the service sends the newest events again. */
 function newRows(before: readonly Row[], more: readonly Row[]): readonly Row[] {
   if (more.length === 0) return before;
   const last = Number(before.at(-1)?.['sequence'] ?? -1);
@@ -94,23 +94,23 @@ function added(before: Board['types'], more: Row): Board['types'] {
   return sums;
 }
 
-/** The live feed of a service, as far as it was read. */
+/** The live feed of a service. */
 export interface LiveFeed {
   readonly board: Board;
-  /** Nothing comes: what is known is old. */
+  /** The connection is lost, and the board is outdated. */
   readonly isLost: boolean;
-  /** Why, and what is done about it. */
+  /** The cause, and the next attempt. */
   readonly status: string;
-  /** Reads until it is stopped, or so many messages were read; lost connections are opened again. */
+  /** Reads up to `count` messages. The feed reconnects after a lost connection. */
   run(changed: () => void): Promise<void>;
-  /** Ends the reading; what went wrong while it ended is nobody's concern. */
+  /** Ends the reading. The feed ignores errors of the closing connection. */
   stop(): Promise<void>;
 }
 
 /** Messages come every other second, heartbeats every fifteen. */
 const SILENCE_MS = 40_000;
 
-/** A feed that is not read yet; `count` messages are read at most. */
+/** Creates a feed that reads up to `count` messages. */
 export function createLiveFeed({ api, terminal, retryPause }: Context, count = Number.POSITIVE_INFINITY): LiveFeed {
   const stopping = new AbortController();
   const signal = AbortSignal.any([terminal.signal, stopping.signal]);
@@ -119,7 +119,7 @@ export function createLiveFeed({ api, terminal, retryPause }: Context, count = N
   let running: Promise<void> | undefined;
 
   async function read(changed: () => void): Promise<void> {
-    const ears = {
+    const callbacks = {
       lost(why: string, pauseMs: number) {
         lost = `${why.replace(/\.$/, '')}; next try in ${Math.ceil(pauseMs / 1000)} s`;
         changed();
@@ -127,7 +127,7 @@ export function createLiveFeed({ api, terminal, retryPause }: Context, count = N
     };
     let left = count;
     const stream = { path: '/api/v1/live', silenceMs: SILENCE_MS };
-    for await (const { data } of followStream({ api, signal, retryPause }, stream, ears)) {
+    for await (const { data } of followStream({ api, signal, retryPause }, stream, callbacks)) {
       lost = undefined;
       if (data !== '') board = fold(board, readMessage(data), performance.now());
       changed();

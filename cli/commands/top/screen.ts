@@ -8,9 +8,9 @@ import { visible } from '../../values.ts';
 import { drawPage, explainOrder } from '../explain/index.ts';
 import { type Board, type LiveFeed, rateOf } from './live-feed.ts';
 import { type Section, type SectionName, clock, grouped, sectionsOf } from './sections.ts';
-import { BEGINNING, type Page, type State, type Wish, chosenAt, filtered, press } from './state.ts';
+import { BEGINNING, type Page, type State, type SideEffect, chosenAt, filtered, press } from './state.ts';
 
-/** The screen, and how it is painted. */
+/** The screen and its styles. */
 interface Space {
   columns: number;
   rows: number;
@@ -18,23 +18,23 @@ interface Space {
   now: Date;
 }
 
-/** What stands in the first and the last line. */
+/** The texts of the first and the last line. */
 interface Bars {
-  /** Left and right part of the first line; the left one gives way. */
+  /** Left and right part of the first line. The left part is truncated first. */
   title: string;
-  /** Which server it is, so that prod is never mistaken for dev. */
+  /** Label and server, so that the operator does not confuse prod with dev. */
   label: string;
   status: string;
-  /** The connection is lost: what is shown is old. */
+  /** The connection is lost, and the screen is outdated. */
   isOld: boolean;
 }
 
-/** From this width on two columns of sections stand side by side. */
+/** Minimum width for two columns of sections. */
 const WIDE = 150;
 const GAP = 3;
 const LEFT: ReadonlySet<SectionName> = new Set(['orders', 'channels', 'due', 'webhooks', 'exceptions', 'replicas']);
 
-/** What the left half is given of a wide screen: figures need less room than events. */
+/** Share of the left column: figures need less width than events. */
 const LEFT_SHARE = 0.43;
 const LEAST_LEFT = 76;
 
@@ -52,7 +52,7 @@ export function layout(state: State, sections: readonly Section[], bars: Bars, s
   return [titleBar(bars, space), ...filled, keyBar(state, space)].slice(0, rows);
 }
 
-/** A page over the board as the lines of a screen. */
+/** The lines of a page in front of the board. */
 export function layoutPage({ title, lines, top }: Page, space: Space): string[] {
   const { columns, rows, style } = space;
   const room = Math.max(0, rows - 2);
@@ -100,7 +100,7 @@ function sideBySide(state: State, sections: readonly Section[], space: Space): L
   ]);
 }
 
-/** Lines for each section, its heading with it: everyone its least, the chosen one what it can use, then the others; the last the rest. */
+/** Distributes the lines: every section gets its minimum, then the selected one, then the others. The last section gets the rest. */
 export function share(available: number, sections: readonly Section[], chosen: SectionName): number[] {
   const wants = sections.map(({ rows }) => 1 + rows.length);
   const shares = sections.map(() => 0);
@@ -111,7 +111,7 @@ export function share(available: number, sections: readonly Section[], chosen: S
     left -= more;
   };
   const first = sections.findIndex(({ name }) => name === chosen);
-  // Where there is no room for all, what is chosen comes first.
+  // On a short screen the selected section has priority.
   if (first >= 0) give(first, 1 + sections[first]!.least);
   for (const at of sections.keys()) give(at, 1);
   for (const [at, { least }] of sections.entries()) give(at, 1 + least);
@@ -128,10 +128,10 @@ function drawSection(state: State, section: Section, lines: number, { columns, s
   const isChosen = section.name === state.section;
   const chosen = chosenAt(state, section);
   const room = lines - 1;
-  // The chosen row stays in sight.
+  // The selected row stays visible.
   const from = Math.max(0, chosen - room + 1);
   const rows = section.rows.slice(from, from + room);
-  // Headings of columns without anything in them say nothing.
+  // An empty section has no column headings.
   const shown = section.rows.length > 0 ? section.columns : section.columns.slice(0, 1);
   const table = drawTable(rows, shown, { columns: columns - 2, style, now, headers: true });
   const [heading = '', ...body] = table.text.split('\n');
@@ -168,7 +168,7 @@ const HELP_SECTIONS: readonly [string, string][] = [
 const HELP_PIPE = 'In a pipe, or with -o jsonl, payctl top prints one JSON object a second.';
 const HELP_TERM = 12;
 
-/** What `?` shows, on a screen of a width. */
+/** The lines of the help page for a width. */
 export function helpLines(columns: number): string[] {
   const list = (terms: readonly [string, string][]): string[] =>
     terms.flatMap(([term, words]) =>
@@ -179,12 +179,12 @@ export function helpLines(columns: number): string[] {
   return ['Keys', ...list(HELP_KEYS), '', 'Sections', ...list(HELP_SECTIONS), '', ...wrap(HELP_PIPE, columns)];
 }
 
-/** However many messages come, the screen is drawn so often at most; keys are answered at once. */
+/** Minimum interval between two redraws for messages. A key redraws immediately. */
 const DRAW_EVERY_MS = 200;
-/** Ages go on without any message. */
+/** Interval of redraws without a message, for relative times. */
 const TICK_MS = 1_000;
 
-/** Shows the feed on the whole terminal until the user quits. */
+/** Shows the feed in full screen until the operator quits. */
 export async function runScreen(context: Context, feed: LiveFeed, stopsByItself: boolean): Promise<void> {
   const { terminal, api } = context;
   const target = await context.target();
@@ -236,7 +236,7 @@ export async function runScreen(context: Context, feed: LiveFeed, stopsByItself:
     draw();
   }
 
-  function grant(wish: Wish): void {
+  function grant(wish: SideEffect): void {
     if (wish.kind === 'quit') quit.resolve();
     else if (wish.kind === 'suspend') screen?.suspend();
     else if (wish.kind === 'help') show({ title: 'payctl top', render: helpLines, top: 0 });
@@ -254,7 +254,7 @@ export async function runScreen(context: Context, feed: LiveFeed, stopsByItself:
         drawPage(sections, { columns, style: terminal.out.style }).trimEnd().split('\n'),
       (error: unknown) => (columns: number) => wrap(error instanceof CliError ? error.message : String(error), columns),
     );
-    // Meanwhile another page may have been opened, or none.
+    // The operator may have opened or closed a page during the request.
     if (!page || state.page !== page) return;
     show({ ...page, render });
     draw();

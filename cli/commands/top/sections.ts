@@ -2,7 +2,7 @@ import type { Look } from '../../terminal-text.ts';
 import { type Column, type Row, lookOf, money, plain, valueOf } from '../../values.ts';
 import { type Board, listIn, rowIn } from './live-feed.ts';
 
-/** A number as people read it, with `+` when there are more. */
+/** A count with thousands separators, and `+` for a lower bound. */
 export function countText(count: unknown, more?: unknown): string {
   return `${grouped(String(Number(count ?? 0)))}${more === true ? '+' : ''}`;
 }
@@ -14,11 +14,11 @@ export function grouped(text: string): string {
 
 const text = (field: string) => (row: Row) => plain(row[field]) || ' ';
 
-/** A status looks as everywhere, where there are orders that have it. */
+/** The colour of a status, for statuses with at least one order. */
 const lookOfTally = (field: 'open' | 'past') => (row: Row) =>
   plain(row[`${field}Count`]) === '0' ? 'dim' : lookOf(plain(row[field]));
 
-/** Open orders, and beside them what became of orders. */
+/** Open orders, and the orders of the last hour by their final state. */
 const ORDERS: readonly Column[] = [
   { field: 'open', title: 'ORDERS', kind: 'id', read: text('open'), look: lookOfTally('open'), width: 8 },
   { field: 'openCount', title: 'NOW', kind: 'money', read: text('openCount'), width: 6 },
@@ -31,7 +31,7 @@ const ORDERS: readonly Column[] = [
 const lookAbove = (value: unknown, warn: number, bad: number): Look | undefined =>
   Number(value ?? 0) >= bad ? 'red' : Number(value ?? 0) >= warn ? 'yellow' : undefined;
 
-/** Channels, and how they answer. */
+/** Channels with their response times and errors. */
 const CHANNELS: readonly Column[] = [
   { field: 'payWay', title: 'CHANNELS', kind: 'id', width: 8 },
   {
@@ -54,7 +54,7 @@ const CHANNELS: readonly Column[] = [
   { field: 'silentSince', title: 'LAST HEARD', kind: 'time', width: 8 },
 ];
 
-/** Due work; of what waits for its turn a minute is late, five are too much. */
+/** Due work. A wait of one minute is a warning, five minutes are an error. */
 function dueColumns(now: Date): readonly Column[] {
   const lag = ({ oldestAt }: Row) => (typeof oldestAt === 'string' ? (now.getTime() - Date.parse(oldestAt)) / 1000 : 0);
   return [
@@ -65,7 +65,7 @@ function dueColumns(now: Date): readonly Column[] {
   ];
 }
 
-/** Applications with deliveries that wait. */
+/** Applications with pending deliveries. */
 const WEBHOOKS: readonly Column[] = [
   { field: 'name', title: 'WEBHOOKS', read: (row) => plain(row['name']) || plain(row['clientId']), width: 8 },
   { field: 'count', title: 'WAITING', kind: 'money', read: (row) => countText(row['count'], row['more']), width: 7 },
@@ -168,9 +168,9 @@ export interface Section {
   rows: readonly Row[];
   /** Which field names a row. */
   id: string;
-  /** What stands beside its heading when it has no rows. */
+  /** The text beside the heading of an empty section. */
   empty: string;
-  /** The fewest rows that are worth showing, as long as there are so many. */
+  /** Minimum number of visible rows. */
   least: number;
 }
 
@@ -179,10 +179,10 @@ export const SECTIONS = ['orders', 'channels', 'due', 'webhooks', 'exceptions', 
 /** One of them. */
 export type SectionName = (typeof SECTIONS)[number];
 
-/** From this width on money in two currencies has room in a cell. */
+/** Minimum width for amounts in two currencies per cell. */
 const ROOM_FOR_TWO = 110;
 
-/** What is told of a board, section by section, for a screen of a width. */
+/** The sections of a board for a width. */
 export function sectionsOf(board: Board, now: Date, columns: number): Section[] {
   return [
     {
@@ -209,20 +209,20 @@ export function sectionsOf(board: Board, now: Date, columns: number): Section[] 
   ];
 }
 
-/** The order that a row is about. */
+/** The order of a row. */
 export function orderOf(row: Row | undefined): string | undefined {
   const orderNo = row?.['orderNo'];
   return typeof orderNo === 'string' && orderNo !== '' ? orderNo : undefined;
 }
 
-/** The largest sums of a tally, and how many currencies there are besides. */
+/** The largest sums of a tally, and the number of other currencies. */
 function amounts(tally: Row, most: number): string {
   const sums = (listIn(tally, 'amounts') ?? []).toSorted((a, b) => Number(b['amount']) - Number(a['amount']));
   const shown = sums.slice(0, most).map((sum) => grouped(money(sum['amount'], sum['currency'])));
   return [...shown, ...(sums.length > most ? [`+${sums.length - most}`] : [])].join('  ');
 }
 
-/** Open orders on the left, what became of orders in the last hour on the right. */
+/** Open orders on the left, the final states of the last hour on the right. */
 function orderRows({ orders }: Board, columns: number): Row[] {
   const most = columns < ROOM_FOR_TWO ? 1 : 2;
   const open = listIn(orders, 'open') ?? [];

@@ -2,41 +2,45 @@ import type { Key } from '../../screen/full-screen.ts';
 import { human, type Row } from '../../values.ts';
 import { orderOf, SECTIONS, type Section, type SectionName } from './sections.ts';
 
-/** A page over the board: help, or the explanation of an order. */
+/** A page in front of the board: the help, or the explanation of an order. */
 export interface Page {
   title: string;
-  /** Makes its lines for a width; undefined while it is loading. */
+  /** Renders the lines for a width; undefined while the page loads. */
   render?: (columns: number) => readonly string[];
-  /** As they are on this screen. */
+  /** The visible sections. */
   lines?: readonly string[];
-  /** The first line that is shown. */
+  /** Index of the first visible line. */
   top: number;
 }
 
-/** What the user has chosen to see. */
+/** The view state of the screen. */
 export interface State {
   section: SectionName;
-  /** The row that is chosen in each section, by its id; without one it is the first, whatever comes. */
+  /** The selected row of each section, by id. Without an id the first row is selected. */
   chosen: Readonly<Partial<Record<SectionName, string>>>;
   filter: string;
   /** The filter is being typed. */
   isTyping: boolean;
   page?: Page | undefined;
-  /** Said at the bottom, until the next key. */
+  /** Message in the last line until the next key. */
   notice: string;
 }
 
-/** What a key asks for beyond another state. */
-export type Wish = { kind: 'quit' } | { kind: 'suspend' } | { kind: 'help' } | { kind: 'explain'; orderNo: string };
+/** A side effect that a key requests. */
+export type SideEffect =
+  | { kind: 'quit' }
+  | { kind: 'suspend' }
+  | { kind: 'help' }
+  | { kind: 'explain'; orderNo: string };
 
 /** How it begins. */
 export const BEGINNING: State = { section: 'events', chosen: {}, filter: '', isTyping: false, notice: '' };
 
-/** Rows of a page that are visible at a time, for the keys that move by one. */
+/** Visible rows of a page, for the paging keys. */
 const PAGE_STEP = 10;
 
-/** What a key does to the state, and what it asks for. */
-export function press(state: State, key: Key, sections: readonly Section[]): { state: State; wish?: Wish } {
+/** Applies a key to the state, and returns the requested side effect. */
+export function press(state: State, key: Key, sections: readonly Section[]): { state: State; wish?: SideEffect } {
   if (key.ctrl && key.name === 'c') return { state, wish: { kind: 'quit' } };
   if (key.ctrl && key.name === 'z') return { state, wish: { kind: 'suspend' } };
   const calm = { ...state, notice: '' };
@@ -45,7 +49,7 @@ export function press(state: State, key: Key, sections: readonly Section[]): { s
   return onBoard(calm, key, sections);
 }
 
-function onPage(state: State, page: Page, { name, text }: Key): { state: State; wish?: Wish } {
+function onPage(state: State, page: Page, { name, text }: Key): { state: State; wish?: SideEffect } {
   if (name === 'escape' || name === 'q' || name === 'left' || name === 'backspace' || name === 'return')
     return { state: { ...state, page: undefined } };
   const last = Math.max(0, (page.lines?.length ?? 1) - 1);
@@ -78,7 +82,7 @@ function onBoard(
   state: State,
   { name, shift, text }: Key,
   sections: readonly Section[],
-): { state: State; wish?: Wish } {
+): { state: State; wish?: SideEffect } {
   if (name === 'q') return { state, wish: { kind: 'quit' } };
   if (text === '?' || name === 'f1') return { state, wish: { kind: 'help' } };
   if (text === '/') return { state: { ...state, isTyping: true } };
@@ -97,7 +101,7 @@ function next(section: SectionName, step: number): SectionName {
   return SECTIONS.at((SECTIONS.indexOf(section) + step) % SECTIONS.length)!;
 }
 
-/** Which row is chosen: the one with the id, or the first when it is gone. */
+/** The index of the selected row: the row with the id, otherwise the first. */
 export function chosenAt({ chosen }: State, { name, rows, id }: Section): number {
   const wanted = chosen[name];
   return wanted === undefined
@@ -108,7 +112,7 @@ export function chosenAt({ chosen }: State, { name, rows, id }: Section): number
       );
 }
 
-/** The first row is chosen by its place, so that what is newest stays chosen while rows come. */
+/** The first row is selected by position, so that a new first row becomes selected. */
 function choose(state: State, { name, rows, id }: Section, wanted: number): State {
   const at = Math.max(0, Math.min(wanted, rows.length - 1));
   const { [name]: _before, ...chosen } = state.chosen;
@@ -116,7 +120,7 @@ function choose(state: State, { name, rows, id }: Section, wanted: number): Stat
   return { ...state, chosen: row ? { ...chosen, [name]: String(row[id]) } : chosen };
 }
 
-function open(state: State, section: Section): { state: State; wish?: Wish } {
+function open(state: State, section: Section): { state: State; wish?: SideEffect } {
   const orderNo = orderOf(section.rows[chosenAt(state, section)]);
   if (orderNo === undefined) return { state: { ...state, notice: 'There is no order on this row.' } };
   return {
@@ -125,10 +129,10 @@ function open(state: State, section: Section): { state: State; wish?: Wish } {
   };
 }
 
-/** The sections that have many rows. */
+/** The sections with a filter. */
 const SEARCHED: ReadonlySet<SectionName> = new Set(['webhooks', 'exceptions', 'replicas', 'events']);
 
-/** The sections with the rows that have the filter in one of their cells. */
+/** The sections with the rows that match the filter. */
 export function filtered(sections: readonly Section[], filter: string, now: Date): Section[] {
   const wanted = filter.trim().toLowerCase();
   if (wanted === '') return [...sections];

@@ -2,26 +2,26 @@ import { readFileSync } from 'node:fs';
 import { helpText, type HelpPage, MOST_COLUMNS } from './help.ts';
 import { createSink, type Streams } from './terminal.ts';
 
-/** The help of a command and of what stands below it, by every name that leads there. */
+/** The help of a command and of its subcommands, by name and alias. */
 export interface HelpTree {
   page: HelpPage;
   below: Record<string, HelpTree>;
 }
 
-/** The help of payctl, and in which file the tree of each noun is. */
+/** The help of payctl, and the help file of each noun. */
 export interface HelpIndex {
   page: HelpPage;
   files: Record<string, string>;
 }
 
-/** Where the build writes the help; there is none beside the sources. */
+/** Output folder of the build. The folder does not exist beside the sources. */
 const folder = new URL('help/', import.meta.url);
 
 /**
- * Prints the help that was written down when payctl was built: the same text without a parser and without the commands. Says
- * false for whatever is not exactly the name of a command before `--help`; then the parser has the word.
+ * Prints the prebuilt help of a command, without the parser and the commands. Returns false unless the arguments are exactly the
+ * name of a command and `--help`; the parser then handles them.
  */
-export async function helpAtOnce(
+export async function printPrebuiltHelp(
   argv: readonly string[],
   { stdout, env }: Pick<Streams, 'stdout' | 'env'>,
   from: URL = folder,
