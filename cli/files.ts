@@ -111,7 +111,7 @@ function refusedAt(path: string): (error: unknown) => never {
     if (fault === undefined) throw error;
     throw new CliError('file_not_written', EXIT.failed, `Cannot write to ${path}: ${fault}.`, {
       cause: error,
-      hint: 'make room or choose another place, then run it again',
+      hint: 'free disk space or choose another file, then run it again',
     });
   };
 }

@@ -64,7 +64,8 @@ async function fail(failure: unknown, terminal: Terminal, argv: readonly string[
 /** The error of a lost output names a completed change, so that the operator does not repeat it. */
 function outputLostError(fault: OutputLost, done: string | undefined): CliError {
   const message = done === undefined ? fault.message : `${fault.message} The change was made: ${done}.`;
-  const hint = done === undefined ? 'make room or choose another place, then run it again' : 'do not repeat the change';
+  const hint =
+    done === undefined ? 'free disk space or choose another file, then run it again' : 'do not repeat the change';
   return new CliError('output_lost', EXIT.failed, message, {
     cause: fault,
     hint,
@@ -221,7 +222,7 @@ function toCliError(failure: unknown): CliError {
   if (fault !== undefined)
     return new CliError('file_not_written', EXIT.failed, `Cannot write the file: ${fault}.`, {
       cause: failure,
-      hint: 'make room or choose another place, then run it again',
+      hint: 'free disk space or choose another file, then run it again',
     });
   if (code === 'ENOENT') return new CliError('file_not_found', EXIT.usage, message);
   if (code === 'EACCES' || code === 'EPERM') return new CliError('file_denied', EXIT.failed, message);

@@ -148,7 +148,7 @@ export function translate(error: unknown): unknown {
   if (NO_ROOM.test(code))
     return new CliError('database_full', EXIT.tryAgain, `The disk of the database is full: ${error.message}.`, {
       cause: error,
-      hint: 'make room on its disk, then rerun this command',
+      hint: 'free space on the disk of the database, then rerun this command',
     });
   if (code === 'EADDRINUSE')
     return new CliError('address_in_use', EXIT.conflict, `The listen address is already in use (${error.message}).`, {

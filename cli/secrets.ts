@@ -119,7 +119,7 @@ async function outputSink(terminal: Terminal, show: (row: Row, view: View) => Pr
     } catch (error) {
       throw secretLost(error, again);
     }
-    if (terminal.out.closed) throw secretLost('the reader of stdout has gone away', again);
+    if (terminal.out.closed) throw secretLost('the reader of stdout closed the pipe', again);
   };
   return {
     deliver: write,
@@ -158,7 +158,7 @@ export function secretLost(why: unknown, again: string): CliError {
   const reason = writeFault(why) ?? writeFault(causeOf(why)) ?? (why instanceof Error ? why.message : String(why));
   return new CliError(SECRET_LOST, EXIT.failed, `The new secret could not be written and is lost: ${reason}.`, {
     cause: why,
-    hint: `make another one: ${again}`,
+    hint: `create another secret: ${again}`,
   });
 }
 

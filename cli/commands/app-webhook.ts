@@ -147,7 +147,7 @@ function defineRotate(noun: Command, context: ContextOf): void {
 async function runRotate(context: Context, clientId: string, options: RotateFlags): Promise<void> {
   const { print } = context;
   const { grace } = options;
-  const lasts = grace ? `the old one signs, too, for ${durationText(grace)}` : 'the old one ends now';
+  const lasts = grace ? `the old one also signs for ${durationText(grace)}` : 'the old one ends now';
   const request: Change = {
     what: `rotate the signing secret of app ${clientId} (${lasts})`,
     name: clientId,
@@ -158,7 +158,7 @@ async function runRotate(context: Context, clientId: string, options: RotateFlag
   };
   const again = `payctl app webhook rotate ${clientId}`;
   if (!(await rotate(context, request, options, { field: 'secret', view: webhook.view, again }))) return;
-  await print.done(grace ? `The old secret signs, too, for ${durationText(grace)}.` : 'The old secret signs no more.');
+  await print.done(grace ? `The old secret also signs for ${durationText(grace)}.` : 'The old secret no longer signs.');
 }
 
 interface ResendFlags extends ChangeFlags {

@@ -49,12 +49,12 @@ export function auditKnowledgeFlags(command: Command): Command {
     );
 }
 
-/** The flags of `payctl audit`, with the handling of the saved tip. */
+/** The flags of `payctl audit`, with the flag for the saved tip. */
 export interface AuditFlags extends AuditKnowledgeFlags {
   forgetTip?: boolean;
 }
 
-/** Adds the flag that accepts an older tip after a restore. */
+/** Adds the flag that replaces the saved tip after a restore. */
 export function keptTipFlag(command: Command): Command {
   return command.option(
     '--forget-tip',
@@ -84,8 +84,7 @@ export async function run(
   const { proofs, auditLog } = await withSpinner(terminal.err, what, () => readAllPages(api, { ...query }));
   const { lines, tip: found } = auditLog;
   const unread = Number(proofs.find(({ check }) => check === 'bills')?.['unread'] ?? 0);
-  if (unread > 0)
-    await print.note(`bills: ${unread} are not there, so nothing was compared with them; payctl bill list`);
+  if (unread > 0) await print.note(`bills: ${unread} are missing and were not compared; payctl bill list`);
   for (const account of (proofs.find(({ check }) => check === 'bills')?.['quiet'] ?? []) as unknown[])
     await print.note(
       visible(
@@ -153,7 +152,7 @@ function findingOf(proof: Row): Finding {
   const holds = proof['ok'] === true;
   const { read, unread } = proof;
   const promise = plain(proof['promise']);
-  const detail = read === undefined ? promise : `${promise}: ${plain(read)} read, ${plain(unread)} not there`;
+  const detail = read === undefined ? promise : `${promise}: ${plain(read)} read, ${plain(unread)} missing`;
   return {
     check: plain(proof['check']),
     status: holds ? 'ok' : 'failed',
@@ -176,7 +175,7 @@ function examplesIn(proof: Row): Row[] {
   return Array.isArray(proof['examples']) ? (proof['examples'] as Row[]) : [];
 }
 
-/** The hint of a check: `explain` for an order, `--accept` after a restore, otherwise the JSON. */
+/** The hint of a check: a flag for the time after a restore, `explain` for an order, otherwise the JSON. */
 function hintFor(proof: Row, kept: KeptTip | undefined): string {
   const [first] = examplesIn(proof);
   if (first && first['detail'] === 'tip_missing' && first['id'] === kept?.tip)

@@ -174,7 +174,7 @@ export const ADVICE: Readonly<Record<string, string>> = {
   wrong_cell: UNCHANGED_FILE,
   wrong_account: 'check --account and --project: the file belongs to another account; payctl channel list',
   wrong_day: 'check --date: the file is the bill of another day',
-  wrong_hash: 'download the file again: it changed on its way',
+  wrong_hash: 'download the file again: its hash does not match',
   empty_bill:
     'nothing to do if the channel really has no payments of that day; otherwise ask its support why: the lines that it gave before still count',
   wrong_sums: "download the file again; if its sums are still not those of its lines, ask the channel's support",
@@ -202,12 +202,11 @@ function failureOf(bill: Row): CliError | undefined {
     new CliError(code, exitCode, `${name}${words}${faultText}`, { hint, extra });
   const known = CONFIGURED.has(fault?.code ?? '') ? 'payctl channel list' : undefined;
   const importHint = `download it from the channel, then: ${importLine(bill)}`;
-  if (state === 'done')
-    return fails('bill_not_renewed', EXIT.failed, ': the one from before still counts.', again(bill));
+  if (state === 'done') return fails('bill_not_renewed', EXIT.failed, ': the earlier bill still counts.', again(bill));
   if (state === 'refused')
     return fails('bill_refused', EXIT.failed, ' was refused.', known ?? `${again(bill)}; or ${importHint}`);
   if (state === 'missing') return fails('bill_missing', EXIT.failed, ' is missing.', importHint);
-  return fails('bill_not_there', EXIT.tryAgain, ' is not there yet.', known ?? again(bill));
+  return fails('bill_not_there', EXIT.tryAgain, ' is not available yet.', known ?? again(bill));
 }
 
 /** Adds the hint for the fault to the refusal of a file. */
@@ -246,7 +245,9 @@ function sentence(fault: Fault): string {
 
 function again(bill: Row): string {
   const at = bill['nextCheckAt'];
-  return typeof at === 'string' ? `the service asks again at ${at}` : `payctl bill get ${String(bill['billNo'])}`;
+  return typeof at === 'string'
+    ? `the service queries the channel again at ${at}`
+    : `payctl bill get ${String(bill['billNo'])}`;
 }
 
 function importLine(bill: Row): string {

@@ -257,13 +257,13 @@ async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Pr
   const row = await context.change(
     off
       ? {
-          what: `report unknown orders of the account of bill ${billNo}`,
+          what: `report unknown order numbers of the account of bill ${billNo} again`,
           name: billNo,
           method: 'DELETE',
           path,
         }
       : {
-          what: `keep quiet about unknown orders of the account of bill ${billNo}`,
+          what: `stop the reports of unknown order numbers of the account of bill ${billNo}`,
           name: billNo,
           risk: 'severe',
           method: 'POST',
@@ -274,7 +274,9 @@ async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Pr
   );
   if (!row) return;
   await showBill(context, row);
-  await context.print.done(`${accountOf(row)} ${off ? 'is not quiet any more' : 'is quiet'}.`);
+  await context.print.done(
+    `Unknown order numbers of ${accountOf(row)} are ${off ? 'reported again' : 'no longer reported'}.`,
+  );
 }
 
 function accountOf({ payWay, account }: Row): string {

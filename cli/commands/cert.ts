@@ -327,7 +327,7 @@ async function otherModes(context: Context, flags: DistrustFlags): Promise<void>
     result.keys.map((key) => ({ ...key })),
     OTHER_MODES,
   );
-  await context.print.done(`${result.keys.length} keys of other modes are trusted no more.`);
+  await context.print.done(`${result.keys.length} keys of other modes are no longer trusted.`);
 }
 
 /** Adds the verbs of `cert`. */

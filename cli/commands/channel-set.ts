@@ -168,7 +168,7 @@ async function askCert(context: Context, cert: SchemaCert, files: CredentialFile
   const { kind, label = kind, form = formOf(kind), help } = cert;
   await printHelp(context, help);
   return context.prompts.text({
-    message: `File with ${label} (leave empty to keep what is there)`,
+    message: `File with ${label} (leave empty to keep the stored one)`,
     flag: '--file',
     validate(file) {
       if (file === '') return true;
@@ -307,7 +307,7 @@ async function download({ api, print }: Context, path: string, query: { project?
   const certificates = Array.isArray(answer['certificates']) ? (answer['certificates'] as Row[]) : [];
   for (const { id, kind, serialNumber, notAfter, isNew, trust } of certificates) {
     const what = `${String(kind)} ${String(serialNumber)}, valid until ${String(notAfter).slice(0, 10)}`;
-    await print.done(`${isNew ? 'Downloaded' : 'Known'}: ${what}, ${String(trust)}`);
+    await print.done(`${isNew ? 'Downloaded' : 'Already stored'}: ${what}, ${String(trust)}`);
     if (trust === 'waiting') await print.done(`  compare the fingerprint: payctl cert trust ${String(id)}`);
   }
   if (typeof answer['byHand'] === 'string') await print.done(answer['byHand']);
@@ -331,9 +331,9 @@ async function registerForComplaints(
 ): Promise<void> {
   const answer = await api.data({ method: 'POST', path, query });
   const name = CHANNELS[payWay].name.en;
-  if (answer['ok'] === true) return print.done(`${name} tells complaints to this service.`);
+  if (answer['ok'] === true) return print.done(`${name} sends complaints to this service.`);
   await print.note(
-    `${name} does not tell complaints to this service: ${String(answer['message'])} Once the keys are uploaded, set the channel again.`,
+    `${name} does not send complaints to this service: ${String(answer['message'])} Upload the keys, then run payctl channel set again.`,
   );
 }
 

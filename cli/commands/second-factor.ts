@@ -119,7 +119,7 @@ async function confirmByApp(context: Context): Promise<Row> {
       throw error;
     });
     if (answer) return answer;
-    await context.print.note('That is not the code; check the clock of the phone and try the next one.');
+    await context.print.note('The service refused the code; check the clock of the phone and enter the next code.');
   }
 }
 

@@ -104,8 +104,8 @@ function eventLog({ events, sequences: all }: RestoredFacts): Finding {
   if (BigInt(events.last) < BigInt(highest))
     return failed(
       'event log',
-      `readers see it up to ${events.last}, but it goes to ${highest}`,
-      'mend the sequence of events first',
+      `readers see events up to ${events.last}, but the highest is ${highest}`,
+      'repair the sequence of events first',
     );
   return ok('event log', `${events.read} ${events.read === 1 ? 'event' : 'events'}, readable`);
 }
@@ -115,15 +115,18 @@ function clock({ future }: RestoredFacts): Finding[] {
   return future.map(({ table, column, rows, latest }) =>
     failed(
       'clock',
-      `${rows} rows of ${table} say ${column} ${latest}, which is later than now`,
+      `${rows} rows of ${table} have a ${column} in the future, up to ${latest}`,
       'check the clock of this machine (timedatectl), and that of the machine that wrote them',
     ),
   );
 }
 
 function age({ newest }: RestoredFacts, now: Date): Finding {
-  if (newest === null) return degraded('age', 'nothing was ever written to it', 'check that it is the right backup');
-  return ok('age', `the newest row is of ${newest.at} (${relativeTime(newest.at, now)}): what came later is not in it`);
+  if (newest === null) return degraded('age', 'the copy has no rows', 'check that it is the right backup');
+  return ok(
+    'age',
+    `the newest row is of ${newest.at} (${relativeTime(newest.at, now)}): later changes are not in the copy`,
+  );
 }
 
 type RestoreCheckFlags = OfflineFlags & AuditKnowledgeFlags & { live?: boolean; urlFile?: string; secrets?: string };

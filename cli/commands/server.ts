@@ -21,7 +21,7 @@ export function bannerOf(facts: ReadyFacts, style: Style): string {
     ['Metrics', metrics],
     ['Database', databaseOf(facts)],
     ['Workers', workers === undefined ? null : String(workers)],
-    ['Debug', debug ? style('yellow', 'on: everybody knows the secrets of the test applications') : null],
+    ['Debug', debug ? style('yellow', 'on: the secrets of the test applications are public') : null],
     ['Next', style('cyan', NEXT[facts.lacks ?? 'nothing']) + (mustStop(facts) ? ' (stop the service first)' : '')],
     ['Stop', 'Ctrl-C'],
   ];

@@ -110,7 +110,7 @@ export function toolAnswer(summary: string, answer: unknown): CallToolResult {
 /** Converts an error to a tool error: code and next step, without a stack and without the request. */
 export function toolError(error: unknown, isWrite: boolean): CallToolResult {
   if (error instanceof ToolRefusal) return refused(error.code, error.message, {});
-  if (!(error instanceof CliError)) return refused('internal', 'The tool failed. Nothing more is known about it.', {});
+  if (!(error instanceof CliError)) return refused('internal', 'The tool failed with an internal error.', {});
   const { status, retryAfter, requestId, extra, fields, hint } = error.options;
   const code = /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(error.code) ? error.code : 'refused';
   const place = status === undefined ? 'The service did not answer' : `The service refused (HTTP ${status})`;

@@ -51,11 +51,11 @@ function sentences(order: Row, disputes: readonly Row[]): string[] {
   const open = refundsOf(order).filter((one) => !['succeeded', 'failed'].includes(String(one['status'])));
   return [
     why ?? 'The order is in the state that `status` names.',
-    ...(order['exception'] == null ? [] : ['A person has to look at it: `exception` names the case.']),
-    ...(order['failure'] == null ? [] : ['What the channel said about it is in `failure`.']),
+    ...(order['exception'] == null ? [] : ['An operator must review the order: `exception` names the case.']),
+    ...(order['failure'] == null ? [] : ['`failure` has the message of the channel.']),
     ...(open.length === 0 ? [] : [`Refunds under way: ${open.length}. The service completes them on its own.`]),
     ...(disputes.length === 0 ? [] : [`Disputes of the payer: ${disputes.length}. Administrators answer them.`]),
-    ...(order['stale'] === true ? ['The channel could not be asked just now; this is the stored state.'] : []),
+    ...(order['stale'] === true ? ['The channel did not respond; this is the stored state.'] : []),
     ...(Number(order['refundableAmount']) > 0 ? ['refundableAmount can still be refunded.'] : []),
   ];
 }
@@ -134,7 +134,7 @@ const refund = tool({
   run: async ({ idempotencyKey: key, ...body }, { api, keys }) => {
     const idempotencyKey = keys.bind('refund_payment', key, body);
     const made = await api.data({ method: 'POST', path: `${BASE}/refund`, body, idempotencyKey });
-    return toolAnswer('The refund was accepted; its status says how far it is.', made);
+    return toolAnswer('The service accepted the refund; `status` has its state.', made);
   },
 });
 
@@ -180,7 +180,7 @@ export const paidResourceTool: Tool = tool({
     if ((key === undefined) === (known === undefined))
       throw new ToolRefusal('invalid_arguments', 'Give idempotencyKey for a first call, or outTradeNo to go on.');
     if (known !== undefined && Object.values(body).some((value) => value !== undefined))
-      throw new ToolRefusal('invalid_arguments', 'With outTradeNo, leave resource, input and payWay away.');
+      throw new ToolRefusal('invalid_arguments', 'With outTradeNo, omit resource, input and payWay.');
     const first = await run.api.call(known === undefined ? firstCall(key ?? '', body, run) : repeat(known));
     return first.status === 402 ? waitForPayer(first, waitSeconds, run) : delivered(first);
   },

@@ -99,7 +99,7 @@ test('an account becomes quiet with a reason and a confirmation, and is reported
   t.deepEqual(sent(), []);
   const made = await payctl([...quiet, '--reason', 'A second system', '--confirm', B]);
   t.is(made.code, 0, made.stderr);
-  t.true(made.stderr.includes('wechat 1900000109 is quiet.'), made.stderr);
+  t.true(made.stderr.includes('Unknown order numbers of wechat 1900000109 are no longer reported.'), made.stderr);
   const shown = await payctl([...quiet, '--reason', 'A second system', '--confirm', B, '--color', 'never'], {
     terminal: 200,
   });
@@ -173,7 +173,7 @@ const FAILURES: [name: string, last: Row, exit: number, code: string, words: Reg
     1,
     'bill_refused',
     /was refused\. So it is \(line 17, column 13; wrong_cell\)\./,
-    /asks again at 2026-11-22T02:30:00.000Z; or .*payctl bill import <file> --pay-way wechat --date 2026-11-20/,
+    /queries the channel again at 2026-11-22T02:30:00.000Z; or .*payctl bill import <file> --pay-way wechat --date 2026-11-20/,
   ],
   [
     'is missing',
@@ -184,19 +184,19 @@ const FAILURES: [name: string, last: Row, exit: number, code: string, words: Reg
     /payctl bill import/,
   ],
   [
-    'is not there yet',
+    'is not available yet',
     { state: 'waiting', checks: 2, ...fault('STATEMENT_CREATING') },
     7,
     'bill_not_there',
-    /not there yet/,
-    /asks again at/,
+    /not available yet/,
+    /queries the channel again at/,
   ],
   [
     'has no configuration',
     { state: 'waiting', checks: 2, ...fault('not_configured') },
     7,
     'bill_not_there',
-    /not there yet/,
+    /not available yet/,
     /payctl channel list/,
   ],
   [
@@ -204,8 +204,8 @@ const FAILURES: [name: string, last: Row, exit: number, code: string, words: Reg
     { state: 'done', ...fault('timeout') },
     1,
     'bill_not_renewed',
-    /the one from before still counts/,
-    /asks again/,
+    /the earlier bill still counts/,
+    /queries the channel again/,
   ],
 ];
 

@@ -93,7 +93,7 @@ test('channel set says what was downloaded, until when it is valid, and what is 
   await service.sim('/sim/rotate', { payWay: 'wechat', what: 'platform-certificate' });
   const wechat = await payctl.payctl('channel set wechat -f same.toml');
   t.is(wechat.code, 0, wechat.stderr);
-  t.regex(wechat.stderr, /^Known: wechat_platform_cert [0-9A-F]+, valid until \d{4}-\d\d-\d\d, trusted$/m);
+  t.regex(wechat.stderr, /^Already stored: wechat_platform_cert [0-9A-F]+, valid until \d{4}-\d\d-\d\d, trusted$/m);
   t.regex(wechat.stderr, /^Downloaded: wechat_platform_cert [0-9A-F]+, valid until \d{4}-\d\d-\d\d, trusted$/m);
   t.regex(wechat.stderr, /merchant certificate is not handed out by the API: renew it by hand/);
   const alipay = await payctl.payctl('channel set alipay -f same.toml');

@@ -353,8 +353,8 @@ test('audit: how many bills it rests on is said of all pages together, and those
   t.deepEqual(JSON.parse((await place.payctl(['audit', '--json'])).stdout), [all]);
   const { code, stdout, stderr } = await place.payctl(['audit'], { terminal: 120 });
   t.is(code, 0);
-  t.regex(stdout, /bills agree: 7 read, 3 not there/);
-  t.regex(stderr, /bills: 3 are not there, so nothing was compared with them; payctl bill list/);
+  t.regex(stdout, /bills agree: 7 read, 3 missing/);
+  t.regex(stderr, /bills: 3 are missing and were not compared; payctl bill list/);
   for (const account of ['alipay 2088', 'wechat 19'])
     t.true(stderr.includes(`bills: ${account} is quiet: unknown order numbers are not reported`), stderr);
 });

@@ -182,7 +182,8 @@ const FAULTS: readonly Fault[] = [
     },
     check: 'notices',
     status: 'failed',
-    detail: /^paypal: none came for any of the last 3 payments.* Server\.PublicUrl with \/notify\/paypal\/default/,
+    detail:
+      /^paypal: the channel notified none of the last 3 payments.* Server\.PublicUrl with \/notify\/paypal\/default/,
     fix: /^payctl channel test paypal$/,
     undo: (world) => sql(world, `update orders set paid_at = now() - interval '2 days'`),
   },

@@ -358,7 +358,7 @@ for (const { line, again, prepare } of SHOWN_ONCE) {
       });
       const { code, stderr } = await stage.place.payctl(stage.argv, { ...options, stdout });
       t.is(code, 1, stderr);
-      t.regex(stderr, fault === 'EPIPE' ? /the reader of stdout has gone away/ : FULL);
+      t.regex(stderr, fault === 'EPIPE' ? /the reader of stdout closed the pipe/ : FULL);
       t.regex(stderr, again);
       if (stage.argv.includes('json')) t.is(JSON.parse(stderr).error.code, 'secret_lost');
     }

@@ -131,8 +131,8 @@ const stepsWith = (tip: string): Step[] => [
       ['ledger refunded', /: 1 violations, first P\d{14}\w{10}: order 100, refunds 0$/, /payctl audit/],
       ['ledger coins', /1 violations, first gold\/u1/, /payctl audit/],
       ['sequences', /^public\.events_sequence_seq is at 1, but events has \d+/, /^psql -c "select setval\(.*, \d+\)"$/],
-      ['event log', /^readers see it up to 1, but it goes to \d+$/, /mend the sequence/],
-      ['clock', /^1 rows of orders say created_at \S+, which is later than now$/, /timedatectl/],
+      ['event log', /^readers see events up to 1, but the highest is \d+$/, /repair the sequence/],
+      ['clock', /^1 rows of orders have a created_at in the future, up to \S+$/, /timedatectl/],
     ],
   },
   {
@@ -229,7 +229,7 @@ test.serial('the live database is refused under each of its names, and read with
     {
       check: 'age',
       status: 'degraded',
-      detail: 'nothing was ever written to it',
+      detail: 'the copy has no rows',
       fix: 'check that it is the right backup',
     },
   ]);

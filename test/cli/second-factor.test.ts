@@ -141,7 +141,7 @@ test('enrolling on a terminal draws a code, asks until it is right, and shows th
   const drawn = stderr.split('\n').filter((line) => /[█▀▄]/.test(line));
   t.true(drawn.length <= 23, `${drawn.length} rows, and one for the question`);
   t.true(stderr.lastIndexOf('▀') > stderr.indexOf(TOTP_SECRET.slice(0, 4)), 'the QR code comes last');
-  t.regex(stderr, /That is not the code/);
+  t.regex(stderr, /The service refused the code/);
   for (const one of RECOVERY_CODES) t.true(stdout.includes(`│ ${one}`), stdout);
   t.deepEqual(sent('/api/v1/me/second-factor/confirm').length, 2);
 });

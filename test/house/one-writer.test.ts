@@ -73,6 +73,6 @@ test('payctl turns files into text in one place, which knows the marks of Window
   const decoders = sourcesIn('cli').filter(({ text }) => /readFile(Sync)?\([^;]*'utf-?8'/.test(text));
   t.deepEqual(
     decoders.map(({ path }) => path),
-    ['cli/at-once.ts', 'cli/reserved-output.ts', 'cli/version.ts'],
+    ['cli/prebuilt-help.ts', 'cli/reserved-output.ts', 'cli/version.ts'],
   );
 });

@@ -32,14 +32,14 @@ export async function checkDiagnosis({ api }: Context): Promise<Finding[]> {
   return [...dueFindings(due), ...diagnosisFindings(diagnosed)];
 }
 
-/** The self-diagnosis of a service in a state that should not run. */
+/** The findings that `payctl doctor --offline` also has. */
 export function diagnosisFindings(diagnosed: Diagnosed): Finding[] {
   return [
     ...links(diagnosed),
     ...exposed(diagnosed),
     ...clockFinding('the server and its database', diagnosed.clockAheadSeconds),
     ...webhooks(diagnosed),
-    ...alone(diagnosed),
+    ...approverFindings(diagnosed),
     ...diagnosed.silentNotices.map(silent),
   ];
 }
@@ -105,15 +105,15 @@ function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
 }
 
 /** Two-person approval requires two approvers. An administrator may control the accounts that the same administrator changed recently. */
-function alone({ approvers }: Diagnosed): Finding[] {
+function approverFindings({ approvers }: Diagnosed): Finding[] {
   if (approvers === null || approvers > 1) return [];
   return [
     degraded(
       'approvers',
       approvers === 0
-        ? 'no administrator can approve what another one asks for: it can only be rejected'
-        : 'one administrator alone can approve what others ask for: its own requests can only be rejected',
-      'payctl bootstrap apply on the machine of the service makes an account that is in the hands of no administrator; one that an administrator made counts after 30 days',
+        ? 'no administrator can approve the requests of another one: they can only be rejected'
+        : 'only one administrator can approve requests: those of that administrator can only be rejected',
+      'create an account with payctl bootstrap apply on the machine of the service; an account that an administrator created counts after 30 days',
     ),
   ];
 }
@@ -121,7 +121,7 @@ function alone({ approvers }: Diagnosed): Finding[] {
 function silent({ project, payWay, payments }: Diagnosed['silentNotices'][number]): Finding {
   return failed(
     'notices',
-    `${channelName(project, payWay)}: none came for any of the last ${payments} payments, the service found out by asking; Server.PublicUrl with /notify/${payWay}/${project} must be reachable from outside and registered at the channel`,
+    `${channelName(project, payWay)}: the channel notified none of the last ${payments} payments, and the service found them only by queries; Server.PublicUrl with /notify/${payWay}/${project} must be reachable from outside and registered at the channel`,
     `payctl channel test ${payWay}${inProject(project)}`,
   );
 }

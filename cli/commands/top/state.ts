@@ -7,7 +7,7 @@ export interface Page {
   title: string;
   /** Renders the lines for a width; undefined while the page loads. */
   render?: (columns: number) => readonly string[];
-  /** The visible sections. */
+  /** The rendered lines. */
   lines?: readonly string[];
   /** Index of the first visible line. */
   top: number;

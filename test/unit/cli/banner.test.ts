@@ -30,7 +30,7 @@ test('a first start shows every address and what comes next', (t) => {
     'Simulator  http://127.0.0.1:8081',
     'Metrics    http://127.0.0.1:9464/metrics',
     'Database   /srv/pay/data/pglite (embedded)',
-    'Debug      on: everybody knows the secrets of the test applications',
+    'Debug      on: the secrets of the test applications are public',
     'Next       payctl bootstrap admin -u admin (stop the service first)',
     'Stop       Ctrl-C',
   ]);
