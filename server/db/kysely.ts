@@ -6,9 +6,7 @@ import {
   type Kysely,
   type KyselyPlugin,
   type OperationNode,
-  OperationNodeTransformer,
   type PluginTransformQueryArgs,
-  type QueryId,
   type RawBuilder,
   type RawNode,
   type RootOperationNode,
@@ -66,9 +64,10 @@ export function readInstant(value: string): Date {
 
 /** Refuses statements that write or lock; types alone do not see text in SQL. */
 export const readingOnly: KyselyPlugin = {
-  transformQuery({ node, queryId }) {
+  transformQuery({ node }) {
     if (!/^\s*(select|with|explain)\b/i.test(beginOf(node))) throw refusal();
-    return readOnly.transformNode(node, queryId);
+    refuseWrites(node);
+    return node;
   },
   transformResult: async ({ result }) => result,
 };
@@ -109,24 +108,19 @@ function beginOf(node: OperationNode): string {
   return first.trim() === '' && parameters[0] ? beginOf(parameters[0]) : first;
 }
 
-class ReadOnly extends OperationNodeTransformer {
-  override transformNodeImpl<T extends OperationNode>(node: T, queryId?: QueryId): T {
-    if (WRITING.has(node.kind)) throw refusal();
-    return super.transformNodeImpl(node, queryId);
-  }
-
-  override transformRaw(node: RawNode, queryId?: QueryId): RawNode {
-    if (WRITES.test(node.sqlFragments.join('?').replaceAll(LITERAL, ''))) throw refusal();
-    return super.transformRaw(node, queryId);
-  }
-
-  override transformSelectModifier(node: SelectModifierNode, queryId?: QueryId): SelectModifierNode {
-    if (node.modifier !== 'Distinct') throw refusal();
-    return super.transformSelectModifier(node, queryId);
-  }
+/** Refuses a statement of which any part writes or locks. It only looks: a transformer would copy every part with every statement. */
+function refuseWrites(part: unknown): void {
+  if (typeof part !== 'object' || part === null) return;
+  const { kind, sqlFragments, modifier } = part as Partial<RawNode> & Partial<SelectModifierNode>;
+  // What is bound is no part of the text.
+  if (kind === 'ValueNode') return;
+  const writes =
+    (kind !== undefined && WRITING.has(kind)) ||
+    (kind === 'RawNode' && WRITES.test(sqlFragments!.join('?').replaceAll(LITERAL, ''))) ||
+    (kind === 'SelectModifierNode' && modifier !== 'Distinct');
+  if (writes) throw refusal();
+  for (const member in part) refuseWrites(part[member as keyof typeof part]);
 }
-
-const readOnly = new ReadOnly();
 
 function refusal(): TypeError {
   return new TypeError('store.read only reads; a statement that writes or locks needs autocommit or a transaction');
