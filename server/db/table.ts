@@ -128,9 +128,10 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
 
   /** Changes the rows that match, and writes `also` for each; returns how many. */
   async update(where: Where<Row>, patch: Partial<Row>, also?: Also<object>): Promise<number> {
-    const changes = written(this.#layout, patch).map(([{ ref }, value]) => sql`${ref} = ${value}`);
-    if (changes.length === 0) return 0;
-    const statement = sql`update ${this.#layout.table} set ${sql.join(changes)} where ${matching(this.#layout, where)}`;
+    const columns = columnsOf(this.#layout, [patch]);
+    if (columns.length === 0) return 0;
+    const changes = listed(columns, patch, ({ quoted }) => [`${quoted} = `, '']);
+    const statement = sql`update ${this.#layout.table} set ${changes} where ${matching(this.#layout, where)}`;
     return affectedBy(this.#place, withAlso(this.#place, statement, also));
   }
 
@@ -152,24 +153,55 @@ async function affectedBy({ db }: Place, statement: Sql): Promise<number> {
 }
 
 function insertion(layout: Layout, rows: readonly object[]): Sql {
-  const cells = rows.map((row) => new Map(written(layout, row)));
-  const columns = [...new Set(cells.flatMap((row) => [...row.keys()]))];
-  const tuples = cells.map(
-    (row) => sql`(${sql.join(columns.map((column) => (row.has(column) ? row.get(column) : sql.raw('default'))))})`,
-  );
-  return sql`insert into ${layout.table} (${sql.join(columns.map(({ ref }) => ref))}) values ${sql.join(tuples)}`;
+  const columns = columnsOf(layout, rows);
+  const tuples = rows.map((row) => sql`(${sql.join(columns.map((column) => bound(column, row)))})`);
+  return sql`insert into ${layout.table} (${names(columns)}) values ${sql.join(tuples)}`;
 }
 
 /** Both writes as one statement; it counts the rows of the second, one for each of the first. */
 function withAlso(place: Place, first: Sql, also: Also<object> | undefined): Sql {
   if (!also) return first;
   const layout = place.layoutNamed(also.table);
-  const cells = written(layout, also.row);
+  const columns = columnsOf(layout, [also.row]);
   // In a list of a select nothing says what a value is.
-  const values = cells.map(([{ type }, value]) => sql`cast(${value} as ${type})`);
+  const values = listed(columns, also.row, ({ type }) => ['cast(', ` as ${type})`]);
   return sql`with first as (${first} returning 1)
-    insert into ${layout.table} (${sql.join(cells.map(([{ ref }]) => ref))}) select ${sql.join(values)} from first`;
+    insert into ${layout.table} (${names(columns)}) select ${values} from first`;
 }
+
+/** The columns of the members that any of the rows has. */
+function columnsOf(layout: Layout, rows: readonly object[]): Column[] {
+  const found = new Set<string>();
+  for (const row of rows) for (const [name, value] of Object.entries(row)) if (value !== undefined) found.add(name);
+  return [...found].map((name) => layout.column(name));
+}
+
+function names(columns: readonly Column[]): Sql {
+  return sql.raw(columns.map(({ quoted }) => quoted).join(', '));
+}
+
+/**
+ * The values of a row, each between two texts of its column. They are one part of a statement: what a statement is made of lives until its
+ * answer comes, and a part for each of thirty columns would be most of it.
+ */
+function listed(columns: readonly Column[], row: object, around: (column: Column) => [string, string]): Sql {
+  const texts = [''];
+  for (const column of columns) {
+    const [before, behind] = around(column);
+    texts[texts.length - 1] += `${texts.length > 1 ? ', ' : ''}${before}`;
+    texts.push(behind);
+  }
+  return sql(texts as object as TemplateStringsArray, ...columns.map((column) => bound(column, row)));
+}
+
+/** The member of a row as it is bound, a document as JSON; one that is not there gets what the column has by itself. */
+function bound({ name, kind }: Column, row: object): unknown {
+  const value = (row as Record<string, unknown>)[name];
+  if (value === undefined) return DEFAULT;
+  return kind === 'json' && value !== null ? asJson(value) : value;
+}
+
+const DEFAULT = sql.raw('default');
 
 /** A row of another table that is written in the same statement. */
 interface Also<Row extends object> {
@@ -198,14 +230,14 @@ type Part = [name: string, of: AnyBeside, layout: Layout];
 
 /** The rows as a list of JSON objects, null for none. Values that JSON would round or write otherwise come as PostgreSQL's own text. */
 function rowsAsJson(owner: Layout, [, { by, where = {}, orderBy = {} }, layout]: Part): Sql {
-  const belongs = sql`${layout.table}.${layout.column(by).ref} = ${owner.table}.${owner.column(by).ref}`;
+  const belongs = sql`${layout.column(by).ref} = ${owner.column(by).ref}`;
   return sql`(select json_agg(one) from (select ${layout.jsonList} from ${layout.table}
     where ${belongs} and ${matching(layout, where)}${inOrder(layout, orderBy)}) one)`;
 }
 
 function inOrder(layout: Layout, orderBy: object): Sql {
   const by = Object.entries(orderBy).map(
-    ([name, way]) => sql`${layout.table}.${layout.column(name).ref}${way === 'desc' ? DESCENDING : NOTHING}`,
+    ([name, way]) => sql`${layout.column(name).ref}${way === 'desc' ? DESCENDING : NOTHING}`,
   );
   return by.length > 0 ? sql` order by ${sql.join(by)}` : NOTHING;
 }
@@ -228,9 +260,9 @@ function fromJson(layout: Layout, found: Record<string, unknown>): object {
 function matching(layout: Layout, where: object): Sql {
   const parts = Object.entries(where).map(([key, value]) => {
     const { name, ref } = layout.column(key);
-    if (Array.isArray(value)) return sql`${layout.table}.${ref} = any(${value.map((one) => plain(name, one))})`;
-    if (plain(name, value) === null) return sql`${layout.table}.${ref} is null`;
-    return sql`${layout.table}.${ref} = ${value}`;
+    if (Array.isArray(value)) return sql`${ref} = any(${value.map((one) => plain(name, one))})`;
+    if (plain(name, value) === null) return sql`${ref} is null`;
+    return sql`${ref} = ${value}`;
   });
   return parts.length > 0 ? sql.join(parts, AND) : TRUE;
 }
@@ -243,21 +275,13 @@ function plain(column: string, value: unknown): unknown {
   return value;
 }
 
-/** The members of a row that are there, documents as JSON. */
-function written(layout: Layout, row: object): [Column, unknown][] {
-  return Object.entries(row).flatMap(([name, value]: [string, unknown]): [Column, unknown][] => {
-    if (value === undefined) return [];
-    const column = layout.column(name);
-    return [[column, column.kind === 'json' && value !== null ? asJson(value) : value]];
-  });
-}
-
 /** A column: its property in a row, its name and type in the database. */
 interface Column {
   readonly name: string;
-  readonly field: string;
+  readonly quoted: string;
+  /** With the name of its table. */
   readonly ref: Sql;
-  readonly type: Sql;
+  readonly type: string;
   readonly kind: 'json' | 'bigint' | 'instant' | 'day' | 'plain';
 }
 
@@ -293,21 +317,23 @@ const KINDS: Readonly<Record<string, Column['kind']>> = {
 const AS_TEXT: ReadonlySet<Column['kind']> = new Set(['bigint', 'instant', 'day']);
 
 function makeLayout({ tableName, props }: EntityMetadata): Layout {
+  const table = quote(tableName);
   const columns = new Map(
-    props.map(({ name, type, fieldNames: [field = name], columnTypes: [columnType = 'text'] }): [string, Column] => [
-      name,
-      { name, field, ref: sql.raw(quote(field)), type: sql.raw(columnType), kind: KINDS[type] ?? 'plain' },
-    ]),
+    props.map(({ name, type, fieldNames: [field = name], columnTypes: [columnType = 'text'] }): [string, Column] => {
+      const quoted = quote(field);
+      const ref = sql.raw(`${table}.${quoted}`);
+      return [name, { name, quoted, ref, type: columnType, kind: KINDS[type] ?? 'plain' }];
+    }),
   );
-  const [all, table] = [[...columns.values()], quote(tableName)];
-  const inJson = ({ name, field, kind }: Column) =>
-    `${table}.${quote(field)}${AS_TEXT.has(kind) ? '::text' : ''} as ${quote(name)}`;
+  const all = [...columns.values()];
+  const named = ({ name, quoted }: Column, cast = '') =>
+    cast === '' && quoted === quote(name) ? quoted : `${quoted}${cast} as ${quote(name)}`;
   return {
     name: tableName,
     table: sql.raw(table),
     names: [...columns.keys()],
-    list: sql.raw(all.map(({ field, name }) => `${table}.${quote(field)} as ${quote(name)}`).join(', ')),
-    jsonList: sql.raw(all.map(inJson).join(', ')),
+    list: sql.raw(all.map((column) => named(column)).join(', ')),
+    jsonList: sql.raw(all.map((column) => named(column, AS_TEXT.has(column.kind) ? '::text' : '')).join(', ')),
     column(name) {
       const column = columns.get(name);
       if (!column) throw new TypeError(`${tableName} has no column for ${name}`);
