@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Mode, PayWay } from '../../domain.ts';
 import type { ReadTx, Tx } from '../store.ts';
-import { allOf, equalities } from './lists.ts';
 
 /** What every request asks about a channel: its current version and switch, one indexed read. */
 export interface CurrentVersion {
@@ -20,24 +19,11 @@ export async function currentVersions(
   project: string,
   payWays: readonly PayWay[],
 ): Promise<ReadonlyMap<PayWay, CurrentVersion>> {
-  const rows = await tx.db
-    .selectFrom('channel_states as s')
-    .innerJoin('channel_configs as c', (join) =>
-      join.onRef('c.project', '=', 's.project').onRef('c.payWay', '=', 's.payWay').onRef('c.version', '=', 's.version'),
-    )
-    .select([
-      's.payWay',
-      'c.id as configId',
-      'c.version',
-      'c.mode',
-      'c.account',
-      'c.missing',
-      's.enabled',
-      's.trustRevision',
-    ])
-    .where('s.project', '=', project)
-    .where(sql<boolean>`s.pay_way = any(${payWays})`)
-    .execute();
+  const rows = await tx.sql<CurrentVersion & { payWay: PayWay }>`
+    select s.pay_way, c.id as config_id, c.version, c.mode, c.account, c.missing, s.enabled, s.trust_revision
+      from channel_states s
+      join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
+     where s.project = ${project} and s.pay_way = any(${payWays})`;
   return new Map(rows.map(({ payWay, ...version }) => [payWay, version]));
 }
 
@@ -61,13 +47,13 @@ interface VersionOfAccount extends VersionName {
 
 /** The values of the identity fields of the configuration `config`, secrets by their fingerprint. */
 function identityOf(config: string, fields: IdentityFields): RawBuilder<string> {
-  const [values, prints] = [sql.ref(`${config}.fields`), sql.ref(`${config}.fingerprints`)];
+  const of = sql.raw(config);
   return sql`(
   select coalesce(jsonb_agg(
-           case when coalesce(${values}->>f.beside, '') <> '' and said.value <> '' then 'given' else said.value end
+           case when coalesce(${of}.fields->>f.beside, '') <> '' and said.value <> '' then 'given' else said.value end
            order by f.name), '[]')::text
     from unnest(${fields.map(({ name }) => name)}::text[], ${fields.map(({ unless }) => unless)}::text[]) as f(name, beside),
-         lateral (select coalesce(${values}->>f.name, ${prints}->>f.name, '') as value) said)`;
+         lateral (select coalesce(${of}.fields->>f.name, ${of}.fingerprints->>f.name, '') as value) said)`;
 }
 
 /** Of one account the newest usable version, the newest one of an order's identity, and the order's own; the newest first. */
@@ -77,23 +63,24 @@ export async function versionsOfAccount(
   fields: IdentityFields,
 ): Promise<VersionOfAccount[]> {
   const { project, payWay, account, mode, configVersion } = order;
-  const ofAccount = (table: string) =>
-    allOf(equalities(table, { project, payWay, account, mode }, ['project', 'payWay', 'account', 'mode']));
+  // The plugins and the compiler visit each part of a statement with every call, so one part is shared by all four looks.
+  const asked = sql`(${project}, ${payWay}, ${account}, ${mode})`;
   // Each look goes from the newest version back, and mostly ends at the first.
   return tx.sql<VersionOfAccount>`
     with own as (
        select ${identityOf('o', fields)} as identity from channel_configs o
-        where ${ofAccount('o')} and o.version = ${configVersion})
+        where (o.project, o.pay_way, o.account, o.mode) = ${asked} and o.version = ${configVersion})
     select c.id::text as config_id, c.version, c.mode, c.account, s.trust_revision, ${identityOf('c', fields)} as identity
       from channel_configs c
       join channel_states s on s.project = c.project and s.pay_way = c.pay_way
-     where ${ofAccount('c')}
+     where (c.project, c.pay_way, c.account, c.mode) = ${asked}
        and c.version in (${configVersion}::int,
          (select n.version from channel_configs n
-           where ${ofAccount('n')} and cardinality(n.missing) = 0
+           where (n.project, n.pay_way, n.account, n.mode) = ${asked} and cardinality(n.missing) = 0
            order by n.version desc limit 1),
          (select n.version from channel_configs n
-           where ${ofAccount('n')} and cardinality(n.missing) = 0 and ${identityOf('n', fields)} = (select identity from own)
+           where (n.project, n.pay_way, n.account, n.mode) = ${asked} and cardinality(n.missing) = 0
+             and ${identityOf('n', fields)} = (select identity from own)
            order by n.version desc limit 1))
      order by c.version desc`;
 }
