@@ -1,4 +1,5 @@
 import { Gauge, type GaugeConfiguration, type Registry } from 'prom-client';
+import { aheadOf } from '../db/clock.ts';
 import { billFigures } from '../db/queries/bills.ts';
 import { countDue } from '../db/queries/due.ts';
 import { MOST_COUNTED, firstEnds, waitingFigures } from '../db/queries/figures.ts';
@@ -124,7 +125,7 @@ function addWaiting({ store, now, metrics: { registry }, figuresEveryMs: everyMs
     read: async (tx) => {
       const asked = Date.now();
       const found = await waitingFigures(tx, now());
-      return { ...found, skewMs: (asked + Date.now()) / 2 - found.at.getTime() };
+      return { ...found, skewMs: aheadOf({ asked, told: found.at.getTime(), answered: Date.now() }) };
     },
     answered: (isAnswered) => up.set(isAnswered ? 1 : 0),
     show({ exceptions: open, deliveries: waiting, skewMs }) {

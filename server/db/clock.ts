@@ -51,3 +51,15 @@ export class DatabaseClock {
     await this.hear(ask, ({ rows: [row] }) => row?.time);
   }
 }
+
+/** When another clock was asked, what time it told, and when the answer was there, in milliseconds; the first and the last by the own clock. */
+interface Told {
+  asked: number;
+  told: number;
+  answered: number;
+}
+
+/** By how many milliseconds at least the own clock is ahead of the other one: what lies within the time that the answer took is no difference. */
+export function aheadOf({ asked, told, answered }: Told): number {
+  return Math.max(0, asked - told) + Math.min(0, answered - told);
+}

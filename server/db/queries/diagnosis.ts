@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely';
 import type { PayWay } from '../../domain.ts';
+import { aheadOf } from '../clock.ts';
 import type { ReadTx } from '../store.ts';
 import { MOST_COUNTED } from './figures.ts';
 
@@ -84,7 +85,7 @@ export async function silentNotices(
 export async function clockAhead(tx: ReadTx): Promise<number> {
   const asked = Date.now();
   const [row] = await tx.sql<{ at: Date }>`select clock_timestamp() as at`;
-  return ((asked + Date.now()) / 2 - row!.at.getTime()) / 1000;
+  return aheadOf({ asked, told: row!.at.getTime(), answered: Date.now() }) / 1000;
 }
 
 /** A channel configuration that is current, as far as `payctl doctor` must know it. */

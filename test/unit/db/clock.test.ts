@@ -1,5 +1,5 @@
 import test from 'ava';
-import { DatabaseClock } from '../../../server/db/clock.ts';
+import { aheadOf, DatabaseClock } from '../../../server/db/clock.ts';
 
 function stage() {
   const machine = { wall: 1_000_000_000, steady: 50 };
@@ -67,4 +67,18 @@ test('an instant is in whole milliseconds, as columns of the database keep it', 
   const { machine, clock, hear } = stage();
   await hear(machine.wall - 3_600_000.4567);
   t.true(Number.isInteger(clock.time()));
+});
+
+test('a question that waited for a connection, or an answer that was long under way, makes no clock wrong', (t) => {
+  const asked = 1_000_000_000;
+  for (const [took, told, ahead] of [
+    [0, asked, 0],
+    [60_000, asked + 60_000, 0],
+    [60_000, asked, 0],
+    [4, asked - 60_000, 60_000],
+    [4, asked + 60_000, -59_996],
+    [60_000, asked - 30_000, 30_000],
+    [60_000, asked + 90_000, -30_000],
+  ] as const)
+    t.is(aheadOf({ asked, told, answered: asked + took }), ahead, `told ${told - asked} after, took ${took}`);
 });
