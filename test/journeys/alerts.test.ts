@@ -8,7 +8,7 @@ import { listenForMetrics } from '../../server/http/metrics.ts';
 import { createDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { layCable, type Cable } from '../support/in-between.ts';
-import { payOrder, placeOrder } from '../support/orders.ts';
+import { payOrder, placeOrder, stateOf } from '../support/orders.ts';
 import { hasPromtool, type Course, judge, lint, metricsIn, promtool, readScrape, type Scrape } from './prometheus.ts';
 import { startService, until, type Merchant, type Service } from '../support/service.ts';
 import { billRow } from '../support/bill-rows.ts';
@@ -27,7 +27,7 @@ interface Stage {
   shop: Merchant;
   database: Cable;
   lines: { msg: string }[];
-  sql(statement: string): Promise<unknown>;
+  sql(statement: string): Promise<Record<string, unknown>[]>;
   /** What Prometheus would get; null when nothing answers. */
   scrape(): Promise<Scrape | null>;
   /** Ends the endpoint. */
@@ -36,10 +36,11 @@ interface Stage {
 
 /** What a planted fault is judged by, where that is not what is scraped before and after it was planted. */
 interface Planted {
+  /** Ends the fault, and whatever of it is still under way: the next fault must not meet it. */
   undo?: () => unknown;
   /** Where it takes preparations. */
-  before?: Scrape | null;
-  /** Where it passes by itself. */
+  before?: Scrape;
+  /** Where it passes by itself, or takes its time to show. */
   seen?: Scrape | null;
   isBlind?: true;
 }
@@ -61,30 +62,85 @@ function times<T>(count: number, work: (turn: number) => Promise<T>): Promise<T[
   return Promise.all(Array.from({ length: count }, (_, turn) => work(turn)));
 }
 
-/** Orders that are paid at once, whose webhooks go to a receiver of their own. */
-const tellAt = (stage: Stage, url: string, count: number) =>
-  times(count, () => place(stage, { payWay: 'alipay', amount: 0.01, notifyUrl: url }));
+/** One of each group of figures that are read from the database: a group is absent when a slow machine has read it too late for a scrape. */
+const READ_FIGURES = ['exceptions_open', 'certificate_left_seconds', 'due_rows', 'bill_differences'] as const;
 
-const valueOf = async ({ scrape }: Stage, series: string) => (await scrape())!.values.get(series)!;
+/** What Prometheus would get when everything was read in time; waits until it also shows `what`, and does `again` before each scrape. */
+const scrapeOf = (
+  { scrape }: Stage,
+  what: string,
+  shows: (value: (series: string) => number) => boolean = () => true,
+  again?: () => unknown,
+) =>
+  until(what, async () => {
+    await again?.();
+    const found = await scrape();
+    if (found?.values.get('database_up') !== 1) return false;
+    const isRead = READ_FIGURES.every((name) => [...found.values.keys()].some((one) => one.startsWith(`${name}{`)));
+    return isRead && shows((series) => found.values.get(series)!) && found;
+  });
 
-const lagOf = (stage: Stage, kind: string) => valueOf(stage, `due_lag_seconds{kind="${kind}"}`);
+const lag = (kind: string) => `due_lag_seconds{kind="${kind}"}`;
 
-/** The last look found nothing of the kind that has been waiting for long, and nothing of it is under way. */
-const untilWorked = (stage: Stage, kind: string) =>
-  until(
-    `no ${kind} waits`,
-    async () => (await lagOf(stage, kind)) < 60 && (await valueOf(stage, `jobs_rows_under_way{kind="${kind}"}`)) === 0,
-  );
+const sumOf = ({ values }: Scrape, name: string) =>
+  [...values].reduce((sum, [series, value]) => sum + (series.startsWith(`${name}{`) ? value : 0), 0);
 
-/** No order is looked at any more, and every message is written: what is asked meanwhile would be lost with the database. */
+/** A look of the jobs that began from now on has ended; the first one that ends may have begun before. */
+async function untilLooked({ scrape }: Stage): Promise<void> {
+  const lookedAt = async () => (await scrape())?.values.get('jobs_last_look_timestamp_seconds');
+  for (let ended = 0; ended < 2; ended += 1) {
+    const last = await lookedAt();
+    await until('the jobs look', async () => (await lookedAt()) !== last);
+  }
+}
+
+/** No order is looked at any more, no row is under way, and every message is written: what is asked meanwhile would be lost with the database. */
 async function untilQuiet(stage: Stage): Promise<void> {
-  await stage.sql('update orders set next_check_at = null');
-  await untilWorked(stage, 'order');
-  await stage.service.app.messages.flush();
+  const { service, scrape, sql } = stage;
+  await until('no row is under way', async () => {
+    const isBusy = sumOf((await scrape())!, 'jobs_rows_under_way') > 0;
+    // A row that ended since the last turn may have planned its order anew.
+    const planned = await sql('select 1 from orders where next_check_at is not null limit 1');
+    if (!isBusy && planned.length === 0) return true;
+    await sql('update orders set next_check_at = null where next_check_at is not null');
+    return false;
+  });
+  await service.app.messages.flush();
+}
+
+/** The channel has told of these orders and was answered: what it would repeat later would come into another fault. */
+async function untilTold({ service }: Stage, orderNos: readonly string[]): Promise<void> {
+  for (const orderNo of orderNos)
+    await until(`${orderNo} was told`, async () => {
+      if ((await service.deliveries(orderNo)).some(({ acknowledged }) => acknowledged)) return true;
+      await service.sim('/sim/notify', { orderNo });
+      return false;
+    });
+}
+
+/** Orders that are paid at once, whose webhooks go to a receiver of their own. */
+async function tellAt(stage: Stage, notifyUrl: string, count: number): Promise<void> {
+  const pay = () => placeOrder(stage.shop, { payWay: 'alipay', amount: 0.01, notifyUrl });
+  await untilTold(stage, await times(count, pay));
 }
 
 const countDeliveries = ({ service }: Stage, wanted: object) =>
   service.app.store.read((tx) => tx.deliveries.count(wanted));
+
+/** Nobody has a connection to the database, or waits for one. */
+function isIdle({ service: { app } }: Stage): boolean {
+  const { total, idle, waiting } = app.database.connections!();
+  return idle === total && waiting === 0;
+}
+
+/** Cancels the deliveries that wait. One that is under way would end as failed if it were cancelled: its turn comes when it waits again. */
+const cancelDeliveries = (stage: Stage) =>
+  until('no delivery waits', async () => {
+    await stage.sql(
+      `update deliveries set state = 'cancelled', next_attempt_at = null where state = 'pending' and leased_until is null`,
+    );
+    return (await countDeliveries(stage, { state: 'pending' })) === 0;
+  });
 
 /** The fault of every alert, in an order in which none is in the way of the next. */
 const FAULTS: readonly Fault[] = [
@@ -92,14 +148,23 @@ const FAULTS: readonly Fault[] = [
     name: 'an exception that nobody ended',
     async plant(stage) {
       const { service, shop, sql } = stage;
-      const orderNo = await placeOrder(shop, { payWay: 'wechat' });
-      await service.sim('/sim/faults', { payWay: 'wechat', call: 'query', fault: 'wrong-amount', times: 1 });
-      await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
+      // Notifications of this channel are repeated after minutes, those of WeChat Pay after seconds.
+      const orderNo = await placeOrder(shop, { payWay: 'alipay' });
+      const wrong = { payWay: 'alipay', call: 'query', fault: 'wrong-amount', orderNo, probability: 1 };
+      await service.sim('/sim/faults', wrong);
+      await service.sim('/sim/notices', { payWay: 'alipay', enabled: false });
       await service.sim('/sim/pay', { orderNo });
       await sql(`update orders set checked_at = null where order_no = '${orderNo}'`);
       await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
-      await service.sim('/sim/notices', { payWay: 'wechat', enabled: true });
-      return { undo: () => sql(`update order_exceptions set state = 'resolved'`) };
+      await until('an exception', () => service.app.store.read((tx) => tx.exceptions.find({ orderNo })));
+      return {
+        async undo() {
+          await service.sim('/sim/reset-faults', {});
+          await untilTold(stage, [orderNo]);
+          await untilQuiet(stage);
+          await sql(`update order_exceptions set state = 'resolved'`);
+        },
+      };
     },
     fires: ['ExceptionOpen'],
   },
@@ -108,17 +173,27 @@ const FAULTS: readonly Fault[] = [
     async plant(stage) {
       const { service, shop, sql } = stage;
       const due = await inParallel(60, 6, () => placeOrder(shop, { payWay: 'wechat' }));
-      const before = await stage.scrape();
-      await service.sim('/sim/faults', { payWay: 'wechat', call: '*', fault: 'timeout', probability: 1 });
+      // Questions that are still answered would be counted beside those that are not.
+      await untilQuiet(stage);
+      const before = await scrapeOf(stage, 'all is well');
+      const silence = { payWay: 'wechat', call: '*', fault: 'timeout', probability: 1, hangUpMs: 3_000 };
+      await service.sim('/sim/faults', silence);
       const numbers = due.map((orderNo) => `'${orderNo}'`).join();
-      await sql(`update orders set next_check_at = now() - interval '10 minutes' where order_no in (${numbers})`);
+      const makeDue = () =>
+        sql(
+          `update orders set next_check_at = now() - interval '10 minutes' where order_no in (${numbers}) and leased_until is null`,
+        );
+      await makeDue();
       await times(6, () => place(stage, { payWay: 'wechat' }));
+      // Those that got no answer wait for their next check.
+      const seen = await scrapeOf(stage, 'orders wait', (value) => value(lag('order')) > 300, makeDue);
       return {
         before,
+        seen,
         async undo() {
           await service.sim('/sim/reset-faults', {});
-          await sql(`update orders set next_check_at = null where order_no in (${numbers})`);
-          await untilWorked(stage, 'order');
+          await untilQuiet(stage);
+          await untilLooked(stage);
         },
       };
     },
@@ -135,15 +210,24 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'notifications that come no more',
-    async plant({ service, shop, sql }) {
+    async plant(stage) {
+      const { service, shop, sql } = stage;
       await service.sim('/sim/notices', { payWay: 'wechat', enabled: false });
-      await times(6, async () => {
+      const paid = await times(6, async () => {
         const orderNo = await placeOrder(shop, { payWay: 'wechat' });
         await service.sim('/sim/pay', { orderNo });
         await sql(`update orders set checked_at = null where order_no = '${orderNo}'`);
         await shop.call('GET', `/api/v2/payment/query/${orderNo}`);
+        // A check that was under way and found nothing yet is followed by the next.
+        await until(`${orderNo} paid`, async () => (await stateOf(service, orderNo)) === 'paid');
+        return orderNo;
       });
-      return { undo: () => service.sim('/sim/notices', { payWay: 'wechat', enabled: true }) };
+      return {
+        async undo() {
+          await service.sim('/sim/notices', { payWay: 'wechat', enabled: true });
+          await untilTold(stage, paid);
+        },
+      };
     },
     fires: ['NoticesStopped'],
   },
@@ -193,7 +277,7 @@ const FAULTS: readonly Fault[] = [
       await tellAt(stage, receiver.url, 12);
       await until('twelve attempts', async () => receiver.received.length >= 12);
       await until('all are noted', async () => (await countDeliveries(stage, { lastStatus: 500 })) >= 12);
-      return { undo: () => stage.sql(`update deliveries set state = 'cancelled', next_attempt_at = null`) };
+      return { undo: () => cancelDeliveries(stage) };
     },
     fires: ['WebhooksFailing'],
   },
@@ -204,7 +288,7 @@ const FAULTS: readonly Fault[] = [
       receiver.answer = () => ({ status: 410 });
       await tellAt(stage, receiver.url, 1);
       await until('given up', async () => (await countDeliveries(stage, { state: 'failed' })) > 0);
-      return { undo: () => stage.sql(`update deliveries set state = 'cancelled'`) };
+      return { undo: () => stage.sql(`update deliveries set state = 'cancelled' where state = 'failed'`) };
     },
     fires: ['WebhooksGivenUp'],
   },
@@ -213,21 +297,21 @@ const FAULTS: readonly Fault[] = [
     async plant(stage) {
       const silent = createServer(() => {});
       const port = await listenOnFreePort(silent);
-      await tellAt(stage, `http://127.0.0.1:${port}/hook`, 24);
-      await until('all are due', async () => (await countDeliveries(stage, { state: 'pending' })) >= 24);
-      // All of them may be under way at first: those that were tried wait for their next attempt.
-      await until('a look', async () => {
-        await stage.sql(
+      // Fewer than the alert about failing webhooks counts: an attempt ends by itself after a while.
+      await tellAt(stage, `http://127.0.0.1:${port}/hook`, 9);
+      await until('all are due', async () => (await countDeliveries(stage, { state: 'pending' })) >= 9);
+      const makeDue = () =>
+        stage.sql(
           `update deliveries set next_attempt_at = now() - interval '10 minutes' where state = 'pending' and leased_until is null`,
         );
-        return (await lagOf(stage, 'delivery')) > 300;
-      });
+      const seen = await scrapeOf(stage, 'webhooks wait', (value) => value(lag('delivery')) > 300, makeDue);
       return {
+        seen,
         async undo() {
           silent.closeAllConnections();
           silent.close();
-          await untilWorked(stage, 'delivery');
-          await stage.sql(`update deliveries set state = 'cancelled', next_attempt_at = null where state = 'pending'`);
+          await cancelDeliveries(stage);
+          await untilLooked(stage);
         },
       };
     },
@@ -235,11 +319,11 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'a clock that is wrong',
-    async plant({ scrape }) {
+    async plant(stage) {
       const { now } = Date;
       Date.now = () => now() + 60_000;
       try {
-        return { seen: await scrape() };
+        return { seen: await scrapeOf(stage, 'a clock that is wrong') };
       } finally {
         Date.now = now;
       }
@@ -248,15 +332,19 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'an event loop that is held up',
-    async plant({ scrape }) {
-      // Figures of the loop begin anew with each scrape.
-      await scrape();
-      for (let turn = 0; turn < 2; turn += 1) {
-        const end = performance.now() + 700;
-        while (performance.now() < end);
-        await delay(20);
-      }
-      return { seen: await scrape() };
+    async plant(stage) {
+      const p99 = 'nodejs_eventloop_lag_p99_seconds';
+      const before = await scrapeOf(stage, 'a loop that runs', (value) => value(p99) < 0.5);
+      const hold = async () => {
+        // Figures of the loop begin anew with each scrape.
+        await stage.scrape();
+        for (let turn = 0; turn < 2; turn += 1) {
+          const end = performance.now() + 700;
+          while (performance.now() < end);
+          await delay(20);
+        }
+      };
+      return { before, seen: await scrapeOf(stage, 'a loop that is held up', (value) => value(p99) > 0.5, hold) };
     },
     fires: ['EventLoopHeldUp'],
   },
@@ -272,7 +360,8 @@ const FAULTS: readonly Fault[] = [
       return {
         async undo() {
           await makeRoom();
-          // It is remembered for a minute.
+          await until('no write of before is under way', async () => isIdle(stage));
+          // A refusal is remembered for a minute.
           stage.service.clock.advance(61);
         },
       };
@@ -284,11 +373,22 @@ const FAULTS: readonly Fault[] = [
     async plant(stage) {
       const { app } = stage.service;
       await untilQuiet(stage);
+      const before = await scrapeOf(stage, 'nothing waits', (value) => value('database_connections_waiting') === 0);
       const free = Promise.withResolvers<void>();
-      const held = times(POOL, () => app.store.transaction(() => free.promise));
-      await until('all are in use', async () => app.database.connections?.().total === POOL);
+      let begun = 0;
+      const held = times(POOL, () => app.store.transaction(() => ((begun += 1), free.promise)));
+      // A look that had a connection has ended by then, and no other can get one.
+      await until('all are in use', async () => begun === POOL);
       const others = times(3, () => app.store.read((tx) => tx.projects.list({})));
-      return { isBlind: true, undo: () => (free.resolve(), Promise.all([held, others])) };
+      return {
+        before,
+        isBlind: true,
+        async undo() {
+          free.resolve();
+          await Promise.all([held, others]);
+          await untilLooked(stage);
+        },
+      };
     },
     fires: ['ConnectionsExhausted', 'DatabaseDown', 'JobsBlind'],
   },
@@ -300,13 +400,22 @@ const FAULTS: readonly Fault[] = [
       lines.length = 0;
       database.cut();
       await until('the jobs are blind', async () => lines.some(({ msg }) => /could not look for due rows/.test(msg)));
-      return { isBlind: true, undo: () => database.mend() };
+      return {
+        isBlind: true,
+        async undo() {
+          database.mend();
+          await untilLooked(stage);
+        },
+      };
     },
     fires: ['DatabaseDown', 'JobsBlind'],
   },
   {
     name: 'a replica, the only one, that is gone',
-    plant: ({ end }) => end(),
+    async plant({ end, scrape }) {
+      await end();
+      return { seen: await scrape() };
+    },
     fires: ['ReplicaGone', 'ServiceGone'],
   },
 ];
@@ -336,8 +445,12 @@ async function open(t: ExecutionContext): Promise<Stage> {
   const database = await layCable(t, url);
   const lines: Stage['lines'] = [];
   const logger = createLogger({ log: { level: 'info' } }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const env = { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', PAY_DATABASE_POOL_SIZE: String(POOL) };
-  const service = await startService(t, { url: database.url, timeoutMs: 3_000, figuresEveryMs: 0, logger, env });
+  const env = {
+    PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    PAY_DATABASE_POOL_SIZE: String(POOL),
+    PAY_JOBS_PER_RECEIVER: '2',
+  };
+  const service = await startService(t, { url: database.url, figuresEveryMs: 0, logger, env });
   t.teardown(drop);
   await service.app.prepare();
   service.app.startJobs();
@@ -353,10 +466,9 @@ async function open(t: ExecutionContext): Promise<Stage> {
     lines,
     sql: (statement) => app.database.em.fork().execute(statement),
     scrape: () =>
-      fetch(endpoint).then(
-        async (answer) => readScrape(await answer.text()),
-        () => null,
-      ),
+      fetch(endpoint)
+        .then((answer) => answer.text())
+        .then(readScrape, () => null),
     end: () => metrics.close(),
   };
   t.teardown(() => metrics.close());
@@ -368,7 +480,7 @@ test('every alert fires when its fault is there, on the figures of a real servic
   const folder = temporaryFolder(t);
   // Something of everything, so that what is counted is there.
   for (const payWay of ['alipay', 'wechat', 'paypal']) await placeOrder(stage.shop, { payWay });
-  await payOrder(stage.service, stage.shop, { payWay: 'wechat' });
+  await untilTold(stage, [await payOrder(stage.service, stage.shop, { payWay: 'wechat' })]);
   await until('the jobs have looked', async () =>
     /^jobs_last_look_timestamp_seconds [1-9]/m.test(await figures(stage)),
   );
@@ -376,12 +488,13 @@ test('every alert fires when its fault is there, on the figures of a real servic
   if (!isHere) t.log('Not judged: this machine has no promtool (prometheus of the distribution).');
   const courses = new Map<Fault, Course>();
   for (const fault of FAULTS) {
-    const well = await stage.scrape();
+    const well = await scrapeOf(stage, 'all is well');
     const { undo, before = well, seen, isBlind = false } = (await fault.plant(stage)) ?? {};
-    const first = seen === undefined ? await stage.scrape() : seen;
-    const second = seen === undefined ? await stage.scrape() : seen;
+    const scrape = () => (isBlind ? stage.scrape() : scrapeOf(stage, fault.name));
+    const first = seen === undefined ? await scrape() : seen;
+    const second = seen === undefined ? await scrape() : seen;
     await undo?.();
-    courses.set(fault, { isBlind, before: before!, first, second });
+    courses.set(fault, { isBlind, before, first, second });
   }
   const fired = new Set<string>();
   const complaints: string[] = [];
