@@ -15,10 +15,10 @@ import type { Requester, Ports } from '../ports.ts';
 import { ChannelRefused, unknownOutcome } from '../errors.ts';
 import { refuseBesideRefund } from '../refunds/refund.ts';
 
-/** The channel was asked and this long is left to whoever asked, before the jobs ask what became of it. */
+/** The calling process settles the answer itself; after so many seconds a job queries the dispute. */
 const OWN_SECONDS = 30;
 
-/** What is said to a dispute, and the files that prove it. */
+/** The merchant's text about a dispute, and its evidence files. */
 export interface DisputeAnswer {
   text: string;
   files: readonly EvidenceFile[];
@@ -29,24 +29,24 @@ type DisputeCommand =
   | { command: 'accept'; text: string }
   | { command: 'finish'; result: ComplaintResult };
 
-/** Answering and finishing give no money back, so they never wait. */
+/** Answering and finishing return no money, so they never wait for an approval. */
 async function neverWaits(command: Promise<DisputeRow | Waits>): Promise<DisputeRow> {
   const made = await command;
-  if ('waits' in made) throw new Error('only accepting waits for an approval');
+  if ('waits' in made) throw new Error('a dispute action other than accept waits for an approval');
   return made;
 }
 
-/** What administrators do about disputes: intent, channel, and what the channel makes of it. */
+/** The actions of administrators on disputes: record the intent, call the channel, query and settle the dispute. */
 export function disputeActions(ports: Ports) {
   const check = checkDispute(ports);
   return {
-    /** Sends text for the merchant's side; a dispute that is decided takes none. */
+    /** Sends the merchant's text; throws 409 for a decided dispute. */
     answer: (requester: Requester, disputeNo: string, { text, files }: DisputeAnswer, claim?: KeyClaim) =>
       neverWaits(act(requester, disputeNo, { command: 'answer', text, files }, claim)),
-    /** Gives in: the payer gets the money, and the order counts it when the channel says so. Above the bound another administrator approves it first. */
+    /** Accepts the claim: the order counts the loss when the channel reports it. Above the approval limit another administrator must approve. */
     accept: (requester: Requester, disputeNo: string, note: string, claim?: KeyClaim) =>
       act(requester, disputeNo, { command: 'accept', text: note }, claim),
-    /** Says that the merchant has dealt with it, where the channel leaves that to the merchant. */
+    /** Declares the dispute settled by the merchant, at channels that ask for that. */
     finish: (requester: Requester, disputeNo: string, result: ComplaintResult, claim?: KeyClaim) =>
       neverWaits(act(requester, disputeNo, { command: 'finish', result }, claim)),
   };
@@ -75,7 +75,7 @@ export function disputeActions(ports: Ports) {
       ports.checkpoint('dispute.sent');
       await check(disputeNo);
       const after = (await ports.store.read((tx) => tx.disputes.find({ disputeNo })))!;
-      // A call whose answer was lost may have done it: what the channel shows now decides.
+      // A call whose answer was lost may have succeeded, so the queried state decides.
       const isDone = isDoneBy(command.command, after.state, isAgain && reported.kind === 'refused');
       if (reported.kind === 'done' || isDone) return after;
       if (reported.kind === 'unknown') throw unknownOutcome(order, reported);
@@ -87,8 +87,8 @@ export function disputeActions(ports: Ports) {
 }
 
 /**
- * Whether the dispute shows that a call did what it was for, although its answer says otherwise or was lost. `isTaken`: the channel
- * refuses to take it again. A dispute that waits for no answer proves none: it may never have waited.
+ * Whether the queried dispute shows that the call succeeded, although its answer was lost or a refusal. `isTaken`: the channel refused a
+ * repeat. For an answer the state alone is no proof, because the dispute may never have needed one.
  */
 function isDoneBy(command: DisputeCommand['command'], state: DisputeRow['state'], isTaken: boolean): boolean {
   if (command === 'accept') return state === 'lost';
@@ -112,8 +112,8 @@ async function recordAnswerIntent(
   if (command.command === 'accept') {
     if (!isOver) await refuseBesideRefund(tx, order.orderNo);
     const { amount, currency } = dispute;
-    const asked = { kind: 'dispute', number: disputeNo, order, amount, currency, reason: command.text } as const;
-    const waits = await waitAbove(ports, tx, requester, asked);
+    const action = { kind: 'dispute', number: disputeNo, order, amount, currency, reason: command.text } as const;
+    const waits = await waitAbove(ports, tx, requester, action);
     if (waits) return { order, dispute, before: timesOf(dispute), waits };
   }
   const sent = { answer: { answeredAt: now }, accept: { acceptedAt: now }, finish: {} }[command.command];
@@ -121,7 +121,7 @@ async function recordAnswerIntent(
   await tx.disputes.update({ disputeNo }, patch);
   const intended = { ...dispute, ...patch };
   if (command.command === 'accept' && !isOver) {
-    // From now on refunds are refused: an exception that was resolved is raised again, one that is open is changed.
+    // Refunds are now blocked: raises the exception, again if it was resolved, or updates the open one.
     await raiseException(ports, tx, order, listedDispute(intended));
     await noteListed(tx, intended);
   }
@@ -130,7 +130,7 @@ async function recordAnswerIntent(
   return { order, dispute: intended, before: timesOf(dispute) };
 }
 
-/** When something was last sent to the channel. */
+/** When an answer and an acceptance were last sent to the channel. */
 type SentTimes = Pick<DisputeRow, 'answeredAt' | 'acceptedAt'>;
 
 function timesOf({ answeredAt, acceptedAt }: DisputeRow): SentTimes {
@@ -138,8 +138,8 @@ function timesOf({ answeredAt, acceptedAt }: DisputeRow): SentTimes {
 }
 
 /**
- * Takes a deed back that the channel refused: the dispute shows again the time of the one before, unless another of the kind was sent since. If
- * that is an earlier acceptance, refunds stay refused: its end is still not known.
+ * Restores the time of the previous call after the channel refused this one, unless another call of the kind was sent since. After an
+ * earlier acceptance refunds stay blocked, because its result is still unknown.
  */
 async function takeBack(
   ports: Ports,
@@ -158,7 +158,7 @@ async function takeBack(
   });
 }
 
-/** Of files their names, sizes and fingerprints: the files themselves are not kept. */
+/** The audit log has names, sizes and hashes of the files; the files themselves are not stored. */
 function auditedOf(command: DisputeCommand): Record<string, unknown> {
   if (command.command === 'finish') return { result: command.result };
   if (command.command === 'accept' || command.files.length === 0) return { text: command.text };
@@ -170,6 +170,6 @@ function send(desk: DisputeDesk | undefined, command: DisputeCommand, no: string
   if (command.command === 'answer' && desk) return desk.answer(no, command.text, command.files);
   if (command.command === 'accept' && desk?.accept) return desk.accept(no, command.text);
   if (command.command === 'finish' && desk?.finish) return desk.finish(no, command.result);
-  const reason = 'The channel does not take this for its disputes.';
+  const reason = 'The channel does not offer this action for disputes.';
   return Promise.resolve({ kind: 'refused', code: 'NOT_OFFERED', reason });
 }

@@ -26,7 +26,7 @@ export interface DisputePair {
   readonly dispute: DisputeRow;
 }
 
-/** Locks the order, then the dispute: always in this order. The 404 of nothing when it is another's. */
+/** Locks the order, then the dispute; every transaction uses this order. Throws 404 if it does not exist or belongs to another owner. */
 export async function lockDispute(tx: Tx, disputeNo: string, owner: Owner): Promise<DisputePair> {
   const found = await tx.disputes.find({ disputeNo, ...(owner === 'any' ? {} : owner) });
   const order = found && (await tx.orders.lock({ orderNo: found.orderNo }));
@@ -35,7 +35,7 @@ export async function lockDispute(tx: Tx, disputeNo: string, owner: Owner): Prom
   return { order, dispute };
 }
 
-/** Facts, decision, writes: whatever the channel says about a dispute goes this way, under the lock of its order. */
+/** Settles the channel's answer about a dispute under the lock of its order: load facts, decide, write. */
 export async function settleDispute(
   ports: Ports,
   tx: Tx,
@@ -50,7 +50,7 @@ export async function settleDispute(
   const from = facts.dispute?.state ?? null;
   const isPossible = rule === null ? from === dispute.state : isListed(DISPUTE_TRANSITIONS, rule, from, dispute.state);
   if (!isPossible) throw new ImpossibleTransition(rule, from, dispute.state);
-  // The dispute first: of two transactions the second one finds it, or waits for the order.
+  // The dispute is written first: a concurrent transaction then finds it, or waits for the order.
   if (facts.dispute) await tx.disputes.update({ disputeNo: dispute.disputeNo }, dispute);
   else await tx.disputes.insert(dispute);
   const { order: after } = await apply(ports, tx, { order, refund }, money, via);
@@ -74,24 +74,24 @@ async function loadFacts(
   return { dispute, refunds, claimed: new Set(claimed), covered };
 }
 
-/** The open exception of a dispute says what is known now, the due date above all, and whether refunds have to wait. */
+/** Updates the open exception of a dispute: its state, its due date, and whether it blocks refunds. */
 export async function noteListed(tx: Tx, dispute: DisputeRow): Promise<void> {
   const { kind, dedupe, detail, blocksRefunds } = listedDispute(dispute);
   const where = { orderNo: dispute.orderNo, kind, dedupe, state: 'open' } as const;
   await tx.exceptions.update(where, { detail: jsonable(detail ?? {}), blocksRefunds });
 }
 
-/** Where a dispute was named: the channel that is asked about it. */
+/** The channel that named a dispute, and that is queried about it. */
 interface DisputeSource {
   project: string;
   payWay: PayWay;
   from: NotificationChannel;
 }
 
-/** What became of a hint at a dispute. */
+/** The result of a message that names a dispute. */
 type DisputeMessageResult = 'settled' | 'irrelevant' | 'unknown_order' | 'not_genuine' | 'unconfirmed';
 
-/** A message only names a dispute: the channel is asked, outside any transaction, and what it says is settled. */
+/** Handles a message that names a dispute: queries the channel, outside any transaction, and settles its answer. */
 export function applyDisputeHint(ports: Ports) {
   return async (
     source: DisputeSource,
@@ -114,7 +114,7 @@ function settleDisputeHint(ports: Ports, source: DisputeSource, dispute: Channel
   return settling(ports, async (tx): Promise<DisputeMessageResult> => {
     const found = await findDisputed(tx, source, dispute);
     if (!found) {
-      // The account's messages tell of payments of its other systems, too.
+      // The channel also reports disputes about payments of other systems at the account.
       if (notification?.isShared && !madeAt(dispute.orderNo ?? '')) return 'irrelevant';
       const number = { orderNo: dispute.orderNo, channelOrderId: dispute.tradeNos[0] ?? dispute.channelDisputeNo };
       if (notification) await listUnmatched(ports, tx, { project, payWay }, { ...notification, ...number });
@@ -130,7 +130,7 @@ function settleDisputeHint(ports: Ports, source: DisputeSource, dispute: Channel
   });
 }
 
-/** The order that is known to have it; else by the payment, or by our own number where the channel repeats it. */
+/** The order of a known dispute; otherwise found by the payment, or by the order number if the channel repeats it. */
 async function findDisputed(
   tx: ReadTx,
   { payWay, from }: DisputeSource,
@@ -153,21 +153,21 @@ function readDispute(channel: Channel, channelDisputeNo: string): Promise<Disput
   return channel.disputes?.read(channelDisputeNo) ?? Promise.resolve({ kind: 'absent' });
 }
 
-/** What came of the look for the disputes of an order; `found`: the channel's numbers of those that were settled. */
+/** The result of a search for the disputes of an order; `found`: the channel's numbers of the settled disputes. */
 type DisputesAnswer =
   | { kind: 'found'; disputes: readonly string[] }
   | { kind: 'absent' | 'pending' | 'not_asked' }
   | { kind: 'refused'; code: string; reason: string }
   | Extract<DisputeOutcome, { kind: 'unknown' }>;
 
-/** Pages of the disputes of one payment that are read. */
+/** Pages read from the list of disputes of one payment. */
 const MOST_PAGES_OF_A_PAYMENT = 20;
 
-/** Asks the channel for all disputes about the payment of an order, and settles what it says of each. Answers that say nothing end it. */
+/** Queries all disputes about the payment of an order and settles each answer; stops at the first unusable one. */
 export function askForDisputes(ports: Ports) {
   return async (order: OrderRow): Promise<DisputesAnswer> => {
     const { channelTradeNo } = order;
-    // A payment that is not known yet is asked about elsewhere, and its disputes then.
+    // Without a payment number the channel cannot be queried; other work finds the payment first.
     if (channelTradeNo === null) return { kind: 'pending' };
     const listed = await callChannel(ports, order, (channel) => listAll(channel, channelTradeNo));
     if (listed.kind !== 'found') return refusedOr(listed);
@@ -210,12 +210,12 @@ async function listAll(channel: Channel, channelTradeNo: string): Promise<Disput
   return { kind: 'found', disputes };
 }
 
-/** That the account may not read disputes is an answer, which does not change by itself. */
+/** A refusal (the account may not read disputes) is a final answer; a retry would not change it. */
 function refusedOr<Answer extends DisputesAnswer>(answer: Answer): DisputesAnswer {
   return answer.kind === 'unknown' && answer.refusal ? { kind: 'refused', ...answer.refusal } : answer;
 }
 
-/** Asks the channel what became of a dispute; the caller has claimed its row, or somebody wants to know now. */
+/** Queries one dispute and settles the answer, for the job that leased its row or for a command of an administrator. */
 export function checkDispute(ports: Ports) {
   return async (disputeNo: string): Promise<void> => {
     const read = await ports.store.read(async (tx) => {
@@ -231,12 +231,12 @@ export function checkDispute(ports: Ports) {
       const order = (await tx.orders.lock({ orderNo: read.order.orderNo }))!;
       const via = { cause: 'dispute-check', actor: `channel:${order.payWay}` };
       if (answer.kind === 'found') await settleDispute(ports, tx, order, answer.dispute, via);
-      else await askLater(tx.disputes, disputeNo, ports.now());
+      else await planNextCheck(tx.disputes, disputeNo, ports.now());
     });
   };
 }
 
-async function askLater(
+async function planNextCheck(
   disputes: Parameters<Parameters<Ports['store']['transaction']>[0]>[0]['disputes'],
   disputeNo: string,
   now: Date,
@@ -247,19 +247,19 @@ async function askLater(
   await disputes.update({ disputeNo }, { checks, nextCheckAt: nextDisputeCheck(checks, now), leasedUntil: null });
 }
 
-/** How far back each look reaches: longer than any channel repeats a message, so that none is needed. */
+/** How far back each search reaches: longer than any channel repeats a notification, so a lost one does no harm. */
 const BACK_SECONDS = 4 * 86_400;
-/** Of one account in one look: pages of its list, and disputes that are read. The next look goes on with those that are left. */
+/** Limits of one search at one account: pages of the list, and disputes read. The next search continues with the rest. */
 const MOST_PAGES = 100;
 const MOST_READ = 500;
 
 /**
- * Asks every account for disputes that changed lately, so that a notification that never came loses nothing. What was read once
- * is read again when its list says something else, or a day later; what was listed and then not known, with the next looks, because
- * details may lag behind a list. An account that does not answer is asked again with the next look.
+ * Lists recently changed disputes at every account, because a notification may be lost. A dispute is read again when its entry in the list
+ * changes, or a day later. A listed dispute that the channel does not find is read again in the next searches, because details may lag
+ * behind the list. An account that does not answer is queried in the next search.
  */
 export function findDisputes(ports: Ports) {
-  const hear = applyDisputeHint(ports);
+  const readAndSettle = applyDisputeHint(ports);
   const read = rememberMarks(ports.now);
   return async (goesOn: () => boolean = () => true): Promise<void> => {
     const projects = await ports.store.read((tx) => tx.projects.list({}));
@@ -301,23 +301,27 @@ export function findDisputes(ports: Ports) {
         if (read.has(key, mark)) continue;
         if (left === 0 || !goesOn()) return;
         left -= 1;
-        const report = await hear(source, channelDisputeNo);
-        if (report !== 'unconfirmed') read.add(key, mark, report !== 'not_genuine');
+        const result = await readAndSettle(source, channelDisputeNo);
+        if (result !== 'unconfirmed') read.add(key, mark, result !== 'not_genuine');
       }
       page = answer.next;
       if (page === undefined) return;
     }
-    ports.log('warn', 'an account has more disputes than one look reads', { project, payWay, account });
+    ports.log('warn', 'an account has more disputes than one search reads; later ones were not read', {
+      project,
+      payWay,
+      account,
+    });
   }
 }
 
-/** Marks that are remembered; those that were not seen for the longest time are forgotten first. */
+/** Most marks in memory; the least recently read ones are removed first. */
 const MOST_MARKS = 50_000;
 const FRESH_SECONDS = 86_400;
-/** Looks in which the same dispute was listed and not known, after which it is taken for another merchant's. */
+/** After so many searches that list a dispute which the channel does not find, it counts as another merchant's until its mark expires. */
 const MOST_MISSES = 3;
 
-/** What this process has read lately; another one, or the same one after a start, reads it once more. */
+/** The disputes that this process has read in the last day. Other processes, and a restart, read them again. */
 function rememberMarks(now: () => Date) {
   const marks = new Map<string, { mark: string; at: Date; misses: number }>();
   const known = (key: string, mark: string) => {

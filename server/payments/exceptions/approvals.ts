@@ -15,7 +15,7 @@ import { approvalAbove, givenBackOf, refuseBesideRefund, sendRefund } from '../r
 import { refusalFor } from '../errors.ts';
 import { loadRefundFacts, lockPair, type Pair, settleRefundLocked } from '../settle.ts';
 
-/** Money that goes back by another door than a refund: a dispute that is accepted, an exception whose money is given back. */
+/** An action other than a refund that returns money: accepting a dispute, or refunding the payment of an exception. */
 interface ActionAbove {
   kind: 'dispute' | 'exception';
   /** The number of the dispute, or the id of the exception. */
@@ -27,15 +27,15 @@ interface ActionAbove {
   reason: string;
 }
 
-/** A deed waits for another administrator. */
+/** The action waits for the approval of another administrator. */
 export interface Waits {
   waits: ApprovalRow;
 }
 
 /**
- * Above `Approval.RefundAbove` a deed waits: gives the approval that it waits for, undefined when it may be done now, because it is
- * below or because another administrator has approved it. With a dispute counts what went back of the order without approval; the money of an
- * exception is not the order's. Throws 403 without a confirmation.
+ * Returns the approval that an action above `Approval.RefundAbove` waits for; undefined if it may run now, because it is below or approved.
+ * A dispute also counts the money of the order that was returned without approval; the money of an exception is not the order's. Throws 403
+ * without a recent confirmation.
  */
 export async function waitAbove(
   ports: Pick<Ports, 'refundAbove' | 'audit' | 'now'>,
@@ -62,13 +62,13 @@ export async function waitAbove(
   return row;
 }
 
-/** The deeds behind the other doors, once another administrator has approved them. */
+/** The actions to run after the approval. */
 type ApprovedActions = Record<
   ActionAbove['kind'],
   (requester: Requester, number: string, reason: string) => Promise<object | Waits>
 >;
 
-/** Decisions of a second administrator about money that waits for one. */
+/** Decisions of a second administrator about refunds and actions that wait for an approval. */
 export function refundApprovals(ports: Ports, actions: ApprovedActions) {
   const send = sendRefund(ports);
   const { store, now } = ports;
@@ -84,16 +84,17 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
       }),
     readApproval: (refundNo: string) =>
       store.read(async (tx) => viewApproval(required(await tx.approvals.find({ refundNo })))),
-    /** Lets it go to the channel; the asker may not, and neither may an administrator in the asker's hands. */
+    /** Approves and sends it; throws 403 for the administrator that requested it, and for one that is not independent of it. */
     async approve(requester: Requester, refundNo: string): Promise<ApprovalView> {
-      const asked = await store.read((tx) => tx.approvals.find({ refundNo }));
-      if (asked && asked.kind !== 'refund') return approveAction(requester, asked.kind, refundNo);
+      const found = await store.read((tx) => tx.approvals.find({ refundNo }));
+      if (found && found.kind !== 'refund') return approveAction(requester, found.kind, refundNo);
       const via = { cause: 'approve', actor: requester.actor };
       const decide = async (tx: Tx) => {
         const { pair, approval } = await lockWaiting(tx, refundNo);
         await requireIndependent(ports, tx, requester, approval);
         const { order } = pair;
-        if (pair.refund.state !== 'pending') throw new Conflict('approval_decided', 'The refund is over; reject it.');
+        if (pair.refund.state !== 'pending')
+          throw new Conflict('approval_decided', 'The refund has already ended; reject it instead.');
         const facts = await loadRefundFacts(ports, tx, order);
         const refusal = refundsRefused(order, facts.blockedBy);
         if (refusal) throw refusalFor(refusal, order);
@@ -113,11 +114,11 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
       if (refund.sentAt! <= now()) await afterIntent({ orderNo, refundNo }, () => send(refundNo, via));
       return viewApproval(approval);
     },
-    /** Ends the refund; its amount is free again. */
+    /** Rejects it; a refund fails, and its reserved amount is released. */
     reject: (requester: Requester, refundNo: string, reason: string): Promise<ApprovalView> =>
       store.transaction(async (tx) => {
-        const asked = await tx.approvals.find({ refundNo });
-        if (asked && asked.kind !== 'refund')
+        const found = await tx.approvals.find({ refundNo });
+        if (found && found.kind !== 'refund')
           return viewApproval(await end(tx, requester, await waitingAction(tx, refundNo), 'rejected', reason));
         const { pair, approval } = await lockWaiting(tx, refundNo);
         const command = { command: 'reject', reason } as const;
@@ -127,14 +128,14 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
   };
 
   /**
-   * The approving administrator does the deed. The approval stays: a deed that the channel refused is repeated without another one.
-   * What is more money by now than was asked for waits anew, and this administrator has asked.
+   * Approves an action and runs it as the approving administrator. The approval stays valid, so an action that the channel refused can be
+   * repeated. If the amount is larger by now, the action waits again, requested by this administrator.
    */
   async function approveAction(requester: Requester, kind: ActionAbove['kind'], number: string): Promise<ApprovalView> {
     const approval = await store.transaction(async (tx) => {
       const waiting = await waitingAction(tx, number);
       await requireIndependent(ports, tx, requester, waiting);
-      // The deed itself refuses, too, but then the approval would be given already.
+      // The action checks this too, but only after the commit of the approval.
       if (kind === 'dispute') await refuseBesideRefund(tx, waiting.orderNo);
       return end(tx, requester, waiting, 'approved', null);
     });
@@ -160,7 +161,7 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
   }
 }
 
-/** Under the locks of order and refund only one decision finds it waiting. */
+/** Locks order, refund and approval, so that only one decision finds it waiting. */
 async function lockWaiting(tx: Tx, refundNo: string): Promise<{ pair: Pair; approval: ApprovalRow }> {
   required(await tx.approvals.find({ refundNo }));
   const pair = await lockPair(tx, refundNo);
@@ -181,7 +182,10 @@ function required(approval: ApprovalRow | undefined): ApprovalRow {
   return approval;
 }
 
-/** Throws 403 unless an administrator is a second person beside the asker: no administrator had both of them in hand. */
+/**
+ * Throws 403 unless the approving administrator is independent of the requester: the account is older than the request, the requester did not
+ * make it, and no administrator has recently made or changed both accounts.
+ */
 async function requireIndependent(
   { now }: Pick<Ports, 'now'>,
   tx: Tx,
@@ -189,7 +193,7 @@ async function requireIndependent(
   { kind, askedBy, createdAt }: ApprovalRow,
 ): Promise<void> {
   if (askedBy === actor)
-    throw new Forbidden('approval_by_asker', `The administrator that asked for the ${kind} cannot approve it.`, {
+    throw new Forbidden('approval_by_asker', `The administrator that requested the ${kind} cannot approve it.`, {
       hint,
     });
   if (!person) return;
@@ -198,21 +202,21 @@ async function requireIndependent(
     madeAt === null || madeAt >= createdAt
       ? 'Your account is younger than the request.'
       : madeByRequester || common.some((name) => askedBy === `admin:${name}`)
-        ? 'The administrator that asked made or changed your account, or that of an administrator that did.'
+        ? 'The requesting administrator made or changed your account, or the account of an administrator that did.'
         : common.includes(person.name)
-          ? `Within ${HANDLED_DAYS} days you made or changed what asked, or the account of an administrator that did.`
+          ? `Within ${HANDLED_DAYS} days you made or changed the requesting account, or the account of an administrator that did.`
           : common.length > 0
-            ? `Within ${HANDLED_DAYS} days ${common.join(', ')} made or changed both your account and what asked.`
+            ? `Within ${HANDLED_DAYS} days ${common.join(', ')} made or changed both your account and the requesting account.`
             : undefined;
   if (why) throw new Forbidden('approval_not_independent', why, { hint });
 }
 
 const hint = 'Another administrator has to approve it.';
 
-/** An approval as it appears on the wire. */
+/** An approval as the API returns it. */
 export type ApprovalView = ReturnType<typeof viewApproval>;
 
-/** The wire view of an approval; amounts in major and minor units. */
+/** Converts an approval for the API; amounts in major and minor units. */
 export function viewApproval({ amount, currency, createdAt, decidedAt, ...approval }: ApprovalRow) {
   const { refundNo, kind, orderNo, clientId, project, reason, askedBy, state, decidedBy, decision } = approval;
   return {

@@ -28,18 +28,18 @@ import { findOrder, findRefund } from '../view.ts';
 import { requireConfirmedAbove, retryRefund, sendRefund } from '../refunds/refund.ts';
 import { invalidAction } from '../errors.ts';
 
-/** What an administrator may do with an exception. */
+/** The actions of an administrator on an exception. */
 export type ExceptionAction = 'acknowledge' | 'refund' | 'accept' | 'close' | 'retry';
-/** What an administrator may do with a refund that is stuck. */
+/** The actions of an administrator on a refund that needs a person. */
 export type RefundAction = 'paid_elsewhere' | 'release' | 'failed_at_channel';
 
-/** An exception that was resolved, and the refund that the channel is asked for now. */
+/** A resolved exception, and the refund to send now. */
 interface Resolution {
   exception: OrderExceptionRow;
   refundNo: string | undefined;
 }
 
-/** Repairs by people: nothing here edits money; every step is a fact, a question, or a refund. */
+/** Repairs by administrators. None edits an amount: each queries the channel, makes a refund, or records a decision. */
 export function operatorRepairs(ports: Ports) {
   const refresh = refreshOrder(ports);
   const check = checkOrder(ports);
@@ -49,7 +49,7 @@ export function operatorRepairs(ports: Ports) {
 
   return { syncOrder, syncRefund, retryRefund: retryOne, resolveRefund, resolveException };
 
-  /** Asks the channel about the order and its open refunds now, whatever the schedule says. */
+  /** Queries the order and its open refunds now, independent of the schedule. */
   async function syncOrder(requester: Requester, orderNo: string): Promise<OrderRow> {
     const order = await ports.store.transaction(async (tx) => {
       const found = await findOrder(tx, orderNo, requester.owner);
@@ -63,7 +63,7 @@ export function operatorRepairs(ports: Ports) {
     return ports.store.read((tx) => findOrder(tx, orderNo, requester.owner));
   }
 
-  /** Asks the channel about one refund now. */
+  /** Does the next step of one refund now. */
   async function syncRefund(requester: Requester, refundNo: string): Promise<RefundRow> {
     await ports.store.transaction(async (tx) => {
       await findRefund(tx, refundNo, requester.owner);
@@ -73,7 +73,7 @@ export function operatorRepairs(ports: Ports) {
     return ports.store.read((tx) => findRefund(tx, refundNo, requester.owner));
   }
 
-  /** A failed refund is made again, an overdue one sent again, an abnormal one asked about again; `core/decide-refund.ts` says under which number. */
+  /** Sends a failed or overdue refund again, and requests or queries an abnormal one; `core/decide-refund.ts` chooses the number. */
   async function retryOne(requester: Requester, refundNo: string): Promise<Pair> {
     const via = { cause: 'retry', actor: requester.actor };
     const again = async (tx: Tx) => {
@@ -96,8 +96,8 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Ends a refund that needs a person: `paid_elsewhere` (outside the channel, left out of the ledger comparison), `release`
-   * (the channel knows nothing of it) or `failed_at_channel` (the channel said so, for example in its portal).
+   * Ends a refund that needs a person: `paid_elsewhere` (outside the channel, not part of the ledger comparison), `release`
+   * (unknown to the channel) or `failed_at_channel` (failed according to the channel, for example in its portal).
    */
   async function resolveRefund(
     requester: Requester,
@@ -105,11 +105,11 @@ export function operatorRepairs(ports: Ports) {
     action: RefundAction,
     reason: string,
   ): Promise<Pair> {
-    const asked = action === 'paid_elsewhere' ? undefined : await checkReleased(refundNo, action);
+    const sequence = action === 'paid_elsewhere' ? undefined : await checkReleased(refundNo, action);
     const { actor } = requester;
     return ports.store.transaction(async (tx) => {
       const pair = await lockPair(tx, refundNo);
-      if (asked !== undefined && asked !== pair.order.sequence) throw changedMeanwhile();
+      if (sequence !== undefined && sequence !== pair.order.sequence) throw changedMeanwhile();
       const listed = (await tx.exceptions.count({ refundNo, state: 'open' })) > 0;
       const via = { cause: `resolve:${action}`, actor };
       const after = await settleRefundLocked(ports, tx, pair, { command: action, reason, actor, listed }, via);
@@ -121,8 +121,8 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Nobody releases a reservation whose money may have left: the channel is asked in the same breath. Gives the order's sequence by
-   * then, because the answer counts only while nothing has moved.
+   * Queries the channel first, because a reservation must not be released if the money may have been paid. Returns the order's sequence; the
+   * answer counts only while the sequence is unchanged.
    */
   async function checkReleased(refundNo: string, action: 'release' | 'failed_at_channel'): Promise<number> {
     const { order, refund } = await ports.store.transaction((tx) => lockPair(tx, refundNo));
@@ -141,8 +141,9 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Ends an exception: `acknowledge` any; `refund` the money of an amount mismatch or of a second payment, `accept` that of a
-   * mismatch; `retry` does at once what is still due, and ends it only when that is done. To acknowledge what is still due, or still asked, gives it up.
+   * Resolves an exception. `acknowledge`: any, and gives up a due effect or an open lookup. `refund`: the payment of an amount mismatch, or
+   * a second payment. `accept`: the payment of an amount mismatch. `close`: an overdue order, or one whose capture is held. `retry`: runs a
+   * due effect now and resolves the exception if it succeeds, or plans a confirmation of delivery again.
    */
   async function resolveException(
     requester: Requester,
@@ -164,7 +165,7 @@ export function operatorRepairs(ports: Ports) {
       const command = isOfOrder ? commandFor(row, order, action, requester) : acknowledged(action);
       if (command) await refusePartlyBack(tx, row, command);
       if (order && command) requireConfirmedCommand(requester, order, command);
-      // Refunds of an accepted dispute's order go on: the payer may get the money twice.
+      // This allows refunds beside an accepted dispute, so the payer may get the money twice.
       if (row.kind === 'dispute' && row.blocksRefunds) requester.confirmed?.();
       const waits =
         order && command?.command === 'give_back' && (await waitsFor(tx, requester, order, { id, command, reason }));
@@ -197,7 +198,7 @@ export function operatorRepairs(ports: Ports) {
     return waitAbove(ports, tx, requester, { kind: 'exception', number, order, amount, currency, reason });
   }
 
-  /** Taking money of another amount for the order's gives the rest away, and so does giving money back. */
+  /** Requires a confirmation: accepting another amount forgoes the difference, and giving back returns money. */
   function requireConfirmedCommand(requester: Requester, order: OrderRow, command: OrderCommand): void {
     if (command.command !== 'accept' && command.command !== 'give_back') return;
     const { currency, minor } = command.received;
@@ -205,7 +206,7 @@ export function operatorRepairs(ports: Ports) {
     if (command.command === 'accept') requireConfirmedAbove(ports, requester, order, order.amount);
   }
 
-  /** A confirmation that the channel never took is told once more; undefined when the exception is of another kind. */
+  /** Plans the confirmation of delivery to the channel again; undefined if the exception is of another kind. */
   async function retryConfirmation(
     requester: Requester,
     id: string,
@@ -223,7 +224,7 @@ export function operatorRepairs(ports: Ports) {
     });
   }
 
-  /** The exception as it is afterwards: still open, with the newest message, when the effect failed again. */
+  /** Runs a due effect and returns the exception; it stays open, with the new error, if the effect failed again. */
   async function retryEffect(requester: Requester, id: string, reason: string): Promise<OrderExceptionRow> {
     const { orderNo } = await ports.store.transaction(async (tx) => {
       const found = await tx.exceptions.find({ id });
@@ -238,7 +239,7 @@ export function operatorRepairs(ports: Ports) {
     return (await ports.store.read((tx) => tx.exceptions.find({ id })))!;
   }
 
-  /** What the action means for the money; only money that is not the order's can be taken or given back. */
+  /** The command of an action; only payments outside the order's sums can be accepted or given back. */
   function commandFor(
     { kind, dedupe: paymentNo, receivedMinor, receivedCurrency }: OrderExceptionRow,
     order: OrderRow,
@@ -247,7 +248,7 @@ export function operatorRepairs(ports: Ports) {
   ): OrderCommand | undefined {
     if (kind === 'order_overdue' && isOpen(order.state)) {
       if (action === 'close') return { command: 'abandon' };
-      throw invalidAction('The order is not over. Query it again, or close it without the response of the channel.');
+      throw invalidAction('The order has not ended. Query it again, or close it without the response of the channel.');
     }
     if (kind === 'capture_held' && isOpen(order.state) && action === 'close') return { command: 'abandon' };
     const isSecond = kind === 'double_paid';
@@ -263,24 +264,24 @@ export function operatorRepairs(ports: Ports) {
   }
 }
 
-/** What a dispute took comes back when it is won, and at no other time. */
+/** The amount of a dispute can be released only if the dispute was won. */
 function refuseUnlessWon({ disputeNo, state }: DisputeRow, { sequence }: OrderRow): number {
   if (state !== 'won')
     throw new Conflict('refund_not_released', `The dispute ${disputeNo} is ${state}; its amount cannot be released.`);
   return sequence;
 }
 
-/** Something was heard or done while the channel was asked, so nobody knows what its answer is about. */
+/** The order changed during the query, so the channel's answer may be about an older state. */
 function changedMeanwhile(): Conflict {
   return new Conflict('changed_meanwhile', 'The order changed while the channel was queried; read the refund again.');
 }
 
-/** Money of another amount that another order got since: it is neither taken here nor given back. */
+/** Whether another order has got the mismatched payment since: it is neither accepted nor given back here. */
 async function isAnothers(tx: Tx, order: OrderRow, { kind, dedupe }: OrderExceptionRow): Promise<boolean> {
   return kind === 'amount_mismatch' && (await ownerOf(tx, order, dedupe)) !== null;
 }
 
-/** Of money that went back in part, in the portal of the channel, neither the whole can be given back nor the whole be taken. */
+/** Throws 400 if a part of the payment was refunded in the channel's portal: the whole payment can then be neither given back nor accepted. */
 async function refusePartlyBack(tx: Tx, { orderNo, dedupe: paymentNo }: OrderExceptionRow, { command }: OrderCommand) {
   if (command !== 'give_back' && command !== 'accept') return;
   if ((await tx.refunds.count({ orderNo, paymentNo, origin: 'channel', state: 'succeeded' })) === 0) return;
@@ -289,7 +290,7 @@ async function refusePartlyBack(tx: Tx, { orderNo, dedupe: paymentNo }: OrderExc
   );
 }
 
-/** Nothing follows for the money. */
+/** No command; throws 400 for any other action than `acknowledge`. */
 function acknowledged(action: ExceptionAction): undefined {
   if (action !== 'acknowledge') throw invalidAction('This exception can only be acknowledged.');
 }
@@ -307,7 +308,7 @@ function resolvedAlready(): Conflict {
   return new Conflict('exception_resolved', 'The exception is already resolved.');
 }
 
-/** A refund that waits for a person stays listed until somebody ends or retries it. */
+/** Throws 400 while the refund needs a person: its exceptions stay open until it is resolved or retried. */
 async function refuseWhileAbnormal(tx: Tx, { refundNo, kind }: OrderExceptionRow): Promise<void> {
   const refund = refundNo === null ? undefined : await tx.refunds.find({ refundNo });
   const isOpen = refund?.state === 'pending' || refund?.state === 'processing';

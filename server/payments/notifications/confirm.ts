@@ -6,17 +6,17 @@ import { type Money, exponentOf } from '../../money.ts';
 import { type Arrived, type Ports, speaksFor } from '../ports.ts';
 import { lockOrder, ownerOf, settleLocked, settling } from '../settle.ts';
 
-/** A key that was trusted less long ago than this vouches for no payment alone. */
+/** A payment verified by a key that is trusted for less than this counts only after a query confirms it. */
 const YOUNG_SECONDS = 24 * 3600;
 
 type Paid = Extract<Outcome, { kind: 'paid' }>;
 
-/** Whether a notice may be settled: one that says too much, or whose key is too young, only when the channel says the same. */
+/** Whether a notification may be settled: a payment above the limit, or with a recently trusted key, only if a query confirms it. */
 type ConfirmNotification = (arrived: Arrived) => Promise<boolean>;
 
 /**
- * The operation over its ports: asks outside any transaction. What the channel does not confirm is not settled; what it says
- * instead is, and the order is due for a check, as after silence.
+ * The operation over its ports; queries the channel outside any transaction. If the answer differs, it is settled instead of the
+ * notification. Without confirmation the order is due for a check.
  */
 export function confirmNotification(ports: Ports): ConfirmNotification {
   return async (arrived) => {
@@ -24,7 +24,7 @@ export function confirmNotification(ports: Ports): ConfirmNotification {
     const { outcome } = notification;
     if (outcome?.kind !== 'paid' || !needsConfirmation(ports, notification, outcome.amount)) return true;
     const order = await pinnedOrder(ports, arrived);
-    // The same success changes nothing for a paid order; another payment, or the payment of another order, is only listed.
+    // A paid order does not change; another payment, or the payment of another order, is only listed as an exception.
     if (!order || order.paid > 0n || (await isAnothers(ports, order, outcome))) return true;
     const answer = await callChannel(ports, order, (channel) => channel.query(orderRef(order)));
     ports.checkpoint('notice.asked');
@@ -39,7 +39,7 @@ export function confirmNotification(ports: Ports): ConfirmNotification {
   };
 }
 
-/** Whether a payment is of more than the limit, or vouched for by a key that is trusted since less than a day. */
+/** Whether a payment is above the limit, or verified by a key that is trusted for less than a day. */
 export function needsConfirmation(
   { confirmAbove, now }: Pick<Ports, 'confirmAbove' | 'now'>,
   { verifiedBy }: Pick<Notification, 'verifiedBy'>,
@@ -51,7 +51,7 @@ export function needsConfirmation(
   return since !== null && now() < later(since, YOUNG_SECONDS);
 }
 
-/** The order, if settling would touch it: everything else is refused or recognised there without a question. */
+/** The order, if settling the notification could change it; otherwise no query is needed. */
 async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow | undefined> {
   const { payWay, notification } = arrived;
   const { orderNo, notificationId, account } = notification;
@@ -64,7 +64,7 @@ async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow
   });
 }
 
-/** A payment belongs to one order only. */
+/** Whether another order already has the payment. */
 async function isAnothers({ store }: Ports, order: OrderRow, { channelNo }: Paid): Promise<boolean> {
   return (await store.read((tx) => ownerOf(tx, order, channelNo))) !== null;
 }
@@ -78,7 +78,7 @@ async function remember(ports: Ports, orderNo: string, answer: Outcome): Promise
   await settling(ports, async (tx) => {
     const order = await lockOrder(tx, orderNo, 'any');
     const via = { cause: 'notice', actor: `channel:${order.payWay}` };
-    const report = answer.kind === 'unknown' ? order : await settleLocked(ports, tx, order, { outcome: answer }, via);
-    await settleLocked(ports, tx, report, { command: 'check_soon' }, via);
+    const settled = answer.kind === 'unknown' ? order : await settleLocked(ports, tx, order, { outcome: answer }, via);
+    await settleLocked(ports, tx, settled, { command: 'check_soon' }, via);
   });
 }

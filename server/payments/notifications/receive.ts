@@ -35,10 +35,10 @@ import {
 import { confirmNotification } from './confirm.ts';
 import { type NotificationRefusal, changeFor, nearestRefusal } from '../notification-refusal.ts';
 
-/** Each process counts by itself; what is fetched with success is not counted. */
+/** Fruitless downloads in a minute for each address block; each process counts its own. */
 const MOST_IN_A_MINUTE = 5;
 
-/** How many keys and certificates are fetched for nothing because of the notices of one address: anybody can name some. */
+/** Limits fruitless downloads of keys and certificates for each sender address: anyone can send a notification that names unknown keys. */
 function createFetchBudgets(now: () => Date): (address: string) => FetchBudget {
   let minute = 0;
   let spent = new Map<string, number>();
@@ -58,7 +58,7 @@ function createFetchBudgets(now: () => Date): (address: string) => FetchBudget {
   }
 }
 
-/** What became of a delivery; `ack` is what the channel hears. */
+/** The result of a notification; `ack` is the reply to the channel. */
 export interface NotificationResult {
   ack: NotificationAck;
   result:
@@ -75,7 +75,7 @@ export interface NotificationResult {
     | 'not_configured';
 }
 
-/** How a channel hears of it: only what could not be stored, or asked about, is our fault. */
+/** The reply to the channel for each result; after `again` the channel repeats the notification. */
 const VERDICTS: Readonly<Record<NotificationResult['result'], NotificationVerdict>> = {
   settled: 'accepted',
   duplicate: 'accepted',
@@ -90,23 +90,23 @@ const VERDICTS: Readonly<Record<NotificationResult['result'], NotificationVerdic
   unknown_recent: 'again',
 };
 
-/** A channel repeats its messages for about this long: until then an order that nobody knows may still become known. */
+/** Channels repeat notifications for about this long; until then an unknown order may still become known. */
 const RECENT_SECONDS = 3 * 86_400;
 
-/** What the commit did, and what is asked after it. */
+/** The result of the commit, and the lookup to run after it. */
 interface Settled {
   result: NotificationResult['result'];
   order?: OrderRow;
   lookup?: string | undefined;
 }
 
-/** Settles a channel's message about an order. Only a genuine message of the account that the order pins moves anything. */
+/** Settles a notification. Only a verified notification of the order's own account changes the order. */
 type ReceiveNotification = (
   payWay: PayWay,
   project: string,
   headers: Record<string, string | undefined>,
   rawBody: Buffer,
-  /** Where it came from. */
+  /** The sender's IP address. */
   address: string,
 ) => Promise<NotificationResult>;
 
@@ -177,7 +177,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { ack: from.channel.ackNotification(VERDICTS[result]), result };
   }
 
-  /** A message about a dispute says nothing of whose order it is: each identity of the account is asked, the one that read it first. */
+  /** A notification about a dispute does not name the order, so each identity of the account is queried, first the one that verified it. */
   async function applyDisputeMessage(
     to: { project: string; payWay: PayWay },
     [first, ...others]: readonly [NotificationChannel, ...NotificationChannel[]],
@@ -198,7 +198,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     notification: Notification,
     rawBody: Buffer,
     ack: NotificationAck,
-    word: string,
+    result: NotificationResult['result'],
   ): void {
     if (!notification.orderNo) return;
     ports.onReceived({
@@ -209,35 +209,35 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
       status: ack.status,
       request: rawBody.toString('utf8'),
       answer: ack.body,
-      note: `${word}; verified with the key of account ${notification.account}`,
+      note: `${result}; verified with the key of account ${notification.account}`,
     });
   }
 
-  /** What is asked at once; whatever stays open is a row that is due, so a crash or silence here loses nothing. */
+  /** Queries the channel at once. Open work is already stored as due rows, so a crash here loses nothing. */
   async function follow({ result, order, lookup }: Settled, { refundNo, refund }: Notification): Promise<void> {
     if (!order) return;
     const own = refundNo && !refund ? await ports.store.read((tx) => findByNumber(tx, refundNo)) : undefined;
-    if (lookup !== undefined) await askNow(order, lookup);
+    if (lookup !== undefined) await lookUpNow(order, lookup);
     else if (own?.orderNo === order.orderNo) await checkOne(own.refundNo);
-    else if (result === 'hint') await askAboutOrder(order);
+    else if (result === 'hint') await queryOrder(order);
   }
 
-  /** The notice is kept and acknowledged whatever becomes of the first question. */
-  async function askNow({ orderNo }: OrderRow, lookup: string): Promise<void> {
+  /** An error here is only logged: the notification is stored and must be acknowledged. */
+  async function lookUpNow({ orderNo }: OrderRow, lookup: string): Promise<void> {
     try {
       await runLookup(lookup);
     } catch (error) {
-      ports.log('error', 'a refund could not be asked about yet', { orderNo, error });
+      ports.log('error', 'a refund lookup failed; the jobs repeat it', { orderNo, error });
     }
   }
 
-  /** About paid money the channel says whether there are refunds that nobody explained. */
-  async function askAboutOrder(order: OrderRow): Promise<void> {
+  /** For a paid order the answer also shows refunds that were made elsewhere. */
+  async function queryOrder(order: OrderRow): Promise<void> {
     if (order.paid === 0n) return check(order.orderNo, { cause: 'check', actor: `channel:${order.payWay}` });
     await refresh(order, { cause: 'notice', actor: `channel:${order.payWay}` });
   }
 
-  /** Matched on everything that the order pins; the dedupe row commits with the settle and with what is still to be asked. */
+  /** Settles a notification if account, mode, project and payee are those of the order. Dedupe row, change and open lookups commit together. */
   async function settleNotification(
     tx: Tx,
     project: string,
@@ -248,17 +248,17 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     if (notification.isTest) return { result: 'irrelevant' };
     const found = await findByNotification(tx, payWay, notification);
     const order = found === undefined ? undefined : await tx.orders.lock({ orderNo: found });
-    if (!order) return strange(tx, { project, payWay }, notification);
+    if (!order) return unknownOrder(tx, { project, payWay }, notification);
     noteOrder(order);
     if (!speaksFor({ project, payWay, from, notification }, order)) {
-      // The account's own messages go to the address of every project that uses it.
+      // The channel sends messages about the whole account to the address of every project that uses it.
       const isElsewhere = notification.isShared && order.account === notification.account && order.project !== project;
       return { result: isElsewhere ? 'irrelevant' : 'not_genuine' };
     }
     if (notification.bankRefused) return bankRefused(tx, order, notification);
     if (!notification.outcome && !notification.refund) return hint(tx, order, notification);
     const where = { payWay, account: notification.account, notificationId: notification.notificationId };
-    // The order is locked: whoever hears the same sees what is written here, also in another month than the unique index looks at.
+    // Read under the order's lock, because the unique index finds a duplicate only in the same month.
     const isKnown = (await tx.notifications.find(where)) !== undefined;
     const row = { ...where, orderNo: order.orderNo, copies: 1, receivedAt: ports.now() };
     if (isKnown || !(await tx.notifications.insertIfNew(row))) return { result: 'duplicate' };
@@ -271,8 +271,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { result: 'settled', order: settled, lookup };
   }
 
-  /** A genuine message about no order that we know: of another system at the account, of a restored backup, or too early. */
-  async function strange(
+  /** A verified message about an unknown order: of another system at the account, lost by restoring a backup, or not visible yet. */
+  async function unknownOrder(
     tx: Tx,
     where: { project: string; payWay: PayWay },
     notification: Notification,
@@ -284,13 +284,14 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { result: ports.now() < later(at, RECENT_SECONDS) ? 'unknown_recent' : 'unknown_old' };
   }
 
-  /** The order is asked about, and the refund that is named. What took money back and cannot be read is listed at once. */
+  /** Marks the order, and a named refund, for a query. A reversal that a query does not show is listed at once. */
   async function hint(tx: Tx, found: OrderRow, notification: Notification): Promise<Settled> {
-    const { approvalAskedAt: asked } = found;
-    const isNewApproval = notification.approvedAt !== undefined && asked !== null && notification.approvedAt > asked;
+    const { approvalAskedAt: refusedAt } = found;
+    const isNewApproval =
+      notification.approvedAt !== undefined && refusedAt !== null && notification.approvedAt > refusedAt;
     const via = { cause: 'notice', actor: `channel:${found.payWay}` };
     const order = isNewApproval
-      ? await settleLocked(ports, tx, found, { command: 'approved_again', refusedAt: asked }, via)
+      ? await settleLocked(ports, tx, found, { command: 'approved_again', refusedAt }, via)
       : found;
     const named = await namedRefund(tx, order, notification);
     const lookup = named && (await openLookup(ports, tx, order, named));
@@ -301,7 +302,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { result: 'hint', order, lookup };
   }
 
-  /** The payer has the money, at the channel instead of the bank: the refund stays as it is, and a person may tell the payer. */
+  /** The payer has the money at the channel instead of the bank: the refund does not change, and an exception is raised. */
   async function bankRefused(tx: Tx, order: OrderRow, { refundNo: number, event }: Notification): Promise<Settled> {
     if (number === null) return { result: 'irrelevant' };
     const known = await findKnown(tx, order.orderNo, [number]);
@@ -335,30 +336,30 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
       await settleRefundLocked(ports, tx, { order, refund }, { outcome }, via);
       return { result: 'settled', order, lookup };
     }
-    // What is unknown may have ended since, in a message that came first: the channel is asked. What never was needs no question.
+    // A later message may have arrived first, so an unknown refund is queried. A failed one without an open lookup is not.
     const isOver = number === null || (outcome.kind === 'failed' && !(await isQueried(tx, orderNo, number)));
     const lookup = isOver ? undefined : await openLookup(ports, tx, order, { number });
     return { result: 'settled', order, lookup };
   }
 
-  /** Genuine, but for another account than that of its order or dispute: a refusal, too. */
+  /** Reports a verified notification to `noticed`; one with another account than that of its order or dispute counts as refused. */
   function noted(
     of: { project: string; payWay: PayWay },
     notification: Notification,
     result: NotificationResult['result'],
   ): void {
-    // A try-out is signed for no webhook of ours, so it says nothing about the real ones.
+    // A test message is not signed for a webhook of this service, so it proves nothing about real notifications.
     if (notification.isTest) return;
     if (result !== 'not_genuine') return ports.noticed?.(of, null);
     const { account, orderNo, disputeId } = notification;
-    const detail = `It was read with the keys of account ${account}, which ${orderNo ?? disputeId ?? 'its order'} does not belong to.`;
+    const detail = `It was verified with the keys of account ${account}, but ${orderNo ?? disputeId ?? 'its order'} belongs to another account.`;
     reportRefused(of, { why: 'wrong_account', detail });
   }
 
   function reportRefused(of: { project: string; payWay: PayWay }, refusal: NotificationRefusal): void {
     const change = changeFor(ports.channels.kindOf(of.payWay), refusal.why);
     ports.log('warn', 'a notification was refused', { ...of, ...refusal, change });
-    // The project may be a name that a stranger made up: nothing is kept of it.
+    // Anyone can post to the address of a project that does not exist, so nothing is stored for it.
     if (refusal.why !== 'not_configured') ports.noticed?.(of, refusal);
   }
 
@@ -378,7 +379,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { ack, result: candidate ? 'not_genuine' : 'not_configured' };
   }
 
-  /** By the candidate that speaks for the order, or else the first that could read it: several may verify with one key. */
+  /** Reads it with the configuration of its order, otherwise with the first that verifies it: several may share one key. */
   async function readWithAny(
     to: { project: string; payWay: PayWay },
     candidates: NotificationChannel[],
@@ -408,7 +409,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 }
 
-/** A genuine notice, who read it, and the rows that it is about, as they were then. */
+/** A verified notification, the configuration that verified it, and the rows that it concerns. */
 interface Read {
   notification: Notification;
   from: NotificationChannel;
@@ -427,41 +428,41 @@ async function findAbout(tx: ReadTx, payWay: PayWay, notification: Notification)
   return { order, refund: notification.refundNo === null ? undefined : await findByNumber(tx, notification.refundNo) };
 }
 
-/** In the trace of whoever asked for the refund, or else for the payment. */
+/** Continues the trace of the refund request, otherwise that of the payment. */
 function spanOf(payWay: PayWay, about: About | undefined): SpanAbout {
   const { order, refund } = about ?? {};
   const attributes = { 'pay.pay_way': payWay, 'pay.order_no': order?.orderNo, 'pay.refund_no': refund?.refundNo };
   return { parent: refund?.traceParent ?? order?.traceParent ?? null, attributes };
 }
 
-/** What a refund is called when its channel is asked about it. */
+/** The number by which the channel is queried about the refund. */
 function numberOf({ refundId, refundNo }: Notification): string | null {
   return refundId ?? refundNo;
 }
 
-/** The refund that a notice names without its result, unless there is nothing to ask about it. */
+/** The refund that a notification names without its result, if it must be queried. */
 async function namedRefund(tx: Tx, { orderNo }: OrderRow, notification: Notification): Promise<Named | undefined> {
   const number = numberOf(notification);
   if (number === null) return undefined;
   const own = notification.refundNo ? await findByNumber(tx, notification.refundNo) : undefined;
   if (own && own.orderNo !== orderNo) return undefined;
   const known = own ?? (await findKnown(tx, orderNo, [number]));
-  if (known && !isWorthAsking(known, notification)) return undefined;
+  if (known && !mustBeQueried(known, notification)) return undefined;
   return { number: own ? numberAtChannel(own) : number };
 }
 
-/** What went back in all, of the payment that is in the order's sums. */
+/** The refund total that the notification reports for the order's own payment. */
 function totalOf(order: OrderRow, { outcome }: Notification): bigint | undefined {
   if (outcome?.kind !== 'paid' || !isOwnPayment(order, outcome)) return undefined;
   return outcome.refundedTotal;
 }
 
-/** What is open is asked about anyway, but an answer under way does not know of news. Only some channels tell news of what is over. */
-function isWorthAsking({ state }: RefundRow, { refundId, reversed }: Notification): boolean {
+/** Whether a known refund must be queried: it failed here, or the channel reports changes of finished refunds (PayPal). */
+function mustBeQueried({ state }: RefundRow, { refundId, reversed }: Notification): boolean {
   return !reversed && (state === 'failed' || refundId !== undefined);
 }
 
-/** What is asked about need not be listed, too. */
+/** Removes the hint about refunds: a lookup of the refund replaces the exception. */
 function withoutHint({ outcome }: Notification): Outcome | undefined {
   if (outcome?.kind !== 'paid') return outcome;
   return { ...outcome, refundsHint: false, refundedTotal: undefined };

@@ -8,7 +8,7 @@ import { majorText } from '../../money.ts';
 import type { Requester, Ports } from '../ports.ts';
 import { statusOf } from '../view.ts';
 
-/** What a payer may see of an order's state; finer than the wire's word, because a payer asks "what now?". */
+/** The state of an order as shown to its payer; finer than the API status. */
 export type PayerState =
   | 'preparing'
   | 'waiting'
@@ -25,12 +25,12 @@ export type PayerState =
   | 'failed'
   | 'refused';
 
-/** An order as its payer sees it: nothing of the shop's own, of the user, or of other payments. */
+/** An order as shown to its payer: without data of the shop, of the user or of other payments. */
 export interface PayerOrder {
   orderNo: string;
   payWay: PayWay;
   mode: Mode;
-  /** The name of the order's project; null while it has none of its own. */
+  /** The name of the order's project; null = no name was set. */
   merchant: string | null;
   subject: string;
   /** Major units with all decimals, e.g. `12.50`. */
@@ -38,56 +38,56 @@ export interface PayerOrder {
   refunded: string;
   currency: string;
   state: PayerState;
-  /** The wire's word, for the shop's own address. */
+  /** The API status, for the shop's return URL. */
   status: OrderStatus;
   expiresAt: Date;
   /** Whole seconds until the order can no longer be paid; 0 afterwards. */
   secondsLeft: number;
-  /** Only while there is something to pay. */
+  /** Only while the order can be paid. */
   payment: PayHint | null;
-  /** The channel's address lives for minutes: the page leads there by an address of its own, which has it renewed. */
+  /** The payment link expires within minutes, so the page links to an address of this service that renews it. */
   isBrief: boolean;
   returnUrl: string | null;
 }
 
-/** What the page polls. */
+/** The members that the page polls. */
 export type PayerProgress = Pick<PayerOrder, 'state' | 'secondsLeft'>;
 
-/** What the pages ask of the operations. */
+/** The operations that the pages call. */
 interface PayerActions {
   query(requester: Requester, orderNo: string): Promise<unknown>;
   capture(order: OrderRow, cause: string): Promise<unknown>;
   renew(order: OrderRow): Promise<OrderRow>;
-  /** The name that somebody has given to a project; null while it has none of its own. */
+  /** The name of a project; null = no name was set. */
   projectName(code: string): Promise<string | null>;
 }
 
-/** A refund with such an exception is not on its way. */
+/** While one of these exceptions is open, the page does not show the refund as in progress. */
 const STUCK = ['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const;
 
 const PAYER: Requester = { owner: 'any', actor: 'payer' };
 
-/** What the payer's pages show and do; neither believes anything that the payer's browser says. */
+/** The reads and actions of the payer's pages; data from the payer's browser never settles anything. */
 export function payerOrders(
   { store, now, log, patience }: Pick<Ports, 'store' | 'now' | 'log' | 'patience'>,
   actions: PayerActions,
 ) {
-  const asked = new Map<string, Promise<void>>();
+  const querying = new Map<string, Promise<void>>();
   const renewing = new Map<string, Promise<OrderRow>>();
   const find = (orderNo: string) => store.read((tx) => tx.orders.find({ orderNo }));
 
   return {
-    /** The order, or undefined when there is none of this number. */
+    /** The order, or undefined if it does not exist. */
     async order(orderNo: string): Promise<PayerOrder | undefined> {
       const order = await find(orderNo);
       return order && view(order);
     },
-    /** How far it is, read with as little as possible: each open page asks every few seconds. */
+    /** State and remaining time, with few reads: each open page polls every few seconds. */
     async progress(orderNo: string): Promise<PayerProgress | undefined> {
       const order = await find(orderNo);
       return order && seenByPayer(order);
     },
-    /** Where the payer goes to pay, renewed if it has died; undefined when there is nothing to pay, or the channel is silent. */
+    /** The payment link, renewed if it expired; undefined if the order cannot be paid or the channel does not answer. */
     async addressOf(orderNo: string): Promise<string | undefined> {
       const order = await find(orderNo);
       if (!order || payerState(order, now()) !== 'waiting') return undefined;
@@ -95,14 +95,14 @@ export function payerOrders(
       return hasCredential(renewed, now()) ? renewed.credential?.url : undefined;
     },
     /**
-     * The payer comes back from the channel: an open order is asked about, and captured when the channel's own number
-     * of the order (`token`, PayPal) is shown; the answer shows what is known then.
+     * The payer returns from the channel: queries an open order, or captures it if `token` is the channel's id of the order (PayPal).
+     * Returns the order as stored after that, or after `patience.page`.
      */
     async returned(payWay: PayWay, orderNo: string, token: string | undefined): Promise<PayerOrder | undefined> {
       const order = await find(orderNo);
       if (order?.payWay !== payWay) return undefined;
       if (!isOpen(order.state)) return view(order);
-      await Promise.race([askOnce(order, token), setTimeout(patience.page, undefined, { ref: false })]);
+      await Promise.race([queryOnce(order, token), setTimeout(patience.page, undefined, { ref: false })]);
       return view((await find(orderNo)) ?? order);
     },
   };
@@ -111,7 +111,7 @@ export function payerOrders(
     return { ...(await seenByPayer(order)), merchant: await actions.projectName(order.project) };
   }
 
-  /** Nobody is told that money is on its way when its refund waits for a person. */
+  /** Shows `not_returned` instead of `returning` while the refund waits for a person. */
   async function seenByPayer(order: OrderRow): Promise<Omit<PayerOrder, 'merchant'>> {
     const seen = viewForPayer(order, now());
     if (seen.state !== 'returning') return seen;
@@ -120,19 +120,21 @@ export function payerOrders(
     return isStuck ? { ...seen, state: 'not_returned' } : seen;
   }
 
-  /** However often the page is opened, the channel is asked about an order by one visit at a time. */
-  function askOnce(order: OrderRow, token: string | undefined): Promise<void> {
+  /** Concurrent visits share one query or capture of an order. */
+  function queryOnce(order: OrderRow, token: string | undefined): Promise<void> {
     const { orderNo } = order;
-    const running = asked.get(orderNo);
+    const running = querying.get(orderNo);
     if (running) return running;
     const work = (hasApproved(order, token) ? actions.capture(order, 'return') : actions.query(PAYER, orderNo))
-      .catch((error: unknown) => log('warn', 'a return page could not query the channel', { orderNo, error }))
-      .then(() => void asked.delete(orderNo));
-    asked.set(orderNo, work);
+      .catch((error: unknown) =>
+        log('warn', 'the return page could not query or capture the order; the jobs check it', { orderNo, error }),
+      )
+      .then(() => void querying.delete(orderNo));
+    querying.set(orderNo, work);
     return work;
   }
 
-  /** The same for what has died: visits that come together share one create. */
+  /** Concurrent visits share one create call that renews the payment link. */
   function renewOnce(order: OrderRow): Promise<OrderRow> {
     const { orderNo } = order;
     const running = renewing.get(orderNo);
@@ -143,15 +145,15 @@ export function payerOrders(
   }
 }
 
-/** What the pages may call. */
+/** The functions for the payer's pages. */
 export type PayerOrders = ReturnType<typeof payerOrders>;
 
-/** Whether the payer was sent back with the channel's number of the order, which only shop, payer and channel know. */
+/** Whether the payer returned with the channel's id of the order, which only shop, payer and channel know. */
 function hasApproved({ payWay, channelOrderId }: OrderRow, token: string | undefined): boolean {
   return CHANNELS[payWay].returnsWithToken === true && token !== undefined && token === channelOrderId;
 }
 
-/** Reduces a row to what its payer may see. */
+/** Reduces an order row to the members that its payer may see. */
 export function viewForPayer(order: OrderRow, now: Date): Omit<PayerOrder, 'merchant'> {
   const { orderNo, payWay, mode, subject, currency, expiresAt, returnUrl } = order;
   const text = (minor: bigint) => majorText({ minor, currency });
@@ -174,7 +176,7 @@ export function viewForPayer(order: OrderRow, now: Date): Omit<PayerOrder, 'merc
   };
 }
 
-/** The state in the eyes of a payer; time decides only between waiting and ending, never about money. */
+/** The payer's state of an order; the current time can only make it `ending`, it never decides about money. */
 export function payerState(order: OrderRow, now: Date): PayerState {
   const status = statusOf(order);
   if (status === 'created' || status === 'pending') {
@@ -192,12 +194,12 @@ export function payerState(order: OrderRow, now: Date): PayerState {
   return status;
 }
 
-/** Orders whose payer may take another channel. */
+/** Lets a payer choose another channel for an order. */
 export interface PayerChoice {
-  /** The other channels of an order, while it can be paid; mostly none. */
+  /** The other channels of an order while it can be paid; usually none. */
   others(orderNo: string): Promise<PayWay[]>;
-  /** The order in the place of one that ended unpaid. */
+  /** The order that replaces one that ended unpaid. */
   successor(orderNo: string): Promise<string | undefined>;
-  /** Takes the channel; gives the number with which the payer goes on: the same one when it could not be. */
+  /** Changes the channel; returns the number of the new order, or the same number if the change was not possible. */
   choose(orderNo: string, payWay: PayWay): Promise<string>;
 }

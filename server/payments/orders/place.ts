@@ -26,7 +26,7 @@ import { settle, settleLocked } from '../settle.ts';
 import { capturePayment } from './order.ts';
 import { hasCredential } from '../core/transitions.ts';
 
-/** The order that a request means, as it would be inserted; refuses what its channel cannot do (400). */
+/** Builds the order row of a request; throws 400 for options that the channel does not support. */
 function draftOrder(
   active: ActiveChannel,
   payee: Payee,
@@ -121,7 +121,7 @@ function draftOrder(
   return order;
 }
 
-/** The app in whose name it is placed: pinned, so that a later change of the configuration strands nothing. Null = there are none. */
+/** The app that the order keeps, so that a later change of the configuration does not affect it. Null = the channel has no apps. */
 function appOf({ channel }: ActiveChannel, scene: Scene, { payWay, appId }: PayRequest): string | null {
   const known = channel.appIds?.(scene) ?? [];
   if (appId === undefined) return known[0] ?? null;
@@ -132,7 +132,7 @@ function appOf({ channel }: ActiveChannel, scene: Scene, { payWay, appId }: PayR
 /** Members that may differ when a request is repeated with the same merchantOrderNo. */
 type MayDiffer = 'merchantOrderNo' | 'clientIp' | 'returnUrl' | 'notifyUrl' | 'expireSeconds';
 
-/** The facts that make two requests with one merchantOrderNo the same request. */
+/** Hash of the members that must be equal when a request is repeated with the same merchantOrderNo. */
 function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: string): string {
   const { subject, payWay, orderType, userId, extra, openId, appId, payCode, product } = request;
   const facts: Record<Exclude<keyof PayRequest, MayDiffer>, unknown> = {
@@ -153,16 +153,16 @@ function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: 
   return digest(facts);
 }
 
-/** Of what was asked of several channels only the order's own counts. */
+/** Keeps only the options for the channel of the order. */
 function ownOptions({ payWay, channelOptions }: PayRequest): ChannelOptions | null {
-  const asked: Partial<Record<PayWay, object>> = channelOptions ?? {};
-  const own = asked[payWay];
+  const byChannel: Partial<Record<PayWay, object>> = channelOptions ?? {};
+  const own = byChannel[payWay];
   return own === undefined ? null : { [payWay]: own };
 }
 
 /**
  * WeChat Pay keeps the money of such an order frozen until it is shared (分账) or released (解冻剩余资金), and no call of this service does
- * either. Throws InvalidRequest, whichever channel is asked: the payer may choose another one.
+ * either. Throws InvalidRequest for every channel, because the payer may later choose WeChat Pay.
  */
 function refuseFrozen({ channelOptions }: PayRequest): void {
   if (channelOptions?.wechat?.profitSharing !== true) return;
@@ -176,7 +176,7 @@ function invalid(pointer: string, detail: string): InvalidRequest {
   return new InvalidRequest(detail, [{ pointer, code: 'invalid', detail }]);
 }
 
-/** Places an order: intent, channel, settle. A retry with the same key or merchantOrderNo gets the same order. */
+/** Places an order: record the intent, call the channel, settle. A retry with the same key or merchantOrderNo returns the same order. */
 export type PlacePayment = (payee: Payee, request: PayRequest, options?: PlaceOptions) => Promise<OrderRow>;
 
 /** The operation over its ports. */
@@ -205,21 +205,21 @@ export function placePayment(ports: Ports): PlacePayment {
       const via = { cause: 'place', actor: payee.actor };
       const settled = await settle(ports, order.orderNo, report, via);
       ports.checkpoint('place.settled');
-      // Nothing is left for the payer to do (PayPal): the money is taken now.
+      // The payer has already approved (PayPal), so the money is captured now.
       if (outcome.kind === 'approved' && canCapture(settled, ports.now())) return capture(order.orderNo, via);
       return answer(settled, outcome, ports.now());
     });
   };
 }
 
-/** The same create once more. A payer's code works once, so the channel is asked first what became of it. */
+/** Repeats the create call. A payer's code works once, so the channel is queried first. */
 async function createAgain(channel: Channel, order: OrderRow, call: PlaceOrder): Promise<Outcome> {
   if (order.scene !== 'code') return channel.place(call);
   const known = await channel.query(orderRef(order));
   return known.kind === 'absent' ? channel.place(call) : known;
 }
 
-/** An address that is never called is refused, not kept in silence. */
+/** Rejects a notifyUrl that the service would never call. */
 function requireUrl({ urlFault }: Ports, { notifyUrl }: PayRequest): void {
   const fault = notifyUrl === undefined ? undefined : urlFault(notifyUrl);
   if (fault) throw new InvalidRequest(`notifyUrl ${fault.detail}.`, [{ pointer: '/notifyUrl', ...fault }]);
@@ -239,14 +239,14 @@ function refusal(order: OrderRow, supportId?: string): ChannelRefused {
   return new ChannelRefused({ payWay, code: code ?? 'refused', message: message ?? '', supportId }, { orderNo });
 }
 
-/** What the caller hears: the state of the row decides, the outcome only explains why there is nothing to pay with. */
+/** The result for the caller: the state of the row decides, the outcome only explains a missing payment link. */
 function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
   const supportId = 'supportId' in outcome ? outcome.supportId : undefined;
   if (order.state === 'failed') throw refusal(order, supportId);
   if (order.state !== 'created' && (hasCredential(order, now) || order.state !== 'pending')) return order;
-  // The payer has agreed, and somebody else is taking the money, or the channel looks at it: there is nothing to pay with.
+  // The payer has approved: the capture runs elsewhere or is under review, so no payment link is needed.
   if (outcome.kind === 'approved' || (outcome.kind === 'pending' && outcome.capturePending)) return order;
-  // A refusal that ended nothing (not for certain, or of a re-send) is no answer to keep: the order lives, and a retry goes on.
+  // An uncertain refusal, or that of a repeat, is not stored under the key: the order stays open, and a retry continues.
   if (outcome.kind === 'declined') {
     const { code, reason: message, definite, doubt } = outcome;
     const channel = { payWay: order.payWay, code, message, supportId };
@@ -260,16 +260,16 @@ function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
   );
 }
 
-/** The order that a request means. */
+/** The order of a request, and whether to call the channel. */
 interface Claimed {
   order: OrderRow;
   /** Whether the channel must be called. */
   send: boolean;
-  /** Whether this is the first call ever made about the order. */
+  /** Whether this is the first call about the order. */
   fresh: boolean;
 }
 
-/** Key row and order in one insert transaction; the unique indexes decide who is first. */
+/** Inserts key row and order in one transaction; of concurrent requests the unique indexes admit one. */
 async function claimOrder(
   ports: Ports,
   tx: Tx,
@@ -295,18 +295,18 @@ async function claimOrder(
 class NumberTaken extends Error {}
 
 /**
- * Admits and inserts the draft; gives the reason when it did not get in. Of an order with a product nothing remains then,
- * neither its stock nor the lock on it: both happen in a savepoint.
+ * Admits and inserts the draft; returns the reason of a rejection. For an order with a product a savepoint then undoes the reserved stock
+ * and releases its lock.
  */
 async function enter(
   ports: Ports,
   tx: Tx,
   draft: OrderRow,
-  asked: PayRequest,
+  request: PayRequest,
 ): Promise<AppError | NumberTaken | undefined> {
   const attempt = async (part: Tx) => {
-    await ports.effects.admit(part, draft, asked);
-    const hold = () => ports.effects.hold(part, draft, asked);
+    await ports.effects.admit(part, draft, request);
+    const hold = () => ports.effects.hold(part, draft, request);
     if (!(await insertOrder(part, draft, hold))) throw new NumberTaken();
   };
   try {
@@ -318,7 +318,7 @@ async function enter(
   }
 }
 
-/** A refused order keeps nothing; when its key is being worked on by another request, that one decides. */
+/** Throws the rejection, so that nothing of the order is stored. If another request holds the key, throws 409 for that instead. */
 async function refuse(
   tx: Tx,
   { merchantOrderNo }: OrderRow,
@@ -328,7 +328,7 @@ async function refuse(
 ): Promise<never> {
   if (refusal instanceof NumberTaken && merchantOrderNo !== null)
     throw new MerchantNumberUsed('merchantOrderNo', merchantOrderNo);
-  if (refusal instanceof NumberTaken) throw new Error('an order number was drawn twice');
+  if (refusal instanceof NumberTaken) throw new Error('the generated order number already exists; repeat the request');
   if (claim) {
     await claimKey(tx, claim, '', now);
     claim.taken = false;
@@ -336,7 +336,7 @@ async function refuse(
   throw refusal;
 }
 
-/** The order that a retry means; its create is re-sent only while nothing payable came of it and it may still be paid. */
+/** The order of a retry. The create is repeated only while the order has no payment link and may still be paid. */
 async function resumed(
   ports: Ports,
   tx: Tx,
@@ -345,14 +345,14 @@ async function resumed(
   claim: KeyClaim | undefined,
 ): Promise<Claimed> {
   const order = await tx.orders.lock({ orderNo });
-  if (!order) throw new Error('a claimed intent has no order');
+  if (!order) throw new Error('the order of a claimed intent does not exist');
   if (claim) await claimKey(tx, claim, orderNo, ports.now());
   const send = canSendAgain(order, ports.now());
   const via = { cause: 'place', actor: `app:${clientId}` };
   return { order: await settleLocked(ports, tx, order, { command: 'send_again' }, via), send, fresh: false };
 }
 
-/** The live order with the same merchantOrderNo, if there is one: the same facts mean the same order, others are refused. */
+/** The live order with the same merchantOrderNo, if there is one; throws 409 if its facts differ. */
 async function liveSibling(tx: Tx, draft: OrderRow): Promise<OrderRow | undefined> {
   const { clientId, merchantOrderNo } = draft;
   if (merchantOrderNo === null) return undefined;
@@ -387,38 +387,38 @@ export interface PayRequest {
   product?: string | undefined;
 }
 
-/** Who places, for which project, with which promises about late money. */
+/** The application that an order belongs to, with its project and its policy for late payments. */
 interface Payee {
   clientId: string;
   project: string;
   latePayment: LatePayment;
-  /** Of the application; null = it has none. */
+  /** The limits of the application; null = none. */
   limits: AppLimits | null;
   actor: string;
   /** The administrator who places it from the console. */
   person?: Requester['person'];
 }
 
-/** What an order is of beyond an ordinary payment. */
+/** Options of an order beyond those of the request. */
 interface PlaceOptions {
   claim?: KeyClaim | undefined;
   kind?: OrderRow['kind'];
-  /** The channel as the caller has just found it; left out = it is looked up. */
+  /** The channel, if the caller has just looked it up. */
   active?: ActiveChannel;
   orderNo?: string;
-  /** Written in the same transaction as the order. */
+  /** Further writes in the transaction of the order. */
   also?: (tx: Tx, order: OrderRow) => Promise<void>;
 }
 
-/** An application that places an order; what was read of it with its token is not read again. */
+/** An application that places an order; members that were read with its token are not read again. */
 export interface PayingApp extends Pick<Requester, 'person'> {
   clientId: string;
-  /** Of what was read with its token. */
+  /** Absent = not read with the token. */
   project?: string;
   terms?: AppTerms | undefined;
 }
 
-/** Whose order it becomes, for which project and with which promises; throws NotFound for an application that is gone. */
+/** The owner of the new order, with project and terms; throws NotFound if the application was deleted. */
 export async function payeeOf(
   { store }: Pick<Ports, 'store'>,
   { clientId, person, project, terms }: PayingApp,

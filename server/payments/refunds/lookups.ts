@@ -25,8 +25,8 @@ import { explainSums, openLookup, ownerOf, settleRefund, settleRefundLocked } fr
 import { sendRefund } from './refund.ts';
 
 /**
- * A refund that was made elsewhere (portal, dispute) becomes known: its own row, inside the sums, with an exception; of a payment
- * that is not the order's own outside of them. Before its payment is known it is a question. `number` is what the channel is asked by.
+ * Records a refund that was made elsewhere (portal, dispute): a row, the sums of the order, and an exception. The sums do not count the
+ * refund of a payment that is not the order's own. While the payment is unknown, opens a lookup. `number`: by which the channel is queried.
  */
 export async function settleForeignRefund(
   ports: Ports,
@@ -39,20 +39,20 @@ export async function settleForeignRefund(
   const now = ports.now();
   const channelRefundNo = outcome.channelRefundNo ?? number;
   const known = channelRefundNo && (await tx.refunds.find({ orderNo: order.orderNo, channelRefundNo }));
-  const asked = number ?? channelRefundNo;
-  const also = { ...via, refundNo: newNumber('R', now), channelRefundNo, number: asked };
+  const lookupNo = number ?? channelRefundNo;
+  const also = { ...via, refundNo: newNumber('R', now), channelRefundNo, number: lookupNo };
   const ofOther = known ? undefined : await otherPayment(tx, order, outcome);
   const ofDispute = known || ofOther ? undefined : await lostMoney(tx, order, outcome);
   const change = decideForeignRefund(order, { isKnown: Boolean(known), ofDispute, ofOther }, outcome, also, now);
   const { order: after } = await apply(ports, tx, { order, refund: ofDispute }, change, via);
   if (ofOther)
     await endDifference(tx, { kind: 'duplicate_payment', orderNo: order.orderNo, dedupe: ofOther.channelNo }, now);
-  else if (after.paid === 0n && asked) await openLookup(ports, tx, after, { number: asked });
+  else if (after.paid === 0n && lookupNo) await openLookup(ports, tx, after, { number: lookupNo });
   else await explainSums(ports, tx, after);
   return after;
 }
 
-/** The payment that a refund gives back, when it is not the one in the order's sums; of an unpaid order only one that is listed. */
+/** The refunded payment, if it is not the order's own; for an unpaid order only a payment that an exception lists. */
 async function otherPayment(
   tx: Tx,
   order: OrderRow,
@@ -68,15 +68,15 @@ async function otherPayment(
   return { ...payment, back, isListed, owner: await ownerOf(tx, order, paymentNo) };
 }
 
-/** The channel's numbers of payments that came for an order and are not in its sums, as far as they are listed, or were. */
+/** The channel's numbers of payments that are not in the order's sums, from its open and resolved exceptions. */
 async function listedPayments(tx: ReadTx, orderNo: string): Promise<string[]> {
   const listed = await tx.exceptions.list({ orderNo, kind: ['double_paid', 'amount_mismatch'] });
   return listed.map(({ dedupe }) => dedupe);
 }
 
 /**
- * The refund of a lost dispute that took the same money, and for which the channel told no refund yet: the oldest. What went back
- * before the dispute was there is another refund.
+ * The oldest refund of a lost dispute that has the same amount and no refund number of the channel yet. A refund from before the opening of
+ * the dispute is a different one.
  */
 async function lostMoney(
   tx: Tx,
@@ -92,7 +92,7 @@ async function lostMoney(
   );
 }
 
-/** Asks the channel what became of a refund that it named; the row says when it is due again. */
+/** Queries the channel about a refund that it named without its result, settles the answer and plans the next query. */
 export function refundLookups(ports: Ports) {
   const check = checkOrder(ports);
 
@@ -101,7 +101,7 @@ export function refundLookups(ports: Ports) {
     if (lookup?.state !== 'open') return;
     const { orderNo, number } = lookup;
     const before = await readOrder(orderNo);
-    // Only what was paid can have gone back: the payment first.
+    // Only a paid order can have refunds, so the payment is queried first.
     if (before.paid === 0n) await check(orderNo);
     const order = before.paid === 0n ? await readOrder(orderNo) : before;
     const [own, others] = await ports.store.read(async (tx) => [
@@ -120,24 +120,24 @@ export function refundLookups(ports: Ports) {
 
   async function readOrder(orderNo: string): Promise<OrderRow> {
     const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
-    if (!order) throw new Error('a question has no order');
+    if (!order) throw new Error('the order of a refund lookup does not exist');
     return order;
   }
 
   async function answer(tx: Tx, { id, orderNo, revision }: RefundLookupRow, outcome: RefundOutcome): Promise<void> {
     const order = await tx.orders.lock({ orderNo });
     const lookup = await tx.refundLookups.lock({ id });
-    // What was heard meanwhile is not in this answer.
+    // A message that arrived during the query is not in this answer.
     if (!order || lookup?.state !== 'open' || lookup.revision !== revision) return;
     const via = { cause: 'refund-question', actor: `channel:${order.payWay}` };
     const known = await findKnown(tx, orderNo, [lookup.number, refundNumberIn(outcome)]);
     const isKnown = known !== undefined;
-    const ofWhich = outcome.kind === 'succeeded' ? outcome.payment?.channelNo : undefined;
-    const isOfListed = ofWhich !== undefined && (await listedPayments(tx, orderNo)).includes(ofWhich);
-    const questioned = { ...order, isKnown, isOfListed };
-    const { patch, raise, resolve, settle } = decideLookup(questioned, lookup, outcome, ports.now());
+    const paymentNo = outcome.kind === 'succeeded' ? outcome.payment?.channelNo : undefined;
+    const isOfListed = paymentNo !== undefined && (await listedPayments(tx, orderNo)).includes(paymentNo);
+    const facts = { ...order, isKnown, isOfListed };
+    const { patch, raise, resolve, settle } = decideLookup(facts, lookup, outcome, ports.now());
     await tx.refundLookups.update({ id }, patch);
-    const { order: report } = await apply(
+    const { order: updated } = await apply(
       ports,
       tx,
       { order },
@@ -146,8 +146,8 @@ export function refundLookups(ports: Ports) {
     );
     if (!settle) return;
     const after = known
-      ? await settleKnown(tx, report, known, settle)
-      : await settleForeign(tx, report, lookup, settle);
+      ? await settleKnown(tx, updated, known, settle)
+      : await settleForeign(tx, updated, lookup, settle);
     await compareReported(tx, after);
   }
 
@@ -174,7 +174,7 @@ export function refundLookups(ports: Ports) {
     return outcome.kind === 'succeeded' ? settleForeignRefund(ports, tx, order, outcome, number, via) : order;
   }
 
-  /** When nothing is asked any more, what the channel counted in all must be what we know. */
+  /** After the last open lookup, compares the refund total that the channel reported with the known refunds. */
   async function compareReported(tx: Tx, order: OrderRow): Promise<void> {
     const lookups = await tx.refundLookups.list({ orderNo: order.orderNo });
     if (lookups.some(({ state }) => state === 'open')) return;
@@ -185,16 +185,16 @@ export function refundLookups(ports: Ports) {
   }
 }
 
-/** What is told of the order's own payment must be about its amount; a payment beside it had one of its own. */
+/** Discards an answer about the order's own payment with another amount; another payment of the order has its own amount. */
 function ofSameAmount(order: OrderRow, reported: RefundOutcome): RefundOutcome {
   const payment = reported.kind === 'succeeded' ? reported.payment : undefined;
   if (!payment || !isOwnPayment(order, payment)) return reported;
   const { minor, currency } = payment.amount;
   if (minor === order.paid && currency === order.currency) return reported;
-  return { kind: 'unknown', cause: 'mismatch', detail: `The payment was one of ${minor} ${currency}.` };
+  return { kind: 'unknown', cause: 'mismatch', detail: `The channel named a payment of ${minor} ${currency}.` };
 }
 
-/** The refund of an order that bears one of these numbers, ours or the channel's own. */
+/** The refund of an order with one of these numbers, the service's or the channel's. */
 export async function findKnown(
   tx: ReadTx,
   orderNo: string,
@@ -210,7 +210,7 @@ export async function findKnown(
   return undefined;
 }
 
-/** The refund of ours that a number means, as the attempt that bore it. */
+/** The service's own refund with this number, as the attempt that had the number. */
 async function findOwn(tx: ReadTx, orderNo: string, number: string): Promise<RefundRow | undefined> {
   const known = await findKnown(tx, orderNo, [number]);
   if (known) return isExternal(known.origin) ? undefined : known;
@@ -219,12 +219,12 @@ async function findOwn(tx: ReadTx, orderNo: string, number: string): Promise<Ref
   return now && { ...now, attempt, channelRefundNo: null };
 }
 
-/** The channel's own number of a refund, if it said it. */
+/** The channel's number of a refund, if the outcome has it. */
 export function refundNumberIn(outcome: RefundOutcome): string | undefined {
   return 'channelRefundNo' in outcome ? outcome.channelRefundNo : undefined;
 }
 
-/** The refund that the channel knows by this number now; the number of an earlier attempt is not it any more. */
+/** The refund whose current attempt has this number; the number of an earlier attempt finds nothing. */
 export async function findByNumber(tx: ReadTx, number: string): Promise<RefundRow | undefined> {
   const { refundNo, attempt } = readNumberAtChannel(number);
   const refund = await tx.refunds.find({ refundNo });
@@ -233,10 +233,10 @@ export async function findByNumber(tx: ReadTx, number: string): Promise<RefundRo
 
 const CHECK = { cause: 'refund-check', actor: 'service' };
 
-/** The channel no longer knows a number that it once had: nothing that can be repeated, so a person must look. */
+/** The channel does not find the refund and may have forgotten its number: a repeat could pay twice, so a person must check it. */
 const LOST = { kind: 'abnormal', code: 'refund_lost', reason: 'The channel no longer has this refund.' } as const;
 
-/** Does for one refund whatever is due: sends what was never sent, asks, and re-sends the same number when the channel knows nothing of it. */
+/** Does the next step of a refund: sends it, queries it, or sends it again under the same number if the channel does not know it. */
 export function checkRefund(ports: Ports) {
   const send = sendRefund(ports);
 
@@ -256,15 +256,15 @@ export function checkRefund(ports: Ports) {
   async function lookup(refund: RefundRow, via: Via, step: NextRefundStep): Promise<void> {
     const { refundNo, orderNo, attempt } = refund;
     const order = await ports.store.read((tx) => tx.orders.find({ orderNo }));
-    if (!order) throw new Error('a refund has no order');
+    if (!order) throw new Error('the order of a refund does not exist');
     const outcome = await callChannel(ports, order, (channel) =>
       channel.queryRefund(refundRef(order, refund, ports.publicUrl)),
     );
     ports.checkpoint('refund-check.asked');
     const isUnreported = step === 'ask_if_known' && outcome.kind === 'absent';
-    const tellsAgain = step !== 'ask_if_done' && outcome.kind === 'unknown' && 'repeat' in outcome;
+    const needsRepeat = step !== 'ask_if_done' && outcome.kind === 'unknown' && 'repeat' in outcome;
     const canRepeat = !isForgotten(refund, ports.channels.kindOf(order.payWay).limits, ports.now());
-    if ((isUnreported || tellsAgain) && canRepeat) await send(refundNo, via);
+    if ((isUnreported || needsRepeat) && canRepeat) await send(refundNo, via);
     else await settleRefund(ports, refundNo, { outcome: isUnreported ? LOST : outcome, attempt }, via);
   }
 }

@@ -103,8 +103,8 @@ export const REFUNDS: readonly Mutant[] = [
     name: 'a refund is asked about once and, being absent, is not sent again',
     from: 'plain',
     file: 'server/payments/refunds/lookups.ts',
-    find: 'if ((isUnreported || tellsAgain) && canRepeat) await send(refundNo, via);\n    else await',
-    put: 'if (tellsAgain && canRepeat) await send(refundNo, via);\n    else await',
+    find: 'if ((isUnreported || needsRepeat) && canRepeat) await send(refundNo, via);\n    else await',
+    put: 'if (needsRepeat && canRepeat) await send(refundNo, via);\n    else await',
     killedBy: witnessed('test/races/alipay-refunds.test.ts', 'a refund call that moved nothing*'),
   },
   {
@@ -146,8 +146,8 @@ export const REFUNDS: readonly Mutant[] = [
     name: 'a person ends a refund by an answer that is out of date',
     from: 'plain',
     file: 'server/payments/exceptions/operator.ts',
-    find: 'if (asked !== undefined && asked !== pair.order.sequence) throw changedMeanwhile();',
-    put: 'if (asked !== undefined && asked > pair.order.sequence) throw changedMeanwhile();',
+    find: 'if (sequence !== undefined && sequence !== pair.order.sequence) throw changedMeanwhile();',
+    put: 'if (sequence !== undefined && sequence > pair.order.sequence) throw changedMeanwhile();',
     killedBy: witnessed('test/races/contradicted-refunds.test.ts', '*a person ends a refund only as it was*'),
   },
 ];
