@@ -18,19 +18,19 @@ import { type BillPorts, requestersOf, lockAccount, ratesOf } from './payees.ts'
 import { runMatch } from './work.ts';
 
 const BILL = { cause: 'bill', actor: 'service' };
-/** Seconds until a channel that did not answer, or is not done yet, is asked again; then a person looks. */
+/** Seconds before the n-th repeat of a query without a final answer; after the last one the difference is listed for a person. */
 const STEPS = [60, 300, 1800, 7200, 21_600, 43_200] as const;
-/** Answers after which another one may come. */
+/** Answers that may change later. */
 const PASSING: ReadonlySet<string> = new Set(['unknown', 'pending', 'approved']);
 
 const ENDS: ReadonlySet<string> = new Set(['succeeded', 'failed', 'abnormal']);
 
-/** What the channel said about it: its word, and more for whoever looks. */
+/** The channel's answer, with details for the person that handles the exception. */
 type Answer = { kind: string } & Record<string, unknown>;
 
 /**
- * A bill is not signed line by line, so a difference is only a reason to ask: the signed answer is settled like any other, and what
- * still differs then is listed. The caller has claimed the row.
+ * Handles a difference. Lines of a bill are not signed, so a difference is only a reason to query: the signed answer is settled, and a
+ * remaining difference is listed. The caller has leased the row.
  */
 export function healDifference(ports: BillPorts) {
   const refresh = refreshOrder(ports);
@@ -41,42 +41,42 @@ export function healDifference(ports: BillPorts) {
     const difference = await ports.store.read((tx) => tx.billDifferences.find({ id }));
     if (difference?.state !== 'open') return;
     const order = await ports.store.read((tx) => tx.orders.find({ orderNo: difference.orderNo }));
-    const answer: Answer = order ? await askAbout(difference, order) : { kind: 'absent' };
+    const answer: Answer = order ? await queryFor(difference, order) : { kind: 'absent' };
     ports.checkpoint('bill-difference.asked');
     await judge(ports, difference, answer);
     ports.checkpoint('bill-difference.settled');
   };
 
-  async function askAbout(difference: BillDifferenceRow, order: OrderRow): Promise<Answer> {
+  async function queryFor(difference: BillDifferenceRow, order: OrderRow): Promise<Answer> {
     const { kind } = difference;
-    // That a line is there twice, or that a fee is too high, is the bill's affair: the channel has no other word for it.
+    // A duplicate line or a wrong fee exists only in the bill: no query of the channel covers it.
     if (kind === 'fee_differs' || kind === 'line_twice') return { kind: 'not_asked' };
-    if (kind === 'dispute_unknown_to_us') return wordOf(await disputesOf(order));
-    if (!kind.startsWith('refund_')) return wordOf((await refresh(order, BILL)).reported);
+    if (kind === 'dispute_unknown_to_us') return answerOf(await disputesOf(order));
+    if (!kind.startsWith('refund_')) return answerOf((await refresh(order, BILL)).reported);
     const own = await ports.store.read((tx) => findOwn(tx, difference));
-    if (kind === 'refund_missing_at_channel' && own) return askOwnRefund(order, own);
+    if (kind === 'refund_missing_at_channel' && own) return queryOwnRefund(order, own);
     return queryByLookup(order, own ? numberAtChannel(own) : numberAsked(ports, difference));
   }
 
-  /** A refund that is done here and not in the bill: only its end is news. */
-  async function askOwnRefund(order: OrderRow, refund: RefundRow): Promise<Answer> {
+  /** The refund has succeeded here and is not in the bill, so only a final answer is settled. */
+  async function queryOwnRefund(order: OrderRow, refund: RefundRow): Promise<Answer> {
     const { refundNo, attempt } = refund;
     const outcome = await callChannel(ports, order, (channel) =>
       channel.queryRefund(refundRef(order, refund, ports.publicUrl)),
     );
     if (ENDS.has(outcome.kind)) await settleRefund(ports, refundNo, { outcome, attempt }, BILL);
-    return wordOf(outcome);
+    return answerOf(outcome);
   }
 
-  /** A refund that the bill names is asked about, and settled, like one that a notice named. */
+  /** Queries and settles a refund of the bill like a refund that a notification named. */
   async function queryByLookup(order: OrderRow, number: string): Promise<Answer> {
-    const asked = await ports.store.transaction(async (tx) => {
+    const id = await ports.store.transaction(async (tx) => {
       const locked = (await tx.orders.lock({ orderNo: order.orderNo }))!;
       return openLookup(ports, tx, locked, { number });
     });
-    if (asked === undefined) return { kind: 'unknown', cause: 'busy' };
-    await lookup(asked);
-    const row = await ports.store.read((tx) => tx.refundLookups.find({ id: asked }));
+    if (id === undefined) return { kind: 'unknown', cause: 'busy' };
+    await lookup(id);
+    const row = await ports.store.read((tx) => tx.refundLookups.find({ id }));
     return { kind: row?.state === 'answered' ? (row.lastAnswer ?? 'unknown') : 'pending' };
   }
 }
@@ -91,7 +91,7 @@ function numberAsked(ports: BillPorts, { payWay, refundNo, key }: BillDifference
   return calendar?.refundsByOwnNumber ? key : (refundNo ?? key);
 }
 
-function wordOf(reported: object | undefined): Answer {
+function answerOf(reported: object | undefined): Answer {
   const { kind, ...more } = jsonable(reported ?? { kind: 'unknown' }) as { kind: string };
   return { kind, ...more };
 }
@@ -101,7 +101,7 @@ function isOfOtherDay(ports: BillPorts, { payWay, day }: BillRow, at: Date): boo
   return calendar !== undefined && dayOf(at, calendar) !== day;
 }
 
-/** Compares once more: what agrees by now is healed, what does not is asked again or listed. */
+/** Compares the order with the bill again. A remaining difference is queried again, or listed. */
 async function judge(
   ports: BillPorts,
   { id, billNo, orderNo, kind }: BillDifferenceRow,
@@ -113,7 +113,7 @@ async function judge(
     if (bill) await lockAccount(tx, bill);
     const order = await tx.orders.lock({ orderNo });
     if (bill) await runMatch(ports, tx, bill, rates, orderNo);
-    // The sums of the bill name the days on which held payments were completed, and the day of this one was not known when they were made.
+    // The bill's sums include the completion days of held payments, and this day was unknown when they were computed.
     const completedAt = order?.settlement?.completedAt;
     if (bill && completedAt && kind === 'paid_unknown_to_us' && isOfOtherDay(ports, bill, new Date(completedAt))) {
       const again = { state: 'matching' as const, nextCheckAt: ports.now() };
@@ -151,13 +151,13 @@ async function list(
 }
 
 /**
- * Another installation of this service at the same account gives numbers of the same form. An administrator makes such an
- * account quiet: lines with unknown numbers are then those of another system, in every bill of the account.
+ * Another installation of this service at the same account has numbers of the same form. An administrator makes such an account quiet: lines
+ * with unknown numbers in its bills then count as those of another system.
  */
 export function createQuietAccounts(ports: BillPorts) {
   return { quietAccount, unquietAccount };
 
-  /** The account of a bill becomes quiet; the differences that it makes so are gone. One that is quiet stays as it is. */
+  /** Makes the account of a bill quiet and ends its differences about unknown numbers; a quiet account does not change. */
   async function quietAccount(requester: Requester, billNo: string, reason: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);
@@ -173,7 +173,7 @@ export function createQuietAccounts(ports: BillPorts) {
     });
   }
 
-  /** The account of a bill is quiet no more, and its bills of the last weeks are compared again. */
+  /** Ends the quiet of an account; its bills of the last weeks are compared again. */
   async function unquietAccount(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);

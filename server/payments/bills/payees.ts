@@ -15,17 +15,17 @@ import { newNumber } from '../numbers.ts';
 import type { NotificationChannel, Ports } from '../ports.ts';
 import { type BillDesk, BillMalformed, dayAfter, dayOf, readyAt } from '../outcomes.ts';
 
-/** An identity of a project's configuration that can ask for bills, and the payee whose bills they are. */
+/** An identity of a project's configuration that can fetch bills, and the payee of these bills. */
 export interface BillAccount {
   project: string;
   payWay: PayWay;
   from: NotificationChannel;
-  /** The channel's own number of it; a claim before the channel has answered to the keys. */
+  /** The channel's number of the payee; a provisional name (a claim) until the channel has answered to these keys. */
   payee: string;
   isProven: boolean;
 }
 
-/** The identities of a project that can ask for bills, the newest first. Versions that are new are written down. */
+/** The identities of a project that can fetch bills, the newest first. Stores the payees of new configuration versions. */
 export async function accountsOf(ports: Ports, project: string, payWay: PayWay): Promise<BillAccount[]> {
   const found = (await ports.channels.forNotifications(project, payWay)).filter(({ channel }) => channel.bills);
   if (found.length === 0) return [];
@@ -40,7 +40,7 @@ export async function accountsOf(ports: Ports, project: string, payWay: PayWay):
   return accounts;
 }
 
-/** Writes down the versions of an identity that are new, under the lock of its payee: a claim may be proven meanwhile. */
+/** Stores the payees of new versions of an identity, under the lock of the payee, because a claim may be proven at the same time. */
 async function note(
   ports: Ports,
   { project, payWay, from, payee: before }: Omit<BillAccount, 'isProven'>,
@@ -51,14 +51,14 @@ async function note(
     const rows = await tx.payees.list({ project, payWay });
     const own = rows.filter(({ version }) => payeeVersions.has(version));
     const { payee, provenAt } = own[0] ?? { payee: before, provenAt: null };
-    const news = [...payeeVersions].filter((version) => !own.some((row) => row.version === version));
-    const added = news.map((version): PayeeRow => ({ project, payWay, version, mode, payee, provenAt }));
+    const newVersions = [...payeeVersions].filter((version) => !own.some((row) => row.version === version));
+    const added = newVersions.map((version): PayeeRow => ({ project, payWay, version, mode, payee, provenAt }));
     for (const row of added) await tx.payees.insertIfNew(row);
     return added;
   });
 }
 
-/** Characters of the configured account in the name of a claim, by which a person knows it; the project and the version tell it from others. */
+/** Length of the configured account in the name of a claim; project and version make the name unique. */
 const SHOWN = 40;
 
 function claimOf(
@@ -68,7 +68,7 @@ function claimOf(
   return { payee: `${account.slice(0, SHOWN)}@${project}/${Math.min(...payeeVersions)}`, provenAt: null };
 }
 
-/** Every identity that may ask for a bill: those of its own project first. Each has been answered for its payee, or is the claim itself. */
+/** Every identity that may fetch a bill, those of the bill's project first. Its payee is proven, or it is the claim itself. */
 export async function requestersOf(ports: Ports, bill: BillRow): Promise<BillAccount[]> {
   const { payWay, account, mode } = bill;
   const versions = await ports.store.read((tx) => versionsOf(tx, bill));
@@ -80,7 +80,7 @@ export async function requestersOf(ports: Ports, bill: BillRow): Promise<BillAcc
   return accounts.flat().filter(({ payee, from }) => payee === account && from.mode === mode);
 }
 
-/** The rate of each project at an account, by its newest configuration. */
+/** The fee rate of each project at an account, from its newest configuration. */
 export function ratesOf(requesters: readonly BillAccount[]): Map<string, FeeRate> {
   const rates = new Map<string, FeeRate>();
   const seen = new Set<string>();
@@ -92,12 +92,12 @@ export function ratesOf(requesters: readonly BillAccount[]): Map<string, FeeRate
   return rates;
 }
 
-/** What asks for the bills of an account. */
+/** The bill adapter of an account. */
 export function deskOf({ from }: BillAccount): BillDesk {
   return from.channel.bills!;
 }
 
-/** Throws BillMalformed where a bill is not that of the payee that answered before. */
+/** Throws BillMalformed if the bill names another payee than the proven one. */
 export function requirePayee(
   { payee: expected, isProven }: Pick<BillAccount, 'payee' | 'isProven'>,
   payee: string,
@@ -111,14 +111,14 @@ function isAbout(payee: string): string {
   return `The bill is about the account ${payee}.`;
 }
 
-/** Of an account one comparison at a time, before any other lock: each writes differences in an order of its own. */
+/** Allows one comparison of an account at a time. Taken before any other lock, because comparisons write differences in different orders. */
 export async function lockAccount(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.advisoryLock(`bills:${payWay}:${account}:${mode}`);
 }
 
 /** An answer that names the payee of a claim. */
 interface Proof {
-  /** The bill that was asked for. */
+  /** The bill that was fetched. */
   billNo: string;
   payee: string;
   /** Ends the differences of a bill that was set aside. */
@@ -126,10 +126,10 @@ interface Proof {
 }
 
 /**
- * The channel answered to the keys of a claim and named the payee: from now on the versions of the claim are the payee's, and so are the
- * bills that were asked for meanwhile. Where both have a bill of a day one of them is left, and the other is set aside; `other`: this is so
- * with the bill that was asked for. A file that a person brought for the claim counts no more if it names another payee. Bills of the
- * payee that were compared before are compared again, because they have more orders now. `aside`: the bills whose lines count no more.
+ * Replaces a claim by the payee that the channel named: its versions and its bills now belong to the payee. If both have a bill of a day,
+ * one remains and the other is set aside; `other`: the fetched bill was set aside. An imported file of the claim no longer counts if it names
+ * another payee. Compared bills of the payee are compared again, because they now cover more orders. `aside`: the bills whose lines no longer
+ * count.
  */
 export async function prove(
   ports: Ports,
@@ -143,7 +143,7 @@ export async function prove(
     for (const id of await compareAgain(tx, { payWay, account: payee, mode }, ports.now()))
       await tx.afterCommit('bill', { id });
     await tx.payees.update({ project, payWay, mode, payee: claim, provenAt: null }, { payee, provenAt: ports.now() });
-    // A person made the claim quiet before its payee was known.
+    // The claim may have been made quiet before its payee was known.
     await tx.quietAccounts.delete({ payWay, mode, account: claim });
     const claimed = await tx.bills.list({ payWay, mode, account: claim }, { orderBy: { billNo: 'asc' } });
     const aside: BillRow[] = [];
@@ -152,7 +152,7 @@ export async function prove(
       const bill = (await tx.bills.lock({ billNo: number }))!;
       const known = await tx.bills.lock({ payWay, mode, account: payee, day });
       const isOthers = bill.payeeInFile !== null && bill.payeeInFile !== payee;
-      // A file that a person brought counts until the channel gives one.
+      // An imported file of the claim counts until the channel supplies the payee's bill.
       if (known && known.reading === 0 && known.state !== 'reading' && bill.reading > 0 && !isOthers) {
         await tx.billDifferences.delete({ billNo: known.billNo });
         await tx.bills.delete({ billNo: known.billNo });
@@ -176,7 +176,7 @@ export async function prove(
   });
 }
 
-/** A bill of which nothing counts. */
+/** The members of a bill without lines that count. */
 export const NEVER_READ = {
   reading: 0,
   lines: 0,
@@ -195,15 +195,15 @@ export const NEVER_READ = {
   matchedAt: null,
 } as const satisfies Partial<BillRow>;
 
-/** The file that a person brought is another payee's: the channel is asked at once, unless it is being asked. */
+/** Drops an imported file of another payee, and has the bill fetched at once, unless it is being read. */
 async function empty(ports: Ports, tx: Tx, { billNo, state, readings, payeeInFile }: BillRow): Promise<void> {
   const faulty = { fault: WRONG_ACCOUNT, faultDetail: isAbout(payeeInFile!), faultLine: null, faultColumn: null };
-  const asked = { state: 'waiting', readings: readings + 1, nextCheckAt: ports.now(), leasedUntil: null } as const;
-  await tx.bills.update({ billNo }, { ...NEVER_READ, ...faulty, ...(state === 'reading' ? {} : asked) });
+  const due = { state: 'waiting', readings: readings + 1, nextCheckAt: ports.now(), leasedUntil: null } as const;
+  await tx.bills.update({ billNo }, { ...NEVER_READ, ...faulty, ...(state === 'reading' ? {} : due) });
   if (state !== 'reading') await tx.afterCommit('bill', { id: billNo });
 }
 
-/** One merchant's bill counts once: the lines of this one are dropped. The payee's own bill is asked for at once if it was never read. */
+/** Drops the lines of a bill that duplicates a bill of its payee. The payee's bill is fetched at once if it was never read. */
 async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, known: BillRow): Promise<void> {
   await tx.bills.update(
     { billNo },
@@ -212,7 +212,7 @@ async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, kno
       state: 'done',
       readings: readings + 1,
       fault: SAME_ACCOUNT,
-      faultDetail: `This bill is that of ${known.account}, which counts as ${known.billNo}.`,
+      faultDetail: `This is the bill of ${known.account}, which is counted as ${known.billNo}.`,
       faultLine: null,
       faultColumn: null,
       nextCheckAt: null,
@@ -224,10 +224,10 @@ async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, kno
   await tx.afterCommit('bill', { id: known.billNo });
 }
 
-/** An account that was added, or a service that stood still, gets the bills of this many days. */
+/** Bills of so many past days are planned for a new account, or after a standstill of the service. */
 const BACK_DAYS = 7;
 
-/** Writes down which bills will be asked for and when: one for each account and day, from the day on which it was configured. */
+/** Plans the bills to fetch: one for each account and day, from the day of its configuration. */
 export function planBills(ports: Ports) {
   return async (goesOn: () => boolean = () => true): Promise<void> => {
     const projects = await ports.store.read((tx) => tx.projects.list({}));
@@ -245,7 +245,7 @@ export function planBills(ports: Ports) {
       }
   };
 
-  /** Whether a claim that is configured no more took money: then its days without a bill are named. */
+  /** Whether a claim that is no longer configured has orders; its missing bills are then reported. */
   async function isUsed({ payWay, payee: account, from: { mode } }: BillAccount): Promise<boolean> {
     return ports.store.read((tx) => hasOrders(tx, { payWay, account, mode }));
   }
@@ -277,14 +277,14 @@ function isSame(one: BillAccount, other: BillAccount): boolean {
   return one.payee === other.payee && one.from.mode === other.from.mode;
 }
 
-/** Writes a bill of an account; one of a claim that was proven meanwhile is that of its payee. */
+/** Inserts a bill of an account, unless the account is a claim that was replaced by its payee meanwhile. */
 export async function addBill(tx: Tx, row: BillRow): Promise<void> {
   const { payWay, account, mode } = row;
   await lockAccount(tx, row);
   if (await tx.payees.find({ payWay, payee: account, mode })) await tx.bills.insertIfNew(row);
 }
 
-/** A bill that nobody has asked for yet. */
+/** A bill that has not been fetched yet. */
 export function newBill(
   of: Pick<BillRow, 'payWay' | 'account' | 'mode' | 'project' | 'day'>,
   nextCheckAt: Date | null,
@@ -308,8 +308,8 @@ export function newBill(
   };
 }
 
-/** What work on bills needs beyond what payments need. */
+/** Dependencies of work on bills, beyond those of payments. */
 export interface BillPorts extends Ports {
-  /** A door to the same database for statements that may take their time; `close` when they are done. */
+  /** Opens a connection to the same database for long statements; call `close` afterwards. */
   openPatient: () => Promise<{ store: Store; close: () => Promise<void> }>;
 }

@@ -24,7 +24,7 @@ import type { BillPorts } from './payees.ts';
 import { settlement } from './settlement.ts';
 import { billRepairs } from './store.ts';
 
-/** A bill as it appears on the wire; amounts in minor units. `quiet`: all accounts that are. */
+/** A bill as the API returns it; amounts in minor units. `quiet`: all quiet accounts. */
 function viewBill(bill: BillRow, differences: readonly DifferenceCount[], quiet: readonly QuietAccountRow[]) {
   const own = quiet.find((one) => one.payWay === bill.payWay && one.account === bill.account && one.mode === bill.mode);
   const { billNo, payWay, account, mode, project, day, state, source, lines, mostLines, notOurs, sha256, checks } =
@@ -88,7 +88,7 @@ function viewBill(bill: BillRow, differences: readonly DifferenceCount[], quiet:
   };
 }
 
-/** A difference as it appears on the wire; `exceptionId`: where a person looks at it. */
+/** A difference as the API returns it; `exceptionId`: its open exception. */
 function viewDifference(row: BillDifferenceRow, exceptionId: string | null) {
   const { id, billNo, payWay, project, day, kind, orderNo, refundNo, state, checks } = row;
   return {
@@ -112,7 +112,7 @@ function viewDifference(row: BillDifferenceRow, exceptionId: string | null) {
   };
 }
 
-/** A line of another system, in the form of a difference: it is counted, and nobody has to do anything. */
+/** A line of another system, in the form of a difference: it is only counted and needs no action. */
 function viewNotOurs({ billNo, payWay, project, day, readAt }: BillRow, line: BillLineRow) {
   return {
     id: null,
@@ -161,9 +161,9 @@ function iso(at: Date | null): string | null {
   return at?.toISOString() ?? null;
 }
 
-/** What a bill is on the wire. */
+/** A bill as the API returns it. */
 type BillView = ReturnType<typeof viewBill>;
-/** What a difference is on the wire. */
+/** A difference as the API returns it. */
 type DifferenceView = ReturnType<typeof viewDifference> | ReturnType<typeof viewNotOurs>;
 
 const LINE = /^\d{1,9}$/;
@@ -173,7 +173,7 @@ function wrongCursor(): InvalidRequest {
   return new InvalidRequest('The request is not valid.', [{ pointer: '/query/cursor', code: 'invalid', detail }]);
 }
 
-/** Reading bills and their differences as they appear on the wire. */
+/** Reads bills and their differences as the API returns them. */
 function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) {
   return { bill, bills, differences };
 
@@ -205,7 +205,7 @@ function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) {
     });
   }
 
-  /** The differences of a bill; the lines of other systems only when they are asked for. */
+  /** The differences of a bill; the lines of other systems only if the filter requests them. */
   async function differences(
     billNo: string,
     filter: { kind?: string | undefined; state?: string | undefined },
@@ -238,7 +238,7 @@ function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) {
   }
 }
 
-/** A bill, or the 404 of nothing. */
+/** The bill; throws 404 if it does not exist. */
 async function findBill(tx: ReadTx, billNo: string) {
   const found = await tx.bills.find({ billNo });
   if (!found) throw new NotFound('bill');
@@ -265,8 +265,8 @@ const COLUMNS = [
 const BATCH = 500;
 
 /**
- * Streams the lines of a bill that count, as the channel numbers them, in the memory of one batch. In CSV, text that a spreadsheet would
- * take for a formula is made harmless. That somebody asked is in the audit log before the first line leaves.
+ * Streams the lines of a bill that count, in the order of the bill, in the memory of one batch. In CSV, text that a spreadsheet would take
+ * for a formula is escaped. The audit log records the export before the first line is sent.
  */
 function exportLines({ store, reports, audit }: Pick<Ports, 'store' | 'reports' | 'audit'>) {
   return async (
@@ -279,7 +279,7 @@ function exportLines({ store, reports, audit }: Pick<Ports, 'store' | 'reports' 
       addAuditEntry({ audit }, tx, requester, { action: 'bill.export', target: billNo, after: { format, kind } }),
     );
     const batch = (line: number) => reports.read((tx) => linesAfter(tx, bill, { kind, line }, BATCH));
-    // Before the answer begins, which says how old what it shows may be.
+    // Read before the response starts, because a header states the age of the data.
     const first = await batch(0);
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 
@@ -308,24 +308,24 @@ function toCsv(row: BillLineRow): string {
   return csvLine(COLUMNS.map((column) => shown[column]));
 }
 
-/** What people do with bills. */
+/** The operations on bills. */
 export type BillOperations = ReturnType<typeof billOperations>;
 
-/** What a request needs that takes as long as its file. */
+/** Support for a request that takes as long as its file. */
 interface LongWork {
-  /** Runs work whose statements do not share the time of a request. */
+  /** Runs work whose statements do not share the time limit of a request. */
   patiently<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Puts together what people do with bills; whatever changes one answers with it as it is then. */
+/** The operations on bills; each change returns the changed bill. */
 export function billOperations(ports: BillPorts & LongWork) {
   const { askForBill, importBill, rerunBill } = billRepairs(ports);
   const { quietAccount, unquietAccount } = createQuietAccounts(ports);
   const reading = readBills(ports);
   const shown =
-    <Asked extends readonly unknown[]>(act: (...asked: Asked) => Promise<BillRow>) =>
-    async (...asked: Asked): Promise<BillView> =>
-      reading.bill((await act(...asked)).billNo);
+    <Args extends readonly unknown[]>(act: (...args: Args) => Promise<BillRow>) =>
+    async (...args: Args): Promise<BillView> =>
+      reading.bill((await act(...args)).billNo);
   return {
     ...reading,
     askForBill: shown(askForBill),

@@ -6,16 +6,16 @@ import type { Ports } from '../ports.ts';
 import type { BillSum, PendingRefunds } from '../../domain.ts';
 import { dayAfter, dayOf, readyAt } from '../outcomes.ts';
 
-/** Amounts of some days, in minor units of one currency; `netMinor` = gross − refunds − discounts − fees − shares − disputes + other. */
+/** Sums of one or more days, minor units of one currency; `netMinor` = gross − refunds − discounts − fees − shares − disputes + other. */
 interface SettledSums {
   payments: number;
   grossMinor: number;
   refunds: number;
   refundsMinor: number;
-  /** What the merchant gave up of payments. */
+  /** Discounts that the merchant paid. */
   discountsMinor: number;
   feesMinor: number;
-  /** What went on to those with whom the merchant shares. */
+  /** Amounts paid to the merchant's profit-sharing receivers. */
   sharesMinor: number;
   disputesMinor: number;
   otherMinor: number;
@@ -24,19 +24,19 @@ interface SettledSums {
 
 type OfBill = Pick<BillRow, 'day' | 'payWay' | 'account' | 'mode'>;
 
-/** What the channels settle, by their bills. */
+/** The settlement by the channels' bills. */
 export interface Settlement {
   days: (OfBill & SettledSums & { billNo: string; project: string | null; currency: string })[];
   totals: (SettledSums & { currency: string })[];
-  /** Days of which a bill should be there and none was read; `project`: one whose keys ask for it. */
+  /** Days whose bill should exist and was not read; `project`: one whose keys fetch it. */
   missing: (OfBill & { project: string; billNo: string | null; state: BillRow['state'] | null })[];
-  /** Bills that have fewer lines than an earlier reading of the same day had. */
+  /** Bills with fewer lines than an earlier reading of the same bill had. */
   shrunk: (OfBill & { billNo: string; lines: number; mostLines: number })[];
-  /** Bills with lines that could not be read and that are in no sum; what their own sums say of it. */
+  /** Bills with unreadable lines, which no sum includes; `shortfall`: the differences from the bill's own sums. */
   unreadable: (OfBill & { billNo: string; lines: number; shortfall: string | null })[];
   /**
-   * Refunds that a bill says are under way, which no later bill tells of. `open`: counted as refunds, though their end is not known. `failed`: not
-   * counted, though the bill counts them.
+   * Refunds that a bill lists as in progress and that no later bill lists. `open`: counted as refunds, although their end is unknown.
+   * `failed`: not counted, although the bill counts them.
    */
   pendingRefunds: (OfBill & {
     billNo: string;
@@ -46,11 +46,11 @@ export interface Settlement {
     refunds: number;
     amountMinor: number;
   })[];
-  /** Where the lines of a bill do not come to what the bill says of itself. */
+  /** Sums of a bill that differ from the sums of its lines. */
   disagreements: (OfBill & { billNo: string; currency: string; what: Stated; bill: number; lines: number })[];
-  /** Where the balance of an account moved by something else than its lines, from the first to the last of days that have balances. */
+  /** Consecutive days with balances whose change of the account's balance differs from the sum of the lines. */
   balances: (Omit<OfBill, 'day'> & { from: string; to: string; currency: string; balance: number; lines: number })[];
-  /** Bills of channels that tell balances whose lines are compared with none: it could not be had, or rows could not be read. */
+  /** Bills of channels with balances that were not compared with one: it was not available, or rows could not be read. */
   unchecked: (OfBill & { billNo: string })[];
 }
 
@@ -58,11 +58,11 @@ const STATED = ['payments', 'paid', 'refunds', 'refunded', 'fees', 'net'] as con
 type Stated = (typeof STATED)[number];
 
 const DAY_MS = 86_400_000;
-/** Without other days: a month. */
+/** The number of days if the request names none. */
 const USUAL_DAYS = 30;
 const MOST_DAYS = 400;
 
-/** Settlement figures: what the lines of the bills come to, day by day, equal to the bills' own sums or named where they are not. */
+/** Settlement figures: the sums of the bills' lines, day by day. Differences from the bills' own sums are listed. */
 export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | 'now' | 'channels'>) {
   return async ({
     project,
@@ -76,7 +76,7 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     requireDays(first, last);
     const { bills, before, pending, configured } = await reports.read(async (tx) => {
       const between = await billsBetween(tx, { ...of, from: first, to: last });
-      // A payment of an earlier bill may have been completed on a day that is asked about.
+      // A held payment of an earlier bill may have been completed on one of these days.
       const held = Math.max(
         0,
         ...between.map((bill) => (balancesIn(bill) && channels.kindOf(bill.payWay).bills?.heldDays) || 0),
@@ -92,7 +92,7 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     });
     const pendingOf = ({ billNo }: Pick<BillRow, 'billNo'>) => pending.get(billNo) ?? [];
     const isMine = (name: string | null) => project === undefined || (name !== null && [project].flat().includes(name));
-    // A limited reader sees missing days of all accounts of its projects, and sums of an account only if no other project has it.
+    // A reader limited to projects sees the missing days of their accounts. It sees sums of an account only if no other project uses it.
     const isLimited = project !== undefined && typeof project !== 'string';
     const accounts = isLimited ? configured.filter(({ projects }) => projects.some(isMine)) : configured;
     const whole = isLimited ? accounts.filter(({ projects }) => projects.every(isMine)) : undefined;
@@ -180,7 +180,7 @@ function about({ day, payWay, account, mode }: BillRow): OfBill {
   return { day, payWay, account, mode };
 }
 
-/** Sums of a bill with the refunds that its lines leave open: the money of these has left the account, unless our books know that they failed. */
+/** Sums of a bill, including its refunds in progress: their money has left the account, unless the order's refund failed. */
 function settled(sum: BillSum, pending: readonly PendingRefunds[]): SettledSums {
   const own = pending.filter(
     ({ project, currency, end }) => project === sum.project && currency === sum.currency && end !== 'failed',
@@ -206,7 +206,7 @@ function settled(sum: BillSum, pending: readonly PendingRefunds[]): SettledSums 
   };
 }
 
-/** Sums of a bill, with one for each project and currency of which only refunds are known that were under way: an order may have come back since. */
+/** Sums of a bill. Adds an empty sum for a project and currency that has only refunds in progress, for example of a restored order. */
 function sumsOf({ sums }: BillRow, pending: readonly PendingRefunds[]): BillSum[] {
   const all = [...(sums ?? [])];
   for (const { project, currency } of pending)
@@ -262,8 +262,8 @@ function answer(figure: string | number | null, more = 0): number | null {
 }
 
 /**
- * The sums of the lines beside what the bill says of itself, for each currency that it names. The bill counts refunds that were under way, and
- * has no say about those that failed since.
+ * Compares the sums of the lines with the bill's own sums, for each currency of the bill. The bill counts refunds in progress, so those that
+ * failed since are subtracted from its sums.
  */
 function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Settlement['disagreements'] {
   return (bill.totals ?? []).flatMap((total) => {
@@ -300,13 +300,13 @@ function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Set
 
 type Balances = (Pick<StoredTotals, 'currency'> & Required<Pick<StoredTotals, 'balance'>>)[];
 
-/** The balances that came with a bill; undefined where none did, where rows of it could not be read, and until its lines are summed (without a hash they are read anew). */
+/** The balances of a bill; undefined if it has none or unreadable rows, and until its lines are summed (without a hash they are read again). */
 function balancesIn({ totals, state, sha256 }: BillRow): Balances | undefined {
   const found = totals?.flatMap(({ currency, balance }) => (balance ? [{ currency, balance }] : []));
   return found && found.length > 0 && state !== 'matching' && sha256 !== null ? found : undefined;
 }
 
-/** The bills of an account with balances, those of days in a row together. */
+/** Groups the bills with balances of an account by consecutive days. */
 function runsOf(bills: readonly BillRow[]): BillRow[][] {
   const runs: BillRow[][] = [];
   for (const bill of bills) {
@@ -319,9 +319,9 @@ function runsOf(bills: readonly BillRow[]): BillRow[][] {
 }
 
 /**
- * By what the balances of an account moved over days in a row, beside what their lines come to. Holds move nothing in all. A payment that was
- * held stands in the bill of the day on which it began, and moves the balance on that on which it was completed, so `all` bills count that may
- * have such a payment.
+ * Compares the change of an account's balance over consecutive days with the sum of the lines. Holds and their releases cancel out. A held
+ * payment is in the bill of the day on which it began, but the balance changes on the day of its completion, so `all` bills that may have
+ * such a payment count.
  */
 function compareBalances(run: readonly BillRow[], all: readonly BillRow[]): Settlement['balances'] {
   const [first, last] = [run[0]!, run.at(-1)!];
@@ -348,7 +348,7 @@ function compareBalances(run: readonly BillRow[], all: readonly BillRow[]): Sett
   });
 }
 
-/** The money that refunds took from the account. */
+/** The money that pending refunds took from the account. */
 function movedBy({ refunded, discounts, fees, shares }: PendingRefunds): number {
   return Number(refunded) + Number(discounts) + Number(fees) + Number(shares);
 }

@@ -17,15 +17,15 @@ import { type BillDesk, BillMalformed, type BillTotals, type ReadHow, dayAfter, 
 import { type BillAccount, type BillPorts, accountsOf, addBill, deskOf, newBill, requirePayee } from './payees.ts';
 
 const LEAN = ['--semi-space-growth-factor=1', '--heap-growing-percent=40'];
-/** V8's own. */
+/** The defaults of V8. */
 const USUAL = ['--semi-space-growth-factor=2', '--heap-growing-percent=0'];
 
 let readers = 0;
 
 /**
- * Has V8 collect garbage before it enlarges the heap, until the returned function is called. Reading a bill makes gigabytes of short-lived
- * texts, for which V8 would take two hundred megabytes more and be slow to give them back. Both are factors that V8 looks up at each
- * collection; one that does not know them any more needs more memory, nothing else.
+ * Makes V8 collect garbage before it enlarges the heap, until the returned function is called. Reading a bill creates gigabytes of short-lived
+ * strings, for which V8 would take two hundred megabytes more and release them slowly. V8 reads both factors at each collection; a version
+ * without them only needs more memory.
  */
 function keepHeapLean(): () => void {
   readers += 1;
@@ -39,14 +39,14 @@ function keepHeapLean(): () => void {
   };
 }
 
-/** Whoever reads a bill keeps the others from it for this long, and says so again while it goes on. */
+/** The lease of a process that reads a bill; it is renewed while the reading continues. */
 const LEASE_SECONDS = 60;
 const RENEWED_SECONDS = 20;
 
-/** What reading a file came to: `taken` = somebody else began to read the same bill meanwhile. */
+/** The result of reading a file; `taken`: another reading of the same bill started meanwhile. */
 type Stored = 'read' | 'unchanged' | 'taken';
 
-/** A try to read a bill: its number is taken in the database, so that of two the later one counts. */
+/** Starts a reading of a bill. Its number is stored in the database, so that of two readings the later one counts. */
 export async function beginReading(ports: BillPorts, billNo: string): Promise<Reading | undefined> {
   return ports.store.transaction(async (tx) => {
     const bill = await tx.bills.lock({ billNo });
@@ -58,21 +58,21 @@ export async function beginReading(ports: BillPorts, billNo: string): Promise<Re
   });
 }
 
-/** What is read, and who brought it. */
+/** The file to read, and its source. */
 interface FileOf {
   desk: Pick<BillDesk, 'read'>;
-  /** null = the channel says that nothing happened on that day. */
+  /** null = the channel reports a day without lines. */
   spool: Spooled | null;
   source: BillSource;
-  /** The file has the lines of other payees, too. */
+  /** The file also has the lines of other payees. */
   isWhole?: boolean;
-  /** The payee that a file names which a person brought. */
+  /** The payee that an imported file names. */
   payee?: string;
 }
 
 /**
- * Reads a file into the lines of a bill. They count from the commit that names their reading, all at once; a file that is not the
- * bill throws BillMalformed and leaves what counted before.
+ * Reads a file into the lines of a bill. All lines count from the commit that stores the number of their reading. Throws BillMalformed for a
+ * wrong file; the earlier lines then still count.
  */
 export async function storeBill(
   ports: BillPorts,
@@ -82,7 +82,7 @@ export async function storeBill(
   const before = await ports.store.read((tx) => tx.bills.find({ billNo: of.billNo }));
   const isSame = spool !== null && before !== undefined && before.reading > 0 && before.sha256 === spool.sha256;
   ports.checkpoint('bill.spooled');
-  // Another file of the channel cannot be had; what a person brings can be downloaded again.
+  // The channel has no other file of the day, so unreadable rows are tolerated; an imported file can be downloaded again.
   const how = { isLenient: source === 'channel', isWhole };
   const read = spool === null || isSame ? undefined : await readInto(ports, of, desk, spool, how);
   if (read === 'taken') return 'taken';
@@ -107,11 +107,11 @@ export async function storeBill(
     const bill = await tx.bills.lock({ billNo: of.billNo });
     if (bill?.readings !== of.reading) return false;
     if (!isSame && !read?.lines && bill.lines > 0) throw emptied(bill.lines);
-    // The channel may have named the payee of a claim since the file was looked at.
+    // The channel may have named the payee of a claim since the file was checked.
     if (payee !== undefined)
       requirePayee({ payee: bill.account, isProven: isProven(await versionsOf(tx, bill)) }, payee);
     const none = { fault: null, faultDetail: null, faultLine: null, faultColumn: null };
-    // Whoever asked the channel goes on to compare; what a person brought is compared by whoever is free.
+    // The process that fetched the bill also compares it; an imported bill is left to the jobs.
     const leasedUntil = source === 'import' ? null : later(ports.now(), LEASE_SECONDS);
     const next = { state: 'matching' as const, nextCheckAt: ports.now(), leasedUntil };
     await tx.bills.update({ billNo: of.billNo }, { ...fresh, ...none, ...next });
@@ -129,7 +129,7 @@ function isProven(versions: readonly PayeeRow[]): boolean {
   return versions.some(({ provenAt }) => provenAt !== null);
 }
 
-/** That nothing happened on a day never takes the place of lines that the channel gave before. */
+/** A bill without lines never replaces the lines of an earlier reading. */
 function emptied(lines: number): BillMalformed {
   const detail = `This bill has no lines; the ${lines} that the channel gave before still count.`;
   return new BillMalformed('empty_bill', detail);
@@ -147,7 +147,7 @@ async function readInto(
   let unreadable = 0;
   let shortfall: string | null = null;
   let totals: StoredTotals[] | null = null;
-  // The next lines are read, and made ready for the database, while it takes the last ones.
+  // The next lines are read and prepared while the database stores the previous ones.
   let writing = Promise.resolve();
   const renew = leaseOf(ports, of);
   const growAsUsual = keepHeapLean();
@@ -159,7 +159,7 @@ async function readInto(
         continue;
       }
       if (part.lines.length > 0 && part.lines[0]!.line !== lines + 1)
-        throw new BillMalformed('not_a_bill', 'The lines of the bill do not follow each other.');
+        throw new BillMalformed('not_a_bill', 'The line numbers of the bill are not consecutive.');
       lines += part.lines.length;
       for (const { kind } of part.lines) if (kind === 'unreadable') unreadable += 1;
       const statements = statementsOf(of, part.lines);
@@ -170,7 +170,7 @@ async function readInto(
         return 'taken';
       }
       writing = writeLines(ports.store, statements);
-      // What went wrong is told where it is awaited.
+      // The error is thrown where the promise is awaited.
       writing.catch(() => {});
     }
     await writing;
@@ -181,7 +181,7 @@ async function readInto(
   }
 }
 
-/** Says from time to time that the reading goes on; false when another one has begun. */
+/** Renews the lease of a reading from time to time; returns false if another reading has started. */
 function leaseOf(ports: BillPorts, { billNo, reading }: Reading): () => Promise<boolean> {
   let renewed = ports.now();
   return async () => {
@@ -195,7 +195,7 @@ function leaseOf(ports: BillPorts, { billNo, reading }: Reading): () => Promise<
   };
 }
 
-/** The bytes of a download, which may take longer than anybody keeps a row; they end early when another reading has begun. */
+/** The bytes of a download, during which the lease is renewed; throws ReadingTaken if another reading has started. */
 export async function* keptBytes(
   ports: BillPorts,
   of: Reading,
@@ -208,10 +208,10 @@ export async function* keptBytes(
   }
 }
 
-/** Somebody else began to read the same bill. */
+/** Another reading of the same bill has started. */
 export class ReadingTaken extends Error {
   constructor() {
-    super('Another reading of the bill has begun.');
+    super('Another reading of the bill has started.');
     this.name = 'ReadingTaken';
   }
 }
@@ -224,10 +224,10 @@ function storedTotals({ paid, refunded, fees, net, balance, ...counts }: BillTot
   return { ...counts, ...money, balance: { opening: String(opening), closing: String(closing), holds: String(holds) } };
 }
 
-/** Largest file that is taken. */
+/** Largest accepted file. */
 const MOST_BYTES = 2 * 1024 ** 3;
 
-/** A bill as a file of its own, with what tells whether it is another one. */
+/** A bill in a temporary file; size and hash show whether it has changed. */
 export interface Spooled {
   file: string;
   bytes: bigint;
@@ -235,8 +235,8 @@ export interface Spooled {
 }
 
 /**
- * Keeps what comes in a temporary file while `work` reads it: a link to a bill lives for half a minute, and a hash is known at the
- * end only. Throws BillMalformed `too_large`, and what the source throws.
+ * Downloads into a temporary file, which `work` then reads: a link to a bill is valid for half a minute, and the hash is only known at the
+ * end. Throws BillMalformed `too_large`, and the errors of the source.
  */
 export async function spooled<Result>(
   source: AsyncIterable<Uint8Array>,
@@ -267,17 +267,17 @@ async function write(source: AsyncIterable<Uint8Array>, file: string): Promise<S
   return { file, bytes, sha256: hash.digest('hex') };
 }
 
-/** Whose bill of which day is meant. */
+/** The account and the day of a bill. */
 interface BillOf {
   project: string;
   payWay: PayWay;
-  /** One of several accounts of the project; absent = the one that is used for new orders. */
+  /** One of several accounts of the project; absent = the account for new orders. */
   account?: string | undefined;
-  /** `yyyy-MM-dd`, as the channel counts days. */
+  /** `yyyy-MM-dd`, in the channel's time zone. */
   day: string;
 }
 
-/** A file is not the bill of that account and day (422). */
+/** The file is not the bill of that account and day (422). */
 class BillRefused extends NotAllowed {
   constructor({ fault, message, line, column }: BillMalformed) {
     const place = line === undefined ? '' : ` (line ${line}${column === undefined ? '' : `, column ${column}`})`;
@@ -288,11 +288,11 @@ class BillRefused extends NotAllowed {
   }
 }
 
-/** What people do with bills: have the channel asked, bring a file, have one compared again. */
+/** The actions of administrators on bills: fetch, import, and compare again. */
 export function billRepairs(ports: BillPorts) {
   return { askForBill, importBill, rerunBill };
 
-  /** Has the channel asked for the bill of a day, whatever the schedule says. */
+  /** Has the bill of a day fetched at once, independent of the schedule. */
   async function askForBill(requester: Requester, of: BillOf): Promise<BillRow> {
     const account = await accountOf(of);
     return ports.store.transaction(async (tx) => {
@@ -307,8 +307,8 @@ export function billRepairs(ports: BillPorts) {
   }
 
   /**
-   * Reads a file that somebody brings. Throws BillRefused when it is not that bill: nothing of it counts, and what counted before
-   * still does. The same file again changes nothing.
+   * Imports a file. Throws BillRefused (422) for a wrong file; the earlier lines then still count. Importing the same file again changes
+   * nothing.
    */
   async function importBill(requester: Requester, of: BillOf, source: AsyncIterable<Uint8Array>): Promise<BillRow> {
     const account = await accountOf(of);
@@ -340,12 +340,13 @@ export function billRepairs(ports: BillPorts) {
     });
   }
 
-  /** Has a bill that was read compared with the orders once more. */
+  /** Has a bill that was read compared with the orders again. */
   async function rerunBill(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const bill = await tx.bills.lock({ billNo });
       if (!bill) throw new NotFound('bill');
-      if (bill.reading === 0) throw new Conflict('bill_not_read', 'There is no bill to compare yet.');
+      if (bill.reading === 0)
+        throw new Conflict('bill_not_read', 'The bill has not been read yet; fetch or import it first.');
       if (bill.state !== 'reading') {
         await tx.bills.update({ billNo }, { state: 'matching', nextCheckAt: ports.now() });
         await tx.afterCommit('bill', { id: billNo });
@@ -375,12 +376,13 @@ export function billRepairs(ports: BillPorts) {
     if (known) return known;
     await addBill(tx, newBill({ ...of, project }, null, ports.now()));
     const added = await tx.bills.find(of);
-    // The channel has answered to the claim at this very moment, and it has another name now.
-    if (!added) throw new Conflict('bill_being_read', 'The account of this bill is being read.');
+    // The channel has just named the payee of the claim, so the account has another name now.
+    if (!added)
+      throw new Conflict('bill_being_read', 'The payee of this account has just changed; repeat the request.');
     return added;
   }
 
-  /** As it was before a reading that came to nothing, unless another one has begun. */
+  /** Restores the bill after a failed reading, unless another reading has started. */
   async function giveBack(
     { billNo, reading }: { billNo: string; reading: number },
     { state, nextCheckAt, reading: before }: BillRow,
@@ -390,17 +392,17 @@ export function billRepairs(ports: BillPorts) {
       const bill = await tx.bills.lock({ billNo });
       if (bill?.readings !== reading || bill.state !== 'reading') return;
       const isNew = nextCheckAt === null && state === 'waiting';
-      // The channel has named another payee than the file that counted: what is left is to be asked for.
+      // The channel named another payee than the imported file, whose lines no longer count: the bill must be fetched.
       const isEmptied = bill.reading === 0 && before > 0;
-      const asked = { state: 'waiting', nextCheckAt: ports.now(), leasedUntil: null } as const;
-      if (isEmptied) await tx.bills.update({ billNo }, asked);
+      const due = { state: 'waiting', nextCheckAt: ports.now(), leasedUntil: null } as const;
+      if (isEmptied) await tx.bills.update({ billNo }, due);
       else if (isNew) await tx.bills.delete({ billNo });
       else await tx.bills.update({ billNo }, { state, nextCheckAt, leasedUntil: null });
     });
   }
 }
 
-/** Channels keep their bills for ten years at most. */
+/** Channels keep bills for at most ten years. */
 const MOST_DAYS_BACK = 3660;
 
 function wrongDay(detail: string): InvalidRequest {
@@ -409,6 +411,7 @@ function wrongDay(detail: string): InvalidRequest {
 
 function translated(error: unknown): unknown {
   if (error instanceof BillMalformed) return new BillRefused(error);
-  if (error instanceof ReadingTaken) return new Conflict('bill_being_read', 'Another reading of this bill has begun.');
+  if (error instanceof ReadingTaken)
+    return new Conflict('bill_being_read', 'Another reading of this bill has started; wait for its result.');
   return error;
 }

@@ -30,18 +30,18 @@ import { ReadingTaken, type Spooled, beginReading, keptBytes, spooled, storeBill
 
 type Rates = Parameters<typeof matchBill>[1]['rates'];
 
-/** Why there is no bill that counts. */
+/** Why a bill could not be read. */
 interface Fault {
   state: BillRow['state'];
   fault: string;
   detail: string;
   line?: number | undefined;
   column?: number | undefined;
-  /** The channel's own word about the bill: other keys would hear the same. */
+  /** The channel's final answer about the bill, the same for all keys. */
   isSure?: boolean;
 }
 
-/** Does what is due for a bill: asks the channel for it, reads it, compares it. The caller has claimed its row. */
+/** Does the due work of a bill: fetches, reads and compares it. The caller has leased its row. */
 export function workBill(ports: BillPorts) {
   return async (billNo: string): Promise<void> => {
     const bill = await ports.store.read((tx) => tx.bills.find({ billNo }));
@@ -51,12 +51,12 @@ export function workBill(ports: BillPorts) {
     if (read?.state === 'matching') await compareBill(ports, billNo);
   };
 
-  /** Asks with the keys of one identity after the other: where the keys of a project are wrong, the other projects still get the bill. */
+  /** Tries the keys of one identity after the other, so that wrong keys of one project do not keep the bill from the other projects. */
   async function fetchBill(bill: BillRow): Promise<void> {
     const { billNo } = bill;
     let first: Fault | undefined;
     for (const requester of await requestersOf(ports, bill)) {
-      const answer = await askDesk(ports, deskOf(requester), bill.day);
+      const answer = await fetchFrom(ports, deskOf(requester), bill.day);
       ports.checkpoint('bill.asked');
       const fault =
         answer.kind === 'bill' || answer.kind === 'empty' ? await take(bill, requester, answer) : faultOf(answer);
@@ -70,7 +70,7 @@ export function workBill(ports: BillPorts) {
     await noteFault(ports, billNo, first ?? NOT_CONFIGURED);
   }
 
-  /** Reads what the channel gave; what is wrong with it, if anything is. */
+  /** Reads the channel's bill; returns its fault, if it has one. */
   async function take(
     bill: BillRow,
     requester: BillAccount,
@@ -91,12 +91,12 @@ export function workBill(ports: BillPorts) {
       return undefined;
     } catch (error) {
       if (error instanceof ReadingTaken) return undefined;
-      // Lines that do not count are removed, also those of a process that died: forgetting a payer would not reach them.
+      // Removes lines that do not count, also those of a dead process: forgetting a payer would not find them.
       await removeReading(ports.store, of);
       await removeOldLines(ports.store, billNo);
       if (error instanceof BillMalformed) {
         const { fault, message: detail, line, column } = error;
-        // The lines of the earlier reading go on to count, and the bill is asked for again like one that came.
+        // The lines of the earlier reading still count, and the bill is fetched again on the regular schedule.
         const isEmptied = fault === 'empty_bill';
         return { state: isEmptied ? 'done' : 'refused', fault, detail, line, column, isSure: isEmptied };
       }
@@ -105,7 +105,7 @@ export function workBill(ports: BillPorts) {
     }
   }
 
-  /** An answer names the payee. One that a claim had no bill of before may have its bill of the day already; another than expected is refused. */
+  /** Whether the bill was set aside, because the payee named in the answer already has a bill of the day. Throws for an unexpected payee. */
   async function isElsewhere(bill: BillRow, requester: BillAccount, payee: string): Promise<boolean> {
     if (!requester.isProven) {
       const { other, aside } = await prove(ports, requester, { billNo: bill.billNo, payee, heal });
@@ -116,7 +116,7 @@ export function workBill(ports: BillPorts) {
     return false;
   }
 
-  /** A bill that was set aside has no lines and no orders any more, so its differences are gone. */
+  /** Ends the differences of a bill that was set aside: it has no lines and no orders any more. */
   async function heal(tx: Tx, bill: BillRow): Promise<void> {
     await runMatch(ports, tx, bill, new Map());
   }
@@ -125,33 +125,33 @@ export function workBill(ports: BillPorts) {
 const NOT_CONFIGURED: Fault = {
   state: 'waiting',
   fault: 'not_configured',
-  detail: 'No configuration of this account can ask for bills.',
+  detail: 'No configuration of this account can fetch bills.',
 };
 
-async function askDesk(ports: BillPorts, desk: BillDesk, day: string): Promise<BillAnswer> {
+async function fetchFrom(ports: BillPorts, desk: BillDesk, day: string): Promise<BillAnswer> {
   try {
     return await desk.fetch(day);
   } catch (error) {
-    ports.log('error', 'a channel could not be asked for a bill', { day, error });
+    ports.log('error', 'a bill could not be fetched; the jobs retry it', { day, error });
     return { kind: 'unknown', cause: 'misconfigured', detail: error instanceof Error ? error.message : String(error) };
   }
 }
 
 function faultOf(answer: Exclude<BillAnswer, { kind: 'bill' | 'empty' }>): Fault {
   if (answer.kind === 'unknown')
-    return { state: 'waiting', fault: answer.cause, detail: answer.detail ?? 'The channel gave no usable answer.' };
+    return { state: 'waiting', fault: answer.cause, detail: answer.detail ?? 'The channel sent no usable response.' };
   if (answer.kind === 'refused') return { state: 'refused', fault: answer.code, detail: answer.reason };
   if (answer.kind === 'gone')
     return {
       state: 'missing',
       fault: answer.code,
-      detail: 'The channel keeps no bill of this day any more.',
+      detail: 'The channel no longer has a bill of this day.',
       isSure: true,
     };
-  return { state: 'waiting', fault: answer.code, detail: 'The channel has not made this bill yet.', isSure: true };
+  return { state: 'waiting', fault: answer.code, detail: 'The channel has not created this bill yet.', isSure: true };
 }
 
-/** Writes down why there is no bill, and when it is asked for again; what was read before goes on to count. */
+/** Stores the fault of a bill and the time of the next fetch; lines of an earlier reading still count. */
 async function noteFault(
   ports: BillPorts,
   billNo: string,
@@ -160,12 +160,12 @@ async function noteFault(
   const now = ports.now();
   await ports.store.transaction(async (tx) => {
     const bill = await tx.bills.lock({ billNo });
-    // One that was set aside meanwhile is nothing to ask for any more.
+    // A bill that was set aside meanwhile is not fetched any more.
     if (!bill || bill.fault === SAME_ACCOUNT) return;
     const calendar = ports.channels.kindOf(bill.payWay).bills;
     const retry = state === 'missing' || !calendar ? null : nextOf(state)(bill.day, calendar, now);
     const held = retry === null && bill.reading > 0 ? await againWhileHeld(tx, bill, calendar, now) : null;
-    // What still counts is compared once more: its account may have other orders by now. Lines that are not there (no hash) cannot be.
+    // Lines that still count are compared again, because the account may have more orders by now. Without a hash there are no lines.
     const isCompared = retry === null && bill.reading > 0 && bill.sha256 !== null;
     const without = state === 'refused' ? 'refused' : 'missing';
     const over = isCompared ? 'matching' : bill.reading > 0 ? 'done' : without;
@@ -184,15 +184,16 @@ async function noteFault(
       },
     );
   });
-  ports.log(state === 'refused' ? 'error' : 'info', 'a bill is not there', { billNo, fault, detail, line, column });
+  const level = state === 'refused' ? 'error' : 'info';
+  ports.log(level, 'a bill is not available', { billNo, fault, detail, line, column });
 }
 
-/** A bill that still counts is asked for as one that came; one that is not there, every hour. */
+/** A bill whose lines still count is fetched again on the regular schedule; a missing one is retried every hour. */
 function nextOf(state: BillRow['state']): typeof retryAt {
   return state === 'done' ? againAt : retryAt;
 }
 
-/** A bill is not complete while the channel holds a payment of its day, or has completed one that the bill still lacks. */
+/** When to fetch an incomplete bill again: the channel holds a payment of its day, or completed one that the bill does not have yet. */
 async function againWhileHeld(
   tx: Tx,
   bill: BillRow,
@@ -207,21 +208,21 @@ function earlier(one: Date | null, other: Date | null): Date | null {
   return one && other ? new Date(Math.min(one.getTime(), other.getTime())) : (one ?? other);
 }
 
-/** Lines that are not there would be differences that are none: nothing of the comparison counts, and the bill is asked for once more. */
+/** Lines of the bill are missing in the database. The comparison would report false differences, so it is rolled back and the bill is read again. */
 class LinesMissing extends Error {
   constructor(found: number, read: number) {
-    super(`A bill has ${found} lines of the ${read} that were read.`);
+    super(`A bill has ${found} of the ${read} lines that were read; it is fetched again.`);
     this.name = 'LinesMissing';
   }
 }
 
-/** Compares a bill that was read with the orders of its account. Whoever comes second finds that it is done. */
+/** Compares a bill that was read with the orders of its account; of concurrent calls only the first does it. */
 export async function compareBill(ports: BillPorts, billNo: string): Promise<void> {
   const patient = await ports.openPatient();
   try {
     const found = await ports.store.read((tx) => tx.bills.find({ billNo }));
     if (!found || found.reading === 0) return;
-    // Before the comparison: a process that dies behind it would leave them, and nothing may compare this bill again.
+    // Before the comparison: after a crash behind it, no later comparison may remove them.
     await removeOldLines(ports.store, billNo);
     await countLines(patient.store, found.day);
     await nameOrders(patient.store, found);
@@ -251,7 +252,7 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates
   const matched = await runMatch(ports, tx, bill, rates);
   const now = ports.now();
   if (matched.lines !== bill.lines) throw new LinesMissing(matched.lines, bill.lines);
-  // Which disputes there are may be known by now, or be told now; nothing else would ask for those of long ago.
+  // Queries unknown disputes again, because no other work queries old disputes.
   await tx.billDifferences.update(
     { billNo, kind: 'dispute_unknown_to_us', state: 'listed' },
     { state: 'open', checks: 0, nextCheckAt: now, leasedUntil: null },
@@ -273,7 +274,7 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates
   );
 }
 
-/** Compares a bill, or one of its orders, and ends the exceptions of differences that are gone. */
+/** Compares a bill, or one of its orders, and resolves the exceptions of differences that no longer exist. */
 export async function runMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates, only?: string): Promise<Matched> {
   const calendar = ports.channels.kindOf(bill.payWay).bills ?? { utcOffsetMinutes: 0 };
   const { utcOffsetMinutes } = calendar;

@@ -11,14 +11,14 @@ import { hasSibling, loadRefundFacts } from '../settle.ts';
 import { isPaidTwice, paidTwice, refundSituation, situationOf } from './situations.ts';
 import { refundableOf } from '../core/transitions.ts';
 
-/** Something that will happen by itself. */
+/** The next automatic step. */
 interface NextStep {
   action: string;
-  /** RFC 3339; null when it is being done right now. */
+  /** RFC 3339; null = it is running now. */
   at: string | null;
 }
 
-/** Why an order (and each of its refunds) is as it is, and what comes next. */
+/** The reasons for the state of an order and its refunds, and the next steps. */
 export interface Explanation {
   orderNo: string;
   status: string;
@@ -40,7 +40,7 @@ export interface Explanation {
     fix: string | null;
   }[];
   exceptions: { id: string; kind: string; fix: string }[];
-  /** What the bills of the channel say about it. */
+  /** The lines of the channel's bills about the order. */
   bills: {
     billNo: string;
     day: string;
@@ -52,26 +52,26 @@ export interface Explanation {
     currency: string;
     channelNo: string | null;
   }[];
-  /** Where a bill and this order do not agree yet. */
+  /** Unresolved differences between a bill and the order. */
   differences: { kind: string; state: string; billNo: string; day: string }[];
-  /** Notifications of its channel that were refused since it was placed. */
+  /** Notifications of the channel that were refused since the order was placed. */
   refusedNotices: ShownRefusal | null;
 }
 
-/** What an explanation is made of, read at one moment. */
+/** The rows for an explanation, read in one transaction. */
 interface Explained {
   order: OrderRow;
   refunds: readonly RefundRow[];
   exceptions: readonly OrderExceptionRow[];
   sibling: boolean;
   facts: RefundFacts;
-  /** What the bills of the channel say about it. */
+  /** The lines of the channel's bills about the order. */
   lines?: readonly BilledLine[];
   differences?: readonly BillDifferenceRow[];
   refused?: ShownRefusal | null;
 }
 
-/** Explains orders from their rows: the decisions that move them are asked, the channel is not. */
+/** Explains orders from their rows and the decision functions, without querying the channel. */
 export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & { simulated: boolean }) {
   const { store, now, channels, simulated } = ports;
   return async (requester: Requester, orderNo: string): Promise<Explanation> => {
@@ -94,7 +94,6 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
   };
 }
 
-/** The explanation of one order at one moment. */
 function explain(
   { order, refunds, exceptions, sibling, facts, lines = [], differences = [], refused = null }: Explained,
   now: Date,
@@ -166,7 +165,7 @@ function explainRefund(
   };
 }
 
-/** The row's own due time is the truth about when; a lease means that somebody is at it. */
+/** The step with the due time of the row; while the row is leased, the step is running. */
 function stepOf(
   action: string,
   { nextCheckAt, leasedUntil }: { nextCheckAt: Date | null; leasedUntil: Date | null },

@@ -6,7 +6,7 @@ import { isExternal } from '../core/open-refund.ts';
 import { type NextRefundStep, type NextStep, endOf, nextRefundStep, nextStep } from '../core/plan.ts';
 import { majorText } from '../../money.ts';
 
-/** What the reasons of a pending capture mean (PayPal, Payments v2, capture status details). */
+/** Texts for the reasons of a pending capture (PayPal, Payments v2, capture status details). */
 const HELD_WORDS: Readonly<Record<string, string>> = {
   ECHECK: "The payer's eCheck has not cleared yet",
   TRANSACTION_APPROVED_AWAITING_FUNDING: 'The payer still has to send the money to the channel',
@@ -19,28 +19,28 @@ const HELD_WORDS: Readonly<Record<string, string>> = {
   CHARGEBACK: 'The payer has taken the money back at the bank',
 };
 
-/** What is known of an order when it is explained. */
+/** The facts for explaining an order. */
 interface Scene {
   order: OrderRow;
   exceptions: readonly OrderExceptionRow[];
   now: Date;
-  /** Otherwise the simulator's orders are frozen. */
+  /** Whether the channel simulator is in use; otherwise its orders are frozen. */
   simulated: boolean;
   /** Another order of the same merchantOrderNo is live or paid. */
   sibling: boolean;
 }
 
-/** Why an order is in its state, what happens next, and what a person can do. */
+/** The reason for an order's state, its next step, and a command for a person. */
 interface Situation {
   code: string;
   reason: string;
-  /** What the service does by itself at the order's next check; left out = nothing. */
+  /** The automatic step at the order's next check; absent = none. */
   next?: string;
-  /** The command that helps, if a person is needed. */
+  /** The command to run, if a person must act. */
   fix?: string;
 }
 
-/** The situation of an order: what blocks it, or else the next step that the service itself would take. */
+/** The situation of an order: its blocking exception, otherwise its next automatic step. */
 export function situationOf(scene: Scene): Situation {
   const { order, now, simulated } = scene;
   if (order.mode === 'simulator' && !simulated)
@@ -105,7 +105,7 @@ const STEPS: Readonly<Record<NextStep, (scene: Scene) => Situation>> = {
   give_up: closing,
 };
 
-/** A payment that the channel has and does not give out yet. */
+/** The channel holds the payment. */
 function held(scene: Scene): Situation {
   const { captureReason } = scene.order;
   const listed = openOf(scene, 'capture_held');
@@ -119,13 +119,13 @@ function held(scene: Scene): Situation {
   };
 }
 
-/** The payer can still do something about a capture that was refused. */
+/** The channel refused the capture, and the payer can choose another payment method. */
 function declined({ approvalsAsked, captureReason, approvalAskedAt }: OrderRow): Situation | undefined {
   if (approvalsAsked === 0 || captureReason === null) return undefined;
   const left = MOST_APPROVALS_ASKED - approvalsAsked;
   return {
     code: 'payer_must_act',
-    reason: `The channel refused the payer's way to pay (${captureReason}); nothing was charged. The payer has to choose another one at the channel${left > 0 ? '' : ', for the last time'}.`,
+    reason: `The channel refused the payer's payment method (${captureReason}); nothing was charged. The payer has to choose another one at the channel${left > 0 ? '' : ', for the last time'}.`,
     next:
       approvalAskedAt === null
         ? 'the channel is queried for the approval'
@@ -162,8 +162,8 @@ function closing(scene: Scene): Situation {
     return {
       code: 'closing_unanswered',
       reason:
-        "A close of the payer's code was sent, and its response is not here or was lost. It gives back what the payer has paid, so a payment that is reported meanwhile does not count.",
-      next: 'the close is sent again until the channel answers; then the order is closed, and what was paid is refunded',
+        "A close of the payer's code was sent, and its response is pending or was lost. The close returns a payment of the payer, so a payment that is reported meanwhile does not count.",
+      next: 'the close is sent again until the channel answers; then the order is closed, and a payment is refunded',
     };
   if (CHANNELS[order.payWay].createsOnScan && order.scene !== 'code' && now < endOf(order))
     return {
@@ -255,7 +255,7 @@ function disputed({ dedupe, detail, blocksRefunds }: OrderExceptionRow): Situati
   };
 }
 
-/** What would happen if the channel reported the payment now, as the decision itself says it. */
+/** The result of a payment that is reported now, from the decision function. */
 function ifPaidNow({ order, sibling, now }: Scene): string {
   const amount = { minor: order.amount, currency: order.currency };
   const outcome = { kind: 'paid', channelNo: order.channelTradeNo ?? 'now', amount, at: now } as const;
@@ -277,7 +277,7 @@ function received({ receivedMinor, receivedCurrency }: OrderExceptionRow, order:
   return money(receivedMinor ?? 0n, receivedCurrency ?? order.currency);
 }
 
-/** Why a refund is in its state, what happens next, and what a person can do. */
+/** The reason for a refund's state, its next step, and a command for a person. */
 interface RefundSituation {
   code: string;
   reason: string;
@@ -285,7 +285,7 @@ interface RefundSituation {
   fix?: string;
 }
 
-/** The situation of a refund: its next step says it, for a final one its state; `canRetry` as the decision says. */
+/** The situation of a refund, from its next step, or from its state if it has ended. */
 export function refundSituation(refund: RefundRow, now: Date, canRetry: boolean): RefundSituation {
   const step = nextRefundStep(refund, now);
   const { approval, state, refundNo, actor } = refund;
@@ -314,7 +314,7 @@ function endedRefund(refund: RefundRow, canRetry: boolean): RefundSituation {
   return {
     code: 'abnormal',
     reason: `The refund needs manual review: ${failureOf(refund)}.`,
-    // What nobody here made is never sent, and so cannot be retried.
+    // A refund made elsewhere is never sent, so it cannot be retried.
     fix: isExternal(refund.origin) ? resolve : `payctl refund retry ${refundNo}, or ${resolve}`,
   };
 }
@@ -323,18 +323,18 @@ function whereElse({ origin, failureMessage }: RefundRow): string {
   if (origin === 'dispute') return 'The money was lost to a dispute of the payer.';
   if (origin === 'channel')
     return 'The refund was made outside this service, for example in the portal of the channel.';
-  // A person always gives a reason.
+  // A refund that a person resolved always has a reason.
   return failureMessage === null
     ? 'The channel paid the refund to the own account of the merchant, who has to pay the payer.'
     : 'The payer was refunded outside the channel.';
 }
 
-/** Whether an open exception says that the channel made a refund which a person had given by another way. */
+/** Whether an exception reports that the channel made a refund that a person had already paid another way. */
 export function isPaidTwice({ kind, refundNo, detail }: OrderExceptionRow, refund: RefundRow): boolean {
   return kind === 'refund_elsewhere' && refundNo === refund.refundNo && detail?.['paidTwice'] === true;
 }
 
-/** What a person who gave the money back has to know. */
+/** The situation of a refund that the payer received twice. */
 export function paidTwice({ id, detail }: OrderExceptionRow): RefundSituation {
   return {
     code: 'paid_twice',
