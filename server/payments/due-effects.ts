@@ -4,16 +4,16 @@ import { noteEffects } from './ledger.ts';
 import { attemptEffect, failed, listFailed, resolveExceptions } from './side-effects.ts';
 import type { Ports } from './ports.ts';
 
-/** Who asked for it to be done now, and why. */
-interface AskedBy {
+/** The administrator that requested a retry, and the reason. */
+interface RetryBy {
   readonly actor: string;
   readonly reason: string;
 }
 
-/** Does what is still due because an order or its refunds moved. */
+/** Runs the due effects of transitions of orders and refunds. */
 export function dueEffects(ports: Ports) {
   return {
-    /** For the job: does what is due for the order of a row that is claimed. */
+    /** For the job: runs the due effects of the order of a leased row. */
     async run(id: string): Promise<void> {
       const row = await ports.store.read((tx) => tx.dueEffects.find({ id }));
       if (row?.state === 'due') await work(row.orderNo);
@@ -21,17 +21,17 @@ export function dueEffects(ports: Ports) {
     work,
   };
 
-  /** One after the other in the order of the moves, under the order's lock; what fails holds up those behind it. */
-  function work(orderNo: string, asked?: AskedBy): Promise<void> {
+  /** Runs them in the order of the transitions, under the order's lock; a failure stops the following ones. */
+  function work(orderNo: string, retry?: RetryBy): Promise<void> {
     return ports.store.transaction(async (tx) => {
       const order = await tx.orders.lock({ orderNo });
       if (!order) return;
-      for (const row of await waiting(tx, orderNo)) if (!(await attempt(tx, order, row, asked))) return;
+      for (const row of await waiting(tx, orderNo)) if (!(await attempt(tx, order, row, retry))) return;
       await noteEffects(tx, order, false);
     });
   }
 
-  async function attempt(tx: Tx, order: OrderRow, row: DueEffectRow, asked: AskedBy | undefined): Promise<boolean> {
+  async function attempt(tx: Tx, order: OrderRow, row: DueEffectRow, retry: RetryBy | undefined): Promise<boolean> {
     const { id, orderNo, refundNo, name } = row;
     const refund = refundNo === null ? undefined : await tx.refunds.find({ refundNo });
     const error = await attemptEffect(ports, tx, { order, refund }, row);
@@ -43,18 +43,18 @@ export function dueEffects(ports: Ports) {
     const over = { nextAt: null, leasedUntil: null, finishedAt: ports.now() };
     await tx.dueEffects.update({ id }, { ...over, state: 'done', tries: row.tries + 1 });
     const listed = await tx.exceptions.find({ orderNo, kind: 'effect_failed', dedupe: name, state: 'open' });
-    const how = asked ? { by: asked.actor, reason: asked.reason } : { by: 'service' };
+    const how = retry ? { by: retry.actor, reason: retry.reason } : { by: 'service' };
     if (listed) await resolveExceptions(ports, tx, { where: { id: listed.id }, resolution: 'done', ...how });
     return true;
   }
 }
 
-/** Whether an effect of this name is still due. */
+/** Whether an effect of this name is due. */
 export async function isEffectDue(tx: Tx, orderNo: string, name: string): Promise<boolean> {
   return (await tx.dueEffects.find({ orderNo, name, state: 'due' })) !== undefined;
 }
 
-/** A person ends an effect for good: it stays in the history, and what waits behind it goes on. The caller holds the order's lock. */
+/** Gives up a due effect on request of a person; the following effects continue. The caller holds the order's lock. */
 export async function giveUpEffect(ports: Ports, tx: Tx, order: OrderRow, name: string): Promise<void> {
   const { orderNo } = order;
   const now = ports.now();

@@ -4,7 +4,7 @@ import type { RefusalDoubt, UnknownCause, UnknownOutcome } from './channel.ts';
 import { type Refusal, refundableOf } from './core/transitions.ts';
 import { majorNumber } from '../money.ts';
 
-/** The channel was asked and nobody knows whether it acted (504); the order stays open and is looked after. */
+/** The channel was called and its result is unknown (504); the order stays open, and the service keeps querying it. */
 class ChannelOutcomeUnknown extends AppError {
   constructor(orderNo: string, cause: UnknownCause, supportId?: string) {
     super('channel_outcome_unknown', 504, `The channel sent no usable response (${cause}).`, {
@@ -15,7 +15,7 @@ class ChannelOutcomeUnknown extends AppError {
   }
 }
 
-/** Our own database failed at or after the COMMIT of the intent (504): it may stand, so "nothing was changed" would be untrue. */
+/** The service's database failed at or after the COMMIT of the intent (504), so the intent may be stored. */
 export class OutcomeNotKept extends AppError {
   constructor(numbers: { orderNo: string; refundNo?: string }, cause: unknown) {
     super(
@@ -32,7 +32,7 @@ export class OutcomeNotKept extends AppError {
   }
 }
 
-/** The channel answered, but the answer cannot be used (502): not genuine, or about something else. */
+/** The channel answered, but the answer cannot be used (502): not verified, or about something else. */
 export class ChannelAnswerUnusable extends AppError {
   constructor(orderNo: string, cause: UnknownCause, channel?: ChannelRefusal, supportId = channel?.supportId) {
     super('channel_answer_unusable', 502, `The response of the channel is invalid (${cause}).`, {
@@ -44,14 +44,14 @@ export class ChannelAnswerUnusable extends AppError {
   }
 }
 
-/** What is said of a refusal that decides nothing, and what the caller does. */
+/** Detail and hint of a refusal that decides nothing, by its cause. */
 const INCONCLUSIVE: Readonly<Record<RefusalDoubt | 'repeated', readonly [detail: string, hint: string]>> = {
   unlisted: [
     'The channel refused for a reason that this service does not know.',
-    'Mend what the channel reports, then repeat the request with the same Idempotency-Key or merchant number. The refusal may hide a payment: do not charge the payer another way before the order has ended.',
+    'Correct the fault that the channel reports, then repeat the request with the same Idempotency-Key or merchant number. The channel may have a payment despite the refusal: do not charge the payer another way before the order has ended.',
   ],
   trade_may_exist: [
-    'The channel refused, and its reason says that there is a trade of this order, or may be one.',
+    'The channel refused, and its reason says that a trade of this order exists or may exist.',
     'Query the order before anything else; the service keeps checking it.',
   ],
   repeated: [
@@ -60,7 +60,7 @@ const INCONCLUSIVE: Readonly<Record<RefusalDoubt | 'repeated', readonly [detail:
   ],
 };
 
-/** The channel itself refused, and nothing has ended by it (502): the order stays open, and no answer is kept. */
+/** The channel refused, but the order stays open (502); no response is stored under the key. */
 export class ChannelRefusalInconclusive extends AppError {
   constructor(orderNo: string, cause: keyof typeof INCONCLUSIVE, channel: ChannelRefusal) {
     const [detail, hint] = INCONCLUSIVE[cause];
@@ -74,7 +74,7 @@ export class ChannelRefusalInconclusive extends AppError {
   }
 }
 
-/** The channel refused for certain (422). */
+/** The channel refused definitely (422). */
 export class ChannelRefused extends NotAllowed {
   constructor(channel: ChannelRefusal, extra: Record<string, unknown> = {}) {
     super('channel_refused', `Refused by the channel: ${channel.message}`, { channel, extra });
@@ -88,14 +88,14 @@ export class OrderAlreadyPaid extends Conflict {
   }
 }
 
-/** There is nothing to give back yet (409). */
+/** The order is not paid, so it cannot be refunded (409). */
 class OrderNotPaid extends Conflict {
   constructor(orderNo: string) {
     super('order_not_paid', 'The order has not been paid.', { extra: { orderNo } });
   }
 }
 
-/** More than is left of what was paid (422). */
+/** The amount is above the refundable amount (422). */
 class RefundExceedsRefundable extends NotAllowed {
   constructor(orderNo: string, refundableAmount: number) {
     super('refund_exceeds_refundable', `At most ${refundableAmount} can be refunded.`, {
@@ -104,7 +104,7 @@ class RefundExceedsRefundable extends NotAllowed {
   }
 }
 
-/** An equal refund is on its way and its outcome is not known yet (409). */
+/** A refund of the same amount is in progress (409). */
 class RefundInProgress extends Conflict {
   constructor(refundNo: string) {
     super('refund_in_progress', 'A refund of the same amount of this order is in progress.', {
@@ -129,7 +129,7 @@ class RefundsBlocked extends Conflict {
   }
 }
 
-/** Which limit of an application is in the way, in major units; it is counted anew at `resetsAt`. */
+/** The limit of an application that a request exceeds, in major units; the count starts again at `resetsAt`. */
 export interface LimitReached {
   limit: 'perOrder' | 'perDay' | 'perMonth' | 'refundPerDay' | 'ordersPerHour' | 'currency';
   currency: string;
@@ -138,11 +138,11 @@ export interface LimitReached {
   resetsAt: Date | null;
 }
 
-/** More than an administrator allows the application (403). */
+/** The request is above a limit of the application (403). */
 export class LimitExceeded extends Forbidden {
   constructor({ resetsAt, ...reached }: LimitReached) {
     const { limit, currency, allowed, left } = reached;
-    const until = resetsAt ? `; it is counted anew at ${resetsAt.toISOString()}` : '';
+    const until = resetsAt ? `; the count starts again at ${resetsAt.toISOString()}` : '';
     super(
       'limit_exceeded',
       limit === 'currency'
@@ -156,14 +156,14 @@ export class LimitExceeded extends Forbidden {
   }
 }
 
-/** The merchant's number stands for another order or refund (409). */
+/** The merchant's number was used for another order or refund (409). */
 export class MerchantNumberUsed extends Conflict {
   constructor(member: 'merchantOrderNo' | 'merchantRefundNo', number: string) {
     super('merchant_number_used', `This ${member} was already used for another request.`, { extra: { number } });
   }
 }
 
-/** The answer to a wish that the rows do not allow. */
+/** The error for a command that the stored state does not allow. */
 export function refusalFor({ refuse }: Refusal, order: OrderRow): AppError {
   const { orderNo, currency } = order;
   switch (refuse.code) {
@@ -184,12 +184,12 @@ export function refusalFor({ refuse }: Refusal, order: OrderRow): AppError {
   }
 }
 
-/** What a person asked for cannot be done with this exception (400). */
+/** The error for an action that does not fit the exception (400). */
 export function invalidAction(detail: string): InvalidRequest {
   return new InvalidRequest(detail, [{ pointer: '/action', code: 'invalid', detail }]);
 }
 
-/** Causes that mean "answered, but not usable" rather than silence. */
+/** Causes of an unusable answer, as opposed to no answer. */
 const UNUSABLE: ReadonlySet<UnknownCause> = new Set([
   'redirected',
   'unparsable',
@@ -204,7 +204,7 @@ const UNUSABLE: ReadonlySet<UnknownCause> = new Set([
   'rejected',
 ]);
 
-/** The refusal for an outcome that nobody knows; a genuine refusal without a meaning is told in the words of the channel. */
+/** The error for an unknown outcome; a verified refusal with an unlisted code carries the channel's code and text. */
 export function unknownOutcome(
   { orderNo, payWay }: Pick<OrderRow, 'orderNo' | 'payWay'>,
   { cause, refusal, supportId }: Pick<UnknownOutcome, 'cause' | 'refusal' | 'supportId'>,

@@ -6,18 +6,18 @@ import { csvLine } from '../csv.ts';
 import type { Requester, Ports } from './ports.ts';
 import { EXPORTED, type OrderEntryView, viewOrder } from './view.ts';
 
-/** Shapes of the export. */
+/** Formats of the export. */
 export const EXPORT_FORMATS = ['csv', 'ndjson'] as const;
 
-/** What the channel keeps and what is left, where it has said so; in major units. */
+/** Columns for the channel's fee and the net amount, in major units; empty while unknown. */
 const SETTLED = ['fee', 'net'] as const;
 
 const BATCH = 500;
 
 /**
- * All orders that match, newest first, as CSV (RFC 4180, with a header line) or one JSON document a line. Read in
- * batches while the reader takes them, so it needs the memory of one batch; each batch sees what is committed then.
- * That somebody asked for it is in the audit log before the first order leaves.
+ * Streams all matching orders, newest first, as CSV (RFC 4180, with a header line) or one JSON document per line. Batches are read as the
+ * client reads, so it needs the memory of one batch; each batch sees the rows that are committed by then. The audit log records the export
+ * before the first order is sent.
  */
 export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 'now'>) {
   const { store, reports, now } = ports;
@@ -26,14 +26,14 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 
     filter: OrderFilter,
     format: (typeof EXPORT_FORMATS)[number],
   ): Promise<Readable> => {
-    const disputeAction = {
+    const entry = {
       action: 'orders.exported',
       target: filter.project === undefined ? '*' : [filter.project].flat().join(','),
       after: { format, filter },
     };
-    await store.transaction((tx) => addAuditEntry(ports, tx, requester, disputeAction));
+    await store.transaction((tx) => addAuditEntry(ports, tx, requester, entry));
     const line = format === 'csv' ? toCsv : toJson;
-    // Before the answer begins, which says how old what it shows may be.
+    // Read before the response starts, because a header states the age of the data.
     const first = await batch(undefined);
     return Readable.from(parts(), { objectMode: false, highWaterMark: 64 * 1024 });
 
@@ -64,7 +64,7 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 
   };
 }
 
-/** What routes may call. */
+/** The export that routes may call. */
 export type ExportOrders = ReturnType<typeof exportOrders>;
 
 function toJson(order: OrderEntryView): string {

@@ -6,31 +6,31 @@ import { Conflict, NotAllowed } from '../errors.ts';
 import type { Ports } from './ports.ts';
 import { later } from './core/plan.ts';
 
-/** A claim lives this long; a request that takes longer is answered by its retry. */
+/** The lease of a claim; a retry takes over a request that runs longer. */
 const LEASE_SECONDS = 30;
 
 /** One request under an `Idempotency-Key`. */
 export interface KeyedRequest {
-  /** Whose key it is: two callers may use the same one. */
+  /** The owner of the key: two callers may use the same key. */
   readonly scope: `app:${string}` | `admin:${string}`;
-  /** Method and pattern: the same key at another operation is another key. */
+  /** Method and path pattern: the same key at another operation is another key. */
   readonly route: string;
   readonly key: string;
   readonly body: unknown;
-  /** Parameters of the path: the same key for another order is another request. */
+  /** Path parameters: the same key for another order is another request. */
   readonly params?: unknown;
-  /** Parameters of the query, for the same reason; left out where the operation has none. */
+  /** Query parameters, for the same reason; absent = the operation has none. */
   readonly query?: unknown;
-  /** What is kept under the key, when it was read with the caller; null = nothing. */
+  /** The stored row of the key, if it was read with the caller; null = none. */
   readonly kept?: KeptKey | null | undefined;
 }
 
 export type { AskedKey, KeptKey };
 
-/** What holds for the payments of an application. */
+/** The late-payment policy and the limits of an application. */
 export type AppTerms = Readonly<Pick<ApiAppRow, 'latePayment' | 'limits'>>;
 
-/** A finished answer, exactly as it is sent. */
+/** A finished response, exactly as it is sent. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -39,31 +39,31 @@ export interface Answer {
   readonly replayed?: true;
 }
 
-/** An Idempotency-Key on its way into the transaction that writes the intent (`claimKey`). */
+/** An Idempotency-Key that the transaction of the intent claims (`claimKey`). */
 export interface KeyClaim {
   readonly scope: string;
   readonly route: string;
   readonly key: string;
   readonly fingerprint: string;
-  /** The intent of an earlier try whose answer was never stored. */
+  /** The intent of an earlier attempt whose response was never stored. */
   readonly resume: string | null;
   /** Set when this request owns the key. */
   taken: boolean;
-  /** The lease that this request wrote: what it finishes must still carry it. */
+  /** The lease that this request wrote; `finish` updates the row only while it still has this lease. */
   leasedUntil: Date | null;
 }
 
-/** Runs a request once per key: replays a finished one, resumes a broken one, refuses a running or a different one. */
+/** Runs a request once per key: replays a finished one, resumes a broken one, rejects a running or a different one. */
 export type WithKey = (request: KeyedRequest, run: (claim: KeyClaim) => Promise<Answer>) => Promise<Answer>;
 
-/** The protocol for answers that are kept. A 5xx never is: the retry continues the intent. */
+/** The protocol that stores responses. A 5xx is never stored: the retry continues the intent. */
 export function createWithKey({ store, now }: Pick<Ports, 'store' | 'now'>): WithKey {
   return async (request, run) => {
     const { claim, stored } = await readClaim(store, request);
     const earlier = stored && answerOf(stored, now());
     if (earlier) return earlier;
     const answer = await run(claim);
-    // What was read with the caller may be older than the body: a refusal must not stand where an answer is kept by now.
+    // The row was read before the request ran: a response stored since then replaces a refusal of this request.
     if (request.kept === null && !claim.taken) {
       const { stored: since } = await readClaim(store, { ...request, kept: undefined });
       return (since && answerOf(since, now())) ?? answer;
@@ -73,14 +73,14 @@ export function createWithKey({ store, now }: Pick<Ports, 'store' | 'now'>): Wit
   };
 }
 
-/** The answer that is kept, if it is there; refuses while another request is at it. */
+/** The stored response, if there is one; throws 409 while another request has the lease. */
 function answerOf(stored: KeptKey, now: Date): Answer | undefined {
   if (stored.state === 'done') return replay(stored.status ?? 200, stored.body ?? '');
   if (isLeased(stored, now)) throw inProgress();
   return undefined;
 }
 
-/** The protocol for an operation whose answer is the present state of its intent: the key leads there, nothing is kept. */
+/** The protocol for an operation that returns the current state of its intent: the key only finds the intent, no response is stored. */
 export async function withIntentKey<Result>(
   store: Store,
   request: KeyedRequest,
@@ -94,7 +94,7 @@ export async function withIntentKey<Result>(
   }
 }
 
-/** Claims the key in the transaction that writes the intent; the unique index decides who is first. */
+/** Claims the key in the transaction that writes the intent; of concurrent requests the unique index admits one. */
 export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: Date): Promise<void> {
   const leasedUntil = later(now, LEASE_SECONDS);
   if (claim.resume === null) {
@@ -110,7 +110,7 @@ export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: D
   claim.leasedUntil = leasedUntil;
 }
 
-/** Hands an error on that rolls the claim back with the rest: the key is not this request's any more. */
+/** Marks the claim as not taken and rethrows, because the error rolls the claim back with the transaction. */
 export function givingUp(claim: KeyClaim | undefined): (error: unknown) => never {
   return (error) => {
     if (claim) claim.taken = false;
@@ -121,7 +121,7 @@ export function givingUp(claim: KeyClaim | undefined): (error: unknown) => never
 /** RFC 8785: members sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  // The bytes of a file count by their fingerprint.
+  // A file is represented by its hash.
   if (value instanceof Uint8Array) return JSON.stringify(`sha256:${hash('sha256', value)}`);
   if (typeof value === 'object' && value !== null) {
     const members = Object.entries(value)
@@ -148,10 +148,10 @@ async function readClaim(store: Store, request: KeyedRequest) {
   return { claim, stored };
 }
 
-/** What happened has happened, also when it cannot be noted any more: the retry finds the intent itself. */
+/** Stores the response and ends the lease. An error is ignored: the retry finds the intent by itself. */
 async function finish(store: Store, claim: KeyClaim, answer?: Answer): Promise<void> {
   if (!claim.taken) return;
-  // A claim that was rolled back, or whose lease ran out, may be another request's by now.
+  // After a rollback or an expired lease another request may own the row.
   const where = { ...whereOf(claim), leasedUntil: claim.leasedUntil };
   const kept = answer && { state: 'done' as const, status: answer.status, body: answer.body };
   await store.autocommit((tx) => tx.keys.update(where, { ...kept, leasedUntil: null })).catch(() => {});

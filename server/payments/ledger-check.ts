@@ -23,29 +23,29 @@ export interface BookCheckResult {
   examples: Violation[];
 }
 
-/** All checks over one page of the books. */
+/** The results of all checks for one page of the ledger. */
 export interface LedgerCheckPorts {
-  /** Of this page. */
+  /** Whether no check of this page found a violation. */
   ok: boolean;
   checkedAt: string;
   proofs: BookCheckResult[];
-  /** The bills that the check compared, and those that are missing, as far as this page goes; null on a page without bills. */
+  /** The compared and the missing bills of this page; null on a page without bills. */
   bills: BillsRead | null;
-  /** The audit log from its beginning to the end of this page; null before its first page. The tip is for somebody to keep outside. */
+  /** The audit log from its beginning to the end of this page; null before its first page. Keep the tip outside the database. */
   auditLog: Pick<AuditProof, 'lines' | 'tip'> | null;
-  /** Where the next page begins; null after the last. */
+  /** The cursor of the next page; null after the last one. */
   nextCursor: string | null;
 }
 
-/** Which page: where it begins, and how many orders, accounts, entries and lines it looks at; what is known of the audit log. */
+/** The page to check: its start, its number of orders, accounts, entries, bills and lines, and known facts about the audit log. */
 export interface BookPage extends AuditKnowledge {
   cursor?: string | undefined;
   limit: number;
-  /** This check and no other. */
+  /** Runs only this check. */
   only?: 'audit-log' | undefined;
 }
 
-/** What the books need of the audit log: says where its chain breaks, if it does, and reads the places that it gave. */
+/** Verifies the chain of the audit log, and parses the positions that it returned. */
 export interface AuditChain {
   verify(knowledge: AuditKnowledge, part: AuditPart): Promise<AuditProof>;
   readPlace(text: string): AuditPart['from'];
@@ -58,14 +58,14 @@ interface Place {
   after: string;
 }
 
-/** How many rows a part had, and where the next one begins; null = the section is over. */
+/** The number of rows read, and the key after which the next part starts; null = end of the section. */
 interface Step {
   rows: number;
   last: string | null;
 }
 
 const SECTIONS: readonly Section[] = ['orders', 'accounts', 'entries', 'bills', 'audit'];
-/** The audit log's place is its own JSON; this one is its beginning. */
+/** A position in the audit log is JSON; `null` is its beginning. */
 const FIRST_LINE = 'null';
 const beginningOf = (section: Section): Place => ({
   section,
@@ -73,8 +73,8 @@ const beginningOf = (section: Section): Place => ({
 });
 
 /**
- * Verifies ledger consistency, a page at a time: sums, histories, events, coins, what is due, and the audit log. Reads only.
- * Every row is on one page, however many pages there are; a page reads a bounded number of rows.
+ * Verifies ledger consistency page by page: sums, histories, events, coins, due work, bills and the audit log. Writes nothing.
+ * Each row is on exactly one page; a page reads a bounded number of rows.
  */
 export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain: AuditChain) {
   return async ({ cursor, limit, only, ...knowledge }: BookPage): Promise<LedgerCheckPorts> => {
@@ -100,7 +100,7 @@ export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain:
     const nextCursor = place ? writePlace(place) : null;
     return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs, bills, auditLog, nextCursor };
 
-    /** The last part of a section has no upper end, so that rows whose order or account is not there are checked, too. */
+    /** The last part of a section has no upper bound, so that rows whose order or account does not exist are checked as well. */
     async function walk(section: WalkName, after: string, most: number): Promise<Step> {
       const { rows, last } = await store.read((tx) => nextKeys(tx, section, after, most));
       const upTo = rows < most ? null : last;
@@ -122,7 +122,7 @@ export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain:
   };
 }
 
-const CHAIN = 'the chain of the audit log is whole, and of our own key';
+const CHAIN = "the chain of the audit log is unbroken and made with the service's keys";
 
 function nextSection(section: Section): Place | undefined {
   const next = SECTIONS[SECTIONS.indexOf(section) + 1];
@@ -140,6 +140,6 @@ function readPlace(cursor: string, chain: AuditChain): Place {
   const isAudit = section === 'audit' && (after === FIRST_LINE || chain.readPlace(after) !== undefined);
   if (section && (isAudit || (section !== 'audit' && WALKS[section].form.test(after)))) return { section, after };
   throw new InvalidRequest('The request is not valid.', [
-    { pointer: '/query/cursor', code: 'invalid', detail: 'is not a cursor of the books' },
+    { pointer: '/query/cursor', code: 'invalid', detail: 'is not a cursor of the ledger check' },
   ]);
 }

@@ -7,7 +7,7 @@ import { majorNumber } from '../money.ts';
 import type { Ports } from './ports.ts';
 import { LimitExceeded, type LimitReached } from './errors.ts';
 
-/** The limits that are counted in a span of time; perOrder is the only other one. */
+/** The limits that are counted in a period; only perOrder is not. */
 const COUNTED = {
   perMonth: 'month',
   perDay: 'day',
@@ -18,10 +18,10 @@ const COUNTED = {
 type Counted = keyof typeof COUNTED;
 
 const HOUR = 3_600_000;
-/** Days and months are those of Asia/Shanghai, which has no summer time: the default zone of all figures. */
+/** Days and months are those of Asia/Shanghai, the default time zone of all figures; it has no daylight saving time. */
 const AHEAD = 8 * HOUR;
 
-/** When the span around an instant begins and ends. */
+/** The start and end of the period that contains an instant. */
 export function spanAt(span: UseSpan, at: Date): { beginsAt: Date; endsAt: Date } {
   const local = new Date(at.getTime() + AHEAD);
   const [year, month, day] = [local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()];
@@ -32,7 +32,7 @@ export function spanAt(span: UseSpan, at: Date): { beginsAt: Date; endsAt: Date 
   return { beginsAt: midnight(month, day), endsAt: midnight(month, day + 1) };
 }
 
-/** Counts a new order in its own transaction and refuses what is above a limit; the last that such a transaction locks. */
+/** Counts a new order in its transaction; throws 403 above a limit. Its rows are the last ones that the transaction locks. */
 export async function countOrder(tx: Tx, limits: AppLimits, order: OrderRow): Promise<void> {
   const { amount, createdAt: at, clientId, currency, payWay } = order;
   const known = allowedIn(limits, order);
@@ -47,7 +47,7 @@ export async function countOrder(tx: Tx, limits: AppLimits, order: OrderRow): Pr
     requireLeft(limit, known, uses, limit === 'ordersPerHour' ? 1n : amount, { currency, payWay, at });
 }
 
-/** Counts a refund that an application asks for, likewise. */
+/** Counts a refund requested by an application in its transaction; throws 403 above the limit. */
 export async function countRefund(
   tx: Tx,
   limits: AppLimits,
@@ -60,7 +60,7 @@ export async function countRefund(
   requireLeft('refundPerDay', known, uses, amount, { currency, payWay, at });
 }
 
-/** An order that ended unpaid gives its amount back, and late money takes it again, above the limit if need be. */
+/** Subtracts the amount of an order that ended unpaid, and adds it again after a late payment, even above the limit. */
 export async function recountOrder(tx: Tx, before: OrderRow, after: OrderRow): Promise<void> {
   const [was, is] = [isOver(before), isOver(after)];
   if (was === is) return;
@@ -77,7 +77,7 @@ function useOf(span: UseSpan, at: Date, used: bigint): Use {
   return { span, beginsAt: spanAt(span, at).beginsAt, used };
 }
 
-/** Whoever has limits has them in every currency: another one would be a way around them. */
+/** The limits for the currency of an order; a currency without limits is rejected, because it would bypass them. */
 function allowedIn(limits: AppLimits, about: Pick<OrderRow, 'currency' | 'payWay'>): CurrencyLimits {
   const known = Object.hasOwn(limits, about.currency) ? limits[about.currency] : undefined;
   if (known) return known;
@@ -88,18 +88,18 @@ function requireLeft(
   limit: Counted,
   known: CurrencyLimits,
   uses: readonly Use[],
-  asked: bigint,
+  added: bigint,
   { at, ...about }: Pick<OrderRow, 'currency' | 'payWay'> & { at: Date },
 ): void {
   if (known[limit] === undefined) return;
   const allowed = BigInt(known[limit]);
   const used = uses.find(({ span }) => span === COUNTED[limit])!.used;
   if (used <= allowed) return;
-  const left = leftOf(allowed, used - asked);
+  const left = leftOf(allowed, used - added);
   throw exceeded({ limit, allowed, left, resetsAt: spanAt(COUNTED[limit], at).endsAt }, about);
 }
 
-/** What is left of a limit; never negative, though a limit may be lowered below what was used. */
+/** The rest of a limit; 0 if the limit was lowered below the used amount. */
 function leftOf(allowed: bigint, used: bigint): bigint {
   return allowed > used ? allowed - used : 0n;
 }
@@ -124,16 +124,16 @@ export interface LimitView {
   currency: string;
   limit: keyof CurrencyLimits;
   allowed: number;
-  /** Null for perOrder, which counts nothing. */
+  /** Null for perOrder. */
   used: number | null;
   left: number;
-  /** RFC 3339; when it is counted anew. */
+  /** RFC 3339; when the count starts again. */
   resetsAt: string | null;
 }
 
 const NAMES: readonly (keyof CurrencyLimits)[] = ['perOrder', 'perDay', 'perMonth', 'refundPerDay', 'ordersPerHour'];
 
-/** The limits of an application with what is left of them; a 404 when there is no such application. */
+/** The limits of an application and their rest; throws 404 if the application does not exist. */
 export function readLimits({ store, now }: Pick<Ports, 'store' | 'now'>) {
   return (clientId: string): Promise<LimitView[]> =>
     store.read(async (tx) => {

@@ -1,38 +1,38 @@
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ChannelKind, NotificationHelp, NotificationNotGenuine } from './channel.ts';
 
-/** Why a notification was not taken: a stable word, and what was seen. */
+/** Why a notification was refused: a stable code, and the details. */
 export interface NotificationRefusal {
   why: NotificationNotGenuine['why'] | 'not_configured';
   detail: string;
 }
 
 /**
- * The last refused notifications of a channel in one project, all for one reason and each within a day of the one before, with
- * what an operator changes. `isOpen` false: the last one is more than a day old, or a genuine one came after what anybody can post.
+ * The last refused notifications of a channel in one project, with the same reason and at most a day apart, and the advice for an operator.
+ * `isOpen` is false after a day, or after a verified notification if anyone could have sent the refused ones.
  */
 export interface ShownRefusal {
   why: string;
   detail: string;
   change: string;
   count: number;
-  /** When the first of them came, and the last. */
+  /** When the first and the last one arrived. */
   since: Date;
   at: Date;
   isOpen: boolean;
 }
 
-/** In the order of how near a message came to being taken: several accounts may have been tried, and the nearest one is meant. */
+/** Advice for each reason, closest to acceptance first: if several accounts were tried, the closest reason is reported. */
 const CHANGES: Readonly<Partial<Record<NotificationRefusal['why'], (help: NotificationHelp) => string>>> = {
   misconfigured: ({ key }) => `The signature is genuine, but the message cannot be read: check that ${key}.`,
   wrong_account: ({ account }) =>
     `Compare the account (${account}) of the channel configuration with the one that the notification names.`,
-  chain_incomplete: ({ key }) => `The channel did not confirm the message when it was asked: check that ${key}.`,
+  chain_incomplete: ({ key }) => `The channel did not confirm the message when it was queried: check that ${key}.`,
   signature_invalid: ({ key }) =>
-    `Check that no gateway changes the body on the way (it must pass its bytes on as they came), and that ${key}.`,
+    `Check that no gateway changes the body on the way (it must forward the bytes unchanged), and that ${key}.`,
   serial_unknown: ({ key }) => `The message names a key that the configuration does not have: check that ${key}.`,
   clock_skew: () =>
-    'Synchronise the clock of this machine (timedatectl set-ntp true); a gateway that holds notifications back for minutes does the same.',
+    'Synchronise the clock of this machine (timedatectl set-ntp true); a gateway that delays notifications by minutes has the same effect.',
   unsigned: ({ signature }) => `Check that every proxy on the way passes on ${signature}.`,
   duplicate_key: () => NOT_THEIRS,
   malformed: () => NOT_THEIRS,
@@ -40,18 +40,18 @@ const CHANGES: Readonly<Partial<Record<NotificationRefusal['why'], (help: Notifi
 };
 
 const NOT_THEIRS =
-  'Check that no gateway changes the body on the way. Otherwise it is not a notification of the channel, and nothing is to be done.';
+  'Check that no gateway changes the body on the way. If none does, the message is not from the channel and can be ignored.';
 
 const DAY_MS = 86_400_000;
 const NEAREST = Object.keys(CHANGES);
 
-/** Without a reason of its own the certificate of a message could not be fetched. */
+/** The advice for a reason without advice of its own: the certificate could not be fetched. */
 const UNFETCHED = 'Check that this machine reaches the certificate address of the channel (outgoing HTTPS).';
 
-/** The longest detail that is kept, in characters. */
+/** Maximum length of a stored detail, in characters. */
 const MOST_DETAIL = 200;
 
-/** The refusal that says most about what is wrong, of those of all accounts that a message was tried with. */
+/** The refusal closest to acceptance, of those of all accounts that were tried. */
 export function nearestRefusal(refusals: readonly NotificationRefusal[]): NotificationRefusal {
   const rank = ({ why }: NotificationRefusal) => (NEAREST.includes(why) ? NEAREST.indexOf(why) : NEAREST.length);
   const [first] = refusals.toSorted((a, b) => rank(a) - rank(b));
@@ -59,7 +59,7 @@ export function nearestRefusal(refusals: readonly NotificationRefusal[]): Notifi
   return { why: first.why, detail: first.detail.toWellFormed().replaceAll(/\p{C}/gu, ' ').slice(0, MOST_DETAIL) };
 }
 
-/** What an operator changes, so that the next notification is taken. */
+/** The advice for an operator, so that the next notification is accepted. */
 export function changeFor({ notificationHelp }: Pick<ChannelKind, 'notificationHelp'>, why: string): string {
   const { changes = {} } = notificationHelp;
   const reason = why as NotificationRefusal['why'];
@@ -67,10 +67,10 @@ export function changeFor({ notificationHelp }: Pick<ChannelKind, 'notificationH
   return ofChannel ?? CHANGES[reason]?.(notificationHelp) ?? UNFETCHED;
 }
 
-/** A stranger cannot make these: the message was signed by the channel. */
+/** Reasons that only the channel can cause, because it signed the message. */
 export const SIGNED: ReadonlySet<string> = new Set(['misconfigured', 'wrong_account', 'chain_incomplete']);
 
-/** What is kept of refused notifications, as it is shown. */
+/** The stored refusals of a channel as they are shown; null = none. */
 export function refusedOf(
   kind: Pick<ChannelKind, 'notificationHelp'>,
   { refusedNotices, lastNoticeAt }: Pick<ChannelStateRow, 'refusedNotices' | 'lastNoticeAt'>,

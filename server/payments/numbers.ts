@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 
-/** The number by which a channel knows a refund: its own, and from the second attempt on with the attempt behind it. */
+/** The number of a refund at its channel: the refund number, from the second attempt on with the suffix `_<attempt>`. */
 export function numberAtChannel({ refundNo, attempt }: { refundNo: string; attempt: number }): string {
   return attempt === 1 ? refundNo : `${refundNo}_${attempt}`;
 }
 
-/** The refund and the attempt that a channel's number means; a number that is not ours reads as the first attempt of its own. */
+/** Splits a number at the channel into refund and attempt; a number in another form counts as a first attempt. */
 export function readNumberAtChannel(text: string): { refundNo: string; attempt: number } {
   const [, refundNo, attempt] = /^(R[A-Z0-9]+)_([2-9]|[1-9]\d+)$/.exec(text) ?? [];
   return refundNo === undefined ? { refundNo: text, attempt: 1 } : { refundNo, attempt: Number(attempt) };
@@ -22,7 +22,7 @@ export function newNumber(letter: 'P' | 'R' | 'X' | 'D' | 'B', at: Date): string
   return letter + stamp + random;
 }
 
-/** When a number of ours was made; undefined for one that is not ours. */
+/** When the service generated a number; undefined for a number in another form. */
 export function madeAt(text: string): Date | undefined {
   if (!isOurNumber(text)) return undefined;
   const at = text.slice(1, 15).replace(/^(....)(..)(..)(..)(..)(..)$/, '$1-$2-$3T$4:$5:$6Z');
@@ -30,26 +30,26 @@ export function madeAt(text: string): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
-/** Whether a number could be one that `newNumber` made. */
+/** Whether a number has the form of an order or refund number of the service. */
 export function isOurNumber(text: string): boolean {
   return /^[PRX]\d{14}[0-9A-HJKMNP-TV-Z]{10}$/.test(text);
 }
 
-/** What the requests of one call of a channel brought beside their answers. */
+/** Data from the requests of one channel call, besides its outcome. */
 interface ChannelCall {
   supportId: string | null;
 }
 
 const calls = new AsyncLocalStorage<ChannelCall>();
 
-/** Runs one call of a channel, and gives the number by which the channel's support finds its last request. */
+/** Runs one channel call; also returns the id by which the channel's support finds its last request. */
 export async function inChannelCall<T>(work: () => Promise<T>): Promise<{ answer: T; supportId: string | null }> {
   const call: ChannelCall = { supportId: null };
   const answer = await calls.run(call, work);
   return { answer, supportId: call.supportId };
 }
 
-/** Tells the running call, if there is one, how the channel names a request that it answered. */
+/** Stores the channel's id of a request in the running channel call, if there is one. */
 export function noteSupportId(supportId: string): void {
   const call = calls.getStore();
   if (call) call.supportId = supportId;

@@ -25,7 +25,7 @@ import {
 import { refundPayment, type RefundRequest } from './refunds/refund.ts';
 import type { Pair } from './settle.ts';
 
-/** A refund as its maker sees it: with the sums of its order, and with what forbids more of them. */
+/** A refund with the refunded and refundable amounts of its order. */
 async function placed({ store }: Pick<Ports, 'store'>, { order, refund }: Pair) {
   const { orderNo, currency } = order;
   const { refundNo } = refund;
@@ -44,7 +44,7 @@ function isWaiting(made: object): made is Waits {
   return 'waits' in made;
 }
 
-/** The view of a deed that was done, or the approval that it waits for. */
+/** The view of a completed action, or the approval that it waits for. */
 function doneOrWaiting<Row extends object, View>(
   made: Row | Waits,
   view: (row: Row) => View,
@@ -52,7 +52,7 @@ function doneOrWaiting<Row extends object, View>(
   return isWaiting(made) ? { waits: viewApproval(made.waits) } : { done: view(made) };
 }
 
-/** The payment operations as routes see them: typed requests in, wire views out. */
+/** The payment operations for the routes: typed requests in, API objects out. */
 export function paymentOperations(ports: Ports) {
   const place = placePayment(ports);
   const query = queryPayment(ports);
@@ -64,11 +64,11 @@ export function paymentOperations(ports: Ports) {
   const actions = disputeActions(ports);
   const reading = readPayments(ports);
   const timeline = orderTimeline(ports);
-  /** What was done has been done when it cannot be shown. */
+  /** The operation has succeeded, so an error while reading its result carries the order number. */
   const show = (order: OrderRow) => afterIntent({ orderNo: order.orderNo }, () => reading.complete(order));
 
   return {
-    /** Places for an app; its project and its promises about late money come from the app. */
+    /** Places an order for an application, with its project and its policy for late payments. */
     async payAs(by: PayingApp, request: PayRequest, claim?: KeyClaim): Promise<OrderView> {
       return show(await place(await payeeOf(ports, by), request, { claim }));
     },
@@ -82,9 +82,9 @@ export function paymentOperations(ports: Ports) {
       show(await close(requester, orderNo, claim)),
     refund: async (requester: Requester, request: RefundRequest, claim?: KeyClaim) =>
       placed(ports, await refund(requester, request, { claim })),
-    /** The payer comes back from the channel, to the order as it was then. */
+    /** For a payer that returns from the channel; `order`: as read at the return. */
     capture: (order: OrderRow, cause: string) => capture(order.orderNo, { cause, actor: 'payer' }, order),
-    /** Somebody knows that the payer has agreed (PayPal's buttons in a shop): the money is taken, if there is any to take. */
+    /** Captures after the payer's approval, as the caller knows it (PayPal's buttons in a shop), unless the order has ended. */
     async captureNow(requester: Requester, orderNo: string): Promise<OrderView> {
       const via = { cause: 'capture', actor: requester.actor };
       const order = await ports.store.transaction(async (tx) => {
@@ -132,5 +132,5 @@ export function paymentOperations(ports: Ports) {
   };
 }
 
-/** What routes may call. */
+/** The payment operations that routes may call. */
 export type PaymentOperations = ReturnType<typeof paymentOperations>;

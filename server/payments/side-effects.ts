@@ -11,7 +11,7 @@ import type { Raised, Resolved } from './core/transitions.ts';
 import { later } from './core/plan.ts';
 import { viewDispute, viewOrder, viewRefund } from './view.ts';
 
-/** Tells the order's owner; `dedupe` makes it once. */
+/** Records an event about an order for its owner; once per `dedupe`. */
 export async function emitOrderEvent(
   ports: Ports,
   tx: Tx,
@@ -32,7 +32,7 @@ export async function emitOrderEvent(
   });
 }
 
-/** Tells the order's owner about a refund; `dedupe` makes it once. */
+/** Records an event about a refund for the order's owner; once per `dedupe`. */
 export async function emitRefundEvent(
   ports: Ports,
   tx: Tx,
@@ -53,7 +53,7 @@ export async function emitRefundEvent(
   });
 }
 
-/** Tells the order's owner about a dispute; each change of it once. */
+/** Records an event about a dispute for the order's owner; once per change. */
 export async function emitDisputeEvent(
   ports: Ports,
   tx: Tx,
@@ -73,7 +73,7 @@ export async function emitDisputeEvent(
   });
 }
 
-/** Opens an exception once per (order, kind, dedupe), or again when its cause came back, and tells about it. */
+/** Opens an exception once per (order, kind, dedupe) and records an event; with `again` also reopens a resolved one. */
 export async function raiseException(ports: Ports, tx: Tx, order: OrderRow, raised: Raised): Promise<void> {
   const { kind, received, refundNo = null, blocksRefunds = false } = raised;
   const row: OrderExceptionRow = {
@@ -104,14 +104,14 @@ export async function raiseException(ports: Ports, tx: Tx, order: OrderRow, rais
   await emitOrderEvent(ports, tx, 'order.exception', order, `${kind}:${row.dedupe}`.slice(0, 100) + occurrence, open);
 }
 
-/** A resolved exception is open again, with what is known now; false when it was open all the time. */
+/** Reopens a resolved exception with new details; false if it was open. */
 async function reopened(tx: Tx, { orderNo, kind, dedupe, detail, blocksRefunds }: OrderExceptionRow): Promise<boolean> {
   const unresolved = { resolution: null, reason: null, resolvedBy: null, resolvedAt: null };
   const fresh = { state: 'open', detail, blocksRefunds, ...unresolved } as const;
   return (await tx.exceptions.update({ orderNo, kind, dedupe, state: 'resolved' }, fresh)) > 0;
 }
 
-/** Ends the open exceptions that something answers. */
+/** Resolves the open exceptions that match. */
 export async function resolveExceptions(
   ports: Ports,
   tx: Tx,
@@ -128,7 +128,7 @@ export function jsonable(value: object): Record<string, unknown> {
   ) as Record<string, unknown>;
 }
 
-/** What a person did, for the audit log. */
+/** An action of a person, for the audit log. */
 export interface AuditEntry {
   /** `noun.verb`, such as `refund.retry`. */
   readonly action: string;
@@ -138,8 +138,8 @@ export interface AuditEntry {
 }
 
 /**
- * Writes down what a person asks for, in the transaction of the intent or decision itself: neither is there without the other.
- * The last statement of the transaction. An application's requests are in the history of its orders and nowhere else.
+ * Appends an action of a person to the audit log, in the transaction of the action itself, as its last statement. Requests of applications
+ * are only in the history of their orders.
  */
 export async function addAuditEntry(
   { audit }: Pick<Ports, 'audit'>,
@@ -152,18 +152,18 @@ export async function addAuditEntry(
   await audit(tx, { actorKind, actor, ip, requestId, ...entry });
 }
 
-/** Seconds until an effect that failed so many times is tried again. */
+/** Seconds before the n-th retry of a failed effect; the last value repeats. */
 const PAUSES = [5, 15, 60, 300, 900, 3600] as const;
 
-/** The rows that an effect is about, as the move left them. */
+/** The rows that an effect concerns, as they are after the transition. */
 interface About {
   readonly order: OrderRow;
   readonly refund?: RefundRow | undefined;
 }
 
 /**
- * What others do because an order or refund moved; gives whether it is done. Only what may refuse can stop the change. What
- * fails, or comes after something of the same order that failed, is written down as due in the same commit.
+ * Runs an effect of a transition; returns whether it is done. Only an effect with `mayRefuse` can reject the transition. An effect that fails,
+ * or that follows a failed one of the same order, is stored as due in the same commit.
  */
 export async function runEffect(
   ports: Ports,
@@ -204,7 +204,7 @@ export async function runEffect(
   return false;
 }
 
-/** Runs an effect in a savepoint, so that what it is about commits all the same; gives the error as text. */
+/** Runs an effect in a savepoint, so that the transaction can commit after a failure; returns the error as text. */
 export async function attemptEffect(
   ports: Ports,
   tx: Tx,
@@ -218,18 +218,18 @@ export async function attemptEffect(
     );
     return undefined;
   } catch (error) {
-    ports.log('error', 'a follow-up action failed', { orderNo: due.orderNo, effect: due.name, error });
+    ports.log('error', 'a follow-up action failed; it is retried', { orderNo: due.orderNo, effect: due.name, error });
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-/** What a try that failed changes about the row. */
+/** The changes of the row after a failed attempt. */
 export function failed({ tries }: DueEffectRow, lastError: string, now: Date): Partial<DueEffectRow> {
   const pause = PAUSES[Math.min(tries, PAUSES.length - 1)]!;
   return { tries: tries + 1, lastError, nextAt: later(now, pause), leasedUntil: null };
 }
 
-/** Lists it for a person for as long as it is due. */
+/** Raises or updates the exception of a due effect. */
 export async function listFailed(
   ports: Ports,
   tx: Tx,
@@ -240,7 +240,7 @@ export async function listFailed(
   const detail = { effect: name, message, tries: tries + 1 };
   const where = { orderNo: order.orderNo, kind: 'effect_failed' as const, dedupe: name, state: 'open' as const };
   if ((await tx.exceptions.update(where, { detail })) > 0) return;
-  // Without the number of a refund: what ends the refund's own exceptions does not end this one.
+  // Without a refund number, so that resolving the refund's exceptions does not resolve this one.
   await raiseException(ports, tx, order, { kind: 'effect_failed', dedupe: name, detail });
 }
 
@@ -253,27 +253,27 @@ async function callEffects(
 ): Promise<true> {
   for (const one of run) {
     if (one === 'paid' || one === 'ended') await effects[one](tx, order);
-    else if (!refund) throw new Error(`the effect ${one} has no refund`);
+    else if (!refund) throw new Error(`the effect ${one} needs a refund, but its row names none`);
     else if (one === 'refundReserved') await effects.refundReserved(tx, order, refund, forced);
     else await effects[one](tx, order, refund);
   }
   return true;
 }
 
-/** Several effects as one: those that an order has to do with run in order, and any of them may refuse what may be refused. */
+/** Combines effects: those that apply to the kind of the order run in sequence, and each may reject a request. */
 export function composeEffects(...parts: readonly Effects[]): Effects {
   const concerned = ({ kind }: OrderRow) => parts.filter(({ only }) => only === undefined || only === kind);
   return {
-    async admit(tx, draft, asked) {
-      for (const part of concerned(draft)) await part.admit(tx, draft, asked);
+    async admit(tx, draft, request) {
+      for (const part of concerned(draft)) await part.admit(tx, draft, request);
     },
-    async hold(tx, order, asked) {
-      let otherwise: Partial<OrderRow> | undefined;
+    async hold(tx, order, request) {
+      let changed: Partial<OrderRow> | undefined;
       for (const part of concerned(order)) {
-        const held = await part.hold(tx, { ...order, ...otherwise }, asked);
-        if (held) otherwise = { ...otherwise, ...held };
+        const patch = await part.hold(tx, { ...order, ...changed }, request);
+        if (patch) changed = { ...changed, ...patch };
       }
-      return otherwise;
+      return changed;
     },
     async readmit(tx, order) {
       for (const part of concerned(order)) if (!(await part.readmit(tx, order))) return false;
@@ -299,7 +299,7 @@ export function composeEffects(...parts: readonly Effects[]): Effects {
 
 const KINDS: ReadonlySet<string> = new Set(DIFFERENCE_KINDS);
 
-/** A person resolved the exception of a difference between a bill and an order: it is over until one of them says something else. */
+/** Ends a difference between a bill and an order after a person resolved its exception; a later change of either opens it again. */
 export async function endDifference(
   tx: Tx,
   { kind, orderNo, dedupe: key }: Pick<OrderExceptionRow, 'kind' | 'orderNo' | 'dedupe'>,
@@ -308,17 +308,17 @@ export async function endDifference(
   if (!KINDS.has(kind)) return;
   const over = { state: 'ended' as const, nextCheckAt: null, leasedUntil: null, finishedAt: now };
   const of = { orderNo, kind: kind as (typeof DIFFERENCE_KINDS)[number], key };
-  // One that is asked about once more is still an exception, and as much over.
+  // A difference about a dispute may be queried again while its exception is open.
   const state = kind === 'dispute_unknown_to_us' ? (['listed', 'open'] as const) : 'listed';
   await tx.billDifferences.update({ ...of, state }, over);
 }
 
-/** More numbers than that share one exception, so that whoever can repeat messages cannot fill the list. */
+/** Most exceptions for single unknown numbers; further numbers share one, so that repeated messages cannot fill the list. */
 const OWN_LINES = 100;
 
 /**
- * Lists a genuine message about an order that nobody knows: money may have come, for example for an order that is younger than a
- * restored backup. Each number of our form has an exception of its own; those of other systems at the same account share one.
+ * Lists a verified message about an unknown order: money may have arrived, for example for an order that is younger than a restored backup.
+ * Each number in the form of this service has its own exception; numbers of other systems at the account share one.
  */
 export async function listUnmatched(
   ports: Ports,
@@ -330,7 +330,7 @@ export async function listUnmatched(
   if (outcome && outcome.kind !== 'paid') return;
   const number = notification.orderNo ?? notification.refundNo ?? notification.channelOrderId ?? '';
   const refunded = refund?.kind === 'succeeded' ? { refunded: refund.amount } : {};
-  const told = {
+  const facts = {
     payWay,
     account,
     event,
@@ -341,7 +341,7 @@ export async function listUnmatched(
   };
   const shared = { orderNo: '', dedupe: `${payWay}:${account}`.slice(0, 128) };
   const own = { orderNo: number, dedupe: `${payWay}:${account}:${event}`.slice(0, 128) };
-  const again = { kind: 'unmatched_notice', detail: jsonable(told) };
+  const again = { kind: 'unmatched_notice', detail: jsonable(facts) };
   const isOurs = isOurNumber(number);
   if (isOurs && (await countNotification(tx, { ...own, ...again }))) return;
   const isOwn = isOurs && (await hasRoom(tx));
@@ -353,7 +353,7 @@ export async function listUnmatched(
     clientId: '',
     project,
     kind: again.kind,
-    detail: jsonable({ ...told, ...(paid ? { tradeNo: paid.channelNo } : {}), notices: 1 }),
+    detail: jsonable({ ...facts, ...(paid ? { tradeNo: paid.channelNo } : {}), notices: 1 }),
     receivedMinor: paid?.amount.minor ?? null,
     receivedCurrency: paid?.amount.currency.slice(0, 3) ?? null,
     blocksRefunds: false,

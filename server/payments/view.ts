@@ -23,20 +23,19 @@ import type { PayHint } from './channel.ts';
 import { hasCredential, refundableOf } from './core/transitions.ts';
 import type { Requester, Owner, Ports } from './ports.ts';
 
-/** The wire's word for an order: refunds make `partially_refunded` and `refunded` of what was paid. */
+/** The API status of an order: the state, or `partially_refunded` or `refunded` by its sums. */
 export function statusOf(order: Pick<OrderRow, 'state' | 'paid' | 'refunded'>): OrderStatus {
-  const moneyCame = order.paid > 0n;
-  if (moneyCame && order.refunded >= order.paid) return 'refunded';
+  if (order.paid > 0n && order.refunded >= order.paid) return 'refunded';
   if (order.state === 'paid' && order.refunded > 0n) return 'partially_refunded';
   return order.state;
 }
 
-/** The wire's word for a refund: one that nobody has approved yet waits. */
+/** The API status of a refund: the state, or `waiting_for_approval`. */
 export function refundStatusOf({ state, approval }: Pick<RefundRow, 'state' | 'approval'>): RefundStatus {
   return state === 'pending' && approval === 'waiting' ? 'waiting_for_approval' : state;
 }
 
-/** A refund as it appears on the wire; `fee` is what its bill says, once there is one: of a refund that was made. */
+/** A refund as the API returns it; `fee`: from the bill, only for a succeeded refund. */
 export function viewRefund(refund: RefundRow, fee?: OrderFeeRow) {
   return {
     refundNo: refund.refundNo,
@@ -58,7 +57,7 @@ export function viewRefund(refund: RefundRow, fee?: OrderFeeRow) {
   };
 }
 
-/** A dispute as it appears on the wire. */
+/** A dispute as the API returns it. */
 export function viewDispute(dispute: DisputeRow) {
   const { payWay, currency } = dispute;
   const major = (minor: bigint) => majorNumber({ minor, currency });
@@ -86,14 +85,14 @@ export function viewDispute(dispute: DisputeRow) {
   };
 }
 
-/** An order as it appears in lists and events: without its refunds and without what the payer needs. */
+/** An order as lists and events contain it: without refunds and payment link. */
 export function viewOrder(
   order: OrderRow,
   also: {
-    /** Those that are open, the oldest first. */
+    /** The open exceptions, the oldest first. */
     exceptions?: readonly OrderExceptionRow[] | undefined;
     stale?: boolean;
-    /** By the number of a refund; of the payment itself without one. */
+    /** By refund number; the fee of the payment has the key ''. */
     fees?: ReadonlyMap<string, OrderFeeRow> | undefined;
   } = {},
 ) {
@@ -136,7 +135,7 @@ export function viewOrder(
   };
 }
 
-/** Members of an order that an export does not have as they are. */
+/** Members of an order that an export leaves out or converts. */
 type NotExported = 'failure' | 'channelOrderId' | 'captureReason' | 'settlement' | 'stale';
 
 /** The columns of an export, in their order. */
@@ -171,7 +170,7 @@ export const EXPORTED = Object.keys({
   expiresAt: true,
 } satisfies Record<Exclude<keyof OrderEntryView, NotExported>, true>) as Exclude<keyof OrderEntryView, NotExported>[];
 
-/** What a refund could give back now, in major units: nothing while an open exception forbids refunds, and which one that is. */
+/** The refundable amount, in major units: 0 while an open exception blocks refunds; `refundsBlockedBy`: that exception. */
 export function viewRefundable(
   order: Pick<OrderRow, 'paid' | 'refunded' | 'refunding' | 'currency'>,
   exceptions: readonly OrderExceptionRow[],
@@ -193,7 +192,7 @@ function viewRefunds(refunds: readonly RefundRow[], fees: ReadonlyMap<string, Or
   return refunds.map((refund) => viewRefund(refund, fees?.get(refund.refundNo)));
 }
 
-/** What is left of the payment, in major units: as the channel said it with the payment, else by its bill; null before either. */
+/** Fee, net and received amounts of the payment, in major units: as the channel reported them, otherwise from the bill; null before both. */
 function viewSettlement({ settlement, paid, currency }: OrderRow, billed: OrderFeeRow | undefined) {
   if (settlement === null && !billed) return null;
   const { fee = billed && { minor: billed.fee, currency: billed.currency }, net, received } = settlement ?? {};
@@ -207,7 +206,7 @@ function viewMoney(kept: StoredMoney | Money | undefined) {
   return { amount: majorNumber(money), amountMinor: Number(money.minor), currency: money.currency };
 }
 
-/** Where the payer goes, and what the channel handed out for it. */
+/** The address of the payer's page, and the channel's payment link or code. */
 interface Credential {
   payment?: PayHint & { expiresAt: string };
   payUrl: string;
@@ -215,13 +214,13 @@ interface Credential {
 
 /** An order in a list or an event. */
 export type OrderEntryView = ReturnType<typeof viewOrder>;
-/** An order with its refunds and, while it can be paid, what the payer needs. */
+/** An order with its refunds and, while it can be paid, the payment link or code. */
 export type OrderView = OrderEntryView & { refunds: RefundView[] } & Partial<Credential>;
-/** A refund as it leaves. */
+/** A refund as the API returns it. */
 type RefundView = ReturnType<typeof viewRefund>;
 type DisputeView = ReturnType<typeof viewDispute>;
 
-/** The payer's credential, while there is something to pay; where it has died the page of this service renews it. */
+/** The payment link or code while the order can be paid; if it expired, only the page of this service, which renews it. */
 export function viewCredential(order: OrderRow, publicUrl: string, now: Date): Credential {
   const payUrl = `${publicUrl}/pay/${order.orderNo}`;
   const { credential, credentialUntil, expiresAt } = order;
@@ -231,11 +230,11 @@ export function viewCredential(order: OrderRow, publicUrl: string, now: Date): C
   return { payment: { ...credential, expiresAt: until.toISOString() }, payUrl: credential.url ?? payUrl };
 }
 
-/** An exception as it leaves. */
+/** An exception as the API returns it. */
 export function viewException(row: OrderExceptionRow) {
   return {
     id: row.id,
-    // What nobody knows has no order number that is ours, and no owner.
+    // An exception about an unknown order has neither a number of the service nor an owner.
     orderNo: row.orderNo || null,
     refundNo: row.refundNo,
     clientId: row.clientId || null,
@@ -259,13 +258,13 @@ function iso(at: Date | null): string | null {
   return at?.toISOString() ?? null;
 }
 
-/** One page of a list, newest first; `next` is where the following page begins. */
+/** One page of a list, newest first; `next`: the position of the following page. */
 export interface PageOf<Item> {
   items: Item[];
   next: Position | null;
 }
 
-/** Reading: orders and refunds as they appear on the wire. */
+/** Reads orders, refunds, disputes and exceptions as the API returns them. */
 export function readPayments({
   store,
   reports,
@@ -278,7 +277,7 @@ export function readPayments({
       store.read(async (tx) => show(await findShown(tx, orderNo, requester.owner))),
     /** The same for a row that was just settled. */
     complete,
-    /** The same for one that was just read with what is around it. */
+    /** The same for an order that was just read with its refunds, exceptions and fees. */
     show,
     orders: (filter: OrderFilter, after: Position | undefined, limit: number) =>
       reports.read(async (tx): Promise<PageOf<OrderEntryView>> => {
@@ -337,7 +336,7 @@ export function readPayments({
   };
 
   async function complete(order: OrderRow): Promise<OrderView> {
-    // Of an order that was only placed there is nothing to read; what is listed without a move stops its questions or holds its capture.
+    // An order that was only placed has nothing more to read; an exception without a transition shows as a held capture or ended queries.
     const waits = order.captureState === 'pending' || order.nextCheckAt === null || order.expiresAt <= now();
     if (order.sequence <= 2 && order.paid === 0n && !waits) return show({ order });
     return show(await store.read((tx) => findShown(tx, order.orderNo, 'any')));
@@ -352,11 +351,11 @@ export function readPayments({
   }
 }
 
-/** An order on its way to the wire. */
+/** An order and the related rows that the API returns. */
 interface Shown {
   order: OrderRow;
   around?: Around | undefined;
-  /** Its channel could not be asked. */
+  /** The channel did not answer the query. */
   stale?: boolean;
 }
 
@@ -368,7 +367,7 @@ function nextOf<Row extends { createdAt: Date }>(
   return more && last ? { createdAt: last.createdAt, id: id(last) } : null;
 }
 
-/** The order with what is shown with it, or the 404 of nothing when it is another's. */
+/** The order with its refunds, exceptions and fees; throws 404 if it does not exist or belongs to another owner. */
 export async function findShown(tx: ReadTx, orderNo: string, owner: Owner) {
   const shown = await orderShown(tx, { orderNo, ...(owner === 'any' ? {} : owner) });
   if (!shown) throw new NotFound('order');
@@ -376,7 +375,7 @@ export async function findShown(tx: ReadTx, orderNo: string, owner: Owner) {
   return shown;
 }
 
-/** The order, or the 404 of nothing when it is another's. */
+/** The order; throws 404 if it does not exist or belongs to another owner. */
 export async function findOrder(tx: ReadTx, orderNo: string, owner: Owner): Promise<OrderRow> {
   const order = await tx.orders.find({ orderNo, ...(owner === 'any' ? {} : owner) });
   if (!order) throw new NotFound('order');
@@ -384,7 +383,7 @@ export async function findOrder(tx: ReadTx, orderNo: string, owner: Owner): Prom
   return order;
 }
 
-/** The refund, or the 404 of nothing when it is another's. */
+/** The refund; throws 404 if it does not exist or belongs to another owner. */
 export async function findRefund(tx: ReadTx, refundNo: string, owner: Owner): Promise<RefundRow> {
   const refund = await tx.refunds.find({ refundNo, ...(owner === 'any' ? {} : owner) });
   if (!refund) throw new NotFound('refund');
@@ -392,16 +391,16 @@ export async function findRefund(tx: ReadTx, refundNo: string, owner: Owner): Pr
   return refund;
 }
 
-/** One line of an order's story. */
+/** One entry of an order's timeline. */
 interface TimelineEntry {
   at: Date;
   kind: 'move' | 'message' | 'exception' | 'event' | 'delivery';
-  /** What happened, in a few words. */
+  /** The event in a few words. */
   summary: string;
   detail: Record<string, unknown>;
 }
 
-/** Everything that happened to an order, oldest first: moves with their rule, channel messages, exceptions, events and deliveries. */
+/** The timeline of an order, oldest first: transitions with their rule, channel messages, exceptions, events and deliveries. */
 export function orderTimeline({ store }: Pick<Ports, 'store'>) {
   return async (requester: Requester, orderNo: string): Promise<TimelineEntry[]> =>
     store.read(async (tx) => {
