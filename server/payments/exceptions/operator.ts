@@ -141,7 +141,7 @@ export function operatorRepairs(ports: Ports) {
   }
 
   /**
-   * Resolves an exception. `acknowledge`: any, and gives up a due effect or an open lookup. `refund`: the payment of an amount mismatch, or
+   * Resolves an exception. `acknowledge`: most kinds; gives up a due effect or an open lookup. `refund`: the payment of an amount mismatch, or
    * a second payment. `accept`: the payment of an amount mismatch. `close`: an overdue order, or one whose capture is held. `retry`: runs a
    * due effect now and resolves the exception if it succeeds, or plans a confirmation of delivery again.
    */
