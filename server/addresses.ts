@@ -2,14 +2,14 @@ import { BlockList, isIP } from 'node:net';
 import type { IncomingMessage } from 'node:http';
 
 /**
- * What an address counts as where failures are counted: itself, or for IPv6 the /64 that it is in. A single caller has a
- * whole /64 (RFC 6177), so counting its addresses one by one would be no limit at all.
+ * Returns the key under which failures of an address are counted: the address, or for IPv6 its /64. A single caller has a
+ * whole /64 (RFC 6177), so a limit per IPv6 address would have no effect.
  */
 export function addressBlock(address: string): string {
   return isWide(address) ? `${groups(address, 4)}::/64` : address;
 }
 
-/** The network that an address is counted with: the /24 of IPv4, the /48 of IPv6, which one customer gets (RFC 6177). */
+/** Returns the network of an address for counting: the /24 of IPv4, the /48 of IPv6, which one customer gets (RFC 6177). */
 export function addressNetwork(address: string): string {
   if (isWide(address)) return `${groups(address, 3)}::/48`;
   return isIP(address) === 4 ? address.replace(/\d+$/, '0/24') : address;
@@ -19,7 +19,7 @@ function isWide(address: string): boolean {
   return isIP(address) === 6 && !address.includes('%');
 }
 
-/** The first groups of an IPv6 address, however it is written. */
+/** Returns the first groups of an IPv6 address, in any notation. */
 function groups(address: string, count: number): string {
   const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
   const before = head.split(':').filter(Boolean);
@@ -28,7 +28,7 @@ function groups(address: string, count: number): string {
   return [...before, ...zeros, ...after].slice(0, count).join(':');
 }
 
-/** Writes an address or CIDR range as `address/bits`; undefined when it is neither. */
+/** Converts an address or CIDR range to `address/bits`; undefined when it is neither. */
 export function readNetwork(text: string): string | undefined {
   const [address = '', prefix, ...rest] = text.split('/');
   const family = isIP(address);
@@ -41,7 +41,7 @@ export function readNetwork(text: string): string | undefined {
 const lists = new Map<string, BlockList>();
 const maxLists = 1000;
 
-/** Whether an address is within one of the ranges (as `readNetwork` writes them); no ranges means everyone. */
+/** Whether an address is in one of the ranges (as `readNetwork` returns them); an empty list allows every address. */
 export function isWithin(ranges: readonly string[], address: string): boolean {
   if (ranges.length === 0) return true;
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
@@ -50,8 +50,8 @@ export function isWithin(ranges: readonly string[], address: string): boolean {
 }
 
 /**
- * Whether every address of these ranges is within one of the others; no ranges means every address. A range of IPv6 that holds IPv4
- * addresses (RFC 4291 §2.5.5.2) is never within one of IPv4: its bits count otherwise.
+ * Whether every address of `ranges` is in one of the `outer` ranges; an empty list means every address. An IPv6 range with IPv4
+ * addresses (RFC 4291 §2.5.5.2) is never within an IPv4 range, because its bits are counted differently.
  */
 export function areWithin(outer: readonly string[], ranges: readonly string[]): boolean {
   if (outer.length === 0) return true;
@@ -66,7 +66,7 @@ export function areWithin(outer: readonly string[], ranges: readonly string[]): 
   return ranges.length > 0 && ranges.every((range) => outer.some(isIn(range)));
 }
 
-/** A list depends on nothing but its text, so keeping it can never serve an old one. */
+/** A list depends only on its text, so a cached list is never stale. */
 function listOf(ranges: readonly string[]): BlockList {
   const key = ranges.join(',');
   let list = lists.get(key);
@@ -88,8 +88,8 @@ function build(ranges: readonly string[]): BlockList {
 }
 
 /**
- * The client's address: that of the socket, or with `hops` trusted proxies in front the entry of X-Forwarded-For that
- * the outermost of them wrote. Entries further left come from the caller and are never believed.
+ * Returns the client's address: the socket's, or with `hops` trusted proxies the entry of X-Forwarded-For that the outermost
+ * one wrote. Entries further left come from the caller and are never used.
  */
 export function clientAddress(req: IncomingMessage, hops: number): string {
   const socket = plainAddress(req.socket.remoteAddress ?? '');
@@ -100,7 +100,7 @@ export function clientAddress(req: IncomingMessage, hops: number): string {
   return isIP(address) ? address : socket;
 }
 
-/** An address without port, brackets, zone or the IPv4-mapped prefix. */
+/** Returns an address without port, brackets, zone and IPv4-mapped prefix. */
 export function plainAddress(text: string): string {
   const bare = text
     .trim()

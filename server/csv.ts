@@ -1,12 +1,12 @@
 /**
- * One line of CSV (RFC 4180: CRLF, quotes doubled). Text that a spreadsheet would take for a formula gets an apostrophe
- * in front; numbers stay numbers, null is empty.
+ * Returns one line of CSV (RFC 4180: CRLF, quotes doubled). Text that a spreadsheet would read as a formula gets a leading
+ * apostrophe; numbers stay numbers, null is empty.
  */
 export function csvLine(cells: readonly (string | number | boolean | null | undefined)[]): string {
   return `${cells.map(cell).join(',')}\r\n`;
 }
 
-/** Spreadsheets of East Asian languages take the full-width and small forms for the plain signs. */
+/** Spreadsheets in East Asian languages read full-width and small forms as the plain signs. */
 const FORMULA = /^\s*[=+\-@\t\r＝＋－＠﹦﹢﹣﹫]/;
 
 function cell(value: string | number | boolean | null | undefined): string {

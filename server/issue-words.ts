@@ -20,7 +20,7 @@ const FORMS: Readonly<Record<string, string>> = {
   base64: 'base64',
 };
 
-/** What a request does wrong, in the words of this service: the schema's own where it has some, never those of the library. */
+/** The text of a validation issue: the schema's own message if it has one, otherwise one of these, never Zod's. */
 export const issueWords: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':

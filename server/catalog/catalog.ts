@@ -5,7 +5,7 @@ import { projects } from './projects.ts';
 import { stats } from './stats.ts';
 import { users } from './users.ts';
 
-/** Everything that the routes of projects, payers, products, coins and statistics call. */
+/** Creates the operations on projects, payers, products, coins and statistics. */
 export function createCatalog(ports: CatalogPorts) {
   return {
     projects: projects(ports),
@@ -16,5 +16,5 @@ export function createCatalog(ports: CatalogPorts) {
   };
 }
 
-/** What routes may call. */
+/** The operations of the catalog. */
 export type Catalog = ReturnType<typeof createCatalog>;

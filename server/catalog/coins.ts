@@ -18,19 +18,19 @@ import type { Ports } from '../payments/ports.ts';
 import { type CatalogPorts, given, note, requireProject } from './ports.ts';
 import { BizNoUsed, CodeTaken, CoinDisabled, CoinsInsufficient, InUse } from './errors.ts';
 
-/** What may be said about a coin. */
+/** The settings of a coin. */
 interface CoinSettings {
   name: string;
   clawback: CoinRow['clawback'];
 }
 
-/** Which coin: unique in its project. */
+/** The key of a coin, unique in its project. */
 interface CoinKey {
   project: string;
   code: string;
 }
 
-/** The operations on coins themselves and the reads of their ledgers; `spend` and `coinCharges` move coins. */
+/** The operations on coins and the reads of their ledgers; `spend` and `coinCharges` move coins. */
 export function coins({ store, reports, now, audit }: CatalogPorts) {
   const log = note(audit);
   return {
@@ -50,7 +50,7 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
       key: CoinKey,
       patch: { name?: string | undefined; clawback?: CoinRow['clawback'] | undefined },
     ) => change(actor, key, 'coin.update', () => given(patch)),
-    /** Without `enabled` it flips. A coin that is off is neither sold nor spent; what is paid for is credited. */
+    /** Enables or disables; without `enabled` the state is inverted. A disabled coin is neither sold nor spent, but paid orders are still credited. */
     toggle: (actor: Actor, key: CoinKey, enabled: boolean | undefined) =>
       change(actor, key, 'coin.toggle', (coin) => ({ enabled: enabled ?? !coin.enabled })),
     remove: (actor: Actor, key: CoinKey) =>
@@ -69,14 +69,14 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
         await required(tx.coins.find(key));
         return listAccounts(tx, { ...part, project: key.project, coin: key.code });
       }),
-    /** The account of a payer; one without any is empty. */
+    /** Returns the account of a payer; an empty one if the payer has none. */
     account: ({ project, code }: CoinKey, userId: string) =>
       store.read(async (tx) => {
         await required(tx.coins.find({ project, code }));
         const found = await tx.coinAccounts.find({ project, coin: code, userId });
         return found ?? { coin: code, userId, balance: 0n, held: 0n, debt: 0n };
       }),
-    /** Every account of a payer. */
+    /** Returns every account of a payer. */
     accountsOf: (project: string, userId: string) =>
       store.read(async (tx) => {
         if (!(await tx.users.find({ project, userId }))) throw new NotFound('user');
@@ -101,7 +101,7 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
   }
 }
 
-/** What routes may do with coins. */
+/** The operations on coins. */
 export type Coins = ReturnType<typeof coins>;
 
 function target({ project, code }: CoinKey): string {
@@ -114,14 +114,14 @@ async function required(found: Promise<CoinRow | undefined>): Promise<CoinRow> {
   return coin;
 }
 
-/** Whose coins of which kind. */
+/** The key of an account: a payer's coins of one kind. */
 export interface Holder {
   project: string;
   coin: string;
   userId: string;
 }
 
-/** One movement of coins. `source` happens once per coin; `clientId` hears about it. */
+/** One ledger entry. `source` is unique per coin; the event goes to `clientId`. */
 interface Posting {
   delta: bigint;
   kind: CoinEntryRow['kind'];
@@ -133,12 +133,12 @@ interface Posting {
   memo?: string | null;
 }
 
-/** What may be spent: what is there and not held for a refund. */
+/** The coins that can be spent: the balance without coins held for refunds. */
 export function available({ balance, held }: Pick<CoinAccountRow, 'balance' | 'held'>): bigint {
   return balance - held;
 }
 
-/** The account, locked until the transaction ends; made when there is none. */
+/** Locks the account until the transaction ends; creates a missing one. */
 export async function lockAccount(tx: Tx, holder: Holder, now: Date): Promise<CoinAccountRow> {
   const { project, coin, userId } = holder;
   const found = await tx.coinAccounts.lock({ project, coin, userId });
@@ -146,11 +146,11 @@ export async function lockAccount(tx: Tx, holder: Holder, now: Date): Promise<Co
   const zero = { balance: 0n, held: 0n, debt: 0n, createdAt: now, updatedAt: now };
   await tx.coinAccounts.insertIfNew({ id: randomUUID(), project, coin, userId, ...zero });
   const made = await tx.coinAccounts.lock({ project, coin, userId });
-  if (!made) throw new Error('a coin account was not kept');
+  if (!made) throw new Error('a coin account was not found after its insert');
   return made;
 }
 
-/** Writes the account's new sums; the caller holds its lock. */
+/** Writes the account's new balances; the caller holds its lock. */
 export async function changeAccount(
   tx: Tx,
   account: CoinAccountRow,
@@ -161,11 +161,11 @@ export async function changeAccount(
   return { ...account, ...patch, updatedAt: now };
 }
 
-/** Makes the writer of ledgers: balance, line and event in one commit; the account is locked by the caller. */
+/** Creates the ledger writer: balance, entry and event in one commit; the caller has locked the account. */
 export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>) {
   return { post, credit };
 
-  /** One line. The balance after it must not be negative and not below what is held. */
+  /** Writes one entry. The new balance must be neither negative nor below the held coins. */
   async function post(
     tx: Tx,
     account: CoinAccountRow,
@@ -191,7 +191,7 @@ export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>)
     return { account: changed, entry };
   }
 
-  /** Coins that come in pay an account's debt first: the credit in full, then what is owed of it. */
+  /** Credits an account. A debt is paid first: one entry for the whole credit, one for the debt paid from it. */
   async function credit(tx: Tx, account: CoinAccountRow, posting: Posting) {
     const credited = await post(tx, account, posting);
     const owed = account.debt < posting.delta ? account.debt : posting.delta;
@@ -210,7 +210,7 @@ export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>)
   }
 }
 
-/** A line of a ledger as it leaves: coins are integers. */
+/** The JSON view of a ledger entry; coins are integers. */
 function viewEntry(entry: CoinEntryRow) {
   return {
     id: String(entry.id),
@@ -227,7 +227,7 @@ function viewEntry(entry: CoinEntryRow) {
   };
 }
 
-/** A merchant takes coins of a payer for something of its own, `bizNo`. */
+/** A debit by a merchant; `bizNo` is the merchant's own number. */
 interface Debit {
   userId: string;
   /** Coins, a positive integer. */
@@ -236,7 +236,7 @@ interface Debit {
   memo: string | null;
 }
 
-/** An administrator corrects a balance. */
+/** A correction of a balance by an administrator. */
 interface Adjustment {
   userId: string;
   /** Coins, negative to take. */
@@ -244,12 +244,12 @@ interface Adjustment {
   reason: string;
 }
 
-/** Debits and adjustments: one transaction under the account's lock, never below what is available. */
+/** Debits and adjustments: one transaction under the account's lock, never more than the available coins. */
 export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }: CatalogPorts) {
   const { post, credit } = ledger({ now, recordEvent });
   const log = note(audit);
   return {
-    /** The same bizNo and amount of one application again is the same debit; another amount is refused. */
+    /** A repeat with the same application, bizNo and amount returns the same debit; another amount is refused. */
     debit: (clientId: string, key: CoinKey, debit: Debit, claim?: KeyClaim) =>
       store.transaction(async (tx) => {
         const earlier = await resumed(tx, claim);
@@ -274,7 +274,7 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
           (await take(tx, account, {
             delta: -BigInt(debit.amount),
             kind: 'debit',
-            // Neither number has a colon, so that no payer's name can make two of them alike.
+            // clientId and bizNo contain no colon, so a colon in userId cannot make two sources equal.
             source: `spend:${clientId}:${userId}:${bizNo}`,
             actor,
             clientId,
@@ -285,7 +285,7 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
         return entry;
       }),
 
-    /** `mayAdd` may refuse to add more coins than an administrator may without a confirmation. */
+    /** `mayAdd` may throw when an adjustment adds more coins than allowed without a confirmation. */
     adjust: (
       actor: Actor,
       key: CoinKey,
@@ -321,7 +321,7 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
     return (await post(tx, account, posting)).entry;
   }
 
-  /** What an earlier try under the same key wrote before its answer was lost. */
+  /** Returns the entry that an earlier attempt with the same key wrote before its answer was lost. */
   async function resumed(tx: Tx, claim: KeyClaim | undefined): Promise<CoinEntryRow | undefined> {
     if (!claim?.resume) return undefined;
     await claimKey(tx, claim, claim.resume, now());
@@ -331,10 +331,10 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
   }
 }
 
-/** What routes may do to balances. */
+/** The operations on balances. */
 export type Spend = ReturnType<typeof spend>;
 
-/** What a call costs, and the number of the order that it pays. */
+/** The price of a call and the number of its order. */
 interface Charge extends Holder {
   amount: bigint;
   orderNo: string;
@@ -342,12 +342,12 @@ interface Charge extends Holder {
   memo: string;
 }
 
-/** Charges for calls and their refunds, in the caller's transaction. */
+/** Creates the debits for calls and their refunds, in the caller's transaction. */
 export function coinCharges(ports: Pick<Ports, 'now' | 'recordEvent'>) {
   const { post, credit } = ledger(ports);
   return { take, giveBack };
 
-  /** False, and nothing is written, when the coins are not there or the coin is off. */
+  /** Returns false and writes nothing when the balance is too low or the coin is disabled. */
   async function take(tx: Tx, { project, coin, userId, amount, orderNo, clientId, memo }: Charge): Promise<boolean> {
     const kind = await tx.coins.find({ project, code: coin });
     if (!kind?.enabled) return false;
@@ -365,7 +365,7 @@ export function coinCharges(ports: Pick<Ports, 'now' | 'recordEvent'>) {
     return true;
   }
 
-  /** The coins of an order come back, once: the caller holds its order's lock, and the source of the entry happens once. */
+  /** Refunds an order's coins once: the caller holds the order's lock, and the entry's source is unique. */
   async function giveBack(tx: Tx, { project, coin, userId, amount, orderNo, clientId, memo }: Charge): Promise<void> {
     const account = await lockAccount(tx, { project, coin, userId }, ports.now());
     await credit(tx, account, {

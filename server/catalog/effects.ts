@@ -19,13 +19,13 @@ import {
   invalid,
 } from './errors.ts';
 
-/** What else happens when orders and refunds move: stock, limits and coins. Every effect may run again and happens once. */
+/** The effects of order and refund transitions on stock, purchase limits and coins. Each may run repeatedly and applies once. */
 export function createEffects(ports: EffectPorts): Effects {
   const { credit } = ledger(ports);
   const { reserve, take, giveBack } = clawback(ports);
   return {
-    admit: (tx, draft, asked) => admit(ports.now(), tx, draft, asked),
-    hold: (tx, order, asked) => hold(ports.now(), tx, order, asked),
+    admit: (tx, draft, requested) => admit(ports.now(), tx, draft, requested),
+    hold: (tx, order, requested) => hold(ports.now(), tx, order, requested),
     readmit: (tx, order) => readmit(tx, order),
     paid: (tx, order) => creditPackage(tx, order),
     ended: async (tx, order) => {
@@ -36,7 +36,7 @@ export function createEffects(ports: EffectPorts): Effects {
     refundFailed: giveBack,
   };
 
-  /** Late money: the piece that was given back is taken again, or the money goes back. */
+  /** Late payment: takes the released item from stock again; without stock the payment is refunded. */
   async function readmit(tx: Tx, order: OrderRow): Promise<boolean> {
     const { orderNo, productCode } = order;
     if (productCode === null) return true;
@@ -48,7 +48,7 @@ export function createEffects(ports: EffectPorts): Effects {
     return got !== 'gone';
   }
 
-  /** The package's coins, once per order: the account's lock and the source of the entry see to it. */
+  /** Credits the package's coins, once per order: guarded by the account's lock and the entry's source. */
   async function creditPackage(tx: Tx, order: OrderRow): Promise<void> {
     const { orderNo, project, userId, product, clientId } = order;
     if (!product?.coin || userId === null) return;
@@ -69,42 +69,42 @@ export function createEffects(ports: EffectPorts): Effects {
 }
 
 /**
- * Lets an order in or refuses it: project, payer, and of a product its sale, price (minor units) and limit.
- * Writes what the product decides into the draft; one statement when there is no product. The product is not locked:
- * orders come before products (server/README.md, "Locks"), and its piece is taken by `hold`.
+ * Accepts or rejects an order: checks project, payer, and for a product its sale, price (minor units) and limit.
+ * Writes the product's values into the draft; one statement when there is no product. The product is not locked here:
+ * orders are locked before products (server/README.md, "Locks"), and `hold` takes the item from stock.
  */
-async function admit(now: Date, tx: Tx, draft: OrderRow, asked: Asked): Promise<void> {
+async function admit(now: Date, tx: Tx, draft: OrderRow, requested: Asked): Promise<void> {
   const standing = await admission(tx, draft.project, draft.userId, now);
   if (!standing?.enabled) throw new ProjectDisabled();
   if (standing.status === 'blocked') throw new UserBlocked();
-  if (draft.productCode !== null) await admitProduct(now, tx, draft, draft.productCode, asked);
+  if (draft.productCode !== null) await admitProduct(now, tx, draft, draft.productCode, requested);
 }
 
-async function admitProduct(now: Date, tx: Tx, draft: OrderRow, code: string, asked: Asked): Promise<void> {
+async function admitProduct(now: Date, tx: Tx, draft: OrderRow, code: string, requested: Asked): Promise<void> {
   const product = await findProduct(tx, draft.project, code);
   await requireSale(now, tx, product, draft);
   await requireLimit(tx, product, draft);
-  requirePrice(product, asked);
+  requirePrice(product, requested);
   Object.assign(draft, boughtAs(product, draft));
 }
 
 /**
- * Takes the piece of an order that is written already, and holds the product's row from here to the commit. A product that
- * changed under our eyes is looked at once more; gives what the order is then, if it is anything else.
+ * Takes an item from stock for an order that is already written; the product row stays locked until the commit. If the product
+ * changed meanwhile, it is checked once more. Returns the order's changed columns, if any.
  */
-async function hold(now: Date, tx: Tx, order: OrderRow, asked: Asked): Promise<Partial<OrderRow> | undefined> {
+async function hold(now: Date, tx: Tx, order: OrderRow, requested: Asked): Promise<Partial<OrderRow> | undefined> {
   if (order.productCode === null || !order.stockHeld || order.product === null) return undefined;
   const key = { project: order.project, code: order.productCode };
   if (await takeStock(tx, { ...key, version: order.product.version })) return undefined;
   const fresh = await tx.products.lock(key);
   if (!fresh || fresh.stock === 0) throw new OutOfStock();
   await requireSale(now, tx, fresh, order);
-  requirePrice(fresh, asked);
+  requirePrice(fresh, requested);
   if (fresh.stock !== null && !(await takeStock(tx, fresh))) throw new OutOfStock();
   return boughtAs(fresh, order);
 }
 
-/** What the product decides about an order of it. */
+/** The columns of an order that its product decides. */
 function boughtAs(product: ProductRow, { orderType }: OrderRow) {
   return {
     amount: product.priceMinor,
@@ -132,7 +132,7 @@ async function requireSale(now: Date, tx: Tx, product: ProductRow, draft: OrderR
   if (!coin?.enabled) throw new NotOnSale('The coin of the package is disabled.');
 }
 
-/** Orders of one payer and product queue up here, so that each counts the ones before it. */
+/** The lock serialises a payer's orders of a product, so that each counts the earlier ones. */
 async function requireLimit(tx: Tx, { project, code, perUserLimit }: ProductRow, { userId }: OrderRow): Promise<void> {
   if (perUserLimit === null) return;
   if (userId === null) throw invalid('/userId', 'required', 'is required: the product has a purchase limit per user');
@@ -140,33 +140,33 @@ async function requireLimit(tx: Tx, { project, code, perUserLimit }: ProductRow,
   if ((await countPurchases(tx, project, code, userId)) >= perUserLimit) throw new UserLimitReached(perUserLimit);
 }
 
-function requirePrice({ priceMinor, currency }: ProductRow, asked: Asked): void {
+function requirePrice({ priceMinor, currency }: ProductRow, requested: Asked): void {
   const mismatch = () => new PriceMismatch(majorNumber({ minor: priceMinor, currency }), currency);
-  if (asked.currency !== undefined && asked.currency !== currency) throw mismatch();
-  if (asked.amount !== undefined && readAmount(asked.amount, currency).minor !== priceMinor) throw mismatch();
+  if (requested.currency !== undefined && requested.currency !== currency) throw mismatch();
+  if (requested.amount !== undefined && readAmount(requested.amount, currency).minor !== priceMinor) throw mismatch();
 }
 
 function snapshot({ code, name, kind, version, priceMinor, currency, coin }: ProductRow): ProductSnapshot {
   return { code, name, kind, version, priceMinor: String(priceMinor), currency, coin };
 }
 
-/** What an order brought, and to whom. */
+/** The coins that an order credited, and the account. */
 interface Granted extends Holder {
   amount: bigint;
 }
 
-/** The source of the one credit that an order makes. */
+/** The source of an order's only credit. */
 function creditSource(orderNo: string): string {
   return `order:${orderNo}`;
 }
 
-/** Takes back the coins of refunded orders: held when the refund is accepted, taken when it succeeded, returned when it failed. The caller holds the order's lock. */
+/** Claws back the coins of refunded orders: held when the refund is accepted, taken when it succeeds, returned when it fails. The caller holds the order's lock. */
 function clawback(ports: EffectPorts) {
   const { now } = ports;
   const { post } = ledger(ports);
   return { reserve, take, giveBack };
 
-  /** Holds what is due. Too few left: refused, owed or waived by the coin's rule; `forced` never refuses, and a person is told. */
+  /** Holds the due coins. If too few are left, the coin's rule refuses, owes or waives the rest; `forced` never refuses and raises an exception. */
   async function reserve(tx: Tx, order: OrderRow, refund: RefundRow, forced: boolean): Promise<void> {
     const granted = await grantedBy(tx, order, refund);
     if (!granted) return;
@@ -194,7 +194,7 @@ function clawback(ports: EffectPorts) {
     await ports.raise(tx, order, { kind: 'coins_debt', dedupe: refund.refundNo, refundNo: refund.refundNo, detail });
   }
 
-  /** Takes what is held; what was short then and is there now is taken too, the rest is owed. A refund that was given up and happened after all reserves first. */
+  /** Takes the held coins and any shortfall that is available by now; the rest becomes debt. A refund that succeeds after it was given up reserves first. */
   async function take(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void> {
     await reserve(tx, order, refund, true);
     const row = await tx.coinClawbacks.lock({ refundNo: refund.refundNo });
@@ -208,7 +208,7 @@ function clawback(ports: EffectPorts) {
     await patch(tx, row, { state: 'taken', held: 0n, taken, debt, turns: row.turns + 1 });
   }
 
-  /** The refund will not happen: what is held is free again, what was taken comes back, what is owed is forgotten. */
+  /** The refund failed: releases held coins, returns taken ones and cancels the debt. */
   async function giveBack(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void> {
     const row = await tx.coinClawbacks.lock({ refundNo: refund.refundNo });
     if (!row || row.state === 'returned') return;
@@ -216,7 +216,7 @@ function clawback(ports: EffectPorts) {
     const forgiven = row.state === 'taken' ? min(row.debt, account.debt) : 0n;
     const sums = { held: account.held - row.held, debt: account.debt - forgiven };
     const freed = await changeAccount(tx, account, sums, now());
-    // Debt that a later credit has paid already is coins by now.
+    // A debt that a later credit has paid is returned as coins.
     const back = row.state === 'taken' ? row.taken + row.debt - forgiven : 0n;
     if (back > 0n) await post(tx, freed, posting(order, refund, row, back));
     await patch(tx, row, {
@@ -248,7 +248,7 @@ function clawback(ports: EffectPorts) {
   }
 }
 
-/** What the order's package has credited; nothing for orders of other things, late money and surplus refunds. */
+/** Returns the credit of the order's package; nothing for other orders, late payments and surplus refunds. */
 async function grantedBy(tx: Tx, order: OrderRow, refund: RefundRow): Promise<Granted | undefined> {
   const coin = order.product?.coin?.code;
   if (!coin || refund.surplus || order.paid === 0n) return undefined;
@@ -257,7 +257,7 @@ async function grantedBy(tx: Tx, order: OrderRow, refund: RefundRow): Promise<Gr
   return entry && { project, coin, userId: entry.userId, amount: entry.delta };
 }
 
-/** ceil(granted × (refunded + refunding) / paid) − what other refunds of the order take already; the sums include this one. */
+/** ceil(granted × (refunded + refunding) / paid) − the due coins of the order's other refunds; the sums include this refund. */
 function dueOf(granted: bigint, order: OrderRow, rows: readonly CoinClawbackRow[]): bigint {
   const back = order.refunded + order.refunding;
   const total = min(granted, (granted * back + order.paid - 1n) / order.paid);

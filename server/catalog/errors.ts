@@ -1,6 +1,6 @@
 import { Conflict, type FieldError, InvalidRequest, NotAllowed } from '../errors.ts';
 
-/** The project is switched off or gone: nothing new is sold in it (422). */
+/** The project is disabled or missing, so nothing new is sold in it (422). */
 export class ProjectDisabled extends NotAllowed {
   constructor() {
     super('project_disabled', 'The project is disabled.');
@@ -31,21 +31,21 @@ export class PriceMismatch extends NotAllowed {
   }
 }
 
-/** Nothing is left (422). */
+/** The stock is used up (422). */
 export class OutOfStock extends NotAllowed {
   constructor() {
     super('out_of_stock', 'The product is out of stock.');
   }
 }
 
-/** The payer has bought as many as one may (422). */
+/** The payer has reached the product's purchase limit (422). */
 export class UserLimitReached extends NotAllowed {
   constructor(limit: number) {
     super('user_limit_reached', `A user may buy at most ${limit} of this product.`);
   }
 }
 
-/** Coins that a refund would take back are spent (409). */
+/** The refund must claw back coins that are already spent (409). */
 export class CoinsSpent extends Conflict {
   constructor(due: bigint, available: bigint) {
     super('coins_spent', `The refund must claw back ${due} coins, but only ${available} are available.`, {
@@ -54,35 +54,35 @@ export class CoinsSpent extends Conflict {
   }
 }
 
-/** There are fewer coins than asked for (409). */
+/** The account has fewer coins than requested (409). */
 export class CoinsInsufficient extends Conflict {
   constructor(available: bigint) {
     super('coins_insufficient', `Only ${available} coins are available.`, { extra: { available: Number(available) } });
   }
 }
 
-/** A coin that is switched off is not spent (422). */
+/** A disabled coin cannot be spent (422). */
 export class CoinDisabled extends NotAllowed {
   constructor() {
     super('coin_disabled', 'The coin is disabled.');
   }
 }
 
-/** The bizNo stands for another debit (409). */
+/** The bizNo was used for another debit (409). */
 export class BizNoUsed extends Conflict {
   constructor(bizNo: string) {
     super('biz_no_used', 'This bizNo was already used for a debit of another amount.', { extra: { bizNo } });
   }
 }
 
-/** The code or id is taken (409). */
+/** The code or id is already in use (409). */
 export class CodeTaken extends Conflict {
   constructor(what: string) {
     super('code_taken', `A ${what} with this code already exists.`);
   }
 }
 
-/** Something refers to it (409); `what` says how. */
+/** Other rows refer to it (409); `what` names them. */
 export class InUse extends Conflict {
   constructor(what: string) {
     super('in_use', what, { hint: 'Disable it instead.' });

@@ -18,28 +18,28 @@ export type {
 } from '../db/entities/catalog.ts';
 export type { UserTotal } from '../db/queries/catalog.ts';
 
-/** Opens an exception of an order once per (kind, dedupe). */
+/** Raises an exception of an order, once per (kind, dedupe). */
 export type RaiseException = (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 
-/** What the effects of moving orders and refunds need. */
+/** The ports of the effects on orders and refunds. */
 export interface EffectPorts extends Pick<Ports, 'now' | 'recordEvent'> {
   raise: RaiseException;
 }
 
-/** What the operations of the console and of merchants need. */
+/** The ports of the operations for the console and for merchants. */
 export interface CatalogPorts extends Pick<Ports, 'store' | 'reports' | 'now' | 'recordEvent' | 'log'> {
   audit: Audit;
   /** The row of a project's console application (identity/api-app-rows.ts). */
   consoleApp: (project: string, at: Date) => ApiAppRow;
-  /** What the channels take. */
+  /** Describes a channel, with its currencies. */
   kindOf: Channels['kindOf'];
-  /** An adjustment that adds more coins than this has to be confirmed. */
+  /** An adjustment that adds more coins than this must be confirmed. */
   coinsAbove: number;
-  /** Why the handler of a skill could never be called. */
+  /** Returns the fault of a handler URL that the sender would refuse. */
   urlFault: UrlRule;
 }
 
-/** A change that an administrator made, for the audit log; call it last in a transaction. */
+/** Writes an administrator's change to the audit log; call it last in a transaction. */
 export function note(audit: Audit) {
   return (tx: Tx, actor: Actor, action: string, target: string, before: object | null, after: object | null) => {
     const { kind: actorKind, name, ip, requestId } = actor;
@@ -47,12 +47,12 @@ export function note(audit: Audit) {
   };
 }
 
-/** The members of a patch that were sent; `null` stays, it clears. */
+/** Returns the members of a patch that were sent; `null` is kept, because it clears a member. */
 export function given<T extends object>(patch: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as never;
 }
 
-/** Throws a 400 unless the project exists; it cannot go away before the transaction ends. */
+/** Throws a 400 unless the project exists; the lock keeps the project until the transaction ends. */
 export async function requireProject(tx: Tx, project: string): Promise<void> {
   if (await tx.projects.lock({ code: project })) return;
   throw invalid('/project', 'project_unknown', 'does not exist');

@@ -11,7 +11,7 @@ import type { Channels } from '../payments/ports.ts';
 import { type CatalogPorts, given, note, requireProject } from './ports.ts';
 import { CodeTaken, InUse, faults, invalid } from './errors.ts';
 
-/** A product as an administrator describes it; `price` in major units. */
+/** The settings of a product; `price` in major units. */
 interface ProductSettings {
   name: string;
   description: string | null;
@@ -30,11 +30,11 @@ interface ProductSettings {
   refundAfterFulfilment: boolean;
 }
 
-/** What the rules look at: settings whose price is new, or the price that is there. */
+/** The settings that are checked: with a new price, or with the stored one. */
 type Checked = Omit<ProductSettings, 'price' | 'payWays' | 'name' | 'description'> &
   Pick<ProductRow, 'payWays'> & { price?: number | string } & Partial<Pick<ProductRow, 'priceMinor'>>;
 
-/** Checks what the members of a product say together and reads its price into minor units; throws a 400 that names every fault. */
+/** Checks the members of a product together and returns its price in minor units; throws a 400 that names every fault. */
 export function checkProduct(kind: ProductRow['kind'], product: Checked, kindOf: Channels['kindOf']): bigint {
   const found = [...saleFaults(product, kindOf), ...kindFaults(kind, product)];
   if (found.length > 0) throw faults(found);
@@ -71,23 +71,23 @@ function fault(pointer: string, detail: string): FieldError {
   return { pointer, code: 'invalid', detail };
 }
 
-/** A change; what is left out stays, `null` clears. */
+/** A change; omitted members stay, `null` clears. */
 type ProductPatch = { [Member in keyof ProductSettings]?: ProductSettings[Member] | undefined };
 
-/** Which product: unique in its project. */
+/** The key of a product, unique in its project. */
 interface ProductKey {
   project: string;
   code: string;
 }
 
-/** A product, and why the handler that it has could never be called: the rules may be stricter than when it was saved. */
+/** A product with the fault of its handler's URL: the rules may have become stricter since it was saved. */
 export type ShownProduct = ProductRow & { handlerFault: UrlFault['code'] | null };
 
 function handlerFault(resource: ProductRow['resource'] | undefined, urlFault: UrlRule): UrlFault | undefined {
   return resource?.handler === 'http' ? urlFault(resource.url) : undefined;
 }
 
-/** The operations on products; a change of price makes a version, orders keep what they bought. */
+/** The operations on products; a change of price creates a new version, and orders keep theirs. */
 export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) {
   const log = note(audit);
   const shown = (row: ProductRow): ShownProduct => ({
@@ -134,7 +134,7 @@ export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) 
         const isRepriced = priceMinor !== product.priceMinor || next.currency !== product.currency;
         return { ...columns, priceMinor, version: product.version + (isRepriced ? 1 : 0) };
       }),
-    /** Without `enabled` it flips. */
+    /** Enables or disables; without `enabled` the state is inverted. */
     toggle: (actor: Actor, key: ProductKey, enabled: boolean | undefined) =>
       change(actor, key, 'product.toggle', async (_tx, product) => ({ enabled: enabled ?? !product.enabled })),
     remove: (actor: Actor, key: ProductKey) =>
@@ -163,10 +163,10 @@ export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) 
   }
 }
 
-/** What routes may do with products. */
+/** The operations on products. */
 export type Products = ReturnType<typeof products>;
 
-/** The coins' rows are locked, so that none is deleted under a product that names it. */
+/** Locks the coins, so that none is deleted while a product refers to it. */
 async function requireCoin(
   tx: Tx,
   project: string,

@@ -6,19 +6,19 @@ import type { Actor } from '../identity/ports.ts';
 import { type CatalogPorts, given, note } from './ports.ts';
 import { CodeTaken, InUse } from './errors.ts';
 
-/** What may be said about a project. */
+/** The settings of a project. */
 interface ProjectSettings {
   name: string;
   remark: string | null;
 }
 
-/** The operations on projects; every change is one transaction under the row's lock, with its line in the audit log. */
+/** The operations on projects; every change is one transaction under the row's lock, with its audit entry. */
 export function projects({ store, now, audit, consoleApp }: CatalogPorts) {
   const log = note(audit);
   return {
     list: (filter: ProjectFilter) => store.read((tx) => listProjects(tx, filter)),
     get: (code: string) => store.read((tx) => required(tx.projects.find({ code }))),
-    /** Makes the project and the application that owns what administrators pay in it. */
+    /** Creates the project and its console application, which owns the orders that administrators create. */
     create: (actor: Actor, { code, name, remark }: ProjectSettings & { code: string }) =>
       store.transaction(async (tx) => {
         const at = now();
@@ -30,7 +30,7 @@ export function projects({ store, now, audit, consoleApp }: CatalogPorts) {
       }),
     update: (actor: Actor, code: string, patch: { name?: string | undefined; remark?: string | null | undefined }) =>
       change(actor, code, 'project.update', () => given(patch)),
-    /** Without `enabled` it flips. */
+    /** Enables or disables; without `enabled` the state is inverted. */
     toggle: (actor: Actor, code: string, enabled: boolean | undefined) =>
       change(actor, code, 'project.toggle', (project) => ({ enabled: enabled ?? !project.enabled })),
     remove: (actor: Actor, code: string) =>
@@ -57,7 +57,7 @@ export function projects({ store, now, audit, consoleApp }: CatalogPorts) {
   }
 }
 
-/** What routes may do with projects. */
+/** The operations on projects. */
 export type Projects = ReturnType<typeof projects>;
 
 async function required(found: Promise<ProjectRow | undefined>): Promise<ProjectRow> {
@@ -66,10 +66,10 @@ async function required(found: Promise<ProjectRow | undefined>): Promise<Project
   return project;
 }
 
-/** The project that every service begins with, and the name that it has until somebody gives it another (`db/migrate.ts`). */
+/** The project that every installation starts with, and its initial name (`db/migrate.ts`). */
 const NAMELESS = { code: 'default', name: 'Default' } as const;
 
-/** The name that payers are shown as the merchant's; null for a project that is not there, or that nobody has named yet. */
+/** Returns the project name that payers see as the merchant's; null if the project is missing or still has its initial name. */
 export function projectName(store: Pick<Store, 'read'>): (code: string) => Promise<string | null> {
   return async (code) => {
     const project = await store.read((tx) => tx.projects.find({ code }));

@@ -6,10 +6,10 @@ import { majorNumber } from '../money.ts';
 import type { CatalogPorts } from './ports.ts';
 import { invalid } from './errors.ts';
 
-/** The longest time that one question may be about. */
+/** Longest period of one query (days). */
 const MAX_DAYS = 366;
 
-/** What is asked: days of a time zone (`yyyy-mm-dd`, both included), or instants; one mode at a time. */
+/** A query: days of a time zone (`yyyy-mm-dd`, both included), or instants; one mode at a time. */
 interface StatsQuery {
   from?: string | undefined;
   to?: string | undefined;
@@ -30,19 +30,19 @@ interface Sums {
   refundedAmountMinor: number;
 }
 
-/** Statistics: created by the order's beginning, paid by the payment's instant, refunded by the refund's end. */
+/** Statistics: orders count at their creation, payments when they were paid, refunds when they succeeded. */
 export function stats({ store, reports, now }: Pick<CatalogPorts, 'store' | 'reports' | 'now'>) {
   return {
     overview,
-    /** The same for one project. */
-    ofProject: async (code: string, question: StatsQuery) => {
+    /** The overview of one project. */
+    ofProject: async (code: string, query: StatsQuery) => {
       if (!(await store.read((tx) => tx.projects.find({ code })))) throw new NotFound('project');
-      return overview({ ...question, project: code });
+      return overview({ ...query, project: code });
     },
   };
 
-  function overview({ tz, mode, project, ...asked }: StatsQuery) {
-    const { days, from, to } = period(asked, tz, now());
+  function overview({ tz, mode, project, ...query }: StatsQuery) {
+    const { days, from, to } = period(query, tz, now());
     const range = { from, to, starts: days.map(({ start }) => start), mode, project };
     return reports.read(async (tx) => {
       const created = await countCreated(tx, range);
@@ -65,7 +65,7 @@ export function stats({ store, reports, now }: Pick<CatalogPorts, 'store' | 'rep
   }
 }
 
-/** What routes may ask. */
+/** The operations on statistics. */
 export type Stats = ReturnType<typeof stats>;
 
 function figures(created: readonly Counted[], paid: readonly Summed[], refunded: readonly Summed[]) {
@@ -104,22 +104,22 @@ function amounts(paid: readonly Summed[], refunded: readonly Summed[]): Sums[] {
   });
 }
 
-/** The days that are asked about: by default the last thirty. An instant cuts its day. */
-function period(asked: { from?: string | undefined; to?: string | undefined }, tz: string, now: Date) {
-  const last = asked.to === undefined ? dateIn(tz, now) : dateOf(asked.to, tz, true);
+/** The days and bounds of a query, by default the last thirty days. An instant cuts its day. */
+function period(query: { from?: string | undefined; to?: string | undefined }, tz: string, now: Date) {
+  const last = query.to === undefined ? dateIn(tz, now) : dateOf(query.to, tz, true);
   const month = new Date(Date.parse(last) - 29 * 86_400_000).toISOString().slice(0, 10);
-  const first = asked.from === undefined ? month : dateOf(asked.from, tz, false);
+  const first = query.from === undefined ? month : dateOf(query.from, tz, false);
   if (first > last) throw invalid('/query/to', 'invalid', 'must not be before from');
   if (Date.parse(last) - Date.parse(first) >= MAX_DAYS * 86_400_000)
     throw invalid('/query/from', 'invalid', `must be at most ${MAX_DAYS} days before to`);
   const { days, end } = daysBetween(first, last, tz);
-  const from = asked.from && !isDate(asked.from) ? new Date(asked.from) : (days[0]?.start ?? end);
-  const to = asked.to && !isDate(asked.to) ? new Date(asked.to) : end;
+  const from = query.from && !isDate(query.from) ? new Date(query.from) : (days[0]?.start ?? end);
+  const to = query.to && !isDate(query.to) ? new Date(query.to) : end;
   if (to <= from) throw invalid('/query/to', 'invalid', 'must be after from');
   return { days, from, to };
 }
 
-/** An end that is an instant is excluded, so at midnight it means the day before. */
+/** An end instant is excluded, so midnight belongs to the day before. */
 function dateOf(text: string, tz: string, isEnd: boolean): string {
   if (isDate(text)) return text;
   return dateIn(tz, new Date(Date.parse(text) - (isEnd ? 1 : 0)));
@@ -160,7 +160,7 @@ export function startOf(date: string, tz: string): Date {
   return new Date(Math.min(...(within.length > 0 ? within : guesses)));
 }
 
-/** How far the zone's clocks are ahead of UTC at an instant, in milliseconds. */
+/** The zone's offset from UTC at an instant (ms). */
 function offsetAt(tz: string, at: number): number {
   const parts = Object.fromEntries(
     clock(tz)

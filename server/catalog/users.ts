@@ -8,7 +8,7 @@ import type { Actor } from '../identity/ports.ts';
 import { later } from '../payments/core/plan.ts';
 import { type CatalogPorts, given, note, requireProject } from './ports.ts';
 
-/** What may be said about a payer; what is left out stays, `null` clears. */
+/** A change of a payer's record; omitted members stay, `null` clears. */
 interface UserPatch {
   nickname?: string | null | undefined;
   email?: string | null | undefined;
@@ -17,16 +17,16 @@ interface UserPatch {
   metadata?: Record<string, unknown> | null | undefined;
 }
 
-/** Which payer: unique in its project. */
+/** The key of a payer, unique in its project. */
 interface UserKey {
   project: string;
   userId: string;
 }
 
-/** A deletion waits for so many parts of a payer's rows; whoever has more is forgotten by the job. */
+/** Parts of a payer's rows that a deletion processes at once; the job does the rest. */
 const PARTS_AT_ONCE = 5;
 
-/** The operations on payers; an administrator's changes (`actor`) are in the audit log, a merchant's are not. */
+/** The operations on payers; changes by an administrator (`actor`) are written to the audit log, changes by a merchant are not. */
 export function users(ports: CatalogPorts) {
   const { store, reports, now, audit, log: report } = ports;
   const log = note(audit);
@@ -34,10 +34,10 @@ export function users(ports: CatalogPorts) {
   return {
     list: (filter: UserFilter) => reports.read((tx) => listUsers(tx, filter)),
     get: (key: UserKey) => store.read((tx) => required(tx.users.find(key))),
-    /** With what the payer has paid and got back, per mode, channel and currency. */
+    /** Returns the payer with the sums paid and refunded, per mode, channel and currency. */
     withTotals: (key: UserKey) =>
       store.read(async (tx) => ({ user: await required(tx.users.find(key)), totals: await userTotals(tx, key) })),
-    /** Creates the payer or changes the one that is there; says which. */
+    /** Creates or updates the payer; `isNew` tells which. */
     upsert: (actor: Actor | undefined, key: UserKey, patch: UserPatch) =>
       store.transaction(async (tx) => {
         await requireProject(tx, key.project);
@@ -49,7 +49,7 @@ export function users(ports: CatalogPorts) {
       }),
     update: (actor: Actor | undefined, key: UserKey, patch: UserPatch) =>
       store.transaction((tx) => change(tx, actor, key, 'user.update', () => given(patch))),
-    /** Blocks or unblocks; without `enabled` it flips. */
+    /** Blocks or unblocks; without `enabled` the state is inverted. */
     toggle: (actor: Actor, key: UserKey, enabled: boolean | undefined) =>
       store.transaction((tx) =>
         change(tx, actor, key, 'user.toggle', ({ status }) => ({
@@ -57,22 +57,26 @@ export function users(ports: CatalogPorts) {
         })),
       ),
     /**
-     * Forgets who it is, everywhere; the row stays, because orders and coins refer to it. A few parts are done at once, and
-     * the job does the rest, and whatever fails here.
+     * Deletes the payer's personal data; the row stays, because orders and coins refer to it. A few parts are processed at
+     * once; the job does the rest, and repeats a part that fails here.
      */
     anonymise: async (actor: Actor, key: UserKey) => {
       const since = now();
       await store.transaction(async (tx) => {
-        const nobody = { nickname: null, email: null, phone: null, metadata: null };
+        const cleared = { nickname: null, email: null, phone: null, metadata: null };
         const due = { forgetSince: since, forgetAt: since };
-        await change(tx, actor, key, 'user.anonymise', () => ({ ...nobody, ...due, anonymisedAt: since }));
+        await change(tx, actor, key, 'user.anonymise', () => ({ ...cleared, ...due, anonymisedAt: since }));
       });
       let parts = 0;
       const error = await forget({ ...key, since }, () => (parts += 1) < PARTS_AT_ONCE).then(
         () => undefined,
         (failed: unknown) => ({ failed }),
       );
-      if (error) report('warn', 'a payer is forgotten later', { project: key.project, error: error.failed });
+      if (error)
+        report('warn', 'the payer could not be deleted at once; the job retries', {
+          project: key.project,
+          error: error.failed,
+        });
     },
   };
 
@@ -94,10 +98,10 @@ export function users(ports: CatalogPorts) {
   }
 }
 
-/** What routes may do with payers. */
+/** The operations on payers. */
 export type Users = ReturnType<typeof users>;
 
-/** The audit log outlives a payer's wish to be forgotten, so it says what changed about whom, not the words. */
+/** The audit log outlives a deleted payer, so it only records which members are set, not their values. */
 function facts({ project, userId, status, anonymisedAt, nickname, email, phone, metadata }: PayerRow): object {
   const has = {
     nickname: nickname !== null,
@@ -124,18 +128,18 @@ async function required(found: Promise<PayerRow | undefined>): Promise<PayerRow>
   return user;
 }
 
-/** So many payers are looked up at once. */
+/** Payers per query of the job. */
 const PAYERS = 20;
-/** What a request or a message log had in hand when the payer was deleted is in the database after this long. */
+/** Requests and message logs that were open at the deletion have been written after this time (seconds). */
 const SETTLED_SECONDS = 600;
-/** Orders that are under way are looked at again after this long. */
+/** Orders in progress are checked again after this time (seconds). */
 const AGAIN_SECONDS = 3600;
 
-/** Forgets payers wherever they are named: as far as it goes at once, and by the job until nothing is left. */
+/** Deletes payers' personal data from every table, in part at once; the job continues until no row is left. */
 export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'now' | 'log'>) {
   return { forget, forgetDue };
 
-  /** One walk; what is left, and a last look, is planned. */
+  /** Processes one pass, then schedules the next pass or the final check. */
   async function forget(payer: Forgotten, goesOn?: () => boolean): Promise<void> {
     const { left, isWhole } = await forgetPayer(store, payer, goesOn);
     if (!isWhole) return;
@@ -144,7 +148,7 @@ export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'no
     else await plan(payer, now() < settledAt ? settledAt : null);
   }
 
-  /** For the timetable: whoever is due, one after the other; one that fails keeps none of the others. */
+  /** Job: processes the due payers in sequence; a failure of one does not stop the next. */
   async function forgetDue(goesOn: () => boolean): Promise<void> {
     for (;;) {
       const payers = await store.read((tx) => duePayers(tx, now(), PAYERS));
@@ -159,7 +163,7 @@ export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'no
     }
   }
 
-  /** A payer who was deleted once more meanwhile has a time of their own. */
+  /** Matches `forgetSince`, because a repeated deletion has its own schedule. */
   async function plan({ project, userId, since }: Forgotten, forgetAt: Date | null): Promise<void> {
     await store.autocommit((tx) => tx.users.update({ project, userId, forgetSince: since }, { forgetAt }));
   }

@@ -1,14 +1,14 @@
 import { type GeneralErrorCode, type Operations, OPERATIONS, type Problem } from './operations.ts';
 
-/** Where the service is, and who calls it. */
+/** The service's address and the caller's credentials. */
 export interface ClientOptions {
   /** Address of the service, such as `https://pay.example.com`. */
   baseUrl: string;
   clientId: string;
   clientSecret: string;
-  /** Scopes of the token, separated by blanks; by default all of the application. */
+  /** Scopes of the token, separated by spaces; by default all scopes of the application. */
   scope?: string | undefined;
-  /** Sends the requests; by default the `fetch` of the platform. A time limit, a proxy or a log belongs here. */
+  /** Sends the requests; by default the platform's `fetch`. Use it for a time limit, a proxy or a log. */
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
@@ -18,17 +18,17 @@ export type OperationName = keyof Operations;
 type InputOf<Name extends OperationName> = Operations[Name]['input'];
 type Arguments<Input> = object extends Input ? [input?: Input] : [input: Input];
 
-/** Every operation of a merchant as a function: takes its input, gives the body of its answer, throws `PaymentProblem` when it is refused. */
+/** Every merchant operation as a function: takes its input, returns the response body, throws `PaymentProblem` on an error. */
 export type Client = {
   readonly [Name in OperationName]: (...args: Arguments<InputOf<Name>>) => Promise<Operations[Name]['answer']>;
 };
 
-/** A request that was refused or failed: branch on `code`; `headers` has `Retry-After` and, of a 402, how to pay. */
+/** A request that was refused or failed: branch on `code`; `headers` has `Retry-After` and, for a 402, the ways to pay. */
 export class PaymentProblem<Code extends string = Operations[OperationName]['code']> extends Error {
   readonly operation: OperationName;
   readonly code: Code | GeneralErrorCode;
   readonly status: number;
-  /** The problem document; of `/oauth` and of what is no JSON, as much of it as there is. */
+  /** The problem document; for `/oauth` and for responses that are not JSON only the members that exist. */
   readonly problem: Partial<Problem> & Readonly<Record<string, unknown>>;
   readonly headers: Headers;
 
@@ -44,7 +44,7 @@ export class PaymentProblem<Code extends string = Operations[OperationName]['cod
   }
 }
 
-/** Whether an error is the refusal of this operation; then its `code` is one of those that the operation can give. */
+/** Whether an error is a refusal of this operation; `code` is then one of the operation's codes. */
 export function isProblemOf<Name extends OperationName>(
   name: Name,
   error: unknown,
@@ -59,8 +59,8 @@ interface Sent {
 }
 
 /**
- * Makes a client. It gets its token by itself and keeps it until shortly before it expires. It repeats nothing but what was refused
- * because its token had ended, so retries are the caller's, with an `Idempotency-Key`.
+ * Creates a client. It fetches its token and keeps it until shortly before it expires. It repeats a request only after a 401, with a
+ * new token; all other retries are up to the caller, with an `Idempotency-Key`.
  */
 export function createClient(options: ClientOptions): Client {
   const send = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
@@ -81,7 +81,7 @@ export function createClient(options: ClientOptions): Client {
     if (token && Date.now() < token.endsAt) return token;
     const fresh = { text: Promise.resolve(''), endsAt: Infinity };
     fresh.text = getToken(fresh);
-    // A failure is told to whoever waits for it now, and the next call tries again.
+    // Waiting calls receive the error; the next call fetches a new token.
     fresh.text.catch(() => {
       if (token === fresh) token = undefined;
     });
@@ -123,7 +123,7 @@ function filled(path: string, input: Sent): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(name, String(input[name])));
 }
 
-/** One segment of a path: a URL takes none, or dots, for another path. */
+/** Encodes one path segment: an empty one or dots would change the path. */
 function segment(name: string, value: string): string {
   if (value === '' || value === '.' || value === '..') throw new TypeError(`${name} must not be empty, "." or "..".`);
   return encodeURIComponent(value);

@@ -1,4 +1,4 @@
-// One delivery of an event: secrets, signature, attempt, and when it is tried again.
+// One delivery of an event: secrets, signature, attempt and retry time.
 
 import { createHmac, randomBytes } from 'node:crypto';
 import type { DeliveryRow, EventRow, WebhookRow } from '../db/entities/events.ts';
@@ -13,7 +13,7 @@ export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** The headers of a signed message (Standard Webhooks 1.0); one `v1` signature for each secret, the newest first. */
+/** The headers of a signed message (Standard Webhooks 1.0); one `v1` signature per secret, newest first. */
 export function signedHeaders(
   secrets: readonly string[],
   { id, at, body }: { id: string; at: Date; body: string },
@@ -26,19 +26,19 @@ export function signedHeaders(
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
 }
 
-/** How one attempt ended. */
+/** The result of one attempt. */
 interface Attempt {
   at: Date;
-  /** The receiver's status; null when there was no complete answer. */
+  /** The receiver's status; null without a complete response. */
   status: number | null;
   error: string | null;
   durationMs: number;
 }
 
-/** What is sent. */
+/** The event to send. */
 export type Message = Omit<EventRow, 'notifyUrl' | 'dedupe'>;
 
-/** Sends an event once, signed with every secret; never throws: what went wrong is in the attempt. */
+/** Sends an event once, signed with every secret. Never throws: the attempt carries the error. */
 export async function attempt(
   { send, now }: Pick<EventPorts, 'send' | 'now'>,
   url: string,
@@ -57,17 +57,17 @@ export async function attempt(
   const started = performance.now();
   const result = await send({ url, headers, body, statusOnly: true }).then(
     ({ status }) => ({ status, error: isSuccess(status) ? null : `status ${status}` }),
-    (error: unknown) => ({ status: null, error: wordsOf(error) }),
+    (error: unknown) => ({ status: null, error: messageOf(error) }),
   );
   return { at, ...result, durationMs: Math.round(performance.now() - started) };
 }
 
-/** Whether the receiver took it. */
+/** Whether the receiver accepted the event. */
 export function isSuccess(status: number | null): boolean {
   return status !== null && status >= 200 && status < 300;
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return 'failed';
   const why = 'why' in error && typeof error.why === 'string' ? `${error.why}: ` : '';
   return `${why}${error.message}`.slice(0, 500);
@@ -76,12 +76,12 @@ function wordsOf(error: unknown): string {
 const MINUTE = 60;
 const HOUR = 3600;
 
-/** Seconds from one failed attempt to the next; afterwards every 6 hours until 72 hours after the beginning. */
+/** Seconds from one failed attempt to the next; afterwards every 6 hours until 72 hours after the first. */
 const PAUSES = [10, 30, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR] as const;
 const LAST_PAUSE = 6 * HOUR;
 const GIVE_UP_AFTER = 72 * HOUR;
 
-/** When a delivery that failed `attempts` times is tried again; null when 72 hours are over. */
+/** When a delivery with `attempts` failed attempts is retried; null after 72 hours. */
 export function nextAttempt(attempts: number, began: Date, now: Date): Date | null {
   const next = now.getTime() + (PAUSES[attempts - 1] ?? LAST_PAUSE) * 1000;
   return next > began.getTime() + GIVE_UP_AFTER * 1000 ? null : new Date(next);
@@ -89,17 +89,17 @@ export function nextAttempt(attempts: number, began: Date, now: Date): Date | nu
 
 const place = (clientId: string) => ({ table: 'webhooks', id: clientId, column: 'secret', version: 1 });
 
-/** Seals a secret for the row of an app; a secret that moves to the column of the previous one need not be sealed again. */
+/** Encrypts a secret for the row of an app; the same text is valid in the column of the previous secret. */
 export function encryptSecret(encryption: SecretEncryption, clientId: string, secret: string): string {
   return encryption.encrypt(place(clientId), secret);
 }
 
-/** A secret of the row of an app; throws DecryptionFailed. */
+/** Decrypts a secret of an app's row; throws DecryptionFailed. */
 export function openSecret(encryption: SecretEncryption, clientId: string, encrypted: string): string {
   return encryption.open(place(clientId), encrypted);
 }
 
-/** The secrets that sign now, the newest first: two while the previous one is in its grace; throws DecryptionFailed. */
+/** Returns the secrets that sign now, newest first: two during a grace period. Throws DecryptionFailed. */
 export function signingSecrets(encryption: SecretEncryption, row: WebhookRow, now: Date): string[] {
   const encrypted = [row.encryptedSecret];
   if (row.previousEncryptedSecret !== null && row.previousExpiresAt !== null && row.previousExpiresAt > now)
@@ -107,7 +107,7 @@ export function signingSecrets(encryption: SecretEncryption, row: WebhookRow, no
   return encrypted.map((one) => openSecret(encryption, row.clientId, one));
 }
 
-/** A webhook row that has nothing but a secret. */
+/** A webhook row with only a secret. */
 export function bareWebhook(encryption: SecretEncryption, clientId: string, secret: string, at: Date): WebhookRow {
   return {
     clientId,
@@ -123,7 +123,7 @@ export function bareWebhook(encryption: SecretEncryption, clientId: string, secr
   };
 }
 
-/** The app's row; one with a fresh secret is made when there is none, so that an order's own notifyUrl is signed too. */
+/** Returns the app's row, or creates one with a new secret, so that deliveries to an order's notifyUrl are signed too. */
 async function webhookOf(tx: Tx, { encryption, now }: Pick<EventPorts, 'encryption' | 'now'>, clientId: string) {
   const found = await tx.webhooks.find({ clientId });
   if (found) return found;
@@ -132,10 +132,10 @@ async function webhookOf(tx: Tx, { encryption, now }: Pick<EventPorts, 'encrypti
   return (await tx.webhooks.find({ clientId })) ?? made;
 }
 
-/** The receiver says that it wants no more (RFC 9110 §15.5.11; Standard Webhooks asks senders to stop). */
+/** The receiver wants no more deliveries (RFC 9110 §15.5.11; Standard Webhooks requires senders to stop). */
 const GONE = 410;
 
-/** Sends one delivery that the caller has claimed, and writes down how it went; the next time is in the row. */
+/** Sends one claimed delivery and stores the result and the next attempt. */
 export function deliverEvent(ports: EventPorts) {
   const { store, now, encryption, checkpoint } = ports;
   return async (deliveryId: string): Promise<void> => {
@@ -157,7 +157,7 @@ export function deliverEvent(ports: EventPorts) {
   };
 }
 
-/** The order that it is about, and the refund. */
+/** The order and refund numbers of an event. */
 function numbersOf({ payload }: EventRow): Pick<Work, 'orderNo' | 'refundNo'> {
   const { orderNo, refundNo } = payload;
   return {
@@ -166,7 +166,7 @@ function numbersOf({ payload }: EventRow): Pick<Work, 'orderNo' | 'refundNo'> {
   };
 }
 
-/** What is needed to send; undefined when there is nothing to send any more (then the row says so). */
+/** Returns the rows for an attempt; undefined when nothing must be sent any more, and a disabled webhook cancels the delivery. */
 async function prepare(tx: Tx, ports: EventPorts, id: string) {
   const delivery = await tx.deliveries.find({ id, state: 'pending' });
   const event = delivery && (await tx.events.find({ id: delivery.eventId }));
@@ -187,14 +187,14 @@ async function prepare(tx: Tx, ports: EventPorts, id: string) {
 async function settle(tx: Tx, delivery: DeliveryRow, tried: Attempt, now: Date): Promise<void> {
   const { id, url, clientId } = delivery;
   const isGone = tried.status === GONE && delivery.target === 'webhook';
-  // Webhook before delivery (server/README.md, "Locks"): two deliveries that hear of it at once wait here.
+  // Webhook before delivery (server/README.md, "Locks"): two deliveries that both receive 410 wait here.
   if (isGone) await tx.webhooks.lock({ clientId });
   const current = await tx.deliveries.lock({ id });
   if (!current) return;
   await tx.deliveryAttempts.insert({ deliveryId: id, ...tried });
   const attempts = current.attempts + 1;
   const seen = { url, attempts, lastStatus: tried.status, lastError: tried.error, leasedUntil: null };
-  // Two replicas may both have sent when a lease ran out: a success is never undone by the other's failure.
+  // After a lost lease two replicas may both have sent: a success is never overwritten by the other's failure.
   if (current.state === 'delivered') return void (await tx.deliveries.update({ id }, { attempts }));
   const next = tried.status === GONE ? null : nextAttempt(attempts, current.createdAt, now);
   const isDelivered = isSuccess(tried.status);

@@ -3,56 +3,56 @@ import { type EventFilter, listEvents, settledHead } from '../db/queries/events.
 import type { ReadTx } from '../db/store.ts';
 import type { EventPorts } from './ports.ts';
 
-/** As much of an event as filters look at. */
+/** The columns of an event that filters use. */
 type LogRow = Pick<EventRow, 'sequence' | 'type' | 'clientId' | 'project' | 'objectNo' | 'createdAt'>;
 
-/** Where a follower stands: what is new for it, and the number up to which it has seen everything. */
+/** The new events for a follower, and the sequence number up to which it has seen everything. */
 interface News<Row = EventRow> {
   events: Row[];
   upTo: bigint;
 }
 
-/** How a feed reads the log. */
+/** How a feed reads the log: full events or a part of each. */
 export interface Reader<Row extends LogRow> {
   /** The events after a number, as `listEvents` gives them. */
   list(tx: ReadTx, filter: EventFilter, after: bigint, rows: number, settled?: bigint): Promise<Row[]>;
-  /** Most events of one read, and how many are kept in memory. */
+  /** Most events per read, and most events kept in memory. */
   page: number;
   kept: number;
 }
 
-/** The end of the log, read by one poller for all followers of this process. */
+/** The end of the event log, read by one poll loop for all followers of this process. */
 export interface EventFeed<Row = EventRow> {
-  /** Begins to follow; gives the number of the newest settled event. Every `join` needs its `leave`. */
+  /** Starts to follow and returns the number of the newest settled event. Every `join` needs a `leave`. */
   join(): Promise<bigint>;
   leave(): void;
-  /** What passes the filter after a number: from memory near the end of the log, from the database before. */
+  /** Returns the matching events after a number: from memory near the end of the log, otherwise from the database. */
   since(filter: EventFilter, after: bigint): Promise<News<Row>>;
-  /** Resolves when the log was looked at again, whether something came or not. */
+  /** Resolves after the next poll, with or without new events. */
   tick(): Promise<void>;
-  /** No new ticks; followers end. */
+  /** Stops polling; followers end. */
   stop(): void;
   readonly stopped: boolean;
 }
 
 const WHOLE_EVENTS: Reader<EventRow> = { list: listEvents, page: 200, kept: 2000 };
 
-/** What one poll loop has read; it ends with its last follower, and a later one begins with a loop of its own. */
+/** The state of one poll loop; it ends with its last follower, and a later follower starts a new loop. */
 interface Reading<Row> {
   head: bigint;
   recent: Row[];
-  /** Everything after this number is in `recent`. */
+  /** `recent` contains every event after this number. */
   floor: bigint;
   begun: Promise<void>;
   timer?: NodeJS.Timeout;
 }
 
-/** A feed of whole events over the log; it polls only while somebody follows. */
+/** Creates a feed of full events; it polls only while it has followers. */
 export function createEventFeed(ports: Pick<EventPorts, 'store' | 'log'>, pollMs = 500): EventFeed {
   return createFeed(ports, WHOLE_EVENTS, pollMs);
 }
 
-/** A feed of what `reader` reads of each event. */
+/** Creates a feed of the columns that `reader` reads. */
 export function createFeed<Row extends LogRow>(
   { store, log }: Pick<EventPorts, 'store' | 'log'>,
   { list, page, kept }: Reader<Row>,
@@ -71,7 +71,7 @@ export function createFeed<Row extends LogRow>(
       await mine.begun;
       return mine.head;
     } catch (error) {
-      // Who comes after a failure begins anew, even while others still learn of it.
+      // The next follower starts a new loop, even while this failure is still being reported to earlier ones.
       if (reading === mine) reading = undefined;
       leave();
       throw error;
@@ -95,7 +95,7 @@ export function createFeed<Row extends LogRow>(
     wakeAll();
   }
 
-  /** A loop whose followers have left while it was reading goes no further. */
+  /** A loop whose followers left during the read stops here. */
   function schedule(mine: Reading<Row>): void {
     if (!stopped && mine === reading) mine.timer = setTimeout(() => void poll(mine), pollMs);
   }
@@ -133,7 +133,7 @@ export function createFeed<Row extends LogRow>(
       const events = recent.filter((event) => event.sequence > after && passes(filter, event));
       return { events, upTo: after > head ? after : head };
     }
-    // What is in memory now is settled for good, so a page up to there that is not full has everything.
+    // Events in memory are settled, so a page up to `head` that is not full is complete.
     const seen = reading?.head;
     const events = await store.read((tx) => list(tx, filter, after, page, seen));
     const last = events.at(-1)?.sequence ?? after;

@@ -5,18 +5,18 @@ import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { EmitCredentialChange } from '../identity/ports.ts';
 
-/** Seals the signing secrets. */
+/** Encrypts the signing secrets. */
 export type SecretEncryption = Pick<Encryption, 'encrypt' | 'open'>;
 
-/** Everything the operations of this folder need. */
+/** The ports of this folder's operations. */
 export interface EventPorts extends Pick<Ports, 'store' | 'now' | 'checkpoint' | 'log'> {
   encryption: SecretEncryption;
-  /** Sends to an address that a merchant gave. */
+  /** Sends a request to an address that a merchant configured. */
   send: SendOutgoing;
   audit: Audit;
   emitCredentialChange: EmitCredentialChange;
-  /** Counts how an attempt of a delivery ended. */
+  /** Counts delivery attempts by result. */
   tried: (result: 'delivered' | 'refused' | 'unanswered') => void;
-  /** Why a webhook could never be told. */
+  /** Returns the fault of a webhook URL that the sender would refuse. */
   urlFault: UrlRule;
 }

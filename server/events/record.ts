@@ -6,7 +6,7 @@ import type { NewEvent } from '../payments/ports.ts';
 import { traceParent } from '../work.ts';
 import type { EmitCredentialChange } from '../identity/ports.ts';
 
-/** What merchants are told about. */
+/** The event types that merchants can receive. */
 export const EVENT_TYPES = [
   'order.paid',
   'order.paid_late',
@@ -29,8 +29,8 @@ export const EVENT_TYPES = [
 ] as const;
 
 /**
- * Makes it. The event belongs to the console application of the project: administrators read it in the event log and its stream, and
- * no merchant is sent it.
+ * Creates the function that records `app.credentials_changed`. The event belongs to the project's console application, so
+ * administrators see it in the event log and its stream, and no merchant receives it.
  */
 export function emitCredentialChange(
   now: () => Date,
@@ -52,9 +52,8 @@ export function emitCredentialChange(
 }
 
 /**
- * Appends to the durable event log in the transaction of the move, with the delivery that tells about it; the same
- * (object, type, dedupe) happens once. Nothing is sent before the transaction commits: the row
- * that says so commits with it.
+ * Appends an event to the log and creates its delivery, in the transaction of the transition; the same (object, type, dedupe)
+ * is recorded once. The delivery row commits with the event, so nothing is sent before the commit.
  */
 export function recordEvents(now: () => Date) {
   return async (tx: Tx, event: NewEvent): Promise<void> => {

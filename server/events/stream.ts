@@ -4,22 +4,22 @@ import { AppError } from '../errors.ts';
 import type { EventFeed } from './feed.ts';
 import { viewConsoleEvent } from './view.ts';
 
-/** How streams behave; tests have shorter times. */
+/** The timing of streams; tests use shorter times. */
 export interface StreamOptions {
   heartbeatMs?: number;
-  /** How long a stream that sends nothing goes unchecked; nothing is ever sent unchecked. */
+  /** Longest time without a check of the credential while nothing is sent; each message is checked before it is sent. */
   recheckMs?: number;
-  /** The server is going down: streams end, their readers come back to another one. */
+  /** The server is shutting down: streams end, and their readers reconnect to another one. */
   isDraining?: () => boolean;
 }
 
-/** What a stream sends, look by look; an empty text is a look without anything new. */
+/** The text of a stream, one per poll; an empty text means no news. */
 type Looks = AsyncIterable<string>;
 
-/** Throws when the caller's credential is no longer good. */
+/** Throws when the caller's credential is no longer valid. */
 export type StillAllowed = () => Promise<unknown>;
 
-/** Makes event streams (text/event-stream, WHATWG HTML §9.2) that end with the message `error` once their reader is no longer let in. */
+/** Creates event streams (text/event-stream, WHATWG HTML §9.2) that end with the message `error` once the credential is no longer valid. */
 export function guardedStreams({
   heartbeatMs = 15_000,
   recheckMs = 1_000,
@@ -33,7 +33,7 @@ export function guardedStreams({
       let sent = performance.now();
       let checked = Number.NEGATIVE_INFINITY;
       for await (const text of looks) {
-        // Nobody reads any more: `close` itself would come after the end of this loop.
+        // The reader has gone; `close` itself would come after the end of this loop.
         if (body.destroyed || isDraining()) return;
         if (text !== '' || performance.now() - checked >= recheckMs) {
           const refusal = await refusalOf(stillAllowed);
@@ -49,7 +49,7 @@ export function guardedStreams({
   };
 }
 
-/** A database that is away for a moment says nothing about the credential, but nothing is sent unchecked either. */
+/** Returns the code of the refusal. A failed check also ends the stream, because nothing is sent unchecked. */
 async function refusalOf(check: StillAllowed): Promise<string | undefined> {
   try {
     await check();
@@ -60,27 +60,27 @@ async function refusalOf(check: StillAllowed): Promise<string | undefined> {
   }
 }
 
-/** How a stream is followed. */
+/** A request to follow the event log. */
 interface StreamRequest {
   filter: EventFilter;
-  /** The last number that was received; undefined begins with what happens from now on. */
+  /** The last number that the reader received; undefined starts with new events. */
   after: bigint | undefined;
   stillAllowed: StillAllowed;
 }
 
-/** Makes streams of events: `id` is the sequence, `data` the event as the console sees it. */
+/** Creates event streams: `id` is the sequence number, `data` the console view of the event. */
 export function eventStreams(feed: EventFeed, options: StreamOptions = {}) {
   const open = guardedStreams(options);
   return ({ filter, after, stillAllowed }: StreamRequest): Readable => open(follow(feed, filter, after), stillAllowed);
 }
 
-/** What routes may call. */
+/** Opens an event stream. */
 export type OpenEventStream = ReturnType<typeof eventStreams>;
 
 async function* follow(feed: EventFeed, filter: EventFilter, after: bigint | undefined): AsyncGenerator<string> {
   const head = await feed.join();
   try {
-    // Without data a browser raises no event for it, but takes the id: a reconnection goes on from here.
+    // A message without data raises no browser event but sets the id, so a reconnection continues from here.
     let cursor = after ?? (filter.since ? 0n : head);
     yield `: ready\nid: ${cursor}\nevent: ready\n\n`;
     while (!feed.stopped) {

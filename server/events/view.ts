@@ -2,7 +2,7 @@ import type { EventRow, WebhookRow } from '../db/entities/events.ts';
 import { type DeliveryStory, type EventFilter, listEvents } from '../db/queries/events.ts';
 import type { EventPorts } from './ports.ts';
 
-/** The payload of an event, on the wire and in a webhook alike. */
+/** The JSON view of an event, the same in the API and in a webhook. */
 export function viewEvent({ id, type, createdAt, sequence, payload }: Omit<EventRow, 'notifyUrl' | 'dedupe'>) {
   return {
     id,
@@ -13,13 +13,13 @@ export function viewEvent({ id, type, createdAt, sequence, payload }: Omit<Event
   };
 }
 
-/** An event as the console sees it: with whose it is. */
+/** The JSON view of an event for the console, with its application and project. */
 export function viewConsoleEvent(event: EventRow) {
   const { clientId, project, objectNo } = event;
   return { ...viewEvent(event), clientId, project, objectNo };
 }
 
-/** A webhook's settings; the secret is shown only when it is made. */
+/** The JSON view of a webhook; the secret is only returned on creation. */
 export function viewWebhook(row: WebhookRow, now: Date) {
   const isGrace = row.previousExpiresAt !== null && row.previousExpiresAt > now;
   return {
@@ -34,7 +34,7 @@ export function viewWebhook(row: WebhookRow, now: Date) {
   };
 }
 
-/** A delivery with everything that was tried. */
+/** The JSON view of a delivery with all its attempts. */
 export function viewDelivery({ delivery, type, tries }: DeliveryStory) {
   return {
     id: delivery.id,
@@ -53,13 +53,13 @@ export function viewDelivery({ delivery, type, tries }: DeliveryStory) {
   };
 }
 
-/** A page of the log; `next` is the number after which the following page begins. */
+/** A page of the log; `next` is the sequence number after which the next page begins. */
 export interface EventPage<Item> {
   items: Item[];
   next: bigint | null;
 }
 
-/** Reading the durable log by number: nothing is missed, nothing comes twice. */
+/** Reads the event log by sequence number, without gaps and without repeats. */
 export function readEvents({ store }: Pick<EventPorts, 'store'>) {
   const page = async <Item>(
     filter: EventFilter,
@@ -80,5 +80,5 @@ export function readEvents({ store }: Pick<EventPorts, 'store'>) {
   };
 }
 
-/** What routes may call. */
+/** The operations that read events. */
 export type EventReading = ReturnType<typeof readEvents>;

@@ -19,38 +19,38 @@ import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { EventPorts } from './ports.ts';
 import { viewDelivery, viewWebhook } from './view.ts';
 
-/** What may be changed about a webhook; what is left out stays. */
+/** A change of a webhook; omitted members stay. */
 interface WebhookChange {
   url?: string | undefined;
   types?: string[] | undefined;
   enabled?: boolean | undefined;
 }
 
-/** How a signing secret is replaced. */
+/** How a signing secret is rotated. */
 interface SecretRotation {
   graceSeconds: number;
-  /** Only makes the new secret: nothing ends before it comes back as `secret`. */
+  /** Only creates the new secret; the old one stays until the new one is sent back as `secret`. */
   prepare?: boolean | undefined;
   secret?: string | undefined;
 }
 
-/** How long a prepared secret is waited for. */
+/** How long a prepared secret can be confirmed (ms). */
 const PREPARED_MS = 15 * 60_000;
 
-/** There is no url to send to (409). */
+/** No webhook url to send to (409). */
 class WebhookNotConfigured extends Conflict {
   constructor() {
     super('webhook_not_configured', 'No webhook is enabled, and the order has no notifyUrl.');
   }
 }
 
-/** Where an app wants to be told: settings, secrets, a test, what was delivered, and sending again. */
+/** The operations on webhooks: settings, secrets, test, deliveries and resending. */
 export function webhookOperations(ports: EventPorts) {
-  const { store, now, encryption, emitCredentialChange: tell } = ports;
+  const { store, now, encryption, emitCredentialChange: emitChange } = ports;
   return {
     get: (clientId: string) => store.read(async (tx) => viewWebhook(await existing(tx, clientId), now())),
 
-    /** Creates or changes it. The answer of creating shows the secret, once. `mayRedirect` may refuse another address. */
+    /** Creates or changes a webhook; the answer to a creation contains the secret. `mayRedirect` may throw for a changed address. */
     put: (actor: Actor, clientId: string, change: WebhookChange, mayRedirect?: () => void) =>
       store.transaction(async (tx) => {
         requireUrl(change.url, ports.urlFault);
@@ -63,14 +63,14 @@ export function webhookOperations(ports: EventPorts) {
         if (before) await tx.webhooks.update({ clientId }, row);
         else if (!(await tx.webhooks.insertIfNew(row)))
           throw new Conflict('changed_meanwhile', 'The webhook was created concurrently.');
-        if (redirects) await tell(tx, { clientId, project, change: 'webhook', by: actor.name });
+        if (redirects) await emitChange(tx, { clientId, project, change: 'webhook', by: actor.name });
         await audit(tx, actor, 'webhook.update', before, row);
         return { created: !before, webhook: { ...viewWebhook(row, now()), ...(secret ? { secret } : {}) } };
       }),
 
     /**
-     * A new secret, shown once; during the grace the old one signs too. A prepared one signs beside the present one, and takes
-     * its place when it comes back.
+     * Creates a new secret and returns it once; during the grace period the old one signs too. A prepared secret signs beside
+     * the present one, and replaces it when it is sent back.
      */
     rotateSecret: (actor: Actor, clientId: string, { graceSeconds, prepare, secret: given }: SecretRotation) =>
       store.transaction(async (tx) => {
@@ -95,12 +95,12 @@ export function webhookOperations(ports: EventPorts) {
         const stored: WebhookRow = before && prepare ? { ...before, ...waiting, updatedAt: at } : rotated;
         if (before) await tx.webhooks.update({ clientId }, stored);
         else await tx.webhooks.insert(stored);
-        await tell(tx, { clientId, project, change: 'webhook_secret', by: actor.name });
+        await emitChange(tx, { clientId, project, change: 'webhook_secret', by: actor.name });
         await audit(tx, actor, prepare ? 'webhook.prepare-secret' : 'webhook.rotate-secret', before, stored);
         return { ...viewWebhook(rotated, at), secret };
       }),
 
-    /** Sends a test message once, now, enabled or not; the answer says how it went, and the list of deliveries keeps it. */
+    /** Sends a test event once, also when the webhook is disabled; returns the result and stores it as a delivery. */
     async test(actor: Actor, clientId: string) {
       const event = testEvent(clientId, now());
       const { url, row } = await store.transaction(async (tx) => {
@@ -143,7 +143,7 @@ export function webhookOperations(ports: EventPorts) {
         };
       }),
 
-    /** Delivers an event again, with the same id; one that is still on its way is sent now. */
+    /** Sends an event again with the same id; a pending delivery is sent now. */
     resend: (actor: Actor, eventId: string) =>
       store.transaction(async (tx) => {
         const event = await tx.events.find({ id: eventId });
@@ -197,12 +197,12 @@ export function webhookOperations(ports: EventPorts) {
   }
 }
 
-/** The part of an audit line that says who. */
+/** The actor columns of an audit entry. */
 function by({ kind, name, ip, requestId }: Actor) {
   return { actorKind: kind, actor: name, ip: ip ?? null, requestId: requestId ?? null };
 }
 
-/** What routes may call. */
+/** The operations on webhooks. */
 export type WebhookOperations = ReturnType<typeof webhookOperations>;
 
 async function requireApp(tx: ReadTx, clientId: string): Promise<ApiAppRow> {

@@ -3,20 +3,20 @@ import http from 'node:http';
 import https from 'node:https';
 import { BlockList, type LookupFunction, isIP } from 'node:net';
 
-/** One message to an address that somebody else gave us. */
+/** A POST to an address that a merchant or operator configured. */
 interface OutgoingRequest {
   url: string;
   headers: Record<string, string>;
   body: string;
-  /** Milliseconds for everything, the name look-up included; default and maximum 10 s. */
+  /** Milliseconds for the whole exchange including DNS; default and maximum 10 s. */
   timeoutMs?: number | undefined;
-  /** Bytes of the answer that are read at most; default and maximum 64 KB. */
+  /** Most bytes that are read of the response; default and maximum 64 KB. */
   maxBytes?: number | undefined;
-  /** Only the status counts: whatever goes wrong behind the head of the answer, the answer stands, without its body. */
+  /** Only the status matters: a fault after the response head still returns the response, without its body. */
   statusOnly?: boolean | undefined;
 }
 
-/** The answer as it came; a redirect is an answer like any other and is not followed. */
+/** The response; redirects are returned, not followed. */
 interface OutgoingAnswer {
   status: number;
   /** Lower-case names. */
@@ -24,7 +24,7 @@ interface OutgoingAnswer {
   body: Buffer;
 }
 
-/** Why nothing usable came back, in stable words; the first three are decided before anything is sent. */
+/** Why there is no usable response; the first three are decided before anything is sent. */
 export type OutgoingFault =
   | 'url_invalid'
   | 'scheme_refused'
@@ -34,7 +34,7 @@ export type OutgoingFault =
   | 'network'
   | 'too_large';
 
-/** A message that was not sent, or not answered. */
+/** A request that was not sent or got no usable response. */
 export class OutgoingFailed extends Error {
   readonly why: OutgoingFault;
   constructor(why: OutgoingFault, message: string, options?: ErrorOptions) {
@@ -47,17 +47,17 @@ export class OutgoingFailed extends Error {
 /** Sends a POST once; throws OutgoingFailed. */
 export type SendOutgoing = (request: OutgoingRequest) => Promise<OutgoingAnswer>;
 
-/** What a name stands for. */
+/** An address of a host name. */
 export interface ResolvedAddress {
   address: string;
   family: number;
 }
 
-/** How the sender is set up. */
+/** The settings of the sender. */
 export interface SenderOptions {
-  /** Ranges that may be reached although they are private (Webhook.AllowedNetworks). */
+  /** Private ranges that are allowed (Webhook.AllowedNetworks). */
   allowedNetworks: readonly string[];
-  /** In production nothing leaves unencrypted. */
+  /** True in production: plain http is refused. */
   httpsOnly: boolean;
   resolve?: (host: string) => Promise<ResolvedAddress[]>;
   /** A certificate authority for tests. */
@@ -68,9 +68,8 @@ const MAX_MS = 10_000;
 const MAX_BYTES = 64 * 1024;
 
 /**
- * Makes the only way by which we call addresses that others give us: the name is resolved first, every address of it
- * must be allowed, and the connection goes to exactly that address, so that a second look-up cannot change it; a proxy of the
- * environment is asked for that address, too.
+ * Creates the only function that calls configured addresses. The name is resolved first, every address of it must be allowed, and
+ * the connection goes to the checked address, so a second DNS answer cannot change it. A proxy gets that address, too.
  */
 export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll, ca }: SenderOptions): SendOutgoing {
   const mayReach = addressGuard(allowedNetworks);
@@ -87,7 +86,7 @@ export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll,
     const found = family === 0 ? await withDeadline(resolve(host), deadline) : [{ address: host, family }];
     const [first] = found;
     if (!first) throw new OutgoingFailed('unresolvable', `${url.hostname} has no IP address.`);
-    // A name with one good and one bad address is somebody's attempt.
+    // A name with an allowed and a refused address is likely an attack.
     if (!found.every(({ address }) => mayReach(address)))
       throw new OutgoingFailed(
         'address_refused',
@@ -97,7 +96,7 @@ export function createSender({ allowedNetworks, httpsOnly, resolve = resolveAll,
   }
 }
 
-/** The URL that may be called by its scheme; throws OutgoingFailed. */
+/** Parses a URL and checks its scheme; throws OutgoingFailed. */
 export function readUrl(text: string, httpsOnly: boolean): URL {
   let url: URL;
   try {
@@ -158,13 +157,13 @@ function exchange(
         else fail(error);
       });
     });
-    // Behind the head a fault reaches the reader of the answer, who knows whether it matters.
+    // After the response head, the reader of the body handles the fault.
     sent.on('error', (error) => answered || fail(error));
     sent.end(body);
   });
 }
 
-/** Answers every look-up of the connection with the address that was checked. */
+/** Answers the connection's DNS lookup with the checked address. */
 function pinned({ address, family }: ResolvedAddress): LookupFunction {
   return (_host, options, callback) => {
     if (options.all) callback(null, [{ address, family }]);
@@ -199,7 +198,7 @@ function timedOut(): OutgoingFailed {
   return new OutgoingFailed('timeout', 'No complete response in time.');
 }
 
-/** Ranges that an address given by somebody else must not lead to: this machine, private, shared, test and multicast ones. */
+/** Refused ranges: this machine, private, shared, test and multicast addresses. */
 const REFUSED = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -229,7 +228,7 @@ const REFUSED = [
 
 const refused = listOf(REFUSED);
 
-/** Says whether an address may be reached; `allowed` are ranges that are open all the same (Webhook.AllowedNetworks). */
+/** Returns whether an address may be called; `allowed` are exceptions from the refused ranges (Webhook.AllowedNetworks). */
 export function addressGuard(allowed: readonly string[]): (address: string) => boolean {
   const open = listOf(allowed);
   return (address) => {
@@ -251,7 +250,7 @@ function listOf(ranges: readonly string[]): BlockList {
   return list;
 }
 
-/** The IPv4 address within `::ffff:a.b.c.d` (or the deprecated `::a.b.c.d`), however it is written. */
+/** Returns the IPv4 address in `::ffff:a.b.c.d` (or the deprecated `::a.b.c.d`), in any notation. */
 function unmapped(address: string): string {
   if (isIP(address) !== 6 || address.includes('%')) return address;
   const [, high = '', low = ''] = /^\[::(?:ffff:)?([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(canonical(address)) ?? [];
@@ -267,9 +266,9 @@ function canonical(address: string): string {
 type Through = Pick<https.RequestOptions, 'agent' | 'hostname' | 'servername'> & { headers: { host: string } };
 
 /**
- * How a request goes through the proxy of the environment (NODE_USE_ENV_PROXY=1); undefined without one, and for what NO_PROXY names.
- * The proxy is asked for the address that was checked, never for the name: it would look the name up itself, and be led elsewhere.
- * Plain http has no tunnel: its request names the host, and a path of two slashes another one, so it goes without the proxy.
+ * The options for a request through the environment's proxy (NODE_USE_ENV_PROXY=1); undefined without a proxy and for NO_PROXY hosts.
+ * The proxy gets the checked address, never the name, which it would resolve itself, perhaps to a refused address.
+ * Plain http goes without the proxy: without a tunnel the proxy gets the host name, and a path with two slashes names another host.
  */
 function throughProxy(url: URL, { address }: { address: string }): Through | undefined {
   if (url.protocol !== 'https:') return undefined;
@@ -285,7 +284,7 @@ function throughProxy(url: URL, { address }: { address: string }): Through | und
   };
 }
 
-/** Whether NO_PROXY names a host, in the forms that Node.js takes: `*`, a host with or without its port, and `.suffix` or `*.suffix`. */
+/** Whether NO_PROXY contains a host, in the forms of Node.js: `*`, a host with or without port, `.suffix` or `*.suffix`. */
 function isDirect({ hostname, host }: URL, noProxy: string | undefined): boolean {
   return (noProxy ?? '')
     .toLowerCase()

@@ -1,16 +1,16 @@
 import { isIP } from 'node:net';
 import { OutgoingFailed, type OutgoingFault, type SenderOptions, addressGuard, readUrl } from './sender.ts';
 
-/** Why a URL will never be called, in a stable word and as the rest of a sentence about it. */
+/** Why the sender would refuse a URL: a stable code, and the end of a sentence. */
 export interface UrlFault {
   code: 'https_required' | 'address_refused' | 'url_invalid';
   detail: string;
 }
 
-/** Says whether the sender would call a URL, without asking for its name: what a name stands for may change. */
+/** Checks a URL as the sender would, but without DNS, because a name's addresses may change. */
 export type UrlRule = (url: string) => UrlFault | undefined;
 
-/** Makes the rule by which URLs are saved; it is the sender's own. */
+/** Creates the rule for saved URLs; the sender applies the same one. */
 export function createUrlRule({ allowedNetworks, httpsOnly }: SenderOptions): UrlRule {
   const mayReach = addressGuard(allowedNetworks);
   return (text) => {
@@ -33,7 +33,7 @@ const FAULTS: Partial<Record<OutgoingFault, UrlFault>> = {
   url_invalid: { code: 'url_invalid', detail: 'must be a URL without a username or password' },
 };
 
-/** The address that a URL names outright; `localhost` is one that resolvers must not ask for. */
+/** The literal address in a URL; `localhost` counts as 127.0.0.1, because resolvers must not look it up. */
 function addressIn({ hostname }: URL): string | undefined {
   const host = hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0) return host;

@@ -8,7 +8,7 @@ import type { Actor } from '../identity/ports.ts';
 import type { Mode } from '../payments/channel.ts';
 import { agentKeyPlace, type AskCode } from './schemes/wechat.ts';
 
-/** What an administrator says; what is left out stays as it is. */
+/** A change by an administrator; omitted members stay as they are. */
 interface AgentPayChange {
   developerId?: string | undefined;
   keyId?: string | undefined;
@@ -17,13 +17,13 @@ interface AgentPayChange {
   skills?: Record<string, { id: string; version: string }> | undefined;
 }
 
-/** What may be shown: everything but the key. */
+/** The settings without the private key. */
 type AgentPayView = Omit<AgentPayRow, 'encrypted' | Moment> &
   Record<Exclude<Moment, 'updatedAt'>, string | null> & { updatedAt: string };
 
 type Moment = 'lastSuccessAt' | 'lastFailureAt' | 'updatedAt';
 
-/** What a test came to. */
+/** The result of a test. */
 interface AgentPayTest {
   ok: boolean;
   message: string;
@@ -33,21 +33,21 @@ interface SettingPorts {
   store: Store;
   now: () => Date;
   simulated: boolean;
-  /** Refuses a mode that does not belong to this service. */
+  /** Throws when the mode is not used in this service. */
   requireMode: (mode: Mode) => void;
   encryption: Pick<Encryption, 'encrypt' | 'open'>;
   audit: Audit;
-  /** Reads an RSA key; throws with a code and words that quote nothing. */
+  /** Reads an RSA key; the message of an error never quotes the key. */
   readKey: (pem: string) => KeyObject;
   ask: AskCode;
 }
 
 type Acting = { actor: Actor; project: string };
 
-/** By project, who asks WeChat for payment codes of agents. */
+/** Per project: the developer account that requests payment codes for agents from WeChat. */
 export type AgentPaySettings = ReturnType<typeof agentPaySettings>;
 
-/** The operations over their ports; each change is one transaction with its audit line. */
+/** Creates the operations; each change and its audit entry are one transaction. */
 export function agentPaySettings({
   store,
   now,
@@ -61,7 +61,7 @@ export function agentPaySettings({
   return {
     /** Throws NotFound. */
     show: (project: string): Promise<AgentPayView> => store.read(async (tx) => viewOf(await read(tx, project))),
-    /** Makes or changes the settings of a project. */
+    /** Creates or changes the settings of a project. */
     async set({ actor, project }: Acting, change: AgentPayChange): Promise<AgentPayView> {
       const mode = simulated ? 'simulator' : 'live';
       requireMode(mode);
@@ -89,7 +89,7 @@ export function agentPaySettings({
         return viewOf(row);
       });
     },
-    /** Forgets the settings of a project; codes that were given still pay. */
+    /** Deletes the settings of a project; codes that were already issued stay valid. */
     remove: ({ actor, project }: Acting): Promise<AgentPayView> =>
       store.transaction(async (tx) => {
         const row = await read(tx, project);
@@ -97,7 +97,7 @@ export function agentPaySettings({
         await note(tx, actor, 'agent-pay.delete', project, [row, undefined]);
         return viewOf(row);
       }),
-    /** Asks for a code that pays nothing: WeChat refuses it, and how it does says whether the key is good. */
+    /** Requests a code for payment data that does not exist: WeChat's error shows whether the key is valid. */
     async test(project: string): Promise<AgentPayTest> {
       const row = await store.read((tx) => read(tx, project));
       const [skill] = Object.values(row.skills);
@@ -145,7 +145,7 @@ export function agentPaySettings({
   }
 }
 
-/** Members that a change may leave out: the key of another mode or developer is never taken over. */
+/** The members that a change may omit; the key of another mode or developer is never reused. */
 function kept(before: AgentPayRow | undefined, mode: Mode, developerId: string | undefined): Partial<AgentPayRow> {
   if (!before) return { lastSuccessAt: null, lastFailureAt: null, lastFailure: null, skills: {} };
   if (before.mode === mode && (developerId ?? before.developerId) === before.developerId) return before;

@@ -5,7 +5,7 @@ import { type Call, type PaymentScheme, type Failed, type Failure, askAll } from
 import type { SkillPair, SkillPorts } from './ports.ts';
 import { PaymentRequired } from './errors.ts';
 
-/** What the caller gets after payment: the content, or the news that it failed and the money is back. */
+/** The result of a paid call: the content, or the message that the call failed and the money was refunded. */
 export interface Redeemed {
   data: {
     outTradeNo: string;
@@ -14,27 +14,27 @@ export interface Redeemed {
     contentType?: string;
     alreadyFulfilled?: boolean;
     receipt?: string;
-    /** What the call cost, when coins paid it. */
+    /** The price in coins, for a call paid with coins. */
     coin?: { code: string; amount: number };
     status?: 'refunded';
     refundReason?: string;
   };
   headers: Record<string, string>;
-  /** Members beside `data`, for clients that look there. */
+  /** Members beside `data`, for clients that read them there. */
   beside?: Record<string, unknown>;
 }
 
-/** Why an order is asked for. */
+/** The reason for a 402. */
 interface Occasion {
-  /** What was wrong with the proofs of the call. */
+  /** The fault of the call's proofs. */
   why?: Failure;
-  /** The ended offer that the caller named, in whose place the order stands. */
+  /** The ended offer that the caller named and that the order replaces. */
   ended?: SkillPair;
-  /** More of the problem document. */
+  /** Further members of the problem document. */
   members?: object;
 }
 
-/** The 402 of an order in every dialect; the same number and codes every time. */
+/** The 402 of an order in every payment scheme; a repeat has the same number and codes. */
 export async function paymentRequired(
   { publicUrl, schemes }: Pick<SkillPorts, 'publicUrl' | 'schemes'>,
   unprepared: SkillPair,
@@ -59,18 +59,18 @@ export async function paymentRequired(
     status: why === 'unknown' ? 'unknown' : statusOf(order),
     expiresAt: order.expiresAt.toISOString(),
   };
-  const asked = askAll(schemes, pair, call);
+  const added = askAll(schemes, pair, call);
   const failed = failedBy(schemes, call, ended ?? pair, why);
   return new PaymentRequired({
     data,
-    members: { ...asked.members, ...members },
-    headers: { ...asked.headers, ...failed.headers },
+    members: { ...added.members, ...members },
+    headers: { ...added.headers, ...failed.headers },
     type: failed.type,
     inPlaceOf: ended?.order.orderNo,
   });
 }
 
-/** What an answer to a proof carries when it brings no content: the headers of all dialects, the type of the proof's own. */
+/** The additions to an answer to a proof without content: headers of all schemes, `type` of the proof's own scheme. */
 export function failedBy(schemes: readonly PaymentScheme[], { proofs }: Call, pair: SkillPair, why: Failure): Failed {
   if (proofs.length === 0) return {};
   const type = proofs.map(({ scheme }) => scheme.failed?.(pair, why).type).find((one) => one !== undefined);
@@ -91,7 +91,7 @@ function merged<Value>(parts: readonly (Record<string, Value> | undefined)[]): R
   return Object.assign({}, ...parts) as Record<string, Value>;
 }
 
-/** The 200 with the stored content, byte for byte the same every time. */
+/** The 200 with the stored content; byte for byte the same on every repeat. */
 export function contentAnswer(
   { schemes }: Pick<SkillPorts, 'schemes'>,
   pair: SkillPair,
@@ -119,7 +119,7 @@ export function contentAnswer(
   };
 }
 
-/** The 200 of a call that coins paid. */
+/** The 200 of a call paid with coins. */
 export function coinAnswer(row: CoinCallRow, { replayed }: { replayed: boolean }): Redeemed {
   const { orderNo, coin, amount } = row;
   const contentType = row.contentType ?? 'text/plain';
@@ -137,7 +137,7 @@ export function coinAnswer(row: CoinCallRow, { replayed }: { replayed: boolean }
   };
 }
 
-/** The 200 that says: it failed, and the coins are back. */
+/** The 200 of a failed call whose coins were refunded. */
 export function coinsBackAnswer({ orderNo, coin, amount, failureCode, failureMessage }: CoinCallRow): Redeemed {
   return {
     data: {
@@ -151,7 +151,7 @@ export function coinsBackAnswer({ orderNo, coin, amount, failureCode, failureMes
   };
 }
 
-/** The 200 that says: it failed, and all the money is back. */
+/** The 200 of a failed call that was refunded in full. */
 export function refundedAnswer({ schemes }: Pick<SkillPorts, 'schemes'>, pair: SkillPair): Redeemed {
   const { order, skill } = pair;
   return {
@@ -173,7 +173,7 @@ function devMode(scanSkipped: boolean): Record<string, string> {
   return scanSkipped ? { 'X-Dev-Mode': 'scan-skipped' } : {};
 }
 
-/** JSON goes out as JSON, everything else as text. */
+/** JSON content is returned as JSON, any other as text. */
 function readContent(text: string, contentType: string): unknown {
   if (!/^application\/([\w.+-]+\+)?json\b/i.test(contentType)) return text;
   try {

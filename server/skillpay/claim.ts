@@ -1,4 +1,4 @@
-// The claim of paid work: one claim at a time, how often and how long the work is tried, and how a call waits for it.
+// The claim of paid work: one at a time, the limits of retries, and the wait of a call for a result.
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import { offerPair } from '../db/queries/skillpay.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
@@ -6,22 +6,22 @@ import { NotFound } from '../errors.ts';
 import { later } from '../payments/core/plan.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
-/** A claim is its maker's for this long: longer than any handler may take. */
+/** Lease of a claim (seconds); longer than any handler may take. */
 const LEASE_SECONDS = 30;
-/** Tries before the money goes back. */
+/** Attempts before the order is refunded. */
 export const MAX_ATTEMPTS = 5;
-/** From the first try on, the work may take this long (and an unclaimed order waits as long before a person is told). */
+/** Time limit of the work from the first attempt (seconds); an unclaimed order raises an exception after the same time. */
 export const PATIENCE_SECONDS = 86_400;
-/** Seconds between a failed try and the next. */
+/** Seconds between a failed attempt and the next. */
 const BACKOFF = [2, 10, 60, 600] as const;
 
-/** What stands in the way of the work, or the claim to do it. */
+/** A claim, or the obstacle to it. */
 export type Claimed =
   | { kind: 'claimed'; pair: SkillPair }
   | { kind: 'done' | 'running' | 'failed' | 'refunded' | 'unpaid' | 'exhausted'; pair: SkillPair }
   | { kind: 'later'; pair: SkillPair; seconds: number };
 
-/** Both rows under the order's lock, which refunds take too: a claim and a refund never pass each other. */
+/** Locks both rows. Refunds take the order's lock too, so a claim and a refund cannot run at once. */
 export async function lockPair(tx: Tx, orderNo: string): Promise<SkillPair> {
   const order = await tx.orders.lock({ orderNo });
   const skill = order && (await tx.skillOrders.lock({ orderNo }));
@@ -29,25 +29,25 @@ export async function lockPair(tx: Tx, orderNo: string): Promise<SkillPair> {
   return { order, skill };
 }
 
-/** Both rows without a lock, as they are at one moment; of one application when it is named. Throws NotFound. */
+/** Reads both rows in one snapshot without a lock; with `owner`, only an order of that application. Throws NotFound. */
 export async function readPair(tx: ReadTx, orderNo: string, owner?: { clientId: string }): Promise<SkillPair> {
   const pair = await offerPair(tx, owner ? { orderNo, clientId: owner.clientId } : { orderNo });
   if (!pair) throw new NotFound('order');
   return pair;
 }
 
-/** All the money is back or on its way back. */
+/** Whether the whole payment is refunded or being refunded. */
 export function isRefunded({ order }: SkillPair): boolean {
   return order.paid > 0n && order.refunded + order.refunding >= order.paid;
 }
 
-/** States of a refund whose money is back, or may still go back. */
+/** States of a refund that was paid or can still be paid. */
 const ALIVE = ['pending', 'processing', 'succeeded', 'abnormal'] as const;
 
 /**
- * Whether content that was not delivered never will be: all the money is back or on its way, or a part of it went back because the
- * application asked, or because its payer won a dispute. What the operator gives back (as administrator, in the channel's portal)
- * takes nothing away, and a refund that failed gives the claim back.
+ * Whether undelivered content will never be delivered: the payment is refunded in full or being refunded, a part was
+ * refunded on the application's request, or the payer won a dispute. A refund by the operator (as administrator or in the
+ * channel's portal) does not forfeit the content, and a failed refund makes it due again.
  */
 export async function isForfeited(tx: ReadTx, pair: SkillPair): Promise<boolean> {
   const { order, skill } = pair;
@@ -59,14 +59,14 @@ export async function isForfeited(tx: ReadTx, pair: SkillPair): Promise<boolean>
   return lost.some(({ amountLost }) => amountLost > 0n);
 }
 
-/** A claim of the work whose maker may still be at it. */
+/** Whether a claim's lease is still running. */
 export function isLive(skill: Pick<SkillOrderRow, 'fulfilment' | 'leasedUntil'>, now: Date): boolean {
   return skill.fulfilment === 'running' && skill.leasedUntil !== null && skill.leasedUntil > now;
 }
 
 /**
- * Claims the work by compare-and-set under the order's lock: one claim at a time, each with a fencing number of its own.
- * `due`: the job that comes at its time need not wait for the pause between tries.
+ * Claims the work under the order's lock: one claim at a time, each with its own fencing number.
+ * `due`: the job comes at the retry time and need not wait for the pause.
  */
 export async function claimWork(
   { store, now }: Pick<SkillPorts, 'store' | 'now'>,
@@ -94,16 +94,16 @@ function obstacleOf(pair: SkillPair, forfeited: boolean, now: Date, due: boolean
   return obstacle && { ...obstacle, pair };
 }
 
-/** The part of a row that says how far its work is. */
+/** The columns that show the progress of the work. */
 type Progress = Pick<
   SkillOrderRow,
   'fulfilment' | 'fencing' | 'attempts' | 'firstAttemptAt' | 'leasedUntil' | 'nextAttemptAt'
 >;
 
-/** What stands in the way of work that is neither done nor given up. */
+/** The obstacle to work that is neither done nor failed. */
 export type Obstacle = { kind: 'running' | 'exhausted' } | { kind: 'later'; seconds: number };
 
-/** Whether paid work may be claimed now; undefined = it may. */
+/** Returns the obstacle to a claim; undefined = the work may be claimed now. */
 export function obstacleTo(work: Progress, now: Date, due: boolean): Obstacle | undefined {
   if (isLive(work, now)) return { kind: 'running' };
   if (work.attempts >= MAX_ATTEMPTS || isOverdue(work, now)) return { kind: 'exhausted' };
@@ -113,7 +113,7 @@ export function obstacleTo(work: Progress, now: Date, due: boolean): Obstacle | 
   return undefined;
 }
 
-/** What a claim writes; its fencing number is its own. */
+/** The columns that a claim writes, with its own fencing number. */
 export function claimPatch(work: Progress, now: Date): Progress {
   const leasedUntil = later(now, LEASE_SECONDS);
   return {
@@ -126,20 +126,20 @@ export function claimPatch(work: Progress, now: Date): Progress {
   };
 }
 
-/** The first try was too long ago to go on. */
+/** Whether the time limit since the first attempt has passed. */
 export function isOverdue({ firstAttemptAt }: Pick<SkillOrderRow, 'firstAttemptAt'>, now: Date): boolean {
   return firstAttemptAt !== null && now >= later(firstAttemptAt, PATIENCE_SECONDS);
 }
 
-/** When the next try may begin after `attempts` failed ones. */
+/** The time of the next attempt after `attempts` failed ones. */
 export function nextAttempt(attempts: number, now: Date): Date {
   return later(now, BACKOFF[Math.min(attempts, BACKOFF.length) - 1] ?? BACKOFF[0]);
 }
 
-/** How often a waiting call looks whether another replica has done the work (ms). */
+/** How often a waiting call checks for the result of another replica (ms). */
 export const LOOK_MS = 100;
 
-/** Until the work ends, at most `ms`. */
+/** Waits until the work ends, at most `ms`. */
 export async function pause(work: Promise<void> | undefined, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);

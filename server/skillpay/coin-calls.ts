@@ -1,4 +1,4 @@
-// Calls that coins pay: the operations, the work, the members of a 402 about coins, and the view.
+// Calls paid with coins: the operations, the work, the coin members of a 402, and the view.
 import type { CoinCallRow } from '../db/entities/skillpay.ts';
 import type { Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
@@ -19,15 +19,18 @@ import {
 } from './errors.ts';
 import { type Skill, findSkill } from './resource.ts';
 
-/** The operations on calls that coins pay. */
+/** The operations on calls paid with coins. */
 export interface CoinCalls {
-  /** Debit and order in one commit, with content and receipt where the product has its content itself; undefined, and nothing is written, when the call has to be paid with money. */
+  /**
+   * Debits the coins and creates the order in one commit; for a static product with content and receipt. Returns undefined and
+   * writes nothing when the call must be paid with money.
+   */
   pay(caller: SkillCaller, request: SkillRequest, claim?: KeyClaim): Promise<Redeemed | undefined>;
-  /** The content of a call of the application; undefined when the number is not of such a call. */
+  /** Returns the content of an application's call; undefined when the number belongs to no such call. */
   replay(caller: SkillCaller, orderNo: string, request: SkillRequest | undefined): Promise<Redeemed | undefined>;
-  /** The call as it is now; undefined when the number is not of such a call. */
+  /** Returns the present state of a call; undefined when the number belongs to no such call. */
   query(caller: SkillCaller, orderNo: string): Promise<CoinCallView | undefined>;
-  /** All its coins come back, once; asked again it says the same. Undefined when the number is not of such a call. */
+  /** Refunds all coins of a call once; a repeat returns the same. Undefined when the number belongs to no such call. */
   refund(caller: SkillCaller, orderNo: string, how: RefundHow): Promise<CoinCallView | undefined>;
 }
 
@@ -36,7 +39,7 @@ interface RefundHow {
   claim: KeyClaim | undefined;
 }
 
-/** The operations over their ports. */
+/** Creates the operations. */
 export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
   const { store, now, codes } = ports;
   const find = ({ clientId }: SkillCaller, orderNo: string) =>
@@ -85,7 +88,7 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
     },
   };
 
-  /** Work that may still be under way keeps nothing any more: its claim is over. */
+  /** A running claim is fenced off, so that it can no longer store a result. */
   async function giveBack(tx: Tx, row: CoinCallRow): Promise<CoinCallRow> {
     const { orderNo, fulfilment, fencing } = row;
     if (isLive(row, now())) throw new FulfilmentInProgress(orderNo, 2);
@@ -97,7 +100,7 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
     return { ...row, ...patch };
   }
 
-  /** The stored result is the answer of all; work that nobody does is begun. */
+  /** Returns the stored result if there is one; otherwise starts the work unless another process already has it. */
   async function deliver(orderNo: string, { mine }: { mine: boolean }): Promise<Redeemed> {
     const end = performance.now() + ports.patience.work;
     for (;;) {
@@ -119,7 +122,7 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
     }
   }
 
-  /** A project that is off begins nothing new; the ordinary call says so. */
+  /** A disabled project accepts no coin payment; the ordinary call then returns the error. */
   async function isOpen({ clientId, project }: SkillCaller): Promise<boolean> {
     return store.read(async (tx) => {
       const app = await tx.apps.find({ clientId });
@@ -164,7 +167,7 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
   }
 }
 
-/** An empty body means the stored one; whatever is named must be what was paid for. */
+/** An empty body stands for the stored one; members that are sent must match the paid call. */
 function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void {
   if (!request) return;
   const { userId = row.userId, resource, input } = request;
@@ -173,24 +176,24 @@ function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void 
   if (userId !== row.userId || !isSame) throw new ResourceMismatch();
 }
 
-/** What stands in the way of the work, or that it was begun. */
+/** The obstacle to the work, or the started work. */
 type Begun = { kind: 'begun'; work: Promise<void> } | Obstacle | { kind: 'over' };
 
-/** The work of calls that coins paid, once each; the same rules as for money. */
+/** The work of calls paid with coins, one result per call; the rules are those of calls paid with money. */
 interface CoinWork {
-  /** Does the work of a call whose claim its row carries; ends when the result is stored, and never throws. */
+  /** Runs the work of a claimed row. Resolves when the attempt has ended, and never rejects. */
   perform(row: CoinCallRow): Promise<void>;
-  /** Claims the work and begins. `due`: the job that comes at its time need not wait for the pause between tries. */
+  /** Claims the work and starts it. `due`: the job comes at the retry time and need not wait for the pause. */
   begin(orderNo: string, options?: { due?: boolean }): Promise<Begun>;
-  /** The work of a call that this process is doing. */
+  /** The work of a call that is running in this process. */
   underWay(orderNo: string): Promise<void> | undefined;
-  /** Does what is due for one claimed row. */
+  /** Runs the due step of one claimed row. */
   resume(orderNo: string): Promise<void>;
-  /** Resolves when no work is under way. */
+  /** Resolves when no work is running in this process. */
   idle(): Promise<void>;
 }
 
-/** The work over its ports. Its failure for good and the coins that come back are one commit. */
+/** Creates the work. A permanent failure and the refund of its coins are one commit. */
 export function coinWork(ports: SkillPorts): CoinWork {
   const { store, now, codes, log } = ports;
   const running = new Map<string, Promise<void>>();
@@ -292,14 +295,14 @@ export function coinWork(ports: SkillPorts): CoinWork {
   }
 }
 
-/** The call's row, locked until the transaction ends; its account is only locked after it. */
+/** Locks the row of a call until the transaction ends. Always lock it before the coin account. */
 async function lockCall(tx: Tx, orderNo: string): Promise<CoinCallRow> {
   const row = await tx.coinCalls.lock({ orderNo });
   if (!row) throw new NotFound('order');
   return row;
 }
 
-/** Writes the content of a call and tells of it. */
+/** Stores the content of a call and records `skillpay.fulfilled`. */
 async function keepContent(
   { now, recordEvent }: Pick<SkillPorts, 'now' | 'recordEvent'>,
   tx: Tx,
@@ -345,7 +348,7 @@ function brokenOff({ failureCode, failureMessage }: CoinCallRow): HandlerFailed 
   return new HandlerFailed(failureCode ?? 'broken_off', message, { transient: false });
 }
 
-/** What a call costs in coins, and where they are sold: what a 402 says to a caller who named a payer without enough of them. */
+/** The coin price of a call and the packages that sell the coin, for the 402 to a user without enough coins. */
 interface CoinsWanted {
   code: string;
   price: number;
@@ -353,7 +356,7 @@ interface CoinsWanted {
   packs: { product: string; name: string; price: number; currency: string; payWays: string[]; coins: number }[];
 }
 
-/** The members of a 402 about coins; none when the call cannot be paid with coins, or names no payer. */
+/** Returns the coin members of a 402; none when the call has no coin price or names no user. */
 export async function coinsWanted(
   ports: SkillPorts,
   { project }: SkillCaller,
@@ -388,7 +391,7 @@ export async function coinsWanted(
   });
 }
 
-/** A call that coins paid, as it appears on the wire. */
+/** The JSON view of a call paid with coins. */
 function viewCoinCall(row: CoinCallRow) {
   const createdAt = row.createdAt.toISOString();
   return {
@@ -408,5 +411,5 @@ function viewCoinCall(row: CoinCallRow) {
   };
 }
 
-/** How it appears. */
+/** The type of that view. */
 type CoinCallView = ReturnType<typeof viewCoinCall>;

@@ -13,9 +13,9 @@ interface EffectPorts {
 }
 
 /**
- * What pay-per-call does when its orders move. `refundReserved` runs in the commit that creates the refund, under the order's lock, on every way to
- * a refund: no refund while the work is being done; unless the product allows it, the consumer gets none after it and all or nothing
- * before. What a refund before delivery means for the content is said in `claim.ts` (`isForfeited`).
+ * The effects of order and refund transitions on pay-per-call. `refundReserved` runs in the commit that creates the refund,
+ * under the order's lock, for every kind of refund: none while the work is running. Unless the product allows it, a merchant
+ * gets none after delivery, and only a full refund before. `isForfeited` in `claim.ts` decides what a refund means for the content.
  */
 export function skillEffects({ now, raise }: EffectPorts): Effects {
   return {
@@ -45,13 +45,13 @@ export function skillEffects({ now, raise }: EffectPorts): Effects {
       await tx.skillOrders.update({ orderNo, fulfilment: 'none' }, { nextAttemptAt: null });
     },
     async refundFailed(tx, { orderNo }) {
-      // The work that rested while its money was on the way back is owed again.
+      // While the refund was open the work was not scheduled; now it is due again.
       const rested = { orderNo, fulfilment: 'none', nextAttemptAt: null } as const;
       await tx.skillOrders.update(rested, { nextAttemptAt: later(now(), PATIENCE_SECONDS) });
     },
   };
 
-  /** A refund that had failed happens after all, and because it had failed its content was delivered. */
+  /** A refund that had failed succeeded after all, and its content was delivered in between. */
   async function listDelivered(tx: Tx, order: OrderRow, { refundNo, createdAt }: RefundRow): Promise<void> {
     const skill = await tx.skillOrders.find({ orderNo: order.orderNo });
     if (!skill?.fulfilledAt || skill.fulfilledAt <= createdAt) return;

@@ -1,11 +1,11 @@
 import { AppError, Conflict, InvalidRequest, TooManyRequests, Unavailable } from '../errors.ts';
 
-/** Seconds after which asking again makes sense. */
+/** Seconds after which a retry makes sense. */
 const RETRY_SECONDS = 3;
 
-/** What a 402 says: `data` for everybody, members, headers and perhaps a type of the dialects. */
+/** The parts of a 402: `data`, and members, headers and perhaps a `type` of the payment schemes. */
 interface Ask {
-  /** The ended offer in whose place this one stands: the caller knows only that one. */
+  /** The ended offer that this one replaces; the caller knows only its number. */
   inPlaceOf?: string | undefined;
   data: Record<string, unknown>;
   members: Record<string, unknown>;
@@ -16,7 +16,7 @@ interface Ask {
 const FIRST = 'Payment required: pay the order, then repeat the request.';
 const RENEWED = 'The offer has expired without a payment; a new one has taken its place.';
 
-/** There is something to pay first (402); `data` says what, the headers carry the payment code. */
+/** A payment is required (402); `data` describes the order, the headers carry the payment codes. */
 export class PaymentRequired extends AppError {
   constructor({ data, members, headers, type, inPlaceOf }: Ask) {
     const isFresh = inPlaceOf !== undefined;
@@ -33,7 +33,7 @@ export class PaymentRequired extends AppError {
   }
 }
 
-/** The offer ended unpaid and nothing can take its place now (402): no number and no code, the caller begins anew. */
+/** The offer ended unpaid and no new one can be made now (402): without number and code, so the caller must call again. */
 export class PaymentExpired extends AppError {
   constructor({ headers, type }: Pick<Ask, 'type'> & Partial<Pick<Ask, 'headers'>> = {}) {
     super('payment_expired', 402, 'The offer has expired without a payment.', {
@@ -44,7 +44,7 @@ export class PaymentExpired extends AppError {
   }
 }
 
-/** Nobody can tell which resource is meant (400). */
+/** The request names no resource and the project has no default (400). */
 export class ResourceRequired extends InvalidRequest {
   constructor() {
     super(
@@ -55,7 +55,7 @@ export class ResourceRequired extends InvalidRequest {
   }
 }
 
-/** The body is not the one that was priced (409). */
+/** The body differs from the one that was priced (409). */
 export class ResourceMismatch extends Conflict {
   constructor() {
     super('resource_mismatch', 'The order was created for another resource or input.', {
@@ -74,14 +74,14 @@ export class OrderClosed extends Conflict {
   }
 }
 
-/** All the money went back, so there is nothing to give (410). */
+/** The payment was refunded in full, so no content is delivered (410). */
 export class OrderRefunded extends AppError {
   constructor(orderNo: string) {
     super('order_refunded', 410, 'The order was refunded; its content is no longer delivered.', { extra: { orderNo } });
   }
 }
 
-/** The work is being done at this moment (409). */
+/** The work is running at this moment (409). */
 export class FulfilmentInProgress extends Conflict {
   constructor(orderNo: string, retryAfter = 1) {
     super('fulfilment_in_progress', 'The order is being fulfilled.', {
@@ -92,7 +92,7 @@ export class FulfilmentInProgress extends Conflict {
   }
 }
 
-/** The work failed for now (503); the order stays paid and the retry is free. */
+/** The work failed temporarily (503); the order stays paid and a retry is free. */
 export class FulfilmentUnavailable extends Unavailable {
   constructor(orderNo: string, retryAfter: number) {
     super('fulfilment_unavailable', 'The order could not be fulfilled yet; retrying is free of charge.', {
@@ -102,7 +102,7 @@ export class FulfilmentUnavailable extends Unavailable {
   }
 }
 
-/** The work failed for good and its money is on the way back (500). */
+/** The work failed permanently and the refund is on its way (500). */
 export class FulfilmentFailed extends AppError {
   constructor(orderNo: string, refundNo: string | null, reason: string) {
     super('fulfilment_failed_refund_pending', 500, 'Fulfilment failed permanently; the payment is being refunded.', {
@@ -113,7 +113,7 @@ export class FulfilmentFailed extends AppError {
   }
 }
 
-/** The work failed for good, and the channel does not give the money back; a person looks after it (500). */
+/** The work failed permanently and its refund failed too; an operator must review it (500). */
 export class FulfilmentNotRefunded extends AppError {
   constructor(orderNo: string, refundNo: string, reason: string) {
     super(
@@ -125,14 +125,14 @@ export class FulfilmentNotRefunded extends AppError {
   }
 }
 
-/** What was done is not given back: the product says so (409). */
+/** The product forbids refunds after delivery (409). */
 export class RefundAfterFulfilment extends Conflict {
   constructor(orderNo: string) {
     super('refund_after_fulfilment', 'This resource cannot be refunded after delivery.', { extra: { orderNo } });
   }
 }
 
-/** Part of the money back, and then the content: the product that forbids refunds after delivery forbids that too (409). */
+/** The product forbids refunds after delivery, and therefore partial refunds before it (409). */
 export class PartialRefundBeforeDelivery extends Conflict {
   constructor(orderNo: string) {
     super('partial_refund_before_delivery', 'Before delivery this resource can only be refunded in full.', {
@@ -141,7 +141,7 @@ export class PartialRefundBeforeDelivery extends Conflict {
   }
 }
 
-/** Coins of a call come back whole (400). */
+/** A partial refund of coins (400). */
 export class CoinsWhole extends InvalidRequest {
   constructor() {
     super('refundAmount is not allowed: coins are refunded in full.', [
@@ -150,7 +150,7 @@ export class CoinsWhole extends InvalidRequest {
   }
 }
 
-/** Too many offers of the application wait for their payers (429). */
+/** The application has too many unpaid offers (429). */
 export class TooManyOffers extends TooManyRequests {
   constructor(limit: number) {
     super(`Too many unpaid offers: at most ${limit} may be open at a time.`, 60, 'too_many_offers', {
@@ -159,29 +159,25 @@ export class TooManyOffers extends TooManyRequests {
   }
 }
 
-/** The client's own key of a payment came with another payment (409). */
+/** The client's own key of a payment was sent with another payload before (409). */
 export class PaymentIdUsed extends Conflict {
   constructor() {
     super('payment_id_used', 'This payment identifier was already used with another payment.', {
-      hint: 'Use a new identifier for a new payment; a retry repeats the payload as it was.',
+      hint: 'Use a new identifier for a new payment; a retry must send the same payload.',
     });
   }
 }
 
-/** The channel did not say what a proof is worth (503); asked again it may. */
+/** The channel did not verify a proof of payment (503); a retry may succeed. */
 export class ProofUnverified extends Unavailable {
   constructor() {
-    super(
-      'proof_unverified',
-      'The channel did not say whether the proof is of a payment; the same call may be repeated.',
-      {
-        retryAfter: RETRY_SECONDS,
-      },
-    );
+    super('proof_unverified', 'The channel did not confirm the proof of payment; repeat the same request.', {
+      retryAfter: RETRY_SECONDS,
+    });
   }
 }
 
-/** The proof of payment is malformed, or disagrees with the offer or the other proof (400). */
+/** The proof of payment is malformed, or contradicts the offer or another proof (400). */
 export class ProofInvalid extends InvalidRequest {
   constructor(header: string, detail: string) {
     super(

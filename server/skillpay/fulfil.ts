@@ -1,4 +1,4 @@
-// The work of paid orders: done once, and resumed by the job.
+// Fulfilment of paid orders: one result per order; the job resumes interrupted work.
 import { claimDueRefund } from '../db/queries/due.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { later } from '../payments/core/plan.ts';
@@ -17,24 +17,24 @@ import {
 import { type Content, HandlerFailed, asFailure, runHandler } from './handlers.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
-/** An exception that forbids refunds is looked at again after this long. */
+/** Seconds until the refund is tried again while an exception blocks refunds. */
 const BLOCKED_SECONDS = 3600;
 
-/** Does the paid work of orders, once. */
+/** Runs the handlers of paid orders, one result per order. */
 export interface Fulfilment {
-  /** Begins, or says what stands in the way; `work` ends when the result is stored and never throws. */
+  /** Claims the work and starts it, or returns the obstacle. `work` resolves when the attempt has ended, and never rejects. */
   begin(orderNo: string, options?: { due?: boolean }): Promise<{ claimed: Claimed; work?: Promise<void> }>;
-  /** The work of an order that this process is doing. */
+  /** The fulfilment of an order that is running in this process. */
   underWay(orderNo: string): Promise<void> | undefined;
-  /** Gives up on an order whose tries are used up, or gives back what could not be given back before. */
+  /** Fails an order permanently and refunds it, or opens a refund that was blocked before. */
   giveUp(orderNo: string): Promise<void>;
-  /** Sends a refund that is open and due now, instead of waiting for its job. */
+  /** Sends a due refund now instead of waiting for its job. */
   hurryRefund(refundNo: string): Promise<void>;
-  /** Resolves when no work is under way. */
+  /** Resolves when no fulfilment is running in this process. */
   idle(): Promise<void>;
 }
 
-/** The work over its ports; it belongs to no caller, so a broken connection does not stop it. */
+/** Creates the fulfilment. The work is independent of the HTTP request, so a closed connection does not stop it. */
 export function createFulfilment(ports: SkillPorts): Fulfilment {
   const { store, now, payments, codes, log } = ports;
   const running = new Map<string, Promise<void>>();
@@ -72,7 +72,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     ports.checkpoint('fulfil.kept');
   }
 
-  /** Only the newest claim may store a result, and only while the money is here. */
+  /** Only the newest claim may store a result, and only while the order is not forfeited. */
   async function keep(tx: Tx, orderNo: string, fencing: number, { text, contentType }: Content): Promise<void> {
     const pair = await lockPair(tx, orderNo);
     const { order, skill } = pair;
@@ -158,7 +158,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     if (refundNo) await hurryRefund(refundNo);
   }
 
-  /** The verdict and the refund in one commit. Returns the refund's number, if one could be opened. */
+  /** Stores the failure and opens the refund in one commit. Returns the refund's number if a refund was opened. */
   async function failForGood(tx: Tx, pair: SkillPair, failure: HandlerFailed): Promise<string | undefined> {
     const { order, skill } = pair;
     const { orderNo } = order;
@@ -176,7 +176,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     return giveBack(tx, pair);
   }
 
-  /** Opens the refund under a number that is fixed, once; while something forbids refunds the job comes again. */
+  /** Opens the refund once, under a fixed number; while an exception blocks refunds the job retries. */
   async function giveBack(tx: Tx, pair: SkillPair): Promise<string | undefined> {
     const { order } = pair;
     const { orderNo } = order;
@@ -205,14 +205,14 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     try {
       if (await store.transaction((tx) => claimDueRefund(tx, refundNo, now()))) await payments.checkRefund(refundNo);
     } catch (error) {
-      log('warn', 'a refund was left to its job', { refundNo, error });
+      log('warn', 'the refund could not be sent now; its job retries it', { refundNo, error });
     }
   }
 }
 
 /**
- * Does for one order whatever is due: goes on after a crash, tries again after a pause, gives up, tells a person about
- * money that nobody came for. The row is claimed.
+ * Job for one claimed order: resumes work after a crash, retries after a pause, gives up, or raises `unclaimed`
+ * for paid content that no call has fetched.
  */
 export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilment: Fulfilment) {
   return async (orderNo: string): Promise<void> => {
@@ -228,7 +228,7 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
     await work;
   };
 
-  /** Paid, and nobody came for it: the content waits on, but a person should know. */
+  /** Raises `unclaimed` for a person to review; the content can still be fetched. */
   async function unclaimed(orderNo: string): Promise<void> {
     await store.transaction(async (tx) => {
       const order = await tx.orders.lock({ orderNo });
@@ -237,19 +237,19 @@ export function resumeFulfilment({ store, now, payments }: SkillPorts, fulfilmen
     });
   }
 
-  /** Looked at again under the lock: a refund that fails meanwhile makes the work due. A claim whose maker died is over, too. */
+  /** Checked again under the lock, because a refund that fails meanwhile makes the work due. An expired claim ends here, too. */
   async function rest(orderNo: string): Promise<void> {
     await store.transaction(async (tx) => {
       const pair = await lockPair(tx, orderNo);
-      const { fulfilment: word } = pair.skill;
+      const { fulfilment: current } = pair.skill;
       if (isLive(pair.skill, now()) || !(await isOver(tx, pair))) return;
-      const fulfilment = word === 'running' ? 'none' : word;
+      const fulfilment = current === 'running' ? 'none' : current;
       await tx.skillOrders.update({ orderNo }, { fulfilment, nextAttemptAt: null, leasedUntil: null });
     });
   }
 }
 
-/** Whether nothing is to be done any more: neither work nor, after it failed, a refund. */
+/** Whether neither work nor, after it failed, a refund is due. */
 async function isOver(tx: ReadTx, pair: SkillPair): Promise<boolean> {
   const { order, skill } = pair;
   if (skill.fulfilment === 'failed') return skill.refundNo !== null || isRefunded(pair);

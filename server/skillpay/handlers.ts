@@ -1,13 +1,13 @@
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 
-/** What a handler made: text and its media type. */
+/** The content that a handler returned: text and its media type. */
 export interface Content {
   text: string;
   contentType: string;
 }
 
-/** A handler that made nothing. `transient`: the next try may succeed. */
+/** A handler returned no content. `transient`: a retry may succeed. */
 export class HandlerFailed extends Error {
   readonly code: string;
   readonly transient: boolean;
@@ -22,13 +22,13 @@ export class HandlerFailed extends Error {
 /** Largest content that is stored and replayed (bytes). */
 const MAX_CONTENT = 64 * 1024;
 
-/** What a handler is told. */
+/** The part of an order that a handler receives. */
 type HandledCall = Pick<SkillOrderRow, 'orderNo' | 'resource' | 'input' | 'handler'>;
 
-/** Faults of the sender that no repetition cures. */
+/** Faults of the sender that a retry cannot fix. */
 const TERMINAL: ReadonlySet<string> = new Set(['url_invalid', 'scheme_refused', 'address_refused', 'too_large']);
 
-/** Does the paid work with the handler as the order remembers it; throws HandlerFailed. */
+/** Runs the handler that was stored with the order; throws HandlerFailed. */
 export async function runHandler(send: SendOutgoing, call: HandledCall): Promise<Content> {
   const { handler } = call;
   return checkedSize(handler.handler === 'static' ? staticContent(handler) : await callUpstream(send, call, handler));
@@ -40,13 +40,13 @@ function checkedSize(content: Content): Content {
   return content;
 }
 
-/** The content that needs nobody: that of the product itself, unless it is too large; undefined otherwise. */
+/** The content of a static product; undefined for other handlers and for content that is too large. */
 export function readyContent(handler: SkillOrderRow['handler']): Content | undefined {
   const content = handler.handler === 'static' ? staticContent(handler) : undefined;
   return content && Buffer.byteLength(content.text) <= MAX_CONTENT ? content : undefined;
 }
 
-/** Whatever a handler threw, as its failure. */
+/** Converts any error of a handler to HandlerFailed. */
 export function asFailure(error: unknown): HandlerFailed {
   if (error instanceof HandlerFailed) return error;
   return new HandlerFailed('handler_broke', 'The handler failed.', { transient: true, cause: error });
@@ -60,7 +60,7 @@ function staticContent({ content, contentType }: Static): Content {
   return { text: JSON.stringify(content ?? null), contentType: contentType ?? 'application/json' };
 }
 
-/** Our POST with the caller's input; the number as `Idempotency-Key` lets the upstream recognise a repetition. */
+/** POSTs the caller's input. The order number as `Idempotency-Key` lets the upstream recognise a retry. */
 async function callUpstream(
   send: SendOutgoing,
   { orderNo, resource, input }: HandledCall,
@@ -94,7 +94,7 @@ function sendFailed(error: unknown): HandlerFailed {
   });
 }
 
-/** A redirect is never followed; overload and faults of the upstream pass. */
+/** Redirects are never followed. Overload and server errors of the upstream are transient. */
 function refusedBy(status: number): HandlerFailed {
   const transient = status >= 500 || status === 408 || status === 425 || status === 429;
   const code = status >= 300 && status < 400 ? 'upstream_redirected' : 'upstream_refused';
@@ -106,7 +106,7 @@ function textOf(body: Buffer): string {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
     if (!text.includes('\0')) return text;
   } catch {
-    // Falls through to the refusal below.
+    // Falls through to the error below.
   }
   throw terminal('content_not_text', 'The upstream service returned content that is not UTF-8 text.');
 }

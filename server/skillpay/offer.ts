@@ -17,7 +17,7 @@ import type { SkillCaller, SkillPair, SkillPorts, SkillRequest } from './ports.t
 import { TooManyOffers } from './errors.ts';
 import { type Skill, findSkill, payableWays } from './resource.ts';
 
-/** What is written with an offer's order. */
+/** The facts that are stored with an offer's order. */
 interface Offered {
   request: SkillRequest;
   entries: OfferEntry[];
@@ -25,25 +25,25 @@ interface Offered {
   channel: Channel;
 }
 
-/** So close to the limit that offers of one app are counted one after the other. */
+/** Within this distance of the limit, the offers of one app are counted one after another. */
 const NEAR = 100;
 
-/** What else belongs to the commit of an offer. */
+/** Further parts of the commit of an offer. */
 interface OfferOptions {
   claim?: KeyClaim | undefined;
-  /** The ended offer whose place it takes. */
+  /** The ended offer that this one replaces. */
   inPlaceOf?: string;
 }
 
-/** Makes the order of a first call: price, handler and code are fixed in its own commit. */
+/** Creates the order of a first call; its commit fixes price, handler and code. */
 export type MakeOffer = (caller: SkillCaller, request: SkillRequest, options?: OfferOptions) => Promise<SkillPair>;
 
-/** The channel never said what the payer needs, so the create is sent again, with the same number. */
+/** Whether the payer still has no credential, so that the create must be sent again under the same number. */
 export function isUnplaced({ state, credential, expiresAt }: OrderRow, now: Date): boolean {
   return (state === 'created' || (state === 'pending' && credential === null)) && expiresAt > now;
 }
 
-/** The operation over its ports. */
+/** Creates the operation. */
 export function makeOffer(ports: SkillPorts): MakeOffer {
   const { store, payments, codes, now } = ports;
   return async (caller, request, { claim, inPlaceOf } = {}) => {
@@ -70,7 +70,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       { kind: 'skillpay', active, claim, also },
     );
     const { orderNo } = order;
-    // Nobody touches the offer of an order that waits for its payer.
+    // Nothing changes the offer of a pending order, so it need not be read again.
     if (written && order.state === 'pending') return { order, skill: written };
     return afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
   };
@@ -143,7 +143,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
     return offered;
   }
 
-  /** Without it the offer can still be paid in every other way, and the next 402 tries again. */
+  /** Without a bill the offer can be paid in every other way; the next 402 tries again. */
   async function billOf(channel: Channel, order: OrderRow, resource: string): Promise<string | null> {
     return agentBill(channel, order, resource).catch((error: unknown) => {
       ports.log('warn', 'an offer has no bill for agents', { orderNo: order.orderNo, error });
@@ -151,7 +151,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
     });
   }
 
-  /** Decided under the lock that money takes too: an offer that was paid after all has no successor, and none has two. */
+  /** Decided under the order's lock: a paid offer gets no successor, and no offer gets two. */
   async function replace(tx: Tx, ended: string, successor: string): Promise<void> {
     const { order, skill } = await lockPair(tx, ended);
     const isEnded = order.state === 'closed' || (order.state === 'closing' && order.closeReason === 'payer');
@@ -163,7 +163,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
     await tx.skillOrders.update({ orderNo: ended }, { successor });
   }
 
-  /** The new order is counted too. Far from the limit nobody waits; near it the app's offers queue up, so none slips through. */
+  /** Includes the new order. The lock serialises the count only near the limit, so that most offers need not wait. */
   async function requireRoom(tx: Tx, clientId: string): Promise<void> {
     const limit = ports.unpaidOffersPerApp;
     let open = await countOpenOffers(tx, clientId, now());
@@ -177,16 +177,16 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
 
 const route = 'offer in place of another';
 
-/** What a successor may be paid with. */
+/** The channels that may pay a successor. */
 interface Wanted {
-  /** Only this; left out = all that the product takes. */
+  /** Only this channel; omitted = all channels of the product. */
   payWay?: PayWay | undefined;
 }
 
-/** Gives the offer that takes the place of one that ended unpaid; the same one each time. Undefined when none can be made. */
+/** Returns the offer that replaces one that ended unpaid; the same on every call. Undefined when none can be made. */
 export type SuccessorOf = (caller: SkillCaller, ended: SkillPair, wanted: Wanted) => Promise<SkillPair | undefined>;
 
-/** The operation over its ports. The row of the ended offer names its successor, written in the commit of the successor's intent. */
+/** Creates the operation. The successor's number is stored in the ended offer's row, in the successor's intent commit. */
 export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf {
   const { store, now, log } = ports;
   return async (caller, ended, wanted) => {
@@ -199,7 +199,7 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       log('info', 'an ended offer has no successor yet', { orderNo, code: error.code });
-      // Another request may have made it meanwhile.
+      // Another request may have created it meanwhile.
       return find((await store.read((tx) => tx.skillOrders.find({ orderNo })))?.successor ?? null);
     }
   };
@@ -214,7 +214,7 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     return offer(caller, request, { claim, inPlaceOf: orderNo });
   }
 
-  /** Offers that nobody paid are removed one day. */
+  /** Returns undefined when the offer was deleted, which happens to old unpaid offers. */
   async function find(orderNo: string | null): Promise<SkillPair | undefined> {
     if (orderNo === null) return undefined;
     return store

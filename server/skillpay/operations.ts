@@ -22,26 +22,26 @@ import { type Redeem, redeemOffer } from './redeem.ts';
 import { ProofInvalid } from './errors.ts';
 import { findSkill, skillsOnSale } from './resource.ts';
 
-/** What comes with a call besides its request. */
+/** The transport facts of a call. */
 interface CallFacts {
-  /** The headers that its dialects read. */
+  /** The headers that the payment schemes read. */
   headers: CallHeaders;
-  /** The body as it came. */
+  /** The raw body bytes. */
   rawBody: Uint8Array;
-  /** Only asked for when no proof names an order; throws when the key is malformed. */
+  /** Only called when no proof names an order; throws when the key is malformed. */
   idempotencyKey: () => string | undefined;
 }
 
-/** A refund request of the consumer. */
+/** A refund request of a merchant application. */
 interface SkillRefundRequest {
   outTradeNo: string;
-  /** Major units; left out = all that is left. */
+  /** Major units; omitted = the whole remaining amount. */
   refundAmount?: number | string | undefined;
   reason?: string | undefined;
   merchantRefundNo?: string | undefined;
 }
 
-/** The pay-per-call operations as routes and jobs see them. */
+/** Creates the pay-per-call operations that routes and jobs call. */
 export function skillOperations(ports: SkillPorts) {
   const { store, payments, now } = ports;
   const fulfilment = createFulfilment(ports);
@@ -53,7 +53,7 @@ export function skillOperations(ports: SkillPorts) {
   const first = firstCall(ports, { offer, redeem, coins });
 
   return {
-    /** Calls a resource: the first time an offer (402, thrown), with a proof the paid content. */
+    /** Calls a resource: the first call throws an offer (402), a call with a valid proof returns the paid content. */
     async call(caller: SkillCaller, request: SkillRequest | undefined, facts: CallFacts): Promise<Redeemed> {
       const { headers, rawBody } = facts;
       const read = ports.schemes.map((scheme) => scheme.read?.(headers, caller)).filter((one) => one !== undefined);
@@ -63,13 +63,13 @@ export function skillOperations(ports: SkillPorts) {
       const call = { headers, proofs, bodyDigest };
       if (outTradeNo === undefined) return first(caller, request ?? {}, facts.idempotencyKey(), call);
       return redeem(caller, outTradeNo, request, call).catch(async (error: unknown) => {
-        // Calls that coins paid are the rarer ones.
+        // Checked second, because most calls are paid with money.
         const paid = error instanceof NotFound ? await coins.replay(caller, outTradeNo, request) : undefined;
         if (!paid) throw error;
         return paid;
       });
     },
-    /** One order with its refunds; asked at the channel while it is open. */
+    /** Returns one order with its refunds; queries the channel while the order is open. */
     async query(caller: SkillCaller, outTradeNo: string) {
       const paidWithCoins = await coins.query(caller, outTradeNo);
       if (paidWithCoins) return paidWithCoins;
@@ -81,7 +81,7 @@ export function skillOperations(ports: SkillPorts) {
         return viewSkillOrder(pair, refunds, stale);
       });
     },
-    /** Gives money back as its consumer asks; refused while the work is being done. */
+    /** Refunds an order on request of its application; refused while the work is running. */
     async refund(caller: SkillCaller, { outTradeNo, ...request }: SkillRefundRequest, claim?: KeyClaim) {
       const isPart = request.refundAmount !== undefined;
       const back = await coins.refund(caller, outTradeNo, { isPart, claim });
@@ -90,7 +90,7 @@ export function skillOperations(ports: SkillPorts) {
       const refund = await payments.refund(requesterOf(caller), { orderNo: outTradeNo, ...request }, claim);
       return { outTradeNo, ...refund };
     },
-    /** What can be called in a project now, with prices. */
+    /** Returns the resources that can be called in a project now, with prices. */
     async resources({ project }: { project: string }) {
       const skills = await skillsOnSale(store, project, now());
       return skills.map(({ code, name, description, priceMinor, currency, payWays, offerTtlSeconds, ...skill }) => {
@@ -110,7 +110,7 @@ export function skillOperations(ports: SkillPorts) {
         };
       });
     },
-    /** Figures by app and resource. */
+    /** Returns the figures by app and resource. */
     async stats(filter: SkillStatsFilter) {
       const rows = await ports.reports.read((tx) => skillStats(tx, filter));
       return rows.map(({ revenueMinor, ...row }) => ({
@@ -119,27 +119,27 @@ export function skillOperations(ports: SkillPorts) {
         revenueMinor: Number(revenueMinor),
       }));
     },
-    /** How payers take another channel. */
+    /** Lets the payer choose another channel. */
     choice: chooseWay(ports, successorOf),
-    /** Does what is due for one claimed row. */
+    /** Job: resumes the fulfilment of one claimed order. */
     resume: resumeFulfilment(ports, fulfilment),
-    /** Confirms to Alipay what its agent was given. */
+    /** Job: confirms to Alipay that the content was delivered. */
     confirmDelivery: (orderNo: string) => ports.confirmDelivery(orderNo),
-    /** The same for one call that coins paid. */
+    /** Job: resumes the fulfilment of one call paid with coins. */
     resumeCoinCall: (orderNo: string) => work.resume(orderNo),
-    /** Resolves when no work is under way in this process. */
+    /** Resolves when no fulfilment is running in this process. */
     idle: async () => {
       await Promise.all([fulfilment.idle(), work.idle()]);
     },
   };
 }
 
-/** Some proofs name their order only to the channel. */
+/** Adds the order number to a proof that only the channel can resolve. */
 async function found(proof: Proof): Promise<Proof> {
   return proof.find ? { ...proof, outTradeNo: await proof.find() } : proof;
 }
 
-/** The order that the proofs name; two that disagree are refused. */
+/** Returns the order number of the proofs; throws ProofInvalid when two proofs name different orders. */
 function numberOf(proofs: readonly Proof[]): string | undefined {
   const [first, ...others] = proofs.filter(({ outTradeNo }) => outTradeNo !== undefined);
   for (const { header, outTradeNo } of others)
@@ -148,7 +148,7 @@ function numberOf(proofs: readonly Proof[]): string | undefined {
   return first?.outTradeNo;
 }
 
-/** What routes and jobs may call. */
+/** The pay-per-call operations. */
 export type SkillOperations = ReturnType<typeof skillOperations>;
 
 function priceOf(minor: bigint, currency: string): number {
@@ -157,17 +157,17 @@ function priceOf(minor: bigint, currency: string): number {
 
 const route = 'POST /api/v2/skillpay/resource';
 
-/** The first call: an offer (402). With a key whose order exists, the answer to what that order is now. */
+/** The first call throws an offer (402). With an idempotency key whose order exists, that order's present answer is returned. */
 type FirstCall = (caller: SkillCaller, request: SkillRequest, key: string | undefined, call: Call) => Promise<Redeemed>;
 
-/** How a first call can go on. */
+/** The operations that a first call may continue with. */
 interface Ways {
   offer: MakeOffer;
   redeem: Redeem;
   coins: CoinCalls;
 }
 
-/** The operation over its ports. A 402 is never a stored answer: the key only points to the order. */
+/** Creates the operation. A 402 is never stored as an answer: the idempotency key only points to the order. */
 function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): FirstCall {
   const { store, now } = ports;
   return async (caller, request, key, call) => {
@@ -204,8 +204,8 @@ function firstCall(ports: SkillPorts, { offer, redeem, coins }: Ways): FirstCall
 }
 
 /**
- * How the payer of an offer takes another channel than the order's: the order is closed, and one of the other channel
- * takes its place. Money that comes for the closed one all the same is late money, as ever.
+ * Lets the payer of an offer choose another channel: the order is closed, and a new order on the other channel
+ * replaces it. Money that arrives for the closed order is handled as a late payment.
  */
 function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerChoice {
   const { store, payments } = ports;
@@ -241,7 +241,7 @@ function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerChoice {
     });
   }
 
-  /** Undefined when it was paid first. */
+  /** Returns undefined if the order was paid before it could be closed. */
   async function close({ order }: SkillPair) {
     if (!isOpen(order.state)) return order;
     try {
@@ -252,7 +252,7 @@ function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerChoice {
     }
   }
 
-  /** Whoever chooses has seen the price of the offer. */
+  /** Whether the price is still the one that the payer saw. */
   async function isSamePrice({ order, skill }: SkillPair): Promise<boolean> {
     const found = await findSkill(ports, order.project, skill.resource).catch((error: unknown) => {
       if (error instanceof AppError) return undefined;
@@ -266,7 +266,7 @@ function otherWays(pair: SkillPair): PayWay[] {
   return pair.skill.entries.flatMap(({ payWay }) => (payWay === pair.order.payWay ? [] : [payWay]));
 }
 
-/** A pay-per-call order as it appears on the wire. */
+/** The JSON view of a pay-per-call order. */
 function viewSkillOrder({ order, skill }: SkillPair, refunds: readonly RefundRow[], stale: boolean) {
   const major = (minor: bigint) => majorNumber({ minor, currency: order.currency });
   return {

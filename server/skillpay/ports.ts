@@ -14,27 +14,27 @@ import type { PaymentCodes } from './schemes/code.ts';
 
 export type { SkillCaller, SkillPair } from './schemes/scheme.ts';
 
-/** What pay-per-call needs of payments: its orders are ordinary orders. */
+/** The payment operations that pay-per-call uses; its orders are ordinary orders. */
 export interface SkillPayments {
   /** Settles a payment that the channel has just confirmed. */
   settleProven: (order: OrderRow, outcome: Extract<Outcome, { kind: 'paid' }>) => Promise<OrderRow>;
   close: ClosePayment;
   place: PlacePayment;
-  /** Asks the channel while the order is open and the last answer is not fresh. */
+  /** Queries the channel while the order is open and the last answer is not fresh. */
   query: QueryPayment;
-  /** Asks the channel in any state, and settles what it says. */
+  /** Queries the channel in any state and settles the outcome. */
   refresh: (order: OrderRow, via: { cause: string; actor: string }) => Promise<Seen>;
-  /** Takes money that a payer approved (PayPal). */
+  /** Captures a payment that the payer approved (PayPal). */
   capture: (order: OrderRow, cause: string) => Promise<unknown>;
   refund: PaymentOperations['refund'];
   /** Creates the refund in the caller's transaction, under the order's lock. */
   openRefund: (tx: Tx, order: OrderRow, intent: RefundIntent) => Promise<unknown>;
-  /** Does what is due for a refund; the caller has claimed it. */
+  /** Runs the due step of a refund that the caller has claimed. */
   checkRefund: (refundNo: string) => Promise<void>;
   raise: (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 }
 
-/** Whose coins pay which call. */
+/** A debit of a user's coins for one call. */
 interface CoinCharge {
   project: string;
   coin: string;
@@ -45,50 +45,50 @@ interface CoinCharge {
   memo: string;
 }
 
-/** Moves coins in the caller's transaction. */
+/** Debits and credits coins in the caller's transaction. */
 interface CoinCharges {
-  /** False, and nothing is written, when the coins are not there. */
+  /** Returns false and writes nothing when the balance is too low. */
   take: (tx: Tx, charge: CoinCharge) => Promise<boolean>;
   giveBack: (tx: Tx, charge: CoinCharge) => Promise<void>;
 }
 
-/** Everything the operations of this folder need. */
+/** The ports of this folder's operations. */
 export interface SkillPorts extends Pick<
   Ports,
   'store' | 'reports' | 'now' | 'recordEvent' | 'publicUrl' | 'patience' | 'checkpoint' | 'log'
 > {
   payments: SkillPayments;
   channels: Pick<Channels, 'forNew' | 'forNewAmong' | 'forOrder'>;
-  /** For the job: tells the channel that the payer has what an agent paid for. */
+  /** Job: confirms to the channel that the agent's payer has received the content. */
   confirmDelivery: (orderNo: string) => Promise<void>;
   codes: PaymentCodes;
   terms: SignedTerms;
   charges: CoinCharges;
-  /** Calls an address that an operator gave. */
+  /** Sends a request to an address that an operator configured. */
   send: SendOutgoing;
-  /** The ways to ask for a payment, all of them in each 402. */
+  /** The payment schemes; each 402 contains all of them. */
   schemes: readonly PaymentScheme[];
-  /** How long an offer can be paid when its product does not say (seconds). */
+  /** Life of an offer when its product sets none (seconds). */
   offerTtlSeconds: number;
   unpaidOffersPerApp: number;
-  /** With Debug the skill `demo` is called when none is named. */
+  /** With Debug, a call without a resource name calls the skill `demo`. */
   debug: boolean;
-  /** DevMode: makes the simulator pay an order; undefined = never. */
+  /** DevMode: makes the simulator pay an order; undefined = off. */
   paySimulated: ((orderNo: string) => Promise<void>) | undefined;
-  /** Whether the simulator is in use; its orders buy nothing elsewhere. */
+  /** Whether the simulator is enabled; without it, its orders cannot be redeemed. */
   simulated: boolean;
 }
 
-/** What is called, as the body says it. */
+/** The body of a call. */
 export interface SkillRequest {
   resource?: string | undefined;
   input?: unknown;
   payWay?: PayWay | undefined;
-  /** Whose coins may pay. */
+  /** The user whose coins may pay. */
   userId?: string | undefined;
 }
 
-/** The asker of an application. */
+/** The requester of an application. */
 export function requesterOf({ clientId }: { clientId: string }): Requester {
   return { owner: { clientId }, actor: `app:${clientId}` };
 }

@@ -1,4 +1,4 @@
-// The repeat of a call with its number, and the client's own key of a payment.
+// Repeats of a call with an order number, and the client's own key of a payment.
 import type { OrderRow } from '../db/entities/orders.ts';
 import { AppError } from '../errors.ts';
 import { afterIntent } from '../payments/call-channel.ts';
@@ -21,10 +21,10 @@ import {
   ResourceMismatch,
 } from './errors.ts';
 
-/** So many offers in a row are followed, from the one that the caller names. */
+/** Limit of successors that are followed from the offer that the caller named. */
 const MAX_LINKS = 8;
 
-/** The repeat of a call, with its number: content, or what stands in the way. */
+/** A repeated call with its order number: returns the content or throws the obstacle. */
 export type Redeem = (
   caller: SkillCaller,
   outTradeNo: string,
@@ -32,7 +32,7 @@ export type Redeem = (
   call: Call,
 ) => Promise<Redeemed>;
 
-/** An offer as the channel sees it now. */
+/** An offer in its present state at the channel. */
 interface Look extends Omit<Seen, 'order'> {
   pair: SkillPair;
 }
@@ -49,16 +49,16 @@ interface Refused {
   named: SkillPair;
 }
 
-/** The operation over its ports. */
+/** Creates the operation. */
 export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successorOf: SuccessorOf): Redeem {
   const { store, payments, now } = ports;
 
   return async (caller, outTradeNo, request, call) => {
     const stored = await store.read((tx) => readPair(tx, outTradeNo, caller));
-    // An order of the simulator buys nothing where the simulator is not in use.
+    // Where the simulator is disabled its orders cannot be redeemed.
     if (stored.order.mode === 'simulator' && !ports.simulated) await ports.channels.forOrder(stored.order);
     requireSameBody(stored, request);
-    // A proof of something else is refused; whether it was paid the channel says.
+    // A proof for another offer is refused; the channel decides whether the order is paid.
     const fault = firstFault(call, stored, now());
     if (fault !== 'unpaid') throw await paymentRequired(ports, stored, call, { why: fault });
     for (const { once } of call.proofs) if (once) await bindPaymentId(ports, caller, once, outTradeNo);
@@ -76,14 +76,14 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
 
   function requireSameBody({ skill }: SkillPair, request: SkillRequest | undefined): void {
     if (!request) return;
-    // Who would pay with coins is no part of an offer of money.
-    const { userId: _, ...said } = request;
-    if (Object.values(said).every((member) => member === undefined)) return;
-    const sent = { resource: request.resource ?? skill.resource, input: request.input ?? null };
-    if (digest(sent) !== skill.bodyDigest) throw new ResourceMismatch();
+    // `userId` selects a coin account and is not part of an offer in money.
+    const { userId: _, ...sent } = request;
+    if (Object.values(sent).every((member) => member === undefined)) return;
+    const named = { resource: request.resource ?? skill.resource, input: request.input ?? null };
+    if (digest(named) !== skill.bodyDigest) throw new ResourceMismatch();
   }
 
-  /** State comes from the channel and its notices, never from the caller. */
+  /** The state comes from the channel and its notifications, never from the caller. */
   async function look(caller: SkillCaller, { order, skill }: SkillPair): Promise<Look> {
     const { order: now, ...seen } = await lookAt(caller, order);
     return { pair: { order: now, skill }, ...seen };
@@ -96,19 +96,19 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (ports.paySimulated && order.mode === 'simulator' && !order.closeAsked)
       return skipScan(ports.paySimulated, order);
     const seen = await payments.query(requesterOf(caller), order.orderNo);
-    // The order may have ended meanwhile, and then its end decides.
+    // The order may have been closed meanwhile.
     if (seen.order.state === 'closed') return { ...(await lookLate(seen.order)), ...skipped };
     return { order: seen.order, silent: seen.stale, ...skipped };
   }
 
-  /** An order that ended by the clock may have been paid all the same; one that was closed on purpose is not asked about. */
+  /** An order closed by expiry may have been paid, so the channel is queried; one closed on purpose is not queried. */
   async function lookLate(order: OrderRow): Promise<{ order: OrderRow; silent: boolean }> {
     if (isOnPurpose(order) || order.paid > 0n) return { order, silent: false };
     const seen = await payments.refresh(order, { cause: 'redeem', actor: `app:${order.clientId}` });
     return { order: seen.order, silent: seen.stale };
   }
 
-  /** DevMode: the simulator's payer pays; what follows is the same as with any payer. */
+  /** DevMode: the simulator's payer pays; the rest is the same as for any payer. */
   async function skipScan(pay: (orderNo: string) => Promise<void>, order: OrderRow): Promise<Seen> {
     const { orderNo } = order;
     await pay(orderNo).catch((error: unknown) => ports.log('warn', 'the simulator did not pay', { orderNo, error }));
@@ -130,7 +130,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     return paymentRequired(ports, pair, call, isSame ? {} : { why: 'expired', ended: named });
   }
 
-  /** Does the work or waits for whoever does it; the stored result is the answer of all. */
+  /** Runs the work or waits for the process that runs it; every call returns the stored result. */
   async function deliver(found: SkillPair, scanSkipped: boolean, call: Call): Promise<Redeemed> {
     const { orderNo } = found.order;
     const end = performance.now() + ports.patience.work;
@@ -153,7 +153,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     }
   }
 
-  /** Throws what stands in the way; comes back when the next look will tell more. */
+  /** Throws the obstacle; returns when the row must be read again. */
   async function decline(claimed: Exclude<Claimed, { kind: 'claimed' }>, call: Call): Promise<void> {
     const { order, skill } = claimed.pair;
     if (claimed.kind === 'refunded') throw new OrderRefunded(order.orderNo);
@@ -163,7 +163,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (claimed.kind === 'failed' && order.refunded < order.paid) throw await notRefunded(order, skill);
   }
 
-  /** Whether the money is still on its way back. */
+  /** Returns the error of a failed order: its refund is still open, or the refund failed as well. */
   async function notRefunded({ orderNo }: OrderRow, { refundNo, failureMessage }: SkillPair['skill']): Promise<Error> {
     const reason = failureMessage ?? '';
     const refund = refundNo === null ? undefined : await store.read((tx) => tx.refunds.find({ refundNo }));
@@ -178,7 +178,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     return isEnding && closeReason !== 'payer' && (closeAsked || closeReason === 'merchant' || closeReason === 'admin');
   }
 
-  /** It ended without money and nobody of the shop wanted that, or its payer has taken another channel. */
+  /** Whether the order ended unpaid without being closed by the merchant or an administrator, or its payer chose another channel. */
   function isReplaceable({ order, skill }: SkillPair, silent: boolean): boolean {
     if (order.paid > 0n || isOnPurpose(order)) return false;
     if (order.closeReason === 'payer' && skill.successor !== null) return true;
@@ -189,8 +189,8 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
 const route = 'payment-identifier';
 
 /**
- * Binds a client's own key of a payment to the payload that first came with it, among the application's keys; throws
- * PaymentIdUsed when it came with another. The answer is found by the order, so nothing else is kept.
+ * Binds a client's own key of a payment, in the application's scope, to the first payload sent with it; throws
+ * PaymentIdUsed when the payload differs. The answer is found by the order, so nothing else is stored.
  */
 async function bindPaymentId(
   { store, now }: Pick<SkillPorts, 'store' | 'now'>,

@@ -1,4 +1,4 @@
-// Resources that can be called: skills on sale, the channels that pay for them, and the demo skill.
+// Resources that can be called: skills on sale, the channels that can pay for them, and the demo skill.
 import type { ProductRow } from '../db/entities/catalog.ts';
 import type { OfferEntry } from '../db/entities/skillpay.ts';
 import type { Store } from '../db/store.ts';
@@ -8,10 +8,10 @@ import type { ActiveChannel } from '../payments/ports.ts';
 import type { SkillPorts } from './ports.ts';
 import { ResourceRequired } from './errors.ts';
 
-/** A product that can be called. */
+/** A product of kind skill. */
 export type Skill = ProductRow & { resource: NonNullable<ProductRow['resource']> };
 
-/** Skills of a project that are on sale now, by code. */
+/** Returns the skills of a project that are on sale now, by code. */
 export async function skillsOnSale(store: Store, project: string, now: Date): Promise<Skill[]> {
   const rows = await store.read((tx) =>
     tx.products.list({ project, kind: 'skill', enabled: true }, { orderBy: { code: 'asc' }, limit: 1000 }),
@@ -19,7 +19,7 @@ export async function skillsOnSale(store: Store, project: string, now: Date): Pr
   return rows.filter((row): row is Skill => isSkill(row) && isOnSale(row, now));
 }
 
-/** The skill that a call means: the named one, else `demo` in Debug, else the only one. */
+/** Returns the named skill; without a name `demo` in Debug, or else the project's only skill. */
 export async function findSkill(
   { store, debug, now }: Pick<SkillPorts, 'store' | 'debug' | 'now'>,
   project: string,
@@ -38,20 +38,20 @@ export async function findSkill(
   return product;
 }
 
-/** A channel by which a resource can be paid now. */
+/** A channel that can take the payment of a resource now. */
 interface PayableWay extends OfferEntry {
   active: ActiveChannel;
 }
 
-/** The asked channel, or all of the product that take orders, in its order; with the modes that they have now. Never empty. */
+/** Returns the requested channel, or all channels of the product that take orders, in its order and with their present mode. Never empty. */
 export async function payableWays(
   { channels }: Pick<SkillPorts, 'channels'>,
   skill: Skill,
-  asked: PayWay | undefined,
+  requested: PayWay | undefined,
 ): Promise<[PayableWay, ...PayableWay[]]> {
-  if (asked !== undefined && !skill.payWays.includes(asked))
-    throw new NotAllowed('not_on_sale', `The resource cannot be paid with ${asked}.`);
-  const candidates = asked === undefined ? (skill.payWays as PayWay[]) : [asked];
+  if (requested !== undefined && !skill.payWays.includes(requested))
+    throw new NotAllowed('not_on_sale', `The resource cannot be paid with ${requested}.`);
+  const candidates = requested === undefined ? (skill.payWays as PayWay[]) : [requested];
   const found = await channels.forNewAmong(skill.project, candidates);
   const [first, ...others] = candidates.flatMap((payWay, at): PayableWay[] => {
     const active = found[at];
@@ -76,10 +76,10 @@ function isOnSale({ saleFrom, saleTo }: ProductRow, now: Date): boolean {
 /** Code of the skill that exists while Debug is on. */
 const DEMO = 'demo';
 
-/** Tells the row that Debug made from a product that somebody named `demo`. */
+/** Distinguishes the row that Debug created from a merchant's product named `demo`. */
 const DEMO_ID = '00000000-0000-4000-8000-0000000de000';
 
-/** With Debug the project `default` has the skill `demo` for 0.10 CNY; without, it is gone. Safe on every start. */
+/** With Debug, creates the skill `demo` (0.10 CNY) in the project `default`; without Debug, deletes it. Safe on every start. */
 export async function seedDemo(store: Store, debug: boolean, now: Date): Promise<void> {
   await store.transaction(async (tx) => {
     if (debug) await tx.products.insertIfNew(demoRow(now));

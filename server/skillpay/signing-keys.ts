@@ -4,13 +4,13 @@ import type { ReadTx, Store } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';
 
-/** The keys that sign codes and receipts: one pair per mode, Ed25519, private parts sealed. */
+/** The keys that sign payment codes and receipts: one Ed25519 pair per mode, private keys encrypted. */
 export interface SigningKeys {
-  /** Makes sure that the mode has a key that is committed; never call it inside a transaction. */
+  /** Ensures that the mode has a committed key; never call it inside a transaction. */
   ensure(mode: Mode): Promise<void>;
-  /** A compact JWS of the claims; throws `changed_meanwhile` (409) when the mode was not ensured. `signer`: whose key it is, a DID. */
+  /** Returns a compact JWS of the claims; throws `changed_meanwhile` (409) when `ensure` was not called. `signer`: DID of the key's owner. */
   sign(mode: Mode, typ: string, claims: object, signer?: string): Promise<string>;
-  /** All public keys ever used, the newest first (RFC 7517); those of the simulator only where it counts. */
+  /** Returns all public keys ever used, newest first (RFC 7517); the simulator's only where the simulator is enabled. */
   publicKeys(): Promise<{ keys: Record<string, unknown>[] }>;
 }
 
@@ -20,10 +20,10 @@ interface LoadedKey {
   until: number;
 }
 
-/** A newer key of another replica is used after this long at the latest (ms). */
+/** A replica uses another replica's newer key after at most this time (ms). */
 const KEPT_MS = 60_000;
 
-/** The keys over their ports. */
+/** Creates the signing keys. */
 export function createSigningKeys({
   store,
   encryption,
@@ -33,7 +33,7 @@ export function createSigningKeys({
   store: Store;
   encryption: Pick<Encryption, 'encrypt' | 'open'>;
   now: () => Date;
-  /** Whether orders of the simulator count. */
+  /** Whether the simulator is enabled. */
   simulated: boolean;
 }): SigningKeys {
   const loaded = new Map<Mode, LoadedKey>();
@@ -63,7 +63,7 @@ export function createSigningKeys({
     },
   };
 
-  /** Two replicas may need the first key at once: the lock lets one make it. */
+  /** The lock lets only one of two replicas create the first key. */
   async function make(mode: Mode) {
     const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true });
     const { kty, crv, x } = await exportJWK(pair.publicKey);

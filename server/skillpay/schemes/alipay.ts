@@ -1,4 +1,4 @@
-// The dialect of Alipay's agents, with their bills, their proofs and the confirmation of a delivery.
+// The payment scheme of Alipay's agents: bills, proofs and confirmations of delivery.
 import type { OrderRow } from '../../db/entities/orders.ts';
 import { AppError, NotFound } from '../../errors.ts';
 import type { AgentProof, Channel } from '../../payments/channel.ts';
@@ -10,20 +10,20 @@ import type { PaymentScheme, SkillCaller, SkillPair } from './scheme.ts';
 import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
 
 const HEADER = 'Payment-Proof';
-/** A session of 4 KB in base64, and the rest; also what usual proxies take as one header. */
+/** Room for a session of 4 KB in base64 and the rest; common proxies accept as much in one header. */
 const MAX_HEADER_BYTES = 8192;
 const MAX_PROOF_BYTES = 2048;
 const MAX_SESSION_BYTES = 4096;
 
-/** What the dialect needs to know from elsewhere. */
+/** The operations that the scheme needs. */
 interface AlipayAgents {
-  /** The pair with what agents are asked with, where the account takes payments of agents. */
+  /** Adds the bill for agents, if the account accepts payments by agents. */
   withBill(pair: SkillPair): Promise<SkillPair>;
-  /** The order that a proof pays, settled; throws a refusal. */
+  /** Settles the order that a proof pays and returns its number; throws when the proof is refused. */
   orderOf(caller: SkillCaller, proof: AgentProof): Promise<string>;
 }
 
-/** The dialect of Alipay's agents: the bill in `Payment-Needed`, the proof in `Payment-Proof`, which only Alipay can read. */
+/** The scheme of Alipay's agents: the bill in `Payment-Needed`, the proof in `Payment-Proof`, which only Alipay can verify. */
 export function alipayAgentScheme(agents: AlipayAgents): PaymentScheme {
   const scheme: PaymentScheme = {
     name: 'alipay-agent',
@@ -56,8 +56,8 @@ export function alipayAgentScheme(agents: AlipayAgents): PaymentScheme {
 }
 
 /**
- * Reads `Payment-Proof`; throws ProofInvalid. Alipay's product document says base64url, its demos take either alphabet with or
- * without padding, and its acceptance script sends padded base64. What it carries goes to Alipay as it came.
+ * Reads `Payment-Proof`; throws ProofInvalid. Alipay's product document says base64url, its demos accept either alphabet with or
+ * without padding, and its acceptance script sends padded base64. The members are sent to Alipay unchanged.
  */
 function readProof(header: string): AgentProof {
   try {
@@ -76,7 +76,7 @@ function readProof(header: string): AgentProof {
   }
 }
 
-/** Text that comes to Alipay as it was sent: without control characters and halves of characters. */
+/** Whether a text reaches Alipay unchanged: no control characters and no lone surrogates. */
 function isSendable(value: unknown, maxBytes: number): value is string {
   return typeof value === 'string' && Buffer.byteLength(value) <= maxBytes && !/[\p{Cc}\p{Cs}]/u.test(value);
 }
@@ -85,7 +85,7 @@ function encode(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-/** Seconds between the tries to confirm a delivery; after the last one a person is told. */
+/** Seconds between attempts to confirm a delivery; after the last one an exception is raised. */
 const PAUSES = [5, 30, 120, 600, 3600, 6 * 3600, 12 * 3600] as const;
 
 type Needs = Pick<SkillPorts, 'store' | 'now' | 'log' | 'checkpoint'> & {
@@ -93,11 +93,11 @@ type Needs = Pick<SkillPorts, 'store' | 'now' | 'log' | 'checkpoint'> & {
   payments: Pick<SkillPorts['payments'], 'settleProven' | 'raise'>;
 };
 
-/** Payments by Alipay's agents: their bills, their proofs, and the confirmations that are due for them. */
+/** Payments by Alipay's agents: bills, proofs, and confirmations of delivery. */
 export function alipayAgents({ store, now, log, checkpoint, channels, payments }: Needs) {
   return { withBill, orderOf, confirm } satisfies AlipayAgents & { confirm: unknown };
 
-  /** Of an offer that was written without: made once and kept, the same words for the life of the order, and no second look at an account without agents. */
+  /** Creates a missing bill once and stores it, so that it never changes. An account without agents gets an empty bill and is not looked up again. */
   async function withBill(pair: SkillPair): Promise<SkillPair> {
     const { order, skill } = pair;
     if (order.payWay !== 'alipay' || order.state !== 'pending' || skill.paymentNeeded !== null) return pair;
@@ -116,7 +116,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     return store.read((tx) => readPair(tx, orderNo));
   }
 
-  /** A proof that was verified is not asked about again; whose it is Alipay's answer says, and settling what it means. */
+  /** A verified proof is not sent to Alipay again. Alipay's answer names the order, and the payment is settled from it. */
   async function orderOf(caller: SkillCaller, proof: AgentProof): Promise<string> {
     const { clientId, project } = caller;
     const { tradeNo } = proof;
@@ -128,23 +128,23 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     if (proven) return proven.orderNo;
     const { channel, mode, account } = await channels.forNew(project, 'alipay');
     const { agents } = channel;
-    if (!agents) throw invalid('is not taken here: the project has no service id for agents');
-    const said = await agents.verify(proof);
-    if (said.kind === 'unknown') {
-      log('warn', 'a proof of an agent was not verified', { tradeNo, cause: said.cause, detail: said.detail });
-      throw said.cause === 'mismatch' ? invalid('is of another payment') : new ProofUnverified();
+    if (!agents) throw invalid('is not accepted: the project has no service id for agents');
+    const answer = await agents.verify(proof);
+    if (answer.kind === 'unknown') {
+      log('warn', 'a proof of an agent was not verified', { tradeNo, cause: answer.cause, detail: answer.detail });
+      throw answer.cause === 'mismatch' ? invalid('belongs to another payment') : new ProofUnverified();
     }
-    if (said.kind === 'refused') throw invalid(`was refused by Alipay (${said.code})`);
-    const { order, skill } = await pairOf(said.orderNo, caller);
-    // An account's answer counts only for orders of the same account and mode.
-    if (order.mode !== mode || order.account !== account) throw invalid('is of another account');
-    if (order.payWay !== 'alipay' || said.resourceId !== skill.resource) throw invalid('is of another resource');
+    if (answer.kind === 'refused') throw invalid(`was refused by Alipay (${answer.code})`);
+    const { order, skill } = await pairOf(answer.orderNo, caller);
+    // An account's answer only counts for orders of the same account and mode.
+    if (order.mode !== mode || order.account !== account) throw invalid('belongs to another account');
+    if (order.payWay !== 'alipay' || answer.resourceId !== skill.resource) throw invalid('belongs to another resource');
     checkpoint('agent.verified');
-    const { channelNo, amount, at } = said;
+    const { channelNo, amount, at } = answer;
     const settled = await payments.settleProven(order, { kind: 'paid', channelNo, amount, at, payer: undefined });
     checkpoint('agent.settled');
-    // Another order has it.
-    if (settled.paid === 0n && settled.channelTradeNo !== channelNo) throw invalid('is of another payment');
+    // The payment was settled for another order.
+    if (settled.paid === 0n && settled.channelTradeNo !== channelNo) throw invalid('belongs to another payment');
     return noteProof(order.orderNo, tradeNo);
   }
 
@@ -152,11 +152,11 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     try {
       return await store.read((tx) => readPair(tx, orderNo, caller));
     } catch (error) {
-      throw error instanceof NotFound ? invalid('is of no order of this application') : error;
+      throw error instanceof NotFound ? invalid('belongs to no order of this application') : error;
     }
   }
 
-  /** From the first proof on a confirmation is owed, when the content is given. */
+  /** After the first proof, the delivery must be confirmed once the content exists. */
   async function noteProof(orderNo: string, tradeNo: string): Promise<string> {
     await store.transaction(async (tx) => {
       const skill = await tx.skillOrders.lock({ orderNo });
@@ -167,12 +167,12 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     return orderNo;
   }
 
-  /** For the job: tells Alipay that the payer has the content; what fails comes again, and is listed when all tries failed. */
+  /** Job: confirms a delivery to Alipay. A failure is retried; after the last attempt an exception is raised. */
   async function confirm(orderNo: string): Promise<void> {
     const { order, skill } = await store.read((tx) => readPair(tx, orderNo));
     const tradeNo = skill.agentTradeNo;
     if (tradeNo === null || skill.confirmAt === null) return;
-    const message = await tell(order, tradeNo);
+    const message = await sendConfirmation(order, tradeNo);
     if (message === undefined) {
       await store.autocommit((tx) => tx.skillOrders.update({ orderNo }, { confirmAt: null }));
       return;
@@ -195,14 +195,14 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     });
   }
 
-  /** Undefined when Alipay knows; otherwise why not. */
-  async function tell(order: SkillPair['order'], tradeNo: string): Promise<string | undefined> {
+  /** Confirms a delivery; returns undefined on success, otherwise the reason of the failure. */
+  async function sendConfirmation(order: SkillPair['order'], tradeNo: string): Promise<string | undefined> {
     try {
       const { agents } = await channels.forOrder(order);
       if (!agents) return 'The account has no service id for agents any more.';
-      const said = await agents.confirm(tradeNo, { orderNo: order.orderNo });
-      if (said.kind === 'done') return undefined;
-      return said.kind === 'refused' ? `${said.code} ${said.reason}` : `${said.cause}: ${said.detail}`;
+      const answer = await agents.confirm(tradeNo, { orderNo: order.orderNo });
+      if (answer.kind === 'done') return undefined;
+      return answer.kind === 'refused' ? `${answer.code} ${answer.reason}` : `${answer.cause}: ${answer.detail}`;
     } catch (error) {
       if (error instanceof AppError) return error.message;
       throw error;
@@ -210,7 +210,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
   }
 }
 
-/** The bill that agents pay an order by; empty where the account takes no payments of agents. */
+/** Returns the bill by which agents pay an order; empty if the account accepts no payments by agents. */
 export async function agentBill({ agents }: Channel, order: OrderRow, resourceId: string): Promise<string> {
   const { orderNo, amount, currency, expiresAt, subject } = order;
   if (!agents) return '';
@@ -227,7 +227,7 @@ function invalid(detail: string): ProofInvalid {
   return new ProofInvalid('Payment-Proof', detail);
 }
 
-/** The name stands in a header, so it is short. */
+/** The name is part of a header, so it is short. */
 function nameOf(subject: string): string {
   return [...subject].slice(0, 16).join('');
 }

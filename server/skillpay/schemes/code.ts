@@ -1,4 +1,4 @@
-// The service's own dialect: the brand in its header, and the signed payment codes and receipts.
+// The service's own payment scheme: the brand in its header, signed payment codes and receipts.
 import { hash, randomBytes } from 'node:crypto';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { CoinCallRow, SkillOrderRow } from '../../db/entities/skillpay.ts';
@@ -7,7 +7,7 @@ import type { Mode } from '../../payments/channel.ts';
 import type { SigningKeys } from '../signing-keys.ts';
 import type { PaymentScheme, Proof } from './scheme.ts';
 
-/** Our own dialect: a signed payment code under the operator's brand, and the number of the order as the proof. */
+/** The service's own scheme: a signed payment code under the operator's brand; the proof is the order number. */
 export function codeScheme(brand: string | undefined): PaymentScheme {
   const scheme: PaymentScheme = {
     name: 'code',
@@ -22,32 +22,32 @@ export function codeScheme(brand: string | undefined): PaymentScheme {
   return scheme;
 }
 
-/** Name of the header with our payment code of an order of the channel; a configured brand takes the place of every operator's. */
+/** Name of the header with the payment code for a channel; a configured brand replaces the channel operator's. */
 function brandHeader(brand: string | undefined, payWay: PayWay): string {
   return `${brand ?? CHANNELS[payWay].operator}-Pay-Required`;
 }
 
-/** Every name that `brandHeader` may give. */
+/** All names that `brandHeader` can return. */
 function brandHeaders(brand: string | undefined): string[] {
   return [...new Set(PAY_WAYS.map((payWay) => brandHeader(brand, payWay)))];
 }
 
-/** What an offer is about, for its code. */
+/** The part of an offer that its code signs. */
 type CodeSubject = Pick<SkillOrderRow, 'resource' | 'bodyDigest'>;
 
-/** Port: makes payment codes and receipts, so that an operator's own code can take the place of ours. */
+/** Port: creates payment codes and receipts, so that an operator can replace the service's own code. */
 export interface PaymentCodes {
-  /** Prepares for a mode; called before the transaction in which the code is made. */
+  /** Prepares for a mode; call it before the transaction that creates the code. */
   prepare(mode: Mode): Promise<void>;
   /** The L1 payment code of an order: one line that fits into a header. */
   code(order: OrderRow, subject: CodeSubject): Promise<string>;
-  /** The receipt of what was given for an order. */
+  /** Returns the receipt for the content of an order. */
   receipt(order: OrderRow, resource: string, content: string): Promise<string>;
-  /** The receipt of a call that coins paid; coins have no mode, the key of `live` signs. */
+  /** Returns the receipt of a call paid with coins; coins have no mode, so the `live` key signs. */
   coinReceipt(call: CoinCallRow, content: string): Promise<string>;
 }
 
-/** Our own codes: compact JWS (EdDSA) whose public keys are at `/.well-known/jwks.json`. */
+/** The service's own codes: compact JWS (EdDSA), verified with the public keys at `/.well-known/jwks.json`. */
 export function signedCodes(keys: SigningKeys, issuer: string): PaymentCodes {
   return {
     prepare: (mode) => keys.ensure(mode),

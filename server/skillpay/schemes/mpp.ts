@@ -1,4 +1,4 @@
-// The dialect MPP (HTTP authentication scheme `Payment`): challenges, credentials, and the methods that a client prefers.
+// The payment scheme MPP (HTTP authentication scheme `Payment`): challenges, credentials, and the methods that a client prefers.
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { OfferEntry } from '../../db/entities/skillpay.ts';
 import type { PayWay } from '../../payments/channel.ts';
@@ -20,8 +20,8 @@ import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
 
 /**
  * The HTTP authentication scheme `Payment` (draft-httpauth-payment-01, intent `charge`): challenges in `WWW-Authenticate`,
- * the credential in `Payment-Authorization`, the receipt in `Payment-Receipt`. The methods are our channels; the payload of
- * a credential is the number of the order.
+ * the credential in `Payment-Authorization`, the receipt in `Payment-Receipt`. Its methods are the service's channels; the
+ * payload of a credential is the order number.
  */
 export function mppScheme(publicUrl: string, keys: ChallengeKeys): PaymentScheme {
   const realm = new URL(publicUrl).host;
@@ -66,7 +66,7 @@ export function mppScheme(publicUrl: string, keys: ChallengeKeys): PaymentScheme
     return { headers: { 'WWW-Authenticate': texts.join(', ') } };
   }
 
-  /** What cannot be read or is not ours names no order: the call is answered like a first one, and told what was wrong. */
+  /** An unreadable or foreign credential names no order: the call is answered like a first one, with the fault in `type`. */
   function proofOf(header: string, { clientId }: SkillCaller): Proof {
     const common = { scheme, header: CREDENTIAL_HEADER };
     let credential: Credential;
@@ -83,8 +83,8 @@ export function mppScheme(publicUrl: string, keys: ChallengeKeys): PaymentScheme
       ...common,
       outTradeNo,
       check(pair, call) {
-        const isQueried = pair.skill.entries.some((entry) => requestOf(pair, entry, publicUrl) === challenge.request);
-        if (!isQueried) reject('payload');
+        const isOffered = pair.skill.entries.some((entry) => requestOf(pair, entry, publicUrl) === challenge.request);
+        if (!isOffered) reject('payload');
         if (challenge.digest !== undefined && challenge.digest !== digestText(call.bodyDigest ?? ''))
           reject('mismatch');
       },
@@ -120,7 +120,7 @@ const PROBLEMS: Readonly<Record<Failure, string>> = {
 /** The field that carries credentials: `Authorization` is the application's own token. */
 const CREDENTIAL_HEADER = 'Payment-Authorization';
 
-/** A challenge of the scheme `Payment` (draft-httpauth-payment-01): every parameter as it stands on the wire. */
+/** A challenge of the scheme `Payment` (draft-httpauth-payment-01), with its parameters as sent. */
 interface Challenge {
   id: string;
   realm: string;
@@ -133,13 +133,13 @@ interface Challenge {
   header?: string | undefined;
 }
 
-/** Makes and knows challenges; every replica has the same keys. */
+/** Creates and verifies challenges; every replica has the same keys. */
 interface ChallengeKeys {
   idOf(challenge: Omit<Challenge, 'id'>, clientId: string): string;
   isOwn(challenge: Challenge, clientId: string): boolean;
 }
 
-/** Keys from the master keys: the newest makes challenges, all of them know theirs. A challenge is of one application only. */
+/** Derives the keys from the master keys: the newest signs, all of them verify. A challenge is bound to one application. */
 export function challengeKeys(masterKeys: readonly { key: Buffer }[]): ChallengeKeys {
   const secrets = masterKeys.map(({ key }) =>
     Buffer.from(hkdfSync('sha256', key, 'unified-payment-service', 'payment-challenge', 32)),
@@ -167,7 +167,7 @@ function bind(secret: Buffer, challenge: Omit<Challenge, 'id'>, clientId: string
   return createHmac('sha256', key).update(slots.join('|')).digest();
 }
 
-/** What a payer is asked for, as the `request` of a challenge; of the same order always the same. Amounts are minor units. */
+/** The `request` of a challenge; always the same for the same order. Amounts are minor units. */
 function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): string {
   const { order } = pair;
   const decimals = exponentOf(order.currency) ?? 2;
@@ -185,7 +185,7 @@ function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): strin
   return Buffer.from(canonicalJson(request)).toString('base64url');
 }
 
-/** A challenge in `WWW-Authenticate`. Nothing in it needs escaping: names, base64, a host, a time. */
+/** The challenge as text of `WWW-Authenticate`. No value needs escaping: names, base64, a host, a time. */
 function challengeText(challenge: Challenge): string {
   const { id, realm, method, intent, request, expires, digest, header } = challenge;
   const members = Object.entries({ id, realm, method, intent, request, expires, digest, header });
@@ -214,7 +214,7 @@ function readCredential(header: string): Credential {
   };
 }
 
-/** Unknown parameters are ignored; `opaque` is never sent by us, so a challenge with one is not ours. */
+/** Unknown parameters are ignored. The service never sends `opaque`, so a challenge with one is refused. */
 function challengeOf(members: Record<string, unknown>): Challenge {
   for (const name of REQUIRED)
     if (typeof members[name] !== 'string' || members[name] === '')
@@ -236,8 +236,8 @@ interface Range {
 const RANGE = /^([a-z]+|\*)\/([A-Za-z\d-]+|\*)(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/;
 
 /**
- * The methods that a client wants for the intent `charge`, its dearest first (`Accept-Payment`, draft-httpauth-payment-01).
- * All of them in their order when it says nothing, something malformed, or wants none of them.
+ * Returns the methods that a client accepts for the intent `charge`, highest weight first (`Accept-Payment`,
+ * draft-httpauth-payment-01). Without a valid header, or if it accepts none, all methods in their own order.
  */
 export function preferred<Method extends string>(header: string | undefined, methods: readonly Method[]): Method[] {
   const ranges = header === undefined ? undefined : readRanges(header);
@@ -253,7 +253,7 @@ function readRanges(header: string): Range[] | undefined {
   return found.map((match) => ({ method: match![1]!, intent: match![2]!, q: Number(match![3] ?? 1) }));
 }
 
-/** The most specific range decides. */
+/** The weight of the most specific range that matches. */
 function weightOf(ranges: readonly Range[], method: string): number {
   const fitting = ranges.filter((one) => fits(one.method, method) && fits(one.intent, 'charge'));
   const [best] = fitting.toSorted((a, b) => wildcards(a) - wildcards(b));

@@ -1,4 +1,4 @@
-// The interface of a dialect, and what all dialects share: the pair of rows, the room in the headers, the address of the payer.
+// The interface of a payment scheme, and what all schemes share: the row pair, the header limit, the payer's address.
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OfferEntry, SkillOrderRow } from '../../db/entities/skillpay.ts';
 import type { AppTerms } from '../../payments/idempotency.ts';
@@ -9,11 +9,11 @@ export interface SkillPair {
   skill: SkillOrderRow;
 }
 
-/** The application that calls. */
+/** The application that sent the call. */
 export interface SkillCaller {
   clientId: string;
   project: string;
-  /** Of what was read with its token. */
+  /** The terms that were read with the application's token. */
   terms?: AppTerms | undefined;
 }
 
@@ -23,73 +23,72 @@ export type CallHeaders = Readonly<Record<string, string | undefined>>;
 /** Why a call with a proof got no content. */
 export type Failure = 'malformed' | 'invalid' | 'payload' | 'mismatch' | 'unpaid' | 'unknown' | 'expired' | 'refunded';
 
-/** A call as its dialects see it. */
+/** A call as the payment schemes see it. */
 export interface Call {
   headers: CallHeaders;
-  /** All proofs that came with it. */
+  /** All proofs of the call. */
   proofs: readonly Proof[];
-  /** SHA-256 of the body as it came, in standard base64; undefined without a body. */
+  /** SHA-256 of the raw body in standard base64; undefined without a body. */
   bodyDigest?: string | undefined;
 }
 
-/** What a caller sent to prove a payment. Whether money came only the channel says. */
+/** A caller's proof of payment. Only the channel decides whether the order is paid. */
 export interface Proof {
   scheme: PaymentScheme;
   /** The header that carried it. */
   header: string;
-  /** The order that it names; undefined when it cannot be read and its dialect answers that with 402. */
+  /** The order that it names; undefined when the proof is unreadable and its scheme answers that with 402. */
   outTradeNo: string | undefined;
-  /** Finds the order where the proof does not name it; throws a refusal. */
+  /** Finds the order when the proof does not name it; throws when the proof is refused. */
   find?(): Promise<string>;
-  /** The client's own key of this payment, under which it sends only this payload. */
+  /** The client's own key of this payment, valid for this payload only. */
   once?: { key: string; payload: object };
-  /** Throws ProofInvalid or ProofRejected unless it is of this offer. */
+  /** Throws ProofInvalid or ProofRejected unless the proof belongs to this offer. */
   check(pair: SkillPair, call: Call, now: Date): void;
 }
 
-/** What a dialect adds to a 402: headers, and members of the problem document. */
+/** The additions of a scheme to a 402: headers, and members of the problem document. */
 export interface Asked {
   headers: Record<string, string>;
   members?: Record<string, unknown>;
 }
 
-/** Added by a dialect to the 200 with the content: headers, and members beside `data`. */
+/** The additions of a scheme to the 200 with the content: headers, and members beside `data`. */
 interface Given {
   headers?: Record<string, string>;
   members?: Record<string, unknown>;
 }
 
-/** What a dialect adds to an answer to its proof that brought no content. */
+/** The additions of a scheme to an answer without content. */
 export interface Failed {
   headers?: Record<string, string>;
-  /** Takes the place of the problem's `type`. */
+  /** Replaces the problem's `type`. */
   type?: string;
 }
 
-/** One way to ask for a payment over HTTP, and to prove it. Dialects know nothing of each other. */
+/** One way to request a payment over HTTP and to prove it. Schemes are independent of each other. */
 export interface PaymentScheme {
   name: string;
-  /** Headers of its answers, for pages of other origins. */
+  /** Headers of its answers, for CORS. */
   exposes: readonly string[];
   /**
-   * Fetches what a remote service must give before a payment can be asked for, and keeps it in the row. Runs outside any
-   * transaction, before each 402, so it returns at once when the row has it; a remote
-   * service that says nothing is no reason to throw.
+   * Fetches the remote part of a 402 and stores it in the row. Runs outside any transaction before each 402, and returns at
+   * once when the row has it. Must not throw when the remote service does not answer.
    */
   prepare?(pair: SkillPair): Promise<SkillPair>;
-  /** What the 402 of an order carries; of the same row always the same. */
+  /** The scheme's part of a 402; always the same for the same row. */
   ask(pair: SkillPair, call: Call): Asked;
-  /** The same without what a client can do without, for a 402 that has little room. */
+  /** A shorter form without optional parts, for a 402 that exceeds the header limit. */
   brief?(pair: SkillPair, call: Call): Asked;
-  /** The proof of a request, undefined when there is none; throws ProofInvalid. */
+  /** Reads the proof of a request; undefined without one. Throws ProofInvalid. */
   read?(headers: CallHeaders, caller: SkillCaller): Proof | undefined;
   /** Additions to the 200 with the content. */
   paid?(pair: SkillPair, given: { content: unknown; replayed: boolean }): Given;
-  /** What the answer carries when the proof brought no content. */
+  /** The additions to an answer when the proof brought no content. */
   failed?(pair: SkillPair, why: Failure): Failed;
 }
 
-/** What was wrong with the proofs of a call that named no order: each says it of whatever offer. */
+/** Returns the first fault of the proofs of a call that names no order; `unpaid` = no fault. */
 export function firstFault(call: Call, pair: SkillPair, now: Date): Failure {
   try {
     for (const proof of call.proofs) proof.check(pair, call, now);
@@ -100,7 +99,7 @@ export function firstFault(call: Call, pair: SkillPair, now: Date): Failure {
   }
 }
 
-/** A proof that its dialect answers with the 402 of the order, not with 400. */
+/** A proof that its scheme answers with the order's 402 instead of a 400. */
 export class ProofRejected extends Error {
   readonly why: Failure;
   constructor(why: Failure) {
@@ -111,38 +110,38 @@ export class ProofRejected extends Error {
 }
 
 /**
- * Most bytes of the headers that dialects add to a 402. With the service's other headers, some 660 bytes and 350 more for
- * pages of other origins, they stay below 4 KB, which is all that common reverse proxies read of an answer's head.
+ * Most bytes of the headers that schemes add to a 402. With the service's other headers (about 660 bytes, 350 more with
+ * CORS) they stay below 4 KB, the limit of common reverse proxies for the head of an answer.
  */
 const HEADER_ROOM = 3_050;
 
 /**
- * What all dialects together add to the 402 of an order. When it is too much, dialects that can be brief become so, the
- * last first, until it fits; of the same order it is always the same.
+ * The additions of all schemes to an order's 402. If they exceed the limit, schemes use their shorter form, the last one
+ * first, until they fit. Always the same for the same order.
  */
 export function askAll(schemes: readonly PaymentScheme[], pair: SkillPair, call: Call): Asked {
-  const asked = schemes.map((scheme) => scheme.ask(pair, call));
-  for (let last = schemes.length - 1; last >= 0 && sizeOf(asked) > HEADER_ROOM; last -= 1)
-    asked[last] = schemes[last]?.brief?.(pair, call) ?? asked[last] ?? { headers: {} };
+  const added = schemes.map((scheme) => scheme.ask(pair, call));
+  for (let last = schemes.length - 1; last >= 0 && sizeOf(added) > HEADER_ROOM; last -= 1)
+    added[last] = schemes[last]?.brief?.(pair, call) ?? added[last] ?? { headers: {} };
   return {
-    headers: Object.assign({}, ...asked.map(({ headers }) => headers)) as Asked['headers'],
-    members: Object.assign({}, ...asked.map(({ members }) => members)) as NonNullable<Asked['members']>,
+    headers: Object.assign({}, ...added.map(({ headers }) => headers)) as Asked['headers'],
+    members: Object.assign({}, ...added.map(({ members }) => members)) as NonNullable<Asked['members']>,
   };
 }
 
-/** Each header has its name, a colon, a space and a line end. */
-function sizeOf(asked: readonly Asked[]): number {
-  const pairs = asked.flatMap(({ headers }) => Object.entries(headers));
+/** Counts the name, colon, space, value and line end of each header. */
+function sizeOf(added: readonly Asked[]): number {
+  const pairs = added.flatMap(({ headers }) => Object.entries(headers));
   return pairs.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
 }
 
-/** Where the payer goes to pay an entry; another entry than the order's own is chosen there, with an order of its own. */
+/** The page where the payer pays an entry; the payer of another entry than the order's own gets a new order there. */
 export function payUrlOf(publicUrl: string, { order }: SkillPair, { payWay }: OfferEntry): string {
   const own = `${publicUrl}/pay/${order.orderNo}`;
   return payWay === order.payWay ? own : `${own}?payWay=${payWay}`;
 }
 
-/** Whether a text has the form of a pay-per-call number. */
+/** Whether a text has the form of a pay-per-call order number. */
 export function isOutTradeNo(text: string): boolean {
   return /^X\d{14}[0-9A-Z]{10}$/.test(text);
 }

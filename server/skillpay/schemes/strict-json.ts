@@ -1,16 +1,16 @@
-/** Most bytes of a header with a proof, unless its dialect says otherwise. */
+/** Most bytes of a header with a proof, unless its payment scheme allows more. */
 const MAX_BYTES = 4096;
 const MAX_DEPTH = 20;
 
-/** What is wrong with a header, as the end of a sentence. */
+/** The fault of a header, worded as the end of a sentence. */
 export class HeaderMalformed extends Error {}
 
-/** How the bytes of a header are written; `either` = in one of both alphabets, with or without padding. */
+/** The encoding of a header; `either` = either alphabet, with or without padding. */
 type HeaderEncoding = 'base64' | 'base64url' | 'either';
 
 /**
- * The JSON object of a base64 header: at most 4 KB and 20 levels, in a form that an encoder gives, and with one meaning. Throws
- * HeaderMalformed.
+ * Decodes the JSON object of a base64 header: at most 4 KB unless the scheme allows more, at most 20 levels, canonical encoding,
+ * no member twice. Throws HeaderMalformed.
  */
 export function readHeaderObject(
   header: string,
@@ -26,7 +26,7 @@ export function readHeaderObject(
   return objectOf(value, 'is not a JSON object');
 }
 
-/** Only the one form that an encoder gives: no other alphabet, no other padding, no bits that mean nothing. */
+/** Accepts only the canonical encoding: no other alphabet or padding, no stray bits. */
 function bytesOf(header: string, encoding: 'base64' | 'base64url'): Buffer | undefined {
   const bytes = Buffer.from(header, encoding);
   return bytes.toString(encoding) === header ? bytes : undefined;
@@ -40,7 +40,7 @@ function bytesOfEither(header: string): Buffer | undefined {
   return bytesOf(isUrlSafe ? bare : bare.replaceAll('+', '-').replaceAll('/', '_'), 'base64url');
 }
 
-/** The value as an object; throws HeaderMalformed with the given words. */
+/** Returns the value as an object; throws HeaderMalformed with the given text. */
 export function objectOf(value: unknown, otherwise: string): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new HeaderMalformed(otherwise);
   return value as Record<string, unknown>;
@@ -55,12 +55,12 @@ function parse(bytes: Buffer, encoding: string): unknown {
   } catch {
     throw new HeaderMalformed(`is not ${encoding}-encoded JSON`);
   }
-  // The parser takes the last one of two, and another reader the first.
+  // JSON.parse keeps the last of two equal members; another reader might keep the first.
   if (writtenMembers(text) !== membersOf(value)) throw new HeaderMalformed('names a member twice');
   return value;
 }
 
-/** How many members a JSON text writes: its strings that a colon follows. */
+/** Counts the members in a JSON text: its strings that are followed by a colon. */
 function writtenMembers(text: string): number {
   return [...text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length;
 }
@@ -71,7 +71,7 @@ function membersOf(value: unknown): number {
   return Array.isArray(value) ? inside : inside + Object.keys(value).length;
 }
 
-/** 8 KB of brackets are at most 6144 levels, which recursion bears. */
+/** 8 KB of brackets are at most 6144 levels, which recursion can handle. */
 function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));

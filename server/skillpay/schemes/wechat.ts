@@ -1,4 +1,4 @@
-// The dialect of WeChat's agents, and the payment codes that WeChat gives for them.
+// The payment scheme of WeChat's agents, and the payment codes that WeChat issues for them.
 import type { KeyObject } from 'node:crypto';
 import type { Place } from '../../db/encryption.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
@@ -7,14 +7,14 @@ import { within } from '../../payments/ports.ts';
 import type { SkillPorts } from '../ports.ts';
 import type { Asked, PaymentScheme, SkillPair } from './scheme.ts';
 
-/** Where agents of WeChat read a payment code of WeChat's own; ours never stands there. */
+/** The header from which WeChat's agents read WeChat's own payment code; the service's code is never sent in it. */
 const AGENT_CODE = 'WeixinPay-Required';
 
-/** What an agent that reads bodies only is told to do, in the words of the vendor's merchant demo. */
+/** The instruction for agents that only read bodies, worded as in the vendor's merchant demo. */
 const AGENT_PROMPT =
   '本次使用微信支付，请将 WeixinPay-Required 的值作为 paymentCode 交给 weixinpay_pay，以向用户申请支付授权。';
 
-/** The dialect of WeChat's agents: WeChat's own payment code, in a header and in the body. The proof is the number, as ever. */
+/** The scheme of WeChat's agents: WeChat's payment code in a header and in the body. The proof is the order number. */
 export function weixinAgentScheme(withAgentCode: WithAgentCode, now: () => Date): PaymentScheme {
   return {
     name: 'weixin-agent',
@@ -31,13 +31,13 @@ export function weixinAgentScheme(withAgentCode: WithAgentCode, now: () => Date)
   };
 }
 
-/** A payment code lives at most this long (seconds), as its operator says. */
+/** Longest life of a payment code (seconds), as WeChat documents it. */
 const MOST_SECONDS = 900;
 
-/** After nobody answered, no 402 waits for a while (ms). */
+/** Time without requests after a timeout, in which no 402 waits for a code (ms). */
 const SILENCE_MS = 30_000;
 
-/** What is asked for: a code for what the payer would pay with anywhere else. */
+/** A request for a code that stands for the order's ordinary payment data. */
 interface CodeRequest {
   orderNo: string;
   mode: AgentPayRow['mode'];
@@ -46,46 +46,46 @@ interface CodeRequest {
   seconds: number;
 }
 
-/** Who asks. */
+/** The developer account that requests codes. */
 interface AgentCredentials {
   developerId: string;
   keyId: string;
   key: KeyObject;
 }
 
-/** What the operator said: a code, or in words why there is none. */
+/** WeChat's answer: a code, or the reason why there is none. */
 export type CodeAnswer = { code: string } | { fault: string };
 
-/** Port: asks the operator for a payment code; never throws. */
+/** Port: requests a payment code from WeChat; never throws. */
 export type AskCode = (agent: AgentCredentials, request: CodeRequest) => Promise<CodeAnswer>;
 
-/** What is needed to hold the codes of agents. */
+/** The ports for requesting and storing codes. */
 interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'patience'> {
   open: (place: Place, encrypted: string) => string;
   readKey: (pem: string) => KeyObject;
   ask: AskCode;
-  /** Counts an answer. */
+  /** Counts the answers. */
   count: (result: 'given' | 'failed') => void;
 }
 
-/** The pair with a code that pays now, where the project has one; a failure leaves the pair as it is. */
+/** Adds a valid code if the project is configured for it; a failure leaves the pair as it is. */
 export type WithAgentCode = (pair: SkillPair) => Promise<SkillPair>;
 
-/** Where the private key of a project is sealed. */
+/** The encryption context of a project's private key. */
 export function agentKeyPlace(project: string): Place {
   return { table: 'agent_pays', id: project, column: 'encrypted', version: 1 };
 }
 
-/** The code that pays at this moment. */
+/** Returns the stored code while it is valid. */
 function liveAgentCode({ skill }: SkillPair, now: Date): string | undefined {
   const { agentCode, agentCodeUntil } = skill;
   return agentCode !== null && agentCodeUntil !== null && agentCodeUntil > now ? agentCode : undefined;
 }
 
-/** The operation over its ports: asked outside any transaction, kept under the row's lock, the first of two answers wins. */
+/** Creates the operation: the request runs outside any transaction; of two answers the first one stored under the row's lock wins. */
 export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
   const { store, now, log, count } = ports;
-  /** By project and mode: until when nobody is made to wait. */
+  /** By project and mode: the time until which no code is requested. */
   const silent = new Map<string, Date>();
   return async (pair) => {
     const { order, skill } = pair;
@@ -104,11 +104,11 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     const found = await within(ports.patience.agentCode, askAndKeep(row, request, pair, until));
     if (found) return found;
     silent.set(`${project} ${mode}`, new Date(now().getTime() + SILENCE_MS));
-    log('warn', 'agent pay is silent: its code comes with a later answer, if it comes', { orderNo, project });
+    log('warn', 'agent pay did not answer in time; a later answer may have the code', { orderNo, project });
     return pair;
   };
 
-  /** Goes on when nobody waits for it any more: the next 402 has the code. */
+  /** Continues after the 402 stopped waiting, so that the next 402 has the code. */
   async function askAndKeep(row: AgentPayRow, request: CodeRequest, pair: SkillPair, until: Date): Promise<SkillPair> {
     const answer = await ask(row, request);
     if ('code' in answer) return keep(pair, answer.code, until);
@@ -125,10 +125,10 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     count('code' in answer ? 'given' : 'failed');
     const seen =
       'code' in answer ? { lastSuccessAt: now() } : { lastFailureAt: now(), lastFailure: answer.fault.slice(0, 500) };
-    // What is only told of the past must not stop an offer.
+    // A failed write of this status must not stop an offer.
     await store
       .autocommit((tx) => tx.agentPays.update({ project: row.project }, seen))
-      .catch((error: unknown) => log('warn', 'the state of agent pay was not kept', { error }));
+      .catch((error: unknown) => log('warn', 'the status of agent pay was not stored', { error }));
     return answer;
   }
 
@@ -140,7 +140,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
       const key = ports.readKey(ports.open(agentKeyPlace(project), encrypted));
       return await ports.ask({ developerId, keyId, key }, request);
     } catch (error) {
-      log('error', 'agent pay cannot be asked', { project, error });
+      log('error', 'agent pay cannot be called', { project, error });
       return { fault: 'The stored private key cannot be used; set it again.' };
     }
   }
@@ -157,7 +157,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
   }
 }
 
-/** What a WeChat order in this state can be paid with. */
+/** The payment data of a pending WeChat order. */
 function payDataOf({ payWay, state, credential }: OrderRow): CodeRequest['payData'] | undefined {
   if (payWay !== 'wechat' || state !== 'pending' || credential === null) return undefined;
   if (credential.qrCode !== undefined) return { type: 'code_url', value: credential.qrCode };

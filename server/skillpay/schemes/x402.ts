@@ -1,4 +1,4 @@
-// The dialect x402: the terms of an offer, the proof of payment, and the signed offers and receipts of its extension.
+// The payment scheme x402: the terms of an offer, the proof of payment, and the signed offers and receipts of its extension.
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OfferEntry } from '../../db/entities/skillpay.ts';
 import type { Mode } from '../../payments/channel.ts';
@@ -59,16 +59,16 @@ function paymentRequiredHeader(pair: SkillPair, publicUrl: string, signedOffer: 
   });
 }
 
-/** Schemas are part of the extensions' form; they say no more than a reader needs, the header is small. */
+/** The extensions require a schema; this one is minimal to keep the header small. */
 const SCHEMA = { type: 'object' };
 
-/** At most 40 characters, of a script beyond ASCII 16: each of those is six bytes here. */
+/** Cuts a text to 40 characters, or to 16 if it is not ASCII, because `encode` needs six bytes for each of those. */
 function short(text: string): string {
   const characters = [...text];
   return characters.slice(0, characters.slice(0, 40).every((one) => one < '\u007f') ? 40 : 16).join('');
 }
 
-/** The value of `PAYMENT-RESPONSE` of the call that brings the content. */
+/** The value of `PAYMENT-RESPONSE` in an answer with content. */
 function settledHeader({ order, skill }: SkillPair): string {
   const { signedReceipt: signature } = skill;
   return encode({
@@ -82,7 +82,7 @@ function settledHeader({ order, skill }: SkillPair): string {
   });
 }
 
-/** Why a proof gave no content, as `errorReason`. */
+/** The `errorReason` of a proof that brought no content. */
 const REASONS: Readonly<Record<Failure, string>> = {
   malformed: 'invalid_payload',
   invalid: 'invalid_payload',
@@ -94,12 +94,12 @@ const REASONS: Readonly<Record<Failure, string>> = {
   refunded: 'refunded',
 };
 
-/** The value of `PAYMENT-RESPONSE` of a call with a proof that gave no content (SettleResponse of x402 version 2). */
+/** The value of `PAYMENT-RESPONSE` in an answer without content (SettleResponse of x402 version 2). */
 function unsettledHeader(order: OrderRow, errorReason: string): string {
   return encode({ success: false, errorReason, transaction: order.orderNo, network: networkOf(order) });
 }
 
-/** Base64 of JSON in ASCII, so that every client decodes it alike. */
+/** Base64 of ASCII JSON, so that every client decodes it in the same way. */
 function encode(value: object): string {
   const ascii = JSON.stringify(value).replaceAll(
     /[\u007f-\uffff]/g,
@@ -108,17 +108,17 @@ function encode(value: object): string {
   return Buffer.from(ascii).toString('base64');
 }
 
-/** The network of an entry: its channel, and whether real money moves there. */
+/** The network of an entry: its channel and mode. */
 function networkOf({ payWay, mode }: OfferEntry): string {
   return `${payWay}:${mode}`;
 }
 
-/** The address of a resource; the fragment names it, all of them are called at one path. */
+/** The address of a resource; all are called at one path, and the fragment names the resource. */
 function resourceUrlOf(publicUrl: string, resource: string): string {
   return `${publicUrl}/api/v2/skillpay/resource#${resource}`;
 }
 
-/** What an x402 client is asked to pay; equal for the life of the order. */
+/** The terms of payment for an x402 client; they stay the same for the life of the order. */
 interface Terms {
   scheme: 'exact';
   network: string;
@@ -130,7 +130,7 @@ interface Terms {
   extra: { outTradeNo: string; payUrl: string; expiresAt: string; decimals: number; mode: Mode };
 }
 
-/** The terms of an offer, one for each way to pay it, the order's own first (`accepts` of x402 version 2). */
+/** The terms of an offer, one for each entry, the order's own first (`accepts` of x402 version 2). */
 export function termsOf(pair: SkillPair, publicUrl: string): Terms[] {
   return pair.skill.entries.map((entry) => termsOfEntry(pair, entry, publicUrl));
 }
@@ -154,13 +154,13 @@ function termsOfEntry(pair: SkillPair, entry: OfferEntry, publicUrl: string): Te
   };
 }
 
-/** Whether what the client accepted is what the offer asks for. */
+/** Whether the terms that the client accepted are terms of the offer. */
 function isOffered(accepted: unknown, pair: SkillPair, publicUrl: string): boolean {
   const sent = digest(accepted ?? null);
   return termsOf(pair, publicUrl).some((one) => digest(one) === sent);
 }
 
-/** The header that carries a proof. */
+/** The header that carries the proof. */
 const PROOF_HEADER = 'PAYMENT-SIGNATURE';
 
 /** A proof of payment as it was sent. */
@@ -169,7 +169,7 @@ interface X402Proof {
   accepted: unknown;
   /** `payment-identifier`: the client's own key of the payment. */
   paymentId: string | undefined;
-  /** All of it. */
+  /** The whole payload. */
   payload: Record<string, unknown>;
 }
 
@@ -188,7 +188,7 @@ export function readProof(header: string): X402Proof {
   }
 }
 
-/** The `id` of the extension (its specification is in the repository x402-foundation/x402); optional. */
+/** The `id` of the extension `payment-identifier` (specified in the repository x402-foundation/x402); optional. */
 function paymentIdOf(extensions: unknown): string | undefined {
   if (extensions === undefined) return undefined;
   const extension = objectOf(extensions, 'has malformed extensions')['payment-identifier'];
@@ -201,16 +201,16 @@ function paymentIdOf(extensions: unknown): string | undefined {
 
 const MALFORMED = 'has a malformed payment-identifier';
 
-/** Signed words of the service that outlive the call: x402's extension `offer-receipt`, version 1, as compact JWS. */
+/** Signed offers and receipts: x402's extension `offer-receipt`, version 1, as compact JWS. */
 export interface SignedTerms {
-  /** The commitment to the terms of an offer. */
+  /** Signs the terms of an offer. */
   offer(terms: Terms, order: OrderRow, resource: string): Promise<string>;
-  /** That it was paid and delivered; names the order, so that both sides can look it up. */
+  /** Signs that the order was paid and delivered; names the order, so that both sides can find it. */
   receipt(order: OrderRow, resource: string, at: Date): Promise<string>;
 }
 
 /**
- * The artifacts, signed with the key of the order's mode, whose DID URL is the `kid` (did.json says whose it is).
+ * Signs with the key of the order's mode; its DID URL is the `kid`, which did.json resolves.
  * Fields: the extension's specification (repository x402-foundation/x402), its sections on JWS headers, offer and receipt payloads.
  */
 export function signedTerms(keys: Pick<SigningKeys, 'sign'>, publicUrl: string): SignedTerms {
@@ -249,7 +249,7 @@ export function signedTerms(keys: Pick<SigningKeys, 'sign'>, publicUrl: string):
   };
 }
 
-/** The service as a signer: its host in the method `web` of DIDs. */
+/** The service's DID: its host in the method `web`. */
 function didOf(publicUrl: string): string {
   return `did:web:${encodeURIComponent(new URL(publicUrl).host)}`;
 }
