@@ -4,7 +4,7 @@ import type { PayWay } from '../payments/channel.ts';
 import { writePrivately } from './folder.ts';
 import { SimulatorRefusal } from './requests.ts';
 
-/** A merchant's account at one channel. `secrets` (ids, PEMs) is what its half made; the names in it are the half's own. */
+/** A merchant's account at one channel. `secrets` (ids, PEMs) come from its channel simulator, which defines their names. */
 export interface Account {
   payWay: PayWay;
   name: string;
@@ -14,14 +14,14 @@ export interface Account {
 /** The accounts, kept in `accounts.json`. */
 export interface Accounts {
   get(payWay: PayWay, name: string): Account | undefined;
-  /** Every account of a channel, the oldest first. */
+  /** Returns the accounts of a channel, oldest first. */
   of(payWay: PayWay): readonly Account[];
   add(account: Account): Account;
-  /** Writes the accounts after a half changed the secrets of one. */
+  /** Writes the accounts after a channel simulator changed an account's secrets. */
   save(): void;
 }
 
-/** What the account that `options.merchantOf` names was made with, where a new one belongs to the same merchant. */
+/** Returns the secrets of the account that `options.merchantOf` names, for another account of the same merchant. */
 export function merchantOf(
   { accounts }: { accounts: Accounts },
   payWay: PayWay,
@@ -40,7 +40,7 @@ export function openAccounts(dir: string): Accounts {
   return keepAccounts(known, (accounts) => writePrivately(file, JSON.stringify(accounts, null, 2)));
 }
 
-/** These accounts and those that are added; `keep` is told of each change. */
+/** Manages the accounts in memory; `keep` stores them after each change. */
 export function keepAccounts(accounts: Account[], keep: (accounts: readonly Account[]) => void): Accounts {
   const save = () => keep(accounts);
   const get = (payWay: PayWay, name: string) =>

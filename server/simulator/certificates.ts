@@ -98,7 +98,7 @@ export interface DistinguishedName {
   CN: string;
 }
 
-/** What a certificate says and who says it. */
+/** The content of a certificate, and its issuer's key. */
 interface CertificateRequest {
   subject: DistinguishedName;
   issuer: DistinguishedName;
@@ -107,11 +107,11 @@ interface CertificateRequest {
   ca: boolean;
   dnsNames?: readonly string[];
   days?: number;
-  /** Random unless it is given. */
+  /** Random by default. */
   serial?: Buffer;
 }
 
-/** A private key and its public half, both as PEM. */
+/** A private key and its public key. */
 export interface KeyPair {
   privateKey: KeyObject;
   publicKey: KeyObject;
@@ -122,7 +122,7 @@ export function newRsaKeys(): Promise<KeyPair> {
   return promisify(generateKeyPair)('rsa', { modulusLength: 2048 });
 }
 
-/** A new P-256 key pair: for the root that is no RSA one, as in Alipay's own file. */
+/** A new P-256 key pair for a root that is not RSA, as in Alipay's own file. */
 export function newEcKeys(): Promise<KeyPair> {
   return promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
 }
@@ -144,7 +144,7 @@ export function issueCertificate(request: CertificateRequest): string {
   return `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
 }
 
-/** 16 random bytes whose first is neither zero nor negative, so that every reader prints the same serial. */
+/** 16 random bytes without a leading zero or sign bit, so that every reader prints the same serial. */
 function serialNumber(): Buffer {
   const bytes = randomBytes(16);
   bytes[0] = 0x20 | (bytes[0]! & 0x5f);
@@ -172,7 +172,7 @@ function extensions({ ca, dnsNames }: CertificateRequest): Buffer[] {
   return [constraints, usage, sequence(objectId('2.5.29.17'), octetString(names))];
 }
 
-/** keyCertSign and cRLSign for an authority, digitalSignature for the others. */
+/** keyCertSign and cRLSign for an authority, digitalSignature for other certificates. */
 function keyUsage(ca: boolean): Buffer {
   return ca ? element(0x03, Buffer.from([1, 0x06])) : element(0x03, Buffer.from([7, 0x80]));
 }
@@ -183,7 +183,7 @@ export interface Credential {
   privateKey: string;
 }
 
-/** The simulator's own certificate authority; its keys are worthless anywhere else. */
+/** The simulator's own certificate authority; its keys are only trusted by the simulator's clients. */
 export interface Authority {
   /** PEM of the root that issues every certificate. */
   readonly root: string;
@@ -193,13 +193,13 @@ export interface Authority {
   issue(commonName: string, options?: { dnsNames?: readonly string[]; unit?: string }): Promise<Credential>;
   /** Issues a certificate for an existing public key. */
   certify(commonName: string, publicKey: KeyObject): string;
-  /** The authority of this name between the root and its certificates, made and kept when it is first asked for. */
+  /** Returns the intermediate authority of this name; creates and stores it on first use. */
   between(name: string): Promise<Intermediate>;
 }
 
-/** An authority that the root vouches for. */
+/** An authority whose certificate the root issued. */
 interface Intermediate {
-  /** Issues a certificate for a public key; the file has the authority's own behind it. */
+  /** Issues a certificate for a public key; the authority's own certificate is appended. */
   certify(commonName: string, publicKey: KeyObject, unit: string): string;
 }
 
@@ -211,7 +211,7 @@ interface Stored extends Credential {
 
 const ROOT_NAME = namedBy('Payment Simulator Root', 'Authority');
 
-/** Opens the authority in `dir`, making it at the first start. */
+/** Opens the authority in `dir`; creates it at the first start. */
 export async function openAuthority(dir: string): Promise<Authority> {
   const file = join(dir, 'authority.json');
   if (!existsSync(file)) writePrivately(file, JSON.stringify(await newAuthority(), null, 2));

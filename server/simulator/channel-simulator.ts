@@ -1,23 +1,23 @@
 /**
- * The port of the simulator: what the halves share, what one half is, and at which address it is asked. To plug a channel in:
+ * The interface of a channel simulator and the parts that all of them share. To add a channel:
  *
- * 1. write `server/simulator/<payWay>/half.ts` that exports a `ChannelSimulator`, with the files beside it that the other channels have, and add
- *    it to HALVES in simulator.ts; `test/journeys/added-channel/simulator.ts` is one that is as small as can be;
- * 2. `hosts` are the names under which the channel is at the root (`leadToChannel`); `mount` registers the channel's routes below
+ * 1. write `server/simulator/<payWay>/simulator.ts` that exports a `ChannelSimulator`, with the same files beside it as the other
+ *    channels, and add it to HALVES in simulator.ts; `test/journeys/added-channel/simulator.ts` is a minimal one;
+ * 2. `hosts` are the host names under which the channel is served at the root (`leadToChannel`); `mount` registers its routes below
  *    `/<payWay>` (the adapter's base address is `<simulator>/<payWay>`); the raw body of a request is `rawBodyOf(ctx)` from requests.ts;
- * 3. a route checks the request as strictly as the channel does and answers bad ones with `write(ctx, …)`; a good one becomes
- *    `core.answer(ctx, { payWay, account, call, orderNo, act, seal })`: `act` changes trades through `core.trades` (each change
- *    is in the ledger before the call returns) and gives the unsigned answer, `encrypt` signs it. All faults are drawn and applied
- *    by `core.answer`; `act` looks at `fault` for the faults of the effect (`query-lag`, `pending-refund`, `wrong-amount`,
+ * 3. a route checks the request as strictly as the channel does and answers a bad one with `write(ctx, …)`; a good one becomes
+ *    `core.answer(ctx, { payWay, account, call, orderNo, act, encrypt })`: `act` changes trades through `core.trades` (each change
+ *    is in the ledger before the call returns) and returns the unsigned answer, `encrypt` signs it. `core.answer` draws and applies
+ *    all faults; `act` checks `fault` for the faults of the effect (`query-lag`, `pending-refund`, `wrong-amount`,
  *    `capture-pending` …), `encrypt` for those of the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew`,
- *    `unknown-serial`, `signtest`). `tampered`, `channelSimulator-body`, `html`, all time-outs and delays need nothing from a half.
+ *    `unknown-serial`, `signtest`). `tampered`, `half-body`, `html`, all timeouts and delays need no code in a channel simulator.
  *    `wrong-key` signs with `core.strangerKey`;
- * 4. fixed outcomes: `trade.fixed`. A create answers `declined` with a definite refusal before it makes a trade
+ * 4. fixed outcomes: `trade.fixed`. A create answers `declined` with a definite refusal before it creates a trade
  *    (`fixedOutcome()`), calls `core.startFixed(trade)` once after `core.trades.create`, and returns `silent: true` for the first
  *    create of a `silent` one; a refund of `refunds-fail` is refused;
- * 5. a refund goes through `core.refund(trade, draft, fault)`, which knows all refund faults and ends what must end later;
- * 6. a notice is `core.notifications.send(trade, { id, event, url, facts }, core.notificationDelay(trade))`; it is signed anew for every
- *    delivery by `signNotification`, which must write the same facts each time.
+ * 5. a refund is made with `core.refund(trade, draft, fault)`, which applies all refund faults and schedules later states;
+ * 6. a notification is `core.notifications.send(trade, { id, event, url, facts }, core.notificationDelay(trade))`; `signNotification`
+ *    signs it anew for every delivery and must write the same facts each time.
  */
 import type Router from '@koa/router';
 import type { Context, Next } from 'koa';
@@ -36,7 +36,7 @@ import type { NotificationRecord, Notifications, SignedNotification } from './no
 import type { DisputeAction, Refund, RefundDraft, Trade, TradeDraft } from './trade.ts';
 import type { Trades } from './trades.ts';
 
-/** What the halves share. */
+/** The parts that the channel simulators share. */
 export interface Core {
   /** Base address of the simulator, without a slash at the end. */
   url: string;
@@ -49,24 +49,24 @@ export interface Core {
   readonly faults: Faults;
   readonly notifications: Notifications;
   readonly bills: Bills;
-  /** A key that belongs to nobody: `wrong-key` signs with it. */
+  /** A key that no account has: `wrong-key` signs with it. */
   readonly strangerKey: KeyObject;
   readonly log: (message: string, about?: object) => void;
   channelSimulator(payWay: PayWay): ChannelSimulator;
-  /** Answers an authenticated call, with whatever fault is set for it. */
+  /** Answers an authenticated call and applies the fault that is set for it. */
   answer(ctx: Context, exchange: Exchange): Promise<void>;
-  /** Where the payer's page of a trade is. */
+  /** Returns the address of the payer's page of a trade. */
   payUrl(trade: Trade): string;
-  /** Starts what the amount of a new trade asks for; call it once, after creating. */
+  /** Starts the fixed outcome of a new trade's amount; call it once, after creating. */
   startFixed(trade: Trade): void;
-  /** Makes a refund, with what the fault asks for. Throws SimulatorRefusal `refund_too_much`. */
+  /** Makes a refund and applies the fault. Throws SimulatorRefusal `refund_too_much`. */
   refund(trade: Trade, draft: RefundDraft, fault?: FaultName): Refund;
-  /** Scaled milliseconds by which the notices of a trade are late. */
+  /** The delay of a trade's notifications (scaled ms). */
   notificationDelay(trade: Trade): number;
   close(): void;
 }
 
-/** What a merchant would type into the configuration of the channel: the shape of `ChannelInput` in payments/channel.ts. */
+/** An account as channel configuration: the shape of `ChannelInput` in payments/channel.ts. */
 export interface SimulatedChannelConfig {
   fields: Record<string, string>;
   pems: Record<string, string[]>;
@@ -75,64 +75,64 @@ export interface SimulatedChannelConfig {
 /** One channel inside the simulator; `simulator.ts` has the list of them. */
 export interface ChannelSimulator {
   readonly payWay: PayWay;
-  /** Names of the channel's own hosts, in small letters: under these it is at the root. */
+  /** The channel's own host names in lower case; under these it is served at the root. */
   readonly hosts: readonly string[];
   readonly billRules: BillRules;
-  /** Seconds between a delivery that was not acknowledged and the next one. */
+  /** Seconds between an unacknowledged delivery and the next one. */
   readonly notificationSchedule: readonly number[];
-  /** Adds the routes of the channel, below `/<payWay>`, or at the paths of another host that its clients cannot be led away from. */
+  /** Adds the routes of the channel, below `/<payWay>`, or at fixed paths that its clients cannot change. */
   mount(router: Router, core: Core): void;
-  /** Makes the ids, keys and certificates of a new account. `options` is what the caller of /sim/accounts added. */
+  /** Creates the ids, keys and certificates of a new account. `options` come from the body of /sim/accounts. */
   newSecrets(core: Core, name: string, options: Readonly<Record<string, unknown>>): Promise<Record<string, string>>;
-  /** Hands an account over as ordinary channel configuration. */
+  /** Returns an account as ordinary channel configuration. */
   configFor(account: Account, core: Core): SimulatedChannelConfig;
-  /** The payer pays (PayPal: agrees); notices follow. Throws SimulatorRefusal when the channel would not let him. */
+  /** The payer pays (PayPal: approves); notifications follow. Throws SimulatorRefusal when the channel would refuse the payment. */
   pay(core: Core, trade: Trade): void;
-  /** The details of one more trade under the same number; absent = the channel has one trade for each number. */
+  /** The details of another trade under the same number; absent = the channel has one trade per number. */
   detailsOfAnother?(core: Core, trade: Trade): Record<string, unknown>;
-  /** A second order with the numbers of this one, where a channel has another id for each; absent = see `detailsOfAnother`. */
+  /** The draft of a second order with the same merchant numbers, for a channel with ids of its own; absent = see `detailsOfAnother`. */
   twinOf?(core: Core, trade: Trade): Pick<TradeDraft, 'id' | 'details'>;
-  /** Takes the money that a payer agreed to; absent = `pay` does. */
+  /** Captures a payment that the payer approved; absent = `pay` does. */
   take?(core: Core, trade: Trade): void;
-  /** The merchant accepts or denies a pending capture in its account; absent = the channel makes no captures. */
+  /** The merchant accepts or denies a pending capture; absent = the channel has no captures. */
   moveCapture?(core: Core, trade: Trade, state: 'completed' | 'declined'): void;
-  /** Tells the merchant of an order about anything at all; `isTest` = as from the dashboard. Absent = the channel tells of nothing else. */
+  /** Sends the merchant an event of any type; `isTest` = as from the dashboard. Absent = the channel has no such events. */
   sendEvent?(
     core: Core,
     trade: Trade,
     event: { type: string; resource: Record<string, unknown>; isTest: boolean },
   ): void;
-  /** The payer refuses. */
+  /** The payer declines. */
   decline(core: Core, trade: Trade): void;
-  /** The payer opens a signed address that the channel has not seen (Alipay page, wap, app); undefined = not one of mine. */
+  /** The payer opens a signed address without a trade (Alipay page, wap, app); undefined = another channel's address. */
   open?(core: Core, payUrl: string): Trade | undefined;
-  /** A refund made in the merchant's portal (origin `portal`, state succeeded) or one that has moved; tell the merchant. */
+  /** Notifies the merchant of a refund made in its portal (origin `portal`, state succeeded) or of a refund's new state. */
   notifyRefund(core: Core, trade: Trade, refund: Refund): void;
-  /** The payer's bank takes a refund, or does not; absent = the channel does not tell of that. Throws SimulatorRefusal. */
+  /** Notifies the merchant whether the payer's bank accepted a refund; absent = the channel does not report it. Throws SimulatorRefusal. */
   notifyBank?(core: Core, trade: Trade, refund: Refund): void;
-  /** What payer and channel do about a dispute; absent = this channel has none here. */
+  /** Applies an action of payer or channel to a dispute; absent = the channel simulates no disputes. */
   dispute?(core: Core, trade: Trade, action: DisputeAction): object;
-  /** A new channel number for a refund. */
+  /** Returns a new channel number for a refund. */
   newRefundNumber(core: Core): string;
-  /** The bytes and headers of one delivery. `fault`: wrong-key, no-signature, clock-skew, unknown-serial, signtest, wrong-amount … */
+  /** Returns the bytes and headers of one delivery. `fault`: wrong-key, no-signature, clock-skew, unknown-serial, signtest, wrong-amount … */
   signNotification(
     core: Core,
     notification: NotificationRecord,
     fault: FaultName | undefined,
   ): SignedNotification | Promise<SignedNotification>;
-  /** Whether the receiver's answer ends the deliveries. */
+  /** Whether the receiver's response ends the deliveries. */
   acknowledged(status: number, body: string): boolean;
   /**
-   * Replaces a key, certificate or setting of an account; changes `account.secrets`. `to` is the new value of what a merchant
-   * sets by hand. Throws SimulatorRefusal for an unknown `what`.
+   * Replaces a key, certificate or setting of an account in `account.secrets`. `to` is the new value of a setting that
+   * merchants enter themselves. Throws SimulatorRefusal for an unknown `what`.
    */
   rotate(core: Core, account: Account, what: string, to?: string): Promise<void>;
 }
 
-/** Requests that came to the own address of a channel. */
+/** Requests that arrived at a channel's own address. */
 const owned = new WeakMap<IncomingMessage, PayWay>();
 
-/** Listens for one channel alone, which is at the root here. */
+/** Wraps a listener for the address of one channel, which is served at the root there. */
 export function listenFor(payWay: PayWay, listener: RequestListener): RequestListener {
   return (request, response) => {
     owned.set(request, payWay);
@@ -141,8 +141,8 @@ export function listenFor(payWay: PayWay, listener: RequestListener): RequestLis
 }
 
 /**
- * Where the channel was asked, without a slash at the end: what it tells of its own addresses begins so. A client with a fixed host
- * takes that host off an address of a bill, and asks for what is left.
+ * Returns the channel's base address as the client called it, without a slash at the end; the channel's own links start with it.
+ * A client with a fixed host replaces the host of a bill's address and requests the rest.
  */
 export function baseOf(ctx: Context, core: Core, payWay: PayWay): string {
   if (owned.has(ctx.req)) return `http://${ctx.host}`;
@@ -151,8 +151,8 @@ export function baseOf(ctx: Context, core: Core, payWay: PayWay): string {
 }
 
 /**
- * Leads to its channel what was asked for at a root: at the channel's own address, and under the names of its hosts. Clients with a
- * fixed host ask for the paths of that host, and those of WeChat Pay sign them, so they could be led elsewhere only by signing anew.
+ * Rewrites requests at a root to the channel's path: at the channel's own address, and under its host names. Clients with a fixed
+ * host request the paths of that host; WeChat Pay's clients sign the path, so they cannot be redirected.
  */
 export function leadToChannel(
   channelSimulators: readonly ChannelSimulator[],
@@ -162,7 +162,7 @@ export function leadToChannel(
   );
   return async (ctx, next) => {
     const payWay = owned.get(ctx.req) ?? byHost.get(ctx.hostname.toLowerCase());
-    // The address as it was asked for, which is what was signed, stays in ctx.originalUrl.
+    // The requested and signed path stays in ctx.originalUrl.
     if (payWay !== undefined) ctx.path = `/${payWay}${ctx.path}`;
     await next();
   };

@@ -1,12 +1,12 @@
-/** The simulator's time: real time plus what was advanced. Signature timestamps never come from here. */
+/** The simulator's time: real time plus the time it was advanced. Signature timestamps use real time. */
 export interface Clock {
   /** Milliseconds since 1970 on the simulated clock. */
   now(): number;
-  /** Runs `task` once `delayMs` of simulated time have passed; `scaled` delays are multiplied by the time factor. Returns when. */
+  /** Runs `task` after `delayMs` of simulated time; `scaled` delays are multiplied by the time factor. Returns the due time. */
   schedule(delayMs: number, task: () => unknown, scaled?: boolean): number;
-  /** Moves the clock forward and resolves when everything that became due has run, in its order. */
+  /** Advances the clock and resolves when all due tasks have run, in order. */
   advance(milliseconds: number): Promise<void>;
-  /** Forgets every task. */
+  /** Cancels every task. */
   stop(): void;
 }
 
@@ -16,10 +16,10 @@ interface Task {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Longest delay that a timer of Node can hold. */
+/** Longest delay of a Node timer (ms). */
 const LONGEST = 2_147_483_647;
 
-/** A clock that starts `offset` milliseconds ahead; `onError` hears of tasks that throw. */
+/** Creates a clock that starts `offset` milliseconds ahead; `onError` receives the errors of tasks. */
 export function createClock(offset: number, timeFactor: number, onError: (error: unknown) => void): Clock {
   const tasks = new Set<Task>();
   const running = new Set<Promise<void>>();
@@ -52,7 +52,7 @@ export function createClock(offset: number, timeFactor: number, onError: (error:
     },
     async advance(milliseconds) {
       const target = now() + milliseconds;
-      // What has begun may schedule more: a delivery that is under way decides about the next one.
+      // A running task may schedule another one: a delivery decides about the next.
       await Promise.all(running);
       for (let batch = dueBy(tasks, target); batch.length > 0; batch = dueBy(tasks, target)) {
         ahead += Math.max(0, batch.at(-1)!.due - now());
@@ -77,7 +77,7 @@ async function attempt(task: Task, onError: (error: unknown) => void): Promise<v
   }
 }
 
-/** The earliest tasks due by `target`: those within a second of the first one, so that many notices go out together. */
+/** The earliest tasks due by `target`: those within a second of the first, so that they run concurrently. */
 function dueBy(tasks: ReadonlySet<Task>, target: number): Task[] {
   const due = [...tasks].filter((task) => task.due <= target).toSorted((a, b) => a.due - b.due);
   const first = due[0]?.due ?? 0;

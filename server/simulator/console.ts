@@ -15,8 +15,8 @@ import { type LedgerEntry, type Trade, majorOf } from './trade.ts';
 import { SIMULATOR_WORDS, type SimulatorWords } from './words.ts';
 
 /**
- * The script of the page that controls the simulator: it asks for the page every two seconds and puts what has changed in its
- * place, but for a part in which somebody is just pressing a button. Without it the page loads itself again.
+ * The script of the control page: every two seconds it fetches the page and replaces the changed parts, except a part in which a
+ * button is being pressed. Without the script the page reloads itself.
  */
 const CONSOLE_SCRIPT = `'use strict';
 (() => {
@@ -44,34 +44,34 @@ const CONSOLE_SCRIPT = `'use strict';
 })();
 `;
 
-/** Where the script is served. */
+/** The path of the script. */
 const CONSOLE_SCRIPT_PATH = '/console/console.js';
 
-/** Its address in a page: another script has another one. */
+/** The script's address in a page; it changes with the script. */
 const CONSOLE_SCRIPT_ADDRESS = `${CONSOLE_SCRIPT_PATH}?v=${digestOf(CONSOLE_SCRIPT)}`;
 
-/** What the page that controls the simulator has beside the style of all pages. */
+/** The styles of the control page, in addition to those of all pages. */
 export const CONSOLE_STYLE = readFileSync(new URL('console.css', import.meta.url), 'utf8');
 
-/** Where it is served. */
+/** The path of the styles. */
 const CONSOLE_STYLE_PATH = '/console/console.css';
 
-/** Its address in a page: another style has another one. */
+/** The styles' address in a page; it changes with the styles. */
 const CONSOLE_STYLE_ADDRESS = `${CONSOLE_STYLE_PATH}?v=${digestOf(CONSOLE_STYLE)}`;
 
-/** What the page shows. */
+/** The data of the page. */
 interface ConsoleView {
   now: Date;
-  /** Those that can still be paid, the newest first. */
+  /** The trades that can still be paid, newest first. */
   open: readonly Trade[];
   faults: readonly FaultRule[];
-  /** The newest first. */
+  /** Newest first. */
   entries: readonly LedgerEntry[];
-  /** The trade of an entry. */
+  /** Returns the trade of an entry. */
   tradeOf: (entry: LedgerEntry) => Trade | undefined;
 }
 
-/** How far the clock can be put forward, in seconds. */
+/** The steps by which the clock can be advanced (seconds). */
 const STEPS = { minute: 60, quarter: 900, hour: 3600, day: 86_400 } as const;
 
 interface Scene extends ConsoleView {
@@ -79,13 +79,13 @@ interface Scene extends ConsoleView {
   words: SimulatorWords;
 }
 
-/** Why the last deed was not done. */
+/** Why the last action was refused. */
 interface ShownRefusal {
   code: string;
   message: string;
 }
 
-/** The page that controls the simulator; `refusal` is of the last deed. */
+/** Returns the control page; `refusal` belongs to the last action. */
 function consolePage(view: ConsoleView, language: Language, refusal?: ShownRefusal): string {
   const words = SIMULATOR_WORDS[language];
   const scene: Scene = { ...view, language, words };
@@ -105,7 +105,7 @@ ${refusal === undefined ? '' : `<p class="refusal" role="alert"><b>${words.refus
   });
 }
 
-/** A part that the script renews. */
+/** A part that the script updates. */
 function live(name: string, html: string): string {
   return `<div data-live="${name}">${html}</div>`;
 }
@@ -119,10 +119,10 @@ function openTrades(scene: Scene): string {
 function tradeItem(trade: Trade, { words, language }: Scene): string {
   const { id, payWay, subject, orderNo, state, declined } = trade;
   const page = inLanguage(payerPath(trade), language);
-  const said = [words.states[state as keyof typeof words.states], declined ? words.wasDeclined : ''].filter(Boolean);
+  const details = [words.states[state as keyof typeof words.states], declined ? words.wasDeclined : ''].filter(Boolean);
   const buttons = `<input type="hidden" name="trade" value="${id}"><button class="small go" name="choice" value="pay">${words.pay}</button><button class="small" name="choice" value="decline">${words.decline}</button>`;
   return `<li><p><a href="${page}">${merchantHtml(subject)}</a> <b class="sum">${money(trade, trade.minor, language)}</b></p>
-<p class="about">${channelName(payWay, words)} <span class="id">${escapeHtml(orderNo)}</span> <span>${said.join(words.comma)}</span></p>
+<p class="about">${channelName(payWay, words)} <span class="id">${escapeHtml(orderNo)}</span> <span>${details.join(words.comma)}</span></p>
 ${state === 'approved' ? '' : form('/console/trade', language, buttons)}</li>`;
 }
 
@@ -216,7 +216,7 @@ function time(at: Date, language: Language): string {
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/** As many rows as a page shows of what waits and of the ledger. */
+/** Most rows of open trades and of the ledger on a page. */
 const MOST_ROWS = 50;
 
 const TradeForm = z.object({ trade: z.string(), choice: z.enum(['pay', 'decline']) });
@@ -233,7 +233,7 @@ const FaultForm = z.object({
     .transform((word) => (word === '' ? null : word)),
 });
 
-/** The page at `/` from which a person on this machine controls the simulator. */
+/** The routes of the control page at `/`, for callers on this machine. */
 export function consoleRoutes(core: Core): Router {
   const router = new Router();
   router.get('/', (ctx) => {
@@ -242,25 +242,25 @@ export function consoleRoutes(core: Core): Router {
   });
   router.get(CONSOLE_STYLE_PATH, (ctx) => serve(ctx, 'text/css', CONSOLE_STYLE));
   router.get(CONSOLE_SCRIPT_PATH, (ctx) => serve(ctx, 'text/javascript', CONSOLE_SCRIPT));
-  disputeAction(router, core, '/console/trade', TradeForm, ({ trade: id, choice }) => {
+  formAction(router, core, '/console/trade', TradeForm, ({ trade: id, choice }) => {
     const trade = core.trades.byId(id);
     if (!trade) throw new SimulatorRefusal(404, 'no_such_order', 'The simulator has no such order.');
     if (choice === 'pay') payOnce(core, trade);
     else decline(core, trade);
   });
-  disputeAction(router, core, '/console/faults', FaultForm, (rule) => void core.faults.set(rule));
-  disputeAction(router, core, '/console/faults/remove', RemoveForm, ({ id }) =>
+  formAction(router, core, '/console/faults', FaultForm, (rule) => void core.faults.set(rule));
+  formAction(router, core, '/console/faults/remove', RemoveForm, ({ id }) =>
     core.faults.clear(id === '' ? undefined : id),
   );
-  disputeAction(router, core, '/console/clock', ClockForm, async ({ step }) => {
+  formAction(router, core, '/console/clock', ClockForm, async ({ step }) => {
     await core.clock.advance(STEPS[step] * 1000);
     core.ledger.writeClock(core.clock.now() - Date.now());
   });
   return router;
 }
 
-/** A form: what it asks for is done, and the browser goes back to the page; a refusal is said on the page. */
-function disputeAction<T>(
+/** A form route: runs the action and redirects to the page; a refusal is shown on the page. */
+function formAction<T>(
   router: Router,
   core: Core,
   path: string,
@@ -293,7 +293,7 @@ function show(ctx: Context, core: Core, refusal?: SimulatorRefusal): void {
 
 function viewOf({ ledger, trades, faults, clock }: Core): ConsoleView {
   const waiting = [...ledger.trades.values()].filter(({ state }) => state !== 'paid' && state !== 'closed');
-  // Whose time is over is found to be closed by looking.
+  // `byId` closes expired trades.
   const open = waiting
     .slice(-MOST_ROWS)
     .flatMap(({ id }) => trades.byId(id) ?? [])

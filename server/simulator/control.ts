@@ -24,7 +24,7 @@ const NewDeveloper = z.object({
 const PayByBill = z.object({ paymentNeeded: z.string().max(8192), clientSession: z.string().max(4096).optional() });
 const PayByCode = z.object({ paymentCode: z.string().max(1024) });
 
-/** Adds the part of the control API that is about agents: a developer of SkillHub, and agents that pay by a code or a bill. */
+/** Adds the control API for agents: a SkillHub developer, and agents that pay by a code or a bill. */
 function addAgents(router: Router, core: Core): void {
   router.post('/agent/developer', async (ctx) => {
     const { account, skills } = bodyOf(ctx, NewDeveloper);
@@ -43,7 +43,7 @@ function addAgents(router: Router, core: Core): void {
   });
 }
 
-/** Does it at the channel of the trade. */
+/** Applies the action at the trade's channel. */
 function actOnDispute(core: Core, trade: Trade, action: DisputeAction): object {
   const { dispute } = core.channelSimulator(trade.payWay);
   if (!dispute) throw new SimulatorRefusal(400, 'no_disputes', 'This channel has no disputes here.');
@@ -92,7 +92,7 @@ const Event = Which.extend({
   isTest: z.boolean().default(false),
 });
 const Dispute = Which.omit({ payUrl: true }).extend(DisputeAction.shape);
-const Silence = z.object({ payWay: PayWays, enabled: z.boolean() });
+const NotificationSwitch = z.object({ payWay: PayWays, enabled: z.boolean() });
 const Fault = z.object({
   payWay: PayWays,
   call: z.string().optional(),
@@ -109,13 +109,13 @@ const Fault = z.object({
     .optional(),
 });
 
-/** The control API below `/sim`: what a payer, a portal and a bad day do. Only for callers on this machine. */
+/** The control API below `/sim`: actions of payers, merchant portals and faults. Only for callers on this machine. */
 export function controlRoutes(core: Core): Router {
   const router = new Router({ prefix: '/sim' });
   router.use(onlyLocal);
   addReads(router, core);
   addPayer(router, core);
-  addWeather(router, core);
+  addFaults(router, core);
   addBills(router, core);
   addAgents(router, core);
   return router;
@@ -204,7 +204,8 @@ function addPayer(router: Router, core: Core): void {
     const { type, resource, isTest, ...which } = bodyOf(ctx, Event);
     const trade = tradeOf(core, which);
     const { sendEvent } = core.channelSimulator(trade.payWay);
-    if (!sendEvent) throw new SimulatorRefusal(400, 'no_events', 'This channel tells of orders and refunds only.');
+    if (!sendEvent)
+      throw new SimulatorRefusal(400, 'no_events', 'This channel only sends events about orders and refunds.');
     sendEvent(core, trade, { type, resource, isTest });
     ctx.body = trade;
   });
@@ -225,7 +226,7 @@ function addPayer(router: Router, core: Core): void {
     const refund = refundOf(trade, refundNo);
     const { notifyBank } = core.channelSimulator(trade.payWay);
     if (!notifyBank)
-      throw new SimulatorRefusal(400, 'no_bank', 'This channel does not tell what the bank of a payer says.');
+      throw new SimulatorRefusal(400, 'no_bank', "This channel does not report the answer of the payer's bank.");
     refund.bankSaid = status;
     core.trades.record(trade, 'updated');
     notifyBank(core, trade, refund);
@@ -233,7 +234,7 @@ function addPayer(router: Router, core: Core): void {
   });
 }
 
-function addWeather(router: Router, core: Core): void {
+function addFaults(router: Router, core: Core): void {
   router.get('/faults', (ctx) => {
     ctx.body = { faults: core.faults.list() };
   });
@@ -257,7 +258,7 @@ function addWeather(router: Router, core: Core): void {
     ctx.body = { now: new Date(core.clock.now()).toISOString() };
   });
   router.post('/notices', (ctx) => {
-    const { payWay, enabled } = bodyOf(ctx, Silence);
+    const { payWay, enabled } = bodyOf(ctx, NotificationSwitch);
     core.notifications.enable(payWay, enabled);
     ctx.body = { payWay, enabled };
   });
@@ -306,7 +307,7 @@ function tradeOf(core: Core, { orderNo, payWay, account, payUrl }: z.infer<typeo
   return trade;
 }
 
-/** The trade of an order that has this payment, where the order was paid more than once. */
+/** Returns the trade of an order that has this payment, for an order that was paid more than once. */
 function tradeOfPayment(core: Core, orderNo: string, paymentNo: string): Trade {
   const found = core.trades
     .ofOrder(orderNo)
@@ -330,7 +331,7 @@ function configOf(core: Core, name: string): Partial<Record<PayWay, SimulatedCha
   return Object.fromEntries(known);
 }
 
-/** Pages of other sites cannot send JSON without asking first, nor can they forge the Host of a rebound name. */
+/** Cross-site pages cannot send JSON without a preflight, and cannot forge the Host header with DNS rebinding. */
 async function onlyLocal(ctx: Context, next: Next): Promise<void> {
   refuseForeignHost(ctx);
   if (ctx.method !== 'GET' && !/^application\/json\s*(;|$)/i.test(ctx.get('content-type'))) {

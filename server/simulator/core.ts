@@ -18,7 +18,7 @@ import { SimulatorRefusal } from './requests.ts';
 import type { Trade } from './trade.ts';
 import { createTrades } from './trades.ts';
 
-/** What a core is told, wherever it keeps what it must not forget. */
+/** The settings of a core, wherever it stores its data. */
 interface Settings {
   channelSimulators: readonly ChannelSimulator[];
   timeFactor: number;
@@ -26,23 +26,23 @@ interface Settings {
   log: Core['log'];
 }
 
-/** A core whose keys, accounts and ledger are in a folder. */
+/** A core that stores keys, accounts and ledger in a folder. */
 interface CoreOptions extends Settings {
   dir: string;
 }
 
-/** What a core is made from. */
+/** The parts of a core. */
 interface CoreParts extends Settings {
   authority: Authority;
   strangerKey: KeyObject;
   accounts: Accounts;
   openJournal: OpenJournal;
   deliver: Deliver;
-  /** What is given back when the core is closed. */
+  /** Releases the folder when the core is closed. */
   release(): void;
 }
 
-/** Opens keys, accounts and ledger in `dir`, making them at the first start; every channel has an account `default`. */
+/** Opens keys, accounts and ledger in `dir`, and creates them at the first start; every channel has an account `default`. */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const unlock = takeSimulatorFolder(options.dir);
   const { dir } = options;
@@ -63,7 +63,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-/** Assembles what the channels share; every channel has an account `default`. */
+/** Assembles the shared parts; every channel has an account `default`. */
 export async function createCore(parts: CoreParts): Promise<Core> {
   const {
     channelSimulators,
@@ -75,7 +75,7 @@ export async function createCore(parts: CoreParts): Promise<Core> {
     accounts,
     openJournal: open,
   } = parts;
-  // The ledger stamps its lines with the clock, whose offset it remembers: it is only written after both exist.
+  // Ledger and clock need each other: entries are stamped by the clock, which starts with the ledger's offset.
   const ledger: Ledger = openLedger(open, () => clock.now());
   const clock = createClock(clockOffset ?? ledger.clockOffset, timeFactor, (error) =>
     log('a task failed', { error: String(error) }),
@@ -125,7 +125,7 @@ export async function createCore(parts: CoreParts): Promise<Core> {
   return core;
 }
 
-/** The account of this name, made when it is new. */
+/** Creates the account of this name unless it exists. */
 export async function ensureAccount(
   core: Core,
   channelSimulator: ChannelSimulator,
@@ -140,7 +140,7 @@ export async function ensureAccount(
   });
 }
 
-/** Takes up what an earlier process left: notices that nobody acknowledged, payments that were to come. */
+/** Resumes the work of an earlier process: unacknowledged notifications and scheduled payments. */
 export function resume(core: Core): void {
   core.notifications.resume();
   for (const trade of core.ledger.trades.values()) {

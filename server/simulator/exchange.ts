@@ -14,27 +14,27 @@ import {
   tamper,
 } from './faults.ts';
 
-/** What a call has to say, before it is signed. `silent` = it happened, but the caller is never told (0.06). */
+/** An unsigned answer. `silent` = the call took effect, but the caller gets no answer (0.06). */
 export interface Answer {
   status: number;
   body: string;
   headers?: Record<string, string>;
   silent?: boolean;
-  /** How the body becomes bytes: UTF-8 unless this says otherwise. */
+  /** Encodes the body; UTF-8 by default. */
   encode?(text: string): Buffer;
-  /** A file instead of a body, in pieces. */
+  /** The pieces of a file, instead of a body. */
   file?(): AsyncIterable<Buffer>;
 }
 
-/** One authenticated call: what it does and how its answer is signed. Faults are drawn for it and applied around it. */
+/** One authenticated call: its effect and the signature of its answer. Faults are drawn and applied around it. */
 export interface Exchange extends Target {
-  /** Does what was asked; `fault` is set for faults of the effect (`query-lag`, `pending-refund`, `wrong-amount` …), `word` is the fault's. */
+  /** Runs the call; `fault` is set for faults of the effect (`query-lag`, `pending-refund`, `wrong-amount` …), `word` belongs to the fault. */
   act(fault: FaultName | undefined, word?: string): Answer | Promise<Answer>;
   /** Signs; `fault` is set for faults of the signature (`wrong-key`, `no-signature`, `duplicate-key`, `clock-skew` …). */
   encrypt(answer: Answer, fault: FaultName | undefined): Answer | Promise<Answer>;
 }
 
-/** Answers `ctx` with the outcome of the exchange, or spoils it as the drawn fault says. */
+/** Sends the exchange's answer, altered as the drawn fault requires. */
 export async function answerExchange(
   ctx: Context,
   exchange: Exchange,
@@ -56,7 +56,7 @@ export async function answerExchange(
   write(ctx, encrypted);
 }
 
-/** Writes an answer as it is: for refusals that a half sends before it knows whom it talks to. */
+/** Writes an answer unchanged: for refusals before the caller is authenticated. */
 export function write(ctx: Context, { status, body, headers = {}, encode = utf8, file }: Answer): void {
   ctx.status = status;
   const payWay = PAY_WAYS.find((one) => ctx.path.startsWith(`/${one}/`));
@@ -65,11 +65,11 @@ export function write(ctx: Context, { status, body, headers = {}, encode = utf8,
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
   if (file) ctx.body = Readable.from(file(), { objectMode: false });
   else ctx.body = body === '' ? null : encode(body);
-  // Koa turns an empty body into 204; the channel's own status is what was meant.
+  // Koa turns an empty body into 204; the channel's status is set again.
   ctx.status = status;
 }
 
-/** A file that is changed, or breaks off with its connection after its first piece. */
+/** Alters the first piece of a file, or sends half of it and closes the connection. */
 function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefined): () => AsyncIterable<Buffer> {
   return async function* () {
     let isFirst = true;
@@ -78,7 +78,7 @@ function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefi
       else if (fault === 'tampered') yield tamper(piece);
       else {
         yield piece.subarray(0, piece.length >> 1);
-        throw new Error('The file breaks off, as a fault asks for.');
+        throw new Error('The file was cut off, as its fault requires.');
       }
       isFirst = false;
     }
@@ -87,7 +87,7 @@ function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefi
 
 const utf8 = (text: string) => Buffer.from(text, 'utf8');
 
-/** PayPal's refusals say the same number in their body. */
+/** The body of PayPal's errors has the same number. */
 function supportId(body: string): string {
   return /"debug_id":"(\w+)"/.exec(body)?.[1] ?? randomBytes(7).toString('hex');
 }
@@ -105,7 +105,7 @@ async function refuseBefore(
   await silence(ctx, hangUpMs);
 }
 
-/** Says nothing until the caller gives up, at most for so long; then the connection is gone. */
+/** Sends nothing; closes the connection after `hangUpMs` unless the caller does before. */
 function silence(ctx: Context, hangUpMs: number): Promise<void> {
   ctx.respond = false;
   const { socket } = ctx.req;
@@ -119,7 +119,7 @@ function silence(ctx: Context, hangUpMs: number): Promise<void> {
   });
 }
 
-/** Announces the whole body and sends half of it. */
+/** Announces the whole body but sends only half of it. */
 function writeHalf(ctx: Context, { status, body, headers = {}, encode = utf8 }: Answer): void {
   ctx.respond = false;
   const bytes = encode(body);

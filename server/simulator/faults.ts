@@ -1,9 +1,9 @@
-/** The faults that can be set, and how an answer or a notice is spoilt. */
+/** The faults that can be set, and the alteration of answers and notifications. */
 import { randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
 import { SimulatorRefusal } from './requests.ts';
 
-/** The calls that faults can be set on; not every channel has all of them. `*` = any but `notification`. */
+/** The calls that faults can be set on; not every channel has all of them. `*` = any but `notice`. */
 export const CALLS = [
   'create',
   'query',
@@ -30,7 +30,7 @@ export const CALLS = [
 ] as const;
 export type Call = (typeof CALLS)[number];
 
-/** Other words for the same calls, accepted by the control API. */
+/** Aliases of calls in the control API. */
 const ALIASES: Readonly<Record<string, Call>> = {
   place: 'create',
   pay: 'create',
@@ -41,11 +41,11 @@ const ALIASES: Readonly<Record<string, Call>> = {
   any: '*',
 };
 
-/** Nothing happens at the channel; how the caller hears of that. */
+/** The channel does nothing; each name is what the caller sees. */
 const BEFORE = ['timeout', '502', 'redirect', 'timeout-then-commit'] as const;
-/** It happens, and the answer is lost or spoilt on the way. */
+/** The channel acts, and the answer is lost or altered. */
 const AFTER = ['commit-then-timeout', '500-after-commit', 'html', 'half-body', 'delay'] as const;
-/** It happens, and the answer (or notice) is signed or written wrongly; the half does that. */
+/** The channel acts, and the channel simulator signs or writes the answer (or notification) wrongly. */
 const ON_ANSWER = [
   'wrong-key',
   'tampered',
@@ -58,7 +58,7 @@ const ON_ANSWER = [
   'bad-aad',
   'wrong-amount',
 ] as const;
-/** What happens differs from what was asked; the half does that. */
+/** The channel simulator does something else than requested. */
 const EFFECT = [
   'query-lag',
   'pending-refund',
@@ -75,7 +75,7 @@ const EFFECT = [
   'refused',
   'refused-in-gbk',
 ] as const;
-/** On a delivery of a notice; the call is always `notification`. */
+/** The fault affects a delivery of a notification; the call is always `notice`. */
 const ON_NOTIFICATION = ['drop-notify', 'duplicate-notify', 'bad-notify-signature'] as const;
 
 /** Every fault the simulator knows, by its stable name. */
@@ -91,17 +91,17 @@ export interface FaultRule {
   times: number | null;
   probability: number | null;
   delayMs: number | null;
-  /** When a silent connection is broken, if not after `delayMs` (ms). */
+  /** Time until a silent connection is closed; by default `delayMs` (ms). */
   hangUpMs: number | null;
   account: string | null;
   orderNo: string | null;
-  /** The channel's own word for what happens: the code of a refusal, the reason of a pending capture. */
+  /** The channel's own code: of a refusal, or the reason of a pending capture. */
   word: string | null;
-  /** How often it struck. */
+  /** Number of calls it applied to. */
   hits: number;
 }
 
-/** What a matching call must suffer. */
+/** The fault that applies to a call. */
 export interface Strike {
   name: FaultName;
   delayMs: number;
@@ -109,7 +109,7 @@ export interface Strike {
   word: string | undefined;
 }
 
-/** The call that a fault may strike. */
+/** The call that a fault may apply to. */
 export interface Target {
   payWay: PayWay;
   account: string;
@@ -122,16 +122,16 @@ export interface Faults {
   set(rule: Pick<FaultRule, 'payWay' | 'fault'> & { call?: string } & Partial<Omit<FaultRule, 'call'>>): FaultRule;
   list(): readonly FaultRule[];
   clear(id?: string): void;
-  /** The first fault that strikes this call, counted. */
+  /** Returns the first fault that applies to this call, and counts it. */
   draw(target: Target): Strike | undefined;
 }
 
 const DEFAULT_DELAY_MS: Readonly<Partial<Record<FaultName, number>>> = { delay: 1000 };
 
-/** Longest silence of a time-out, unless the fault says otherwise: longer than any client waits. */
+/** Default silence of a timeout (ms): longer than any client waits. */
 export const SILENCE_MS = 8000;
 
-/** A list of faults, empty at first. */
+/** Creates an empty list of faults. */
 export function createFaults(random: () => number = Math.random): Faults {
   let rules: FaultRule[] = [];
   return {
@@ -140,7 +140,7 @@ export function createFaults(random: () => number = Math.random): Faults {
       const { payWay, fault, probability = null, delayMs = null, hangUpMs = null } = input;
       const { account = null, orderNo = null, word = null } = input;
       if (fault.startsWith('refused') && word === null)
-        throw new SimulatorRefusal(400, 'word_missing', `The fault ${fault} needs the word of the channel.`);
+        throw new SimulatorRefusal(400, 'word_missing', `The fault ${fault} requires the channel's code as word.`);
       const rule: FaultRule = {
         id: randomUUID(),
         payWay,
@@ -173,7 +173,7 @@ export function createFaults(random: () => number = Math.random): Faults {
   };
 }
 
-/** Where in an exchange a fault acts. */
+/** The stage of an exchange at which a fault applies. */
 export function stageOf(fault: FaultName): 'before' | 'after' | 'answer' | 'effect' | 'notice' {
   const within = (list: readonly string[]) => list.includes(fault);
   if (within(BEFORE)) return 'before';
@@ -200,19 +200,19 @@ function callOf(word: string | undefined, fault: FaultName): Call {
   return call;
 }
 
-/** The body with its first digit (after any opening) changed: still well-formed, no longer what was signed. */
+/** Changes the first digit of a body (not in a percent-escape or after a hex digit): still well-formed, but no longer as signed. */
 export function tamper(body: Buffer): Buffer {
   const text = body.toString('latin1');
   const changed = text.replace(/(?<![%0-9A-Fa-f])\d/, (digit) => String((Number(digit) % 9) + 1));
   return Buffer.from(changed === text ? `${text} ` : changed, 'latin1');
 }
 
-/** JSON whose first member occurs twice, the second time with `value`; anything else is left as it is. */
+/** Repeats the first member of a JSON object with `value`; any other text is unchanged. */
 export function duplicateFirstKey(json: string, value = '"twice"'): string {
   const key = /^\s*\{\s*("(?:[^"\\]|\\.)*")/.exec(json)?.[1];
   return key === undefined ? json : json.replace(/\}\s*$/, `,${key}:${value}}`);
 }
 
-/** A page as a proxy in front of a channel would send it. */
+/** An error page as a proxy in front of a channel would send it. */
 export const GATEWAY_PAGE =
   '<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>The request could not be served.</body></html>';

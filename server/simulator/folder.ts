@@ -1,4 +1,4 @@
-/** The folder of a simulator: one process has it, files are written privately, and the journal keeps whole lines. */
+/** The folder of a simulator: used by one process, with private files and a journal of whole lines. */
 import {
   closeSync,
   existsSync,
@@ -12,7 +12,7 @@ import {
 import { LocalError } from '../errors.ts';
 import { lockFolder, nameHolder } from '../folder-lock.ts';
 
-/** Writes a whole file so that a reader sees the old or the new text, readable by its owner only. */
+/** Writes a file atomically, readable only by its owner. */
 export function writePrivately(file: string, text: string): void {
   const draft = `${file}.new`;
   writeFileSync(draft, text, { mode: 0o600 });
@@ -21,15 +21,15 @@ export function writePrivately(file: string, text: string): void {
 
 /** An append-only file of JSON lines. */
 interface Journal {
-  /** Writes one line before it returns: the line survives the death of the process. */
+  /** Writes one line before it returns, so that the line survives a crash of the process. */
   append(line: object): void;
   close(): void;
 }
 
-/** Opens a journal and calls `replay` with every whole line that was in it. */
+/** Opens a journal and calls `replay` for every whole line. */
 export type OpenJournal = (replay: (line: Record<string, unknown>) => void) => Journal;
 
-/** Opens a journal, calls `replay` with every whole line in it and cuts off a line that a crash tore. */
+/** Opens a journal, calls `replay` for every whole line and cuts off a line that a crash left incomplete. */
 export function openJournal(file: string, replay: (line: Record<string, unknown>) => void): Journal {
   const bytes = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
   const whole = bytes.lastIndexOf(0x0a) + 1;
@@ -47,7 +47,7 @@ export function openJournal(file: string, replay: (line: Record<string, unknown>
   };
 }
 
-/** Takes a folder for this process; the returned function gives it back. Throws when a living process has it. */
+/** Locks a folder for this process; the returned function releases it. Throws when another living process has the lock. */
 export function takeSimulatorFolder(dir: string): () => void {
   return lockFolder(dir, {
     key: 'Simulator.Dir',
@@ -56,7 +56,7 @@ export function takeSimulatorFolder(dir: string): () => void {
         'simulator_in_use',
         409,
         `The folder ${dir} of the simulator is in use by ${nameHolder(holder)}.`,
-        { hint: 'Stop that one, or set Simulator.Url to use it.' },
+        { hint: 'Stop that process, or set Simulator.Url to use it.' },
       ),
   });
 }

@@ -3,7 +3,7 @@ import type { OpenJournal } from './folder.ts';
 import type { NotificationRecord } from './notification.ts';
 import type { EntryType, LedgerEntry, Refund, Trade, TradeState } from './trade.ts';
 
-/** What the ledger says about one order, from its entries alone. Sums are minor units. */
+/** The sums of one order, from its ledger entries. Minor units. */
 export interface OrderSums {
   payWay: PayWay;
   account: string;
@@ -18,12 +18,12 @@ export interface OrderSums {
   state: TradeState;
 }
 
-/** Everything the simulator must not forget, in one append-only file. */
+/** The persistent state of the simulator, in one append-only file. */
 export interface Ledger {
   readonly entries: readonly LedgerEntry[];
   readonly trades: Map<string, Trade>;
   readonly notifications: Map<string, NotificationRecord>;
-  /** Every number that was ever handed out. */
+  /** Every number that was ever issued. */
   readonly numbers: Set<string>;
   /** Milliseconds by which the clock was advanced. */
   clockOffset: number;

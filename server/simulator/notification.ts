@@ -1,4 +1,4 @@
-/** A notice as it is kept, signed and posted. */
+/** A notification as it is stored, signed and posted. */
 import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import type { PayWay } from '../payments/channel.ts';
@@ -6,16 +6,16 @@ import type { Trade } from './trade.ts';
 
 /** A message of a channel to a merchant, sent until it is acknowledged. Times are milliseconds on the simulated clock. */
 export interface NotificationRecord {
-  /** The channel's id of the message: the same on every delivery. */
+  /** The channel's id of the message; the same for every delivery. */
   id: string;
   payWay: PayWay;
   account: string;
   tradeId: string;
   orderNo: string;
-  /** The channel's word for what happened. */
+  /** The channel's name of the event. */
   event: string;
   url: string;
-  /** What the message says, fixed when it was made; JSON. */
+  /** The content, fixed when the notification was created; JSON. */
   facts: Record<string, unknown>;
   createdAt: number;
   dueAt: number | null;
@@ -23,7 +23,7 @@ export interface NotificationRecord {
   acknowledged: boolean;
 }
 
-/** What a half says about a new notice; null facts mean that this channel tells nobody. */
+/** The part of a new notification that the channel simulator provides. */
 interface NotificationDraft {
   id: string;
   event: string;
@@ -31,13 +31,13 @@ interface NotificationDraft {
   facts: Record<string, unknown>;
 }
 
-/** A notice as it goes over the wire. */
+/** The headers and body of a notification. */
 export interface SignedNotification {
   headers: Record<string, string>;
   body: Buffer;
 }
 
-/** One delivery, for tests that replay or mutate it: headers by their names in small letters; `bodyBase64` is the exact bytes, `body` their text. */
+/** One delivery, for tests that replay or alter it: header names in lower case; `bodyBase64` is the exact bytes, `body` their text. */
 export interface Delivery {
   notificationId: string;
   payWay: PayWay;
@@ -50,38 +50,38 @@ export interface Delivery {
   bodyBase64: string;
   at: string;
   attempt: number;
-  /** Why it never left, when it did not. */
+  /** Why it was not sent; null = it was sent. */
   dropped: string | null;
-  /** HTTP status of the answer; null without one. */
+  /** HTTP status of the response; null without one. */
   status: number | null;
   acknowledged: boolean;
 }
 
-/** Sends notices on the channel's schedule until they are acknowledged. */
+/** Sends notifications on the channel's schedule until they are acknowledged. */
 export interface Notifications {
   readonly deliveries: readonly Delivery[];
-  /** Makes a notice and schedules its first delivery, `delayMs` of scaled time later than usual. */
+  /** Creates a notification and schedules its first delivery, `delayMs` (scaled) later than usual. */
   send(trade: Trade, draft: NotificationDraft, delayMs?: number): void;
-  /** Delivers every notice of an order (or the kind given) again, now, `times` over; answers how many were sent. */
+  /** Delivers every notification of an order (or of one event type) again, `times` times; returns the number of deliveries. */
   repeat(trade: Trade, times: number, event?: string): Promise<number>;
-  /** Nobody is told what this does, unless somebody asks for a delivery. */
+  /** Runs an action whose notifications are not sent unless `repeat` sends them. */
   quietly<T>(action: () => T): T;
-  /** Switches the notices of a channel off (each delivery is dropped, the schedule goes on) or on again. */
+  /** Disables the notifications of a channel (each delivery is dropped, the schedule continues) or enables them again. */
   enable(payWay: PayWay, enabled: boolean): void;
   clear(): void;
-  /** Takes up what an earlier process left unacknowledged. */
+  /** Resumes the unacknowledged notifications of an earlier process. */
   resume(): void;
-  /** Ends what is under way. */
+  /** Aborts running deliveries. */
   stop(): void;
 }
 
-/** What the receiver answered; `status` null = nothing in time. */
+/** The receiver's response; `status` null = none in time. */
 export interface Receipt {
   status: number | null;
   body: string;
 }
 
-/** Posts a notice once and gives up after `timeoutMs`; never throws, follows nothing. */
+/** Posts a notification once within `timeoutMs`; never throws and follows no redirect. */
 export type Deliver = (
   url: string,
   notification: SignedNotification,
@@ -91,7 +91,7 @@ export type Deliver = (
 
 const MOST_BYTES = 64 * 1024;
 
-/** Over the network, each on a connection of its own. */
+/** Posts over the network, each on its own connection. */
 export const deliver: Deliver = (url, { headers, body }, timeoutMs, stop) => {
   return new Promise((resolve) => {
     const nothing = () => resolve({ status: null, body: '' });

@@ -7,14 +7,14 @@ import type { Ledger } from './ledger.ts';
 
 /** Deliveries kept for `GET /sim/deliveries`. */
 const KEPT_DELIVERIES = 5000;
-/** Deliveries that may be under way at once; the others wait. */
+/** Most concurrent deliveries; further ones wait. */
 const AT_ONCE = 32;
-/** How long a receiver may take. */
+/** Time limit of a receiver (ms). */
 const TIMEOUT_MS = 5000;
-/** Real time between a fact and its first notice, so that the answer of the call usually comes first. */
+/** Real time before the first notification (ms), so that the call's answer usually arrives first. */
 const FIRST_MS = 100;
 
-/** The notices of `core`; `simulatorOf` finds who writes and signs them. */
+/** Creates the notifications of `core`; `simulatorOf` returns the channel simulator that signs them. */
 export function createNotifications(
   core: () => Core,
   simulatorOf: (payWay: PayWay) => ChannelSimulator,
@@ -49,8 +49,8 @@ export function createNotifications(
     else await post(notification, signed, dropped);
   };
   const sign = async (notification: NotificationRecord, fault: FaultName | undefined): Promise<SignedNotification> => {
-    const asked = fault === 'bad-notify-signature' ? 'wrong-key' : fault;
-    const signed = await simulatorOf(notification.payWay).signNotification(core(), notification, asked);
+    const applied = fault === 'bad-notify-signature' ? 'wrong-key' : fault;
+    const signed = await simulatorOf(notification.payWay).signNotification(core(), notification, applied);
     return fault === 'tampered' ? { ...signed, body: tamper(signed.body) } : signed;
   };
   const post = async (notification: NotificationRecord, signed: SignedNotification, dropped: string | null) => {
@@ -79,7 +79,7 @@ export function createNotifications(
         attempts: 0,
         acknowledged: false,
       };
-      // What happens while notices are off is not told the first time, however soon they are on again.
+      // A notification created while they are disabled loses its first delivery, even if they are enabled again before it.
       const isLost = silenced.has(payWay);
       if (isQuiet) notification.dueAt = null;
       else if (delayMs === 0) schedule(notification, FIRST_MS, false, isLost);
@@ -141,7 +141,7 @@ function describe(
   };
 }
 
-/** Lets `width` tasks run at once. */
+/** Runs at most `width` tasks at once. */
 function createTurnstile(width: number): <T>(task: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let free = width;

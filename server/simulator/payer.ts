@@ -1,4 +1,4 @@
-/** The deeds of a payer, and the page for them. */
+/** The actions of a payer, and the payer's page. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import {
@@ -16,12 +16,12 @@ import { SimulatorRefusal, queryText, rawBodyOf, refuseCrossSite } from './reque
 import { type Trade, majorOf, paymentOf, refundedMinor } from './trade.ts';
 import { SIMULATOR_WORDS, type SimulatorWords } from './words.ts';
 
-/** The language of a page for whoever asks for it. */
+/** Chooses the language of a page from the request. */
 export function languageOf(ctx: Context): Language {
   return chooseLanguage({ asked: queryText(ctx, 'lang'), accepted: ctx.get('accept-language') });
 }
 
-/** Answers with a page that runs nothing but what comes from here. */
+/** Sends a page with a strict Content-Security-Policy. */
 export function showPage(
   ctx: Context,
   page: { status: number; language: Language; html: string; policy: string },
@@ -37,14 +37,14 @@ export function showPage(
   ctx.body = page.html;
 }
 
-/** The payer pays; a second payment of a paid order changes nothing: the caller wanted it paid, and it is. */
+/** Pays an order; a repeat for a paid order changes nothing, so callers can retry. */
 export function payOnce(core: Core, trade: Trade): void {
   if (trade.state !== 'paid' && trade.state !== 'approved') core.channelSimulator(trade.payWay).pay(core, trade);
 }
 
 /**
- * One more trade under the number of this one, open, as when an order was made twice at the channel; PayPal has another order of
- * its own for it, with the same numbers of the merchant. Throws SimulatorRefusal where a channel has one trade only.
+ * Creates another open trade under the number of this one, as when an order was created twice at the channel; at PayPal it is
+ * another order with the same merchant numbers. Throws SimulatorRefusal if the channel has one trade per number.
  */
 export function anotherOf(core: Core, trade: Trade): Trade {
   const { payWay, account, orderNo, scene, subject, minor, currency, notifyUrl, returnUrl, cancelUrl } = trade;
@@ -56,24 +56,24 @@ export function anotherOf(core: Core, trade: Trade): Trade {
   return core.trades.create({ ...names, ...own, state: 'open' });
 }
 
-/** The payer pays that one, too, and the channel has the money. */
+/** Pays a second trade, and captures it where the channel needs that. */
 export function payAgain(core: Core, trade: Trade): void {
   const channelSimulator = core.channelSimulator(trade.payWay);
   channelSimulator.pay(core, trade);
   channelSimulator.take?.(core, trade);
 }
 
-/** The payer refuses. */
+/** The payer declines. */
 export function decline(core: Core, trade: Trade): void {
   core.channelSimulator(trade.payWay).decline(core, trade);
 }
 
-/** Where a trade's payer pays, below the simulator. */
+/** The path of a trade's payer page. */
 export function payerPath({ payWay, id }: Pick<Trade, 'payWay' | 'id'>): string {
   return `/pay/${payWay}/${id}`;
 }
 
-/** The whole page for a trade in its present state, or the page that says there is none. */
+/** Returns the page of a trade in its present state, or the page for a missing trade. */
 function payerPage(trade: Trade | undefined, language: Language, address: string): string {
   const words = SIMULATOR_WORDS[language];
   const main =
@@ -91,12 +91,12 @@ function payerPage(trade: Trade | undefined, language: Language, address: string
 function tradeCard(trade: Trade, language: Language, words: SimulatorWords): string {
   const money = (minor: number) => escapeHtml(moneyText(majorOf(trade, minor), trade.currency, language));
   const refunded = refundedMinor(trade);
-  const { tone, said, buttons } = stateOf(trade, words);
+  const { tone, message, buttons } = stateOf(trade, words);
   return `<main class="card ${tone}">
 <header class="bill"><p class="channel ${trade.payWay}">${words.simulated(words.channels[trade.payWay])}</p>
 <p class="subject">${merchantHtml(trade.subject)}</p>
 <p class="amount">${money(trade.minor)} <small>${escapeHtml(trade.currency)}</small></p></header>
-${said === undefined ? '' : status(said)}
+${message === undefined ? '' : status(message)}
 ${buttons ? payerForm(trade, language, words) : back(trade, words)}
 <dl><dt>${words.order}</dt><dd>${escapeHtml(trade.orderNo)}</dd>${
     refunded === 0 ? '' : `<dt>${words.refunded}</dt><dd>${money(refunded)}</dd>`
@@ -107,17 +107,17 @@ ${buttons ? payerForm(trade, language, words) : back(trade, words)}
 
 interface Shown {
   tone: 'good' | 'bad' | 'quiet';
-  said?: string;
+  message?: string;
   /** The payer can still pay. */
   buttons: boolean;
 }
 
 function stateOf(trade: Trade, words: SimulatorWords): Shown {
-  if (trade.state === 'paid' && paymentOf(trade)) return { tone: 'good', said: words.paid, buttons: false };
-  if (trade.state === 'paid') return { tone: 'quiet', said: words.reviewed, buttons: false };
-  if (trade.state === 'approved') return { tone: 'good', said: words.approved, buttons: false };
-  if (trade.state === 'closed') return { tone: 'bad', said: words.closed, buttons: false };
-  return trade.declined ? { tone: 'bad', said: words.declined, buttons: true } : { tone: 'quiet', buttons: true };
+  if (trade.state === 'paid' && paymentOf(trade)) return { tone: 'good', message: words.paid, buttons: false };
+  if (trade.state === 'paid') return { tone: 'quiet', message: words.reviewed, buttons: false };
+  if (trade.state === 'approved') return { tone: 'good', message: words.approved, buttons: false };
+  if (trade.state === 'closed') return { tone: 'bad', message: words.closed, buttons: false };
+  return trade.declined ? { tone: 'bad', message: words.declined, buttons: true } : { tone: 'quiet', buttons: true };
 }
 
 function payerForm(trade: Trade, language: Language, words: SimulatorWords): string {
@@ -128,7 +128,7 @@ function status(title: string, text?: string): string {
   return `<div class="status" role="status"><h1>${title}</h1>${text === undefined ? '' : `<p>${text}</p>`}</div>`;
 }
 
-/** Only web addresses become links: the merchant wrote this one. */
+/** The merchant chose this address, so only web addresses become links. */
 function back({ state, returnUrl, cancelUrl }: Trade, words: SimulatorWords): string {
   const url = webAddress(state === 'closed' ? (cancelUrl ?? returnUrl) : returnUrl);
   return url ? `<a class="button" rel="noreferrer" href="${escapeHtml(url.href)}">${words.backToMerchant}</a>` : '';
@@ -137,7 +137,7 @@ function back({ state, returnUrl, cancelUrl }: Trade, words: SimulatorWords): st
 const POLICY =
   "default-src 'none'; style-src 'self'; form-action 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'";
 
-/** The page that a payer sees after scanning or following the pay address; opening it is the scan. */
+/** The routes of the page that a payer opens by scan or link; opening it counts as the scan. */
 export function payerRoutes(core: Core): Router {
   const router = new Router();
   router.get(STYLE_PATH, (ctx) => {

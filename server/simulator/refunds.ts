@@ -2,13 +2,13 @@ import type { FaultName } from './faults.ts';
 import type { Core } from './channel-simulator.ts';
 import { refundableMinor, type Refund, type RefundDraft, type RefundState, type Trade } from './trade.ts';
 
-/** How long a refund stays in its first state when a fault asks for a second one. Scaled. */
+/** Delay before the second state of a refund under a fault (scaled ms). */
 const LATER_MS = 60_000;
 
-/** A refund that cannot be made for a week is closed by WeChat Pay ("申请退款": CLOSED). Not scaled. */
+/** WeChat Pay closes a refund that could not be made for a week ("申请退款": CLOSED). Not scaled (ms). */
 const CLOSED_AFTER_MS = 7 * 86_400_000;
 
-/** First and second state of a refund under each fault. */
+/** The first and second state of a refund under each fault. */
 const COURSE: Readonly<Partial<Record<FaultName, readonly [RefundState, RefundState?]>>> = {
   'pending-refund': ['processing', 'succeeded'],
   'abnormal-refund': ['abnormal'],
@@ -17,7 +17,7 @@ const COURSE: Readonly<Partial<Record<FaultName, readonly [RefundState, RefundSt
   'success-after-failed': ['failed', 'succeeded'],
 };
 
-/** Makes a refund and tells the merchant; with a fault, what the fault says. Throws SimulatorRefusal `refund_too_much`. */
+/** Makes a refund, applies the fault and notifies the merchant. Throws SimulatorRefusal `refund_too_much`. */
 export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?: FaultName): Refund {
   const { refundNo, minor, notifyUrl = trade.notifyUrl, reason = '', settleMs, notifiesBank, fromAvailable } = draft;
   const usual: readonly [RefundState, RefundState?] =
@@ -38,7 +38,7 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
   if (next !== undefined) {
     const delay = fault && COURSE[fault] ? LATER_MS : (settleMs ?? LATER_MS);
     const isClosed = fault === 'closed-refund';
-    // What somebody moved in the portal meanwhile stays as it is.
+    // A state that was set in the portal meanwhile is kept.
     const end = () => {
       if (refund.state !== state) return;
       if (isClosed) core.trades.moveRefund(trade, refund, next);
@@ -50,7 +50,7 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
   return refund;
 }
 
-/** A refund that the merchant made in the portal: nobody here asked for it. Minor units. */
+/** Makes a refund in the merchant's portal, unknown to the service. Minor units. */
 export function refundElsewhere(core: Core, trade: Trade, minor: number): Refund {
   const channelSimulator = core.channelSimulator(trade.payWay);
   const number = channelSimulator.newRefundNumber(core);
@@ -68,7 +68,7 @@ export function refundElsewhere(core: Core, trade: Trade, minor: number): Refund
   return refund;
 }
 
-/** Ends or re-opens a refund and tells the merchant. */
+/** Changes the state of a refund and notifies the merchant. */
 export function moveRefund(core: Core, trade: Trade, refund: Refund, state: RefundState): void {
   if (refund.state === state) return;
   core.trades.moveRefund(trade, refund, state);

@@ -1,9 +1,9 @@
-/** Requests to the simulator: bodies, forms and files, the callers that are refused, and the refusal in words. */
+/** Requests to the simulator: bodies, forms and files, checks of the caller, and the refusal. */
 import type { Context, Next } from 'koa';
 import { z } from 'zod';
 import { issueWords } from '../issue-words.ts';
 
-/** The control API cannot do what was asked; `code` is stable. */
+/** The simulator refuses a request; `code` is stable. */
 export class SimulatorRefusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -16,7 +16,7 @@ export class SimulatorRefusal extends Error {
 }
 
 const MOST_BYTES = 1024 * 1024;
-/** PayPal takes 50 MB of files with one call. */
+/** PayPal accepts 50 MB of files in one call. */
 const MOST_BYTES_OF_FORM = 64 * 1024 * 1024;
 const KEY = Symbol('raw body');
 
@@ -34,7 +34,7 @@ export async function readBody(ctx: Context, next: Next): Promise<void> {
   await next();
 }
 
-/** From now on these bytes are the body of the request. */
+/** Replaces the body of the request with these bytes. */
 export function keepBody(ctx: Context, body: Buffer): void {
   (ctx.state as Record<symbol, Buffer>)[KEY] = body;
 }
@@ -44,13 +44,13 @@ export function rawBodyOf(ctx: Context): Buffer {
   return (ctx.state as Record<symbol, Buffer | undefined>)[KEY] ?? Buffer.alloc(0);
 }
 
-/** Refuses callers that do not name this machine: a page of a name that was bound to it anew could control the simulator. */
+/** Refuses a Host that is not loopback, because a page could reach the simulator by DNS rebinding. */
 export function refuseForeignHost(ctx: Context): void {
   if (!/^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/.test(ctx.get('host')))
     throw new SimulatorRefusal(403, 'not_local', 'The control API only accepts requests with a loopback Host.');
 }
 
-/** Refuses forms that a page of another site sends; a browser that does not say so names the origin. */
+/** Refuses cross-site form posts by Sec-Fetch-Site, or by Origin in browsers without it. */
 export function refuseCrossSite(ctx: Context): void {
   const [site, origin] = [ctx.get('sec-fetch-site'), ctx.get('origin')];
   const isExternal =
@@ -58,7 +58,7 @@ export function refuseCrossSite(ctx: Context): void {
   if (isExternal) throw new SimulatorRefusal(403, 'cross_site', 'Cross-site requests are refused.');
 }
 
-/** The JSON body of a call of the control API; throws SimulatorRefusal when it is not what the schema says. */
+/** Parses the JSON body of a control API call; throws SimulatorRefusal when it does not match the schema. */
 export function bodyOf<T>(ctx: Context, schema: z.ZodType<T>): T {
   const text = rawBodyOf(ctx).toString('utf8');
   let input: unknown;
@@ -72,13 +72,13 @@ export function bodyOf<T>(ctx: Context, schema: z.ZodType<T>): T {
   return result.data;
 }
 
-/** A parameter of the query; undefined when it is missing or empty. */
+/** Returns a query parameter; undefined when it is missing or empty. */
 export function queryText(ctx: Context, name: string): string | undefined {
   const value = ctx.query[name];
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** One part of a multipart/form-data body; `fileName` only of files. */
+/** One part of a multipart/form-data body; only files have `fileName`. */
 export interface Part {
   name: string;
   type: string;
@@ -88,7 +88,7 @@ export interface Part {
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** The parts of a form; undefined when the media type is another, or the body is not whole. */
+/** Returns the parts of a form; undefined for another media type or an incomplete body. */
 export function readParts(contentType: string, body: Buffer): Part[] | undefined {
   const boundary = /^multipart\/form-data;\s*boundary="?([\w'()+,./:=? -]{1,70}?)"?\s*$/i.exec(contentType)?.[1];
   if (boundary === undefined) return undefined;
@@ -114,7 +114,7 @@ export function readParts(contentType: string, body: Buffer): Part[] | undefined
   return undefined;
 }
 
-/** How files of each kind begin, in hexadecimal. */
+/** The first bytes of each kind of file, in hexadecimal. */
 const BEGINS = {
   jpg: ['ffd8ff'],
   png: ['89504e470d0a1a0a'],
@@ -122,10 +122,10 @@ const BEGINS = {
   bmp: ['424d'],
   pdf: ['255044462d'],
 } as const;
-/** What a file may be. */
+/** The accepted kinds of files. */
 type FileKind = keyof typeof BEGINS;
 
-/** Whether bytes and name are of one of these kinds; `jpeg` is `jpg`. */
+/** Whether bytes and file name match one of these kinds; `jpeg` counts as `jpg`. */
 export function isOfKind(bytes: Buffer, fileName: string, kinds: readonly FileKind[]): boolean {
   const ending = fileName.toLowerCase().replace(/^.*\./, '').replace('jpeg', 'jpg');
   const start = bytes.subarray(0, 16).toString('hex');

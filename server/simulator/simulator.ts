@@ -1,4 +1,4 @@
-/** The simulator as it is started: every half, on its addresses, within this process or as one of its own. */
+/** Starts the simulator: all channels, on their addresses, in this process or in its own. */
 import Router from '@koa/router';
 import Koa, { type Context, type Next } from 'koa';
 import { once } from 'node:events';
@@ -15,10 +15,10 @@ import { paypalSimulator } from './paypal/simulator.ts';
 import { SimulatorRefusal, readBody } from './requests.ts';
 import { wechatSimulator } from './wechat/simulator.ts';
 
-/** Every channel that is simulated. */
+/** The simulated channels. */
 export const HALVES: readonly ChannelSimulator[] = [alipaySimulator, wechatSimulator, paypalSimulator];
 
-/** Where something listens; port 0 = a free one. */
+/** A listening address; port 0 = any free port. */
 export interface Address {
   host: string;
   port: number;
@@ -26,29 +26,29 @@ export interface Address {
 
 /** How a simulator is started. */
 export interface SimulatorOptions {
-  /** Folder of its keys, accounts and ledger; made when it is missing. One process at a time. */
+  /** Folder of keys, accounts and ledger; created when missing. Used by one process at a time. */
   dir: string;
   listen: Address;
-  /** Addresses at which one channel alone is, at the root. */
+  /** Addresses that serve one channel each, at the root. */
   roots?: Partial<Record<PayWay, Address>>;
   log?: Core['log'];
-  /** The delays of channels (notices, late payments) times this; 1 = as long as the channels take. */
+  /** Factor for the channels' delays (notifications, late payments); 1 = the channels' real delays. */
   timeFactor?: number;
-  /** Milliseconds that the simulated clock starts ahead; by default what it was advanced before. */
+  /** Milliseconds that the simulated clock starts ahead; by default the stored offset. */
   clockOffset?: number;
-  /** Which channels; by default all. */
+  /** The channels to simulate; by default all. */
   channelSimulators?: readonly ChannelSimulator[];
 }
 
 /** A running simulator. */
 export interface RunningSimulator {
   url: string;
-  /** Where the channels with an address of their own are. */
+  /** Base addresses of the channels with an address of their own. */
   roots: Partial<Record<PayWay, string>>;
   close(): Promise<void>;
 }
 
-/** Starts the simulator and resolves when it listens. Rejects when the address is taken or the folder cannot be used. */
+/** Starts the simulator and resolves when it listens. Rejects when an address is in use or the folder cannot be used. */
 export async function startSimulator(options: SimulatorOptions): Promise<RunningSimulator> {
   const {
     dir,
@@ -65,7 +65,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
   const servers: Server[] = [];
   const open = (address: Address, listener: RequestListener) => {
     const server = createServer(listener);
-    // As long as channels keep them: a client that asks now and then shall not meet a connection that is just being closed.
+    // As long as the channels: a shorter time closes connections that a client is about to reuse.
     server.keepAliveTimeout = 65_000;
     servers.push(server);
     return listenOn(server, address);
@@ -89,10 +89,10 @@ export async function startSimulator(options: SimulatorOptions): Promise<Running
   return { url: core.url, roots: own, close };
 }
 
-/** The simulator's app: its channels, the payer's pages, the control API and the page that controls it. */
+/** The simulator's app: channels, payer pages, control API and control page. */
 function createApp(core: Core): Koa {
   const app = new Koa();
-  // A client that gives up in the middle of a silence is what the silence is for.
+  // Clients disconnect during a silence on purpose, so these errors are only logged.
   app.on('error', (error: Error & { status?: number }) => core.log('request failed', { error: String(error) }));
   app.use(refuseReadably);
   app.use(leadToChannel(core.channelSimulators));
@@ -104,7 +104,7 @@ function createApp(core: Core): Koa {
   return app;
 }
 
-/** Answers refusals in words. */
+/** Converts refusals to JSON errors. */
 export async function refuseReadably(ctx: Context, next: Next): Promise<void> {
   try {
     await next();
@@ -133,7 +133,7 @@ function closeServer(server: Server): Promise<void> {
   });
 }
 
-/** Runs the simulator as a process of its own: tells its address once it listens, ends at SIGTERM or SIGINT. */
+/** Runs the simulator as its own process: reports its address once it listens, stops at SIGTERM or SIGINT. */
 export async function runSimulator(options: SimulatorOptions, tellReady: (url: string) => void): Promise<void> {
   const simulator = await startSimulator(options);
   tellReady(simulator.url);

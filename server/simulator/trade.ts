@@ -1,71 +1,71 @@
-/** The facts that a channel keeps: orders, payments, refunds, holds, lines of the ledger, and deeds about a dispute. */
+/** The data of a channel: orders, payments, refunds, holds, ledger entries, and actions on disputes. */
 import { z } from 'zod';
 import type { PayWay } from '../payments/channel.ts';
 import { type Money, majorText, readMajorText } from '../money.ts';
 import { SimulatorRefusal } from './requests.ts';
 
-/** `offered` = handed out but not yet scanned (Alipay: no trade exists); `approved` = PayPal's payer agreed. */
+/** `offered` = issued but not yet scanned (Alipay: no trade exists); `approved` = PayPal's payer approved. */
 export type TradeState = 'offered' | 'open' | 'approved' | 'paid' | 'closed';
 
-/** Where a refund stands at the channel. */
+/** The state of a refund at the channel. */
 export type RefundState = 'processing' | 'succeeded' | 'failed' | 'abnormal';
 
-/** Who bears what of an amount, in minor units: nothing of it is left out of the amount of the order or refund. */
+/** The parts of an amount that others bear, in minor units; they are included in the amount of the order or refund. */
 export interface Offers {
   /**
-   * Given up by the merchant and never settled: 商家优惠 at Alipay (opendocs.alipay.com, "账单文件说明"), vouchers without a deposit (免充值代金券) at
+   * Discounts by the merchant, never settled: 商家优惠 at Alipay (opendocs.alipay.com, "账单文件说明"), vouchers without a deposit (免充值代金券) at
    * WeChat Pay (pay.weixin.qq.com, "交易账单详细说明": 应结订单金额 is the order less these).
    */
   merchant: number;
   /** Paid by the channel for the payer, or bought before: 支付宝优惠 and red packets, 充值券. Settled like the payer's money. */
   channel: number;
-  /** What goes on to those with whom the merchant shares (分润); Alipay's trade bill alone has it. */
+  /** The share of the merchant's partners (分润); only Alipay's trade bill has it. */
   share: number;
 }
 
-/** Nobody bears anything but the payer. */
+/** The payer pays the whole amount. */
 export const NO_OFFERS: Offers = { merchant: 0, channel: 0, share: 0 };
 
-/** Money that came in: the payment (Alipay, WeChat) or the capture (PayPal). Amounts are minor units. */
+/** An incoming payment (Alipay, WeChat) or capture (PayPal). Amounts are minor units. */
 export interface Payment {
   number: string;
   minor: number;
   state: 'completed' | 'pending' | 'declined';
   at: number;
-  /** When a payment that was held came into the account (PayPal). */
+  /** When a held payment was credited to the account (PayPal). */
   completedAt?: number;
-  /** The caller's number of the request that made it (PayPal-Request-Id). */
+  /** The caller's request number (PayPal-Request-Id). */
   requestNo: string | null;
 }
 
-/** Money that goes back. `refundNo` is the merchant's number, `number` the channel's. */
+/** A refund. `refundNo` is the merchant's number, `number` the channel's. */
 export interface Refund {
   number: string;
   refundNo: string;
   minor: number;
   state: RefundState;
-  /** `dispute`: taken for a dispute, and shown as a refund nowhere. */
+  /** `dispute`: taken for a dispute; not shown as a refund. */
   origin: 'merchant' | 'portal' | 'dispute';
   at: number;
   doneAt: number | null;
-  /** Each state with its time, the first one first. */
+  /** Each state with its time, oldest first. */
   moves: { state: RefundState; at: number }[];
-  /** Who bears what of it, and the fee that comes back with it, as they were when it was made. */
+  /** The parts that others bear, and the refunded fee, fixed when the refund was made. */
   offers: Offers;
   feeBack: number;
-  /** Paid from the merchant's available balance, and not from what is not settled yet (WeChat Pay). */
+  /** Paid from the merchant's available balance instead of the unsettled funds (WeChat Pay). */
   fromAvailable?: boolean;
   notifyUrl: string | null;
   reason: string;
-  /** The merchant asked to be told what the payer's bank says to it (Alipay). */
+  /** The merchant requested a notification of the bank's answer (Alipay). */
   notifiesBank?: boolean;
-  /** What the payer's bank said: S took it, F did not, so that the channel credited the payer's balance (Alipay). */
+  /** The bank's answer: S = accepted, F = refused, so the channel credited the payer's balance (Alipay). */
   bankSaid?: 'S' | 'F';
-  /** Paid out to the merchant's own bank account, because the payer's could not be credited (WeChat Pay). */
+  /** Paid to the merchant's own bank account, because the payer's could not be credited (WeChat Pay). */
   toMerchant?: boolean;
 }
 
-/** Money of a disputed payment that the channel keeps from the merchant, who still has it (PayPal). Minor units. */
+/** Money of a disputed payment that the channel holds in the merchant's account (PayPal). Minor units. */
 export interface Hold {
   number: string;
   minor: number;
@@ -73,7 +73,7 @@ export interface Hold {
   releasedAt: number | null;
 }
 
-/** A refund as the merchant asks for it; `settleMs` = the channel does it later (scaled), as WeChat does. Minor units. */
+/** A refund request of the merchant; `settleMs` = the channel completes it later (scaled), as WeChat Pay does. Minor units. */
 export interface RefundDraft {
   refundNo: string;
   minor: number;
@@ -84,10 +84,10 @@ export interface RefundDraft {
   fromAvailable?: boolean;
 }
 
-/** What an order of an exact amount does by itself; see `trades.ts`. */
+/** The fixed outcome of an order with an exact amount; see `trades.ts`. */
 export type FixedOutcome = 'pays' | 'declined' | 'pays-later' | 'late-notice' | 'refunds-fail' | 'silent';
 
-/** An order as the channel knows it. Times are milliseconds on the simulated clock, amounts minor units. */
+/** An order at the channel. Times are milliseconds on the simulated clock, amounts minor units. */
 export interface Trade {
   /** The simulator's own random id, used in payer page addresses; PayPal: the order id. */
   id: string;
@@ -109,20 +109,20 @@ export interface Trade {
   createdAt: number;
   expiresAt: number | null;
   closedAt: number | null;
-  /** Who bears what of the amount beside the payer. */
+  /** The parts of the amount that others than the payer bear. */
   offers?: Offers;
   payments: Payment[];
   refunds: Refund[];
   holds?: Hold[];
-  /** Whatever only one channel needs; JSON. */
+  /** Data of one channel only; JSON. */
   details: Record<string, unknown>;
 }
 
-/** What a half says about a new trade; the rest is filled in. */
+/** The part of a new trade that the channel simulator provides. */
 export type TradeDraft = Pick<Trade, 'payWay' | 'account' | 'orderNo' | 'scene' | 'subject' | 'minor' | 'currency'> &
   Partial<Pick<Trade, 'id' | 'state' | 'notifyUrl' | 'returnUrl' | 'cancelUrl' | 'expiresAt' | 'details'>>;
 
-/** What happened to a trade, as the ledger tells it. */
+/** The kinds of ledger entries. */
 const ENTRY_TYPES = [
   'created',
   'scanned',
@@ -141,10 +141,10 @@ const ENTRY_TYPES = [
   'refund-reversed',
   'updated',
 ] as const;
-/** The kind of a ledger line. */
+/** The kind of a ledger entry. */
 export type EntryType = (typeof ENTRY_TYPES)[number];
 
-/** One line of the append-only ledger; `minor` is in minor units, `at` is RFC 3339 on the simulated clock. */
+/** One entry of the append-only ledger; `minor` is in minor units, `at` is RFC 3339 on the simulated clock. */
 export interface LedgerEntry {
   sequence: number;
   type: EntryType;
@@ -152,7 +152,7 @@ export interface LedgerEntry {
   account: string;
   orderNo: string;
   tradeId: string;
-  /** The number of the payment, capture or refund, or the trade's own. */
+  /** The number of the payment, capture or refund, or the trade's own id. */
   number: string;
   refundNo?: string;
   origin?: Refund['origin'];
@@ -166,43 +166,43 @@ export function paymentOf(trade: Trade): Payment | undefined {
   return trade.payments.find((payment) => payment.state === 'completed');
 }
 
-/** Where a refund stood at a time; before it was made as it was made. */
+/** Returns the state of a refund at a time; before its creation, its first state. */
 export function stateAt({ moves, state }: Refund, at: number): RefundState {
   return (moves.findLast((move) => move.at <= at) ?? moves[0])?.state ?? state;
 }
 
-/** The sum of the refunds that hold money: done, under way or stuck. Minor units. */
+/** The sum of the refunds that are succeeded, processing or abnormal. Minor units. */
 export function refundedMinor(trade: Trade): number {
   return trade.refunds.filter((refund) => refund.state !== 'failed').reduce((sum, refund) => sum + refund.minor, 0);
 }
 
-/** What may still be given back, in minor units. */
+/** The amount that can still be refunded, in minor units. */
 export function refundableMinor(trade: Trade): number {
   return (paymentOf(trade)?.minor ?? 0) - refundedMinor(trade);
 }
 
-/** An amount of this trade in major units, as the channel writes it. */
+/** Formats an amount of this trade in major units, as the channel writes it. */
 export function majorOf(trade: Pick<Trade, 'currency'>, minor: number): string {
   const money: Money = { minor: BigInt(minor), currency: trade.currency };
   return majorText(money);
 }
 
-/** What a payer, or the channel's own people, do about a payment that is disputed. */
-const DISPUTE_DEEDS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
+/** The actions of a payer or the channel on a dispute. */
+const DISPUTE_ACTIONS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
 
-/** One such deed. Amounts are major units; `refund`: how a loss shows, see `server/simulator/README.md`. */
+/** One action. Amounts are major units; `refund`: how a loss is reported, see `server/simulator/README.md`. */
 export const DisputeAction = z.object({
-  act: z.enum(DISPUTE_DEEDS),
+  act: z.enum(DISPUTE_ACTIONS),
   amount: z.union([z.string(), z.number()]).optional(),
   reason: z.string().max(64).optional(),
   dueDays: z.number().min(0).max(180).default(10),
   refund: z.enum(['told', 'untold', 'payout']).default('untold'),
-  /** Of `open`, at PayPal: the money is held until the dispute ends. */
+  /** For `open` at PayPal: the money is held until the dispute ends. */
   hold: z.boolean().optional(),
 });
 export type DisputeAction = z.infer<typeof DisputeAction>;
 
-/** The amount of a deed in minor units, the whole payment when it names none. */
+/** The amount of an action in minor units; by default the whole payment. */
 export function disputedMinor(trade: Trade, { amount }: DisputeAction): number {
   if (amount === undefined) return trade.minor;
   const money = readMajorText(String(amount), trade.currency);

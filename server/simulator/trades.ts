@@ -1,4 +1,4 @@
-/** Writes trades: created, paid and given back, with the outcome that an amount fixes and the offers of others. */
+/** Creates and changes trades, with the fixed outcomes of amounts and the parts that others bear. */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
 import { majorText } from '../money.ts';
@@ -27,25 +27,25 @@ const OUTCOMES: Readonly<Record<string, FixedOutcome>> = {
   '0.06': 'silent',
 };
 
-/** Which outcome the exact amount of a create call asks for; null = the order waits for its payer. */
+/** Returns the fixed outcome of a create call's exact amount; null = the order waits for its payer. */
 export function fixedOutcome(minor: number, currency: string): FixedOutcome | null {
   const text = majorText({ minor: BigInt(minor), currency });
   return Object.hasOwn(OUTCOMES, text) ? OUTCOMES[text]! : null;
 }
 
-/** Says who will bear what of an order that is not paid yet. Throws SimulatorRefusal. */
+/** Sets the parts that others bear, for an unpaid order. Throws SimulatorRefusal. */
 export function offer(rules: Pick<BillRules, 'offers'>, trade: Trade, offers: Offers): void {
   if (trade.state === 'paid')
-    throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is paid already.`);
+    throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is already paid.`);
   for (const name of ['merchant', 'channel', 'share'] as const)
     if (offers[name] > 0 && !rules.offers.includes(name))
       throw new SimulatorRefusal(400, 'offer_unknown_here', `The bills of ${trade.payWay} have no ${name}.`);
   if (offers.merchant + offers.channel > trade.minor || offers.share > trade.minor - offers.merchant)
-    throw new SimulatorRefusal(400, 'offer_too_much', `Order ${trade.orderNo} is over less than that.`);
+    throw new SimulatorRefusal(400, 'offer_too_much', `The parts exceed the amount of order ${trade.orderNo}.`);
   trade.offers = offers;
 }
 
-/** Who bears what of a refund: the same part of each as of the amount, and with the last one all that is left. */
+/** Splits a refund in the proportions of the order; the last refund takes the remainder. */
 function offersBack({ offers = NO_OFFERS, ...trade }: Trade, minor: number): Offers {
   const paid = paymentOf(trade)?.minor ?? 0;
   const before = trade.refunds.filter(({ state }) => state !== 'failed');
@@ -63,15 +63,15 @@ interface TradeFilter {
   account?: string;
 }
 
-/** Every trade of the simulator and the only writer of them: each change is in the ledger before the call returns. */
+/** All trades and their only writer: each change is in the ledger before the call returns. */
 export interface Trades {
   create(draft: TradeDraft): Trade;
   byId(id: string): Trade | undefined;
-  /** The newest trade of this number; its expiry has been looked at. */
+  /** Returns the newest trade of this number, after closing it if it has expired. */
   find(orderNo: string, filter?: TradeFilter): Trade | undefined;
-  /** Every trade of this number as it was left, the oldest first. */
+  /** Returns every trade of this number without an expiry check, oldest first. */
   ofOrder(orderNo: string): readonly Trade[];
-  /** Writes a change that a half made to `trade` itself, with the ledger entry that tells it. */
+  /** Stores a change that a channel simulator made to `trade`, with a ledger entry. */
   record(
     trade: Trade,
     type: EntryType,
@@ -79,20 +79,20 @@ export interface Trades {
   ): void;
   scan(trade: Trade): void;
   approve(trade: Trade): void;
-  /** Takes the payer's money; throws SimulatorRefusal when the trade cannot be paid any more. */
+  /** Pays a trade; throws SimulatorRefusal when it can no longer be paid. */
   pay(
     trade: Trade,
     options: { number: string; type?: 'paid' | 'captured'; requestNo?: string; minor?: number },
   ): Payment;
   decline(trade: Trade): void;
   close(trade: Trade, type?: 'closed' | 'expired'): void;
-  /** Opens a closed trade without end: money that crossed the close on its way. */
+  /** Reopens a closed trade without expiry, for a payment that arrives after the close. */
   reopen(trade: Trade): void;
-  /** Adds a refund in the given state; throws SimulatorRefusal when more would be given back than was paid. */
+  /** Adds a refund in the given state; throws SimulatorRefusal when the refunds would exceed the payment. */
   refund(trade: Trade, refund: Omit<Refund, 'at' | 'doneAt' | 'moves' | 'offers' | 'feeBack'>): Refund;
-  /** Ends or re-opens a refund: processing → succeeded, succeeded → failed … */
+  /** Changes the state of a refund: processing → succeeded, succeeded → failed … */
   moveRefund(trade: Trade, refund: Refund, state: Refund['state']): void;
-  /** A number made by `draw` that was never used before. */
+  /** Calls `draw` until it returns an unused number. */
   newNumber(draw: () => string): string;
 }
 
@@ -103,7 +103,7 @@ const REFUND_ENTRY = {
   abnormal: 'refund-abnormal',
 } as const satisfies Record<Refund['state'], EntryType>;
 
-/** The trades of `ledger`, with their past loaded. */
+/** The trades of `ledger`, loaded from it. */
 export function createTrades(ledger: Ledger, now: () => number, rulesOf: (payWay: PayWay) => BillRules): Trades {
   const { trades, numbers } = ledger;
   const byOrderNo = new Map<string, Trade[]>();

@@ -3,7 +3,7 @@ import type { Language } from '../pages/language.ts';
 import type { EntryType, TradeState } from './trade.ts';
 import type { stageOf } from './faults.ts';
 
-/** What the simulator's pages say, in one language. */
+/** The texts of the simulator's pages in one language. */
 export interface SimulatorWords {
   channels: Readonly<Record<PayWay, string>>;
   title: string;
@@ -23,7 +23,7 @@ export interface SimulatorWords {
   order: string;
   refunded: string;
   noMoney: string;
-  /** The page that controls it. */
+  /** The control page. */
   clock: string;
   advance: Readonly<Record<'minute' | 'quarter' | 'hour' | 'day', string>>;
   open: string;
@@ -52,16 +52,16 @@ export interface SimulatorWords {
   number: string;
   entries: Readonly<Record<EntryType, string>>;
   refused: string;
-  /** Why not, by the code of the refusal; where it is silent the refusal's own words are said. */
+  /** Texts of refusals by code; a code without an entry shows the refusal's own message. */
   refusals: Readonly<Partial<Record<string, string>>>;
-  /** Between two states of a payment. */
+  /** The separator between two states of a payment. */
   comma: string;
 }
 
 const EN: SimulatorWords = {
   channels: channelNames('name', 'en'),
   title: 'Simulator',
-  subtitle: `It plays ${CHANNEL_LIST}. No real money is moved.`,
+  subtitle: `Simulates ${CHANNEL_LIST}. No real money is moved.`,
   payment: 'Payment',
   missing: { title: 'No such payment', text: 'The simulator has no order at this address.' },
   simulated: (channel) => `${channel} (simulated)`,
@@ -79,16 +79,16 @@ const EN: SimulatorWords = {
   clock: 'Clock',
   advance: { minute: '+ 1 min', quarter: '+ 15 min', hour: '+ 1 h', day: '+ 1 day' },
   open: 'Open payments',
-  noneOpen: 'No payment waits. Place one, and it appears here.',
-  states: { offered: 'not scanned', open: 'waits for the payer', approved: 'approved, not captured' },
+  noneOpen: 'No open payments. Place an order, and it appears here.',
+  states: { offered: 'not scanned', open: 'waiting for the payer', approved: 'approved, not captured' },
   wasDeclined: 'declined',
   faults: 'Faults',
-  faultsHelp: 'A fault strikes the next calls that match.',
+  faultsHelp: 'A fault applies to the next matching calls.',
   stages: {
-    before: 'Nothing happens at the channel',
-    after: 'It happens, and the answer is lost or spoilt',
-    answer: 'It happens, and the answer is not genuine',
-    effect: 'Something else happens than was asked',
+    before: 'The channel does nothing',
+    after: 'The channel acts; the response is lost or corrupted',
+    answer: 'The channel acts; the response fails verification',
+    effect: 'The result differs from the request',
     notice: 'Notifications',
   },
   channel: 'Channel',
@@ -97,15 +97,15 @@ const EN: SimulatorWords = {
   fault: 'Fault',
   times: 'Times',
   word: "Channel's code, for refused",
-  plant: 'Plant fault',
-  struck: (hits, times) => (times === null ? `struck ${hits}×` : `struck ${hits} of ${times}`),
+  plant: 'Set fault',
+  struck: (hits, times) => (times === null ? `applied ${hits}×` : `applied ${hits} of ${times}`),
   remove: 'Remove',
   removeAll: 'Remove all',
-  nonePlanted: 'No fault is planted.',
+  nonePlanted: 'No fault is set.',
   ledger: 'Ledger',
   emptyLedger: 'Nothing has happened yet.',
   when: 'Time',
-  what: 'What',
+  what: 'Type',
   amount: 'Amount',
   number: 'Number',
   entries: {
@@ -210,5 +210,5 @@ const ZH: SimulatorWords = {
   comma: '，',
 };
 
-/** The words of each language. */
+/** The texts by language. */
 export const SIMULATOR_WORDS: Readonly<Record<Language, SimulatorWords>> = { en: EN, zh: ZH };

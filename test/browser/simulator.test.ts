@@ -28,7 +28,7 @@ test.serial('every button of the simulator works, in either language, and the pa
   const page = await (await openBrowser(t)).newPage();
   const faults = watch(page);
   await page.goto(`${world.url}/`);
-  await page.getByText('No payment waits.').waitFor();
+  await page.getByText('No open payments.').waitFor();
   await page.getByText('Nothing has happened yet.').waitFor();
 
   // Without a click: the page asks by itself.

@@ -1,4 +1,4 @@
-/** The bills of all channels: what is planted in them, the conditions that hold, and the files that were promised. */
+/** The bills of all channels: planted differences, conditions, and files that can be downloaded. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
 import type { Clock } from '../clock.ts';
@@ -18,29 +18,29 @@ import {
   spanOfDay,
 } from './rows.ts';
 
-/** How bills can be different from ordinary ones; `BillRules.lacks` names those that a channel's cannot. */
+/** The conditions of bills; `BillRules.lacks` names those that a channel cannot have. */
 export const CONDITIONS = [
-  /** There is no bill yet, until the condition is taken away. */
+  /** There is no bill until the condition is removed. */
   'late',
-  /** The channel says that nothing happened. */
+  /** The channel reports that nothing happened. */
   'empty',
-  /** The file ends in its middle. */
+  /** The file ends in the middle. */
   'cut',
-  /** The hash that is told is not that of the file. */
+  /** The reported hash is not the file's. */
   'wrong-hash',
-  /** The address is over when it is told. */
+  /** The address has already expired when it is returned. */
   'expired-url',
   'wrong-charset',
   'foreign-account',
-  /** A column, or a member, has another name. */
+  /** A column or member has another name. */
   'other-columns',
-  /** A file of a gigabyte, packed into one of a megabyte. */
+  /** A file of a gigabyte, packed into a megabyte. */
   'zip-bomb',
-  /** Texts that a spreadsheet would take for formulas. */
+  /** Texts that a spreadsheet would read as formulas. */
   'formula',
-  /** A bill is there when the channel's would be, and not before. */
+  /** A bill exists only once the channel would have published it. */
   'real-hours',
-  /** So many payments of another system more. */
+  /** Additional payments of another system. */
   'filler',
 ] as const;
 
@@ -49,31 +49,31 @@ type RulesOf = (payWay: PayWay) => BillRules;
 /** The name of a condition. */
 type ConditionName = (typeof CONDITIONS)[number];
 
-/** A condition that was set; without a date for every day. */
+/** A condition that is set; without a date it holds for every day. */
 interface Condition {
   id: string;
   payWay: PayWay;
   condition: ConditionName;
   date: string | null;
-  /** Of `filler`. */
+  /** Only for `filler`: the number of payments. */
   rows: number | null;
 }
 
-/** What a channel's bills are like at present. */
+/** The conditions that are set for the channels' bills. */
 interface Conditions {
   set(condition: Omit<Condition, 'id'>): Condition;
-  /** Takes away what has this channel, name and date. */
+  /** Removes the conditions with this channel, name and date. */
   unset(condition: Pick<Condition, 'payWay' | 'condition' | 'date'>): void;
   list(): readonly Condition[];
-  /** Takes one away, or all. */
+  /** Removes one condition, or all. */
   clear(id?: string): void;
-  /** Whether it holds for any of these days. */
+  /** Whether the condition holds for any of these days. */
   has(payWay: PayWay, name: ConditionName, days: readonly string[]): boolean;
-  /** How many rows more a day has. */
+  /** The number of filler rows of a day. */
   fillerOn(payWay: PayWay, day: string): number;
 }
 
-/** Conditions, none at first. They do not outlive the process. */
+/** Creates an empty set of conditions; it is not persistent. */
 function createConditions(rulesOf: RulesOf): Conditions {
   let known: Condition[] = [];
   const holding = (payWay: PayWay, name: ConditionName, days: readonly string[]) =>
@@ -93,7 +93,7 @@ function createConditions(rulesOf: RulesOf): Conditions {
           `The bills of ${draft.payWay} have no ${draft.condition}.`,
         );
       if ((draft.condition === 'filler') !== (draft.rows !== null))
-        throw new SimulatorRefusal(400, 'rows_invalid', 'rows belongs to filler, and filler needs rows.');
+        throw new SimulatorRefusal(400, 'rows_invalid', 'rows is required for filler and not allowed otherwise.');
       if (draft.date !== null && !spanOfDay(rules, draft.date))
         throw new SimulatorRefusal(400, 'date_invalid', `There is no day ${draft.date}.`);
       unset(draft);
@@ -111,7 +111,7 @@ function createConditions(rulesOf: RulesOf): Conditions {
   };
 }
 
-/** Differences that are made in the bill alone: the ledger stays as it is. */
+/** Differences in the bill alone: the ledger stays unchanged. */
 const BILL_PLANTS = [
   'paid_missing_at_channel',
   'amount_differs',
@@ -125,19 +125,19 @@ const BILL_PLANTS = [
   'line_unreadable',
   'withdrawal',
 ] as const;
-/** Differences that are made by money that moves and of which nobody is told. */
+/** Differences by payments and refunds without a notification. */
 const LEDGER_PLANTS = [
   'paid_unknown_to_us',
   'refund_unknown_to_us',
   'duplicate_payment',
   'dispute_unknown_to_us',
 ] as const;
-/** Every difference that can be planted. */
+/** All differences that can be planted. */
 export const PLANTS = [...BILL_PLANTS, ...LEDGER_PLANTS] as const;
-/** One of them. */
+/** The kind of a planted difference. */
 export type PlantKind = (typeof PLANTS)[number];
 
-/** A difference that was planted. */
+/** A planted difference. */
 export interface Plant {
   id: string;
   kind: PlantKind;
@@ -150,32 +150,32 @@ export interface Plant {
   number: string;
 }
 
-/** The differences that were planted; those of the ledger cannot be taken back and are only remembered. */
+/** The planted differences; those in the ledger cannot be undone, only forgotten. */
 interface Plants {
   add(plant: Omit<Plant, 'id'>, foreign?: BillRow): Plant;
   list(): readonly Plant[];
-  /** Forgets one, or all. */
+  /** Removes one, or all. */
   clear(id?: string): void;
-  /** The rows of a bill with whatever was planted in them. */
+  /** Returns the rows of a bill with the planted differences. */
   apply(rows: readonly BillRow[], scope: Scope): BillRow[];
-  /** The planted rows of a time that are about no order of the ledger. */
+  /** Returns the planted rows in a span that belong to no order of the ledger. */
   foreign(scope: Scope): BillRow[];
 }
 
-/** Each plant turns a row into none, another one, or two. */
+/** Each difference replaces a row by none, another one, or two. */
 const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>> = {
   paid_missing_at_channel: () => [],
   refund_missing_at_channel: () => [],
   amount_differs: (row) => [{ ...row, minor: row.minor + 1 }],
   refund_amount_differs: (row) => [{ ...row, minor: row.minor + 1 }],
   currency_differs: (row) => [{ ...row, currency: row.currency === 'USD' ? 'EUR' : 'USD' }],
-  // More than the rounding of a rate.
+  // More than the rounding of a fee rate.
   fee_differs: (row) => [{ ...row, fee: row.fee + 5 }],
   line_twice: (row) => [row, row],
   line_unreadable: (row) => [{ ...row, isUnreadable: true }],
 };
 
-/** Plants, none at first. They do not outlive the process. */
+/** Creates an empty list of planted differences; it is not persistent. */
 function createPlants(): Plants {
   let known: { plant: Plant; foreign?: BillRow }[] = [];
   const foreign: Plants['foreign'] = (scope) =>
@@ -213,7 +213,7 @@ function changedBy(row: BillRow, known: readonly { plant: Plant }[]): BillRow[] 
   return own.reduce((rows, { plant }) => rows.flatMap((one) => CHANGES[plant.kind]?.(one) ?? [one]), [row]);
 }
 
-/** A file that was promised: whose, until when, and how it is written. */
+/** A bill file for download: its account, expiry and content. */
 export interface BillFile {
   payWay: PayWay;
   account: string;
@@ -222,28 +222,28 @@ export interface BillFile {
   write(): AsyncIterable<Buffer>;
 }
 
-/** What a bill is made of, as it was when it was asked for: the same rows each time that they are read. Days that are to be empty have none. */
+/** The rows of a bill, fixed when it was requested. Days with the condition `empty` have none. */
 export interface BillContent {
   rows: readonly BillRow[];
   fillers: readonly Filler[];
   has(name: ConditionName): boolean;
 }
 
-/** The bills of all channels: what was planted in them, what they are like, and the files that were promised. */
+/** The bills of all channels: planted differences, conditions and files. */
 export interface Bills {
   readonly plants: Plants;
   readonly conditions: Conditions;
   contentOf(scope: Scope): BillContent;
-  /** Promises a file; the returned token opens it. */
+  /** Registers a file for download and returns its token. */
   promise(file: BillFile): string;
-  /** The file of a token, over or not; undefined for a token that was never given or is long over. */
+  /** Returns the file of a token, expired or not; undefined for an unknown token or one that expired long ago. */
   find(token: string): BillFile | undefined;
 }
 
-/** How long a promise that is over is remembered. */
+/** How long an expired file is remembered (ms). */
 const MEMORY_MS = 3_600_000;
 
-/** The bills of a ledger. */
+/** Creates the bills of a ledger. */
 export function createBills(ledger: Ledger, clock: Clock, rulesOf: RulesOf): Bills {
   const plants = createPlants();
   const conditions = createConditions(rulesOf);
@@ -279,13 +279,13 @@ export function createBills(ledger: Ledger, clock: Clock, rulesOf: RulesOf): Bil
   };
 }
 
-/** Every row: those of the ledger, then the filler's. */
+/** Yields every row: the ledger's, then the filler's. */
 export function* rowsOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>): Iterable<BillRow> {
   yield* rows;
   for (const filler of fillers) for (let index = 0; index < filler.count; index += 1) yield fillerRow(filler, index);
 }
 
-/** Whether there is nothing to tell. */
+/** Whether the bill has no rows. */
 export function isEmpty({ rows, fillers }: BillContent): boolean {
   return rows.length === 0 && fillers.length === 0;
 }

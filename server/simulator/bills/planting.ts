@@ -1,4 +1,4 @@
-/** Plants differences, and the part of the control API that is about bills. */
+/** Plants differences in bills; the part of the control API for bills. */
 import type Router from '@koa/router';
 import { z } from 'zod';
 import { PAY_WAYS, type PayWay } from '../../payments/channel.ts';
@@ -12,7 +12,7 @@ import { type BillRow, type Span, dayOf, foreignRow, spanOfDay } from './rows.ts
 
 const NOON_MS = 12 * 3_600_000;
 
-/** What is asked for: without an order a fitting one of that day, without a date today. */
+/** A request to plant a difference: by default in a matching order of that day, and today. */
 interface PlantRequest {
   kind: PlantKind;
   payWay: PayWay;
@@ -27,20 +27,20 @@ interface Ground {
   payWay: PayWay;
   date: string;
   span: Span;
-  /** The trades that may be meant, the newest last. */
+  /** The candidate trades, newest last. */
   trades: readonly Trade[];
   account: string;
-  /** An order was asked for by its number. */
+  /** The request names an order. */
   isNamed: boolean;
 }
 
-/** What was found or made: of which trade, and the channel's number of it. */
+/** The trade with the difference, and the channel's number of its payment or refund. */
 interface Spot {
   trade: Trade;
   number: string;
 }
 
-/** Plants a difference between a bill and what the merchant knows; throws SimulatorRefusal when nothing fits. */
+/** Plants a difference between a bill and the merchant's data; throws SimulatorRefusal when no trade matches. */
 function plant(core: Core, request: PlantRequest): Plant {
   const ground = groundOf(core, request);
   const { kind, payWay, date, account } = ground;
@@ -57,13 +57,13 @@ function plant(core: Core, request: PlantRequest): Plant {
   return core.bills.plants.add({ kind, payWay, account: trade.account, date, orderNo: trade.orderNo, number });
 }
 
-/** How a row that no order of the ledger explains differs from a payment of another system. */
+/** The changes to a foreign row for each difference without an order in the ledger. */
 function foreignAs(kind: PlantKind, { orderNo, at }: BillRow): Partial<BillRow> {
   if (kind === 'order_unknown_here') return { orderNo: numberAsOurs(orderNo, at) };
   return kind === 'withdrawal' ? { kind, orderNo: '', tradeNo: '', fee: 0 } : {};
 }
 
-/** As the service numbers its orders: of one whose database lost it, or of another installation. */
+/** A number in the service's form: of an order that its database lost, or of another installation. */
 function numberAsOurs(foreign: string, at: number): string {
   const stamp = new Date(at).toISOString().replace(/\D/g, '').slice(0, 14);
   return `P${stamp}${foreign.slice(-10).toUpperCase()}`;
@@ -80,10 +80,10 @@ const SPOTS: Readonly<
   line_unreadable: paymentOfDay,
   refund_missing_at_channel: refundOfDay,
   refund_amount_differs: refundOfDay,
-  paid_unknown_to_us: payUntold,
-  refund_unknown_to_us: refundUntold,
+  paid_unknown_to_us: payUnnotified,
+  refund_unknown_to_us: refundUnnotified,
   duplicate_payment: payTwice,
-  dispute_unknown_to_us: loseUntold,
+  dispute_unknown_to_us: loseUnnotified,
 };
 
 function groundOf(core: Core, request: PlantRequest): Ground {
@@ -104,7 +104,7 @@ function groundOf(core: Core, request: PlantRequest): Ground {
   return { core, kind, payWay, date, span, trades, account, isNamed: orderNo !== undefined };
 }
 
-/** The newest of the trades that fit and have no such difference yet. */
+/** Returns the newest matching trade that does not have this difference yet. */
 function newest(ground: Ground, spotOf: (trade: Trade) => string | undefined): Spot {
   const { core, kind, trades, payWay, date } = ground;
   const planted = new Set(
@@ -136,12 +136,12 @@ function refundOfDay(ground: Ground): Spot {
   );
 }
 
-function payUntold(ground: Ground): Spot {
+function payUnnotified(ground: Ground): Spot {
   const { core } = ground;
   const { trade } = newest(ground, (one) => {
     const current = core.trades.byId(one.id);
     const isOpen = current && ['offered', 'open', 'approved'].includes(current.state);
-    // An order that is named may be over already: its money crossed the close.
+    // A named order may be closed: its payment arrived after the close.
     const fits = isOpen || (ground.isNamed && current?.state === 'closed');
     return fits && one.createdAt < ground.span.to ? one.id : undefined;
   });
@@ -149,12 +149,12 @@ function payUntold(ground: Ground): Spot {
   return pay(ground, trade);
 }
 
-/** One more payment of an order that is paid: another trade under its number. */
+/** Adds a second payment to a paid order: another trade under its number. */
 function payTwice(ground: Ground): Spot {
   return pay(ground, anotherOf(ground.core, paymentOfDay(ground).trade));
 }
 
-/** The payer pays, the channel takes the money, and nobody is told. */
+/** Pays and captures a trade without a notification. */
 function pay(ground: Ground, trade: Trade): Spot {
   const { core } = ground;
   const channelSimulator = core.channelSimulator(trade.payWay);
@@ -170,8 +170,8 @@ function pay(ground: Ground, trade: Trade): Spot {
   return { trade, number: payment.number };
 }
 
-/** Half of what is left goes back, made in the portal. */
-function refundUntold(ground: Ground): Spot {
+/** Refunds half of the remaining amount in the portal, without a notification. */
+function refundUnnotified(ground: Ground): Spot {
   const { core, span } = ground;
   const { trade } = newest(ground, (one) => {
     const payment = paymentOf(one);
@@ -188,8 +188,8 @@ function refundUntold(ground: Ground): Spot {
   return { trade, number: refund.number };
 }
 
-/** The payer disputes the payment, the channel takes all that is left of it, and nobody is told. */
-function loseUntold(ground: Ground): Spot {
+/** Opens and loses a dispute over the remaining amount, without a notification. */
+function loseUnnotified(ground: Ground): Spot {
   const { core, span } = ground;
   const { trade } = newest(ground, (one) => {
     const payment = paymentOf(one);
@@ -210,7 +210,7 @@ function loseUntold(ground: Ground): Spot {
   return { trade, number: taken.number };
 }
 
-/** Now; on a day that is over its noon, or `earliest` where that is later. */
+/** Returns the present time; for a past day its noon, or `earliest` if that is later. */
 function momentIn({ core, span }: Pick<Ground, 'core' | 'span'>, earliest: number): number {
   const now = core.clock.now();
   return now < span.to ? now : Math.max(earliest, span.from + NOON_MS);
@@ -237,7 +237,7 @@ const NewCondition = z.object({
   on: z.boolean().default(true),
 });
 
-/** Adds the part of the control API that is about bills: what is planted in them and what they are like. */
+/** Adds the control API for bills: planted differences and conditions. */
 export function addBills(router: Router, core: Core): void {
   const { plants, conditions } = core.bills;
   const all = (payWay?: string) => ({

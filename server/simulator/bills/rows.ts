@@ -1,4 +1,4 @@
-/** The rows of a bill, as every channel writes them: of the ledger and of the filler, with days and fees. */
+/** The rows of a bill in a form common to all channels: from the ledger and the filler, with days and fees. */
 import { createHash } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';
 import {
@@ -12,41 +12,41 @@ import {
   stateAt,
 } from '../trade.ts';
 
-/** Where money of a bill stands: it moved, it is about to, or it did not. */
+/** The state of a row's money: it moved, it will move, or it did not. */
 type RowState = 'done' | 'under-way' | 'failed';
 
-/** One line of a bill before a channel writes it in its own form. Times are milliseconds on the simulated clock, amounts minor units. */
+/** One row of a bill before it is written in a channel's own form. Times are milliseconds on the simulated clock, amounts minor units. */
 export interface BillRow {
   /**
-   * `dispute` = taken for a dispute, `dispute-back` = given back when it was won after all. `returned` = a refund that failed after its money
-   * had left: it comes back. `hold`, `release`: kept from the merchant while a payment is disputed. `withdrawal`: paid out to its bank.
+   * `dispute` = taken for a dispute, `dispute-back` = returned after the merchant won it. `returned` = the money of a refund that failed
+   * after it had left the account. `hold`, `release`: held while a payment is disputed. `withdrawal`: paid out to the merchant's bank.
    */
   kind: 'payment' | 'refund' | 'dispute' | 'dispute-back' | 'returned' | 'hold' | 'release' | 'withdrawal';
   /** The channel's number of this payment or refund. */
   number: string;
-  /** The channel's number of the payment that it is about. */
+  /** The channel's number of the payment that the row belongs to. */
   tradeNo: string;
   /** The merchant's number of the order. */
   orderNo: string;
   /** The merchant's number of the refund. */
   refundNo: string | null;
   state: RowState;
-  /** Never negative; `kind` says which way it goes. */
+  /** Never negative; `kind` gives the direction. */
   minor: number;
-  /** Who bears what of it. */
+  /** The parts that others bear. */
   offers: Offers;
-  /** Of a refund: paid from the available balance. */
+  /** For a refund: paid from the available balance. */
   fromAvailable: boolean;
   currency: string;
-  /** What the channel keeps; negative when it gives a fee back. */
+  /** The channel's fee; negative when a fee is refunded. */
   fee: number;
   at: number;
   /** When the order was created. */
   createdAt: number;
   subject: string;
-  /** Its amount is written as no amount is. */
+  /** The amount is written as unreadable text. */
   isUnreadable?: true;
-  /** Null = another system's. */
+  /** Null = a payment of another system. */
   trade: Trade | null;
 }
 
@@ -55,35 +55,35 @@ const DAY_MS = 86_400_000;
 /** The rules of a channel for its bills and fees. Amounts are minor units. */
 export interface BillRules {
   readonly payWay: PayWay;
-  /** Its days begin so long before those of UTC. */
+  /** How far the channel's days are ahead of UTC (ms). */
   readonly offsetMs: number;
-  /** The currency of payments that another system made. */
+  /** The currency of another system's payments. */
   readonly currency: string;
-  /** The rate that the merchant was promised, as a configuration says it. */
+  /** The merchant's fee rate, as in the configuration. */
   readonly feeRate: string;
-  /** The fee of a payment of which the merchant receives this much: without the merchant's own discounts. */
+  /** The fee for the amount that the merchant receives, without its own discounts. */
   feeOf(minor: number): number;
-  /** A refund does not give its part of the fee back. */
+  /** Refunds do not return their part of the fee. */
   readonly keepsFees?: true;
-  /** The money of a refund leaves when it is accepted, or when it is done. */
+  /** Whether a refund leaves the account when it is accepted or when it is done. */
   readonly refundsLeave: 'accepted' | 'done';
-  /** A refund that is stuck (`abnormal`) has left the account, and its bills show it as under way. */
+  /** An `abnormal` refund has left the account, and the bill shows it as under way. */
   readonly stuckIsUnderWay?: true;
-  /** A number of the form of the channel's own, decided by these hexadecimal digits. */
+  /** Derives a number in the channel's form from these hexadecimal digits. */
   numberFrom(digest: string): string;
-  /** The conditions and planted differences that its bills cannot show. */
+  /** The conditions and differences that the channel's bills cannot show. */
   readonly lacks: readonly string[];
-  /** The other parties that may bear a part of a payment. */
+  /** The parties other than the payer that may bear a part of a payment. */
   readonly offers: readonly (keyof Offers)[];
 }
 
-/** A span of time, the end not in it, in milliseconds. */
+/** A time span (ms), without its end. */
 export interface Span {
   from: number;
   to: number;
 }
 
-/** The rules that Alipay and WeChat Pay share. */
+/** The common rules of Alipay and WeChat Pay. */
 export const CHINA_RULES = {
   offsetMs: 8 * 3_600_000,
   currency: 'CNY',
@@ -95,18 +95,18 @@ export const CHINA_RULES = {
 
 type Zone = Pick<BillRules, 'offsetMs'>;
 
-/** The day of an instant as the channel counts days, `yyyy-MM-dd`. */
+/** Returns the channel's day of an instant, `yyyy-MM-dd`. */
 export function dayOf(zone: Zone, at: number): string {
   return new Date(at + zone.offsetMs).toISOString().slice(0, 10);
 }
 
-/** The span of a day; undefined when there is no such day. */
+/** Returns the span of a day; undefined for an invalid day. */
 export function spanOfDay(zone: Zone, day: string): Span | undefined {
   const from = midnight(zone, day);
   return from === undefined ? undefined : { from, to: from + DAY_MS };
 }
 
-/** The span of a month, `yyyy-MM`; undefined when there is no such month. */
+/** Returns the span of a month, `yyyy-MM`; undefined for an invalid month. */
 export function spanOfMonth(zone: Zone, month: string): Span | undefined {
   const from = midnight(zone, `${month}-01`);
   if (from === undefined) return undefined;
@@ -114,13 +114,13 @@ export function spanOfMonth(zone: Zone, month: string): Span | undefined {
   return { from, to: Date.UTC(year, number, 1) - zone.offsetMs };
 }
 
-/** The days of the channel that a span touches. */
+/** Returns the channel's days that a span touches. */
 export function daysIn(zone: Zone, { from, to }: Span): string[] {
   const first = midnight(zone, dayOf(zone, from)) ?? from;
   return Array.from({ length: Math.ceil((to - first) / DAY_MS) }, (_, index) => dayOf(zone, first + index * DAY_MS));
 }
 
-/** Midnight of the day that was so many months before an instant. */
+/** Returns midnight of the same day some months before an instant. */
 export function monthsBefore(zone: Zone, at: number, months: number): number {
   const day = new Date(at + zone.offsetMs);
   return Date.UTC(day.getUTCFullYear(), day.getUTCMonth() - months, day.getUTCDate()) - zone.offsetMs;
@@ -133,7 +133,7 @@ function midnight(zone: Zone, day: string): number | undefined {
   return isReal ? at - zone.offsetMs : undefined;
 }
 
-/** The part of a fee that one more refund of this much gives back: the same rate of what is left. */
+/** Returns the fee that a further refund returns: the fee of its amount, at most the fee that is left. */
 export function feeBackOf({ feeOf, keepsFees }: BillRules, trade: Trade, minor: number): number {
   if (keepsFees) return 0;
   const { refunds, offers } = trade;
@@ -142,24 +142,24 @@ export function feeBackOf({ feeOf, keepsFees }: BillRules, trade: Trade, minor: 
   return Math.min(feeOf(minor), paid - back);
 }
 
-/** Payments of another system, spread over a span: nothing keeps them, and the same ones come each time. */
+/** Payments of another system, spread over a span; they are computed, not stored, and the same on every call. */
 export interface Filler extends Span {
   rules: BillRules;
   count: number;
 }
 
-/** The filler's payment of this index. */
+/** Returns the filler's payment with this index. */
 export function fillerRow({ rules, from, to, count }: Filler, index: number): BillRow {
   const at = timeOfFiller({ from, to, count }, index);
   return foreignRow(rules, at, `${from}-${index}`, 100 + ((index * 37) % 99_900));
 }
 
-/** When the payment of this index happens. */
+/** Returns the time of the payment with this index. */
 function timeOfFiller({ from, to, count }: Pick<Filler, 'from' | 'to' | 'count'>, index: number): number {
   return from + Math.floor((index * (to - from)) / count);
 }
 
-/** The first index whose payment is at this time or later. */
+/** Returns the first index whose payment is at this time or later. */
 export function firstOfFiller(filler: Pick<Filler, 'from' | 'to' | 'count'>, at: number): number {
   const { from, to, count } = filler;
   let index = Math.min(count, Math.max(0, Math.floor(((at - from) * count) / (to - from)) - 1));
@@ -167,7 +167,7 @@ export function firstOfFiller(filler: Pick<Filler, 'from' | 'to' | 'count'>, at:
   return index;
 }
 
-/** A payment that another system of the same merchant made. */
+/** Returns a payment that another system of the same merchant made. */
 export function foreignRow(rules: BillRules, at: number, seed: string, minor: number): BillRow {
   const digest = createHash('md5').update(seed).digest('hex');
   const number = rules.numberFrom(digest);
@@ -190,24 +190,24 @@ export function foreignRow(rules: BillRules, at: number, seed: string, minor: nu
   };
 }
 
-/** This many decimal digits, decided by hexadecimal ones. */
+/** Derives decimal digits from hexadecimal ones. */
 export function decimalsOf(digest: string, count: number): string {
   return BigInt(`0x${digest}`).toString().padStart(39, '0').slice(-24).slice(0, count);
 }
 
-/** Whose movements of which time a bill is about. */
+/** The account and span of a bill. */
 export interface Scope extends Span {
   rules: BillRules;
   account: string;
-  /** Other accounts here that are the same merchant's: its bill has what all of them did. */
+  /** The merchant's other accounts: the bill covers all of them. */
   beside?: readonly string[];
-  /** Narrows the trades of the account: those of one merchant. */
+  /** Filters the trades of the account, for one merchant's bill. */
   isOurs?(trade: Trade): boolean;
-  /** When a refund is in the bill; left out = when it was asked for. */
+  /** The time at which the bill shows a refund; by default its creation. */
   timeOf?(refund: Refund): number;
-  /** As of when refunds stand in the bill, which is not made again afterwards; left out = as they stand now. */
+  /** The time at which the bill was created, and whose refund states it shows; by default the present states. */
   madeAt?: number;
-  /** A statement of the account: money stands there when it comes or leaves, so what left and came back is there twice. */
+  /** True for an account statement: it shows each movement, so a returned refund has two rows. */
   isOfMoney?: boolean;
 }
 
@@ -219,7 +219,7 @@ const REFUND_STATES: Readonly<Record<Refund['state'], RowState>> = {
   abnormal: 'failed',
 };
 
-/** What the ledger says about the time of a bill, the oldest first; whatever happens to a trade afterwards, its rows stay as they are. */
+/** Returns the ledger's rows for a bill, oldest first, as copies that later changes of a trade do not affect. */
 export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): BillRow[] {
   const { rules, from, to, isOurs = () => true } = scope;
   const rows: BillRow[] = [];
@@ -233,7 +233,7 @@ export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): Bi
   return rows.toSorted((a, b) => a.at - b.at);
 }
 
-/** Whether an account of the simulator is one that a bill is about. */
+/** Whether a bill covers this account of the simulator. */
 export function isIn({ account, beside = [] }: Pick<Scope, 'account' | 'beside'>, name: string): boolean {
   return name === account || beside.includes(name);
 }
@@ -256,7 +256,7 @@ function rowOfRefund(
   { rules, timeOf = ({ at }) => at, madeAt, paid }: Around,
 ): BillRow[] {
   const own = { ...ofRefund(trade, refund, paid), at: timeOf(refund) };
-  // What a dispute took was taken, also when it came back: that is a movement of its own.
+  // A dispute's debit stays in the bill; its return is a row of its own.
   if (refund.origin === 'dispute') {
     const row = { ...own, state: 'done', fee: 0 } as const;
     if (refund.state === 'succeeded') return [row];
@@ -267,7 +267,7 @@ function rowOfRefund(
   return [{ ...own, state, fee: state === 'failed' ? 0 : feeBack(refund) }];
 }
 
-/** A line whenever its money leaves, and one whenever that comes back. */
+/** Returns a row each time the refund's money leaves the account, and each time it returns. */
 function movesOf(trade: Trade, refund: Refund, { rules, paid }: Around): BillRow[] {
   const row = { ...ofRefund(trade, refund, paid), state: 'done', fee: feeBack(refund) } as const;
   return refund.moves.flatMap(({ state, at }, index): BillRow[] => {
@@ -303,7 +303,7 @@ function feeBack({ feeBack: minor }: Refund): number {
   return minor === 0 ? 0 : -minor;
 }
 
-/** The number of the movement that gives back what another one took: the same each time. */
+/** The number of a returned dispute debit; the same on every call. */
 function backNumber(number: string): string {
   return createHash('md5').update(number).digest('hex').slice(0, number.length).toUpperCase();
 }
