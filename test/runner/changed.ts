@@ -3,27 +3,27 @@ import { posix } from 'node:path';
 import { type Source, sourcesIn } from '../house/sources.ts';
 import { blobsAt, blobsNow, differences, type Functions, type Recorded, readRecord, textOf } from './recorded.ts';
 
-/** A change of these files concerns every test. The files that choose are among them: they cannot choose for themselves. */
+/** A change of these files affects every test. The choosing code is among them, because it cannot check itself. */
 const CONCERNS_ALL =
   /^(package(-lock)?\.json|tsconfig[^/]*\.json|bin\/.*|test\/runner\/(run|worker|record|recorded|changed|together)\.\w+)$/;
 const MODULE = /^(server(?!\/pages\/guides\/)|cli|config|bin|test)\/.*\.(ts|mjs)$/;
-/** Rules about the source read all of it. */
+/** Rules that read the whole source. */
 const RULES = /^test\/house\/(?!(install|pack|build|sbom|run|changed)\.)[^/]*\.test\.ts$/;
 /**
- * They take long. It depends on which files there are what is built, and on those that are no modules; what a module does is not changed by
- * that. `sbom` has to do with bin/ and the lock alone, which concern every test, and `run` and `changed` with what they run, as any other test.
+ * Slow tests of builds. A build depends on the list of files and on files that are not modules, not on the contents of modules.
+ * `sbom` only depends on bin/ and the lock file, which affect every test; `run` and `changed` depend on the modules that they run.
  */
 const BUILDS = /^test\/house\/(install|pack|build)\.test\.ts$/;
 const BUILT = /^(server|cli|config)\//;
-/** A run has one template of databases: one test file makes it for all. */
+/** Migrations affect all tests, because one test file creates the run's database template. */
 const FOR_OTHERS = /^server\/db\/migrat/;
 
-/** A place in a text that a test was recorded with, as offsets, and what stands there now. */
+/** A changed place in a recorded text, as offsets, with its present text. */
 interface Spot {
   from: number;
   to: number;
   line: number;
-  /** Types, comments and imports are \0. */
+  /** Types, comments and imports are replaced by \0. */
   text: string;
   now: string;
 }
@@ -41,17 +41,17 @@ function typeless(text: string): string {
   return kept.replaceAll(/\s*\0[\s\0]*/g, hide);
 }
 
-/** The code of a text without types: comments and imports are hidden, and each character keeps its place. */
+/** Replaces comments and imports of a typeless text by \0, so that each character keeps its place. */
 function running(code: string): string {
   return code
     .replaceAll(/^[ \0]*(?:\/\*[^]*?\*\/|\/\/.*$)/gm, (found: string, at: number) =>
-      // An odd number of backticks before it: a line of a template.
+      // After an odd number of backticks the line belongs to a template.
       code.slice(0, at).split('`').length % 2 === 0 ? found : hide(found),
     )
     .replaceAll(/^(?:import\s|export (?:\{|\*))[^;'"]*(?:\sfrom\s*'[^']*')?;/gm, hide);
 }
 
-/** From where a module has each name. */
+/** Maps each imported or re-exported name of a module to its source. */
 function bindings(code: string): Map<string, string> {
   const found = code.matchAll(/^(?:import|export)\s+([^;'"]*?)\s*\bfrom\s*'([^']+)'/gm);
   return new Map(
@@ -61,7 +61,7 @@ function bindings(code: string): Map<string, string> {
   );
 }
 
-/** Where one text differs from another one in what runs. */
+/** Returns the differences between two texts in running code. */
 function spotsBetween(old: string, other: string): Spot[] {
   const [typelessOld, typelessOther] = [typeless(old), typeless(other)];
   const [a, b] = [running(typelessOld), running(typelessOther)];
@@ -85,23 +85,23 @@ function spotsBetween(old: string, other: string): Spot[] {
   });
 }
 
-/** Where two texts of a path, by git's names of them, differ in what runs; a document, or one that is not there, differs as a whole. */
+/** Returns the differences between two git blobs of a path; a document or a missing blob differs as a whole. */
 function spotsOf(path: string, blob: string | undefined, other: string | undefined): Spot[] {
   if (!MODULE.test(path) || FOR_OTHERS.test(path)) return [WHOLE];
   const [old, text] = [blob && textOf(blob), other && textOf(other)];
   try {
     return old && text ? spotsBetween(old, text) : [WHOLE];
   } catch {
-    // One of them is no TypeScript.
+    // One of the texts is not TypeScript.
     return [WHOLE];
   }
 }
 
 type Called = [from: number, to: number, ran: boolean];
 
-/** Whether something outside of functions is another one than it was. */
+/** Whether a difference changes code outside of functions. */
 function changesTop({ from, text, now }: Spot, inside: readonly Called[]): boolean {
-  // New functions, classes and constants have no users but lines that are new, too.
+  // New functions, classes and constants are only used by new lines.
   const declares = /^(export |async )*(function|class|const)\b/;
   const lines = now.split('\n').filter((line) => line.trim() !== '');
   if (lines.some((line) => /^[^\s})\]]/.test(line) && !declares.test(line) && !text.includes(line))) return true;
@@ -117,7 +117,7 @@ function changesTop({ from, text, now }: Spot, inside: readonly Called[]): boole
   return !new RegExp(`^${pattern}$`).test(plain(now).trim());
 }
 
-/** Whether one who ran these functions of a module, and all that is outside of functions, has to do with a spot of it. */
+/** Whether a difference affects a test that ran these functions of a module and its code outside of functions. */
 function affects(spot: Spot, functions: Functions): boolean {
   const all = Object.entries(functions).map(([place, ran]): Called => {
     const [from = 0, to = 0] = place.split(',').map(Number);
@@ -130,17 +130,17 @@ function affects(spot: Spot, functions: Functions): boolean {
   return touched.some((each) => each[2] && (each === innermost || !around.includes(each)));
 }
 
-/** Why a place of a module makes who runs it affected. */
+/** A difference and the reason to report for it. */
 type Cause = [reason: string, spot: Spot];
 
-/** Places in modules that name a document, or the folder of one that may be read with all that is in it. */
+/** Finds the places in modules that name a document, or a folder whose documents may all be read. */
 function namesOf(documents: readonly string[], sources: readonly Source[]): Map<string, Cause[]> {
   const named = new Map<string, Cause[]>();
   for (const document of documents) {
     const parts = document.split('/');
     const last = parts.pop()!;
     const name = last.includes('.') ? last : [...parts.slice(-1), last].join('/');
-    // Two letters are a language.
+    // A folder name of two letters is a language.
     const folder = /\b(README|CHANGELOG)\.md$/.test(document) ? undefined : parts.findLast((part) => part.length > 2);
     const inFolder = folder && `(?<=['"\`/])${literally(folder)}(?=/?['"\`]|/\\$\\{)`;
     const words = new RegExp(`[\\w./-]*${literally(name)}(?![\\w-])${inFolder ? `|${inFolder}` : ''}`, 'g');
@@ -155,11 +155,11 @@ function namesOf(documents: readonly string[], sources: readonly Source[]): Map<
   return named;
 }
 
-/** All that reach one of these paths by imports, with its reason. */
+/** Adds all modules that import one of these paths, directly or indirectly, with its reason. */
 function reachedFrom(reasons: Map<string, string>, sources: readonly Source[]): Map<string, string> {
   const users = new Map<string, string[]>();
   for (const { path, text, imports } of sources) {
-    // Programs of processes and threads, too.
+    // Programs of processes and threads count as imports.
     const programs = [...text.matchAll(/\bnew URL\(\s*['"`]([^'"`$\n]+)/g)];
     const targets = programs.map(([, target = '']) => posix.join(posix.dirname(path), target));
     for (const target of [...targets, ...imports.flatMap((each) => (each.typeOnly ? [] : each.target))])
@@ -170,7 +170,7 @@ function reachedFrom(reasons: Map<string, string>, sources: readonly Source[]): 
   return reasons;
 }
 
-/** Chooses among test files those that what changed since a commit can affect, and says why. */
+/** Chooses the test files that the changes since a commit can affect, and prints the reasons. */
 export function chooseChanged(tests: readonly string[], commit: string): string[] {
   const files = reasonsOf(tests, commit);
   console.log(`# ${files.length} of ${tests.length} files for what changed since ${commit}`);
@@ -181,7 +181,7 @@ export function chooseChanged(tests: readonly string[], commit: string): string[
 }
 
 function reasonsOf(tests: readonly string[], commit: string): { test: string; reason: string; byImports: boolean }[] {
-  // Node says each time that taking types away is an experiment.
+  // Node warns each time that type stripping is experimental.
   process.removeAllListeners('warning');
   const [then, now] = [blobsAt(commit), blobsNow()];
   const differs = [...new Set([...then.keys(), ...now.keys()])].filter((path) => then.get(path) !== now.get(path));
@@ -197,7 +197,7 @@ function reasonsOf(tests: readonly string[], commit: string): { test: string; re
   const isOther = (path: string) => !then.has(path) || !now.has(path) || !MODULE.test(path);
   const built = changed.find((path) => BUILT.test(path) && isOther(path));
 
-  /** Where a recorded text is not what is there at the commit, or now. */
+  /** Returns the differences of a recorded text from the commit's and the present one. */
   const findCauses = (path: string, blob: string): Cause[] => {
     const others = [...new Set([then.get(path), now.get(path)])].filter((other) => other !== blob);
     const spots = others.flatMap((other) => spotsOf(path, blob, other));
@@ -210,7 +210,7 @@ function reasonsOf(tests: readonly string[], commit: string): { test: string; re
   const known = new Map<string, Cause[]>();
   const reasonByRecord = (test: string, record: Recorded): string | undefined => {
     if (!reached.has(test) && !Object.keys(record).some((path) => concerned.has(path))) return undefined;
-    // A change that is older than the commit counts too, but a change since the commit is the better reason.
+    // A change before the commit counts too, but one since the commit is the better reason.
     const ordered = Object.entries(record).toSorted(([a], [b]) => Number(concerned.has(b)) - Number(concerned.has(a)));
     for (const [path, [blob, functions]] of ordered) {
       const causes = known.get(`${path} ${blob}`) ?? findCauses(path, blob);

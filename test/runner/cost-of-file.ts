@@ -4,20 +4,20 @@ import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Processor seconds, user and system, of a test file, and those of the processes that it started and saw end. */
+/** Processor seconds (user and system) of a test file, and of the child processes that ended during it. */
 export interface FileCost {
   file: string;
-  /** Until AVA was ready to load the file; 0 for files that share a process with one that has it, as `loading`. */
+  /** Until AVA was ready to load the file; 0 (like `loading`) for files in another file's process. */
   start: number;
-  /** Until the first line of the first file ran. */
+  /** Until the first line of the file ran. */
   loading: number;
   tests: number;
   children: number;
-  /** Seconds of the clock. */
+  /** Elapsed seconds. */
   lasted: number;
 }
 
-/** A word for a test file in the names of its databases. */
+/** The tag of a test file in the names of its databases. */
 export function databaseTag(file: string): string {
   return createHash('sha256').update(file).digest('hex').slice(0, 8);
 }
@@ -30,11 +30,11 @@ export function ownSeconds(): number {
 
 const TICKS = 100;
 
-/** Processor seconds of a process, those of its children that have ended, and when it began; nothing where there is no /proc. */
+/** Processor seconds of a process and of its ended children, and its start time; zeros without /proc. */
 export function secondsOf(pid: number | 'self'): { own: number; ended: number; begun: number } {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // Its name may contain anything, brackets too; fields are counted from what follows.
+    // The process name may contain anything, even brackets; fields are counted from its end.
     const fields = stat
       .slice(stat.lastIndexOf(')') + 2)
       .split(' ')
@@ -48,15 +48,15 @@ export function secondsOf(pid: number | 'self'): { own: number; ended: number; b
 
 let give = (_file: string): void => {};
 
-/** Counts all that the process has spent since the last call for this file. */
+/** Adds the process's costs since the last call to this file. */
 export function countFor(file: string): void {
   give(file);
 }
 
-/** Measures the process of test files and leaves the figures in the folder when it ends. */
+/** Measures the process of test files and writes the figures into the folder when it ends. */
 export function measureFiles(file: string, beside: readonly string[], folder: string): void {
   const start = ownSeconds();
-  // A run inside a test is a child of it.
+  // A run inside a test counts as a child of the test.
   delete process.env.PAY_TEST_COST;
   const now = () => ({ tests: ownSeconds(), children: secondsOf('self').ended, lasted: process.uptime() });
   type Figures = ReturnType<typeof now>;
@@ -78,7 +78,7 @@ export function measureFiles(file: string, beside: readonly string[], folder: st
     load(asked, context, next) {
       const found = next(asked, context);
       if (!urls.has(asked) || !found.source) return found;
-      // Imports are evaluated before the first statement, wherever they stand.
+      // Imports are evaluated before the first statement, in any order of lines.
       return {
         ...found,
         source: `process.emit('pay-test-loaded');${Buffer.from(found.source as Uint8Array).toString()}`,

@@ -2,20 +2,20 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { databaseTag, type FileCost, ownSeconds, secondsOf } from './cost-of-file.ts';
 
-/** The cost of a file with its databases. */
+/** The cost of a file, including its databases. */
 interface Cost extends FileCost {
-  /** Processor seconds of the run's PostgreSQL for its databases, as far as its backends were seen. */
+  /** Processor seconds of the run's PostgreSQL for the file's databases, as far as its backends were observed. */
   postgres: number;
 }
 
-/** Where the processor time of a run went; its phases are all of it. */
+/** The processor time of a run, divided into phases. */
 export interface CostOfRun {
-  /** Seconds of the clock. */
+  /** Elapsed seconds. */
   lasted: number;
   total: number;
   phases: Record<Phase, number>;
   files: Cost[];
-  /** Seconds of PostgreSQL that belong to no single file: making and dropping databases, and the rest. */
+  /** Seconds of PostgreSQL that belong to no file: creating and dropping databases, and the rest. */
   shared: { making: number; other: number };
 }
 
@@ -30,10 +30,10 @@ const PHASES = {
 
 type Phase = keyof typeof PHASES;
 
-/** From this on a file is named: processor seconds, or seconds of the clock. */
+/** A file above one of these is printed: processor seconds, elapsed seconds. */
 const DEAR = { total: 10, lasted: 20 };
 const NAMED_AT_LEAST = 15;
-/** Many connections last no longer. */
+/** Interval of observation (ms): many connections are as short. */
 const LOOK_MS = 50;
 
 const totalOf = ({ start, loading, tests, children, postgres }: Cost) => start + loading + tests + children + postgres;
@@ -46,7 +46,7 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** Watches a run from its beginning, when nothing but its PostgreSQL has been started. */
+/** Observes a run from its beginning, when only its PostgreSQL is running. */
 export function watchCost(folder: string) {
   mkdirSync(folder, { recursive: true });
   const begun = performance.now();
@@ -58,7 +58,7 @@ export function watchCost(folder: string) {
     for (const master of masters)
       for (const pid of childrenOf(master)) {
         const { own: seconds, begun: since } = secondsOf(pid);
-        // One that has just ended has used nothing.
+        // A backend that has just ended reports zero.
         if (seconds === 0) continue;
         const key = `${pid} ${since}`;
         const database = backends.get(key)?.database || databaseOf(pid);
@@ -69,7 +69,7 @@ export function watchCost(folder: string) {
   timer.unref();
   return {
     environment: { PAY_TEST_COST: folder },
-    /** After AVA has ended, and before PostgreSQL does. */
+    /** Call it after AVA has ended and before PostgreSQL ends. */
     end(): CostOfRun {
       clearInterval(timer);
       look();
@@ -85,7 +85,7 @@ export function watchCost(folder: string) {
   };
 }
 
-/** A backend says it in its title, `postgres: <role> <database> <address or [local]> …`; a database of a test carries the word for its file. */
+/** The title of a backend is `postgres: <role> <database> <address or [local]> …`; a test's database contains the tag of its file. */
 function databaseOf(pid: number): string {
   try {
     const [, name = ''] = /^postgres: \S+ (\S+) [\d[]/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? [];
@@ -95,12 +95,12 @@ function databaseOf(pid: number): string {
   }
 }
 
-/** The figures that the processes of test files left in the folder. */
+/** The figures that the processes of test files wrote into the folder. */
 function readCosts(folder: string): FileCost[] {
   return readdirSync(folder).flatMap((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as FileCost[]);
 }
 
-/** Adds up what was seen; `spent` is what the run and all processes below AVA took. */
+/** Sums up the figures; `spent` is the time of the run and all processes below AVA. */
 function sumUp(
   costs: readonly FileCost[],
   backends: readonly { database: string; seconds: number }[],
@@ -114,7 +114,7 @@ function sumUp(
   const sum = (phase: keyof FileCost & Phase) => files.reduce((all, cost) => all + cost[phase], 0);
   const phases = { start: sum('start'), loading: sum('loading'), tests: sum('tests'), children: sum('children') };
   const seen = Object.values(phases).reduce((all, each) => all + each, 0);
-  // Clocks of the kernel tick: what is seen from inside may be a little more.
+  // The kernel counts in ticks, so the sum of the parts may be slightly more than the total.
   const run = Math.max(0, spent - seen);
   const making = of('postgres');
   const other = Math.max(0, postgres - making - files.reduce((all, each) => all + each.postgres, 0));
@@ -127,7 +127,7 @@ function sumUp(
   };
 }
 
-/** The table that a run prints: sums by phase, and the dearest files. */
+/** The printed table: sums by phase, and the most expensive files. */
 export function costTable({ lasted, total, phases, files, shared }: CostOfRun): string[] {
   const number = (value: number) => value.toFixed(1).padStart(9);
   const share = (value: number) => `${((100 * value) / (total || 1)).toFixed(0).padStart(4)} %`;

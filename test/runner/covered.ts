@@ -1,8 +1,8 @@
-// `node test/runner/covered.ts before.json.gz after.json.gz`: lines that tests executed in one recorded run and not in a later one; of
-// modules whose text is another one, lines that both have.
+// `node test/runner/covered.ts before.json.gz after.json.gz`: lines that tests executed in one recorded run but not in a later one; of
+// a changed module only lines that both texts have.
 import { type Covered, differences, readGzip, textOf } from './recorded.ts';
 
-/** Each line of a module, and what of it ran. */
+/** The lines of a module, with the executed parts. */
 function linesOf([blob, executed]: Covered[string]): { text: string; ran: string }[] {
   const text = textOf(blob) ?? '';
   const ran = new Uint8Array(text.length);

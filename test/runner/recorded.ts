@@ -4,16 +4,16 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { root } from '../house/sources.ts';
 
-/** By begin and end in the text, or `any` for built code: how often a function ran, at most once. */
+/** By start and end offset, or `any` for built code: 1 if the function ran, otherwise 0. */
 export type Functions = Record<string, number>;
 
-/** Of each module that a test file and what it started loaded: git's name of its text, and its functions. */
+/** For each module that a test file and its child processes loaded: its git blob and its functions. */
 export type Recorded = Record<string, [blob: string, functions: Functions]>;
 
-/** Of each module of a run: git's name of its text, and begin and end of what ran of it in turns. */
+/** For each module of a run: its git blob, and the start and end offsets of executed ranges in turn. */
 export type Covered = Record<string, [blob: string, executed: number[]]>;
 
-/** The record of one process. `ended` is missing when the process ended before it could write it. */
+/** The record of one process. `ended` is missing when the process ended before it could be written. */
 interface Told {
   test: string;
   ended?: 'passed' | 'failed' | 'child';
@@ -33,7 +33,7 @@ function git(args: string[], input = ''): string {
   return execFileSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 28, input, stdio: 'pipe' });
 }
 
-/** Git's name of each file's text as it is in the folder, of files that git does not know yet too; it remembers the texts for a while. */
+/** The git blob of each file in the work tree, untracked files included; git keeps the texts for a while. */
 export function blobsNow(): Map<string, string> {
   const listed = git(['ls-files', '-z', '--cached', '--others', '--exclude-standard']).split('\0');
   const paths = [...new Set(listed)].filter((path) => path !== '' && existsSync(join(root, path)));
@@ -46,13 +46,13 @@ export function blobsAt(commit: string): Map<string, string> {
   return new Map([...entries].map(([, blob, path]) => [path!, blob!]));
 }
 
-/** Undefined for one that git has forgotten. */
+/** Returns the text of a blob; undefined when git has deleted it. */
 export function textOf(blob: string): string | undefined {
   const { status, stdout } = spawnSync('git', ['cat-file', 'blob', blob], { cwd: root, encoding: 'utf8' });
   return status === 0 ? stdout : undefined;
 }
 
-/** Lines of one text that are others in the other one: index of the first and how many, in both. */
+/** Returns the ranges of lines that differ between two texts: first index and count, in both. */
 export function differences(
   a: string,
   b: string,
@@ -61,7 +61,7 @@ export function differences(
   const said = git(['diff', '--no-ext-diff', '--no-color', '--text', '-U0', ...blobs]);
   return [...said.matchAll(/^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/gm)].map((found) => {
     const [from = 0, count = 1, otherFrom = 0, otherCount = 1] = found.slice(1).map((each) => each && Number(each));
-    // Of no lines, the line is named that they would follow.
+    // For an empty range, git gives the line before it.
     return [+from - (count ? 1 : 0), +count, +otherFrom - (otherCount ? 1 : 0), +otherCount];
   });
 }
@@ -70,14 +70,14 @@ export function readRecord(test: string): Recorded | undefined {
   return existsSync(fileOf(test)) ? readGzip<Recorded>(fileOf(test)) : undefined;
 }
 
-/** Where runs of ones begin and end. */
+/** Returns the start and end of each run of ones. */
 function turnsOf(marks: Uint8Array): number[] {
   const found: number[] = [];
   for (let at = marks.indexOf(1); at >= 0; at = marks.indexOf((found.length + 1) % 2, at)) found.push(at);
   return found;
 }
 
-/** Runs test files so that each process tells what it executes, and keeps it; each makes for itself what files otherwise share. */
+/** Runs test files and records the code that each process executes; each process creates the otherwise shared files itself. */
 export async function recordRun<T>(
   files: readonly string[],
   told: string,
@@ -88,7 +88,7 @@ export async function recordRun<T>(
   const heard = await run({
     PAY_TEST_RECORD: told,
     NODE_OPTIONS: `--import=${new URL('record.mjs', import.meta.url).href}`,
-    // Functions that come from a cache are not told apart.
+    // Coverage of cached code does not distinguish functions.
     NODE_DISABLE_COMPILE_CACHE: '1',
     PAY_TEST_KEPT: undefined,
   });
@@ -99,7 +99,7 @@ export async function recordRun<T>(
   return heard;
 }
 
-/** Keeps what the processes of a run have told of these test files; gives those whose record is whole. */
+/** Stores the records of these test files; returns the files with a complete record. */
 function keepRecord(told: string, before: ReadonlyMap<string, string>, files: readonly string[]): string[] {
   const after = blobsNow();
   const ran = new Map<string, Uint8Array>();
@@ -109,7 +109,7 @@ function keepRecord(told: string, before: ReadonlyMap<string, string>, files: re
     const test = tests.get(one.test);
     if (!test) continue;
     if (one.ended === undefined || one.ended === 'failed') test.isWhole = false;
-    // Git is to ignore it, or it changed while the tests ran.
+    // Git ignores it, or it changed while the tests ran.
     const isKnown = (path: string) => after.has(path) && after.get(path) === before.get(path);
     for (const { path, functions, executed } of one.modules) {
       if (!isKnown(path)) test.isWhole &&= !before.has(path);

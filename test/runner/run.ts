@@ -1,5 +1,5 @@
 // `npm test [-- files or --match]`, `npm test -- --cost`, `npm test -- --record`, `npm test -- --changed [commit]`,
-// `npm run test:long [-- --share 0.25]`: one real PostgreSQL, then AVA, then a line with the sums.
+// `npm run test:long [-- --share 0.25]`: starts one real PostgreSQL, runs AVA, and prints a line with the sums.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -41,10 +41,10 @@ function findChromium(): string | undefined {
   return places.find((place) => place && existsSync(place));
 }
 
-/** What a file has whose tests do more in a long run: a count, a question whether it is one, scenes of which a short run takes some. */
+/** Marks files whose tests do more in a long run: by a count, a check for a long run, or scenes of which a short run uses some. */
 const DOES_MORE = /\b(?:count|isLong)\b[^;]*\/counts\.ts'|\/scenes\.ts'|PAY_TEST_LONG/;
 
-/** All tests, or those given; a long run takes only what is larger or other than in a short one. */
+/** Returns the given test files, or all; a long run only takes files that differ in it. */
 function chooseFiles(chromium: string | undefined): string[] {
   const isGiven = positionals.length > 0 && !values.changed;
   const found = globSync(isGiven ? positionals : 'test/**/*.test.ts').toSorted();
@@ -59,8 +59,8 @@ function chooseFiles(chromium: string | undefined): string[] {
 }
 
 /**
- * Longer than any test of a short run is silent on a slow machine, and a minute longer than AVA, which names the tests; a long run has
- * tests of an hour. No test has a limit of its own below: it would only end those that assert late.
+ * Longer than the output of any short run pauses on a slow machine, and a minute longer than AVA's limit, which names the tests; a long
+ * run has tests of an hour. Single tests have no limit below, which would only end tests that assert late.
  */
 const SILENCE_MS = { short: 600_000, long: 3_700_000 };
 
@@ -68,7 +68,7 @@ async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {
   const ava = fileURLToPath(new URL('../../node_modules/ava/entrypoints/cli.js', import.meta.url));
   const concurrency = values.alone ? 1 : Math.max(3, Math.min(4, availableParallelism()));
   const flags = [`--concurrency=${concurrency}`, ...(values.long ? ['--timeout=30m'] : [])];
-  // The turns count the tests of a file: `--match` would leave some out, and the next file would wait for ever.
+  // `--match` omits tests, but a file's turn ends only after all its tests, so the next file would wait for ever.
   const isAlone = values.alone || values.record || values.long || values.match.length > 0;
   const shared = isAlone ? eachAlone(files) : shareProcesses(files);
   const list = isAlone ? undefined : join(env.PAY_TEST_KEPT!, 'shared.json');
@@ -92,24 +92,24 @@ async function runAva(files: string[], env: NodeJS.ProcessEnv): Promise<Sums> {
   }
   silence.stop();
   const code = child.exitCode ?? (await once(child, 'exit'))[0];
-  // A file whose tests nothing declared would be taken for one that passed.
+  // AVA would report a file without declared tests as passed.
   for (const file of values.match.length > 0 ? [] : unheard(shared, report)) {
     console.log(`# no test of ${file} ran`);
     sums.failed++;
   }
-  // A run that ended badly, or in which nothing ran, has at least one failure.
+  // A run that ended with an error or without any test has at least one failure.
   if (sums.failed === 0 && (code !== 0 || sums.passed === 0)) sums.failed = 1;
   return sums;
 }
 
-/** Reads AVA's report; its TAP output would be easier to read, but breaks off when a test times out. */
+/** Counts AVA's results; its TAP output is easier to parse but is cut off when a test times out. */
 function count(line: string, sums: Sums): void {
   if (/^ {2}✔ /.test(line)) sums.passed++;
   const failed = /^ {2}(\d+) (tests? failed|hooks? failed|tests? remained|uncaught|unhandled)/.exec(line);
   if (failed) sums.failed += Number(failed[1]);
 }
 
-/** A run that was killed has left its folder, and would fill the memory with it. */
+/** Removes the folders of killed runs, which would fill the memory. */
 function removeLeft(room: string): void {
   for (const folder of globSync(join(room, 'pay-test-kept-*'))) {
     const [, pid] = /-kept-(\d+)-/.exec(folder) ?? [];
@@ -117,7 +117,7 @@ function removeLeft(room: string): void {
   }
 }
 
-/** Makes a folder in which every user may make files: PostgreSQL runs as another one. */
+/** Creates a folder in which every user may create files, because PostgreSQL runs as another user. */
 function openFolder(folder: string): string {
   mkdirSync(folder);
   chmodSync(dirname(folder), 0o755);
@@ -136,8 +136,8 @@ async function main(): Promise<Sums> {
     return { passed: 0, failed: 1 };
   }
   let server: TestPostgres | undefined;
-  // More than a hundred processes load the whole service: files that each of them would make are kept for the next.
-  // Runs at the same time have folders of their own, and the ports of the machine together.
+  // More than a hundred processes load the whole service, so files that each would create are shared.
+  // Concurrent runs have their own folders, but share the machine's ports.
   process.env.PAY_TEST_PORTS ??= join(tmpdir(), 'pay-test-ports');
   const room = process.env.TMPDIR ? undefined : roomInMemory();
   if (room) removeLeft(room);
@@ -160,7 +160,7 @@ async function main(): Promise<Sums> {
   }
 }
 
-/** Says where the processor time goes. */
+/** Runs the files and prints where the processor time goes. */
 async function runMeasured(files: string[], env: NodeJS.ProcessEnv, folder: string): Promise<Sums> {
   const watch = watchCost(folder);
   const heard = await runAva(files, { ...env, ...watch.environment });

@@ -20,14 +20,14 @@ function end(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (error) {
-    // It has ended since it was listed.
+    // It has ended since the list was read.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 
 /**
- * Ends the children of a process when nobody has called `heard` for so long, and says which they were. AVA has a limit of its own for
- * silence, but it looks only once: while some test has asked for more time (`t.timeout`) it looks away, and then waits for ever.
+ * Kills and reports the children of a process when `heard` was not called for this time. AVA's own limit is checked only
+ * once: while a test has extended its time (`t.timeout`) AVA skips the check, and then waits for ever.
  */
 export function breakSilence(
   parent: number,

@@ -14,19 +14,19 @@ const SHARED: readonly (readonly [RegExp, number])[] = [
   [/^test\/(?:cli|house)\//, 6],
 ];
 
-/** Code that another file in the process would notice, or that uses what AVA has once for a process. */
+/** Code with effects on other files in the process, or that uses AVA features with one instance per process. */
 const ALONE =
   /\bmock\.|\bregisterHooks\b|\bprocess\.(?:env|title|exitCode|chdir)\b|\.context\b|\.(?:before|after)Each\b|\.snapshot\(/;
 
-/** Files by the one that AVA is told of: the others run in its process. */
+/** The files that share a process, by the file that is passed to AVA. */
 type Shared = Record<string, string[]>;
 
-/** Every file has a process for itself. */
+/** Gives every file its own process. */
 export function eachAlone(files: readonly string[]): Shared {
   return Object.fromEntries(files.map((file) => [file, []]));
 }
 
-/** Puts neighbours of a folder together. */
+/** Groups files of a folder into shared processes. */
 export function shareProcesses(files: readonly string[], folders = SHARED): Shared {
   const shared: Shared = {};
   const open = new Map<number, string>();
@@ -43,10 +43,10 @@ export function shareProcesses(files: readonly string[], folders = SHARED): Shar
   return shared;
 }
 
-/** Stands before the title of a test whose file shares its process: the name of the file follows. */
+/** Prefix of the title of a test whose file shares its process; the name of the file follows. */
 const MARK = '¶';
 
-/** The name that AVA gives a file in front of its tests. */
+/** The name that AVA prints before the tests of a file. */
 function nameOf(file: string): string {
   return relative('test', file)
     .replace(/\.test\.m?[jt]s$/, '')
@@ -54,13 +54,13 @@ function nameOf(file: string): string {
     .join(' › ');
 }
 
-/** Of the files that share a process those whose tests a report does not name; of one that has it for itself AVA says so. */
+/** Returns the files in shared processes whose tests are missing in the report; for a file with its own process AVA reports that. */
 export function unheard(shared: Shared, report: readonly string[]): string[] {
   const files = Object.entries(shared).flatMap(([told, beside]) => (beside.length > 0 ? [told, ...beside] : []));
   return files.filter((file) => !report.some((line) => line.includes(`${nameOf(file)} › `)));
 }
 
-/** A line of AVA's report with the file that the test is in; how long it took is left out, because it may have waited for its turn. */
+/** Adds the file to a line of AVA's report; removes the duration, which may include waiting for the turn. */
 export function withItsFile(line: string): string {
   const [, head, title] =
     new RegExp(`^( *(?:[^\\w\\s]+ )?(?:\\[[^\\]]+\\]: )?)(?:[^${MARK}]* › )?${MARK}(.*)`).exec(line) ?? [];
@@ -71,18 +71,18 @@ type Implementation = (...given: unknown[]) => unknown;
 
 const running = new AsyncLocalStorage<string>();
 
-/** AVA loads it, and the others are loaded beside it. */
+/** The file that AVA loads; the other files of the process are loaded beside it. */
 let loadedByAva: string | undefined;
 
-/** Which of the files that share the process runs or is loaded; undefined where one has it for itself. */
+/** The file of a shared process that is running or loading; undefined in a process with one file. */
 export function currentFile(): string | undefined {
   return running.getStore() ?? loadedByAva;
 }
 
-/** Tests of a file that run at once, of all that AVA starts: hundreds would starve each other on a slow machine. */
+/** Most concurrent tests of a file: AVA starts hundreds, which would starve each other on a slow machine. */
 const AT_ONCE = 12;
 
-/** The tests of a file that AVA starts at once wait until those of the file before it have ended. */
+/** Makes the concurrent tests of a file wait until those of the file before have ended. */
 class Turn {
   #left = 0;
   #running = 0;
@@ -123,7 +123,7 @@ class Turn {
   }
 }
 
-/** AVA runs what was declared at the end of the turn in which the first test was: those of files that wait while they load are kept until then. */
+/** AVA starts the declared tests at the end of the turn with the first declaration, so tests of files that await during loading are held back. */
 class Declared {
   #kept: (() => void)[] | undefined = [];
 
@@ -135,7 +135,7 @@ class Declared {
   }
 }
 
-/** Lets test files share the process of the one that AVA is about to load. */
+/** Loads further test files in the process of the one that AVA is about to load. */
 export async function loadBeside(last: string, files: readonly string[]): Promise<void> {
   const { default: test } = await import('ava');
   loadedByAva = last;
@@ -146,7 +146,7 @@ export async function loadBeside(last: string, files: readonly string[]): Promis
     before = new Turn(file, before);
     tests.set(pathToFileURL(file).href, inTurn(test, before, file, last, declared));
   }
-  // A module that declares tests for several files declares them for the file that is being loaded.
+  // A module that declares tests for several files declares them for the file that is loading.
   const ofCurrent = () => tests.get(pathToFileURL(currentFile()!).href) as Implementation;
   const ofAny = new Proxy(test as unknown as Implementation, {
     get: (_, key) => Reflect.get(ofCurrent(), key),
@@ -168,7 +168,7 @@ export async function loadBeside(last: string, files: readonly string[]): Promis
   for (const file of files) await running.run(file, () => import(pathToFileURL(file).href));
 }
 
-/** Serial tests and hooks run alone, before the tests that AVA starts at once: their cost belongs to their file. */
+/** Serial tests and hooks run alone, before the concurrent tests: their cost belongs to their file. */
 function counted(file: string, implementation: Implementation): Implementation {
   return async (...given) => {
     try {
@@ -179,7 +179,7 @@ function counted(file: string, implementation: Implementation): Implementation {
   };
 }
 
-/** AVA's `test` for a file that shares its process; `path` is what was read of it until here: `test.serial.before` … */
+/** AVA's `test` for a file in a shared process; `path` is the chain of properties so far: `test.serial.before` … */
 function inTurn<Of extends object>(
   chain: Of,
   turn: Turn,

@@ -1,10 +1,10 @@
 import type { Role } from '../../server/http/contract.ts';
 import { bootstrapAdmin, request, type Answer, type Service } from './service.ts';
 
-/** Sends JSON as somebody and reads JSON. */
+/** Sends JSON with one caller's credential and reads JSON. */
 export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
 
-/** Sends with a token, and with that of a confirmation after it, as a browser sends the newest cookie. */
+/** Sends with a token, and after a confirmation with the new token, as a browser sends the newest cookie. */
 export function as({ url }: { url: string }, begun: string): Call {
   let token = begun;
   return async (method, path, body, headers = {}) => {
@@ -14,14 +14,14 @@ export function as({ url }: { url: string }, begun: string): Call {
   };
 }
 
-/** The session of an account that the owner of another session makes. */
+/** Creates an account through another session and logs in with it. */
 export async function madeBy(by: Call, { url }: { url: string }, username: string, role = 'admin'): Promise<Call> {
   const account = { username, password: 'nine-loud-badgers-nap' };
   await by('POST', '/api/v1/admins', { ...account, role });
   return logIn(url, account);
 }
 
-/** The session of an account that was made on the machine of the service: it is in no administrator's hands. */
+/** Creates an account on the service's machine, unknown to any administrator, and logs in with it. */
 export async function madeOffline(
   { app, url }: Service,
   username: string,
@@ -41,7 +41,7 @@ export interface Admin {
   token: string;
   /** A new session of the same administrator. */
   logIn(): Promise<Admin>;
-  /** The same at another service on the same database. */
+  /** A session at another service on the same database. */
   logInAt(url: string): Promise<Admin>;
   call: Call;
 }

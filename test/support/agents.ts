@@ -2,13 +2,13 @@ import { createPublicKey, createPrivateKey, verify } from 'node:crypto';
 import { firstAdmin, type Admin } from './admin.ts';
 import type { Answer, Service } from './service.ts';
 
-/** What `Payment-Needed` says, as a buyer decodes it. */
+/** The decoded `Payment-Needed`. */
 interface Bill {
   protocol: Record<string, string>;
   method: Record<string, string>;
 }
 
-/** The project `default` takes payments of Alipay's agents; gives its administrator. */
+/** Lets the project `default` accept payments by Alipay's agents; returns its administrator. */
 export async function takeAgents(service: Service, agentServiceId = 'API_7F3A'): Promise<Admin> {
   await service.app.prepare();
   const admin = await firstAdmin(service);
@@ -18,12 +18,12 @@ export async function takeAgents(service: Service, agentServiceId = 'API_7F3A'):
   return admin;
 }
 
-/** The bill of a 402, whatever it answers to. */
+/** The bill of any 402. */
 export function billOf(answer: Answer | Response): Bill {
   return JSON.parse(Buffer.from(answer.headers.get('payment-needed') ?? '', 'base64url').toString()) as Bill;
 }
 
-/** Whether the seller signed the bill, by the steps that are published: eight fields sorted, joined, RSA2. */
+/** Whether the seller signed the bill, by the published steps: eight fields sorted, joined, RSA2. */
 export function isSigned({ protocol, method }: Bill, appKeyPem: string): boolean {
   const facts: Record<string, string | undefined> = { ...protocol, ...method };
   const names = [
@@ -46,14 +46,14 @@ export function isSigned({ protocol, method }: Bill, appKeyPem: string): boolean
   );
 }
 
-/** The agent pays at Alipay, in a session of its own or this one; gives the value of `Payment-Proof`. */
+/** The agent pays at Alipay, in its own session or the given one; returns the value of `Payment-Proof`. */
 export async function payBill(service: Service, answer: Answer | Response, clientSession?: string): Promise<string> {
   const paymentNeeded = answer.headers.get('payment-needed');
   const paid = await service.sim('/sim/agent/pay-bill', { paymentNeeded, clientSession });
   return (paid as unknown as { paymentProof: string }).paymentProof;
 }
 
-/** The project `default` asks WeChat for payment codes of agents, for the resource `weather`. */
+/** Lets the project `default` request WeChat's payment codes for agents, for the resource `weather`. */
 export async function takeWeixinAgents(service: Service, admin: Admin): Promise<void> {
   const made = await service.sim('/sim/agent/developer', { account: 'default', skills: ['weather-report'] });
   const { developerId, keyId, privateKey } = made as unknown as Record<string, string>;

@@ -2,12 +2,12 @@ import { createEncryption, type MasterKey } from '../../server/db/encryption.ts'
 import type { Store } from '../../server/db/store.ts';
 import { type AuditKeys, createAuditKeys, deriveAuditKey } from '../../server/identity/audit.ts';
 
-/** The master key of tests that need one for the audit log alone. */
+/** The master key of tests that only need it for the audit log. */
 export const auditMaster: MasterKey = { id: '00000000', key: Buffer.alloc(32, 9) };
 /** The key of the audit log under that master key. */
 export const auditKey = deriveAuditKey(auditMaster);
 
-/** Seals under the master key of these tests. */
+/** Encrypts under the master key of these tests. */
 export const testSealing = createEncryption([auditMaster]);
 
 /** The keys of the audit log under these master keys. */

@@ -11,7 +11,7 @@ import { disputeRow, orderRow, refundRow } from './core-rows.ts';
 /** The day of the bills in these tests, in Beijing. */
 export const DAY = '2026-11-20';
 
-/** An instant of that day in Beijing: `12:00`, `23:50`; `+1` behind it is the day after. */
+/** An instant of that day in Beijing: `12:00`, `23:50`; with `+1` appended, of the next day. */
 export function beijing(time: string, days = 0): Date {
   return new Date(new Date(`${DAY}T${time}:00+08:00`).getTime() + days * 86_400_000);
 }
@@ -22,7 +22,7 @@ export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
   let orders = 0;
   return { order, refund, dispute, bill, match, differences };
 
-  /** A paid order over 10.00, unless told otherwise. */
+  /** A paid order over 10.00 by default. */
   async function order(change: Partial<OrderRow> = {}): Promise<OrderRow> {
     orders += 1;
     const row = orderRow({
@@ -43,7 +43,7 @@ export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
     return row;
   }
 
-  /** A refund of 4.00 that is done, unless told otherwise. */
+  /** A completed refund of 4.00 by default. */
   async function refund({ orderNo }: OrderRow, change: Partial<RefundRow> = {}): Promise<RefundRow> {
     const row = refundRow({
       orderNo,
@@ -59,7 +59,7 @@ export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
     return row;
   }
 
-  /** An open dispute over all of an order, unless told otherwise. */
+  /** An open dispute over the whole order by default. */
   async function dispute(of: OrderRow, change: Partial<DisputeRow> = {}): Promise<void> {
     const row = disputeRow({
       disputeNo: of.orderNo.replace('P', 'D'),
@@ -75,7 +75,7 @@ export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
     await store.transaction((tx) => tx.disputes.insert(row));
   }
 
-  /** The bill of a day with these lines, read and not yet compared. */
+  /** Stores the bill of a day with these lines, read but not yet compared. */
   async function bill(lines: readonly Partial<BillLine>[], days = 0): Promise<BillRow> {
     const day = beijing('08:00', days).toISOString().slice(0, 10);
     const billNo = `B${day.replaceAll('-', '')}`;
@@ -92,7 +92,7 @@ export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
     return row;
   }
 
-  /** Compares a bill as of two days later, at noon. */
+  /** Compares a bill at noon two days later. */
   function match(row: BillRow, { rate, ...more }: { rate?: FeeRate; only?: string; now?: Date } = {}) {
     const from = new Date(`${row.day}T00:00:00+08:00`);
     const to = new Date(from.getTime() + 86_400_000);
@@ -110,20 +110,20 @@ export function account(store: Store, payWay: 'wechat' | 'paypal' = 'wechat') {
     );
   }
 
-  /** `kind order state` of every difference, sorted. */
+  /** Returns `kind order state` of every difference, sorted. */
   async function differences(): Promise<string[]> {
     const rows = await store.read((tx) => tx.billDifferences.list({}));
     return rows.map(({ kind, orderNo, state }) => `${kind} ${Number(orderNo.slice(-3))} ${state}`).toSorted();
   }
 }
 
-/** That a version of a configuration takes money for this account, as its channel answered. */
+/** Stores that a configuration version takes payments for this account, as its channel answered. */
 export function payee(of: Pick<OrderRow, 'project' | 'payWay' | 'account' | 'mode'>, version = 1): PayeeRow {
   const { project, payWay, account: name, mode } = of;
   return { project, payWay, version, mode, payee: name, provenAt: beijing('00:00') };
 }
 
-/** The line of a bill about a payment of 10.00 at noon. */
+/** A bill line for a payment of 10.00 at noon. */
 export function billLine(change: Partial<BillLine> = {}): BillLine {
   return {
     line: 1,
@@ -144,18 +144,18 @@ export function billLine(change: Partial<BillLine> = {}): BillLine {
   };
 }
 
-/** What a bill says about an order of ours. */
+/** A bill line for an order of the service. */
 export function paidLine({ orderNo, channelTradeNo }: OrderRow, change: Partial<BillLine> = {}): Partial<BillLine> {
   return { orderNo, channelTradeNo, ...change };
 }
 
-/** What a bill says about a refund of ours. */
+/** A bill line for a refund of the service. */
 export function refundLine(refund: RefundRow, change: Partial<BillLine> = {}): Partial<BillLine> {
   const { orderNo, refundNo, channelRefundNo, amount } = refund;
   return { kind: 'refund', event: 'REFUND', orderNo, refundNo, channelRefundNo, amount, fee: -2n, ...change };
 }
 
-/** The row of a bill that has been read and waits to be compared. */
+/** The row of a bill that is read but not yet compared. */
 export function billRow(whose: Pick<BillRow, 'payWay' | 'account' | 'mode'>): BillRow {
   return {
     ...whose,

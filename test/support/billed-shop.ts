@@ -7,44 +7,44 @@ import { type Service, until } from './service.ts';
 
 const DAY_SECONDS = 86_400;
 
-/** A shop whose channel's bills are read, and what a test does in a day of it. Jobs do not run by themselves. */
+/** A shop whose channel's bills are read, with the actions of a test's day. Jobs do not run by themselves. */
 export interface BilledShop {
   service: Service;
   /** The day, in Beijing and in UTC. */
   day: string;
   place(): Promise<string>;
-  /** The payer pays, and the channel tells. */
+  /** The payer pays, and the channel notifies the service. */
   pay(orderNo: string): Promise<void>;
   paid(): Promise<string>;
-  /** The payer pays, and nobody is told. */
+  /** The payer pays, and no notification is sent. */
   payUntold(orderNo: string): Promise<void>;
-  /** 4.00 go back, as the merchant wished. */
+  /** The merchant refunds 4.00. */
   refunded(orderNo: string): Promise<void>;
-  /** Half goes back from the channel's portal, and nobody is told; the channel's number of it. */
+  /** Refunds half in the channel's portal without a notification; returns the channel's number. */
   refundElsewhere(orderNo: string): Promise<string>;
   knowsRefund(orderNo: string, channelRefundNo: string): Promise<boolean>;
   canPlant(kind: string): boolean;
-  /** An order in which a difference can be planted; none for a line without one. */
+  /** Returns an order in which a difference can be planted; undefined for a line without an order. */
   orderFor(kind: string): Promise<string | undefined>;
   plant(kind: string, orderNo?: string): Promise<{ number: string; orderNo: string }>;
-  /** Forgets what was planted in bills alone. */
+  /** Removes the differences that exist in bills alone. */
   unplant(): Promise<void>;
-  /** It is the afternoon two days later: the bill of the day is there. */
+  /** Advances to the afternoon two days later, when the bill of the day exists. */
   nextDay(): Promise<void>;
   /** The bill of the day. */
   bill(): Promise<BillRow>;
   rerun(): Promise<void>;
-  /** The channel is asked once more for the bill of the day. */
+  /** Fetches the bill of the day again. */
   refetch(): Promise<void>;
   states(orders: readonly string[]): Promise<(string | undefined)[]>;
-  /** `kind order state` of every difference, sorted. */
+  /** Returns `kind order state` of every difference, sorted. */
   differences(): Promise<string[]>;
-  /** Those that somebody has to look at, or that are asked about. */
+  /** The open and listed differences. */
   openDifferences(): Promise<string[]>;
   exceptions(orderNo?: string): Promise<OrderExceptionRow[]>;
 }
 
-/** Puts the clocks of a service and of its simulator on noon in Beijing, where they stand until they are advanced: a day is the same everywhere then. */
+/** Advances the clocks of a service and its simulator to noon in Beijing and stops the service's: so every test has the same day. */
 export async function atNoon(service: Service): Promise<{ day: string; advance(seconds: number): Promise<void> }> {
   const advance = async (seconds: number) => {
     await service.sim('/sim/clock', { advanceSeconds: seconds });
@@ -52,12 +52,12 @@ export async function atNoon(service: Service): Promise<{ day: string; advance(s
   };
   const sinceNoon = (Math.floor(service.clock.now().getTime() / 1000) - 4 * 3600) % DAY_SECONDS;
   await advance(DAY_SECONDS - sinceNoon);
-  // An order whose notice was lost is asked about after some seconds, which a slow machine would take for a day.
+  // An order whose notification is lost is queried after some seconds; a running clock could reach the next day on a slow machine.
   service.clock.stop();
   return { day: service.clock.now().toISOString().slice(0, 10), advance };
 }
 
-/** Opens the shop at noon in Beijing, so that its day is the same everywhere. */
+/** Opens the shop at noon in Beijing, so that its day is always the same. */
 export async function billedShop(service: Service, payWay: PayWay): Promise<BilledShop> {
   const { store } = service.app;
   const { advance, day } = await atNoon(service);
@@ -99,7 +99,7 @@ export async function billedShop(service: Service, payWay: PayWay): Promise<Bill
         rows.some(({ channelRefundNo, refundNo }) => [channelRefundNo, refundNo].includes(number)) || rows.length > 0
       );
     },
-    // Alipay's bills have no currency, of PayPal's pages each transaction is taken once, and only these have disputes.
+    // Alipay's bills have no currency, each transaction of PayPal's pages is read once, and only PayPal has disputes.
     canPlant: (kind) =>
       !(kind === 'currency_differs' && payWay === 'alipay') &&
       !(kind === 'line_twice' && payWay === 'paypal') &&

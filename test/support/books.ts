@@ -10,13 +10,13 @@ interface LedgerOrder {
   refunded: number;
 }
 
-/** What the simulator's own ledger says, by order. */
+/** Returns the simulator's own ledger, by order. */
 export async function ledgerOf(service: Service): Promise<Map<string, LedgerOrder>> {
   const { orders } = (await service.sim('/sim/ledger')) as unknown as { orders: LedgerOrder[] };
   return new Map(orders.map((order) => [order.orderNo, order]));
 }
 
-/** G16: our orders and refunds against the simulator's ledger, one event per move, sums inside their bounds. Returns how many orders agreed. */
+/** G16: compares the service's orders and refunds with the simulator's ledger: one event per transition, sums within bounds. Returns the number of orders. */
 export async function assertBooksBalance(t: ExecutionContext, service: Service): Promise<number> {
   for (let round = 0; round < 5 && (await isChannelAhead(service)); round += 1) await runUntilQuiet(service, 120, 120);
   const ledger = await ledgerOf(service);
@@ -55,7 +55,7 @@ export async function assertBooksBalance(t: ExecutionContext, service: Service):
   return orders.length;
 }
 
-/** Whether a refund is done at its channel whose answer did not come: the service has to ask first, as it does by itself. */
+/** Whether a refund succeeded at the channel while its answer was lost; the service finds out by its next query. */
 async function isChannelAhead(service: Service): Promise<boolean> {
   const open = await service.app.store.read((tx) => tx.refunds.list({ state: ['pending', 'processing'] }));
   if (open.length === 0) return false;
@@ -64,7 +64,7 @@ async function isChannelAhead(service: Service): Promise<boolean> {
   return orders.some(({ orderNo, refunded }) => Number(refunded) < (ledger.get(orderNo)?.refunded ?? 0));
 }
 
-/** Drives everything that is due until nothing is, letting the service's clock jump ahead between the rounds. */
+/** Runs all due work in rounds, advancing the service's clock between them. */
 export async function runUntilQuiet(service: Service, seconds: number, step = 1800): Promise<void> {
   await service.app.sweep.once();
   for (let passed = 0; passed < seconds; passed += step) {
@@ -74,7 +74,7 @@ export async function runUntilQuiet(service: Service, seconds: number, step = 18
   }
 }
 
-/** G3: everything is final, on the exceptions list, or due. Returns the numbers of those that are none of it. */
+/** G3: everything is final, listed as an exception, or due. Returns the numbers of all others. */
 export async function unexplained(service: Service): Promise<string[]> {
   const rows = await service.app.store.read(
     (tx) =>

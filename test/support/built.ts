@@ -6,7 +6,7 @@ import { keptFolder } from './kept.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A folder with what a build needs beside the sources, and the `dist` that was built there: the compiler takes ten seconds of a processor. */
+/** A folder with the files that a build needs and the `dist` that was built there: the compiler takes ten seconds of a processor. */
 export function builtFolder(): Promise<string> {
   return keptFolder('built', async (folder) => {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
@@ -15,12 +15,12 @@ export function builtFolder(): Promise<string> {
   });
 }
 
-/** Packages that read files of their own folders. */
+/** Packages that read files in their own folders. */
 const EXTERNAL = ['argon2', '@electric-sql/pglite', 'pg-native'];
 
 /**
- * Bundles a program of the sources once for a run: the 1,700 modules of a service take 1.5 s of a processor to load one by one, and
- * half of that from the bundle. A file that runs alone gets the program itself.
+ * Bundles a program of the sources once for a run: loading the 1,700 modules of a service one by one takes 1.5 s of a processor, and
+ * half of that from the bundle. A test file that runs alone gets the program itself.
  */
 export async function bundled(program: string): Promise<string> {
   if (!process.env.PAY_TEST_KEPT) return program;
@@ -29,7 +29,7 @@ export async function bundled(program: string): Promise<string> {
   return join(folder, `${name}.mjs`);
 }
 
-/** Bundles a program into a folder; each module keeps the address that it has in the sources. Returns the path of the bundle. */
+/** Bundles a program into a folder; each module keeps its source address. Returns the path of the bundle. */
 export async function bundleInto(folder: string, program: string): Promise<string> {
   const { build } = await import('esbuild');
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
@@ -38,7 +38,7 @@ export async function bundleInto(folder: string, program: string): Promise<strin
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     bundle: true,
-    // Modules that are imported dynamically stay in files of their own.
+    // Dynamically imported modules stay in separate files.
     splitting: true,
     platform: 'node',
     format: 'esm',

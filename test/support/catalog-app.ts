@@ -11,7 +11,7 @@ import { type CatalogWorld, catalogWorld } from './catalog-world.ts';
 import { checkAnswersOf, requireDeclared } from './documented.ts';
 import { fakeAuthenticators, startEdge } from './edge.ts';
 
-/** An answer as these tests look at it. */
+/** An answer as these tests use it. */
 export interface Answer {
   status: number;
   headers: Headers;
@@ -37,7 +37,7 @@ interface CatalogApp extends CatalogWorld {
 
 const everything = ['user:read', 'user:write', 'coin:read', 'coin:write'];
 
-/** Starts it on a database of its own; the project `other` exists too. */
+/** Starts it on its own database; the project `other` exists too. */
 export async function catalogApp(t: Pick<ExecutionContext, 'teardown'>): Promise<CatalogApp> {
   const world = await catalogWorld(t);
   const { catalog, store, ports } = world;
@@ -98,7 +98,7 @@ function caller(url: string, token: string): Call {
   };
 }
 
-/** Sends every bad body and says which of them were not refused with 400. */
+/** Sends every bad body and returns those that were not refused with 400. */
 export async function accepted(
   call: Call,
   method: string,

@@ -27,7 +27,7 @@ import { postgresDatabase, type TestDatabase } from './database.ts';
 /** The administrator of these tests. */
 export const operator: Actor = { kind: 'admin', name: 'tester' };
 
-/** A product with every member that has a default left out. */
+/** A product with only the members that have no default. */
 export const plainProduct = {
   name: 'Tea',
   description: null,
@@ -46,26 +46,26 @@ export const plainProduct = {
   refundAfterFulfilment: true,
 };
 
-/** The money path over a channel that takes everything, with the catalog behind it. */
+/** The payment operations with a channel that accepts everything, and the catalog. */
 export interface CatalogWorld extends TestDatabase {
   ports: Ports;
   catalog: Catalog;
   place(request?: Partial<PayRequest>): Promise<OrderRow>;
-  /** Settles the channel's word about an order. */
+  /** Settles the channel's outcome of an order. */
   say(orderNo: string, outcome: Outcome): Promise<OrderRow>;
-  /** The money arrives. */
+  /** Settles the payment. */
   pay(order: OrderRow): Promise<OrderRow>;
-  /** A refund of so many yuan, still at the channel; `forced` as if the service made it itself. */
+  /** Creates a refund of this many yuan, still at the channel; `forced` as if the service made it. */
   refund(orderNo: string, yuan: number): Promise<string>;
   finish(refundNo: string, how: 'succeeded' | 'failed'): Promise<void>;
-  /** The channel's word of now about a refund, as a message of it. */
+  /** Settles the channel's present outcome of a refund, as a notification. */
   hear(refundNo: string, outcome: RefundOutcome): Promise<void>;
-  /** A coin `gold`, a package of 100 for 10 yuan that is paid, and what is spent of it. */
+  /** Creates a coin `gold`, sells a package of 100 for 10 yuan, and spends some coins. */
   soldPackage(clawback: CoinRow['clawback'], spent?: number): Promise<OrderRow>;
   account(userId?: string): Promise<{ balance: number; held: number; debt: number }>;
 }
 
-/** Starts the world on a database of its own with the project `default` and the application `shop`; `through` may stand before its store. */
+/** Starts the world on its own database with the project `default` and the application `shop`; `through` may wrap its store. */
 export async function catalogWorld(
   t: Pick<ExecutionContext, 'teardown'>,
   poolSize = 10,
@@ -219,7 +219,7 @@ function stubChannel(): Channel {
   };
 }
 
-/** Does something `n` times, ten at a time (as many as the pool has connections); counts what came true and the codes of what did not. */
+/** Runs an action `n` times, ten at a time (the size of the pool); counts successes and the codes of failures. */
 export async function tally(n: number, attempt: (index: number) => Promise<unknown>): Promise<Record<string, number>> {
   const words = await inParallel(n, 10, (index) =>
     attempt(index).then(

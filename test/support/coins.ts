@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ledger, lockAccount } from '../../server/catalog/coins.ts';
 import type { Service } from './service.ts';
 
-/** Gives coins to a payer; the coin is made when there is none. */
+/** Credits coins to a payer; creates the coin if it does not exist. */
 export async function giveCoins(
   service: Service,
   coin: string,

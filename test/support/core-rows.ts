@@ -1,13 +1,13 @@
 import type { DisputeRow, RefundRow } from '../../server/db/entities/refunds.ts';
 import type { OrderRow } from '../../server/db/entities/orders.ts';
 
-/** The moment of every decision in these tests. */
+/** The time of every decision in these tests. */
 export const NOW = new Date('2026-11-22T08:00:00.000Z');
 
 /** The instant some seconds after (or before) `NOW`. */
 export const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
 
-/** An order over 10.00 CNY that was accepted a minute ago and expires in an hour. */
+/** An order over 10.00 CNY, accepted a minute ago, that expires in an hour. */
 export function orderRow(change: Partial<OrderRow> = {}): OrderRow {
   return {
     orderNo: 'P20261122080000ABCDEFGHJK',
@@ -162,7 +162,7 @@ export function each<Member extends string, Value>(
   return values.map((value) => ({ [member]: value }) as { [Key in Member]: Value });
 }
 
-/** Forbids every change of a row, so that a decision that changed its input would throw. */
+/** Freezes a row, so that a decision that changes its input throws. */
 export function frozen<Row extends object>(row: Row): Row {
   if (Object.isFrozen(row)) return row;
   for (const value of Object.values(row)) if (typeof value === 'object' && value !== null) Object.freeze(value);

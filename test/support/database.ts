@@ -19,7 +19,7 @@ import { testPostgresUrl } from './postgres.ts';
 import { currentFile } from '../runner/together.ts';
 import type { Patience } from '../../server/payments/ports.ts';
 
-/** A machine that is busy makes a test slow and not red: only tests of a sick database have the service's own bounds. */
+/** A loaded machine makes a test slow but not red: only tests of a failing database use the service's own limits. */
 export const PATIENT = {
   connect: 60_000,
   query: 60_000,
@@ -29,12 +29,12 @@ export const PATIENT = {
   request: 600_000,
 };
 
-/** A slow machine is neither a silent channel nor a silent upstream: nobody stops waiting before the test does. */
+/** Patient limits, so that a slow machine does not look like a silent channel or upstream. */
 export const PATIENT_CALLERS: Patience = { query: 60_000, page: 60_000, agentCode: 60_000, work: 60_000 };
 
 readEntitiesOnce();
 
-/** Services of one process have the same entities: MikroORM would read and prepare them for 100 ms at each opening. */
+/** Caches MikroORM's metadata: services of one process have the same entities, and reading them takes 100 ms per opening. */
 function readEntitiesOnce(): void {
   const { discover } = MetadataDiscovery.prototype;
   const { init } = Platform.prototype;
@@ -46,7 +46,7 @@ function readEntitiesOnce(): void {
     kind = this.constructor;
     init.call(this, orm);
   };
-  // MikroORM calls it in the turn in which it initialises the platform.
+  // MikroORM calls it in the same turn in which it initialises the platform.
   MetadataDiscovery.prototype.discover = function (...given) {
     const found = read.get(kind) ?? discover.apply(this, given);
     read.set(kind, found);
@@ -58,7 +58,7 @@ function readEntitiesOnce(): void {
   };
 }
 
-/** A migrated database of a test's own. */
+/** A migrated database for one test. */
 export interface TestDatabase {
   url: string;
   database: OpenDatabase;
@@ -87,12 +87,12 @@ export async function embeddedDatabase(t: Pick<ExecutionContext, 'teardown'>): P
   return { url: 'memory://', database, store: createStore(database, async () => {}) };
 }
 
-/** An embedded database with its tables, which take it four seconds of a processor to make. */
+/** An embedded database with its tables, which take four seconds of a processor to create. */
 export async function migratedArchive(): Promise<Blob> {
   return openAsBlob(await migratedFile());
 }
 
-/** The same as a file: a backup, for what runs in a process of its own. */
+/** The same as a file: a backup, for tests that run a separate process. */
 export async function migratedFile(): Promise<string> {
   const folder = await keptFolder('embedded', async (made) => {
     const database = await openDatabase({ kind: 'pglite', url: 'memory://' });
@@ -103,18 +103,18 @@ export async function migratedFile(): Promise<string> {
   return join(folder, 'data.tar.gz');
 }
 
-/** Unpacks it into a folder that is not there yet, as a backup is restored. */
+/** Unpacks it into a new folder, as a backup is restored. */
 export async function layMigrated(folder: string): Promise<void> {
   mkdirSync(folder, { mode: 0o700 });
   execFileSync('tar', ['-xzf', await migratedFile(), '-C', folder]);
 }
 
-/** Runs one statement; gives its rows. */
+/** Runs one statement and returns its rows. */
 type Run = <Row extends object>(sql: string, values?: readonly unknown[]) => Promise<Row[]>;
 
 const lastLooks: { file: string | undefined; look: (run: Run) => Promise<void> }[] = [];
 
-/** Has a look at every database of the test file that declares it before it is dropped. */
+/** Runs a check on every database of the declaring test file before it is dropped. */
 export function lookBeforeDrop(look: (run: Run) => Promise<void>): void {
   lastLooks.push({ file: currentFile(), look });
 }
@@ -127,14 +127,14 @@ async function takeLastLooks(file: string | undefined, url: string): Promise<voi
     });
 }
 
-/** A name that says which test file the database is of. */
+/** A database name that contains its test file. */
 function freeName(): string {
   return `t_${databaseTag(currentFile() ?? process.env.PAY_TEST_FILE ?? '')}_${randomBytes(8).toString('hex')}`;
 }
 
 /**
- * A migrated database that nobody has open, and how to drop it; `direct` = never through a pooler, which knows one role only,
- * `empty` = without any table.
+ * Creates a migrated database without connections, and returns how to drop it; `direct` = never through a pooler, which only
+ * knows one role, `empty` = without tables.
  */
 export async function createDatabase({ direct = false, empty = false } = {}): Promise<{
   url: string;
@@ -142,9 +142,9 @@ export async function createDatabase({ direct = false, empty = false } = {}): Pr
 }> {
   const admin = await testPostgresUrl();
   const name = freeName();
-  // Where the test has ended, the file is not known any more.
+  // After the end of the test its file is no longer known.
   const file = currentFile();
-  // Files are copied in half the time in which their pages go through the log.
+  // Copying files takes half the time of writing their pages to the log.
   const made = empty ? '' : `template ${await ensureTemplate(admin)} strategy file_copy`;
   await administer(admin, `create database ${name} ${made}`);
   return {
@@ -156,7 +156,7 @@ export async function createDatabase({ direct = false, empty = false } = {}): Pr
   };
 }
 
-/** A copy of a database that nobody has open, as a restored backup is one; dropped when the test ends. */
+/** Copies a database without connections, as a restored backup is one; dropped when the test ends. */
 export async function copyOf(t: Pick<ExecutionContext, 'teardown'>, url: string): Promise<string> {
   const admin = await testPostgresUrl();
   const name = freeName();
@@ -165,7 +165,7 @@ export async function copyOf(t: Pick<ExecutionContext, 'teardown'>, url: string)
   return at(admin, name);
 }
 
-/** A test's own databases are made and dropped however slow the machine is; the run's own limit is the only one. */
+/** Creating and dropping a test's databases has no limit but the run's, however slow the machine is. */
 const UNBOUNDED = { connect: 0, query: 0, statement: 0, lock: 0, idleInTransaction: 0 } as const;
 
 let template: Promise<string> | undefined;
@@ -175,11 +175,11 @@ function ensureTemplate(admin: string): Promise<string> {
   return template;
 }
 
-/** One template per state of the migrations; several test processes may ask at once, one makes it. */
+/** One template per migration state; if several test processes need it at once, one creates it. */
 async function makeTemplate(admin: string): Promise<string> {
   const name = `template_${migrationsHash()}`;
   await withAdmin(admin, async (run) => {
-    // Held by this connection, and given back with it.
+    // The lock belongs to this connection and is released with it.
     await run('select pg_advisory_lock(77)');
     const found = await run('select 1 from pg_database where datname = $1', [name]);
     if (found.length > 0) return;
@@ -201,20 +201,20 @@ function migrationsHash(): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-/** @types/pg leaves out two of its methods. */
+/** @types/pg lacks two of its methods. */
 type Administrator = pg.Client & Record<'ref' | 'unref', () => void>;
 
 let administrator: Promise<Administrator> | undefined;
 let asked = 0;
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs one statement after the other over a connection that the process keeps: opening one takes the server 5 ms, and making a database 22. */
+/** Runs statements in sequence over one connection of the process: opening one takes the server 5 ms, creating a database 22. */
 async function administer(url: string, sql: string): Promise<void> {
   const client = await (administrator ??= connectAdministrator(url));
   if (asked++ === 0) client.ref();
   const done = last.then(() => client.query(sql));
   last = done.catch(() => {});
-  // Between statements it keeps no process alive.
+  // Between statements it does not keep the process alive.
   await done.finally(() => --asked || client.unref());
 }
 
@@ -229,7 +229,7 @@ async function connectAdministrator(url: string): Promise<Administrator> {
   return client;
 }
 
-/** A plain connection: the service's own takes a tenth of a second to open, and there are thousands of these. */
+/** A plain connection: one of the service takes a tenth of a second to open, and tests open thousands. */
 async function withAdmin<T>(url: string, work: (run: Run) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -256,7 +256,7 @@ interface PlanNode {
   Plans?: PlanNode[];
 }
 
-/** What a statement read when it was run: every scan, and the rows that it touched, also those that it threw away. */
+/** Returns the scans of a statement and the rows that they touched, discarded ones included. */
 export async function explain(store: Store, statement: (tx: ReadTx) => Expression<unknown>) {
   const [row] = await store.read(
     (tx) => tx.sql<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>`explain (analyze, format json) ${statement(tx)}`,

@@ -1,17 +1,17 @@
 import { until, type Service } from './service.ts';
 
-/** A dispute as the service has it. */
+/** A dispute as stored by the service. */
 export async function disputeOf({ app }: Service, orderNo: string) {
   const [dispute] = await app.store.read((tx) => tx.disputes.list({ orderNo }, { orderBy: { createdAt: 'desc' } }));
   return dispute;
 }
 
-/** What a payer or a channel does about the payment of an order, at the simulator. */
+/** Applies an action of payer or channel to an order's payment, at the simulator. */
 export async function dispute(service: Service, orderNo: string, act: string, more: object = {}): Promise<void> {
   await service.sim('/sim/dispute', { orderNo, act, ...more });
 }
 
-/** The same, until the service has heard of it; gives our number. */
+/** The same, and waits until the service has stored it; returns the dispute number. */
 export async function disputed(
   service: Service,
   orderNo: string,
@@ -27,7 +27,7 @@ export async function disputed(
   return (await disputeOf(service, orderNo))!.disputeNo;
 }
 
-/** The types of the events about a dispute, in their order. */
+/** The event types of a dispute, in order. */
 export async function toldOf({ app }: Service, disputeNo: string): Promise<string[]> {
   const events = await app.store.read((tx) =>
     tx.events.list({ objectNo: disputeNo }, { orderBy: { sequence: 'asc' } }),

@@ -20,7 +20,7 @@ export interface Operation {
 }
 
 interface Document {
-  /** Paths of pages and assets for people. */
+  /** Paths of pages and assets for browsers. */
   hidden: string[];
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Json; responses: Record<string, Described> };
@@ -28,7 +28,7 @@ interface Document {
 
 let document: Promise<Document> | undefined;
 
-/** `doc.json`, as the service would serve it. */
+/** `doc.json`, as the service serves it. */
 export function describedService(): Promise<Document> {
   return (document ??= keptDocument());
 }
@@ -46,7 +46,7 @@ async function readDocument(): Promise<Document> {
   return { ...(mergeDocument(routes, await readWords(), { version: '0.0.0' }) as unknown as Document), hidden };
 }
 
-/** Of a service with routes that a test made, only those are checked that the document describes. */
+/** For a service with a test's own routes: only checks the routes that the document describes. */
 interface Checked {
   onlyDescribed: boolean;
 }
@@ -55,7 +55,7 @@ const EVERYTHING: Checked = { onlyDescribed: false };
 const services = new Map<string, Checked>();
 const send = globalThis.fetch;
 
-/** From now on whatever this service answers to `fetch` must stand in its document: status, media type, shape of the JSON. */
+/** From now on, each answer of this service to `fetch` must be in its document: status, media type, shape of the JSON. */
 export function checkAnswersOf(url: string, how = EVERYTHING): void {
   services.set(new URL(url).origin, how);
 }
@@ -65,13 +65,13 @@ globalThis.fetch = async (input, init) => {
   const { method, url } = input instanceof Request ? input : { method: init?.method ?? 'GET', url: String(input) };
   const { origin, pathname } = new URL(url);
   const how = services.get(origin);
-  // A channel may end its address with a slash; the document has it once.
+  // A channel may append a slash to the address; the document has it without.
   const path = pathname.replace(/^(\/notify\/.*[^/])\/$/, '$1');
   if (how) await requireDocumented(init?.method ?? method, path, answer, how);
   return answer;
 };
 
-/** Throws when an answer is not what the document says. */
+/** Throws when an answer is not as documented. */
 export async function requireDocumented(
   method: string,
   path: string,
@@ -84,7 +84,7 @@ export async function requireDocumented(
   const { components } = whole;
   const operation = findOperation(whole, method, path);
   if (operation === 'hidden' || (!operation && how.onlyDescribed)) return;
-  // Where nothing is, a browser is told so on a page.
+  // For an unknown path, a browser gets a page.
   if (!operation && status === 404 && type === 'text/html') return;
   const wrong = (what: string): Error => new Error(`${method} ${path}: ${what}, which is not in doc.json`);
   const described = operation
@@ -115,7 +115,7 @@ function validatorOf(schema: Json, schemas: Json): z.ZodType {
   return made;
 }
 
-/** The schemas that one refers to, and those that they refer to. */
+/** The schemas that a schema refers to, directly or indirectly. */
 function namedIn(schema: unknown, schemas: Json, found = new Map<string, unknown>()): Map<string, unknown> {
   for (const [, name = ''] of JSON.stringify(schema).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
     if (found.has(name)) continue;
@@ -125,7 +125,7 @@ function namedIn(schema: unknown, schemas: Json, found = new Map<string, unknown
   return found;
 }
 
-/** Pages and assets for people are not described; a method that a path has not is refused in the form of those that it has. */
+/** Pages and assets are not described; a refused method is answered in the format of the path's own methods. */
 function findOperation({ paths, hidden }: Document, method: string, path: string): Operation | 'hidden' | undefined {
   const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
   const fitting = [
@@ -145,10 +145,10 @@ const ANYWHERE: ReadonlySet<string> = new Set(GENERAL_CODES);
 
 let routes: ReturnType<typeof allRoutes> | undefined;
 
-/** How the library that reads requests says what is wrong, which is nothing to tell a client. */
+/** The validation library's messages, which clients must not receive. */
 const OF_THE_LIBRARY = /^(Invalid|Too (small|big)|Unrecognized)\b/;
 
-/** What a problem document says in the words of the library, if it does. */
+/** Returns the library's message in a problem document, if there is one. */
 export function libraryWords(body: unknown): string | undefined {
   const { errors } = (typeof body === 'object' && body !== null ? body : {}) as { errors?: { detail: string }[] };
   return Array.isArray(errors)
@@ -156,7 +156,7 @@ export function libraryWords(body: unknown): string | undefined {
     : undefined;
 }
 
-/** Throws when a problem document carries a code that the contract of its operation does not name, or words of a library. */
+/** Throws when a problem document has a code that its operation's contract lacks, or a message of the library. */
 export async function requireDeclared(method: string, path: string, body: unknown): Promise<void> {
   const foreign = libraryWords(body);
   if (foreign !== undefined) throw new Error(`${method} ${path} answered in the words of a library: ${foreign}`);
@@ -167,7 +167,7 @@ export async function requireDeclared(method: string, path: string, body: unknow
   throw new Error(`${method} ${path} answered ${code}, which its contract does not name`);
 }
 
-/** A fixed path goes before one with parameters. */
+/** A fixed path precedes one with parameters. */
 function findRoute(all: readonly Route[], method: string, path: string): Route | undefined {
   const ofMethod = all.filter((route) => route.method === (method === 'HEAD' ? 'GET' : method));
   return ofMethod.find((route) => route.path === path) ?? ofMethod.find((route) => fitsPattern(route.path, path));

@@ -15,7 +15,7 @@ import { orderRow } from './core-rows.ts';
 import { PATIENT } from './database.ts';
 import { createScheduler, type Scheduler, type SchedulerParts } from '../../server/jobs/scheduler.ts';
 
-/** A kind of rows that can be made due, and be done with. */
+/** A kind of rows that can be made due and finished. */
 interface DueSample {
   name: string;
   rows: DueRows;
@@ -23,7 +23,7 @@ interface DueSample {
   finish(store: Store, id: string): Promise<unknown>;
 }
 
-/** One whose lease is a column of its own, and one whose claim puts the attempt off. */
+/** One kind with a lease column, and one whose claim postpones the next attempt. */
 export const SAMPLES: readonly DueSample[] = [
   { name: 'delivery', rows: dueDeliveries(), insert: insertDeliveries, finish: finishDelivery },
   {
@@ -41,7 +41,7 @@ export const SAMPLES: readonly DueSample[] = [
   },
 ];
 
-/** A call that coins paid, as far as the table demands one. */
+/** A call paid with coins, with the columns that the table requires. */
 export const coinCall = {
   clientId: 'app_a',
   project: 'default',
@@ -60,7 +60,7 @@ export const coinCall = {
   createdAt: new Date(0),
 } as const;
 
-/** The due orders of accounts of a channel, in turns; gives their numbers. */
+/** Inserts due orders, alternating between accounts of a channel; returns their numbers. */
 export async function insertDueOrders(
   store: Store,
   n: number,
@@ -77,21 +77,21 @@ export async function insertDueOrders(
   return rows.map(({ orderNo }) => orderNo);
 }
 
-/** What the jobs do about orders that are over. */
+/** The due rows of orders and how they are finished. */
 export const ORDERS = {
   rows: dueOrders(true),
   finish: (store: Store, orderNo: string) =>
     store.transaction((tx) => tx.orders.update({ orderNo }, { nextCheckAt: null, leasedUntil: null })),
 };
 
-/** The store of another replica, with connections of its own. */
+/** The store of another replica, with its own connections. */
 export async function replicaStore(t: ExecutionContext, url: string): Promise<Store> {
   const database = await openDatabase({ kind: 'postgres', url, poolSize: 4, timeouts: PATIENT });
   t.teardown(() => database.close());
   return createStore(database, () => {});
 }
 
-/** Inserts deliveries that are due now, in turns for each app; gives their ids. */
+/** Inserts deliveries that are due now, alternating between apps; returns their ids. */
 export async function insertDeliveries(
   store: Store,
   n: number,
@@ -110,12 +110,12 @@ export async function insertDeliveries(
   return rows.map(({ id }) => id);
 }
 
-/** Says that a delivery is done. */
+/** Marks a delivery as done. */
 export async function finishDelivery(store: Store, id: string): Promise<void> {
   await store.transaction((tx) => tx.deliveries.update({ id }, { state: 'delivered', nextAttemptAt: null }));
 }
 
-/** A scheduler over deliveries of a database, as one replica has it; it ends with the test. */
+/** A scheduler of one replica for the deliveries in a database; stopped when the test ends. */
 export function deliveryScheduler(
   t: ExecutionContext,
   store: Store,

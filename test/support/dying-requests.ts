@@ -1,9 +1,9 @@
-// Loaded before a replica in which requests die: there whatever a checkpoint gives back is waited for.
+// Loaded before a replica in which requests die: it makes every checkpoint await its result.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { registerHooks } from 'node:module';
 import type Koa from 'koa';
 
-/** The checkpoint at which a request dies stands in this header. */
+/** The header that names the checkpoint at which a request dies. */
 const DIES_AT = 'x-dies-at';
 
 interface Doomed {
@@ -13,7 +13,7 @@ interface Doomed {
 
 const doomed = new AsyncLocalStorage<Doomed>();
 
-/** Requests that name a checkpoint are found again by `dieAt`. */
+/** Remembers the checkpoint of a request for `dieAt`. */
 export function findDoomed(koa: Koa): void {
   koa.middleware.unshift((ctx, next) => {
     const checkpoint = ctx.get(DIES_AT);
@@ -23,13 +23,13 @@ export function findDoomed(koa: Koa): void {
 }
 
 /**
- * At its checkpoint a request loses its connection and never goes on, as if the process were killed there. It loses it when it begins to
- * wait: where nobody waits for a checkpoint the request is answered, and the test that wanted its death fails.
+ * At its checkpoint a request loses its connection and never continues, as if the process were killed. The connection is cut when the
+ * code awaits the checkpoint: if it does not, the request is answered and the test fails.
  */
 export function dieAt(checkpoint: string): PromiseLike<never> | undefined {
   const request = doomed.getStore();
   if (request?.checkpoint !== checkpoint) return undefined;
-  // oxlint-disable-next-line unicorn/no-thenable -- it is told by it that somebody waits
+  // oxlint-disable-next-line unicorn/no-thenable -- `await` calls `then`, which cuts the connection
   return { then: () => request.cut() as never };
 }
 

@@ -48,14 +48,14 @@ export const fakeAuthenticators: Authenticators = {
   noteUnconfirmed: async () => {},
 };
 
-/** Nothing belongs to anybody: for services whose administrators reach all projects. */
+/** An owner lookup without owners, for services whose administrators may access all projects. */
 export const noBelongings: Belongings = { projectsOf: async () => [], sharersOf: async () => [] };
 
-/** A protocol that remembers nothing; the handler still sees the key. */
+/** An idempotency store that stores nothing; the handler still receives the key. */
 export const withoutKeys: WithKey = ({ scope, route, key }, run) =>
   run({ scope, route, key, fingerprint: '', resume: null, taken: false, leasedUntil: null });
 
-/** What a test may change about the edge that it starts. */
+/** The parts of the edge that a test may change. */
 export interface EdgeOptions extends Partial<Omit<KoaParts, 'config' | 'router'>> {
   groups: RouteGroup[];
   server?: Partial<HttpConfig['server']>;
@@ -69,7 +69,7 @@ export interface EdgeOptions extends Partial<Omit<KoaParts, 'config' | 'router'>
   maxConnections?: number;
 }
 
-/** Serves route groups on a free port with fake ports behind them; stops when the test ends. */
+/** Serves route groups on a free port with fake ports; stopped when the test ends. */
 export async function startEdge(
   t: Pick<ExecutionContext, 'teardown'>,
   {

@@ -9,7 +9,7 @@ const compiler = new Kysely<unknown>({
   },
 });
 
-/** The `sql` of a transaction (server/db/store.ts) whose statements are answered here and not by a database. */
+/** A transaction's `sql` (server/db/store.ts) whose statements are answered here instead of by a database. */
 export function fakeSql(answer: (text: string, values: readonly unknown[]) => object[] | Promise<object[]>) {
   return async <T>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<T[]> => {
     const statement = sql(text, ...values).compile(compiler);

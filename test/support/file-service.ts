@@ -5,11 +5,11 @@ import { as, type Call, firstAdmin } from './admin.ts';
 import { routesByTest } from './routes.ts';
 import { type Merchant, request, type Service, type ServiceOptions, startService } from './service.ts';
 
-/** One running service for all tests of a file: whatever must not be seen by another test lies in a project or an application of its own. */
+/** One running service for all tests of a file; data that other tests must not see belongs to a test's own project or application. */
 export interface FileService {
-  /** Ends something else that the tests of the file share: `file` may stand where a test would. */
+  /** Ends a shared resource with the file; `file` is accepted in place of a test. */
   teardown(end: () => void): void;
-  /** The path of the test file, and the routes of the builder that it is named after. */
+  /** The path of the test file, and the routes of its builder. */
   file: string;
   routes: readonly Route[];
   service: Service;
@@ -18,14 +18,14 @@ export interface FileService {
   viewer: Call;
   /** Without a credential. */
   nobody: Call;
-  /** An application of a test's own in the project `default`, whose channels lead to the simulator. */
+  /** A new application in the project `default`, whose channels use the simulator. */
   shop(settings?: Parameters<Service['merchant']>[0]): Promise<Merchant>;
-  /** A project of a test's own, whose channels lead to the simulator. */
+  /** A new project, whose channels use the simulator. */
   project(): Promise<string>;
   end(): Promise<void>;
 }
 
-/** Starts the service for a test file, before its tests are declared; `coverRoutes` stops it after the last one. */
+/** Starts the service for a test file, before its tests are declared; `coverRoutes` stops it after the last test. */
 export async function serviceOfFile(file: string, options: ServiceOptions = {}): Promise<FileService> {
   const ends: (() => unknown)[] = [];
   const routes = await routesOf(file);
@@ -54,7 +54,7 @@ export async function serviceOfFile(file: string, options: ServiceOptions = {}):
   };
 }
 
-/** The routes of the builder that a test file is named after. */
+/** Returns the routes of the builder that a test file is named after. */
 async function routesOf(file: string): Promise<readonly Route[]> {
   const [, name = ''] = /\/test\/http\/(.*)\.test\.ts$/.exec(file.split('\\').join('/')) ?? [];
   const routes = (await routesByTest([name])).get(name);
@@ -62,19 +62,19 @@ async function routesOf(file: string): Promise<readonly Route[]> {
   return routes;
 }
 
-/** A name that no other test takes. */
+/** Returns a name that no other test uses. */
 export function uniqueCode(of: string): string {
   return `${of}-${randomBytes(4).toString('hex')}`;
 }
 
-/** The token of a viewer of a file's service, for answers that must be seen as bytes. */
+/** The token of a viewer of a file's service, for answers that are compared as bytes. */
 export async function viewerToken({ admin, nobody }: Pick<FileService, 'admin' | 'nobody'>): Promise<string> {
   const account = { username: 'marked', password: 'nine-tidy-green-anchors' };
   await admin('POST', '/api/v1/admins', { ...account, role: 'viewer' });
   return (await nobody('POST', '/api/v1/login', account)).body.data.token;
 }
 
-/** Asserts that an export begins with the UTF-8 mark exactly where it is CSV and the mark was asked for, and is the same otherwise. */
+/** Asserts that an export starts with the UTF-8 mark only when it is CSV and the mark was requested, and is otherwise the same. */
 export async function assertMarked(t: ExecutionContext, url: string, token: string): Promise<void> {
   const bytes = async (more: string) => {
     const answer = await fetch(url + more, { headers: { authorization: `Bearer ${token}` } });

@@ -15,8 +15,8 @@ import { dirname, join } from 'node:path';
 const SHARED_MEMORY = '/dev/shm';
 
 /**
- * Where files lie in memory, if there is room for those of a run and programs may lie there. Tests make and remove files by the hundred
- * thousand; on a disk the search for free inodes alone takes a tenth of the processors.
+ * Returns a folder in memory if it has room for the files of a run and may contain programs. Tests create and remove hundreds of thousands
+ * of files; on a disk, the search for free inodes alone takes a tenth of the processors.
  */
 export function roomInMemory(): string | undefined {
   if (!existsSync(SHARED_MEMORY) || !existsSync('/proc/mounts')) return undefined;

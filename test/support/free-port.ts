@@ -7,9 +7,9 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A file for each port that a test process has: between looking whether it is free and listening, another one could take it. */
+/** A file for each port that a test process uses; otherwise another process could take it between the check and the listening. */
 const claims = process.env.PAY_TEST_PORTS ?? join(tmpdir(), 'pay-test-ports');
-/** Of a process that was killed. */
+/** An older file belongs to a process that was killed (ms). */
 const STALE_MS = 6 * 3_600_000;
 const own: string[] = [];
 process.once('exit', () => {
@@ -17,11 +17,11 @@ process.once('exit', () => {
   try {
     rmdirSync(claims);
   } catch {
-    // Others still have claims in it, or took it with them already.
+    // Other processes still have files in it, or have removed it already.
   }
 });
 
-/** A port that nobody listens on, below the range from which the system takes its own, and never the same twice. */
+/** Returns an unused port below the system's ephemeral range, never the same twice. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(12_000, 32_000);
@@ -30,12 +30,12 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Lets a server listen on a port of its own. The system would give the port of a server that was closed to the next one
- * that asks: whoever is told that nobody listens there any more would then reach a stranger.
+ * Lets a server listen on its own port. The system would give a closed server's port to the next server, and a test that expects
+ * no listener there would reach a foreign one.
  */
 export async function listenOnFreePort(server: Server): Promise<number> {
   const port = await freePort();
-  // A connection that is kept is not ended by the server: on a slow machine the next request would meet that.
+  // The server does not close idle connections: on a slow machine the next request could meet the close.
   if (server instanceof HttpServer) server.keepAliveTimeout = 0;
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
@@ -58,7 +58,7 @@ function claim(port: number): boolean {
 
 async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen(port, '127.0.0.1');
-  // `once` rejects when an error comes instead.
+  // `once` rejects when the server emits an error.
   const free = await once(server, 'listening').then(
     () => true,
     () => false,
@@ -67,7 +67,7 @@ async function isFree(port: number): Promise<boolean> {
   return free;
 }
 
-/** A server on this machine that ends with the test, as an upstream or a channel of its own; its address, without a path. */
+/** Starts a server on this machine, as an upstream or channel; it ends with the test. Returns its address without a path. */
 export async function serve(t: Pick<ExecutionContext, 'teardown'>, listener: RequestListener): Promise<string> {
   const server = createHttpServer(listener);
   const port = await listenOnFreePort(server);

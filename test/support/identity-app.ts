@@ -31,7 +31,7 @@ import { noBelongings, withoutKeys } from './edge.ts';
 /** The first administrator of every test. */
 export const alice = { username: 'alice', password: 'seven-quiet-otters-swim' };
 
-/** What a test may have otherwise. */
+/** The options of a test. */
 export interface IdentityAppOptions {
   on?: TestDatabase;
   debug?: boolean;
@@ -46,11 +46,11 @@ export interface IdentityAppOptions {
   perApp?: number;
   logger?: Logger;
   trustedProxies?: number;
-  /** Makes the hasher of an instance; the service's own unless told otherwise. */
+  /** Creates the hasher of an instance; by default the service's own. */
   passwords?: () => Passwords;
 }
 
-/** A running service that knows who somebody is, and nothing else. */
+/** A running service with only the identity routes. */
 export interface IdentityApp {
   url: string;
   identity: Identity;

@@ -3,15 +3,15 @@ import { createServer, request as send, type IncomingMessage } from 'node:http';
 import { connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { listenOnFreePort } from './free-port.ts';
 
-/** An answer in the place of the real one. */
+/** An answer that replaces the real one. */
 interface Instead {
   status: number;
   body: unknown;
 }
 
 /**
- * Stands between the service and the simulator, and answers for it where `answer` has something to say. The real answer goes
- * back once `answered` lets it.
+ * Starts a proxy between the service and the simulator: `answer` may replace an answer, and a real answer is forwarded after
+ * `answered` resolves.
  */
 export async function startInBetween(
   t: ExecutionContext,
@@ -43,21 +43,21 @@ export async function startInBetween(
   return { url: `http://127.0.0.1:${port}` };
 }
 
-/** A cable whose bytes can be stopped without any of its ends noticing. */
+/** A TCP proxy that can stop forwarding without either end noticing. */
 export interface Cable {
   url: string;
-  /** From now on nothing passes, and nothing is closed or refused. */
+  /** From now on nothing is forwarded, and no connection is closed or refused. */
   swallow(): void;
-  /** From now on every connection is broken off, as by a server that is gone. */
+  /** From now on every connection is closed, as by a server that is down. */
   cut(): void;
-  /** Breaks the connection at the COMMIT of the next transaction with these words in it: before it arrives, or when its answer is on its way back. */
+  /** Closes the connection at the COMMIT of the next transaction that contains this text: before it arrives, or before its answer does. */
   cutCommit(when: 'before' | 'after', words: string): void;
-  /** How often `cutCommit` struck. */
+  /** How often `cutCommit` applied. */
   readonly strikes: number;
   mend(): void;
 }
 
-/** A cable to the host and port of `to`, which is otherwise kept as it is. */
+/** Starts a proxy to the host and port of `to`; the rest of the address stays the same. */
 export async function layCable(t: Pick<ExecutionContext, 'teardown'>, to: string): Promise<Cable> {
   const target = new URL(to);
   const sockets = new Set<Socket>();
@@ -71,7 +71,7 @@ export async function layCable(t: Pick<ExecutionContext, 'teardown'>, to: string
   let strikes = 0;
   const marked = new Set<Socket>();
   const doomed = new Set<Socket>();
-  /** Whether the trap closes on what a client sends. */
+  /** Whether the bytes of a client are the COMMIT to cut. */
   const isTrapped = (from: Socket, bytes: Buffer): 'before' | 'after' | undefined => {
     if (bytes.includes('start transaction')) marked.delete(from);
     if (!trap) return undefined;

@@ -5,7 +5,7 @@ import crypto, { createPrivateKey, createPublicKey, type KeyObject } from 'node:
 import { syncBuiltinESMExports } from 'node:module';
 import { promisify } from 'node:util';
 
-/** `npm test` removes it at its end; a file that is run alone has its own. */
+/** `npm test` removes it at its end; a file that runs alone has its own. */
 function folderOfRun(): string {
   if (process.env.PAY_TEST_KEPT) return process.env.PAY_TEST_KEPT;
   const folder = mkdtempSync(join(tmpdir(), 'pay-test-kept-'));
@@ -16,7 +16,7 @@ function folderOfRun(): string {
 let base: string | undefined;
 const kept = new Map<string, Promise<string>>();
 
-/** A folder with what is dear to make and the same for all files of a run: the first that needs it makes it. Nobody changes it. */
+/** Returns a folder that is expensive to create and shared by all files of a run: the first user creates it, and no test changes it. */
 export function keptFolder(name: string, make: (folder: string) => Promise<void>): Promise<string> {
   const known = kept.get(name) ?? keep(join((base ??= folderOfRun()), name), make);
   kept.set(name, known);
@@ -30,7 +30,7 @@ async function keep(folder: string, make: (folder: string) => Promise<void>): Pr
   try {
     renameSync(draft, folder);
   } catch (error) {
-    // Another file was faster.
+    // Another process created it first.
     if (!existsSync(folder)) throw error;
     rmSync(draft, { recursive: true, force: true });
   }
@@ -44,19 +44,19 @@ interface Pair {
 
 let makingOwn = 0;
 
-/** All keys that are made meanwhile are new ones, for what other processes will read. */
+/** Generates new keys during `work`, for data that other processes will read. */
 export async function withNewKeys(work: () => Promise<void>): Promise<void> {
   makingOwn++;
   await work().finally(() => makingOwn--);
 }
 
-/** More different keys than the tests that run at once in a process could compare. */
+/** More keys than concurrent tests of a process could compare. */
 const KEYS = 96;
 
 /**
- * RSA keys of 2048 bits that all processes of a run use: making one takes 80 ms of a processor, and the first order of a project in
- * the simulator has eight made. A process gets so many different keys, then the same again; another process has the same and never
- * meets them.
+ * Shares 2048-bit RSA keys between all processes of a run: generating one takes 80 ms of a processor, and the first order of a
+ * project in the simulator needs eight. A process gets this many different keys, then the same again; another process has the
+ * same keys but never meets these.
  */
 export function keepRsaKeys(folder: string): void {
   const { generateKeyPair } = crypto;
@@ -75,7 +75,7 @@ export function keepRsaKeys(folder: string): void {
       return { privateKey, publicKey: createPublicKey(privateKey) };
     }
     const pair = await make(type, options);
-    // Several processes may make the same one: whichever is last stays, as a whole.
+    // Several processes may create the same key; the last whole file stays.
     const draft = `${file}-${process.pid}`;
     writeFileSync(draft, pair.privateKey.export({ type: 'pkcs8', format: 'pem' }));
     renameSync(draft, file);

@@ -4,42 +4,42 @@ import { type FileService } from './file-service.ts';
 import { payOrder } from './orders.ts';
 import { type Merchant, until } from './service.ts';
 
-/** An application of a test's own in a project whose three channels lead to the simulator. */
+/** An application of one test in a project whose three channels use the simulator. */
 export interface Market {
   project: string;
   shop: Merchant;
   admin: Call;
   service: FileService['service'];
-  /** Makes a product; 10 CNY by Alipay unless said otherwise. */
+  /** Creates a product; by default 10 CNY, paid with Alipay. */
   product(settings: Record<string, unknown>): Promise<void>;
-  /** An order of 10 CNY that is paid, and what is wished about it. */
+  /** Places a paid order of 10 CNY, with the given changes. */
   paid(request?: Record<string, unknown>): Promise<string>;
-  /** From now on no notice about the order arrives: one that comes late would undo what a test does about it. */
+  /** From now on no notification about the order arrives: a late one would undo the test's changes. */
   withoutNotifications(payWay: string, orderNo: string): Promise<void>;
-  /** A paid order of WeChat Pay whose refund of 4 CNY waits for a person; the numbers of both. */
+  /** Places a paid order of WeChat Pay whose refund of 4 CNY needs manual review; returns both numbers. */
   abnormal(): Promise<{ orderNo: string; refundNo: string }>;
-  /** An order for 10 CNY of which the channel says that another amount was paid; its number and the exception's id. */
+  /** Places an order for 10 CNY for which the channel reports another amount; returns its number and the exception's id. */
   mismatch(request?: Record<string, unknown>): Promise<{ orderNo: string; id: string }>;
 }
 
-/** What an application may be allowed short of everything. */
+/** The permissions of an application without full access. */
 const EVERYTHING = scopes.filter((scope) => scope !== 'admin');
 
 type AppSettings = Parameters<FileService['shop']>[0];
-/** What a market stands on. */
+/** The base of a market. */
 type Ground = Pick<FileService, 'service' | 'admin' | 'shop'>;
 
-/** A market in the project `default`, where those of other tests are too. */
+/** A market in the project `default`, which other tests share. */
 export async function openMarket(file: Ground, app: AppSettings = {}): Promise<Market> {
   return marketIn(file, 'default', app);
 }
 
-/** A market in a project of its own, for what a test does to the whole project. */
+/** A market in its own project, for tests that change the whole project. */
 export async function openOwnMarket(file: FileService, app: AppSettings = {}): Promise<Market> {
   return marketIn(file, await file.project(), app);
 }
 
-/** A market in a project that tests of a file share. */
+/** A market in a project that the tests of a file share. */
 export async function marketIn(
   { service, admin, shop }: Ground,
   project: string,

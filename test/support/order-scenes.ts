@@ -1,20 +1,20 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { PayWay, Scene } from '../../server/payments/channel.ts';
 
-/** A way to pay, and what an order that is paid so carries. */
+/** A way to pay, and the data that an order needs for it. */
 export interface OrderScene {
   payWay: PayWay;
   scene: Scene;
-  /** What only this scene asks for, other for each order: members of a request, and of the order that a channel is given. */
+  /** The members that only this scene needs, different for each order: of a request, and of the order at the channel. */
   members(): { openId?: string; payCode?: string; clientIp?: string };
 }
 
-/** A code that nobody has shown before, as the wallet shows it: Alipay's begin with 28, WeChat Pay's with 13. The payer of one that ends in 1 types a password. */
+/** A new wallet code: Alipay's begin with 28, WeChat Pay's with 13. With a code that ends in 1, the payer must enter a password. */
 export const newPayCode = (begin: 13 | 28) => `${begin}${randomInt(1e8, 1e9)}${randomInt(1e5, 1e6)}1`;
 
 const nothing = () => ({});
 const byOpenId = () => ({ openId: `o${randomUUID()}` });
-/** Alipay's own number of a payer, which its mini programs still hand out beside the openid. */
+/** Alipay's own id of a payer, which its mini programs still return beside the openid. */
 const byUserId = () => ({ openId: `2088${randomInt(1e11, 1e12)}` });
 
 /** Every scene of every channel. */
@@ -40,12 +40,12 @@ export function scenesOf(payWay: PayWay): readonly OrderScene[] {
   return ORDER_SCENES.filter((one) => one.payWay === payWay);
 }
 
-/** What an order of the scene asks for. */
+/** The members of a request for an order of the scene. */
 export function requestIn({ payWay, scene, members }: OrderScene, request: object = {}) {
   return { subject: 'Test', amount: 10, payWay, scene, ...members(), ...request };
 }
 
-/** Whether the order begins when the payer opens what was signed for it; Alipay is asked nothing before. */
+/** Whether the order begins when the payer opens the signed data; Alipay is not called before. */
 export function isOpenedByPayer({ payWay, scene }: OrderScene): boolean {
   return payWay === 'alipay' && (scene === 'page' || scene === 'wap' || scene === 'app');
 }

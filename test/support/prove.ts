@@ -5,14 +5,14 @@ import { type BookCheckResult, checkLedger } from '../../server/payments/ledger-
 import { auditKeysOf } from './audit-keys.ts';
 import type { TestDatabase } from './database.ts';
 
-/** The books of a database. */
+/** The ledger check of a database. */
 interface Proven {
   ok: boolean;
   pages: number;
   proofs: BookCheckResult[];
 }
 
-/** Proves the books page by page, and puts the pages together; the audit log of a service under its own keys. */
+/** Checks the ledgers page by page and joins the pages; the audit log of a service under its own keys. */
 export async function proveBooks(
   { store, identity }: Pick<TestDatabase, 'store'> & { identity?: Pick<Identity, 'verifyAudit'> },
   limit = 2_000,

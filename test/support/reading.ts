@@ -1,7 +1,7 @@
-/** An event stream of a service, read as far as a test wants. */
+/** An event stream of a service that a test reads in part. */
 interface Reading {
   answer: Response;
-  /** Reads until what is waited for is there, words with the whole of their message, and gives everything that was read. */
+  /** Reads until the text and its whole message have arrived, and returns everything that was read. */
   until(what: string | ((text: string) => boolean)): Promise<string>;
   /** Reads to the end. */
   ended(): Promise<string>;
@@ -40,7 +40,7 @@ export async function reading(
   };
 }
 
-/** Whether words are there, and the message in which they stand has ended. */
+/** Whether the text has arrived and its message is complete. */
 function holdsWhole(text: string, words: string): boolean {
   const at = text.indexOf(words);
   return at >= 0 && text.includes('\n\n', at);
@@ -54,7 +54,7 @@ export interface ReadMessage {
   data: any;
 }
 
-/** The whole messages of a text that was read. */
+/** The complete messages of a text. */
 export function messagesIn(text: string): ReadMessage[] {
   const blocks = text.split('\n\n').slice(0, -1);
   return blocks.flatMap((block) => {

@@ -12,11 +12,11 @@ export interface Received {
 export interface Receiver {
   url: string;
   received: Received[];
-  /** What it answers from now on. */
+  /** Its answer from now on. */
   answer: (received: Received, count: number) => { status: number; headers?: Record<string, string> };
 }
 
-/** Starts a receiver on a free port; it answers 200 until told otherwise. */
+/** Starts a receiver on a free port; it answers 200 by default. */
 export async function startReceiver(t: ExecutionContext): Promise<Receiver> {
   const receiver: Receiver = { url: '', received: [], answer: () => ({ status: 200 }) };
   const server = createServer((request, response) => {

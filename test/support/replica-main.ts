@@ -9,12 +9,12 @@ import { PATIENT, PATIENT_CALLERS } from './database.ts';
 import type { ReplicaOptions } from './replica.ts';
 
 /**
- * Makes several processes of a replica that behave as the one that was asked for: ready when all are, dead when one of them died,
- * with its signal. Says false where there is nothing to supervise, because this is one of them or there is to be only one.
+ * Starts several processes that behave as one replica: ready when all are ready, and dead when one of them died, with its signal.
+ * Returns false if there is nothing to supervise, because this is one of them or only one is wanted.
  */
 async function superviseReplica(workers: number): Promise<boolean> {
   if (cluster.isWorker) {
-    // Whoever kills the supervisor means the replica.
+    // A kill of the supervisor is meant for the replica.
     process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
     return false;
   }
@@ -44,7 +44,7 @@ async function endOf(worker: Worker): Promise<void> {
   else if (code !== 0) process.exit(code ?? 1);
 }
 
-/** A replica in a process of its own, so that it can be killed: its orders come as JSON in PAY_TEST_REPLICA; PAY_TEST_WORKERS makes several of it. */
+/** A replica in its own process, so that it can be killed: its options are JSON in PAY_TEST_REPLICA; PAY_TEST_WORKERS starts several workers. */
 const orders = JSON.parse(process.env.PAY_TEST_REPLICA ?? '{}') as ReplicaOptions;
 if (!(await superviseReplica(Number(process.env['PAY_TEST_WORKERS'] ?? 1)))) await serve();
 
@@ -84,7 +84,7 @@ async function serve(): Promise<void> {
     clearInterval(timer);
     await server.close();
     await app.close();
-    // One of several would live on for its supervisor.
+    // One of several workers would otherwise outlive its supervisor.
     if (process.connected) process.exit(0);
   });
 }

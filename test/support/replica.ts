@@ -12,24 +12,24 @@ export interface ReplicaOptions {
   environment: Record<string, string>;
   simulatorUrl: string;
   port: number;
-  /** Checkpoint at which it kills itself. */
+  /** The checkpoint at which it kills itself. */
   crashAt?: string;
-  /** Requests die at the checkpoint that each names in the header `x-dies-at`: so many deaths need one process, which is then killed. */
+  /** Requests die at the checkpoint in their header `x-dies-at`, so that many deaths need only one process, which is then killed. */
   requestsDie?: boolean;
   sweepEveryMs?: number;
-  /** Milliseconds that its clock is ahead, as that of a service whose test put it forward. */
+  /** Milliseconds that its clock is ahead, as a test advances a service's clock. */
   aheadMs?: number;
-  /** Milliseconds that the clock of its machine is ahead; `jump` puts that one forward. */
+  /** Milliseconds that its machine's clock is ahead; `jump` advances that one. */
   machineAheadMs?: number;
-  /** Works what is due as the service does, with its own scheduler. */
+  /** Runs due jobs with its own scheduler, as the service does. */
   jobs?: boolean;
-  /** Works what is due of bills, and nothing else. */
+  /** Runs only the due jobs of bills. */
   bills?: boolean;
-  /** Has the service's own bounds for the database, not the patient ones of tests. */
+  /** Uses the service's own limits for the database instead of the tests' patient ones. */
   ownTimeouts?: boolean;
-  /** How far its clock goes forward with each `jump`. */
+  /** How far each `jump` advances its clock. */
   jumpSeconds?: number;
-  /** Says nothing when it cannot start. */
+  /** Prints nothing when it cannot start. */
   quiet?: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface Replica {
   /** Resolves with the signal or exit code when it ends. */
   ended: Promise<string | number>;
   kill(signal?: NodeJS.Signals): Promise<string | number>;
-  /** Puts its clock forward. */
+  /** Advances its clock. */
   jump(): void;
 }
 
@@ -73,7 +73,7 @@ export async function startReplica(t: Pick<ExecutionContext, 'teardown'>, option
   };
 }
 
-/** Starts a replica of a service in which each request may stop at a checkpoint of its own; its jobs leave the work to the service. */
+/** Starts a replica of a service in which each request may stop at its own checkpoint; the service runs the jobs. */
 export async function startVictim(t: Pick<ExecutionContext, 'teardown'>, service: Service): Promise<Replica> {
   return startReplica(t, {
     environment: { ...service.environment, PAY_SERVER_PUBLIC_URL: service.url },
@@ -85,13 +85,13 @@ export async function startVictim(t: Pick<ExecutionContext, 'teardown'>, service
   });
 }
 
-/** A run starts many replicas, from a bundle; `dying-requests.ts` hooks the modules themselves, and needs the sources. */
+/** A run starts many replicas from a bundle; `dying-requests.ts` hooks the modules and needs the sources. */
 async function programFor({ requestsDie }: ReplicaOptions): Promise<string[]> {
   if (requestsDie) return ['--import', DYING_REQUESTS, MAIN];
   return [await bundled(MAIN)];
 }
 
-/** Of two workers the first may be where it kills itself before the second one is ready. */
+/** The first of two workers may reach the checkpoint where it kills itself before the second is ready. */
 async function ready(child: ChildProcess, ended: Promise<string | number>, { crashAt }: ReplicaOptions): Promise<void> {
   const spoke = once(child.stdout!, 'data');
   const first = await Promise.race([

@@ -7,20 +7,20 @@ import type { FileService } from './file-service.ts';
 import { fitsPattern } from './routes.ts';
 import { currentFile } from '../runner/together.ts';
 
-/** One request of this process as it was answered; `code` is that of a refusal. */
+/** One answered request of this process; `code` is that of a refusal. */
 interface OrderReport {
   method: string;
   path: string;
   status: number;
   code?: string;
   requestId?: string;
-  /** The test file, where several share the process. */
+  /** The test file, if several share the process. */
   file?: string;
 }
 
 const answered: OrderReport[] = [];
 
-/** Every answer that a test file's process got by `fetch` since this file was loaded, whichever client sent the request. */
+/** Every answer to `fetch` in a test file's process since this file was loaded, from any client. */
 function heard(): readonly OrderReport[] {
   return answered.filter(({ file }) => file === currentFile());
 }
@@ -43,13 +43,13 @@ async function codeOf(answer: Response): Promise<string | undefined> {
   return body.code ?? body.error;
 }
 
-/** Codes of a contract that no test provokes, each with the reason. */
+/** Codes of a contract that no test can provoke, each with the reason. */
 type Unprovoked = Readonly<Record<string, string>>;
 
 /**
- * Ties a test file to the builder of routes that it is named after. Declares a test for everybody who may not call an operation, and
- * sees to it that each operation was answered with success and with every general refusal when all tests have run: the codes
- * in `errors` are those of the operation, wherever it is served, and each file tests the ones that it can provoke.
+ * Ties a test file to the builder of routes that it is named after. Declares a test of all callers without permission, and
+ * checks at the end that each operation was answered with success and with every general refusal. The codes in `errors` belong to the
+ * operation wherever it is served, and each file tests the ones that it can provoke.
  */
 export function coverRoutes(test: TestFn, of: FileService, unprovoked: Unprovoked = {}): void {
   const { file, routes, end } = of;
@@ -58,7 +58,7 @@ export function coverRoutes(test: TestFn, of: FileService, unprovoked: Unprovoke
   let ran = 0;
   test.beforeEach(() => void ran++);
   test.after('every operation of the builder succeeded and gave every general refusal', (t) => {
-    // Otherwise somebody runs a choice of the tests.
+    // Skipped when only a part of the tests runs.
     if (ran >= declared) t.deepEqual(findMissing(routes, unprovoked), []);
   });
   const audited = new Set<string>();
@@ -71,7 +71,7 @@ export function coverRoutes(test: TestFn, of: FileService, unprovoked: Unprovoke
   });
 }
 
-/** Lines carry the id of their request: an operation is audited when a successful call of it is in a log of the file's services. */
+/** Log lines have their request's id: an operation is audited when a successful call of it is in a log of the file's services. */
 function findUnaudited(routes: readonly Route[], audited: ReadonlySet<string>): string[] {
   const given = Map.groupBy(heard(), (answer) => (answer.status < 400 ? routeOf(routes, answer) : undefined));
   return routes
@@ -80,7 +80,7 @@ function findUnaudited(routes: readonly Route[], audited: ReadonlySet<string>): 
     .map(nameOf);
 }
 
-/** What an administrator may send without a line in the audit log, each with the reason. */
+/** Requests of administrators without an audit entry, each with the reason. */
 const UNAUDITED: Readonly<Record<string, string>> = {
   'POST /api/v1/certs/list': 'only reads; it is no GET because the specification says so',
   'POST /api/v1/certs/{id}/download': 'only reads, and hands out nothing that is secret',
@@ -88,14 +88,14 @@ const UNAUDITED: Readonly<Record<string, string>> = {
   'POST /api/v1/skillpay/agent-pay/test': 'only asks for a code that is refused; nothing changes',
 };
 
-/** They hand out the data of all payers. */
+/** Exports with the data of all payers. */
 const EXPORTS: ReadonlySet<string> = new Set([
   'GET /api/v1/orders/export',
   'GET /api/v1/bills/{billNo}/lines',
   'GET /api/v1/audit-log/export',
 ]);
 
-/** Beside what writes, the exports. */
+/** Whether a request must be audited: a write or an export. */
 function isWrite(route: Route): boolean {
   if (EXPORTS.has(nameOf(route))) return true;
   return route.method !== 'GET' && route.path.startsWith('/api/v1/');
@@ -112,7 +112,7 @@ function findMissing(routes: readonly Route[], unprovoked: Unprovoked): string[]
   });
 }
 
-/** Gives how many tests it declared. */
+/** Returns how many tests it declared. */
 function refuseStrangers(test: TestFn, route: Route, { nobody, viewer, service }: FileService): number {
   const { method, contract } = route;
   const { auth } = contract;
@@ -150,7 +150,7 @@ export function refused(
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
 
-/** What must have been answered: the general refusals follow from what the contract reads. */
+/** The answers that must occur: the general refusals follow from the inputs in the contract. */
 function neededOf({ contract }: Route, unprovoked: Unprovoked): string[] {
   const { auth, params, query, body, raw, idempotent } = contract;
   const needed = new Set<string>(['success']);
@@ -163,7 +163,7 @@ function neededOf({ contract }: Route, unprovoked: Unprovoked): string[] {
   return [...needed].filter((code) => !(code in unprovoked));
 }
 
-/** The route that an answer came from: a fixed path before an open one. */
+/** The route of an answer: a fixed path precedes one with parameters. */
 function routeOf(routes: readonly Route[], { method, path }: OrderReport): Route | undefined {
   const asked = routes.filter((route) => route.method === (method === 'HEAD' ? 'GET' : method));
   return asked.find((route) => route.path === path) ?? asked.find((route) => fitsPattern(route.path, path));

@@ -6,7 +6,7 @@ export { allRoutes } from '../../server/offline/route-groups.ts';
 
 const shapes = new Map<string, RegExp>();
 
-/** Whether a path is one of a pattern's, as `/api/v1/orders/{orderNo}`. Each expression is made once: every answer is compared with all patterns. */
+/** Whether a path matches a pattern such as `/api/v1/orders/{orderNo}`. Expressions are cached, because every answer is compared with all patterns. */
 export function fitsPattern(pattern: string, path: string): boolean {
   if (!pattern.includes('{')) return pattern === path;
   const known = shapes.get(pattern);
@@ -15,7 +15,7 @@ export function fitsPattern(pattern: string, path: string): boolean {
   return shape.test(path);
 }
 
-/** Builders whose test file has another name than they. Routes for both audiences have a test file for each. */
+/** Builders whose test file has another name. Routes for both audiences have one test file each. */
 const NAMES: Readonly<Record<string, string>> = {
   appMeRoutes: 'v2/me',
   auditLogRoutes: 'v1/audit-log',
@@ -27,14 +27,14 @@ const NAMES: Readonly<Record<string, string>> = {
   keyRoutes: 'jwks',
 };
 
-/** `ownCoinRoutes` → `coins`: builders are named in the singular where what they serve is a list of things. */
+/** `ownCoinRoutes` → `coins`: builders have singular names, their test files plural ones. */
 function plainNames(builder: string): string[] {
   const words = builder.replace(/^own(?=[A-Z])/, '').replace(/Routes$/, '');
   const name = words.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replace(/^-/, '');
   return [name, `${name}s`];
 }
 
-/** The routes of each test file in `test/http` by its path without `.test.ts`, from the builder that it is named after. */
+/** The routes of each test file in `test/http`, by its path without `.test.ts`, from the builder that it is named after. */
 export async function routesByTest(tests: readonly string[]): Promise<Map<string, readonly Route[]>> {
   const found = new Map<string, Route[]>();
   for (const [builder, groups] of await groupsByBuilder())

@@ -2,7 +2,7 @@ import type { TestDatabase } from './database.ts';
 
 const CHUNK = 2_000;
 
-/** Honest books: paid orders with a refund each, their histories and events, and payers' coins with five entries a payer. */
+/** Consistent ledgers: paid orders with one refund each, their histories and events, and payers' coins with five entries per payer. */
 export async function seedBooks({ database }: TestDatabase, orders: number): Promise<void> {
   const run = (statement: string) => database.em.fork().execute(statement);
   for (let from = 1; from <= orders; from += CHUNK) {
@@ -32,7 +32,7 @@ function seeds(series: string): string[] {
     `insert into events (id, type, client_id, project, object_no, dedupe, payload, created_at)
      select 'evt_' || n || t, case t when 'p' then 'order.paid' else 'refund.succeeded' end, 'app_a', 'default',
        case t when 'p' then 'P' else 'R' end || ${number}, 'once', '{}', ${at} from ${series}, unnest(array['p', 'r']) t`,
-    // Each of an account of its own.
+    // Each belongs to its own account.
     `insert into bills (bill_no, pay_way, account, mode, project, day, state, reading, readings, lines, most_lines, not_ours, checks, created_at)
      select 'B' || ${number}, 'alipay', 'acc' || n, 'live', 'default', current_date - 1 - n % 30, 'waiting', 0, 0, 0, 0, 0, 0, ${at} from ${series}`,
     `insert into coin_accounts (id, project, coin, user_id, balance, held, debt, created_at, updated_at)

@@ -16,12 +16,12 @@ import { freePort } from './free-port.ts';
 import { ownSimulator } from './simulator.ts';
 import { createPasswords, type Passwords } from '../../server/identity/passwords.ts';
 
-/** What a test may have otherwise. */
+/** The options of a test. */
 export interface ServiceOptions extends Overrides {
-  /** Milliseconds that a channel may be silent: patient, so that a loaded machine is no fault; tests of silence set less. */
+  /** Time limit of a channel call (ms): long, so that a loaded machine causes no timeout; tests of timeouts set a short one. */
   timeoutMs?: number;
   env?: Record<string, string>;
-  /** A database that exists, for a second replica. */
+  /** An existing database, for a second replica. */
   url?: string;
   simulator?: { url: string };
   port?: number;
@@ -35,22 +35,22 @@ export interface Service {
   environment: Record<string, string>;
   simulator: { url: string };
   clock: Clock;
-  /** Speaks to the simulator's control API. */
+  /** Calls the simulator's control API. */
   sim(path: string, body?: unknown): Promise<Record<string, never>>;
-  /** What the simulator wrote about an order, delivered or dropped, the newest last. */
+  /** The simulator's notifications of an order, delivered or dropped, newest last. */
   deliveries(orderNo: string): Promise<Delivery[]>;
   merchant(settings?: Partial<AppSettings> & { project?: string }): Promise<Merchant>;
   stop(): Promise<void>;
 }
 
-/** An API application with a token of its own. */
+/** An API application with its own token. */
 export interface Merchant {
   clientId: string;
   secret: string;
   token: string;
   requester: Requester;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** The same at another replica. */
+  /** The same application at another replica. */
   callAt(url: string, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
@@ -66,11 +66,11 @@ export interface Answer {
 interface Clock {
   now: () => Date;
   advance(seconds: number): void;
-  /** From here on only `advance` moves it: for a test of what happens before a moment, which a slow machine would pass. */
+  /** Stops the clock, so that only `advance` moves it: a slow machine could otherwise pass the moment under test. */
   stop(): void;
 }
 
-/** A clock that runs, and that a test can put forward or stop. */
+/** A running clock that a test can advance or stop. */
 export function createClock(): Clock {
   let offset = 0;
   let stoppedAt: number | undefined;
@@ -133,7 +133,7 @@ export async function startService(
   };
 }
 
-/** The environment of a service that tests start. */
+/** The environment of a service under test. */
 export function testEnvironment(
   url: string,
   { timeoutMs = 60_000, env = {} }: ServiceOptions = {},
@@ -203,13 +203,13 @@ export async function request(
     body: isSent ? (body as FormData) : isJson ? JSON.stringify(body) : undefined,
   });
   const text = await answer.text();
-  // Several lines of JSON are no JSON.
+  // Several lines of JSON are not JSON.
   const read = text.startsWith('{') && !text.includes('\n{') ? JSON.parse(text) : text;
   await requireDeclared(method, path, read);
   return { status: answer.status, headers: answer.headers, body: read };
 }
 
-/** The first administrator, directly in the database. */
+/** Creates the first administrator directly in the database. */
 export async function bootstrapAdmin(
   { store, identity, ports }: App,
   account: { username: string; password: string },
@@ -222,7 +222,7 @@ export async function bootstrapAdmin(
   );
 }
 
-/** Waits until a condition holds; fails after a while. */
+/** Waits until a condition holds; fails after a time limit. */
 export async function until<T>(
   what: string,
   condition: () => Promise<T | undefined | false>,
@@ -237,12 +237,12 @@ export async function until<T>(
   }
 }
 
-/** A hash says what it costs to check: these cost a hundredth of the service's own. */
+/** A hash contains its own cost: these cost a hundredth of the service's. */
 const QUICK = { type: argon2id, memoryCost: 64, timeCost: 2, parallelism: 1 } as const;
 
 /**
- * The service's own hasher and gate over cheap hashes, for the hundreds of logins that are not about what one costs: `login.test.ts` and
- * the identity tests have the service's own.
+ * The service's own hasher and gate with cheap hashes, for hundreds of logins that do not test the cost: `login.test.ts` and
+ * the identity tests use the service's own hashes.
  */
 export function quickPasswords(): Passwords {
   let decoy: Promise<string> | undefined;
@@ -254,7 +254,7 @@ export function quickPasswords(): Passwords {
   };
 }
 
-/** What a staging service is given: what production demands, and a simulator beside it. */
+/** The environment of a staging service: the requirements of production, and a simulator. */
 export async function stagingOptions(t: Pick<ExecutionContext, 'teardown'>): Promise<ServiceOptions> {
   const simulator = await ownSimulator(t);
   const env = {

@@ -6,7 +6,7 @@ import { keptFolder, withNewKeys } from './kept.ts';
 
 const listen = { host: '127.0.0.1', port: 0 };
 
-/** A simulator of a test's own, with the keys that all of a run have; `dir` is its folder. */
+/** Starts a simulator for one test with the run's shared keys; `dir` is its folder. */
 export async function ownSimulator(
   t: Pick<ExecutionContext, 'teardown'>,
   options: Omit<SimulatorOptions, 'dir' | 'listen'> = {},
@@ -18,7 +18,7 @@ export async function ownSimulator(
   return { ...simulator, dir };
 }
 
-/** What a simulator makes at its first start, most of a second of a processor's time, is there already in this folder. */
+/** A folder with the files of a simulator's first start, which take most of a second of a processor to create. */
 export async function giveKeys(dir: string): Promise<void> {
   const made = await keptFolder('simulator', async (folder) => {
     await withNewKeys(async () => (await startSimulator({ dir: folder, listen })).close());

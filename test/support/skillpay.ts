@@ -2,7 +2,7 @@ import type { ProductRow } from '../../server/db/entities/catalog.ts';
 import { randomUUID } from 'node:crypto';
 import { request, until, type Answer, type Merchant, type Service } from './service.ts';
 
-/** Puts a skill into the project `default`: 0.50 CNY, static content, unless said otherwise. */
+/** Creates a skill in the project `default`; by default 0.50 CNY and static content. */
 export async function addSkill(service: Service, changes: Partial<ProductRow> = {}): Promise<ProductRow> {
   const at = service.clock.now();
   const row: ProductRow = {
@@ -35,7 +35,7 @@ export async function addSkill(service: Service, changes: Partial<ProductRow> = 
   return row;
 }
 
-/** Calls a resource; with a number it is the repeat. */
+/** Calls a resource; with a number it is a repeat. */
 export function callSkill(
   shop: Merchant,
   body: unknown,
@@ -53,7 +53,7 @@ export async function offerSkill(shop: Merchant, body: unknown = { resource: 'we
   return answer.body.data.outTradeNo;
 }
 
-/** Lets the payer pay, and waits until the service knows. */
+/** Lets the payer pay, and waits until the service has stored the payment. */
 export async function paySkill(service: Service, outTradeNo: string): Promise<void> {
   await service.sim('/sim/pay', { orderNo: outTradeNo });
   await until(`${outTradeNo} paid`, async () => {
@@ -62,14 +62,14 @@ export async function paySkill(service: Service, outTradeNo: string): Promise<vo
   });
 }
 
-/** An offer that is paid. */
+/** Returns a paid offer. */
 export async function paidSkill(service: Service, shop: Merchant, body?: unknown): Promise<string> {
   const outTradeNo = await offerSkill(shop, body);
   await paySkill(service, outTradeNo);
   return outTradeNo;
 }
 
-/** The repeat at another replica. */
+/** Repeats a call at another replica. */
 export function redeemAt(url: string, shop: Merchant, outTradeNo: string): Promise<Answer> {
   return request(url, 'POST', '/api/v2/skillpay/resource', undefined, {
     authorization: `Bearer ${shop.token}`,
@@ -77,7 +77,7 @@ export function redeemAt(url: string, shop: Merchant, outTradeNo: string): Promi
   });
 }
 
-/** The same application with a new token, for when the clock was put far forward. */
+/** The same application with a new token, after the clock was advanced far. */
 export async function withNewToken(service: Service, shop: Merchant): Promise<Merchant> {
   const body = { grant_type: 'client_credentials', client_id: shop.clientId, client_secret: shop.secret };
   const { access_token: token } = (await request(service.url, 'POST', '/oauth/token', body)).body;

@@ -2,44 +2,44 @@ import type { ExecutionContext } from 'ava';
 import { connect, createServer, type Socket } from 'node:net';
 import { listenOnFreePort } from './free-port.ts';
 
-/** What can happen to a statement on its way to the database and back. */
+/** The faults of a statement on its way to the database and back. */
 export const STATEMENT_FAULTS = [
-  /** The connection ends, and the statement never arrived. */
+  /** The connection is closed before the statement arrives. */
   'cut-before',
-  /** The statement was done, and the connection ends before the answer. */
+  /** The statement runs, and the connection is closed before the answer. */
   'cut-after',
-  /** The connection is reset while the statement is under way. */
+  /** The connection is reset while the statement is running. */
   'reset',
-  /** The statement is held until the service gives it up, and arrives then. */
+  /** The statement is held until the service gives up, and then arrives. */
   'late-statement',
-  /** The statement is done, and its answer is held until the service gives it up. */
+  /** The statement runs, and its answer is held until the service gives up. */
   'late-answer',
-  /** Everything is swallowed from here on; what was open then stays dead for ever, and the database is not told. */
+  /** Nothing is forwarded from here on; open connections never recover, and the database does not notice. */
   'black-hole',
 ] as const;
 
 export type StatementFault = (typeof STATEMENT_FAULTS)[number];
 
-/** A cable to PostgreSQL that knows one statement from the next. */
+/** A proxy to PostgreSQL that recognises statements. */
 export interface StatementCable {
   url: string;
-  /** Begins to count statements anew. */
+  /** Restarts the count of statements. */
   count(): void;
-  /** The statements since `count`, in their order, but for those that are written beside a request. */
+  /** The statements since `count`, in order, without those that no request waits for. */
   readonly seen: readonly string[];
-  /** Has the n-th statement (1 …) since now meet a fault. */
+  /** Applies a fault to the n-th statement (1 …) from now on. */
   strikeAt(n: number, fault: StatementFault): void;
-  /** Has the next statement with these words meet a fault. */
+  /** Applies a fault to the next statement with this text. */
   strikeNext(words: RegExp, fault: StatementFault): void;
-  /** The statement that was met, if one was. */
+  /** The statement that got the fault, if any. */
   readonly struck: string | undefined;
-  /** From now on new connections are whole. */
+  /** From now on new connections work. */
   mend(): void;
-  /** Lets the database know of the connections that a black hole has swallowed, as its own keep-alive would. */
+  /** Closes the database's side of swallowed connections, as its own keep-alive would. */
   bury(): void;
 }
 
-/** What no request waits for: it may come at any moment. */
+/** Statements that no request waits for: they may come at any moment. */
 const BESIDE =
   /^with fresh as materialized[^]*insert into channel_messages|^update (?:api_apps set last_used_at|channel_states set last_)/i;
 const BEGIN = /^(?:begin|start transaction)/i;
@@ -49,7 +49,7 @@ interface Seen {
   readonly text: string;
 }
 
-/** The pieces of one direction of a connection: messages of PostgreSQL's protocol 3. */
+/** Splits one direction of a connection into messages of PostgreSQL's protocol 3. */
 class Messages {
   #rest: Buffer = Buffer.alloc(0);
   /** The first message of a client has no type. */
@@ -59,7 +59,7 @@ class Messages {
     this.#bare = bare;
   }
 
-  /** The messages that are complete by now. */
+  /** Returns the messages that are complete by now. */
   *take(bytes: Buffer): Generator<{ type: string; message: Buffer }> {
     this.#rest = Buffer.concat([this.#rest, bytes]);
     for (;;) {
@@ -76,7 +76,7 @@ class Messages {
   }
 }
 
-/** What a statement says: the text of a query, of a parse, or of what was parsed before under the name that is bound. */
+/** Finds the text of a statement: of a query, a parse, or the earlier parse whose name is bound. */
 class Texts {
   readonly #named = new Map<string, string>();
 
@@ -98,24 +98,24 @@ function textAt(message: Buffer, from: number): { text: string; end: number } {
   return { text: message.toString('utf8', from, end), end: end + 1 };
 }
 
-/** A statement cable to the host and port of `to`, which is otherwise kept as it is. */
+/** Starts a proxy to the host and port of `to`; the rest of the address stays the same. */
 export async function layStatementCable(t: Pick<ExecutionContext, 'teardown'>, to: string): Promise<StatementCable> {
   const target = new URL(to);
   const sockets = new Set<Socket>();
-  /** The database's ends of connections that were swallowed. */
+  /** The database's ends of swallowed connections. */
   const orphans = new Set<Socket>();
   let seen: Seen[] = [];
   let trap: { isIt: (text: string) => boolean; fault: StatementFault } | undefined;
   let struck: string | undefined;
   let swallowing = false;
-  /** What a black hole does to each connection that is open. */
+  /** The effect of a black hole on each open connection. */
   const deaths = new Set<() => void>();
   const keep = (socket: Socket): Socket => {
     sockets.add(socket);
     return socket.on('error', () => {}).on('close', () => sockets.delete(socket));
   };
 
-  /** Notes a statement, and says what it meets. */
+  /** Records a statement and returns its fault. */
   const meet = (one: Seen, isWhole: boolean): StatementFault | undefined => {
     seen.push(one);
     if (!isWhole || !trap?.isIt(one.text)) return undefined;
@@ -133,7 +133,7 @@ export async function layStatementCable(t: Pick<ExecutionContext, 'teardown'>, t
     const held: Buffer[] = [];
     let unit: Buffer[] = [];
     let text: string | undefined;
-    /** The beginning of the transaction that is open on this connection, and whether it is one that no request waits for. */
+    /** The beginning of the transaction that is open on this connection. */
     let begun: Seen | undefined;
     let inBeside = false;
     const die = (): void => {
@@ -152,7 +152,7 @@ export async function layStatementCable(t: Pick<ExecutionContext, 'teardown'>, t
 
     const isBeside = (statement: string): boolean => {
       if (BESIDE.test(statement)) {
-        // Of a transaction this is known only after its beginning.
+        // Whether a request waits for a transaction is known only after its beginning.
         if (begun) seen = seen.filter((one) => one !== begun);
         inBeside = begun !== undefined;
         return true;

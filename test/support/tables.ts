@@ -1,14 +1,14 @@
 import { sql } from 'kysely';
 import type { Service } from './service.ts';
 
-/** Counters of attempts, when sessions were used and the trail of calls: they may grow where nothing else may. */
+/** Tables that may change when no other may: attempt counters, session use, the log of channel messages, channel states. */
 const BESIDE = new Set(['rate_limits', 'sessions', 'channel_messages', 'channel_states']);
 
 async function tablesOf({ app }: Service): Promise<string[]> {
   const rows = await app.store.read(
     (tx) =>
       tx.sql<{ name: string }>`${sql.raw(
-        // Parts of a table are read as the table; old ones that were set aside are dropped at any time (db/months.ts).
+        // Partitions are read as their table; old detached ones are dropped at any time (db/months.ts).
         `select c.relname as name from pg_class c
         where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
           and c.relname !~ '_gone$'`,
@@ -17,7 +17,7 @@ async function tablesOf({ app }: Service): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** A fingerprint of the rows of every table: equal when nothing was written in between. */
+/** A fingerprint of the rows of every table; equal if nothing was written in between. */
 export async function fingerprints(service: Service): Promise<Record<string, string>> {
   const prints: Record<string, string> = {};
   for (const name of await tablesOf(service)) {
@@ -33,7 +33,7 @@ export async function fingerprints(service: Service): Promise<Record<string, str
   return prints;
 }
 
-/** Every row of every table as text, a line each. */
+/** Every row of every table as one line of text. */
 export async function dumpTables(service: Service): Promise<string> {
   const lines: string[] = [];
   for (const name of await tablesOf(service)) {
@@ -46,8 +46,8 @@ export async function dumpTables(service: Service): Promise<string> {
 }
 
 /**
- * What PostgreSQL answers to every write from now on, in its own words; the returned function makes room again.
- * Each table is locked by itself: whoever held several would wait for a service that holds one and wants another.
+ * Makes PostgreSQL refuse every write with its own error from now on; the returned function ends that.
+ * Each table is locked separately: holding several could deadlock with a service that holds one and waits for another.
  */
 export async function fillDatabase({ app }: Service): Promise<() => Promise<void>> {
   const run = (sql: string) => app.database.em.fork().execute(sql);

@@ -11,20 +11,20 @@ import { testEnvironment, until } from './service.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/payctl.ts', import.meta.url));
 
-/** A service of several workers, started as operators start it. */
+/** A service with several workers, started as operators start it. */
 export interface Workers {
   url: string;
   metricsUrl: string;
-  /** Process ids of the workers that said that they are ready and have not ended. */
+  /** Process ids of the workers that reported ready and have not ended. */
   pids(): number[];
   /** Log lines with this message. */
   lines(message: string): Record<string, unknown>[];
   signal(signal: NodeJS.Signals): void;
-  /** Exit code, and what stood on standard error. */
+  /** The exit code and the text on standard error. */
   ended: Promise<{ code: number | null; stderr: string }>;
 }
 
-/** Starts `payctl server start` over a database, and waits until all workers are ready or the process ended. */
+/** Starts `payctl server start` with a database, and waits until all workers are ready or the process has ended. */
 export async function startWorkers(
   t: Pick<ExecutionContext, 'teardown'>,
   databaseUrl: string,
@@ -59,7 +59,7 @@ export async function startWorkers(
     return { code: code as number | null, stderr };
   });
   const lines = (message: string) => log.filter(({ msg }) => msg === message);
-  // Each process writes its own lines when it comes to it.
+  // Each process writes its lines at its own pace.
   const areReady = () => lines('all workers are ready').some(({ workers }) => lines('ready').length === workers);
   await until('all workers', async () => isOver || areReady());
   return {
