@@ -29,7 +29,7 @@ export function findDoomed(koa: Koa): void {
 export function dieAt(checkpoint: string): PromiseLike<never> | undefined {
   const request = doomed.getStore();
   if (request?.checkpoint !== checkpoint) return undefined;
-  // oxlint-disable-next-line unicorn/no-thenable -- `await` calls `then`, which cuts the connection
+  // oxlint-disable-next-line unicorn/no-thenable -- awaiting it calls `then`, which cuts the connection
   return { then: () => request.cut() as never };
 }
 

@@ -27,7 +27,7 @@ const NAMES: Readonly<Record<string, string>> = {
   keyRoutes: 'jwks',
 };
 
-/** `ownCoinRoutes` → `coins`: builders have singular names, their test files plural ones. */
+/** `ownCoinRoutes` → `coins`: builders that serve a list have singular names, their test files plural ones. */
 function plainNames(builder: string): string[] {
   const words = builder.replace(/^own(?=[A-Z])/, '').replace(/Routes$/, '');
   const name = words.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replace(/^-/, '');
