@@ -1,4 +1,4 @@
-// The words of the wire and of stored rows that every room speaks. This file imports nothing.
+// Names used on the wire and in stored rows, shared by all folders. This file imports nothing.
 
 /** Stored states of an order. */
 export const ORDER_STATES = ['created', 'pending', 'closing', 'closed', 'failed', 'paid'] as const;
@@ -8,22 +8,22 @@ export type OrderState = (typeof ORDER_STATES)[number];
 export const REFUND_STATES = ['pending', 'processing', 'succeeded', 'failed', 'abnormal'] as const;
 export type RefundState = (typeof REFUND_STATES)[number];
 
-/** What the wire calls a refund's state: the stored one, or that a second administrator has to approve it. */
+/** Refund states on the wire: the stored states, and `waiting_for_approval` if a second administrator must approve the refund. */
 export const REFUND_STATUSES = [...REFUND_STATES, 'waiting_for_approval'] as const;
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
-/** What the wire calls an order's state: the stored one, or what the refunds make of a paid one. */
+/** Order states on the wire: the stored states, and the states that refunds give a paid order. */
 export const ORDER_STATUSES = [...ORDER_STATES, 'partially_refunded', 'refunded'] as const;
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
-/** Who or what closed an order; `payer` chose another channel. */
+/** The reason why an order was closed; `payer`: the payer chose another channel. */
 export const CLOSE_REASONS = ['merchant', 'admin', 'expired', 'channel', 'payer'] as const;
 export type CloseReason = (typeof CLOSE_REASONS)[number];
 
-/** Who asked for a refund: `late`, `surplus` and `skillpay` are the service's own, `channel` was made elsewhere, `dispute` was lost to the payer. */
+/** The origin of a refund: the service itself requested `late`, `surplus` and `skillpay`; `channel` was made elsewhere; `dispute` was lost to the payer. */
 export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel' | 'dispute';
 
-/** What an order remembers of its product. */
+/** The product data that an order stores. */
 export interface ProductSnapshot {
   code: string;
   name: string;
@@ -34,29 +34,29 @@ export interface ProductSnapshot {
   coin?: { code: string; amount: number; bonus: number } | null;
 }
 
-/** The facts about a channel that every room and payctl need by its wire name; the rest is its `ChannelKind`. */
+/** Facts about a channel that all folders and payctl need by its wire name; the rest is in its `ChannelKind`. */
 interface ChannelFacts {
-  /** Payers and operators know the channel by this name. */
+  /** The channel's name as shown to payers and operators. */
   name: { en: string; zh: string };
-  /** Payers pay with the app of this name. */
+  /** The name of the app that payers pay with. */
   app: { en: string; zh: string };
-  /** HTTP headers have the name of the channel's operator. */
+  /** The channel's operator, as used in names of HTTP headers. */
   operator: string;
-  /** The channel takes no other currency; absent = its `ChannelKind` lists those that it takes. */
+  /** The only currency that the channel accepts; absent = its `ChannelKind` lists the accepted currencies. */
   onlyCurrency?: string;
-  /** The kinds of certificates and keys of a configuration; each certificate whose private key is ours names the kind of that key. */
+  /** The kinds of certificates and keys of a configuration; `key`: the kind of the service's private key for the certificate. */
   certKinds: Readonly<Record<string, { key?: string }>>;
-  /** The headers of an answer by which the channel's support finds the request again; the usual one first. */
+  /** Response headers with the request number for the channel's support; the usual one first. */
   supportIdHeaders: readonly string[];
-  /** The channel hands out the certificates by which it is verified. */
+  /** The certificates that verify the channel's messages can be downloaded from the channel. */
   handsOutCerts?: true;
-  /** Notifications are registered by a call: all of them, so that without it none arrive, or those of complaints alone. */
+  /** Kind of notification that must be registered by a call: all of them (without the call none arrive), or only those of complaints. */
   registers?: 'notifications' | 'complaints';
   /** The channel's page refuses payers without a `Referer` header. */
   needsReferrer?: true;
-  /** The channel creates the trade when the payer scans the code: until then it knows no such order. */
+  /** The channel creates the trade when the payer scans the code; before that a query returns "not found". */
   createsOnScan?: true;
-  /** The channel sends a payer that has agreed back with its number of the order as `token`. */
+  /** After approval the channel redirects the payer back with its order number as `token`. */
   returnsWithToken?: true;
 }
 
@@ -113,14 +113,14 @@ export const CHANNELS: Readonly<Record<PayWay, ChannelFacts>> = channels;
 /** The kinds of certificates and keys of all channels. */
 export const CERT_KINDS: readonly string[] = Object.values(CHANNELS).flatMap(({ certKinds }) => Object.keys(certKinds));
 
-/** Certificates whose private key is ours, and the kind of that key. */
+/** Certificates that belong to a private key of the service, and the kind of that key. */
 export const CERT_PAIRS: ReadonlyMap<string, string> = new Map(
   Object.values(CHANNELS).flatMap(({ certKinds }) =>
     Object.entries(certKinds).flatMap(([kind, { key }]) => (key === undefined ? [] : [[kind, key] as const])),
   ),
 );
 
-/** The channels' names for people, by their wire name. */
+/** The channels' display names, by wire name. */
 export function channelNames(of: 'name' | 'app', language: 'en' | 'zh'): Readonly<Record<PayWay, string>> {
   return Object.fromEntries(PAY_WAYS.map((payWay) => [payWay, CHANNELS[payWay][of][language]])) as Record<
     PayWay,
@@ -131,26 +131,26 @@ export function channelNames(of: 'name' | 'app', language: 'en' | 'zh'): Readonl
 /** The wire names of the channels. */
 export const PAY_WAYS = Object.keys(CHANNELS) as readonly PayWay[];
 
-/** The names of the channels in one line of English: `Alipay, WeChat Pay and PayPal`. */
+/** The channel names joined in English: `Alipay, WeChat Pay and PayPal`. */
 export const CHANNEL_LIST = inEnglish(
   PAY_WAYS.map((payWay) => CHANNELS[payWay].name.en),
   'and',
 );
 
-/** Which currency the channels with only one take: `CNY for alipay and wechat`. */
+/** The channels that accept only one currency: `CNY for alipay and wechat`. */
 export const ONLY_CURRENCIES = [...Map.groupBy(PAY_WAYS, (payWay) => CHANNELS[payWay].onlyCurrency)]
   .flatMap(([currency, payWays]) => (currency === undefined ? [] : [`${currency} for ${inEnglish(payWays, 'and')}`]))
   .join(', ');
 
-/** Words in one line of English: `alipay, wechat or paypal`. */
+/** Joins words in English: `alipay, wechat or paypal`. */
 export function inEnglish(words: readonly string[], join: 'and' | 'or'): string {
   return [words.slice(0, -1).join(', '), ...words.slice(-1)].filter(Boolean).join(` ${join} `);
 }
 
 /**
- * Decimals of the currencies that the channels take. A currency has the same minor unit in all amounts of the service: a channel that
- * writes one with other decimals converts at its border. HUF and TWD have none, because the only channel that takes them (PayPal)
- * takes whole units; that is also how their rows are stored.
+ * Decimals of the currencies that the channels accept. A currency has the same minor unit in all amounts of the service; a channel with
+ * other decimals converts in its own code. HUF and TWD have no decimals, because the only channel that accepts them (PayPal) takes whole
+ * units; their rows are stored that way.
  */
 const EXPONENTS: Readonly<Record<string, number>> = {
   AUD: 2,
@@ -179,26 +179,26 @@ const EXPONENTS: Readonly<Record<string, number>> = {
   USD: 2,
 };
 
-/** Decimals of a currency; undefined when no channel takes it. */
+/** Decimals of a currency; undefined if no channel accepts it. */
 export function exponentOf(currency: string): number | undefined {
   return Object.hasOwn(EXPONENTS, currency) ? EXPONENTS[currency] : undefined;
 }
 
-/** The currencies whose amounts have no decimals; those of all others have two. */
+/** The currencies without decimals; all other currencies have two. */
 export const WITHOUT_DECIMALS: readonly string[] = Object.keys(EXPONENTS).filter((code) => EXPONENTS[code] === 0);
 
-/** Where a configuration sends its traffic. */
+/** The environment that a configuration's calls go to. */
 export const MODES = ['simulator', 'sandbox', 'live'] as const;
 export type Mode = (typeof MODES)[number];
 
-/** How the payer is asked for the money. `code`: the payer shows a code in a shop, and the shop has read it. */
+/** The ways to present a payment to the payer. `code`: the shop scanned a code in the payer's app. */
 export const SCENES = ['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'mini', 'code', 'redirect'] as const;
 export type Scene = (typeof SCENES)[number];
 
-/** What a payer is handed; `code`: nothing, the payer confirms in the app whose code was read. */
+/** Kinds of payment data for the payer; `code`: no data, the payer confirms in the app whose code was scanned. */
 export const PAY_HINTS = ['qr', 'redirect', 'app', 'jsapi', 'code'] as const;
 
-/** What a payer needs to pay: exactly what the channel handed out for the scene. */
+/** The data that a payer needs to pay, exactly as the channel returned it for the scene. */
 export interface PayHint {
   type: (typeof PAY_HINTS)[number];
   /** Text of the QR code. */
@@ -215,48 +215,48 @@ export interface Goods {
   price: number;
 }
 
-/** What a merchant may ask of Alipay beyond the order itself (members of its own requests). */
+/** Alipay options of a merchant (members of Alipay's own requests). */
 export interface AlipayOptions {
   storeId?: string | undefined;
   operatorId?: string | undefined;
   terminalId?: string | undefined;
-  /** The PID of the service provider who gets the commission. */
+  /** The PID of the service provider that receives the commission. */
   sysServiceProviderId?: string | undefined;
-  /** Comes back in the notices unchanged. */
+  /** Returned unchanged in the notifications. */
   passbackParams?: string | undefined;
-  /** Ways to pay that are offered alone, or that are not. */
+  /** Payment methods to offer exclusively, or to exclude. */
   enablePayChannels?: readonly string[] | undefined;
   disablePayChannels?: readonly string[] | undefined;
   goods?: readonly Goods[] | undefined;
 }
 
-/** What a merchant may ask of WeChat Pay beyond the order itself. */
+/** WeChat Pay options of a merchant. */
 export interface WechatOptions {
   attach?: string | undefined;
   goodsTag?: string | undefined;
   /** Offers the payer an electronic invoice. */
   supportFapiao?: boolean | undefined;
-  /** Refused when true: the money would stay frozen until it is shared or released, which nothing here does. */
+  /** Refused if true: the money would stay frozen until it is shared or released, and the service does neither. */
   profitSharing?: boolean | undefined;
   storeId?: string | undefined;
   deviceId?: string | undefined;
   goods?: readonly Goods[] | undefined;
 }
 
-/** What a merchant may ask of PayPal beyond the order itself. */
+/** PayPal options of a merchant. */
 export interface PaypalOptions {
   /** Shown instead of the business name. */
   brandName?: string | undefined;
-  /** BCP 47, as PayPal takes it: `en-GB`. */
+  /** BCP 47, the format of PayPal: `en-GB`. */
   locale?: string | undefined;
   landingPage?: 'LOGIN' | 'GUEST_CHECKOUT' | 'NO_PREFERENCE' | undefined;
-  /** Ways to pay whose money comes later are refused. */
+  /** Refuses payment methods whose money arrives later. */
   immediatePayment?: boolean | undefined;
-  /** What the payer's statement says behind PAYPAL. */
+  /** The text after PAYPAL on the payer's statement. */
   softDescriptor?: string | undefined;
 }
 
-/** By channel: an order keeps only those of its own. */
+/** Options by channel; an order stores only those of its own channel. */
 export interface ChannelOptions {
   alipay?: AlipayOptions | undefined;
   wechat?: WechatOptions | undefined;
@@ -264,8 +264,8 @@ export interface ChannelOptions {
 }
 
 /**
- * What other rooms do when an order or refund moves: stock, coins, pay-per-call. It runs in a savepoint, so that a fact commits even
- * when it fails; `mayRefuse` = a refusal stops the whole change (a person asked for it).
+ * A side effect of an order or refund transition: stock, coins, pay-per-call. It runs in a savepoint, so the transition commits even if the
+ * effect fails; `mayRefuse`: a failure rejects the whole change, because a person requested it.
  */
 export interface EffectRun {
   readonly name: string;
@@ -273,77 +273,75 @@ export interface EffectRun {
   readonly mayRefuse?: true;
 }
 
-/** Where a dispute stands: `needs_answer` waits for the merchant, `lost` and `won` are its ends. */
+/** States of a dispute: `needs_answer` waits for the merchant; `lost` and `won` are final. */
 export const DISPUTE_STATES = ['open', 'needs_answer', 'under_review', 'won', 'lost'] as const;
 export type DisputeState = (typeof DISPUTE_STATES)[number];
 
-/** A bound of amounts of every currency, in minor units of those that have no decimals and of those that have two. */
+/** A bound for amounts of all currencies: in minor units of currencies without decimals (`whole`) and with two decimals (`decimal`). */
 export interface AmountBound {
   whole: bigint;
   decimal: bigint;
 }
 
 /**
- * Where a bill stands. `waiting`: the channel is to be asked for it. `reading`: its file is read into lines. `matching`: its lines are
- * to be compared with the orders. `done`: compared. `refused`: the file was not the bill that it should be, or the channel gives none
- * to this account. `missing`: the channel gives none any more.
+ * States of a bill. `waiting`: not downloaded yet. `reading`: its file is parsed into lines. `matching`: its lines are not yet compared
+ * with the orders. `done`: compared. `refused`: the file is not the expected bill, or the channel provides none to this account. `missing`:
+ * the channel no longer provides it.
  */
 export const BILL_STATES = ['waiting', 'reading', 'matching', 'done', 'refused', 'missing'] as const;
 export type BillState = (typeof BILL_STATES)[number];
 
-/** Where a bill came from. */
+/** The source of a bill. */
 export const BILL_SOURCES = ['channel', 'import'] as const;
 export type BillSource = (typeof BILL_SOURCES)[number];
 
 /**
- * What a line of a bill is about. `pending`: a refund that was under way when the bill was made, and whose line stays so whatever becomes
- * of it. `dispute`: what a chargeback took or gave back. `other`: any other line (a transfer, a refund that failed). `unreadable`: a row
- * that could not be read; its amounts are 0, and `event` says where and why.
+ * Kinds of bill lines. `pending`: a refund that was in progress when the bill was made; the line stays `pending` whatever its result.
+ * `dispute`: money that a chargeback took or returned. `other`: any other line (a transfer, a failed refund). `unreadable`: a row that
+ * could not be parsed; its amounts are 0, and `event` names the place and the reason.
  */
 export const BILL_LINE_KINDS = ['payment', 'refund', 'pending', 'dispute', 'fee', 'other', 'unreadable'] as const;
 export type BillLineKind = (typeof BILL_LINE_KINDS)[number];
 
 /** One line of a bill. Amounts are minor units of `currency`. */
 export interface BillLine {
-  /** Its place in the bill, from 1, without gaps: a bill is read alike each time. */
+  /** Position in the bill, from 1, without gaps; parsing a bill again gives the same positions. */
   line: number;
   kind: BillLineKind;
-  /** The channel's own word for what happened. */
+  /** The channel's own name of the event. */
   event: string;
-  /** The number of the order that the channel repeats, ours or another system's. */
+  /** The order number on the line, of this service or of another system. */
   orderNo: string | null;
-  /** The number of the refund that the channel repeats, ours or another system's. */
+  /** The refund number on the line, of this service or of another system. */
   refundNo: string | null;
   /** The channel's number of the payment. */
   channelTradeNo: string | null;
-  /** The channel's number of the refund, or of what a dispute moved. */
+  /** The channel's number of the refund or of the dispute's transaction. */
   channelRefundNo: string | null;
   currency: string;
-  /**
-   * Of a payment what the order is over, of a refund what of it goes back, both never negative; of others what the account gained or lost.
-   */
+  /** Payment: the amount of the order. Refund: the refunded amount. Both are never negative. Other kinds: the change of the account balance. */
   amount: bigint;
-  /** What the merchant gave up of the amount, so that it is never settled; negative when that comes back with a refund. */
+  /** The part of the amount that the merchant granted as a discount and that is never settled; negative if a refund returns it. */
   discount: bigint;
-  /** What the channel kept of it; negative when it gave a fee back. Of a line that is a fee this is the fee, and `amount` is 0. */
+  /** The channel's fee; negative if the channel returned it. On a fee line this is the fee, and `amount` is 0. */
   fee: bigint;
-  /** What went on to those with whom the merchant shares; negative when they gave it back. */
+  /** The part passed on to profit-sharing receivers; negative if they returned it. */
   share: bigint;
   at: Date;
-  /** The line as the channel wrote it, decoded. */
+  /** The line as the channel wrote it, decoded to text. */
   raw: string;
 }
 
-/** What a channel should keep of a payment: a share of it, and an amount for each in minor units of a currency. */
+/** The fee that a channel should charge for a payment: a share of the amount, and a fixed sum in minor units of a currency. */
 export interface FeeRate {
   /** As a decimal: `0.006`. */
   share: string;
   fixed: bigint;
-  /** Whose minor units `fixed` are; payments in others are not compared. null = nothing is fixed. */
+  /** The currency of `fixed`; payments in other currencies are not compared. null = no fixed sum. */
   fixedCurrency: string | null;
 }
 
-/** How a bill and the orders of its account may differ. A line without a number of our form is counted and is no difference. */
+/** Kinds of differences between a bill and the orders of its account. A line without a number in the service's format is counted and is no difference. */
 export const DIFFERENCE_KINDS = [
   'paid_unknown_to_us',
   'paid_missing_at_channel',
@@ -361,17 +359,17 @@ export const DIFFERENCE_KINDS = [
 ] as const;
 export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
 
-/** Lines of other systems at the same account: counted in every bill, listed when they are asked for. */
+/** Lines of other systems at the same account: counted in every bill, listed on request. */
 export const NOT_OURS = 'order_not_ours';
 
 /**
- * Where a difference stands. `open`: the channel is to be asked. `healed`: bill and order agree by now. `listed`: the channel was
- * asked and they still differ, so it is an exception. `ended`: a person resolved that.
+ * States of a difference. `open`: the channel will be queried. `healed`: bill and order now agree. `listed`: they still differ after the
+ * query, so an exception is open. `ended`: a person resolved that exception.
  */
 export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
 export type DifferenceState = (typeof DIFFERENCE_STATES)[number];
 
-/** One of the two sides of a difference: what stands in the bill, or in our books. Amounts are minor units as text. */
+/** One side of a difference: the values in the bill or in the service's rows. Amounts are minor units as text. */
 export interface DifferenceSide {
   state?: string | undefined;
   amount?: string | undefined;
@@ -380,11 +378,11 @@ export interface DifferenceSide {
   channelNo?: string | undefined;
   at?: string | undefined;
   line?: number | undefined;
-  /** Why the line could not be read, with its line and column in the file. */
+  /** The reason why the line could not be parsed, with its line and column in the file. */
   reason?: string | undefined;
 }
 
-/** What the lines of a bill come to for one project and currency, in minor units as text; `project` null = other systems. */
+/** Totals of a bill for one project and currency, in minor units as text; `project` null = other systems. */
 export interface BillSum {
   project: string | null;
   currency: string;
@@ -392,27 +390,27 @@ export interface BillSum {
   paid: string;
   refunds: number;
   refunded: string;
-  /** What the merchant gave up of payments, less what came back of it with refunds. */
+  /** Merchant discounts on payments, minus those that refunds returned. */
   discounts: string;
   fees: string;
-  /** What went on to those with whom the merchant shares. */
+  /** Amounts passed on to profit-sharing receivers. */
   shares: string;
-  /** What disputes took from the account, as a positive amount. */
+  /** Money that disputes took from the account, as a positive amount. */
   disputed: string;
-  /** What else moved money of the account. */
+  /** All other money movements of the account. */
   other: string;
-  /** Refunds that were under way when the bill was made: in none of these sums, because only our books know their end. */
+  /** Refunds that were in progress when the bill was made; in none of these sums, because only the service knows their result. */
   pending: number;
-  /** The net of payments that the channel had held, by the other day on which it completed them. Absent = none. */
+  /** The net of payments that the channel held and completed on another day, by that day. Absent = none. */
   onOtherDays?: Readonly<Record<string, string>>;
 }
 
-/** Refunds that a bill says are under way, by their end in our books. Minor units as text. */
+/** Refunds that a bill lists as in progress, grouped by their result in the service. Minor units as text. */
 export interface PendingRefunds {
   billNo: string;
   project: string | null;
   currency: string;
-  /** `open` = their end is not known: they are under way, stuck, or another system's. */
+  /** `open` = no final result: in progress, stuck, or of another system. */
   end: 'succeeded' | 'failed' | 'open';
   refunds: number;
   refunded: string;
@@ -421,7 +419,7 @@ export interface PendingRefunds {
   shares: string;
 }
 
-/** Kinds of exceptions: what a person should look at. */
+/** Kinds of exceptions that a person must review. */
 export const EXCEPTION_KINDS = [
   'late_paid',
   'order_overdue',
@@ -461,20 +459,20 @@ export const merchantScopes = [
   'coin:write',
 ] as const;
 
-/** Scopes that reach into configuration; only applications marked as trusted may have them. */
+/** Scopes for configuration; only applications marked as trusted may have them. */
 export const trustedScopes = ['config:read', 'config:write', 'cert:manage', 'admin'] as const;
 
-/** Every scope there is; `admin` stands for all of `/api/v2` and for nothing of `/api/v1`. */
+/** All scopes; `admin` grants all of `/api/v2` and nothing of `/api/v1`. */
 export const scopes = [...merchantScopes, ...trustedScopes] as const;
 
 /** A scope of an API application. */
 export type Scope = (typeof scopes)[number];
 
-/** What administrators may be, from the least to the most. */
+/** Roles of administrators, from the fewest to the most rights. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const;
 
 /** A viewer reads; an operator moves money (orders, refunds, exceptions, disputes, bills); an admin may do everything. */
 export type Role = (typeof ROLES)[number];
 
-/** Ids as the service writes them: another text is refused before PostgreSQL would take it for a fault. */
+/** The service's id format; other text is rejected before PostgreSQL would report a type error. */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

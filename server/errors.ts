@@ -7,12 +7,12 @@ export interface FieldError {
   detail: string;
 }
 
-/** What a channel said when it refused, as far as a caller may see it. */
+/** The reason a channel gave for a refusal, reduced to the members a caller may see. */
 export interface ChannelRefusal {
   payWay: string;
   code: string;
   message: string;
-  /** How the channel's support finds the request again. */
+  /** The request number by which the channel's support finds the request. */
   supportId?: string | undefined;
 }
 
@@ -26,20 +26,23 @@ interface AppErrorOptions {
   channel?: ChannelRefusal;
   /** Extra members of the problem document, e.g. `{ orderNo }`. */
   extra?: Record<string, unknown>;
-  /** A type that somebody else defines, instead of the page of the code. */
+  /** A problem type that another specification defines, instead of the page of the code. */
   type?: string;
   /** Extra response headers. */
   headers?: Record<string, string>;
   cause?: unknown;
 }
 
-/** PostgreSQL's SQLSTATEs when it cannot write for lack of room: insufficient_resources, disk_full, configuration_limit_exceeded. */
+/** PostgreSQL's SQLSTATEs for a write that fails for lack of room: insufficient_resources, disk_full, configuration_limit_exceeded. */
 export const NO_ROOM = /^53(?:000|100|400)$/;
 
-/** PostgreSQL's SQLSTATEs of what may succeed when it is repeated: lock_not_available, query_canceled, serialization, deadlock, out of memory, too many connections. */
+/**
+ * PostgreSQL's SQLSTATEs of failures that a retry may fix: lock_not_available, query_canceled, serialization, deadlock, out of memory, too
+ * many connections.
+ */
 export const BUSY = /^(?:55P03|57014|40001|40P01|53200|53300)$/;
 
-/** What a refusal and a local failure have in common. */
+/** Base of refusals and local failures. */
 abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;
   readonly status: number;
@@ -54,27 +57,27 @@ abstract class CodedError<Code extends string> extends Error {
   }
 }
 
-/** A refusal with a stable code and an HTTP status; everything a caller may be told is in it. */
+/** A refusal with a stable code and an HTTP status; it contains everything that the caller may see. */
 export class AppError extends CodedError<ErrorCode> {}
 
-/** Something was written, and the database failed before all was done (504): it is not said that nothing was changed. */
+/** The database failed after a part of the request was written (504), so the error does not claim that nothing was changed. */
 export class ChangeUnknown extends AppError {
   constructor(message: string, cause: unknown) {
     super('change_unknown', 504, message, {
-      hint: 'Look whether it was made before you repeat it; with an Idempotency-Key or a merchant number repeat it as it was.',
+      hint: 'Check whether the change was made before you repeat the request; with an Idempotency-Key or a merchant number, repeat it unchanged.',
       cause,
     });
   }
 }
 
-/** The connection broke at COMMIT: nobody knows whether the change was made. */
+/** The connection broke at COMMIT, so the service does not know whether the change was made. */
 export class CommitUnknown extends ChangeUnknown {
   constructor(cause: unknown) {
     super('The connection to the database was lost while the change was committed.', cause);
   }
 }
 
-/** Codes that no answer carries and that have no page: payctl shows them. */
+/** Codes of local failures: no HTTP response carries them and they have no page; payctl prints them. */
 export type LocalCode =
   | 'address_in_use'
   | 'address_unusable'
@@ -122,7 +125,7 @@ export class Unauthenticated extends AppError {
   }
 }
 
-/** The caller is known and may not do this (403). */
+/** The caller is authenticated but not permitted to do this (403). */
 export class Forbidden extends AppError {
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(code, 403, message, options);
@@ -136,35 +139,35 @@ export class TooManyRequests extends AppError {
   }
 }
 
-/** The thing does not exist, or it is not the caller's: the answer is the same (404). */
+/** The object does not exist or belongs to another caller; both get the same response (404). */
 export class NotFound extends AppError {
   constructor(what = 'resource') {
     super('not_found', 404, `The ${what} was not found.`);
   }
 }
 
-/** The thing is in a state that forbids this (409). */
+/** The state of the object forbids the operation (409). */
 export class Conflict extends AppError {
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(code, 409, message, options);
   }
 }
 
-/** Understood, but a rule of the service forbids it (422). */
+/** The request is valid, but a rule of the service forbids it (422). */
 export class NotAllowed extends AppError {
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(code, 422, message, options);
   }
 }
 
-/** The service cannot answer now; nothing was decided (503 with Retry-After). */
+/** The service cannot process the request now; nothing was decided (503 with Retry-After). */
 export class Unavailable extends AppError {
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(code, 503, message, { retryable: true, retryAfter: 1, ...options });
   }
 }
 
-/** An error and what it was caused by, the outermost first. */
+/** An error and its causes, the outermost first. */
 export function* causes(error: unknown): Generator<object> {
   let current: unknown = error;
   for (let depth = 0; depth < 5 && typeof current === 'object' && current !== null; depth += 1) {

@@ -9,12 +9,12 @@ export interface Money {
   currency: string;
 }
 
-/** Largest amount in major units that any order may have (channel limit of Alipay). */
+/** The largest amount of an order, in major units (Alipay's limit). */
 export const MAX_MAJOR = 100_000_000n;
 
 /**
- * Reads a bound of a list (major units, zero or more, at most two decimals); undefined when it is not one. `up`: rounds up where a
- * currency has no decimals, as the least amount does: from 12.50 on JPY begin at 13, and up to 12.50 they end at 12.
+ * Parses an amount filter of a list (major units, zero or more, at most two decimals); undefined if the text is invalid. `up`: rounds up
+ * for currencies without decimals, as a lower bound needs: 12.50 means at least JPY 13, and as an upper bound at most JPY 12.
  */
 export function readBound(text: string, up: boolean): AmountBound | undefined {
   const [, major, decimals = ''] = /^(\d{1,9})(?:\.(\d{1,2}))?$/.exec(text) ?? [];
@@ -24,8 +24,8 @@ export function readBound(text: string, up: boolean): AmountBound | undefined {
 }
 
 /**
- * Reads `amount` of a request (major units, JSON number or decimal string) into minor units.
- * Throws InvalidRequest `amount_invalid` for exponents, signs, too many decimals, zero and anything above the maximum.
+ * Parses `amount` of a request (major units, JSON number or decimal string) into minor units. Throws InvalidRequest `amount_invalid` for
+ * exponents, signs, too many decimals, zero and amounts above the maximum.
  */
 export function readAmount(input: number | string, currency: string, pointer = '/amount'): Money {
   const exponent = exponentOf(currency);
@@ -41,7 +41,7 @@ export function readAmount(input: number | string, currency: string, pointer = '
   return { minor, currency };
 }
 
-/** Writes an amount as a decimal string in major units with all its decimals, e.g. `12.30`. */
+/** Formats an amount as a decimal string in major units with all its decimals, e.g. `12.30`. */
 export function majorText(money: Money): string {
   const exponent = exponentOf(money.currency) ?? 2;
   const sign = money.minor < 0n ? '-' : '';
@@ -49,12 +49,12 @@ export function majorText(money: Money): string {
   return exponent === 0 ? sign + digits : `${sign}${digits.slice(0, -exponent)}.${digits.slice(-exponent)}`;
 }
 
-/** The amount as a JSON number in major units; exact for every amount that readAmount lets in. */
+/** The amount as a JSON number in major units; exact for every amount that `readAmount` accepts. */
 export function majorNumber(money: Money): number {
   return Number(majorText(money));
 }
 
-/** Reads an amount that a channel wrote (decimal string, major units); undefined when it is not one. */
+/** Parses an amount that a channel wrote (decimal string, major units) into minor units; undefined if it is invalid. */
 export function readMajorText(text: unknown, currency: string): Money | undefined {
   const exponent = exponentOf(currency);
   if (exponent === undefined || typeof text !== 'string') return undefined;
@@ -65,7 +65,7 @@ export function readMajorText(text: unknown, currency: string): Money | undefine
   return { minor: BigInt(match[1] + decimals.padEnd(exponent, '0')), currency };
 }
 
-/** Whether two amounts are the same money. */
+/** Whether amount and currency are equal. */
 export function sameMoney(a: Money, b: Money): boolean {
   return a.minor === b.minor && a.currency === b.currency;
 }

@@ -1,14 +1,14 @@
-// Addresses that the service listens at: how they are written, and why one cannot be used.
+// Listen addresses: their text form, and the errors of an address that cannot be used.
 import { LocalError } from '../errors.ts';
 
-/** Host and port as one writes them in a URL. */
+/** Host and port in the notation of URLs. */
 export function hostAndPort({ host, port }: { host: string; port: number }): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /**
- * Where the service listens, when its public URL is plain HTTP to another port of this machine and no proxy is configured: links of
- * payers then lead nowhere. Null = the URL may lead here, or the port is not known yet (0).
+ * The listen address, if the public URL is plain HTTP to another port of this machine without a configured proxy, so that links of payers
+ * would not reach the service. Null = the URL can be correct, or the port is not known yet (0).
  */
 export function listensElsewhere(
   { publicUrl, trustedProxies }: { publicUrl: string; trustedProxies: number },
@@ -20,19 +20,19 @@ export function listensElsewhere(
   return isHere && trustedProxies === 0 && !leadsHere ? hostAndPort(listens) : null;
 }
 
-/** Where the figures are; `port` is the one that was opened in the place of port 0. */
+/** The URL of the metrics; `port` is the opened port if the configured one is 0. */
 export function metricsUrl(listen: { host: string; port: number }, port = listen.port): string {
   return `http://${hostAndPort({ host: listen.host, port })}/metrics`;
 }
 
-/** A port cannot be listened on; `key` says where it is configured. */
+/** A port cannot be opened; `key` is the configuration key of the address. */
 class CannotListen extends LocalError {
   constructor(code: 'address_in_use' | 'address_unusable', key: string, why: string, hint: string, cause: unknown) {
     super(code, code === 'address_in_use' ? 409 : 503, `${key}: ${why}.`, { cause, hint });
   }
 }
 
-/** Begins to listen; when that cannot be, throws what is wrong with the address and the name of the key that has it. */
+/** Starts to listen; on failure throws an error with the fault of the address and its configuration key. */
 export async function listenAs<T>(
   key: string,
   where: { host: string; port: number },
@@ -60,16 +60,16 @@ function faultOf(key: string, address: string, error: unknown): CannotListen | u
     return new CannotListen(
       'address_unusable',
       key,
-      `${address} may not be used by this user (ports below 1024 need a right)`,
-      `Take a port above 1023: ${change}.`,
+      `${address} may not be used by this user (ports below 1024 need a privilege)`,
+      `Use a port above 1023: ${change}.`,
       error,
     );
   if (code === 'EADDRNOTAVAIL')
     return new CannotListen(
       'address_unusable',
       key,
-      `${address} is no address of this machine`,
-      `Take 0.0.0.0, or one that it has: ${change}.`,
+      `${address} is not an address of this machine`,
+      `Use 0.0.0.0 or an address of this machine: ${change}.`,
       error,
     );
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
@@ -77,7 +77,7 @@ function faultOf(key: string, address: string, error: unknown): CannotListen | u
       'address_unusable',
       key,
       `the host of ${address} cannot be resolved`,
-      `Take an IP address: ${change}.`,
+      `Use an IP address: ${change}.`,
       error,
     );
   return undefined;

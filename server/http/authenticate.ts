@@ -1,4 +1,4 @@
-// Credentials of applications and administrators: checked, limited, and counted when they are wrong.
+// Verifies credentials of applications and administrators, applies their rate limits, and counts failed attempts.
 import type { IncomingHttpHeaders } from 'node:http';
 import { addressBlock, addressNetwork, isWithin } from '../addresses.ts';
 import { AppError, Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
@@ -8,7 +8,7 @@ import { HOST_PREFIX, SESSION_COOKIE, checkCsrf, isSafe, readCookies } from './c
 import { type EdgeContext, setRateLimitHeaders } from './edge.ts';
 import { requireAllProjects } from './project-scope.ts';
 
-/** Finds out who calls and whether the contract lets them; throws 401, 403 or 429. */
+/** Authenticates the caller and checks the authorization that the contract requires; throws 401, 403 or 429. */
 export async function authenticate(
   ctx: EdgeContext,
   auth: Auth,
@@ -33,7 +33,7 @@ export async function authenticate(
   return app;
 }
 
-/** Checks the credential that a path below `/api` asks for when no route matched, so that the tree cannot be probed. */
+/** Verifies the credential for an unmatched path below `/api`, so that callers without one cannot discover the existing paths. */
 export async function authenticateUnknown(ctx: EdgeContext): Promise<void> {
   if (ctx.path.startsWith('/api/v1/')) await authenticate(ctx, { admin: 'viewer', projectScope: 'own' });
   else if (ctx.path.startsWith('/api/v2/')) await authenticate(ctx, 'any-token');
@@ -49,7 +49,7 @@ function requireAdminNetwork(ctx: EdgeContext): void {
   throw new Forbidden('ip_not_allowed', 'Your IP address is not allowed to use the console.');
 }
 
-/** Which application calls, by `Authorization: Bearer` and nothing else (RFC 6750 §2.1); counts its own limit. */
+/** Authenticates the application by `Authorization: Bearer` only (RFC 6750 §2.1) and counts its rate limit. */
 async function authenticateApp(ctx: EdgeContext, asked?: AskedKey): Promise<AppCaller> {
   const header = ctx.req.headers.authorization;
   if (header === undefined) throw new Unauthenticated();
@@ -79,8 +79,8 @@ async function countRequest(ctx: EdgeContext, app: AppCaller): Promise<void> {
 }
 
 /**
- * Who the administrator is: the JWT of `Authorization: Bearer`, or of the cookie only when there is no such header.
- * A bad header is never rescued by a good cookie. With the cookie, unsafe methods need the csrf value.
+ * Authenticates the administrator by the JWT of `Authorization: Bearer`, or of the cookie if the header is absent. A wrong header is
+ * rejected even if the cookie is valid. With the cookie, unsafe methods need the csrf value.
  */
 async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
   const credential = readAdminCredential(ctx.req.headers, ctx.edge.secure, isSafe(ctx.method));
@@ -95,7 +95,7 @@ async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
   return admin;
 }
 
-/** Throws 403 when everybody must have a second factor and this administrator has none yet. */
+/** Throws 403 if every administrator must have a second factor and this one has none yet. */
 function requireEnrolled({ secondFactor }: AdminCaller): void {
   if (secondFactor !== 'missing') return;
   throw new Forbidden('second_factor_enrolment_required', 'Every administrator must have a second factor here.', {
@@ -111,7 +111,7 @@ function requireRole({ role }: AdminCaller, needed: Role): void {
   throw new Forbidden('role_insufficient', `Your role is ${role}; this needs the role ${needed}.`);
 }
 
-/** Throws 403 unless the session was given password and second factor within the last minutes. */
+/** Throws 403 unless the session confirmed password and second factor within the last minutes. */
 export function requireConfirmed({ confirmed, secondFactor }: AdminCaller, wanted: keyof Confirmed): void {
   if (confirmed[wanted]) return;
   const [what, sent] =
@@ -123,7 +123,7 @@ export function requireConfirmed({ confirmed, secondFactor }: AdminCaller, wante
   });
 }
 
-/** Has it noted when an error says that a session lacks a confirmation; without a database the refusal still stands. */
+/** Records a refusal for a missing confirmation in the audit log; if the database fails, the refusal is still sent. */
 export async function noteUnconfirmed(ctx: EdgeContext, error: unknown): Promise<void> {
   const { caller, id, ip, route } = ctx.state;
   if (!(error instanceof AppError) || error.code !== 'password_confirmation_required') return;
@@ -134,7 +134,7 @@ export async function noteUnconfirmed(ctx: EdgeContext, error: unknown): Promise
   });
 }
 
-/** The administrator credential of a request: the header, or the cookie when there is no header; undefined without either. */
+/** The administrator credential of a request: the header, or the cookie if the header is absent; undefined without both. */
 export function readAdminCredential(
   headers: IncomingHttpHeaders,
   secure: boolean,
@@ -149,20 +149,20 @@ export function readAdminCredential(
 }
 
 /**
- * A page of another host of the domain can plant `auth_token`, but not a cookie whose name begins with `__Host-`. So over
- * https that one counts; the plain name counts for programs, which say nothing of the page that a request comes from.
+ * Another host of the same domain can set `auth_token`, but not a cookie with the prefix `__Host-`. Over https only the prefixed cookie
+ * counts; the plain name counts for programs, which send no `Sec-Fetch-Site`.
  */
 function sessionCookies({ cookie, 'sec-fetch-site': site }: IncomingHttpHeaders, secure: boolean): string[] {
   const own = secure ? readCookies(cookie, HOST_PREFIX + SESSION_COOKIE) : [];
   return own.length > 0 || (secure && site !== undefined) ? own : readCookies(cookie, SESSION_COOKIE);
 }
 
-/** How many times the limit of an address its network may fail. */
+/** A network may have this many times the failed attempts of one address. */
 const NETWORK_TIMES = 10;
 
 /**
- * Counts a wrong credential against its address and its network and passes the refusal on; beyond the limit it becomes a 429.
- * Only failures are counted, so a right credential costs no query and never suffers from a neighbour's mistakes.
+ * Counts a wrong credential for its address and its network and rethrows the error; above the limit it becomes a 429. Only failures are
+ * counted, so a valid credential costs no query and is not limited by failures of others at its address.
  */
 async function refuseBadCredential(ctx: EdgeContext, error: unknown): Promise<never> {
   const limit = ctx.edge.badCredentialsPerMinute;

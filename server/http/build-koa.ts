@@ -8,7 +8,7 @@ import { type Edge, type RateLimits, type RefusalPage, type Requests, securityHe
 import type { Metrics } from './metrics.ts';
 import { type RouteGroup, refuseUnserved } from './router.ts';
 
-/** The part of the configuration that the edge needs. */
+/** The configuration that the HTTP layer needs. */
 export interface HttpConfig {
   environment: 'development' | 'staging' | 'production';
   server: {
@@ -20,7 +20,7 @@ export interface HttpConfig {
   rateLimit: { perApp: number; badCredentialsPerMinute: number };
 }
 
-/** What the application is made of; the ports are the work of others. */
+/** The dependencies of the Koa application; other folders implement the ports. */
 export interface KoaParts {
   config: HttpConfig;
   logger: Logger;
@@ -31,9 +31,9 @@ export interface KoaParts {
   withKey: WithKey;
   router: RouteGroup;
   metrics?: Metrics;
-  /** Without it browsers get problem documents, too. */
+  /** Absent = browsers get problem documents, too. */
   refusalPage?: RefusalPage;
-  /** Answer headers that a page of another origin may read, besides the usual ones. */
+  /** Further response headers that a page of another origin may read. */
   exposedHeaders?: readonly string[];
 }
 
@@ -47,14 +47,14 @@ const exposed = [
   'X-Request-Id',
 ];
 
-/** Builds the Koa application: observe, turn errors into documents, answer browsers of other origins, dispatch. */
+/** Builds the Koa application: logging, errors, CORS, routes. */
 export function buildKoa(parts: KoaParts): Koa {
   const { config, logger, router } = parts;
   const edge = toEdge(parts);
   const koa = new Koa();
   koa.context.edge = edge;
   koa.silent = true;
-  koa.on('error', (error: unknown) => logger.warn({ err: error }, 'a response was interrupted'));
+  koa.on('error', (error: unknown) => logger.warn({ err: error }, 'the connection broke while a response was sent'));
   koa.use(observe(edge.marks));
   koa.use(securityHeaders(edge.secure));
   koa.use(validate);

@@ -1,13 +1,13 @@
-// Files that a build has made, and that a checkout makes in a thread: the guides and the API explorer.
+// Files that a build generates, and that a checkout generates in a worker thread: the guides and the API explorer.
 import { once as happens } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import type { Encoded } from './contract.ts';
 
 /**
- * Reads files that are the same for every service. A build has them all in `folder` beside `http/`, so a running service makes none;
- * in a checkout they are made when one is first asked for, by a program of `offline/` in a thread of its own, because that takes a
- * while of computing and would hold up every other request. What neither has is undefined.
+ * Reads generated files. A build contains them in `folder` beside `http/`, so a running service generates none. In a checkout a program of
+ * `offline/` generates them on first use, in a worker thread, because the computation would block other requests. Undefined if a file
+ * exists in neither.
  */
 function builtFiles<Name extends string>(
   folder: string,
@@ -29,7 +29,7 @@ function builtFiles<Name extends string>(
   };
 }
 
-/** Makes a value when it is first asked for and keeps it; a failure is not kept. */
+/** Creates a value on first use and keeps it; a failure is not kept. */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {
@@ -41,10 +41,10 @@ export function once<T>(make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** A guide that was made of its Markdown, such as `zh/webhooks.html`; made once, see `builtFiles`. */
+/** A guide generated from its Markdown, such as `zh/webhooks.html`; see `builtFiles`. */
 export const readGuideFile = builtFiles<string>('guides', 'guide-thread');
 
-/** Only our own origin: scripts, styles, requests. */
+/** Content security policy of the explorer: scripts, styles and requests of its own origin only. */
 export const explorerPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -56,7 +56,7 @@ export const swaggerAssets = [
   'favicon-32x32.png',
 ] as const;
 
-/** What the explorer consists of, with the media types: the whole document, and for each view a page, its script and its document. */
+/** The files of the explorer with their media types: the whole document, and for each view a page, a script and a document. */
 export const explorerFiles = {
   'doc.json': 'application/json; charset=utf-8',
   'index.html': 'text/html; charset=utf-8',
@@ -77,15 +77,15 @@ export type ExplorerFile = keyof typeof explorerFiles;
 
 const read = builtFiles<ExplorerFile | CodedFile>('explorer', 'explorer-thread');
 
-/** Names of a file in each coding; `null` for files that are compressed already. */
+/** The names of a file's compressed versions; `null` for files that are compressed already. */
 export const codedNames = (name: ExplorerFile): Record<keyof Encoded, CodedFile> | null =>
   name.endsWith('.png') ? null : { br: `${name}.br`, gzip: `${name}.gz` };
 
 type CodedFile = `${ExplorerFile}.${'br' | 'gz'}`;
 
 /**
- * A file of the explorer; made once, see `builtFiles`. A build has made its codings, too; in a checkout there are none. One buffer is
- * for all who ask: a copy for each would wait in memory as long as they do not take it.
+ * A file of the explorer, see `builtFiles`, with its compressed versions; a checkout has none. All responses share one buffer, because a
+ * copy for each slow client would stay in memory.
  */
 export async function readExplorerFile(name: ExplorerFile): Promise<{ body: Buffer; encoded: Encoded }> {
   const body = Buffer.from((await read(name))!);

@@ -1,4 +1,4 @@
-// Contracts of routes, the callers of their requests, and the port that checks credentials.
+// Contracts of routes, callers of requests, and the port that verifies credentials.
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { ErrorCode } from '../error-codes/error-codes.ts';
@@ -7,28 +7,28 @@ import type { AppTerms, AskedKey, KeptKey, KeyClaim } from '../payments/idempote
 /** Roles of administrators: a viewer reads, an operator also moves money, an admin does everything. */
 export type Role = 'viewer' | 'operator' | 'admin';
 
-/** Whether password and second factor were given in the session within the last minutes; `where-live` holds too where no channel can be live. */
+/** Whether the session confirmed password and second factor within the last minutes; `where-live` is also true where no channel can be live. */
 export interface Confirmed {
   readonly always: boolean;
   readonly 'where-live': boolean;
 }
 
-/** An administrator whose session was checked for this request; `via` is the credential that was used. */
+/** An authenticated administrator; `via` is the kind of credential. */
 export interface AdminCaller {
   readonly kind: 'admin';
   readonly id: string;
   readonly username: string;
   readonly role: Role;
-  /** Codes of the only projects in reach; null = all of them. */
+  /** Codes of the projects that the administrator may access; null = all. */
   readonly projects: readonly string[] | null;
-  /** `missing`: there is none although everybody must have one, so only enrolling is allowed. */
+  /** `missing`: a second factor is required and not enrolled yet, so only enrolment is allowed. */
   readonly secondFactor: 'used' | 'none' | 'missing';
   readonly jti: string;
   readonly via: 'bearer' | 'cookie';
   readonly confirmed: Confirmed;
 }
 
-/** An API application whose token was checked for this request; `scopes` are the effective ones (token ∩ app now). */
+/** An authenticated API application; `scopes` are the effective ones (those of the token that the app still has). */
 export interface AppCaller {
   readonly kind: 'app';
   readonly clientId: string;
@@ -38,16 +38,16 @@ export interface AppCaller {
   readonly mode?: string;
   /** Requests a minute for this app; undefined means the configured `RateLimit.PerApp`, 0 means no limit. */
   readonly rateLimit?: number;
-  /** Its payment terms, read with the token; absent = not read. */
+  /** Its payment terms, if they were read with the token. */
   readonly terms?: AppTerms;
-  /** The answer stored under the given Idempotency-Key, read with the token; absent = not read. */
+  /** The response stored under the given Idempotency-Key, if it was read with the token. */
   readonly kept?: KeptKey | null;
 }
 
 /** The caller of a request. */
 export type Caller = AdminCaller | AppCaller;
 
-/** The administrator credential as it was read from the request. */
+/** The administrator credential as read from the request. */
 export interface AdminCredential {
   readonly token: string;
   readonly via: 'bearer' | 'cookie';
@@ -55,21 +55,21 @@ export interface AdminCredential {
   readonly safe: boolean;
 }
 
-/** Port of identity: checks credentials; a refusal is thrown as `Unauthenticated` (401) or `Forbidden` (403). */
+/** Port of identity: verifies credentials; rejects with `Unauthenticated` (401) or `Forbidden` (403). */
 export interface Authenticators {
   admin(credential: AdminCredential, ip: string): Promise<AdminCaller>;
-  /** With `asked` also what is kept under an Idempotency-Key of the application. */
+  /** With `asked` also reads the response stored under an Idempotency-Key of the application. */
   app(token: string, ip: string, asked?: AskedKey): Promise<AppCaller>;
   /** Whether the csrf value was made for the session `jti` (HMAC). */
   csrfMatches(csrfToken: string, jti: string): boolean | Promise<boolean>;
-  /** Writes to the audit log that a session was refused an operation for want of a confirmation; a few times a session. */
+  /** Writes to the audit log that a session was refused an operation for a missing confirmation; at most a few times per session. */
   noteUnconfirmed(
     admin: Pick<AdminCaller, 'username' | 'jti'>,
     refused: { operation: string; ip: string; requestId: string },
   ): Promise<void>;
 }
 
-/** Things that belong to projects, and the member of path or body that names one. */
+/** Kinds of objects that belong to projects, and the member of path or body that names one. */
 export const NAMED_BY = {
   project: 'code',
   app: 'client_id',
@@ -83,52 +83,51 @@ export const NAMED_BY = {
   cert: 'id',
 } as const;
 
-/** One of them. */
+/** A kind of object that belongs to projects. */
 export type Thing = keyof typeof NAMED_BY;
 
 /**
- * The object of an administrator's request; an administrator with project limits reaches only its own projects. A thing: the object named by
- * path or body. `query`, `body`: the project named there. `account`: the bills of a channel account, by project and channel
- * in query or body. `filter`: a list, which is narrowed. `service`: the service as a whole. `own`: the own account, or what belongs to no project.
+ * The object of an administrator's request; an administrator with project limits reaches only its own projects. A thing: the object named
+ * by path or body. `query`, `body`: the project named there. `account`: the bills of a channel account, by project and channel in query or
+ * body. `filter`: a list, which is narrowed to those projects. `service`: the service as a whole. `own`: the caller's own account, or an
+ * object without a project.
  */
 export type ProjectScope = Thing | 'query' | 'body' | 'account' | 'filter' | 'service' | 'own';
 
-/** Port: to which projects something belongs. */
+/** Port: the projects of an object. */
 export interface Belongings {
-  /** The projects of a thing, several of a bill whose account they share; none when it is not there. */
+  /** The projects of an object: several for a bill of a shared account; none if the object does not exist. */
   projectsOf(thing: Thing, id: string): Promise<readonly string[]>;
   /** The projects that share the accounts of a project at a channel. */
   sharersOf(account: { project: string; payWay: string; account?: string | undefined }): Promise<readonly string[]>;
 }
 
-// Contracts: what an endpoint takes and gives, and the answer of a handler that is more than data.
-
-/** An administrator of at least this role, who reaches what the request is about. */
+/** Requires an administrator with at least this role and access to the object of the request. */
 export interface AdminAuth {
   readonly admin: Role;
   readonly projectScope: ProjectScope;
-  /** The session must have been given password and second factor within the last minutes. */
+  /** The session must have confirmed password and second factor within the last minutes. */
   readonly confirmed?: keyof Confirmed;
-  /** Also for whoever must have a second factor and has none yet. */
+  /** Also allowed for administrators who must still enrol a second factor. */
   readonly enrolling?: true;
 }
 
-/** Who may call: nobody checked, an administrator, a token with this scope, or any app token. */
+/** The required authentication: none, any app token, an administrator, or a token with this scope. */
 export type Auth = 'none' | 'any-token' | AdminAuth | { readonly scope: string };
 
 /**
- * Media types that a body may come in; `raw` takes anything, unparsed, up to 256 KB (channel notices), `stream` a file of any size that
- * is read as it comes.
+ * Accepted kinds of request body; `raw`: any media type, unparsed, up to 256 KB (channel notifications); `stream`: a file of any size that
+ * is processed while it arrives.
  */
 export type Accepts = 'json' | 'form' | 'multipart' | 'raw' | 'stream';
 
-/** Media types of an answer, each with the shape of its JSON (of an event stream: of each message), or with any text or bytes. */
+/** Media types of a response, each with the schema of its JSON (event stream: of each message), or with text or bytes. */
 export type MediaTypes = Readonly<Record<string, z.ZodType | 'text' | 'bytes'>>;
 
-/** The answer to a client that has what it asks for already; every answer that may be kept has a tag. */
+/** The response to a client that already has the current version; every cacheable response has an entity tag. */
 export const UNCHANGED = { 304: {} } as const satisfies Contract['answers'];
 
-/** How large files may be, and which member of the form may be several. */
+/** Size limits of uploaded files, and the form member that may occur several times. */
 export interface UploadLimits {
   readonly several?: string;
   readonly mostFiles: number;
@@ -136,66 +135,66 @@ export interface UploadLimits {
   readonly mostBytesInAll: number;
 }
 
-/** An event that is sent to merchants: when, and the shape of its object. */
+/** A webhook event: the condition under which it is sent, and the schema of its object. */
 export interface WebhookContract {
   readonly when: string;
   readonly object: z.ZodType;
 }
 
-/** What an endpoint takes and gives: the only source of its shapes, its auth and its place in the OpenAPI document. */
+/** Input and output of an endpoint: the only source of its schemas, its authentication and its place in the OpenAPI document. */
 export interface Contract {
   readonly auth: Auth;
-  /** A parameter that fails its schema is 404: no such thing. */
+  /** A parameter that fails its schema is a 404. */
   readonly params?: z.ZodObject;
-  /** Below `/api/` other parameters than these are 400. */
+  /** Below `/api/` a parameter that is not listed is a 400. */
   readonly query?: z.ZodObject;
-  /** Lower-case header names; other headers are not looked at. */
+  /** Lower-case header names; other headers are ignored. */
   readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** The data (of `list`: one entry); members that it does not name never leave. */
+  /** The data (of `list`: one entry); members that it does not name are removed. */
   readonly returns?: z.ZodType;
   /** Default 200. */
   readonly status?: 200 | 201 | 202 | 204;
-  /** Members that may stand beside `data`; a `Reply` brings them. */
+  /** Members beside `data`; a `Reply` provides them. */
   readonly beside?: z.ZodObject;
   /** The answer is `{ data: [..], page: { nextCursor, hasMore } }`. */
   readonly list?: true;
-  /** The answer is the data itself, not `{ data }` (health, JWKS, OAuth). */
+  /** The response is the data itself, not `{ data }` (health, JWKS, OAuth). */
   readonly bare?: true;
-  /** The handler answers with a `Reply` of its own kind. */
+  /** The handler returns a `Reply` that is not JSON. */
   readonly raw?: 'html' | 'stream';
-  /** What the handler answers in a form of its own, by status; where it is silent the general forms hold. */
+  /** The forms of the handler's own responses, by status; the general forms apply to other statuses. */
   readonly answers?: Readonly<Record<number, MediaTypes>>;
-  /** A browser must send this from our own origin (login); the cookie session's methods check it anyway. */
+  /** A browser must send the request from the service's own origin (login); requests with a cookie session are always checked. */
   readonly sameSite?: true;
   /** An `Idempotency-Key` is honoured. */
   readonly idempotent?: true;
-  /** Codes of refusals beyond the general ones, for the OpenAPI document. */
+  /** Error codes beyond the general ones, for the OpenAPI document. */
   readonly errors?: readonly ErrorCode[];
   /** Default `['json']`. */
   readonly accepts?: readonly Accepts[];
-  /** Files of a multipart body; left out = a few small ones. */
+  /** Limits of the files of a multipart body; absent = a few small files. */
   readonly uploads?: UploadLimits;
   /** Errors in the shape of RFC 6749 instead of problem details; implies `bare`. */
   readonly style?: 'oauth';
-  /** The events that it lists and that are sent as webhooks, for the OpenAPI document. */
+  /** The webhook events of this endpoint, for the OpenAPI document. */
   readonly webhooks?: Readonly<Record<string, WebhookContract>>;
-  /** Kept out of the OpenAPI document (pages and assets for people). */
+  /** Excluded from the OpenAPI document (pages and assets). */
   readonly hidden?: true;
 }
 
-/** Header of an answer whose operation looks at no `Idempotency-Key` though one was sent: a retry may do it twice. */
+/** Response header of an operation that ignores the `Idempotency-Key` of the request: a retry may repeat the operation. */
 export const KEY_IGNORED = 'Idempotency-Key-Ignored';
 
-/** Whether an operation that changes something takes no `Idempotency-Key`; what only reads needs none. */
+/** Whether an operation that changes data does not support `Idempotency-Key`; reads need none. */
 export function ignoresKey(method: string, { idempotent, headers }: Contract): boolean {
   return method !== 'GET' && method !== 'HEAD' && !idempotent && !headers?.shape['idempotency-key'];
 }
 
-/** Facts of the request that are not input. */
+/** Facts of the request besides its input. */
 export interface RequestFacts {
   readonly id: string;
-  /** The client's address, found by the configured number of trusted proxies. */
+  /** The client's address, determined with the configured number of trusted proxies. */
   readonly ip: string;
   readonly method: string;
   /** The pattern, e.g. `/api/v2/payment/query/{orderNo}`. */
@@ -204,7 +203,7 @@ export interface RequestFacts {
   readonly search: string;
   /** All request headers, lower-case names. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The bytes of the body; empty when there is none or it was multipart. */
+  /** The bytes of the body; empty without a body or for multipart. */
   readonly rawBody: Buffer;
 }
 
@@ -216,25 +215,25 @@ export interface Page<T> {
 
 type Parsed<S, Missing> = S extends z.ZodType ? z.output<S> : Missing;
 type CallerOf<A> = A extends 'none' ? undefined : A extends { admin: string } ? AdminCaller : AppCaller;
-/** A list that is narrowed to what its caller reaches: one project that was asked for, those of the caller, or all. */
+/** A list query narrowed to the caller's projects: the requested project, the caller's projects, or all. */
 type Narrowed<C extends Contract> = C['auth'] extends { projectScope: 'filter' }
   ? Omit<Parsed<C['query'], Record<never, never>>, 'project'> & { project?: string | readonly string[] | undefined }
   : Parsed<C['query'], Record<never, never>>;
 type Data<C extends Contract> = C['returns'] extends z.ZodType ? z.input<C['returns']> : unknown;
 
-/** What the handler of a contract is given. */
+/** The input of a contract's handler. */
 export interface Input<C extends Contract> {
   params: Parsed<C['params'], Record<never, never>>;
   query: Narrowed<C>;
   headers: Parsed<C['headers'], Record<never, never>>;
   body: Parsed<C['body'], undefined>;
   caller: CallerOf<C['auth']>;
-  /** Set when the contract is idempotent and a key was sent: handed to the operation that writes the intent. */
+  /** Set if the contract is idempotent and a key was sent; the operation that writes the intent needs it. */
   claim: C extends { idempotent: true } ? KeyClaim | undefined : undefined;
   request: RequestFacts;
 }
 
-/** What the handler of a contract returns. */
+/** The return value of a contract's handler. */
 type Output<C extends Contract> = C extends { raw: string }
   ? Reply<unknown>
   : C extends { list: true }
@@ -243,7 +242,7 @@ type Output<C extends Contract> = C extends { raw: string }
       ? void | Reply<undefined>
       : Data<C> | Reply<Data<C>>;
 
-/** The work behind an endpoint: typed input in, data out. */
+/** The operation of an endpoint: typed input, returned data. */
 export type Handler<C extends Contract> = (input: Input<C>) => Output<C> | Promise<Output<C>>;
 
 /** A cookie to set; `value: null` removes it. */
@@ -252,34 +251,34 @@ export interface ReplyCookie {
   value: string | null;
   httpOnly?: boolean;
   secure?: boolean;
-  /** Sent too when a link of another site leads here; by default it is not. */
+  /** Also sent with navigation from another site; by default it is not. */
   sameSite?: 'lax';
-  /** Where the service is reached by https, set once more under a name that only this host can set. */
+  /** Over https the cookie is also set under a name that only this host can set. */
   hostToo?: boolean;
   maxAgeSeconds?: number;
 }
 
-/** A body in each content coding that it was made in. */
+/** A body by content coding. */
 export type Encoded = Readonly<Partial<Record<(typeof CODINGS)[number], Buffer>>>;
 
-/** Content codings, the one that makes the least of a file first. */
+/** Content codings, the one with the best compression first. */
 export const CODINGS = ['br', 'gzip'] as const;
 
-/** What a handler may say besides its data. */
+/** Parts of a response besides its data. */
 export interface ReplyParts<T> {
   status?: number;
   headers?: Record<string, string>;
   cookies?: ReplyCookie[];
-  /** Sent as it is; set `content-type` among the headers. */
+  /** Sent unchanged; set `content-type` among the headers. */
   body?: Buffer | string | Readable;
-  /** The same body in content codings that a client may accept. */
+  /** The same body, compressed with content codings that a client may accept. */
   encoded?: Encoded;
   data?: T;
-  /** Members beside `data`, as the contract names them. */
+  /** Members beside `data`, named in the contract. */
   beside?: Record<string, unknown> | undefined;
 }
 
-/** An answer that is more than its data: a status, headers, cookies, or a body that is not JSON. */
+/** A response with more than data: a status, headers, cookies, or a body that is not JSON. */
 export class Reply<T = never> {
   readonly parts: ReplyParts<T>;
 
@@ -288,7 +287,7 @@ export class Reply<T = never> {
   }
 }
 
-/** The pattern of a route as the API document writes it: `/api/v1/orders/{orderNo}`. */
+/** A route's pattern in the notation of OpenAPI: `/api/v1/orders/{orderNo}`. */
 export function patternOf(path: string): string {
   return path.replaceAll(/:(\w+)/g, '{$1}');
 }

@@ -3,14 +3,14 @@ import { timingSafeEqual } from 'node:crypto';
 import { Forbidden } from '../errors.ts';
 import type { EdgeContext } from './edge.ts';
 
-/** The cookie of a console session, which has a second name where the service is reached by https. */
+/** The cookie of a console session; over https it is also set with `HOST_PREFIX`. */
 export const SESSION_COOKIE = 'auth_token';
-/** The csrf value of the session, which pages read; it has the second name as well. */
+/** The csrf value of the session, readable by pages; over https it is also set with `HOST_PREFIX`. */
 export const CSRF_COOKIE = 'csrf_token';
-/** Of a cookie with a name that begins so, browsers know that this very host has set it, over https. */
+/** Browsers accept a cookie with this prefix only from this host over https. */
 export const HOST_PREFIX = '__Host-';
 
-/** All values that a Cookie header gives a name, in order; more than one means that somebody planted a cookie. */
+/** All values of a cookie name in a Cookie header, in order; more than one value means that another host set the cookie, too. */
 export function readCookies(header: string | undefined, name: string): string[] {
   if (!header?.includes(name)) return [];
   return header
@@ -20,7 +20,7 @@ export function readCookies(header: string | undefined, name: string): string[] 
     .map((pair) => pair.slice(name.length + 1).replace(/^"(.*)"$/, '$1'));
 }
 
-/** Every session that a browser sent, whichever name it has. */
+/** All session cookies of a request, with and without the prefix. */
 export function sentSessions(header: string | undefined): string[] {
   return [...readCookies(header, HOST_PREFIX + SESSION_COOKIE), ...readCookies(header, SESSION_COOKIE)];
 }
@@ -32,7 +32,7 @@ export function isSafe(method: string): boolean {
   return safeMethods.has(method);
 }
 
-/** Double-submit check of a cookie session: header = cookie, the value belongs to the session, the page is ours. Throws 403. */
+/** Double-submit check of a cookie session: header equals cookie, the value belongs to the session, and the page has the service's origin. Throws 403. */
 export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
   if (isSafe(ctx.method)) return;
   checkSameSite(ctx);
@@ -42,13 +42,13 @@ export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
   if (!(await ctx.edge.authenticators.csrfMatches(sent, jti))) throw refused();
 }
 
-/** Over https the cookie counts that no other host of the domain can plant, where it was sent. */
+/** Over https the `__Host-` cookie counts if it was sent, because no other host of the domain can set it. */
 function csrfCookies({ req: { headers }, edge: { secure } }: EdgeContext): string[] {
   const own = secure ? readCookies(headers.cookie, HOST_PREFIX + CSRF_COOKIE) : [];
   return own.length > 0 ? own : readCookies(headers.cookie, CSRF_COOKIE);
 }
 
-/** Throws 403 when a browser says that the request comes from another site; programs send neither header. */
+/** Throws 403 if the browser reports that the request comes from another site; programs send neither header. */
 export function checkSameSite(ctx: EdgeContext): void {
   const site = ctx.get('sec-fetch-site');
   if (site) {

@@ -1,4 +1,4 @@
-// The edge of HTTP: its ports, the state of a request, rate limits and security headers.
+// The HTTP layer: its ports, the state of a request, rate limits and security headers.
 import type { Context, DefaultContext, Middleware, ParameterizedContext } from 'koa';
 import helmet from 'koa-helmet';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -8,29 +8,29 @@ import type { WithKey } from '../payments/idempotency.ts';
 import type { Authenticators, Belongings, Caller, Contract } from './contract.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Runs requests, and knows of each whether it wrote. */
+/** Runs requests, and records for each whether it wrote to the database. */
 export interface Requests {
   run<T>(request: () => Promise<T>): Promise<T>;
-  /** Whether the request that asks has committed anything. */
+  /** Whether the current request has committed a change. */
   hasChanged(): boolean;
-  /** How many seconds old what it was shown may be; undefined when it is as of now. */
+  /** The age in seconds of the data that the request read; undefined if the data is current. */
   lag(): number | undefined;
 }
 
-/** What the page of a refusal is made from. */
+/** The data of an error page. */
 interface RefusedRequest {
   code: ErrorCode;
   status: number;
   requestId: string;
-  /** The address with its query; undefined where loading it again would do something. */
+  /** The address with its query; undefined if reloading it would repeat a change. */
   address: string | undefined;
   headers: IncomingHttpHeaders;
 }
 
-/** Makes the page of a refusal for a person in a browser; everybody else gets a problem document. */
+/** Builds the error page for a browser; other clients get a problem document. */
 export type RefusalPage = (refused: RefusedRequest) => { headers: Record<string, string>; body: string };
 
-/** What the edge needs of the world; made once, reached by endpoints as `ctx.edge`. */
+/** Dependencies of the HTTP layer, available to endpoints as `ctx.edge`. */
 export interface Edge {
   readonly authenticators: Authenticators;
   readonly belongings: Belongings;
@@ -39,7 +39,7 @@ export interface Edge {
   readonly requests: Requests;
   readonly logger: Logger;
   readonly metrics: Metrics | undefined;
-  /** Headers by which every answer says that this is not production. */
+  /** Headers that mark every response of a staging service. */
   readonly marks: HeaderPairs;
   readonly refusalPage: RefusalPage | undefined;
   /** Scheme, host and port under which the service is reached. */
@@ -47,52 +47,52 @@ export interface Edge {
   /** Cookies carry `Secure`. */
   readonly secure: boolean;
   readonly trustedProxies: number;
-  /** Addresses that may use `/api/v1`; undefined = all. */
+  /** Address ranges that may use `/api/v1`; empty = all addresses. */
   readonly adminNetworks: readonly string[];
   readonly perAppLimit: number;
   readonly badCredentialsPerMinute: number;
 }
 
-/** What one request has been found to be. */
+/** The state of one request. */
 export interface RequestState {
   id: string;
-  /** What the client itself calls its request; for the log, and never an id of ours. */
+  /** The client's own request id; only for the log. */
   clientRequestId?: string;
   ip: string;
-  /** Pattern of the route, `(none)` until one matched. */
+  /** Pattern of the route; `(none)` until a route matches. */
   route: string;
   contract?: Contract;
   caller?: Caller;
-  /** Which client a request for a token says that it is. */
+  /** The unverified client id of a token request, for the log. */
   triedClient?: string;
-  /** A credential was sent, so nothing of the answer may be cached. */
+  /** A credential was sent, so the response must not be cached. */
   credential: boolean;
 }
 
-/** Koa's context as the edge knows it. */
+/** Koa's context with the state of this layer. */
 export type EdgeContext = ParameterizedContext<
   RequestState,
   DefaultContext & { edge: Edge; params: Record<string, string> }
 >;
 
-/** A step of the edge. */
+/** A middleware of this layer. */
 export type EdgeMiddleware = Middleware<RequestState, DefaultContext & { edge: Edge; params: Record<string, string> }>;
 
-/** What is left of a limit after one more use. */
+/** The rest of a rate limit after one more use. */
 interface Quota {
   readonly allowed: boolean;
   readonly limit: number;
   readonly remaining: number;
-  /** Seconds until the window is over. */
+  /** Seconds until the window ends. */
   readonly resetSeconds: number;
 }
 
-/** Port: counts a use of `key` within a fixed window; the database-backed one counts for all replicas. */
+/** Port: counts a use of `key` within a fixed window; the implementation with the database counts for all replicas. */
 export interface RateLimits {
   consume(key: string, limit: number, windowSeconds: number): Promise<Quota>;
 }
 
-/** Tells the caller what is left (`RateLimit`, `RateLimit-Policy`: IETF httpapi draft). */
+/** Sends the rest of the limit to the caller (`RateLimit`, `RateLimit-Policy`: IETF httpapi draft). */
 export function setRateLimitHeaders(ctx: Pick<Context, 'set'>, quota: Quota, windowSeconds: number): void {
   ctx.set('RateLimit-Policy', `"default";q=${quota.limit};w=${windowSeconds}`);
   ctx.set('RateLimit', `"default";r=${quota.remaining};t=${quota.resetSeconds}`);
@@ -116,10 +116,10 @@ export function createMemoryRateLimits(now: () => number = Date.now): RateLimits
   };
 }
 
-/** Headers that every answer carries, as pairs. */
+/** Response headers as pairs. */
 export type HeaderPairs = readonly (readonly [string, string])[];
 
-/** The step that gives every answer its security headers. Pages with scripts of their own (explorer, payer) set a wider policy. */
+/** Sets the security headers of every response. Pages with their own scripts (explorer, payer) set a wider policy. */
 export function securityHeaders(isHttps: boolean): EdgeMiddleware {
   return helmet({
     contentSecurityPolicy: {
@@ -135,7 +135,7 @@ export function securityHeaders(isHttps: boolean): EdgeMiddleware {
     },
     strictTransportSecurity: isHttps && { maxAge: 31_536_000 },
     frameguard: { action: 'deny' },
-    // For browsers and plug-ins of long ago; a 402 has to keep its headers below 4 KB.
+    // Only for obsolete browsers and plug-ins; the headers of a 402 must stay below 4 KB.
     xssFilter: false,
     ieNoOpen: false,
     dnsPrefetchControl: false,

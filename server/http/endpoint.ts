@@ -25,14 +25,14 @@ import { refusalAnswer } from './refusal-answer.ts';
 export type { Contract, Page } from './contract.ts';
 export { Reply } from './contract.ts';
 
-/** Koa middleware that still knows its contract; routes, tests and the OpenAPI document read it. */
+/** Koa middleware with its contract, which routes, tests and the OpenAPI document read. */
 export interface Endpoint extends EdgeMiddleware {
   readonly contract: Contract;
 }
 
 /**
- * The only seam to Koa: checks the caller, parses what comes in, runs the handler, parses what goes out.
- * The refusals come in the order 401, 403, 404, 413/415/400, then whatever the handler throws.
+ * The only adapter to Koa: authenticates the caller, parses the input, runs the handler, checks the output. Refusals come in the order 401,
+ * 403, 404, 413/415/400, then the errors of the handler.
  */
 export function endpoint<const C extends Contract>(contract: C, handler: NoInfer<Handler<C>>): Endpoint {
   const readInput = inputReader(contract);
@@ -60,7 +60,7 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
       projects && typeof auth === 'object' && 'admin' in auth
         ? await checkProjectScope(ctx, auth.projectScope, projects, sent)
         : sent;
-    // The reader built these members from the same contract, so the types agree by construction.
+    // `readInput` built these members from the same contract, so the types match.
     const handle = (claim?: KeyClaim) => handler({ ...input, caller, claim } as Input<C>);
     const key = contract.idempotent ? readIdempotencyKey(ctx.req.headers['idempotency-key']) : undefined;
     if (key === undefined || caller === undefined) return answer.send(ctx, await handle());
@@ -93,16 +93,16 @@ function sendKept(ctx: EdgeContext, { status, headers, body, replayed }: Answer)
   ctx.body = body;
 }
 
-/** Writes what a handler returned, as its contract says it looks. */
+/** Writes a handler's result as its contract describes. */
 interface AnswerWriter {
   send(ctx: EdgeContext, result: unknown): void;
-  /** The same as text, for an answer that is to be kept. */
+  /** The response as text, for storing it. */
   render(result: unknown): Answer;
 }
 
 const json = 'application/json; charset=utf-8';
 
-/** Makes the writer of a contract; data is parsed by `returns`, so a member it does not name never leaves. */
+/** Creates the writer of a contract; `returns` parses the data, so members that it does not name are removed. */
 function answerWriter(contract: Contract): AnswerWriter {
   const toBody = bodyOf(contract);
   const render = (result: unknown): Answer => {
@@ -122,7 +122,7 @@ function answerWriter(contract: Contract): AnswerWriter {
   return { send, render };
 }
 
-/** Writes the body of an answer; `beside` stands beside `data`. */
+/** Serializes the body of a response; `beside` holds the members beside `data`. */
 type ToBody = (data: unknown, beside?: Record<string, unknown>) => string;
 
 function bodyOf({ returns, beside, list, bare, style }: Contract): ToBody {
@@ -153,7 +153,7 @@ function sendReply(ctx: EdgeContext, parts: ReplyParts<unknown>, contract: Contr
   if (parts.encoded) encode(ctx, parts.encoded);
 }
 
-/** Sends the body in the least of the codings that the client accepts; caches between keep each of them. */
+/** Sends the smallest body whose coding the client accepts; `Vary` keeps the codings apart in shared caches. */
 function encode(ctx: EdgeContext, encoded: Encoded): void {
   ctx.vary('Accept-Encoding');
   const chosen = CODINGS.find((coding) => encoded[coding] && ctx.acceptsEncodings(coding));
@@ -163,7 +163,7 @@ function encode(ctx: EdgeContext, encoded: Encoded): void {
 }
 
 function setCookies(ctx: EdgeContext, cookies: NonNullable<ReplyParts<unknown>['cookies']>): void {
-  // Behind a proxy Koa believes that the request is http and would throw instead of setting a Secure cookie.
+  // Behind a proxy Koa takes the request for http and would throw on a Secure cookie.
   ctx.cookies.secure = ctx.edge.secure;
   const ofHost = cookies.filter(({ hostToo }) => hostToo && ctx.edge.secure);
   for (const cookie of [...cookies, ...ofHost.map((one) => ({ ...one, name: HOST_PREFIX + one.name }))]) {

@@ -1,4 +1,4 @@
-// Faults: the refusal that a fault becomes, and the description of an error in the log.
+// Translates faults into refusals, and describes errors for the log.
 import type { ErrorCode } from '../error-codes/error-codes.ts';
 import { AppError, BUSY, ChangeUnknown, NO_ROOM, Unavailable, causes } from '../errors.ts';
 
@@ -16,16 +16,16 @@ const unreachableText =
   /timeout exceeded when trying to connect|Connection terminated|Client (?:has encountered a connection error|was closed)|the database system is (?:starting up|shutting down)|Cannot use a pool after calling end|PGlite is closed/i;
 const busyText = /Query read timeout|canceling statement due to (?:lock|statement) timeout/i;
 
-/** Room is made by people. */
+/** A person has to free disk space first. */
 const FULL_RETRY_SECONDS = 30;
 
-/** What a request had changed when a fault met it; one that reads changes nothing anyway. */
+/** Whether the request had changed data before the fault; `never`: it only reads. */
 export type Changed = 'nothing' | 'something' | 'never';
 
 /**
- * Turns a fault from outside (database down or full, lock or statement timeout, deadlock) into a refusal that may be retried;
- * anything that is not known becomes a bare `internal_error`. After a change it is a 504 that does not ask for a blind
- * retry. Source of the classes: PostgreSQL appendix A.
+ * Translates an external fault (database unreachable or full, lock or statement timeout, deadlock) into a refusal that may be retried; an
+ * unknown error becomes `internal_error` without details. After a change the result is a 504 that suggests no blind retry. Source of the
+ * classes: PostgreSQL appendix A.
  */
 export function translateFault(error: unknown, changed: Changed = 'nothing'): AppError {
   for (const cause of causes(error)) {
@@ -41,11 +41,11 @@ export function translateFault(error: unknown, changed: Changed = 'nothing'): Ap
   return new AppError('internal_error', 500, 'Internal server error.', { cause: error });
 }
 
-/** Whether an error comes from outside, or from waiting for it: it is expected to happen, and no line of ours is to blame. */
+/** Whether the cause of an error is external (a channel, a receiver, the database) or a timeout, so that a stack is of no use. */
 function isOutside(error: unknown): boolean {
   for (const cause of causes(error)) {
     if (cause instanceof AppError) return cause.status !== 500;
-    // `why` says what befell an exchange with a channel or a receiver.
+    // Failed exchanges with a channel or a receiver have `why`.
     if ('why' in cause || (cause as Partial<Error>).name === 'TimeoutError' || faultOf(cause)) return true;
   }
   return false;
@@ -64,11 +64,11 @@ function isBusy(code: string, message: string): boolean {
 }
 
 function isUnreachable(code: string, message: string): boolean {
-  // 25P03 and 57P05: PostgreSQL ended the connection because nothing came any more.
+  // 25P03 and 57P05: PostgreSQL ended an idle connection.
   return /^(?:08...|57P0[1-3]|57P05|25P03)$/.test(code) || unreachable.has(code) || unreachableText.test(message);
 }
 
-/** What the log says of an error. */
+/** An error as it is logged. */
 export interface ErrorDescription {
   type: string;
   code?: string;
@@ -78,8 +78,8 @@ export interface ErrorDescription {
 }
 
 /**
- * What may be logged of an error: its class, code, a short message and where it happened; no statement with its values. What the world
- * outside does (time-outs, broken connections) happens nowhere in particular.
+ * The loggable parts of an error: class, code, short message and stack, but no SQL statement with its values. External faults (timeouts,
+ * broken connections) are logged without a stack.
  */
 export function describeError(error: unknown): ErrorDescription {
   return describe(error, !isOutside(error), 0);
@@ -104,7 +104,7 @@ function placesOf({ stack }: Error): string | undefined {
     .join('\n');
 }
 
-/** The database layer puts the whole statement, values included, before the reason. */
+/** Removes the SQL statement with its values, which MikroORM puts before the reason. */
 function withoutStatement(message: string): string {
   const statement = /^\s*(?:insert|update|delete|select|with|begin|commit|create|alter)\b[^]* - ([^]*)$/i.exec(message);
   return (statement?.[1] ?? message).slice(0, 500);

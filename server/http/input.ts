@@ -1,4 +1,4 @@
-// Reads path, query, headers and body of a request by its contract, and the parameters of OAuth.
+// Parses path, query, headers and body of a request by its contract, and the parameters of OAuth.
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { notKnown } from '../../config/nearest.ts';
@@ -10,7 +10,7 @@ import type { EdgeContext } from './edge.ts';
 import { escapeName, readJson, requirePlainText, unknownMembers } from './strict-text.ts';
 import { incomplete, mostBytesOf, readMultipart, streamedBody } from './uploads.ts';
 
-/** What the reader of a contract gives; the handler sees it with the contract's own types. */
+/** The input that a contract's reader returns; the handler gets it with the contract's own types. */
 export interface ReadInput {
   params: unknown;
   query: unknown;
@@ -21,13 +21,13 @@ export interface ReadInput {
 
 const none = Object.freeze({});
 const noBytes = Buffer.alloc(0);
-/** As many faults of one request are told. */
+/** The maximum number of faults that one response lists. */
 const MOST_FAULTS = 50;
-/** JSON and forms: 100 KB. Channel notices (`raw`): 256 KB, more than any channel sends. */
+/** JSON and forms: 100 KB. Channel notifications (`raw`): 256 KB, more than any channel sends. */
 const limits = { parsed: 100 * 1024, raw: 256 * 1024 };
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Makes the function that reads path, query, headers and body of a request by a contract; it throws 404, 413, 415 or 400. */
+/** Creates the function that parses path, query, headers and body by a contract; it throws 404, 413, 415 or 400. */
 export function inputReader(contract: Contract): (ctx: EdgeContext) => Promise<ReadInput> {
   const { params, query, headers, body } = contract;
   const takesBody = body !== undefined || contract.accepts !== undefined;
@@ -59,7 +59,7 @@ function readParams(schema: z.ZodObject, { params, path }: EdgeContext): unknown
   return result.data;
 }
 
-/** The router takes a malformed escape as it stands, so two paths would name the same thing. */
+/** The router keeps a malformed escape as text, so two paths would address the same object. */
 function isDecodable(path: string): boolean {
   try {
     decodeURIComponent(path);
@@ -101,7 +101,7 @@ function queryFault(name: string, code: string, detail: string): InvalidRequest 
   ]);
 }
 
-/** A member that the schema does not name is refused: a misspelt `refundAmount` would refund everything. */
+/** An unknown member is refused, because a misspelt `refundAmount` would refund the full amount. */
 function parseBody(schema: z.ZodType, sent: unknown, isStrict: boolean): unknown {
   if (!isStrict) return parse(schema, sent, '');
   return parse(schema, sent, '', unknownMembers(schema, sent).take(MOST_FAULTS).toArray());
@@ -126,7 +126,7 @@ function fieldError(issue: z.core.$ZodIssue, prefix: string): FieldError {
   return { pointer: prefix + path, code, detail: issue.message };
 }
 
-/** Reads the `Idempotency-Key` header, bare or quoted (≤ 255 visible characters); throws a 400 when it is malformed. */
+/** Reads the `Idempotency-Key` header, bare or quoted (≤ 255 visible characters); throws a 400 if it is malformed. */
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   const key = askedKey(header);
@@ -138,7 +138,7 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
   return key;
 }
 
-/** The key of such a header, if it is one. */
+/** The key of an `Idempotency-Key` header; undefined if it is missing or malformed. */
 export function askedKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   const text = String(header);
@@ -146,15 +146,15 @@ export function askedKey(header: string | string[] | undefined): string | undefi
   return /^[\x21-\x7e]{1,255}$/.test(key) && !key.includes('"') ? key : undefined;
 }
 
-/** A body as it came and as it was read. */
+/** A parsed body with its raw bytes. */
 interface ReadBody {
   value: unknown;
   raw: Buffer;
 }
 
-/** Reads the body in one of the media types that the contract accepts; throws 413, 415 or 400. */
+/** Parses the body in a media type that the contract accepts; throws 413, 415 or 400. */
 async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody> {
-  // The caller may have gone while its credential was checked; its stream would never end.
+  // If the connection closed while the credential was verified, the stream would never end.
   if (ctx.req.destroyed && !ctx.req.readableEnded) throw incomplete();
   const accepts = contract.accepts ?? ['json'];
   if (accepts.includes('raw')) return { value: undefined, raw: await readBytes(ctx.req, limits.raw) };
@@ -169,14 +169,14 @@ async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody>
   return { value: type === 'json' ? readJson(text) : parseForm(text), raw };
 }
 
-/** A form around a file would be read as a part of it. */
+/** A multipart form around the file would be read as part of the file. */
 function streamOf(req: IncomingMessage): AsyncIterable<Uint8Array> {
   requireIdentity(req);
   if (/^multipart\//i.test(req.headers['content-type'] ?? '')) throw wrongType('The body must be the file itself.');
   return streamedBody(req);
 }
 
-/** The bytes of a request up to `limit`; throws 413 as soon as there are more, 400 when the caller breaks off. */
+/** The bytes of a request up to `limit`; throws 413 as soon as there are more, 400 if the connection breaks. */
 function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
   if (Number(req.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit));
   return new Promise((resolve, reject) => {
@@ -185,13 +185,13 @@ function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size <= limit) return void chunks.push(chunk);
-      // What is refused is not kept while the rest of it comes in.
+      // Frees the memory while the rest of the refused body arrives.
       chunks.length = 0;
       reject(tooLarge(limit));
     });
     req.on('end', () => resolve(chunks.length === 1 ? (chunks[0] ?? noBytes) : Buffer.concat(chunks)));
     req.on('error', () => reject(incomplete()));
-    // Every request closes in the end; only one that closes before its end broke off.
+    // Every request emits `close`; the body is incomplete only if `close` comes before `end`.
     req.on('close', () => req.readableEnded || reject(incomplete()));
   });
 }
@@ -248,14 +248,14 @@ function wrongType(message: string): AppError {
 
 const MOST_CHARACTERS = 64;
 
-/** What is left of OAuth parameters: one without a value is as good as none (RFC 6749 §3.2). */
+/** Removes OAuth parameters without a value: they count as omitted (RFC 6749 §3.2). */
 function withoutEmpty(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   if (!Object.values(value).includes('')) return value;
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== ''));
 }
 
-/** The two halves of an `Authorization: Basic` header as they were sent; undefined when it is something else. */
+/** Id and secret of an `Authorization: Basic` header as sent; undefined for any other header. */
 export function basicPair(header: string): { id: string; secret: string } | undefined {
   const encoded = /^Basic +([A-Za-z0-9+/_-]+={0,2})$/i.exec(header)?.[1];
   const text = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('utf8');
@@ -263,7 +263,7 @@ export function basicPair(header: string): { id: string; secret: string } | unde
   return colon < 0 ? undefined : { id: text.slice(0, colon), secret: text.slice(colon + 1) };
 }
 
-/** Which client a request says that it is, for the log: nobody has checked it, and whatever was typed there is cut short. */
+/** The unverified client id of a request, shortened, for the log. */
 function triedClient(authorization: string | undefined, body: unknown): string | undefined {
   const named = typeof body === 'object' && body !== null && 'client_id' in body ? body.client_id : undefined;
   const id = (authorization === undefined ? undefined : basicPair(authorization)?.id) ?? named;

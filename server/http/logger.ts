@@ -1,20 +1,20 @@
-// The logger: JSON lines, or text for people, with secrets redacted.
+// The logger: JSON lines, or text for terminals, with secrets redacted.
 import { styleText } from 'node:util';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { currentWork, traceId } from '../work.ts';
 import { type ErrorDescription, describeError } from './faults.ts';
 
-/** The part of the configuration that logging needs. */
+/** The configuration that logging needs. */
 interface LogConfig {
   log: { level: string; format?: 'auto' | 'json' | 'text' };
 }
 
-/** Lines are written together, every tenth of a second at the latest and when the process exits. */
+/** Lines are written in batches: at least every tenth of a second, and when the process exits. */
 const TOGETHER = { sync: false, minLength: 8192, periodicFlush: 100 };
 
 /**
- * Makes the logger: JSON lines with what the work in hand is about, or text on a terminal; without secrets, by name and by looks, without raw
- * control characters, never a body.
+ * Creates the logger: JSON lines with the numbers of the current work, or text on a terminal. Secrets are redacted by member name and by
+ * pattern, control characters are escaped, and bodies are never logged.
  */
 export function createLogger(config: LogConfig, stream?: DestinationStream): Logger {
   const options = {
@@ -25,7 +25,7 @@ export function createLogger(config: LogConfig, stream?: DestinationStream): Log
       level: (label: string) => ({ level: label }),
       log: (members: Record<string, unknown>) => redactMembers(members),
     },
-    // Of two members with one name that of the line itself counts.
+    // The line's own member overrides the mixin's member of the same name.
     mixin: () => ({ ...currentWork(), traceId: traceId() }),
     serializers: { err: describeError },
     hooks: { streamWrite: redactText },
@@ -33,18 +33,18 @@ export function createLogger(config: LogConfig, stream?: DestinationStream): Log
   return pino(options, stream ?? (logsText(config) ? textStream() : pino.destination(TOGETHER)));
 }
 
-/** Whether lines are text for people: if it is wished, or unless something else is wished on a terminal. */
+/** Whether lines are written as text: if configured, or by default on a terminal. */
 export function logsText({ log: { format = 'auto' } }: LogConfig): boolean {
   return format === 'text' || (format === 'auto' && process.stdout.isTTY === true);
 }
 
-/** Written at once: somebody is looking. */
+/** Writes every line at once, because a person is reading. */
 function textStream(): DestinationStream {
   const terminal = pino.destination({ sync: true });
   return { write: (json) => void terminal.write(logText(json)) };
 }
 
-/** A line of the log as JSON has it. */
+/** A log line as parsed from JSON. */
 interface Line extends Record<string, unknown> {
   level?: string;
   time?: string;
@@ -52,7 +52,7 @@ interface Line extends Record<string, unknown> {
   err?: ErrorDescription;
 }
 
-/** Paints where the terminal has colours and nobody said no (NO_COLOR). */
+/** Colours text if the terminal supports it and NO_COLOR is not set. */
 type Paint = (look: Parameters<typeof styleText>[0], text: string) => string;
 
 const LOOKS: Readonly<Record<string, Parameters<typeof styleText>[0]>> = {
@@ -62,14 +62,14 @@ const LOOKS: Readonly<Record<string, Parameters<typeof styleText>[0]>> = {
   info: 'green',
 };
 
-/** Members that the words of a request say already. */
-const SAID: ReadonlySet<string> = new Set(['method', 'route', 'status', 'ms', 'requestId', 'ip', 'caller']);
+/** Members that the text of a request line already shows. */
+const SHOWN: ReadonlySet<string> = new Set(['method', 'route', 'status', 'ms', 'requestId', 'ip', 'caller']);
 
-/** A line of the log for people: when, what, what it is about; behind an error where it happened. Nothing in it is obeyed by a terminal. */
+/** Formats a log line as text: time, level, message, members, and the stack of an error. Control characters are escaped. */
 export function logText(json: string, paint: Paint = styleText): string {
   const { level = '', time = '', msg = '', err, ...members } = JSON.parse(json) as Line;
   const isRequest = msg === 'request' && typeof members['route'] === 'string';
-  const about = Object.entries(members).filter(([name]) => !(isRequest && SAID.has(name)));
+  const about = Object.entries(members).filter(([name]) => !(isRequest && SHOWN.has(name)));
   const words = [
     paint('dim', new Date(time).toTimeString().slice(0, 8)),
     paint(LOOKS[level] ?? 'dim', level.toUpperCase().padEnd(5)),
@@ -77,7 +77,7 @@ export function logText(json: string, paint: Paint = styleText): string {
     ...about.map(([name, value]) => paint('dim', `${name}=${shown(value)}`)),
   ];
   const places = errorLines(err);
-  // What comes from outside happened nowhere in particular.
+  // External faults have no stack, so they fit on the same line.
   if (err && !err.stack) return `${[...words, '-', ...places.map((line) => line.trim())].join(' ')}\n`;
   return `${[words.join(' '), ...places].join('\n')}\n`;
 }
@@ -100,11 +100,11 @@ function shown(value: unknown): string {
 
 const hidden = '[redacted]';
 
-/** Names whose values never reach the log, whatever they are and however deep. */
+/** Member names whose values are never logged, at any depth. */
 const secretName =
   /password|passphrase|secret|private_?key|master_?key|api_?v3_?key|authorization|cookie|credential|recovery_?codes|signature|tokens?$|^(?:csrf|jwt|pem|content|body|raw_?body|extra)$/i;
 
-/** Looks of secrets. Each begins with fixed text, which V8 finds fast; one alternation of all of them was fifty times slower. */
+/** Patterns of secrets. Each begins with fixed text, which V8 finds fast; one alternation of all of them was fifty times slower. */
 const secretTexts = [
   /-----BEGIN [A-Z ]+-----(?:[^-"]|-(?!----END))*(?:-----END [A-Z ]+-----)?/g,
   /eyJ[\w-]{5,}\.[\w-]*(?:\.[\w-]*)*/g,
@@ -116,13 +116,13 @@ const secretTexts = [
 ];
 const userInfo = /(:\/\/[^\s/:@"]*:)[^\s/@"]+(?=@)/g;
 const longRun = /[\w+/-]{43,}={0,2}/g;
-/** What JSON leaves as it is and a terminal obeys, reorders text by, or does not show. */
+/** Characters that JSON leaves unescaped, but that control a terminal, reorder text or are invisible. */
 const rawControl = /[\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
-// oxlint-disable-next-line no-control-regex -- control characters are what this is about
+// oxlint-disable-next-line no-control-regex -- the pattern matches control characters
 const ascii = /[\u0000-\u001f]/g;
 
-/** Hides secrets in text by their looks: PEM blocks, JWTs, our own secrets, Bearer and Basic values, long keys, passwords in URLs. */
+/** Redacts secrets in text by pattern: PEM blocks, JWTs, the service's own secrets, Bearer and Basic values, long keys, passwords in URLs. */
 export function redactText(text: string): string {
   let shown = text;
   for (const looks of secretTexts) shown = shown.replace(looks, hidden);
@@ -134,7 +134,7 @@ export function redactText(text: string): string {
   return shown.replace(rawControl, escaped);
 }
 
-/** Text for a terminal: whatever it would obey, or reorder text by, is written as in JSON. */
+/** Text for a terminal: control characters and characters that reorder text are escaped as in JSON. */
 function plainText(text: string): string {
   return text.replace(rawControl, escaped).replace(ascii, escaped);
 }
@@ -146,7 +146,7 @@ function escaped(char: string): string {
 const runLength = 43;
 const isRunChar = Uint8Array.from({ length: 128 }, (_, code) => (/[\w+/-]/.test(String.fromCharCode(code)) ? 1 : 0));
 
-/** A run of 43 covers one of the places 42, 85, …, so looking at these and around them is enough. */
+/** A run of 43 characters covers one of the positions 42, 85, …, so checking around these positions is enough. */
 function hasLongRun(text: string): boolean {
   for (let place = runLength - 1; place < text.length; place += runLength) {
     let from = place;
@@ -158,21 +158,21 @@ function hasLongRun(text: string): boolean {
   return false;
 }
 
-/** Hexadecimal of 32 bytes, or base64 of as many; file paths of stack traces are as long but look different. */
+/** Hexadecimal of 32 bytes, or base64 of the same length; file paths in stack traces can be as long but look different. */
 function isKey(run: string): boolean {
   if (/^[0-9a-f]{64,}$/i.test(run)) return true;
   const count = (pattern: RegExp): number => run.match(pattern)?.length ?? 0;
   return count(/[A-Z]/g) >= 5 && count(/[a-z]/g) >= 5 && count(/\d/g) >= 1 && count(/\//g) <= 4;
 }
 
-/** The hash that an operator keeps outside (`payctl audit --tip`): worth nothing to anybody else. */
+/** The hash that an operator stores elsewhere (`payctl audit --tip`); it is not a secret. */
 function isTip(run: string, at: number, text: string): boolean {
   return text.slice(at - TIP.length, at) === TIP && /^[0-9a-f]{64}$/.test(run);
 }
 
 const TIP = '"tip":"';
 
-/** A copy of a log object without the values of secret names; deeper than six levels nothing is kept. */
+/** A copy of a log object without the values of secret members; values below six levels are redacted. */
 export function redactMembers(value: Record<string, unknown>, depth = 0): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   for (const name in value) shown[name] = redactMember(name, value[name], depth);
@@ -190,7 +190,7 @@ function redactMember(name: string, member: unknown, depth: number): unknown {
 
 const known = new Map<string, boolean>();
 
-/** Names repeat with every line, so the answer is kept; names from outside cannot fill the memory. */
+/** Names repeat with every line, so the result is cached; the limit keeps names from outside from filling the memory. */
 function isSecretName(name: string): boolean {
   const answer = known.get(name);
   if (answer !== undefined) return answer;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 
-/** The time that requests take, and the registry that others add their own figures to. */
+/** The histogram of request times, and the registry to which other parts add their metrics. */
 export interface Metrics {
   readonly registry: Registry;
   readonly requests: Histogram<'method' | 'route' | 'status'>;
@@ -11,15 +11,15 @@ export interface Metrics {
 
 const LAGS = ['nodejs_eventloop_lag_seconds', ...[50, 90, 99].map((share) => `nodejs_eventloop_lag_p${share}_seconds`)];
 
-/** Each is the sum of the figure without `_total`, by which Prometheus knows counters; these are none. */
+/** Sums of the metrics without `_total`; Prometheus reserves that suffix for counters, and these are gauges. */
 const SUMS = ['handles', 'requests', 'resources'].map((name) => `nodejs_active_${name}_total`);
 
-/** Makes the registry with the figures of the process and of HTTP. */
+/** Creates the registry with the metrics of the process and of HTTP. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of SUMS) registry.removeSingleMetric(name);
-  // Of several processes the one that is held up must be seen.
+  // With several processes the highest lag must be visible, not the sum.
   for (const name of LAGS) Object.assign(registry.getSingleMetric(name)!, { aggregator: 'max' });
   const requests: Metrics['requests'] = new Histogram({
     name: 'http_request_duration_seconds',
@@ -31,7 +31,7 @@ export function createMetrics(): Metrics {
   return { registry, requests };
 }
 
-/** Serves `GET /metrics`, and 404 for everything else, on an address of its own; resolves when it listens. */
+/** Serves `GET /metrics`, and 404 for everything else, on its own address; resolves when the port is open. */
 export async function listenForMetrics(
   registry: { contentType: string; metrics(): Promise<string> },
   { host, port }: { host: string; port: number },
@@ -46,7 +46,7 @@ export async function listenForMetrics(
       () => res.writeHead(500).end(),
     );
   });
-  // Who asks and does not take the answer keeps it in memory.
+  // A client that does not read the response keeps it in memory.
   server.maxConnections = 64;
   server.setTimeout(10_000);
   server.listen(port, host);

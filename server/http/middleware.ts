@@ -1,4 +1,4 @@
-// The steps around every request: the log, refusals, CORS, entity tags, and the mark of a staging service.
+// Middleware around every request: log, errors, CORS, entity tags, and the mark of a staging service.
 import { type Span, SpanStatusCode } from '@opentelemetry/api';
 import { hash, randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -8,14 +8,14 @@ import { timesSent } from './server.ts';
 import type { EdgeContext, EdgeMiddleware, HeaderPairs } from './edge.ts';
 import { refusalAnswer } from './refusal-answer.ts';
 
-/** How much is kept of the id that a client has for its request. */
+/** The maximum length of a stored client request id. */
 const LONGEST_CLIENT_ID = 128;
-/** Methods that are counted by name. */
+/** Methods that are counted by name; all other methods count as `other`. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 
 /**
- * The outermost step: gives each request an id and an address, each answer its security headers, and says in the log
- * and in the metrics how it ended. Bodies, queries and headers are never logged.
+ * The outermost middleware: gives each request an id and an address, sets its response headers, and records its result in the log and in
+ * the metrics. Bodies, queries and headers are never logged.
  */
 export function observe(headers: HeaderPairs): EdgeMiddleware {
   const noteProxy = warnOfProxy();
@@ -30,16 +30,16 @@ export function observe(headers: HeaderPairs): EdgeMiddleware {
       if (span) describe(span, ctx);
     };
     return beginWork({ requestId: ctx.state.id }, () =>
-      // Balancers ask all the time.
+      // Health checks of load balancers are too frequent to trace.
       ctx.path.startsWith('/health') ? serve() : inSpan('request', { kind: 'server', headers: ctx.req.headers }, serve),
     );
   };
 }
 
-/** How old a list, an export or a figure may be that was read at a replica (seconds). */
+/** Response header: how many seconds the replica that was read for a list, an export or a figure may lag behind. */
 export const REPLICA_LAG = 'Replica-Lag';
 
-/** The step behind it: whatever is thrown further in is answered. */
+/** Turns every error of the inner middleware into a response. */
 export const onError: EdgeMiddleware = (ctx, next) =>
   ctx.edge.requests.run(async () => {
     try {
@@ -57,9 +57,9 @@ export const onError: EdgeMiddleware = (ctx, next) =>
 function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   const { req, res, state } = ctx;
   const sent = req.headers['x-request-id'];
-  // Node keeps the first of several; whoever stands in front may have looked at another one, so none of them counts.
+  // Node keeps the first of several values; a proxy may have checked another one, so none is accepted.
   if (isRepeated(req, 'authorization')) req.headers.authorization = '';
-  // Ours alone leads to one request: a client's may come twice, or on purpose be another's. It stands beside it in the log.
+  // Only the service's own id is unique: clients may repeat an id or reuse another client's. The log shows both.
   state.id = randomUUID();
   if (typeof sent === 'string' && sent !== '')
     state.clientRequestId = sent.slice(0, LONGEST_CLIENT_ID).replaceAll(/[^\x20-\x7e]/g, '?');
@@ -71,15 +71,15 @@ function begin(ctx: EdgeContext, headers: HeaderPairs): void {
   if (mayCarryCredential(ctx)) res.setHeader('Cache-Control', 'no-store');
 }
 
-/** Behind a proxy that is not trusted everybody has one address, so that the bad credentials of one lock everybody out. It is said once. */
+/** Behind an untrusted proxy all clients share one address, so one client's failed credentials lock out every client. Logged once. */
 function warnOfProxy(): (ctx: EdgeContext) => void {
-  let isSaid = false;
+  let isLogged = false;
   return ({ req, edge }) => {
-    if (isSaid || edge.trustedProxies > 0 || req.headers['x-forwarded-for'] === undefined) return;
-    isSaid = true;
+    if (isLogged || edge.trustedProxies > 0 || req.headers['x-forwarded-for'] === undefined) return;
+    isLogged = true;
     edge.logger.warn(
       { hint: 'Server.TrustedProxies' },
-      'a request came with X-Forwarded-For, and no proxy is trusted: behind a proxy everybody counts as one address',
+      'a request has X-Forwarded-For, but no proxy is trusted: behind a proxy all clients count as one address',
     );
   };
 }
@@ -111,7 +111,7 @@ function mayCarryCredential({ path, req }: EdgeContext): boolean {
 
 function finish(ctx: EdgeContext, seconds: number): void {
   const { clientRequestId, ip, route, caller, triedClient } = ctx.state;
-  // By the route's pattern, never by the path.
+  // By the route's pattern: paths would create a time series for each id.
   const method = methods.has(ctx.method) ? ctx.method : 'other';
   ctx.edge.metrics?.requests.observe({ method, route, status: String(ctx.status) }, seconds);
   const who = caller === undefined ? undefined : caller.kind === 'app' ? caller.clientId : caller.username;
@@ -132,8 +132,8 @@ function finish(ctx: EdgeContext, seconds: number): void {
 }
 
 /**
- * Opens `/api/v2` and `/oauth` to pages of the given origins, without credentials (cookies are never allowed).
- * `exposed` are answer headers that such a page may read.
+ * Opens `/api/v2` and `/oauth` to pages of the given origins, without credentials (cookies are never allowed). `exposed`: response headers
+ * that such a page may read.
  */
 export function cors(origins: readonly string[], exposed: readonly string[]): EdgeMiddleware {
   const allowed = new Set(origins);
@@ -159,12 +159,12 @@ export function cors(origins: readonly string[], exposed: readonly string[]): Ed
   };
 }
 
-/** Tags of bodies with which many are answered. */
+/** Entity tags of buffers that serve many responses. */
 const known = new WeakMap<Buffer, string>();
 
 /**
- * Gives what a client may keep an entity tag, and answers 304 without a body when the client has it (RFC 9110 §8.8.3, §13.1.2). It
- * stands behind everything that changes a body.
+ * Sets an entity tag on cacheable responses, and sends 304 without a body if the client has the current version (RFC 9110 §8.8.3, §13.1.2).
+ * Every middleware that changes a body must run inside it.
  */
 export const validate: EdgeMiddleware = async (ctx, next) => {
   await next();
@@ -174,11 +174,11 @@ export const validate: EdgeMiddleware = async (ctx, next) => {
   if (caching === undefined || String(caching).includes('no-store')) return;
   const tag = typeof body === 'string' ? tagOf(body) : tagOfBuffer(body);
   ctx.set('ETag', tag);
-  if ((ctx.method === 'GET' || ctx.method === 'HEAD') && names(ctx.get('If-None-Match'), tag)) ctx.status = 304;
+  if ((ctx.method === 'GET' || ctx.method === 'HEAD') && matchesTag(ctx.get('If-None-Match'), tag)) ctx.status = 304;
 };
 
-/** Not Koa's `fresh`: it takes the `Cache-Control: no-cache` that `fetch` adds for a wish to have it once more. */
-function names(condition: string, tag: string): boolean {
+/** Not Koa's `fresh`: it treats the `Cache-Control: no-cache` that `fetch` adds as a request for a full response. */
+function matchesTag(condition: string, tag: string): boolean {
   return condition.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag);
 }
 
@@ -188,18 +188,18 @@ function tagOfBuffer(body: Buffer): string {
   return tag;
 }
 
-/** Of what is sent, so each encoding of a file has its own. */
+/** Computed from the bytes sent, so each content coding of a file has its own tag. */
 function tagOf(body: string | Buffer): string {
   return `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
 }
 
-/** What every answer of a staging service carries, so that nobody takes it for production. */
+/** Headers of every response of a staging service, so that clients do not mistake it for production. */
 export const STAGING_HEADERS: HeaderPairs = [['X-Pay-Environment', 'staging']];
 
-/** Where the style of the ribbon is; the policy of every page allows styles of our own origin, and no others. */
+/** Path of the ribbon's stylesheet; the policy of every page allows only styles of its own origin. */
 export const STAGING_STYLE_PATH = '/staging.css';
 
-/** The style of the ribbon: above everything, and above the page rather than on it. */
+/** The stylesheet of the ribbon, which is above the page's content and does not cover it. */
 export const STAGING_STYLE = `
 #pay-environment { position: fixed; inset: 0 0 auto 0; z-index: 2147483647; box-sizing: border-box; height: 1.75rem; margin: 0; padding: 0 0.5rem; overflow: hidden; background: #f6c344; color: #241a00; font: 600 0.8125rem/1.75rem system-ui, sans-serif; text-align: center; text-overflow: ellipsis; white-space: nowrap; }
 html { padding-top: 1.75rem; scroll-padding-top: 1.75rem; }
@@ -209,7 +209,7 @@ body { min-height: calc(100dvh - 1.75rem) !important; }
 const LINK = `<link rel="stylesheet" href="${STAGING_STYLE_PATH}">`;
 const RIBBON = `<p id="pay-environment" role="note">Staging: no real money · <span lang="zh-CN">预发布环境，非真实交易</span></p>`;
 
-/** Puts the ribbon on every page of a staging service, whoever makes the page. */
+/** Adds the ribbon to every HTML page of a staging service. */
 export const stagingMark: EdgeMiddleware = async (ctx, next) => {
   await next();
   const { body } = ctx;
@@ -217,7 +217,7 @@ export const stagingMark: EdgeMiddleware = async (ctx, next) => {
   ctx.body = withRibbon(String(body));
 };
 
-/** A page with the ribbon; what is no whole page stays as it is. */
+/** Adds the ribbon to a page; a fragment without head and body stays unchanged. */
 function withRibbon(page: string): string {
   return page.replace(/<\/head>/i, `${LINK}$&`).replace(/<body\b[^>]*>/i, `$&${RIBBON}`);
 }

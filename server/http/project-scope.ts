@@ -5,14 +5,14 @@ import type { ReadInput } from './input.ts';
 
 const USUAL = 'default';
 
-/** Throws 403 when a request is about the whole service, and the caller is limited to projects. */
+/** Throws 403 if the request concerns the whole service and the caller is limited to projects. */
 export function requireAllProjects({ projects }: AdminCaller, projectScope: ProjectScope): void {
   if (projects && projectScope === 'service') throw beyond();
 }
 
 /**
- * The input of a request as its caller may have it: the one place where limits to projects hold. What belongs to another project is
- * not found, exactly as what does not exist; a list is narrowed, and a project that is not named is the caller's only one.
+ * Applies the caller's project limits to the input; no other code checks them. An object of another project returns the same 404 as a
+ * missing one; a list is narrowed; an omitted project becomes the caller's only project.
  */
 export async function checkProjectScope(
   ctx: EdgeContext,
@@ -77,13 +77,13 @@ const WORDS: Readonly<Record<Thing, string>> = {
   cert: 'certificate',
 };
 
-/** The only project of whoever has one, else the one that is meant when none is named. */
+/** The project of a request that names none: the caller's only project, otherwise the default project. */
 function usual(projects: readonly string[]): string {
   const [only = USUAL, ...more] = projects;
   return more.length === 0 ? only : USUAL;
 }
 
-/** The schema has filled in what was not sent. */
+/** Reads the query string, because the schema has filled in defaults. */
 function isSent({ querystring }: EdgeContext, name: string): boolean {
   return new URLSearchParams(querystring).has(name);
 }
@@ -93,5 +93,8 @@ function requireMine(projects: readonly string[], project: string | undefined): 
 }
 
 function beyond(): Forbidden {
-  return new Forbidden('beyond_projects', 'Your account is limited to projects, and this is about more than these.');
+  return new Forbidden(
+    'beyond_projects',
+    'Your account is limited to some projects, and this request concerns other projects, too.',
+  );
 }

@@ -5,8 +5,8 @@ import type { EdgeContext, RefusalPage } from './edge.ts';
 import { type Changed, translateFault } from './faults.ts';
 
 /**
- * The answer to a refusal or fault, ready to send: a problem document (RFC 9457), below `/oauth` the shape of RFC 6749 §5.2,
- * for a person in a browser a page. What nobody foresaw is logged with its stack and told without detail.
+ * The response to a refusal or fault: a problem document (RFC 9457), below `/oauth` the form of RFC 6749 §5.2, in a browser a page.
+ * Unexpected errors are logged with their stack and sent without details.
  */
 export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   const refusal = error instanceof AppError ? error : translateFault(error, changedBy(ctx));
@@ -16,15 +16,15 @@ export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   const document = oauth ? oauthDocument(refusal) : problemDocument(refusal, ctx.state.id);
   const headers = refusalHeaders(ctx, refusal);
   headers['content-type'] = oauth ? 'application/json; charset=utf-8' : 'application/problem+json; charset=utf-8';
-  // RFC 6749 §5.2 knows no 415: a wrong media type is a bad request like any other.
+  // RFC 6749 §5.2 has no 415, so a wrong media type is a 400.
   const status = oauth && refusal.status === 415 ? 400 : refusal.status;
   return { status, headers, body: JSON.stringify(document) };
 }
 
-/** What programs call; a client that says by default that it takes HTML gets JSON there all the same. */
+/** Paths for programs; clients whose default `Accept` includes HTML get JSON here, too. */
 const FOR_PROGRAMS = /^\/(api|oauth|notify|health|\.well-known)(\/|$)|\.json$/;
 
-/** Whether somebody looks at the answer in a browser: it asks for HTML, and where pages are. */
+/** Whether a person views the response in a browser: the request accepts HTML, and the path has pages. */
 function isForReader({ path, req, state: { contract } }: EdgeContext): boolean {
   if (contract ? contract.raw !== 'html' : FOR_PROGRAMS.test(path)) return false;
   return /\btext\/html\b/.test(req.headers.accept ?? '');
@@ -32,13 +32,13 @@ function isForReader({ path, req, state: { contract } }: EdgeContext): boolean {
 
 function pageOf(ctx: EdgeContext, refusal: AppError, make: RefusalPage): Answer {
   const { code, status } = refusal;
-  // An address that begins with two slashes would lead to another host.
+  // A path that begins with two slashes would link to another host.
   const address = ctx.method === 'GET' && /^\/(?![/\\])/.test(ctx.url) ? ctx.url : undefined;
   const { headers, body } = make({ code, status, requestId: ctx.state.id, address, headers: ctx.req.headers });
   return { status, headers: { ...refusalHeaders(ctx, refusal), 'cache-control': 'no-store', ...headers }, body };
 }
 
-/** Who only reads is not told of changes, also when something was written beside it. */
+/** For a read the error mentions no change, even if the request wrote something in addition. */
 function changedBy({ method, edge }: EdgeContext): Changed {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return 'never';
   return edge.requests.hasChanged() ? 'something' : 'nothing';
@@ -51,7 +51,7 @@ function logFault(ctx: EdgeContext, refusal: AppError): void {
   ctx.edge.logger[level]({ clientRequestId, route, err: refusal.cause ?? refusal }, refusal.code);
 }
 
-/** The problem document of a refusal; `requestId` leads to its log line. */
+/** The problem document of a refusal; `requestId` identifies its log line. */
 function problemDocument({ code, status, message, options }: AppError, requestId: string): Record<string, unknown> {
   const known: PublishedError = errorCodes[code];
   return {
@@ -76,7 +76,7 @@ function oauthDocument({ code, status, message }: AppError): Record<string, unkn
   };
 }
 
-/** RFC 6749 §5.2 knows few codes; general refusals of the edge become one of them. */
+/** RFC 6749 §5.2 defines few codes; general refusals are mapped to them. */
 const oauthCodes: Partial<Record<ErrorCode, string>> = {
   body_incomplete: 'invalid_request',
   body_malformed: 'invalid_request',
@@ -98,7 +98,7 @@ function refusalHeaders(ctx: EdgeContext, { status, options }: AppError): Record
   if (options.retryAfter !== undefined) headers['Retry-After'] = String(Math.max(1, Math.ceil(options.retryAfter)));
   const oauth = ctx.state.contract?.style === 'oauth';
   if (status === 401 && !oauth && !headers['WWW-Authenticate']) {
-    // RFC 6750 §3.1: no error code when no credential was sent.
+    // RFC 6750 §3.1: no error code if no credential was sent.
     headers['WWW-Authenticate'] = ctx.state.credential ? 'Bearer error="invalid_token"' : 'Bearer';
   }
   return headers;

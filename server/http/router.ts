@@ -1,4 +1,4 @@
-// The routes of all groups in one router, and the refusal of requests that none of them serves.
+// Joins the route groups in one router, and refuses requests without a route.
 import { Router } from '@koa/router';
 import type { DefaultContext } from 'koa';
 import { AppError, NotFound } from '../errors.ts';
@@ -7,18 +7,18 @@ import { type Contract, patternOf } from './contract.ts';
 import type { EdgeMiddleware, RequestState } from './edge.ts';
 import type { Endpoint } from './endpoint.ts';
 
-/** The routes of one resource, all below one prefix; every handler is made by `endpoint`. */
+/** The routes of one resource under one prefix; `endpoint` creates every handler. */
 export type RouteGroup = Router<RequestState, DefaultContext>;
 
 /**
- * Starts a route group: `const router = routeGroup('/api/v2/payment')`, then `router.post('/pay', endpoint(…))`. Without `strict` a
- * slash may follow the path.
+ * Creates a route group: `const router = routeGroup('/api/v2/payment')`, then `router.post('/pay', endpoint(…))`. Without `strict` the path
+ * may end in a slash.
  */
 export function routeGroup(prefix = '', { strict = true } = {}): RouteGroup {
   return new Router({ prefix, strict, sensitive: true });
 }
 
-/** One operation that is served: GET stands for HEAD too; the path has its parameters in braces. */
+/** One operation; GET includes HEAD; path parameters are in braces. */
 export interface Route {
   readonly method: string;
   readonly path: string;
@@ -27,7 +27,7 @@ export interface Route {
 
 type Layer = RouteGroup['stack'][number];
 
-/** Joins the groups; of several routes that fit, the one with the fewest parameters runs. Throws when a route was not made by `endpoint`. */
+/** Joins the groups; if several routes match, the one with the fewest parameters runs. Throws if `endpoint` did not create a route. */
 export function joinGroups(groups: readonly RouteGroup[]): RouteGroup {
   const router: RouteGroup = new Router({ exclusive: 'specificity' });
   for (const group of groups) router.use(group.routes());
@@ -35,7 +35,7 @@ export function joinGroups(groups: readonly RouteGroup[]): RouteGroup {
   return router;
 }
 
-/** The operations that a router serves. */
+/** The operations of a router. */
 export function routesOf(router: RouteGroup): readonly Route[] {
   return router.stack.map(routeOf);
 }
@@ -46,7 +46,7 @@ function routeOf(layer: Layer): Route {
 }
 
 function contractOf({ path, stack: [run, ...more] }: Layer): Contract {
-  // The router leaves the prefix out of an empty path, and keeps the slash of `/` behind one.
+  // The router omits the prefix for an empty path, and keeps the slash of `/` after one.
   if (path === '' || /.\/$/.test(String(path))) throw new TypeError(`the path "${String(path)}" is not whole`);
   if (!isEndpoint(run) || more.length > 0) throw new TypeError(`${String(path)} is not made by endpoint()`);
   return run.contract;
@@ -56,7 +56,7 @@ function isEndpoint(step: unknown): step is Endpoint {
   return typeof step === 'function' && 'contract' in step;
 }
 
-/** The step behind the router: 404 and 405. A caller without a credential is not told which paths there are. */
+/** The middleware after the router: 404 and 405. A caller without a credential gets 401 and cannot discover paths. */
 export const refuseUnserved: EdgeMiddleware = async (ctx) => {
   const matched = ctx.matched as readonly Layer[];
   const isPublic = matched.length > 0 && matched.every((layer) => contractOf(layer).auth === 'none');

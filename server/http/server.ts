@@ -1,4 +1,4 @@
-// The HTTP server: starts to listen, refuses what must not reach Koa, drains, and stops without breaking off requests.
+// The HTTP server: listens, refuses malformed requests, drains, and stops without breaking requests in progress.
 import type Koa from 'koa';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,37 +11,37 @@ import { type PublishedError, errorCodes } from '../error-codes/error-codes.ts';
 import type { Edge, HeaderPairs } from './edge.ts';
 import { hardlyMoves, streams } from './uploads.ts';
 
-/** Why a request never reaches Koa, by the status of its answer. */
+/** Refusals before Koa, by response status. */
 const refusals = {
-  400: ['invalid_request', 'This is not a request that can be read.'],
+  400: ['invalid_request', 'The request is not valid HTTP.'],
   408: ['request_timeout', 'The request was not received in time.'],
-  417: ['invalid_request', 'Of Expect only 100-continue is supported.'],
+  417: ['invalid_request', 'The only supported value of Expect is 100-continue.'],
   431: ['invalid_request', 'The headers of the request are too large.'],
 } as const;
 
 type Status = keyof typeof refusals;
 
-/** How long the sender may take to fetch a refusal before its connection is cut. */
+/** How long the client may take to read a refusal before its connection is closed. */
 const LINGER_MS = 2_000;
-/** RFC 9110 §7.2: a name or an address, and a port. */
+/** RFC 9110 §7.2: a name or an address, with an optional port. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-fA-F:.]+\])(?::\d{0,5})?$/;
 
-/** Whether a request has the form that everything behind it relies on: HTTP/1.0 or 1.1, and one Host that is one. */
+/** Whether a request has the form that the rest of the service assumes: HTTP/1.0 or 1.1, and exactly one valid Host. */
 function isWellFormed(req: IncomingMessage): boolean {
   const { httpVersion, headers } = req;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return false;
   const hosts = timesSent(req, 'host');
-  // Only HTTP/1.0 may do without, as the health checks of balancers do.
+  // Only HTTP/1.0 may omit Host, as health checks of load balancers do.
   if (hosts === 0) return httpVersion === '1.0';
   return hosts === 1 && HOST.test(headers.host ?? '');
 }
 
-/** Whether others may see another end of the request than this server does: HTTP/1.0 has no Transfer-Encoding (RFC 9112 §6.1). */
+/** Whether a proxy may see a different end of the request than this server: HTTP/1.0 has no Transfer-Encoding (RFC 9112 §6.1). */
 function isFramedOddly({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
 
-/** How often a request names a header; Node keeps the first value of some and joins those of others. */
+/** How often a request has a header; Node keeps only the first value of some headers and joins those of others. */
 export function timesSent({ rawHeaders }: IncomingMessage, name: string): number {
   let times = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -51,20 +51,20 @@ export function timesSent({ rawHeaders }: IncomingMessage, name: string): number
   return times;
 }
 
-/** Answers a request that Node has read and Koa is not to see; the connection is closed after it. */
+/** Refuses a parsed request before Koa and closes the connection. */
 function refuseRequest(req: IncomingMessage, res: ServerResponse, status: Status, marks: HeaderPairs = []): void {
   const { headers, body } = refusal(status, marks);
   res.writeHead(status, headers).end(body);
   res.once('finish', () => cutLater(req.socket));
 }
 
-/** A request that is not HTTP, too large or too slow never reaches Koa; its sender gets an answer in the same form. */
-function refuseNonsense(error: Error & { code?: string }, socket: Duplex, marks: HeaderPairs = []): void {
+/** Refuses a request that is not HTTP, too large or too slow, with the same problem document. */
+function refuseUnreadable(error: Error & { code?: string }, socket: Duplex, marks: HeaderPairs = []): void {
   if (error.code === 'ECONNRESET') socket.destroy();
   else refuseOnSocket(socket, statusOf(error.code), marks);
 }
 
-/** Answers on a connection on which nothing was answered yet, and closes it. */
+/** Writes a refusal to a connection without a response, and closes it. */
 function refuseOnSocket(socket: Duplex, status: Status, marks: HeaderPairs): void {
   if (!socket.writable) {
     socket.destroy();
@@ -81,7 +81,7 @@ function statusOf(code: string | undefined): Status {
   return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
 }
 
-/** Cuts a connection whose client neither reads the answer nor closes. */
+/** Closes a connection whose client neither reads the response nor closes it. */
 function cutLater(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once('close', () => clearTimeout(timer));
@@ -112,28 +112,28 @@ function refusal(status: Status, marks: HeaderPairs): { headers: Record<string, 
   return { headers, body };
 }
 
-/** Whether a body comes with the request. */
+/** Whether the request has a body. */
 export function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** The limits of one connection and of one address. */
+/** The limits per connection and per address. */
 interface ConnectionLimits {
-  /** How long nothing may move while the caller's turn it is: no request, or an answer that is not taken (ms). */
+  /** Maximum idle time while the client must act: no request, or a response that the client does not read (ms). */
   quietMs: number;
-  /** How long it may take to fetch an answer that is complete (ms). */
+  /** Maximum time to read a complete response (ms). */
   takeMs: number;
-  /** Bytes of answers that may wait for one connection. */
+  /** Maximum bytes of unread responses per connection. */
   waitingBytes: number;
-  /** A body that takes longer is slow (ms). */
+  /** A body that takes longer counts as slow (ms). */
   slowAfterMs: number;
-  /** Slow bodies of one address at a time; what is more is answered 408. */
+  /** Maximum concurrent slow bodies per address; further ones get 408. */
   slowPerAddress: number;
-  /** How long a body may take to arrive; of one that is read as it comes, how long it may hardly move (ms). */
+  /** Maximum time for a body to arrive; for a streamed body, the maximum time with almost no data (ms). */
   requestMs: number;
 }
 
-/** Bounds of every connection. */
+/** Limits of every connection. */
 export const connectionLimits: ConnectionLimits = {
   quietMs: 20_000,
   takeMs: 60_000,
@@ -143,20 +143,20 @@ export const connectionLimits: ConnectionLimits = {
   requestMs: 14_000,
 };
 
-/** A request until its answer was taken. */
+/** A request until its response was read. */
 interface UnderWay {
   req: IncomingMessage;
   res: ServerResponse;
   since: number;
   endedAt?: number;
-  /** Its body is slow: it has one of the places of its address, or was refused. */
+  /** The state of a slow body: it counts for its address, or was refused. */
   slow?: 'placed' | 'refused';
 }
 
 /**
- * Cuts off what keeps memory or a place without moving: Node itself waits for ever for a connection that does not take its
- * answer, and lets one address have every place with bodies that hardly come. Who waits for us is left alone. Returns what
- * has to see every request.
+ * Closes connections that use memory or a slot without progress: Node itself waits without limit for a client that does not read its
+ * response, and lets one address fill all slots with slow bodies. Connections that wait for the service stay open. Returns a function that
+ * must be called for every request.
  */
 function guardConnections(
   server: Server,
@@ -164,15 +164,15 @@ function guardConnections(
   { quietMs, takeMs, waitingBytes, slowAfterMs, slowPerAddress, requestMs }: ConnectionLimits,
   marks: HeaderPairs = [],
 ): (req: IncomingMessage, res: ServerResponse) => void {
-  // Requests are kept in short arrays: V8 rebuilds a set every few requests, and the old tables keep requests and answers from the
-  // garbage collector's quick round.
+  // Requests are kept in short arrays: V8 rebuilds a set every few requests, and the old tables keep requests and
+  // responses alive through the minor garbage collections.
   const connections = new Map<Socket, UnderWay[]>();
   server.on('connection', (socket: Socket) => {
     connections.set(socket, []);
     socket.once('close', () => connections.delete(socket));
   });
   server.setTimeout(quietMs, (socket: Socket) => {
-    // Silence is ours while a request is worked on and nothing waits to be taken.
+    // The service itself is working on a request, and the client has read all sent data.
     const isBusy = (connections.get(socket)?.length ?? 0) > 0;
     if (isBusy && socket.writableLength === 0) socket.setTimeout(quietMs);
     else socket.destroy();
@@ -183,7 +183,7 @@ function guardConnections(
   };
   const cutSenders = (slow: readonly UnderWay[]) => {
     const places = new Map<string, number>();
-    // A slow body that has a place keeps it.
+    // A slow body that was admitted stays admitted.
     for (const one of slow.toSorted((a, b) => Number(b.slow === 'placed') - Number(a.slow === 'placed'))) {
       const address = addressBlock(clientAddress(one.req, trustedProxies));
       const taken = places.get(address) ?? 0;
@@ -232,27 +232,27 @@ function end({ socket }: IncomingMessage, res: ServerResponse, marks: HeaderPair
   else refuseOnSocket(socket, 408, marks);
 }
 
-/** How long the headers of a request, and the longest body that is read as it comes, may take to arrive (ms). */
+/** Maximum times for the headers of a request and for the longest streamed body to arrive (ms). */
 interface ArrivalLimits {
   headersMs: number;
   longestMs: number;
 }
 
-/** Where to listen, how many may come, and what happens after `close`. */
+/** Options of the server: address, limits, and the times of a stop. */
 export interface ListenOptions {
   host: string;
-  /** 0 takes any free port. */
+  /** 0 = any free port. */
   port: number;
-  /** Open connections; more are closed at once. */
+  /** Maximum open connections; further ones are closed at once. */
   maxConnections?: number;
   trustedProxies?: number;
-  /** How long balancers have to notice that this one is about to stop. */
+  /** How long load balancers have to notice the stop. */
   drainSeconds?: number;
-  /** Ends the drain in the place of its time. */
+  /** Ends the drain before its time. */
   drained?: Promise<void>;
-  /** How long requests in flight may take after that. */
+  /** How long requests in progress may take after the drain. */
   shutdownSeconds?: number;
-  /** Tests have shorter times. */
+  /** Overrides for tests. */
   limits?: Partial<ConnectionLimits & ArrivalLimits>;
 }
 
@@ -261,25 +261,25 @@ interface Listening {
   readonly host: string;
   readonly port: number;
   /**
-   * Goes on for the drain while every answer closes its connection, then stops accepting, lets requests in flight finish and
-   * breaks off what takes longer; safe to call twice.
+   * Keeps serving during the drain while every response closes its connection, then stops accepting, waits for requests in progress and breaks off
+   * those that take longer; safe to call twice.
    */
   close(): Promise<void>;
   /**
-   * Stops accepting at once, because others on the same address go on: every answer closes its connection, and who has one that is
-   * quiet may still use it for a moment. Balancers are told nothing.
+   * Stops accepting at once, because other processes on the same address continue: every response closes its connection, and idle
+   * connections stay usable for a moment. Health checks still succeed.
    */
   leave(): Promise<void>;
 }
 
-/** Checked once a second; bodies have a limit of their own (`connectionLimits.requestMs`), which Node has for all or for none. */
+/** Checked once a second; bodies have their own limit (`connectionLimits.requestMs`), because Node's limit cannot exclude streamed bodies. */
 const arrivalLimits: ArrivalLimits = { headersMs: 10_000, longestMs: 3_600_000 };
-/** Balancers close first: nginx keeps an idle connection for 60 seconds. */
+/** Load balancers must close first: nginx keeps an idle connection for 60 seconds. */
 const KEEP_ALIVE_MS = 65_000;
-/** Whoever sends requests regularly has sent one by then, and was told to connect anew. */
+/** A client that sends requests regularly has sent one by then and received `Connection: close`. */
 const LEAVE_MS = 3_000;
 
-/** Starts to accept requests; resolves when the port is open, rejects when it is taken. Slow senders and takers are cut off. */
+/** Starts to accept requests; resolves when the port is open, rejects if it is in use. Slow clients are disconnected. */
 export async function listen(koa: Koa, options: ListenOptions): Promise<Listening> {
   const { host, port, maxConnections = 5_000, trustedProxies = 0, drainSeconds = 0, shutdownSeconds = 10 } = options;
   const limits = { ...connectionLimits, ...arrivalLimits, ...options.limits };
@@ -288,17 +288,17 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
     requestTimeout: limits.longestMs,
     connectionsCheckingInterval: Math.min(1000, limits.headersMs),
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Node would answer without a document.
+    // Node's own 400 has no problem document.
     requireHostHeader: false,
   });
   server.maxConnections = maxConnections;
-  server.on('drop', tellOfDrops(koa, maxConnections));
+  server.on('drop', logDrops(koa, maxConnections));
   const marks = edgeOf(koa)?.marks ?? [];
   const watch = guardConnections(server, trustedProxies, limits, marks);
   const handle = koa.callback();
   const ending = new WeakSet<Socket>();
   server.on('request', (req, res) => {
-    // It may be part of the body before it, in the eyes of a proxy; the connection is closed behind that answer.
+    // A proxy may take it for a part of the previous body; the connection closes after that response.
     if (ending.has(req.socket)) return;
     if (isFramedOddly(req)) {
       ending.add(req.socket);
@@ -309,7 +309,7 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
     void handle(req, res);
   });
   server.on('checkExpectation', (req, res) => refuseRequest(req, res, 417, marks));
-  server.on('clientError', (error, socket) => refuseNonsense(error, socket, marks));
+  server.on('clientError', (error, socket) => refuseUnreadable(error, socket, marks));
   server.listen(port, host);
   await once(server, 'listening');
   const address = server.address() as AddressInfo;
@@ -327,12 +327,12 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
   return { host: address.address, port: address.port, close, leave };
 }
 
-/** Once a minute is enough to be noticed. */
-function tellOfDrops(koa: Koa, maxConnections: number): () => void {
-  let toldAt = Number.NEGATIVE_INFINITY;
+/** Logs dropped connections at most once a minute. */
+function logDrops(koa: Koa, maxConnections: number): () => void {
+  let loggedAt = Number.NEGATIVE_INFINITY;
   return () => {
-    if (performance.now() - toldAt < 60_000) return;
-    toldAt = performance.now();
+    if (performance.now() - loggedAt < 60_000) return;
+    loggedAt = performance.now();
     edgeOf(koa)?.logger.warn({ maxConnections }, 'new connections are closed: too many are open');
   };
 }
@@ -341,12 +341,12 @@ function edgeOf({ context }: Koa): Edge | undefined {
   return (context as { edge?: Edge }).edge;
 }
 
-/** A turn of the loop that takes longer (ms) may have let somebody connect who is not accepted yet. */
+/** During a longer turn of the event loop (ms) a connection may have arrived that is not accepted yet. */
 const QUIET_TURN_MS = 0.2;
-/** New connections may never stop to come. */
+/** Limits the wait, because new connections may keep arriving. */
 const LAST_CALL_MS = 1000;
 
-/** Closes the port once the drain is over, lets requests in flight finish, and breaks off what takes longer. */
+/** Closes the port after the drain, waits for requests in progress, and breaks off those that take longer. */
 async function stop(server: Server, drained: Promise<void>, shutdownSeconds: number): Promise<void> {
   await drained;
   await acceptAllWaiting(server);
@@ -355,17 +355,17 @@ async function stop(server: Server, drained: Promise<void>, shutdownSeconds: num
   await untilClosed(server, closed, shutdownSeconds);
 }
 
-/** Gives the port up to the other processes that have it; connections may be used for a while before quiet ones are closed. */
+/** Closes the port for this process; idle connections stay usable for a while. */
 async function leaveOthers(server: Server, quietMs: number, shutdownSeconds: number): Promise<void> {
   const closed = once(server, 'close');
-  // That of HTTP would close the quiet connections at once, one of which may be about to carry a request.
+  // HTTP's own `close` would close idle connections at once, and one of them may be about to carry a request.
   NetServer.prototype.close.call(server);
   await Promise.race([closed, delay(quietMs)]);
   await untilClosed(server, closed, shutdownSeconds);
 }
 
 async function untilClosed(server: Server, closed: Promise<unknown>, shutdownSeconds: number): Promise<void> {
-  // A connection becomes idle when its last answer is sent, which may be long before the caller closes it.
+  // A connection becomes idle after its last response, which may be long before the client closes it.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
   const deadline = setTimeout(() => server.closeAllConnections(), shutdownSeconds * 1000);
   await closed;
@@ -374,21 +374,22 @@ async function untilClosed(server: Server, closed: Promise<unknown>, shutdownSec
 }
 
 /**
- * Node accepts one connection in each turn of its loop, and those that still wait when the port closes are reset by the kernel:
- * a balancer that has sent its request by then must not send it again. So the port closes right after a turn in which nobody came.
+ * Node accepts one connection per turn of its event loop, and the kernel resets connections that still wait when the port closes; a load
+ * balancer that has already sent its request must not repeat it. So the port closes right after a turn without a new connection.
  */
 async function acceptAllWaiting(server: Server): Promise<void> {
   const lastCall = performance.now() + LAST_CALL_MS;
-  let someoneCame = false;
-  const note = (): void => void (someoneCame = true);
+  let hasAccepted = false;
+  const note = (): void => void (hasAccepted = true);
   server.on('connection', note);
-  // From here on a turn goes from one check phase of the loop to the next one, and polls in between; the first may end without.
+  // From here a turn lasts from one check phase of the event loop to the next, with a poll in between; the first turn
+  // may end without a poll.
   await nextTurn();
   for (let isQuiet = false; !isQuiet && performance.now() < lastCall;) {
-    someoneCame = false;
+    hasAccepted = false;
     const began = performance.now();
     await nextTurn();
-    isQuiet = !someoneCame && performance.now() - began < QUIET_TURN_MS;
+    isQuiet = !hasAccepted && performance.now() - began < QUIET_TURN_MS;
   }
   server.off('connection', note);
 }

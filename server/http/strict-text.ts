@@ -1,21 +1,21 @@
-// Text that has one meaning only, and members of a body that its schema does not name.
+// Rejects text with more than one interpretation, and finds members of a body that its schema does not name.
 import { z } from 'zod';
 import { notKnown } from '../../config/nearest.ts';
 import { type FieldError, InvalidRequest } from '../errors.ts';
 
 const maxDepth = 20;
 
-/** Whether PostgreSQL and every channel can keep this text: no NUL, no lone surrogate. */
+/** Whether PostgreSQL and every channel can store the text: no NUL, no lone surrogate. */
 function isPlainText(text: string): boolean {
   return !text.includes('\u0000') && text.isWellFormed();
 }
 
-/** Throws a 400 when text from the query, the path or a header cannot be kept; `pointer` says which. */
+/** Throws a 400 if text from query, path or header cannot be stored; `pointer` names its place. */
 export function requirePlainText(text: string, pointer: string): void {
   if (!isPlainText(text)) throw notPlain(pointer);
 }
 
-/** Throws a 400 when a parsed body is deeper than 20 or has text that cannot be kept; gives how many members its objects have. */
+/** Throws a 400 if a parsed body is deeper than 20 levels or has text that cannot be stored; returns the number of members of its objects. */
 export function requirePlainTree(value: unknown, pointer = '', depth = 0): number {
   if (typeof value === 'string') requirePlainText(value, pointer);
   if (typeof value !== 'object' || value === null) return 0;
@@ -25,7 +25,7 @@ export function requirePlainTree(value: unknown, pointer = '', depth = 0): numbe
   let members = Array.isArray(value) ? 0 : entries.length;
   for (const [key, member] of entries) {
     if (!isPlainText(key)) throw notPlain(pointer);
-    // The pointer is only worth its allocation where a fault can still come.
+    // Builds the pointer only for values that can still contain a fault.
     if (typeof member === 'string' ? !isPlainText(member) : typeof member === 'object')
       members += requirePlainTree(member, `${pointer}/${escapeName(key)}`, depth + 1);
   }
@@ -44,8 +44,8 @@ function notPlain(pointer: string): InvalidRequest {
 }
 
 /**
- * Reads JSON that has one meaning only: throws a 400 for text that is not JSON, is too deep or cannot be kept, for a number
- * that is not what was written, and for a member that comes twice.
+ * Parses JSON with exactly one interpretation: throws a 400 for invalid JSON, for a body that is too deep or cannot be stored, for an
+ * inexact number, and for a duplicate member.
  */
 export function readJson(text: string): unknown {
   let value: unknown;
@@ -55,21 +55,21 @@ export function readJson(text: string): unknown {
     throw new InvalidRequest('The body is not valid JSON.', [], 'body_malformed');
   }
   const members = requirePlainTree(value);
-  // Only now: what calls back for each member would run out of stack in a body that is too deep.
+  // Only after the depth check: a reviver would overflow the stack on a body that is too deep.
   if (MAY_BE_INEXACT.test(text)) JSON.parse(text, requireExactNumber);
-  // Every member is written as a name and a colon; as many as were kept means that none was written twice.
+  // Every member is written as a name and a colon; equal counts mean that no member is duplicated.
   if ((text.match(MEMBER)?.length ?? 0) !== members) requireUniqueMembers(text);
   return value;
 }
 
-/** Up to 15 digits without an exponent are always exact; this stands in every text that has a number with more. */
+/** Up to 15 digits without an exponent are always exact; this pattern matches every text that has a longer number. */
 const MAY_BE_INEXACT = /(?:^|[:,[])\s*-?(?:[\d.]{16}|\d[\d.]*[eE])/;
-/** The end of a member's name, or of something inside a string that looks like it. */
+/** The end of a member's name, or the same characters inside a string. */
 const MEMBER = /"\s*:/g;
 
 /**
- * For `JSON.parse`: throws a 400 when a number has more digits than its value keeps, because what is checked later would not be
- * what was sent (`4.349999999999999999` would be 4.35). Other spellings of the same value are that value.
+ * Reviver for `JSON.parse`: throws a 400 if a number loses digits, because the checked value would differ from the sent one
+ * (`4.349999999999999999` would be 4.35). Other spellings of the same value are accepted.
  */
 export function requireExactNumber(name: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number' || context?.source === undefined) return value;
@@ -81,7 +81,7 @@ export function requireExactNumber(name: string, value: unknown, context?: { sou
   ]);
 }
 
-/** Sign, significant digits and place of the point; the same for every spelling of one decimal number. */
+/** Sign, significant digits and exponent; equal for all spellings of one decimal number. */
 function digitsOf(text: string): string {
   const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(text) ?? [];
   const digits = (whole + fraction).replace(/^0+/, '');
@@ -91,12 +91,12 @@ function digitsOf(text: string): string {
   return `${text.startsWith('-') ? '-' : ''}${bare}e${place}`;
 }
 
-/** Strings, and what opens, closes or separates; numbers and words are of no interest. */
+/** Strings, brackets and separators; numbers and literals are skipped. */
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]/g;
 
 /**
- * Throws a 400 when an object of a JSON text names a member twice: the parser takes the last one, and whoever looked at the body
- * before may have taken the first. The text is known to be valid JSON.
+ * Throws a 400 if an object of a JSON text has a duplicate member: the parser uses the last one, and a proxy may have checked the first.
+ * The text must be valid JSON.
  */
 export function requireUniqueMembers(text: string): void {
   const open: (Set<string> | undefined)[] = [];
@@ -121,8 +121,8 @@ function note(members: Set<string> | undefined, written: string | undefined): vo
 }
 
 /**
- * The members of a body that its schema does not name, wherever they stand, each with the nearest one that it does. What is
- * free in the schema (`record`, `looseObject`, `custom`, `unknown`) is free here.
+ * The members of a body, at any depth, that its schema does not name, each with the most similar known name. Parts that accept any member
+ * (`record`, `looseObject`, `custom`, `unknown`) are not checked.
  */
 export function* unknownMembers(schema: z.ZodType, value: unknown, pointer = ''): Generator<FieldError> {
   if (typeof value !== 'object' || value === null) return;
@@ -148,7 +148,7 @@ function* ofObject({ shape, def }: z.ZodObject, value: object, pointer: string):
   }
 }
 
-/** Of the forms that the value may be meant to have, one that knows all its members is enough. */
+/** The value is accepted if one of the possible forms knows all its members. */
 function* ofUnion(schema: z.ZodUnion, value: object, pointer: string): Generator<FieldError> {
   const faults = (schema.options as readonly z.ZodType[])
     .filter((option) => isMeant(schema, option, value))
@@ -164,7 +164,7 @@ function isMeant(schema: z.ZodUnion, option: z.ZodType, value: object): boolean 
     .success;
 }
 
-/** What is around a schema and changes nothing about its members. */
+/** The schema inside a wrapper that does not change the members. */
 function withinOf(schema: z.ZodType): z.ZodType | undefined {
   if (schema instanceof z.ZodPipe) return schema.in as z.ZodType;
   const wrappers = [

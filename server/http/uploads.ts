@@ -1,4 +1,4 @@
-// Bodies that are files: multipart bodies in memory, and streams that are read as they arrive.
+// Bodies with files: multipart bodies in memory, and streams that are processed while they arrive.
 import type { ExtendedFormidableOptions } from 'koa-body';
 import type { IncomingMessage } from 'node:http';
 import { Readable, Writable } from 'node:stream';
@@ -10,7 +10,7 @@ import { requirePlainTree } from './strict-text.ts';
 
 /** A file of a multipart body, in memory. */
 interface Upload {
-  /** What the caller calls it, in plain characters. */
+  /** The file name that the caller sent, reduced to plain characters. */
   name: string;
   bytes: Buffer;
 }
@@ -22,23 +22,23 @@ export const UploadedFile = z
 
 const MOST_TEXT = 64 * 1024;
 const MOST_FIELDS = 20;
-/** The head of a part says its name, its file name and its type. */
+/** Size limit of a part's header: field name, file name and type. */
 const MOST_HEAD = 2 * 1024;
 const SMALL: UploadLimits = { mostFiles: 4, mostBytes: MOST_TEXT, mostBytesInAll: 2 * MOST_TEXT };
 type Handler = NonNullable<ExtendedFormidableOptions['fileWriteStreamHandler']>;
 type VolatileFile = Parameters<Handler>[0];
 
-/** How long a multipart body may be, with the heads of its parts. */
+/** Maximum length of a multipart body, including the headers of its parts. */
 export function mostBytesOf({ mostFiles, mostBytesInAll } = SMALL): number {
   return mostBytesInAll + MOST_TEXT + (mostFiles + MOST_FIELDS) * MOST_HEAD;
 }
 
-/** Reads a multipart body into fields and files (`{ name, bytes }`), nothing touches the disk; throws 413 or 400. */
+/** Parses a multipart body into fields and files (`{ name, bytes }`) without writing to disk; throws 413 or 400. */
 export async function readMultipart(ctx: EdgeContext, body: Buffer, limits = SMALL): Promise<Record<string, unknown>> {
   const { several, mostFiles: maxFiles, mostBytes: maxFileSize, mostBytesInAll: maxTotalFileSize } = limits;
   requireShortHeads(body, ctx.req.headers['content-type'] ?? '');
   const contents = new Map<unknown, Buffer[]>();
-  // Few requests are uploads; loading the parser costs a start a tenth of a second.
+  // Loaded on first use: loading the parser at start would take a tenth of a second.
   const { koaBody } = await import('koa-body');
   const read = koaBody({
     multipart: true,
@@ -77,15 +77,12 @@ export async function readMultipart(ctx: EdgeContext, body: Buffer, limits = SMA
   return fields;
 }
 
-/**
- * The parser collects the head of a part however long it is, and looks for a file name in it with an expression whose time grows with
- * the square of its length: no head may be longer than honest ones are.
- */
+/** The parser buffers a part's header without a limit and searches it for a file name with an expression of quadratic time, so long headers are refused. */
 function requireShortHeads(body: Buffer, contentType: string): void {
   const [, quoted, plain] = /boundary=(?:"([^"]+)"|([^;]+))/i.exec(contentType) ?? [];
   const mark = Buffer.from(`--${quoted ?? plain ?? ''}`);
   const onOwnLine = Buffer.concat([Buffer.from('\r\n'), mark]);
-  // The first one may stand behind whatever precedes the form.
+  // The first boundary may come after a preamble.
   let at = body.indexOf(mark);
   for (let end = at + mark.length; at >= 0; end = at + onOwnLine.length) {
     const head = body.subarray(end, end + MOST_HEAD);
@@ -146,7 +143,7 @@ function malformed(): InvalidRequest {
   return new InvalidRequest('The multipart body is malformed.', [], 'body_malformed');
 }
 
-/** The schema of a body that is read as it comes. */
+/** The schema of a streamed body. */
 export const StreamedBody = z
   .custom<AsyncIterable<Uint8Array>>(isStream, 'must be a file')
   .meta({ id: 'StreamedBody', type: 'string', format: 'binary' });
@@ -155,21 +152,21 @@ function isStream(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** What a body that is read as it comes has done: from when on, and from which byte on, it is watched. */
+/** The progress of a streamed body: the time and byte count from which its speed is measured. */
 interface Stream {
   at: number;
   bytes: number;
-  /** Nobody reads it any more. */
+  /** The reader has finished. */
   isOver: boolean;
 }
 
-/** The bodies that may take longer than others, because nobody holds them in memory. */
+/** Streamed bodies, which may take longer because they are not held in memory. */
 export const streams = new WeakMap<IncomingMessage, Stream>();
 
-/** Bytes that have to come within the time in which another body has to be whole. */
+/** Minimum bytes of a streamed body within the time limit of other bodies. */
 const LEAST_BYTES = 64 * 1024;
 
-/** Whether a body that is read as it comes hardly came within `ms`, and not because we did not read it. */
+/** Whether a streamed body made too little progress within `ms`, although the service was ready to read. */
 export function hardlyMoves(req: IncomingMessage, stream: Stream, now: number, ms: number): boolean {
   if (now - stream.at <= ms) return false;
   const { bytesRead } = req.socket;
@@ -181,14 +178,15 @@ export function hardlyMoves(req: IncomingMessage, stream: Stream, now: number, m
 }
 
 /**
- * The body of a request while it arrives, for a file that is too large to be held. It may take as long as it keeps moving. Throws
- * a 400 when the caller breaks off. Whoever stops reading can answer: the rest is taken and forgotten for a short time.
+ * The body of a request while it arrives, for files too large for memory. It may take longer than other bodies while data keeps
+ * arriving. Throws a 400 if the connection breaks. After an early end of reading the service can still respond: the rest is discarded for
+ * a short time.
  */
 export async function* streamedBody(req: IncomingMessage): AsyncGenerator<Uint8Array> {
   const stream: Stream = { at: performance.now(), bytes: req.socket.bytesRead, isOver: false };
   streams.set(req, stream);
   try {
-    // Otherwise the end of the loop would be the end of the connection, before the answer.
+    // Otherwise the end of the loop would close the connection before the response.
     for await (const piece of req.iterator({ destroyOnReturn: false })) yield piece as Uint8Array;
   } catch {
     throw incomplete();
@@ -199,7 +197,7 @@ export async function* streamedBody(req: IncomingMessage): AsyncGenerator<Uint8A
   }
 }
 
-/** The caller broke off before the end of the body. */
+/** The client closed the connection before the end of the body. */
 export function incomplete(): InvalidRequest {
   return new InvalidRequest('The request body is incomplete.', [], 'body_incomplete');
 }

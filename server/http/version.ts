@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The version in package.json, found from the source tree and from `dist/` alike. */
+/** The version in package.json, found from the source tree and from `dist/`. */
 export const VERSION: string = readVersion();
 
 function readVersion(): string {
@@ -12,7 +12,7 @@ function readVersion(): string {
       };
       if (found.name === 'unified-payment-service' && found.version) return found.version;
     } catch {
-      // The other place.
+      // Try the next place.
     }
   }
   return '0.0.0';

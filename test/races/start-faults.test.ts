@@ -324,7 +324,7 @@ const FAULTS: readonly StartFault[] = [
     env: async () => ({ PAY_METRICS_LISTEN: '203.0.113.9:9464' }),
     code: 'address_unusable',
     exit: 7,
-    says: /Metrics\.Listen: 203\.0\.113\.9:9464 is no address of this machine/,
+    says: /Metrics\.Listen: 203\.0\.113\.9:9464 is not an address of this machine/,
     next: /change Metrics\.Listen/,
   },
   {

@@ -10,9 +10,9 @@ const fails = (code: string) => () => Promise.reject(Object.assign(new Error(`li
 const FAULTS: readonly [code: string, told: LocalCode, status: number, says: RegExp, hint: RegExp][] = [
   ['EADDRINUSE', 'address_in_use', 409, /10\.0\.0\.9:80 is already in use/, /Stop the other process/],
   ['EACCES', 'address_unusable', 503, /may not be used by this user/, /above 1023/],
-  ['EADDRNOTAVAIL', 'address_unusable', 503, /no address of this machine/, /0\.0\.0\.0/],
-  ['ENOTFOUND', 'address_unusable', 503, /cannot be resolved/, /Take an IP address/],
-  ['EAI_AGAIN', 'address_unusable', 503, /cannot be resolved/, /Take an IP address/],
+  ['EADDRNOTAVAIL', 'address_unusable', 503, /is not an address of this machine/, /0\.0\.0\.0/],
+  ['ENOTFOUND', 'address_unusable', 503, /cannot be resolved/, /Use an IP address/],
+  ['EAI_AGAIN', 'address_unusable', 503, /cannot be resolved/, /Use an IP address/],
 ];
 
 for (const [code, told, status, says, hint] of FAULTS)
