@@ -1,4 +1,4 @@
-// The operations on certificates and keys; how an uploaded one is kept, and how it becomes the default.
+// Operations on certificates and keys: storing an upload, choosing the default, trusting.
 import { randomUUID } from 'node:crypto';
 import type { CertRow } from '../db/entities/credentials.ts';
 import { openOrdersWith } from '../db/queries/credentials.ts';
@@ -35,42 +35,42 @@ import { SIMULATOR, followCerts } from './versions.ts';
 
 export type { CertRow } from '../db/entities/credentials.ts';
 
-/** A certificate or key as it may be shown. */
+/** A certificate or key as the API shows it. */
 export type CertView = CertRow & { trust: TrustWord | null };
 
-/** A file that was sent, and what it is said to be. */
+/** An uploaded file with its declared channel and kind. */
 export interface CertUpload {
   payWay: PayWay;
   kind: string;
   bytes: Buffer;
-  /** Where the file was in the request, for the refusal. */
+  /** The place of the file in the request, for error messages. */
   pointer: string;
   name?: string | undefined;
   passphrase?: string | undefined;
-  /** The account that it is for; left out = that of the present configuration, or of the first one that is written. */
+  /** The account of the certificate; absent = that of the current configuration, or of the first one that is written. */
   of?: Account | undefined;
 }
 
-/** Whose certificate: an administrator may leave the project open. */
+/** The caller and project of a change; an administrator may leave the project open. */
 type CertActing = Omit<Acting, 'project'> & { project: string | undefined };
 
 /** The operations on certificates and keys. */
 export interface Certs {
-  /** The first of its kind becomes the default, if its other half fits; what an application brings to verify waits for trust. */
+  /** The first of its kind becomes the default if its pair matches; a verification key that an application uploads waits for trust. */
   upload(acting: Acting, upload: CertUpload): Promise<CertView>;
   /** Newest first. */
   list(project: string, filter: { payWay?: PayWay | undefined; kind?: string | undefined }): Promise<CertView[]>;
   makeDefault(acting: CertActing, id: string): Promise<CertView>;
-  /** From now on it verifies; it follows whoever trusted it first. Only for an administrator to ask. */
+  /** Trusts a verification key from now on; the user who trusted it first is kept. For administrators only. */
   trust(acting: CertActing, id: string): Promise<CertView>;
-  /** From the commit on it verifies nothing, whatever is in flight. Only for an administrator to ask. */
+  /** Distrusts a verification key: after the commit it verifies nothing, not even for orders in progress. For administrators only. */
   distrust(acting: CertActing, id: string): Promise<CertView>;
   remove(acting: CertActing, id: string): Promise<CertView>;
-  /** The row whose public part may be handed out. */
+  /** The row of a certificate, for its public part. */
   find(project: string | undefined, id: string): Promise<CertView>;
 }
 
-/** Makes the operations; each change is one transaction, and those of one (project, payWay) come one after the other. */
+/** Creates the operations; each change is one transaction, and changes of one (project, payWay) are serialised. */
 export function createCerts(ports: CredentialPorts): Certs {
   const { store, now } = ports;
 
@@ -80,7 +80,7 @@ export function createCerts(ports: CredentialPorts): Certs {
     return cert;
   }
 
-  /** Changes a certificate under the lock, lets the configuration follow, and writes the audit line. */
+  /** Changes a certificate under the lock, updates the configuration, and writes the audit entry. */
   function change(
     { actor, project }: CertActing,
     id: string,
@@ -173,7 +173,7 @@ export function createCerts(ports: CredentialPorts): Certs {
     trust: (acting, id) =>
       change(acting, id, 'cert.trust', async (tx, locked, cert) => {
         requireVerifying(cert);
-        // Said again it stays as old as it is.
+        // A repeated request keeps the first date.
         if (cert.trustedAt !== null) return {};
         const trust = { trustedAt: now(), trustedBy: acting.actor.name.slice(0, 128) };
         await writeTrust(tx, locked, cert, trust);
@@ -217,7 +217,7 @@ export function createCerts(ports: CredentialPorts): Certs {
   };
 }
 
-/** The account of an upload that names none; null where only a configuration of the simulator exists and the simulator is not in use. */
+/** The account of an upload without one; null if there is no configuration, or only one of a simulator that is not in use. */
 function accountInForce({ simulated }: Pick<CredentialPorts, 'simulated'>, { config }: LockedCredentials) {
   if (!config || (config.mode === 'simulator' && !simulated)) return null;
   const { mode, account } = config;
@@ -228,7 +228,7 @@ function requireMode({ modes, name }: ChannelKind, mode: Mode): void {
   if (!modes.includes(mode)) throw fieldRefused('/mode', 'invalid_value', `${name} has the modes ${modes.join(', ')}`);
 }
 
-/** The certificate kind of a channel; throws a 400 that names the ones there are. */
+/** The certificate kind of a channel; throws a 400 that lists the kinds. */
 function specOf(ports: Pick<CredentialPorts, 'kinds'>, payWay: PayWay, kind: string): CertKindSpec {
   const { certKinds } = kindOf(ports, payWay);
   const spec = certKinds.find((one) => one.kind === kind);
@@ -237,7 +237,7 @@ function specOf(ports: Pick<CredentialPorts, 'kinds'>, payWay: PayWay, kind: str
   throw fieldRefused('/kind', 'invalid_value', `must be one of ${kinds}`);
 }
 
-/** Parses a file; throws a 400 that points at it. */
+/** Parses a file; a fault is a 400 whose pointer names the file. */
 export function parse(
   { now, serialOf }: Pick<CredentialPorts, 'now' | 'serialOf'>,
   spec: CertKindSpec,
@@ -251,7 +251,7 @@ export function parse(
   }
 }
 
-/** What the audit log says about a certificate. */
+/** The members of a certificate that the audit log records. */
 export function facts(cert: CertRow): object {
   const { kind, name, mode, account, subject, serialNumber, fingerprint, notAfter } = cert;
   const { isDefault, trustedAt, trustedBy, deletedAt } = cert;
@@ -263,7 +263,7 @@ function targetOf({ project, payWay, id }: CertRow): string {
   return `${project}/${payWay}/${id}`;
 }
 
-/** Throws 409 for a default, and for what open orders are signed with. */
+/** Throws 409 for a default certificate, and for one that open orders need. */
 async function requireUnused(tx: Tx, cert: CertRow): Promise<void> {
   if (cert.isDefault)
     throw new Conflict('in_use', 'This is the default of its kind. Make another one the default first.');
@@ -286,25 +286,27 @@ function unusable({ field, message }: ChannelMisconfigured): string {
   return `cannot be used with the rest of the configuration (${field}: ${message.replace(/\.$/, '')})`;
 }
 
-/** The certificate and the key that would be used together do not belong together (409). */
+/** The certificate and the key that would be used together do not match (409). */
 export class NotAPair extends Conflict {
   constructor(kind: string) {
-    super('certificate_pair_mismatch', `This one does not match the default ${kind}.`, {
+    super('certificate_pair_mismatch', `This certificate or key does not match the default ${kind}.`, {
       hint: 'Upload the matching certificate or key first, then make either of them the default: both change together.',
     });
   }
 }
 
-/** The simulator's private keys lie in a developer's folder, so its public keys verify nothing in sandbox or live. */
+/** The simulator's private keys are files on a developer's machine, so its public keys must not verify anything in sandbox or live. */
 export class SimulatorsKey extends Error {
   constructor({ id, createdBy }: Pick<CertRow, 'id' | 'createdBy'>) {
     const escape =
-      createdBy === SIMULATOR ? '' : `; it was brought for it as ${id}: delete that if it is none of its keys`;
-    super(`is a key of the simulator, which verifies nothing in sandbox or live${escape}`);
+      createdBy === SIMULATOR
+        ? ''
+        : `; it was uploaded for the simulator as ${id}: if it is not a simulator key, delete that certificate`;
+    super(`is a simulator key and cannot verify anything in sandbox or live${escape}`);
   }
 }
 
-/** The actor of an upload, and the account that it is for: null = the first one that is configured. */
+/** The actor of an upload, and its account: null = the first one that is configured. */
 interface Brought {
   actor: Actor;
   of: Account | null;
@@ -312,9 +314,8 @@ interface Brought {
 }
 
 /**
- * Writes a parsed certificate or key, its private part sealed; not yet a default. The same one again for the same account is the row
- * that is there. What verifies is trusted when somebody brings it who may answer for it, also when it was there before. Throws
- * SimulatorsKey.
+ * Stores a parsed certificate or key with its private part encrypted; it is not a default yet. A duplicate for the same account returns the
+ * existing row. A verification key is trusted if its uploader may trust it, also if it exists already. Throws SimulatorsKey.
  */
 export async function keepCert(
   tx: Tx,
@@ -328,7 +329,7 @@ export async function keepCert(
   if (verifies) await requireNotSimulators(tx, { project: locked.project, kind, ...parsed, ...owner });
   const isSame = (one: CertRow) =>
     one.kind === kind && one.fingerprint === parsed.fingerprint && sameAccount(one, owner);
-  // A key whose seal is broken is no key: sending it again is the way to repair it.
+  // A key that cannot be decrypted does not count as existing: uploading it again repairs it.
   const known = locked.certs.find((one) => isSame(one) && opens(encryption, one));
   const trustedBy = verifies ? trusterOf(actor) : null;
   const trust = { trustedAt: trustedBy === null ? null : now(), trustedBy };
@@ -359,9 +360,9 @@ export async function keepCert(
 }
 
 /**
- * Throws SimulatorsKey when a key of the simulator is brought for sandbox or live. What the simulator itself brought stays its own, in
- * every project and after its end; what an administrator brought for it only in that project and until it is deleted. What an
- * application says of a key that no administrator has looked at keeps it out of nowhere.
+ * Throws SimulatorsKey if a simulator key is uploaded for sandbox or live. Keys that the simulator itself stored count in every project and
+ * after deletion; keys that an administrator uploaded for it count only in that project and until deletion. Keys from an application that
+ * no administrator reviewed do not count.
  */
 export async function requireNotSimulators(
   tx: Tx,
@@ -376,23 +377,21 @@ export async function requireNotSimulators(
   if (simulators) throw new SimulatorsKey(simulators);
 }
 
-/** Whether it may take the place of the default: what is not trusted never takes the place of what is. */
+/** Whether the certificate may replace the default: an untrusted one never replaces a trusted one. */
 export function mayBeDefault(locked: LockedCredentials, cert: CertRow, spec: CertKindSpec): boolean {
   if (!spec.verifies || cert.trustedAt !== null) return true;
   const isInForce = (one: CertRow) => one.isDefault && one.trustedAt !== null;
   return !locked.certs.some((one) => one.kind === cert.kind && sameAccount(one, cert) && isInForce(one));
 }
 
-/** Makes a certificate the default, and its other half with it; throws NotAPair when there is none that fits the default one. */
+/** Makes a certificate the default, together with its pair; throws NotAPair if no stored pair matches. */
 async function chooseCert(tx: Tx, locked: LockedCredentials, cert: CertRow): Promise<void> {
   const partner = partnerOf(cert.kind);
-  const channelSimulators = locked.certs.filter((one) => one.kind === partner && sameAccount(one, cert));
-  const current = channelSimulators.find(({ isDefault }) => isDefault);
+  const candidates = locked.certs.filter((one) => one.kind === partner && sameAccount(one, cert));
+  const current = candidates.find(({ isDefault }) => isDefault);
   if (current) {
     const key = publicKeyOf(cert);
-    const fitting = [current, ...channelSimulators.toReversed()].find(
-      (channelSimulator) => publicKeyOf(channelSimulator) === key,
-    );
+    const fitting = [current, ...candidates.toReversed()].find((candidate) => publicKeyOf(candidate) === key);
     if (!fitting) throw new NotAPair(current.kind);
     if (fitting !== current) await makeDefault(tx, locked, fitting);
   }

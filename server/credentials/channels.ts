@@ -1,4 +1,4 @@
-// The channels of all projects as they are configured now; each call is watched, and the health is noted.
+// The channels of all projects in their current configuration; every call is measured, and the health is stored.
 import {
   type CurrentVersion,
   type HealthNote,
@@ -37,46 +37,46 @@ import {
 import { DecryptionFailed } from '../db/encryption.ts';
 import { type Finder, type Decrypt, buildChannel, readVersion } from './versions.ts';
 
-/** What channels are made from. */
+/** Dependencies of the channels. */
 export interface ChannelsParts {
   store: Store;
   decrypt: Decrypt;
   kinds: ReadonlyMap<PayWay, ChannelKind>;
   transportTo: (payWay: PayWay) => Transport;
-  /** Fetches the files that channels hand out; left out = none can be had. */
+  /** Downloads files that channels provide; absent = no downloads. */
   download?: Download | undefined;
   now: () => Date;
   simulatorUrl: string | null;
   publicUrl?: string | undefined;
-  /** Without it simulator configurations count as none. */
+  /** Without it simulator configurations count as missing. */
   simulated: boolean;
-  /** Where the simulator counts: writes its configurations of a project that has none yet. */
+  /** With the simulator in use: creates its configurations for a project that has none. */
   seedProject?: (project: string) => Promise<void>;
   log: HealthPorts['log'];
-  /** Hears how each call of a channel ended. */
+  /** Receives the outcome of every channel call. */
   called?: Called | undefined;
-  /** Keeps what a channel handed out and proved. */
+  /** Stores a certificate that a channel provided and that was verified. */
   keepFound?: (finder: Finder, kind: string, pem: string) => void;
 }
 
-/** The channels of all projects, as they are configured at this moment. */
+/** The channels of all projects in their current configuration. */
 export interface ConfiguredChannels extends Channels {
-  /** Tests the current configuration; also while it is disabled. Throws NothingConfigured. */
+  /** Tests the current configuration, even if it is disabled. Throws NothingConfigured. */
   probe(project: string, payWay: PayWay, request?: ProbeRequest): Promise<ProbeResult>;
-  /** Resolves when what is noted beside the work is written. */
+  /** Resolves when all pending health notes are written. */
   idle(): Promise<void>;
 }
 
 type Version = Pick<VersionName, 'configId' | 'version' | 'trustRevision'>;
 type Noted = Pick<HealthNote, 'project' | 'payWay' | 'version'>;
 
-/** As many built channels are kept; a version is built once and then only looked up. */
+/** Maximum number of cached channels; a version is built once. */
 const KEPT = 500;
 
-/** An order lives so long at most (Alipay's redirects), and what a channel tells of it is counted from its payment. */
+/** The longest life of an order (Alipay's redirects); a channel's late notifications are counted from the payment. */
 const LONGEST_ORDER_DAYS = 15;
 
-/** Looks up the current version on every call, so a change is seen by every replica at once; keys are imported once per version. */
+/** Reads the current version on every call, so every replica uses a change at once; keys are imported once per version. */
 export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   const { store, kinds, now, simulated, log } = parts;
   const health = createHealth(parts);
@@ -88,13 +88,13 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return kind;
   }
 
-  /** The channel with the keys of one version, for the identity of another. */
+  /** The channel with the keys of one version and the identity of another. */
   function channelOf(project: string, payWay: PayWay, keys: Version, identity: Version = keys): Promise<Channel> {
-    // What is not trusted any more verifies nothing from its commit on, not even in a version that was built before.
+    // The trust revision is in the key, so a distrusted key verifies nothing after its commit, even in a version that was built before.
     const key = `${keys.configId} ${identity.configId} ${keys.trustRevision}`;
     const known = built.get(key);
     built.delete(key);
-    // What befalls a former identity says nothing about the current configuration.
+    // Failures of a former identity must not count for the current configuration.
     const channel = known ?? build({ project, payWay, version: identity.version }, keys, identity);
     built.set(key, channel);
     if (!known) {
@@ -145,7 +145,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return found && counts(found) && found.missing.length === 0 ? found : undefined;
   }
 
-  /** The versions that take orders, or could if they were enabled; an order brings the simulator's where there are none. */
+  /** The versions for new orders, enabled or not; with the simulator in use, a missing one is created first. */
   async function forOrders(project: string, payWays: readonly PayWay[]): Promise<(CurrentVersion | undefined)[]> {
     for (const payWay of payWays) kindOf(payWay);
     let found = await currentOf(project, payWays);
@@ -157,7 +157,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
         log('error', 'the simulator is not available', { project, error });
       });
       found = await currentOf(project, payWays);
-      // A database with real money in it stays one without a simulator.
+      // A database with real money does not get simulator configurations.
       if (!found.has(missing) && fault !== undefined && !(fault instanceof BesideLive))
         throw new SimulatorSilent(missing, fault);
     }
@@ -214,7 +214,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
           const { mode, account, versions, payee } = identity;
           const ofAccount = identities.filter((one) => one.account === account && one.mode === mode);
           const ways = waysToBuild(ofAccount, [identity]);
-          // One account that is broken must not keep the notices of the others out.
+          // One broken account must not block the notifications of the other accounts.
           const channel = await firstUsable(ways, (...pair) => channelOf(project, payWay, ...pair), payWay).catch(
             onlyRefusals,
           );
@@ -227,7 +227,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
       return channels.flat();
     },
     async probe(project, payWay, request) {
-      // A test proves what is stored, and writes nothing.
+      // A test checks the stored configuration and writes nothing.
       const found = usable((await currentOf(project, [payWay])).get(payWay));
       if (!found) throw new NothingConfigured(payWay);
       try {
@@ -240,14 +240,14 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   };
 }
 
-/** The fields that say whose money it is, of a channel's kind. */
+/** The fields of a channel kind that identify the payee account. */
 function identityFields({ fields }: ChannelKind): IdentityFields {
   return fields.flatMap(({ name, pinned }) =>
     pinned ? [{ name, unless: typeof pinned === 'object' ? pinned.unless : '' }] : [],
   );
 }
 
-/** Those of them that an order does not name itself. */
+/** The identity fields that an order does not name itself. */
 function payeeFields(kind: ChannelKind): IdentityFields {
   return identityFields({ ...kind, fields: kind.fields.filter(({ pinned }) => pinned !== 'app') });
 }
@@ -255,8 +255,8 @@ function payeeFields(kind: ChannelKind): IdentityFields {
 type Way = [keys: VersionName, identity: VersionName];
 
 /**
- * The newest keys of the account with the newest version of the identity; where one of them cannot be used, the versions of
- * that identity as they are. Never another identity. Both lists have the newest first.
+ * The newest keys of the account with the newest version of the identity; if they cannot be used, the versions of that identity unchanged.
+ * Never another identity. Both lists have the newest first.
  */
 function waysToBuild(ofAccount: readonly VersionName[], alike: readonly VersionName[]): Way[] {
   const [newest] = ofAccount;
@@ -287,24 +287,24 @@ function onlyRefusals(error: unknown): undefined {
   return undefined;
 }
 
-/** At most one note per channel and kind in this time. */
+/** At most one note per channel, version and result in this time. */
 const NOTE_EVERY_MS = 5000;
 
-/** What a health note needs. */
+/** Dependencies of health notes. */
 export interface HealthPorts {
   store: Store;
   now: () => Date;
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
 }
 
-/** Notes the health of channels. */
+/** Stores the health of channels. */
 interface Health {
   note(version: Pick<HealthNote, 'project' | 'payWay' | 'version'>, failure: UnknownCause | null): void;
-  /** Resolves when every note so far is written. */
+  /** Resolves when all pending notes are written. */
   idle(): Promise<void>;
 }
 
-/** Writes notes beside the work, seldom, and never lets one fail the work. */
+/** Writes notes in the background and seldom; a failed write never fails the call. */
 function createHealth({ store, now, log }: HealthPorts): Health {
   const noted = new Map<string, number>();
   const writing = new Set<Promise<void>>();
@@ -326,46 +326,50 @@ function createHealth({ store, now, log }: HealthPorts): Health {
   };
 }
 
-/** How a call of a channel ended: the `kind` of what it said, of an unknown outcome with the cause behind it. */
+/** The outcome of a channel call: the `kind` of its result, for an unknown outcome with the cause. */
 export type Called = (call: { payWay: PayWay; call: string; outcome: string; seconds: number }) => void;
 
-/** Causes that speak of the order or of our own timing, not of the channel's health. */
+/** Causes that concern the order or the service's own timing, not the channel's health. */
 const HARMLESS: ReadonlySet<UnknownCause> = new Set(['mismatch', 'busy', 'in_progress']);
 
-type Said = { kind: string; cause?: UnknownCause };
+type Result = { kind: string; cause?: UnknownCause };
 
-/** The same channel; `tell` hears whether each call about orders and refunds got an answer that can be used, `called` how each ended. */
+/** Wraps a channel: `report` receives whether each call about orders and refunds had a usable result, `called` the outcome of every call. */
 export function watched(
   channel: Channel,
-  tell: (failure: UnknownCause | null) => void,
+  report: (failure: UnknownCause | null) => void,
   called: Called = () => {},
 ): Channel {
   const { payWay, account, capture, retryAbnormalRefund, appIds, disputes, agents, bills } = channel;
 
   const count =
-    <Asked extends readonly unknown[], Answer extends Said>(call: string, ask: (...asked: Asked) => Promise<Answer>) =>
-    async (...asked: Asked): Promise<Answer> => {
+    <Args extends readonly unknown[], Answer extends Result>(
+      call: string,
+      perform: (...args: Args) => Promise<Answer>,
+    ) =>
+    async (...args: Args): Promise<Answer> => {
       const began = performance.now();
-      const told = (outcome: string) => called({ payWay, call, outcome, seconds: (performance.now() - began) / 1000 });
+      const finish = (outcome: string) =>
+        called({ payWay, call, outcome, seconds: (performance.now() - began) / 1000 });
       try {
-        const said = await ask(...asked);
-        told(said.kind === 'unknown' ? `unknown_${said.cause}` : said.kind);
-        return said;
+        const result = await perform(...args);
+        finish(result.kind === 'unknown' ? `unknown_${result.cause}` : result.kind);
+        return result;
       } catch (error) {
-        told('thrown');
+        finish('thrown');
         throw error;
       }
     };
-  const watch = <Asked extends readonly unknown[], Answer extends Said>(
+  const watch = <Args extends readonly unknown[], Answer extends Result>(
     call: string,
-    ask: (...asked: Asked) => Promise<Answer>,
+    perform: (...args: Args) => Promise<Answer>,
   ) => {
-    const counted = count(call, ask);
-    return async (...asked: Asked): Promise<Answer> => {
-      const said = await counted(...asked);
-      if (said.kind !== 'unknown') tell(null);
-      else if (said.cause !== undefined && !HARMLESS.has(said.cause)) tell(said.cause);
-      return said;
+    const counted = count(call, perform);
+    return async (...args: Args): Promise<Answer> => {
+      const result = await counted(...args);
+      if (result.kind !== 'unknown') report(null);
+      else if (result.cause !== undefined && !HARMLESS.has(result.cause)) report(result.cause);
+      return result;
     };
   };
   return {
@@ -382,7 +386,7 @@ export function watched(
     ...(retryAbnormalRefund && {
       retryAbnormalRefund: watch('retry_abnormal_refund', retryAbnormalRefund.bind(channel)),
     }),
-    // A merchant whose account may not read disputes has a channel that works: these are counted and not told of.
+    // Counted without a health note: an account without permission to read disputes is still healthy.
     ...(disputes && {
       disputes: {
         read: count('dispute_read', disputes.read.bind(disputes)),
@@ -393,7 +397,7 @@ export function watched(
         ...(disputes.accept && { accept: count('dispute_accept', disputes.accept.bind(disputes)) }),
       },
     }),
-    // Nor does one that is not signed up for agents.
+    // Counted without a health note: an account need not be signed up for agents.
     ...(agents && {
       agents: {
         bill: agents.bill.bind(agents),
@@ -401,7 +405,7 @@ export function watched(
         confirm: count('agent_confirm', agents.confirm.bind(agents)),
       },
     }),
-    // Nor does a bill that cannot be had say anything about payments.
+    // Counted without a health note: an unavailable bill does not affect payments.
     ...(bills && {
       bills: {
         ...(bills.rate && { rate: bills.rate }),
@@ -413,10 +417,10 @@ export function watched(
     async readNotification(...notification) {
       try {
         const read = await channel.readNotification(...notification);
-        if (read.amiss) tell(read.amiss);
+        if (read.amiss) report(read.amiss);
         return read;
       } catch (error) {
-        if (error instanceof NotificationNotGenuine && error.why === 'chain_incomplete') tell(error.why);
+        if (error instanceof NotificationNotGenuine && error.why === 'chain_incomplete') report(error.why);
         throw error;
       }
     },

@@ -8,20 +8,20 @@ import { SimulatorsKey, keepCert, mayBeDefault, parse } from './certs.ts';
 import type { ParsedCert } from './pem.ts';
 import type { CredentialPorts } from './ports.ts';
 
-/** What is shown instead of a secret; sent back, it keeps the value. */
+/** Shown in the place of a secret; a write with this value keeps the stored one. */
 export const MASKED = '***';
 
-/** The members of a configuration as they were sent: `mode`, fields and certificate kinds by name. */
+/** The members of a configuration as sent: `mode`, fields and certificate kinds by name. */
 export type ConfigInput = Readonly<Record<string, unknown>>;
 
-/** A checked change: what is not in it stays as it is, null clears. */
+/** A validated change: absent members keep their value, null clears. */
 export interface ConfigChange {
   mode: Mode;
   fields: ReadonlyMap<string, string | null>;
   certs: ReadonlyMap<CertKindSpec, ParsedCert[] | null>;
 }
 
-/** Checks every member that was sent; throws one 400 that names each field at fault. */
+/** Validates every sent member; throws one 400 that lists each faulty field. */
 export function readChange(
   ports: Pick<CredentialPorts, 'now' | 'serialOf'>,
   kind: ChannelKind,
@@ -60,7 +60,7 @@ export function readChange(
   return { mode: mode as Mode, fields, certs };
 }
 
-/** The fields that another account may take over: none that is secret or verifies. */
+/** The fields that another account may inherit: not secrets, and not fields of one account. */
 export function withoutAccount(kind: ChannelKind, fields: Readonly<Record<string, string>>): Record<string, string> {
   const own = new Set(kind.fields.filter(({ secret, ofAccount }) => secret || ofAccount).map(({ name }) => name));
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !own.has(name)));
@@ -71,7 +71,7 @@ export function accountNamed(kind: ChannelKind, { fields }: ConfigChange): strin
   return kind.accountOf(Object.fromEntries([...fields].flatMap(([name, value]) => (value ? [[name, value]] : []))));
 }
 
-/** The fields after a change; throws a 400 naming each required one that is still missing. */
+/** The fields after a change; throws a 400 that lists each missing required field. */
 export function mergeFields(
   kind: ChannelKind,
   before: Readonly<Record<string, string>>,
@@ -91,8 +91,8 @@ export function mergeFields(
 }
 
 /**
- * Writes the certificates of a change for its account and makes them the defaults, the first of each kind. What waits for an
- * administrator takes no trusted one's place: that one stays in force.
+ * Stores the certificates of a change for its account and makes the first of each kind the default. A certificate that waits for trust does
+ * not replace a trusted default.
  */
 export async function applyCerts(
   tx: Tx,
@@ -106,7 +106,7 @@ export async function applyCerts(
       await clearDefault(tx, locked, { kind: spec.kind, ...of });
       continue;
     }
-    // The first one is written last: of several the newest goes first.
+    // Stored in reverse, so the first certificate becomes the newest.
     for (const one of parsed.toReversed()) {
       const { cert } = await keepCert(tx, ports, locked, spec, one, { actor, of }).catch(simulatorsRefused(spec.kind));
       if (mayBeDefault(locked, cert, spec)) await makeDefault(tx, locked, cert);
@@ -114,7 +114,7 @@ export async function applyCerts(
   }
 }
 
-/** Turns SimulatorsKey into a 400 that names the kind. */
+/** Converts SimulatorsKey to a 400 that names the kind. */
 export function simulatorsRefused(kind: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof SimulatorsKey)) throw error;
@@ -122,7 +122,7 @@ export function simulatorsRefused(kind: string): (error: unknown) => never {
   };
 }
 
-/** Whether a configuration as it was sent brings or clears certificates or keys. */
+/** Whether the sent members include or clear certificates or keys. */
 export function bringsCerts({ certKinds }: ChannelKind, input: ConfigInput): boolean {
   return certKinds.some(({ kind }) => input[kind] !== undefined && input[kind] !== MASKED);
 }
@@ -135,7 +135,7 @@ export function refused(errors: FieldError[]): InvalidRequest {
 
 function readField({ name, pattern }: FieldSpec, sent: unknown): string | null | FieldError {
   if (sent === null) return null;
-  // A large number may have lost digits on its way; a rate is none.
+  // A large number may have lost digits in JSON; small numbers are rates.
   const isExact = typeof sent === 'number' && (Number.isSafeInteger(sent) || Math.abs(sent) < 1000);
   const text = isExact ? String(sent) : sent;
   const value = typeof text === 'string' ? text.trim() : '';

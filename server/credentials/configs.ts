@@ -1,4 +1,4 @@
-// The operations on channel configurations, the view of one, and the registration of notifications at a channel.
+// Operations on channel configurations, their view, and the registration of notifications at a channel.
 import { type ShownRefusal, refusedOf } from '../payments/notification-refusal.ts';
 import { CERT_PAIRS } from '../domain.ts';
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
@@ -64,17 +64,17 @@ export interface ChannelConfigs {
   list(project: string): Promise<ConfigView[]>;
   read(project: string, payWay: string): Promise<ConfigView>;
   schema(payWay: string): ChannelKind;
-  /** Whether what is to be written brings or clears certificates or keys; an application needs another scope for that. */
+  /** Whether a write includes or clears certificates or keys, for which an application needs another scope. */
   bringsCerts(payWay: string, input: ConfigInput): boolean;
-  /** Makes a new version; what is left out or `***` stays, null clears, a PEM becomes the default certificate of its kind. */
+  /** Writes a new version; absent members and `***` keep the value, null clears, a PEM becomes the default certificate of its kind. */
   write(acting: Acting, payWay: string, input: ConfigInput): Promise<ConfigView>;
-  /** Without `enabled` it flips; orders in flight go on either way. */
+  /** Without `enabled` the state is inverted; orders in progress continue. */
   toggle(acting: Acting, payWay: string, enabled: boolean | undefined): Promise<ConfigView>;
-  /** `products` = the scenes whose products are tried, too. */
+  /** `products` = the scenes whose products are also tested. */
   probe(project: string, payWay: string, products?: 'all' | readonly Scene[]): Promise<ProbeResult>;
 }
 
-/** Makes the operations; each change is one transaction, and those of one (project, payWay) come one after the other. */
+/** Creates the operations; each change is one transaction, and changes of one (project, payWay) are serialised. */
 export function createChannelConfigs(
   ports: CredentialPorts,
   channels: Pick<ConfiguredChannels, 'probe'>,
@@ -125,17 +125,17 @@ export function createChannelConfigs(
   };
 }
 
-function scenesOf({ scenes, name }: ChannelKind, asked: 'all' | readonly Scene[]): Scene[] {
-  if (asked === 'all') return Object.keys(scenes) as Scene[];
-  const unknown = asked.findIndex((scene) => !scenes[scene]);
-  if (unknown < 0) return [...new Set(asked)];
+function scenesOf({ scenes, name }: ChannelKind, requested: 'all' | readonly Scene[]): Scene[] {
+  if (requested === 'all') return Object.keys(scenes) as Scene[];
+  const unknown = requested.findIndex((scene) => !scenes[scene]);
+  if (unknown < 0) return [...new Set(requested)];
   const detail = `must be one of ${Object.keys(scenes).join(', ')}`;
-  throw new InvalidRequest(`${name} has no scene ${asked[unknown]}.`, [
+  throw new InvalidRequest(`${name} has no scene ${requested[unknown]}.`, [
     { pointer: `/products/${unknown}`, code: 'unknown_scene', detail },
   ]);
 }
 
-/** Writes the next version of the locked credentials, with its audit line. Throws a 400 that names the field at fault. */
+/** Writes the next version of the locked credentials with its audit entry. Throws a 400 that names the faulty fields. */
 export async function writeVersion(
   tx: Tx,
   ports: CredentialPorts,
@@ -155,7 +155,7 @@ export async function writeVersion(
   await applyCerts(tx, ports, locked, change, { actor, of });
   requirePairs(locked, of);
   const draft = tryDraft(() => draftVersion(ports, kind, locked, { mode, fields }));
-  // In another mode it is another channel: what the former one had is no reason to keep it.
+  // Another mode is another channel, so it may be incomplete although the former one was complete.
   if (draft.missing.length > 0 && config?.missing.length === 0 && config.mode === mode)
     throw refused(draft.missing.map((name) => lacking(name, locked, of, config)));
   const row = await insertVersion(tx, ports, kind, locked, draft, actor.name);
@@ -166,8 +166,8 @@ export async function writeVersion(
 }
 
 /**
- * The fields that a change starts from: the present ones, or for another account or mode the newest ones of that. What proves or verifies is
- * taken over from no other account.
+ * The fields before a change: the current ones, or for another account or mode the newest ones of that. Secrets and fields of one account
+ * are never taken from another account.
  */
 async function fieldsBefore(
   tx: Tx,
@@ -187,7 +187,7 @@ async function fieldsBefore(
   return newest ? fieldsOf(newest) : withoutAccount(kind, fieldsOf(config));
 }
 
-/** Keys that were uploaded before there was a configuration belong to its account from now on. */
+/** Keys uploaded before the first configuration now belong to its account. */
 async function takeUnbound(tx: Tx, kind: ChannelKind, locked: LockedCredentials, of: Account, at: Date): Promise<void> {
   const verifying = verifyingKinds(kind);
   for (const cert of locked.certs.filter((one) => one.mode === null && verifying.has(one.kind)))
@@ -200,14 +200,14 @@ function lacking(name: string, { certs }: LockedCredentials, of: Account, former
   const ofKind = certs.filter(({ kind, isDefault }) => kind === name && isDefault);
   if (ofKind.length > 0 && !ofKind.some((cert) => sameAccount(cert, of))) {
     const { mode, account } = ofKind.find((cert) => sameAccount(cert, former)) ?? ofKind[0]!;
-    const detail = `is there for ${mode} ${account} only, and belongs to no other account: send that of ${of.mode} ${of.account}`;
+    const detail = `is stored only for ${mode} ${account} and cannot be used for another account: send the one of ${of.mode} ${of.account}`;
     return { pointer, code: 'required', detail };
   }
   if (ofKind.length === 0) return { pointer, code: 'required', detail: 'would be missing, but is required' };
   return { pointer, code: 'not_trusted', detail: 'must be uploaded, and trusted by an administrator, first' };
 }
 
-/** Secrets that no longer open are as good as missing: writing them anew is the way to repair a configuration. */
+/** Secrets that cannot be decrypted count as missing, so that a new write can repair the configuration. */
 function readableSecrets({ encryption }: CredentialPorts, config: ChannelConfigRow): Record<string, string> {
   try {
     return openSecrets(config, encryption.open);
@@ -251,10 +251,10 @@ function facts(config: ChannelConfigRow, { enabled }: ChannelStateRow): object {
 /** A certificate or key of a configuration. */
 export type ShownCert = Pick<CertRow, 'id' | 'kind' | 'name' | 'serialNumber' | 'fingerprint' | 'notAfter'>;
 
-/** One that belongs to another account, or to the same one in another mode. */
+/** A certificate of another account, or of the same account in another mode. */
 type ForeignCert = ShownCert & Pick<CertRow, 'mode' | 'account'>;
 
-/** A configuration as it may be shown: secrets are only `***` and a fingerprint. */
+/** A configuration as the API shows it: secrets appear only as `***` and a fingerprint. */
 export interface ConfigView {
   project: string;
   payWay: PayWay;
@@ -267,15 +267,15 @@ export interface ConfigView {
   fields: Record<string, string>;
   fingerprints: Record<string, string>;
   certificates: ShownCert[];
-  /** What verifies nothing yet: it waits for an administrator. */
+  /** Certificates that do not verify yet, because an administrator must trust them first. */
   untrusted: ShownCert[];
   missing: string[];
-  /** Why a kind may be missing all the same: these belong to another account or mode, and are used for no other. */
+  /** Certificates of missing kinds that exist, but belong to another account or mode. */
   ofOtherAccounts: ForeignCert[];
-  /** What must be registered at the channel for its scenes; empty where nobody knows our own address. */
+  /** Registrations that the channel needs for its scenes; empty if the service's public address is unknown. */
   registrations: readonly Registration<Scene>[];
   status: ChannelStatus;
-  /** Why its secrets do not open. */
+  /** The reason why its secrets cannot be decrypted. */
   fault: string | null;
   lastSuccessAt: Date | null;
   lastFailureAt: Date | null;
@@ -286,16 +286,16 @@ export interface ConfigView {
   updatedBy: string | null;
 }
 
-/** What a view depends on beside the rows. */
+/** Inputs of a view besides the rows. */
 interface ViewSurroundings {
   simulated: boolean;
   now: Date;
   decrypt: Decrypt;
-  /** Where this service is reached. */
+  /** The public URL of the service. */
   publicUrl?: string | undefined;
 }
 
-/** Reads the current configuration of (project, payWay) as it may be shown. */
+/** Reads the current configuration of (project, payWay) as a view. */
 async function readView(
   tx: ReadTx,
   project: string,
@@ -309,7 +309,8 @@ async function readView(
   const certs = await tx.certs.list({ project, payWay, deletedAt: null });
   const waiting = certs.filter((cert) => trustOf(cert, verifying) === 'waiting');
   if (!state || !config) return { ...nothing(project, kind), untrusted: waiting };
-  // Without another one of its kind what was distrusted waits for a word, too: with a change of mode, say, and back.
+  // A distrusted certificate also waits for an administrator if it is the only one of its kind, for example after a
+  // change of mode and back.
   const isLacked = (cert: CertRow) => trustOf(cert, verifying) === 'distrusted' && config.missing.includes(cert.kind);
   const untrusted = certs.filter((cert) =>
     sameAccount(cert, config) ? waiting.includes(cert) || isLacked(cert) : cert.mode === null && waiting.includes(cert),
@@ -317,14 +318,14 @@ async function readView(
   const ofOtherAccounts = certs.filter(
     (cert) => config.missing.includes(cert.kind) && cert.mode !== null && !sameAccount(cert, config),
   );
-  // Of what verifies a version may have been made with more than is trusted now.
+  // The version may list verification keys that are no longer trusted.
   const used = config.certIds.length > 0 ? await tx.certs.list({ id: config.certIds }) : [];
   const usable = used.filter((cert) => isUsable(cert, verifying, config));
   const fault = decryptionFaultOf({ config, certs: used }, surroundings.decrypt);
   return show(kind, state, config, { usable, untrusted, ofOtherAccounts, fault }, surroundings);
 }
 
-/** How a configuration is shown. */
+/** Builds the view of a configuration. */
 function show(
   kind: ChannelKind,
   state: ChannelStateRow,
@@ -413,8 +414,8 @@ function nothing(project: string, { payWay, name }: ChannelKind): ConfigView {
 }
 
 /**
- * Has the channel send its notices to this service, and keeps what the channel gave for that as the next version. The channel is asked
- * outside any transaction; a configuration that somebody changed meanwhile is left alone.
+ * Registers the service's notification address at the channel, and stores the returned fields as the next version. The channel is called
+ * outside any transaction; if the configuration changed meanwhile, nothing is written.
  */
 export async function registerNotifications(
   ports: CredentialPorts,
@@ -425,9 +426,9 @@ export async function registerNotifications(
   if (!kind.registerNotifications)
     throw new InvalidRequest('Notifications of this channel need no registration: each order names their address.');
   const rows = await currentRows(ports, acting.project, kind);
-  const said = await askToRegister(ports, kind, rows);
-  if (!said.ok) return said;
-  return (await keepRegistered(ports, acting, kind, rows.config, said.fields)) ?? { ok: true };
+  const result = await requestRegistration(ports, kind, rows);
+  if (!result.ok) return result;
+  return (await keepRegistered(ports, acting, kind, rows.config, result.fields)) ?? { ok: true };
 }
 
 /** The current version with its certificates; throws NothingConfigured. */
@@ -441,7 +442,7 @@ export async function currentRows(ports: CredentialPorts, project: string, kind:
   return rows;
 }
 
-async function askToRegister(
+async function requestRegistration(
   ports: CredentialPorts,
   kind: ChannelKind,
   rows: VersionRows,
@@ -454,22 +455,22 @@ async function askToRegister(
   }
 }
 
-/** Nothing is written when the fields are known already. */
+/** Nothing is written if the fields are unchanged. */
 async function keepRegistered(
   ports: CredentialPorts,
   acting: Acting,
   kind: ChannelKind,
-  asked: ChannelConfigRow,
+  requested: ChannelConfigRow,
   fields: Readonly<Record<string, string>>,
 ): Promise<ProbeResult | undefined> {
   return ports.store.transaction(async (tx) => {
     const locked = await lockCredentials(tx, acting.project, kind.payWay);
-    if (locked.config?.id !== asked.id) {
-      const message = 'The configuration was changed meanwhile. Try again.';
+    if (locked.config?.id !== requested.id) {
+      const message = 'The configuration changed during the registration. Try again.';
       return { ok: false, field: null, code: 'changed', message };
     }
-    if (Object.entries(fields).every(([name, value]) => asked.fields[name] === value)) return undefined;
-    await writeVersion(tx, ports, kind, locked, acting, { mode: asked.mode, ...fields });
+    if (Object.entries(fields).every(([name, value]) => requested.fields[name] === value)) return undefined;
+    await writeVersion(tx, ports, kind, locked, acting, { mode: requested.mode, ...fields });
     return undefined;
   });
 }

@@ -18,21 +18,21 @@ import type { Acting, CredentialPorts } from './ports.ts';
 import { createEncryption, type MasterKey, type Encryption } from '../db/encryption.ts';
 import { seedSimulatorConfigs } from './simulator-configs.ts';
 
-/** What credentials are made of. */
+/** Dependencies of the credentials. */
 interface CredentialParts extends Omit<CredentialPorts, 'encryption'> {
   masterKeys: readonly MasterKey[];
   log: HealthPorts['log'];
-  /** Hears how each call of a channel ended. */
+  /** Receives the outcome of every channel call. */
   called?: Called;
-  /** Dates what processes compare with each other; `now` dates what channels compare with theirs. */
+  /** The clock of timestamps that replicas compare; `now` is the clock for channels. */
   written?: () => Date;
 }
 
-/** Everything that knows how a channel is called, and keeps what nobody may see. */
+/** Channel configurations with their encrypted secrets, and the channels built from them. */
 export interface Credentials {
   encryption: Encryption;
   channels: ConfiguredChannels;
-  /** Keeps why notifications are refused; null = one was genuine. */
+  /** Stores the reason why a notification was refused; null = it was genuine. */
   noticed: Noticed['note'];
   configs: ChannelConfigs & {
     registerNotifications(acting: Acting, payWay: string): Promise<ProbeResult>;
@@ -40,23 +40,20 @@ export interface Credentials {
   };
   certs: Certs;
   publicChannels(): Promise<PublicChannel[]>;
-  /** Enabled channels that are down because their secrets do not open. */
+  /** Enabled channels that are down because their secrets cannot be decrypted. */
   encryptedChannels(): Promise<{ project: string; payWay: PayWay }[]>;
-  /**
-   * At start, and for a project that was just made: where the simulator counts, throws BesideLive or stores its
-   * configurations; elsewhere does nothing.
-   */
+  /** At start and for a new project: with the simulator in use, throws BesideLive or stores its configurations; otherwise does nothing. */
   seedSimulator(projects?: readonly string[]): Promise<void>;
-  /** At a start where the simulator does not count: distrusts the keys of other modes; throws KeysOfOtherModes when that cannot be written. */
+  /** At a start without the simulator: distrusts the keys of other modes; throws KeysOfOtherModes if that cannot be written. */
   leaveModes(): Promise<void>;
   /** The `certificate-expiry` job. */
   watchExpiry(): Promise<EndingCert[]>;
 }
 
-/** The actor in audit lines of a start. */
+/** The actor of audit entries at start. */
 const STARTING = { kind: 'system', name: 'start' } as const;
 
-/** Assembles credentials. */
+/** Assembles the credentials. */
 export function createCredentials({ masterKeys, log, called, written, ...parts }: CredentialParts): Credentials {
   const encryption = createEncryption(masterKeys);
   const ports: CredentialPorts = { ...parts, encryption };
@@ -90,7 +87,7 @@ export function createCredentials({ masterKeys, log, called, written, ...parts }
       if (ports.simulated) return;
       try {
         for (const { id: certId, project, payWay, kind, mode } of await leaveAllModes(ports, STARTING))
-          log('warn', 'a key of another mode is trusted no more', { project, payWay, certId, kind, mode });
+          log('warn', 'a key of another mode is no longer trusted', { project, payWay, certId, kind, mode });
       } catch (error) {
         throw new KeysOfOtherModes(error);
       }

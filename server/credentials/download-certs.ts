@@ -1,4 +1,4 @@
-// Certificates that a channel hands out: downloaded for an administrator or application, or found while the channel is used.
+// Certificates that a channel provides: downloaded on request, or found while the channel is used.
 import type { CertRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
 import { InvalidRequest } from '../errors.ts';
@@ -13,36 +13,38 @@ import { type Acting, type CredentialPorts, kindOf, whoDid } from './ports.ts';
 import { type TrustWord, lockCredentials, makeDefault, trustOf, verifyingKinds } from './trust.ts';
 import { type Finder, type VersionRows, followCerts, inputOf } from './versions.ts';
 
-/** A certificate that the channel handed out, as it is kept here. */
+/** A certificate that the channel provided, as stored here. */
 type HandedCert = Pick<CertRow, 'id' | 'kind' | 'serialNumber' | 'notAfter'> & {
   isNew: boolean;
-  /** Null: its kind verifies nothing. */
+  /** Null: a certificate of this kind verifies nothing. */
   trust: TrustWord | 'deleted' | null;
 };
 
-/** What became of a download. */
+/** The result of a download. */
 export type Download = { ok: true; certs: HandedCert[]; byHand: string | null } | ({ ok: false } & ProbeNote);
 
 /**
- * Keeps the certificates that a channel hands out and proves. Whoever asks brings them, as by an upload: an administrator trusts what
- * is new with it, what an application brings waits. One that was here before keeps the word that somebody gave it.
+ * Stores the certificates that a channel provides and that were verified. The requester counts as uploader: for an administrator new ones
+ * are trusted, for an application they wait for trust. Existing ones keep their trust.
  */
 export async function downloadCerts(ports: CredentialPorts, acting: Acting, payWay: string): Promise<Download> {
   const kind = kindOf(ports, payWay);
   if (!kind.downloadCerts)
-    throw new InvalidRequest('This channel hands out no certificates: its notifications bring the address of theirs.');
+    throw new InvalidRequest(
+      'This channel offers no certificates for download: its notifications contain the address of their certificate.',
+    );
   const rows = await currentRows(ports, acting.project, kind);
-  const said = await ask(ports, kind, rows);
-  if (!said.ok) return said;
+  const result = await requestCerts(ports, kind, rows);
+  if (!result.ok) return result;
   const certs: HandedCert[] = [];
-  for (const { kind: name, pem } of said.certs) {
+  for (const { kind: name, pem } of result.certs) {
     const cert = await keep(ports, acting, kind, rows, { name, pem });
     if (cert) certs.push(cert);
   }
-  return { ok: true, certs, byHand: said.byHand };
+  return { ok: true, certs, byHand: result.byHand };
 }
 
-async function ask(ports: CredentialPorts, kind: ChannelKind, rows: VersionRows): Promise<CertsDownloaded> {
+async function requestCerts(ports: CredentialPorts, kind: ChannelKind, rows: VersionRows): Promise<CertsDownloaded> {
   try {
     return await kind.downloadCerts!(inputOf(kind, rows, rows.config, ports.encryption.open, ports));
   } catch (error) {
@@ -78,18 +80,18 @@ async function keep(
   });
 }
 
-/** Keeps what channels hand out and prove themselves. */
+/** Stores certificates that channels provide and that were verified. */
 interface FoundCerts {
-  /** Writes it beside the work; a failure is logged and costs only that the next replica fetches it again. */
+  /** Writes in the background; a failure is logged, and the next replica downloads the certificate again. */
   keep(finder: Finder, kind: string, pem: string): void;
-  /** Resolves when everything so far is written. */
+  /** Resolves when all pending writes are done. */
   idle(): Promise<void>;
 }
 
 /**
- * Stores a certificate that a channel handed out as trusted since now, makes it the default of its kind and lets the configuration
- * follow, so that every replica has it and no start needs it again. One that somebody has brought, distrusted or deleted is left
- * to that person, and one of an account that is not the current one to the memory of this replica.
+ * Stores a provided certificate as trusted, makes it the default of its kind and updates the configuration, so that every replica uses it
+ * and no start downloads it again. A certificate that was uploaded, distrusted or deleted before stays unchanged. One of an account that is
+ * not the current one is not stored.
  */
 export function createFoundCerts(ports: CredentialPorts & { log: HealthPorts['log'] }): FoundCerts {
   const { store, log } = ports;
@@ -102,7 +104,7 @@ export function createFoundCerts(ports: CredentialPorts & { log: HealthPorts['lo
       if (!kept) return;
       const { id: certId, serialNumber, notAfter } = kept;
       const about = { project, payWay, certId, serialNumber, notAfter };
-      log('warn', 'the channel has a new certificate: it was downloaded and proven, and is used from now on', about);
+      log('warn', 'the channel has a new certificate: it was downloaded and verified, and is used from now on', about);
     } catch (error) {
       log('error', 'a certificate of the channel is used, but could not be stored', { project, payWay, kind, error });
     }
@@ -119,7 +121,7 @@ export function createFoundCerts(ports: CredentialPorts & { log: HealthPorts['lo
   };
 }
 
-/** Undefined when it is not kept: it is known here, whatever became of it, or not of the current account. */
+/** Undefined if nothing is stored: the certificate exists already (even deleted), or its account is not the current one. */
 async function keepFound(
   tx: Tx,
   ports: CredentialPorts,
@@ -140,7 +142,7 @@ async function keepFound(
   const { cert } = await keepCert(tx, ports, locked, spec, parsed, { actor, of: { mode, account } });
   const isDefault = mayBeDefault(locked, cert, spec);
   if (isDefault) await makeDefault(tx, locked, cert);
-  // Nobody changed the configuration: it stays whose it is.
+  // No person changed the configuration, so its author stays the same.
   await followCerts(tx, ports, kind, locked, config.createdBy);
   const kept = { ...cert, isDefault };
   const target = `${project}/${payWay}/${cert.id}`;

@@ -1,7 +1,7 @@
 import { AppError, Conflict, InvalidRequest, NotAllowed, Unavailable } from '../errors.ts';
 import type { PayWay } from '../payments/channel.ts';
 
-/** The channel takes no new orders (422); those in flight go on. */
+/** The channel accepts no new orders (422); orders in progress continue. */
 export class ChannelDisabled extends NotAllowed {
   constructor(payWay: PayWay) {
     super('channel_disabled', `The channel ${payWay} is disabled.`);
@@ -15,7 +15,7 @@ export class ChannelNotConfigured extends NotAllowed {
   }
 }
 
-/** With Debug: the simulator did not hand its configuration over (503), so nobody knows that there is none. */
+/** The simulator did not return its configuration (503), so it is unknown whether it has one. */
 export class SimulatorSilent extends Unavailable {
   constructor(payWay: PayWay, cause: unknown) {
     super('channel_not_configured', `The channel ${payWay} is not configured yet: the simulator did not answer.`, {
@@ -24,7 +24,7 @@ export class SimulatorSilent extends Unavailable {
   }
 }
 
-/** There is nothing to switch on, switch off or test (409). */
+/** No configuration to enable, disable or test (409). */
 export class NothingConfigured extends Conflict {
   constructor(payWay: PayWay) {
     super('channel_not_configured', `The channel ${payWay} is not configured.`, {
@@ -33,7 +33,7 @@ export class NothingConfigured extends Conflict {
   }
 }
 
-/** The stored secrets of one configuration do not open (503): a changed database, or a master key that is gone. */
+/** The stored secrets of a configuration cannot be decrypted (503): the database was changed, or the master key is missing. */
 export class ConfigurationBroken extends AppError {
   constructor(project: string, payWay: PayWay, cause: unknown) {
     super(
@@ -49,7 +49,7 @@ export class ConfigurationBroken extends AppError {
   }
 }
 
-/** What verifies nothing yet cannot become the default (409). */
+/** An untrusted verification key cannot become the default (409). */
 export class CertNotTrusted extends Conflict {
   constructor() {
     super('certificate_not_trusted', 'No administrator trusts this certificate or key to verify.', {
@@ -58,14 +58,14 @@ export class CertNotTrusted extends Conflict {
   }
 }
 
-/** Only what verifies is trusted or not (409). */
+/** Only verification keys can be trusted or distrusted (409). */
 export class TrustNotNeeded extends Conflict {
   constructor(kind: string) {
     super('trust_not_needed', `A ${kind} verifies nothing, so it needs no trust.`);
   }
 }
 
-/** One member of a configuration or certificate breaks a rule (400). */
+/** A member of a configuration or certificate is invalid (400). */
 export function fieldRefused(pointer: string, code: string, detail: string): InvalidRequest {
   return new InvalidRequest(`${pointer.slice(1)} ${detail}.`, [{ pointer, code, detail }]);
 }

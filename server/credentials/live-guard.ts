@@ -3,13 +3,13 @@ import type { Store } from '../db/store.ts';
 import { Conflict, LocalError } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';
 
-/** What a service is for, as far as it decides which channels it may have. */
+/** The settings that decide which channel modes a service may use. */
 export interface Purpose {
   debug: boolean;
   environment: 'development' | 'staging' | 'production';
 }
 
-/** Debug or staging was started on a database with real money in it. */
+/** Debug or staging was started on a database with real money. */
 export class BesideLive extends LocalError {
   constructor({ debug }: Purpose) {
     const what = 'but this database has a live channel configuration or live orders.';
@@ -25,15 +25,15 @@ export class BesideLive extends LocalError {
 }
 
 /**
- * Throws BesideLive when there is a live configuration or a live order: Debug would put applications with published secrets beside
- * them, staging would work orders that belong to production. Call it before anything is made.
+ * Throws BesideLive if the database has a live configuration or a live order: Debug would add applications with published secrets, and
+ * staging would process orders of production. Call it before any write.
  */
 export async function refuseBesideLive(store: Store, purpose: Purpose): Promise<void> {
   if (!purpose.debug && purpose.environment !== 'staging') return;
   if (await store.read(hasLiveMoney)) throw new BesideLive(purpose);
 }
 
-/** Refuses a configuration of a mode that does not belong here: real money where one tries things out, or the simulator where money is real. */
+/** Refuses a configuration mode that the service's environment must not use: `live` with Debug or in staging, `simulator` in production. */
 export function refuseMode({ debug, environment }: Purpose, mode: Mode): void {
   if (debug && mode === 'live')
     throw new Conflict('debug_refuses_live', 'A live configuration cannot be written while Debug is on.', {

@@ -9,7 +9,7 @@ import { type LockedCredentials, lockCredentials, verifyingKinds, writeTrust } f
 import { kindOf, whoDid, type CredentialPorts } from './ports.ts';
 import { followCerts } from './versions.ts';
 
-/** At a start keys of another mode are trusted, and this service cannot take the trust away (503). */
+/** At start keys of another mode are trusted, and the service cannot write the distrust (503). */
 export class KeysOfOtherModes extends LocalError {
   constructor(cause: unknown) {
     super(
@@ -22,9 +22,9 @@ export class KeysOfOtherModes extends LocalError {
 }
 
 /**
- * Distrusts what verifies for another mode than the present configuration's, each with its audit line: what the simulator brought, and
- * in `live` what belongs to the sandbox. Keys that open orders of their own account still need are kept until those are done; what
- * is live stays. None of them verifies anything in another mode meanwhile: this only removes trust that is not needed.
+ * Distrusts verification keys of other modes than the current configuration's, each with its audit entry: keys of the simulator, and with a
+ * `live` configuration those of the sandbox. Keys that open orders of their own account need stay trusted until these are done; `live` keys
+ * stay trusted. A key never verifies anything in another mode, so this only removes unneeded trust.
  */
 export async function leaveModes(
   tx: Tx,
@@ -43,7 +43,7 @@ export async function leaveModes(
     left.push(cert);
   }
   const { config } = locked;
-  // Where the simulator counts for nothing any more, its own configuration loses its keys, too.
+  // Without the simulator in use its own configuration loses its keys, too.
   if (config && left.length > 0) await followCerts(tx, ports, kind, locked, config.createdBy, { anyhow: true });
   for (const cert of left) {
     const target = `${cert.project}/${cert.payWay}/${cert.id}`;
@@ -53,7 +53,7 @@ export async function leaveModes(
   return left;
 }
 
-/** The same for every channel of every project, at a start and offline. */
+/** The same for every channel of every project, at start and offline. */
 export async function leaveAllModes(ports: CredentialPorts, actor: Actor): Promise<CertRow[]> {
   const { store, simulated } = ports;
   const verifying = [...ports.kinds.values()].flatMap((kind) => [...verifyingKinds(kind)]);
@@ -69,7 +69,7 @@ export async function leaveAllModes(ports: CredentialPorts, actor: Actor): Promi
   return left;
 }
 
-/** Whether keys of a mode have no place beside a configuration of another one. */
+/** Whether keys of `mode` must not be trusted beside a configuration of mode `present`. */
 function isLeft(
   { simulated }: Pick<CredentialPorts, 'simulated'>,
   mode: Mode | null,

@@ -1,11 +1,11 @@
-// Certificate and key files: reads PEM, DER and bare base64, bounds what a passphrase may cost, and checks a file against its kind.
+// Certificate and key files: parses PEM, DER and bare base64, limits the cost of a passphrase, and checks a file against its kind.
 import { type KeyObject, X509Certificate, createHash, createPrivateKey, createPublicKey } from 'node:crypto';
 import { CERT_PAIRS } from '../domain.ts';
 import type { CertRow } from '../db/entities/credentials.ts';
 import { AppError } from '../errors.ts';
 import type { CertKindSpec } from '../payments/channel.ts';
 
-/** A file cannot be used; the code is stable, the words never quote the input. */
+/** A file that cannot be used, with a stable code; the message never quotes the input. */
 export class PemRefused extends Error {
   readonly code: string;
   constructor(code: string, detail: string) {
@@ -15,23 +15,23 @@ export class PemRefused extends Error {
   }
 }
 
-/** Largest certificate or key that is looked at, in bytes. */
+/** Maximum size of a certificate or key, in bytes. */
 const MAX_PEM_BYTES = 64 * 1024;
 
-/** More rounds than tools write by themselves; they take some 50 ms, in which the process does nothing else. */
+/** More rounds than common tools write; they take about 50 ms, which block the process. */
 const MOST_ROUNDS = 100_000;
-/** Larger keys make each signature slow, and no channel has them. */
+/** Larger keys make each signature slow, and no channel uses them. */
 const MOST_BITS = 8192;
 
 const ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END ENCRYPTED PRIVATE KEY-----/;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-/** A block with whatever stands in it; a body ends at the next five dashes, so that no text takes long. */
+/** A block with any content; the body ends at the next five dashes, so that matching stays fast on any text. */
 const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,40})-----((?:[^-]|-(?!----))*)-----END \1-----/g;
-/** How OpenSSL encrypted keys before PKCS #8 (RFC 1421). */
+/** The header of encrypted keys before PKCS #8 (RFC 1421). */
 const OLD_ENCRYPTION = /^\s*Proc-Type:\s*4,\s*ENCRYPTED\s+DEK-Info:\s*([A-Z0-9-]+,[0-9A-Fa-f]+)\s/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The file as text: PEM as it is, DER certificates and bare base64 as PEM of what the kind expects; throws PemRefused, 413. */
+/** The file as text: PEM unchanged, DER certificates as PEM, bare base64 unchanged; throws PemRefused, or 413. */
 export function readText(bytes: Buffer): string {
   if (bytes.length > MAX_PEM_BYTES)
     throw new AppError('body_too_large', 413, `The certificate or key is larger than ${MAX_PEM_BYTES / 1024} KB.`);
@@ -45,8 +45,8 @@ export function readText(bytes: Buffer): string {
 }
 
 /**
- * The text with its line breaks where OpenSSL wants them: forms, environment variables, JSON and YAML fold the lines, indent them,
- * escape the breaks and leave quotes around it all; Kubernetes and Vault keep the whole file as base64.
+ * The text with the line breaks that OpenSSL requires: forms, environment variables, JSON and YAML fold or indent lines, escape line breaks
+ * and add quotes; Kubernetes and Vault store the whole file as base64.
  */
 function unfolded(given: string): string {
   const text = unescaped(given);
@@ -54,7 +54,7 @@ function unfolded(given: string): string {
   return rewrapped(kept !== undefined && isText(kept) ? unescaped(kept) : text);
 }
 
-/** Neither PEM nor base64 has a backslash or a quote; each store that a text went through may have added some. */
+/** Neither PEM nor base64 has backslashes or quotes; each store of the text may have added some. */
 function unescaped(text: string): string {
   return text
     .replaceAll(/\\+u([0-9A-Fa-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
@@ -63,7 +63,7 @@ function unescaped(text: string): string {
     .trim();
 }
 
-/** DER begins with two bytes of which the second is no ASCII, so what it holds is never taken for text. */
+/** DER begins with two bytes of which the second is not ASCII, so its content is never taken for text. */
 function isText(kept: string): boolean {
   return kept.includes('-----BEGIN ') || bareBase64(kept) !== undefined;
 }
@@ -78,7 +78,7 @@ function rewrapped(text: string): string {
   });
 }
 
-/** Every certificate of a PEM text, or the one of bare base64, the leaf first; throws PemRefused when there is none or a private key among them. */
+/** Every certificate of a PEM text or of bare base64, the leaf first; throws PemRefused if there is none, or if the text has a private key. */
 function readCertificates(given: string): [X509Certificate, ...X509Certificate[]] {
   const text = unfolded(given);
   if (text.includes('PRIVATE KEY'))
@@ -90,7 +90,7 @@ function readCertificates(given: string): [X509Certificate, ...X509Certificate[]
   return [leaf, ...rest];
 }
 
-/** A private key, PEM or bare base64 of PKCS #8 or PKCS #1, opened with its passphrase; throws PemRefused. */
+/** A private key (PEM, or bare base64 of PKCS #8 or PKCS #1), decrypted with its passphrase; throws PemRefused. */
 export function readPrivateKey(given: string, passphrase: string | undefined): KeyObject {
   const text = unfolded(given);
   if (!text.includes('PRIVATE KEY') && text.includes('-----BEGIN'))
@@ -102,7 +102,7 @@ export function readPrivateKey(given: string, passphrase: string | undefined): K
   const der = encryptedDer(text);
   const body = bodyOf(text, ['PRIVATE KEY', 'RSA PRIVATE KEY']);
   try {
-    // What was measured is what is opened, not another block of the same file.
+    // Opens the same block whose rounds were checked, not another block of the file.
     if (der) return requireRsa(createPrivateKey({ key: der, format: 'der', type: 'pkcs8', passphrase }));
     return requireRsa(
       (body && opens(body, createPrivateKey, ['pkcs8', 'pkcs1'])) ??
@@ -115,7 +115,7 @@ export function readPrivateKey(given: string, passphrase: string | undefined): K
   }
 }
 
-/** The DER of an encrypted PKCS #8 key; how long its opening takes is not for whoever sends it to decide. */
+/** The DER of an encrypted PKCS #8 key; limits the rounds, because the sender chooses how long decryption takes. */
 function encryptedDer(text: string): Buffer | undefined {
   if (!text.includes('BEGIN ENCRYPTED PRIVATE KEY')) return undefined;
   const der = Buffer.from(ENCRYPTED.exec(text)?.[1] ?? '', 'base64');
@@ -129,14 +129,14 @@ function encryptedDer(text: string): Buffer | undefined {
   return der;
 }
 
-/** A public key, PEM or bare base64; throws PemRefused. */
+/** A public key (PEM or bare base64); throws PemRefused. */
 export function readPublicKey(given: string): KeyObject {
   const text = unfolded(given);
   if (text.includes('PRIVATE KEY')) throw new PemRefused('private_key_unexpected', 'is a private key');
   if (text.includes('CERTIFICATE')) throw new PemRefused('not_a_public_key', 'is a certificate, not a public key');
   const bare = bareBase64(text);
   const body = bare ?? bodyOf(text, ['PUBLIC KEY', 'RSA PUBLIC KEY']);
-  // OpenSSL derives the public key from a private one without a warning.
+  // OpenSSL derives the public key from a private key without a warning.
   if (body && opens(body, createPrivateKey, ['pkcs8', 'pkcs1']))
     throw new PemRefused('private_key_unexpected', 'is a private key');
   if (bare) return requireRsa(readDer(bare, createPublicKey, ['spki', 'pkcs1'], 'not_a_public_key'));
@@ -148,7 +148,7 @@ export function readPublicKey(given: string): KeyObject {
   }
 }
 
-/** Throws PemRefused unless the key is RSA of 2048 bits or more. */
+/** Throws PemRefused unless the key is RSA of 2048 to 8192 bits. */
 function requireRsa(key: KeyObject): KeyObject {
   if (key.asymmetricKeyType !== 'rsa') throw new PemRefused('not_rsa', 'is not an RSA key');
   const bits = bitsOf(key);
@@ -157,19 +157,19 @@ function requireRsa(key: KeyObject): KeyObject {
   return key;
 }
 
-/** How many bits the modulus of a key has; 0 when it has none. */
+/** The modulus length of a key in bits; 0 if it has none. */
 function bitsOf(key: KeyObject): number {
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
   if (bits > MOST_BITS) forgetFault();
   return bits;
 }
 
-/** Of a modulus beyond 16384 bits OpenSSL keeps a fault to itself, and the next good key of anybody would be refused for it. */
+/** For a modulus above 16384 bits OpenSSL leaves an error in its queue, which would reject the next valid key. */
 function forgetFault(): void {
   try {
     createPublicKey('');
   } catch {
-    // This call is the one that is refused.
+    // This call takes the queued error.
   }
 }
 
@@ -181,14 +181,14 @@ function parseCertificate(block: string): X509Certificate {
   }
 }
 
-/** Archives (PKCS #12) are DER too, but no certificate. */
+/** PKCS #12 archives are DER, too, but not certificates. */
 function derToPem(bytes: Buffer): string {
   const pem = derCertificate(bytes);
   if (pem !== undefined) return pem;
   throw new PemRefused('not_pem', 'is neither PEM text nor a DER certificate; archives are not supported');
 }
 
-/** The PEM of a DER certificate; undefined when it is none. */
+/** The PEM of a DER certificate; undefined if the bytes are not one. */
 function derCertificate(bytes: Buffer): string | undefined {
   try {
     return new X509Certificate(bytes).toString();
@@ -202,7 +202,7 @@ function bareBase64(text: string): Buffer | undefined {
   return /^[A-Za-z0-9+/]{64,}={0,2}$/.test(body) ? Buffer.from(body, 'base64') : undefined;
 }
 
-/** The bytes of the first block with one of these labels: many tools write PKCS #1 under the label of PKCS #8, and the other way round. */
+/** The bytes of the first block with one of these labels: many tools write PKCS #1 under the label of PKCS #8, and vice versa. */
 function bodyOf(text: string, [label, other]: readonly [string, string]): Buffer | undefined {
   const [, found = '', body = ''] = [...text.matchAll(BLOCK)].find(([, one = '']) => one.endsWith(label)) ?? [];
   if ((found !== label && found !== other) || OLD_ENCRYPTION.test(body)) return undefined;
@@ -227,19 +227,19 @@ function opens<Form extends string>(der: Buffer, read: ReadDer<Form>, forms: rea
     try {
       return read({ key: der, format: 'der', type });
     } catch {
-      // The other form is tried, then it is none.
+      // Try the next form.
     }
   }
   return undefined;
 }
 
 const TAG = { integer: 0x02, octets: 0x04, sequence: 0x30 };
-/** 1.3.6.1.4.1.11591.4.11 (RFC 7914 §7); its cost is a product of several numbers. */
+/** 1.3.6.1.4.1.11591.4.11 (RFC 7914 §7); its cost is a product of several parameters. */
 const SCRYPT = Buffer.from('2b06010401da47040b', 'hex');
 
 /**
- * How many rounds an encrypted PKCS #8 key (DER, RFC 5958 §3) wants before it opens, as its own text says, no less;
- * Infinity for scrypt, NaN when it is not such a key.
+ * The number of rounds to decrypt a PKCS #8 key (DER, RFC 5958 §3), at least the number that its parameters declare; Infinity for scrypt,
+ * NaN if it is not such a key.
  */
 export function roundsToOpen(der: Buffer): number {
   const [key, ...rest] = elementsOf(der) ?? [];
@@ -253,7 +253,7 @@ interface Element {
   body: Buffer;
 }
 
-/** The elements that stand one after the other; undefined when one has no definite length or is cut off. */
+/** The consecutive elements of a DER text; undefined if one has no definite length or is cut off. */
 function elementsOf(der: Buffer): Element[] | undefined {
   const elements: Element[] = [];
   for (let at = 0; at < der.length;) {
@@ -272,31 +272,31 @@ function elementsOf(der: Buffer): Element[] | undefined {
 function integersOf(der: Buffer): number[] {
   return (elementsOf(der) ?? [{ tag: TAG.integer, body: Buffer.alloc(0) }]).flatMap(({ tag, body }) => {
     if (tag === TAG.sequence) return integersOf(body);
-    // Parameters that cannot be read must not count as cheap ones.
+    // Unreadable parameters must not count as cheap.
     return tag === TAG.integer ? [body.length > 0 ? Number(`0x${body.toString('hex')}`) : Number.NaN] : [];
   });
 }
 
-/** What a certificate file turned out to be; `privatePem` is PKCS #8 without a passphrase and leaves only sealed. */
+/** The facts of a parsed file; `privatePem` is unencrypted PKCS #8 and is stored only encrypted. */
 export type ParsedCert = Pick<
   CertRow,
   'subject' | 'issuer' | 'serialNumber' | 'fingerprint' | 'notBefore' | 'notAfter' | 'publicPem'
 > & { privatePem: string | null };
 
-/** How a channel counts the serial of a certificate file. */
+/** Returns the serial number that a channel uses for a certificate file. */
 export type SerialOf = (kind: string, certificates: readonly [X509Certificate, ...X509Certificate[]]) => string;
 
-/** The other half of a pair, from either half. */
+/** The kind that forms a pair with this one, for certificates and for keys. */
 export function partnerOf(kind: string): string | undefined {
   return CERT_PAIRS.get(kind) ?? [...CERT_PAIRS].find(([, key]) => key === kind)?.[0];
 }
 
-/** Whether the kind vouches for others: it may be expired, and what it signs with is not ours to choose. */
+/** Whether the kind is a root or CA certificate: it may be expired and may contain other algorithms. */
 export function isRoot(kind: string): boolean {
   return /_(root_cert|ca)$/.test(kind);
 }
 
-/** Reads a file as what its kind says it is; throws PemRefused, or 413 when it is larger than 64 KB. */
+/** Parses a file of its kind; throws PemRefused, or 413 if it is larger than 64 KB. */
 export function parseCert(
   { kind, form }: Pick<CertKindSpec, 'kind' | 'form'>,
   { bytes, passphrase }: { bytes: Buffer; passphrase?: string | undefined },
@@ -325,7 +325,7 @@ export function parseCert(
   };
 }
 
-/** The SHA-256 of the public key of a certificate or key row; two rows with the same one are a pair. */
+/** The SHA-256 of the public key of a certificate or key row; two rows with the same value are a pair. */
 export function publicKeyOf({ publicPem }: Pick<CertRow, 'publicPem'>): string {
   const pem = publicPem ?? '';
   return spkiHash(pem.includes('BEGIN CERTIFICATE') ? new X509Certificate(pem).publicKey : createPublicKey(pem));
@@ -333,7 +333,7 @@ export function publicKeyOf({ publicPem }: Pick<CertRow, 'publicPem'>): string {
 
 function requireUsable(kind: string, certificates: readonly X509Certificate[], now: Date): void {
   if (isRoot(kind)) {
-    // Alipay's file holds SM2 roots beside the RSA ones.
+    // Alipay's file has SM2 roots beside the RSA roots.
     const rsa = certificates.flatMap(({ publicKey }) => (publicKey.asymmetricKeyType === 'rsa' ? [publicKey] : []));
     const [strongest] = rsa.toSorted((a, b) => bitsOf(b) - bitsOf(a));
     if (!strongest) throw new PemRefused('not_rsa', 'contains no RSA certificate');

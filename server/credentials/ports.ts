@@ -7,33 +7,33 @@ import type { SerialOf } from './pem.ts';
 import type { Purpose } from './live-guard.ts';
 import type { Encryption } from '../db/encryption.ts';
 
-/** What the operations on configurations and certificates need. */
+/** Dependencies of the operations on configurations and certificates. */
 export interface CredentialPorts {
   store: Store;
   encryption: Encryption;
   kinds: ReadonlyMap<PayWay, ChannelKind>;
   audit: (tx: Tx, entry: AuditEntry) => Promise<void>;
   serialOf: SerialOf;
-  /** Sends to one channel. */
+  /** The transport to one channel. */
   transportTo: (payWay: PayWay) => Transport;
-  /** Fetches the files that channels hand out; left out = none can be had. */
+  /** Downloads files that channels provide; absent = no downloads. */
   download?: Download | undefined;
   now: () => Date;
   simulatorUrl: string | null;
-  /** Where channels reach this service. */
+  /** The public URL at which channels reach the service. */
   publicUrl?: string | undefined;
-  /** Whether the simulator's configurations count, and are made for projects that have none. */
+  /** Whether simulator configurations are used, and created for projects without one. */
   simulated: boolean;
   purpose: Purpose;
 }
 
-/** Who changes which project's credentials. */
+/** The actor of a change and the project whose credentials change. */
 export interface Acting {
   actor: Actor;
   project: string;
 }
 
-/** The part of an audit line that says who. */
+/** The actor members of an audit entry. */
 export function whoDid({
   kind,
   name,
@@ -43,7 +43,7 @@ export function whoDid({
   return { actorKind: kind, actor: name, ip: ip ?? null, requestId: requestId ?? null };
 }
 
-/** Throws NotFound unless there is such a project. */
+/** Throws NotFound unless the project exists. */
 export async function requireProject(tx: ReadTx, code: string): Promise<void> {
   if (!(await tx.projects.find({ code }))) throw new NotFound('project');
 }

@@ -8,21 +8,21 @@ import { writeVersion } from './configs.ts';
 import type { CredentialPorts } from './ports.ts';
 import { DecryptionFailed } from '../db/encryption.ts';
 
-/** What the simulator hands over for one account: what a merchant would type in. */
+/** The simulator's configuration of one account, in the form that a merchant would enter. */
 interface SimulatedConfig {
   fields: Record<string, string>;
   pems: Record<string, string[]>;
 }
 type SimulatedConfigs = Partial<Record<PayWay, SimulatedConfig>>;
 
-/** It may have to make several pairs of keys first. */
+/** The simulator may have to generate several key pairs first. */
 const PATIENCE_MS = 20_000;
 
 const ACTOR = { kind: 'system', name: SIMULATOR } as const;
 
 /**
- * Where the simulator counts: stores its own configuration wherever a project has none for a channel, and follows the simulator
- * where it changed its keys. Configurations that somebody else wrote are left alone. Of several replicas one writes.
+ * With the simulator in use: stores its configuration for each project and channel without one, and updates it if the simulator's keys
+ * changed. Configurations of other authors stay unchanged. Of several replicas one writes.
  */
 export async function seedSimulatorConfigs(ports: CredentialPorts, projects?: readonly string[]): Promise<void> {
   const { store, simulatorUrl } = ports;
@@ -32,7 +32,7 @@ export async function seedSimulatorConfigs(ports: CredentialPorts, projects?: re
     const configs = await accountOf(simulatorUrl, project);
     for (const payWay of PAY_WAYS) {
       const [kind, config] = [ports.kinds.get(payWay), configs[payWay]];
-      // A transaction each: the audit log's lock comes last in one, and nothing may be waited for behind it.
+      // One transaction each: the audit log's lock must be the last one taken, so no other lock may be awaited after it.
       if (kind && config) await store.transaction((tx) => seedOne(tx, ports, kind, project, config));
     }
   }
@@ -54,7 +54,7 @@ async function seedOne(
   await writeVersion(tx, ports, kind, locked, { actor: ACTOR, project }, input);
 }
 
-/** Whether a version says what the simulator says, and may verify with it; one that does not open says nothing. */
+/** Whether a version equals the simulator's configuration with usable keys; false if it cannot be decrypted. */
 async function isAsStored(
   tx: Tx,
   { encryption }: CredentialPorts,
@@ -83,14 +83,14 @@ function sameText(one: string, other: string): boolean {
   return one.replace(/\s+/g, '') === other.replace(/\s+/g, '');
 }
 
-/** The account of a project at the simulator, made when it has none. */
+/** The simulator's account of a project; created if missing. */
 async function accountOf(simulatorUrl: string, project: string): Promise<SimulatedConfigs> {
   const base = simulatorUrl.replace(/\/+$/, '');
   const known = (await get(`${base}/sim/config?account=${encodeURIComponent(project)}`)) ?? {};
   let configs = known;
   for (const payWay of PAY_WAYS) {
     if (known[payWay]) continue;
-    // Another replica may have made it in the meantime; then it is simply there.
+    // If another replica created it meanwhile, the response is 409.
     await post(`${base}/sim/accounts`, { payWay, name: project });
     configs = (await get(`${base}/sim/config?account=${encodeURIComponent(project)}`)) ?? configs;
   }

@@ -1,4 +1,4 @@
-// The status of channels, certificates that expire soon, and notes about notifications.
+// The status of channels, certificates that expire soon, and records about notifications.
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
 import { channelStates, endingCerts, noteNotification, noteRefusedNotifications } from '../db/queries/credentials.ts';
 import type { ReadTx, Store } from '../db/store.ts';
@@ -11,19 +11,19 @@ import { DecryptionFailed } from '../db/encryption.ts';
 import { verifyingKinds } from './trust.ts';
 import { type Decrypt, type VersionRows, openSecrets, pemsOf, readVersion } from './versions.ts';
 
-/** How a channel is, in one word. */
+/** The status of a channel. */
 export type ChannelStatus = 'up' | 'degraded' | 'down' | 'disabled' | 'unconfigured';
 
-/** A certificate that ends within these days makes its channel degraded. */
+/** A certificate that expires within these days makes its channel `degraded`. */
 const EXPIRY_DAYS = 30;
 
 const DAY = 86_400_000;
-/** A success this fresh weighs more than a failure after it. */
+/** A success within this time outweighs a later failure (ms). */
 const FRESH = 60_000;
-/** A failure says "down" for this long; after that nobody knows. */
+/** A failure makes a channel `down` for this long (ms); after that its state counts as unknown. */
 const REMEMBERED = 600_000;
 
-/** A channel as the public may know it. */
+/** The public data of a channel. */
 export interface PublicChannel {
   payWay: PayWay;
   name: string;
@@ -34,13 +34,13 @@ export interface PublicChannel {
   lastSuccessAt: Date | null;
 }
 
-/** Judges a channel by what was noted of it: the newest word counts, certificates that end soon, and what waits for trust. */
+/** The status of a channel from its last success, its last failure, its certificates' expiry, and pending trust. */
 export function statusOf(
   state: Pick<ChannelStateRow, 'enabled' | 'lastSuccessAt' | 'lastFailureAt' | 'certsExpireAt'> & {
     configured: boolean;
-    /** Something that was uploaded to verify waits for an administrator. */
+    /** An uploaded verification key waits for an administrator. */
     awaitsTrust?: boolean;
-    /** Its secrets do not open. */
+    /** Its secrets cannot be decrypted. */
     isEncrypted?: boolean;
   },
   now: Date,
@@ -57,7 +57,7 @@ export function statusOf(
   return ends - now.getTime() < EXPIRY_DAYS * DAY ? 'degraded' : 'up';
 }
 
-/** Every channel there is, with its state in the project; no ids, no error text. */
+/** Every channel with its state in the project, without ids and error texts. */
 export async function publicChannels(
   {
     store,
@@ -85,7 +85,7 @@ export async function publicChannels(
   });
 }
 
-/** The enabled channels of all projects whose secrets do not open with the master keys. */
+/** The enabled channels of all projects whose secrets cannot be decrypted with the master keys. */
 export async function encryptedChannels({
   store,
   simulated,
@@ -109,7 +109,7 @@ function unconfigured(payWay: PayWay, name: string): PublicChannel {
   return { payWay, name, enabled: false, configured: false, mode: null, status: 'unconfigured', lastSuccessAt: null };
 }
 
-/** Why the secrets of a version do not open with the master keys of this process, without any content; null if they open. */
+/** The reason why the secrets of a version cannot be decrypted with this process's master keys, without any content; null if they can. */
 export function decryptionFaultOf(
   { config, certs }: Pick<VersionRows, 'config' | 'certs'>,
   decrypt: Decrypt,
@@ -124,7 +124,7 @@ export function decryptionFaultOf(
   }
 }
 
-/** A certificate in use that ends soon, or has ended (`daysLeft` ≤ 0). */
+/** A certificate in use that expires soon or has expired (`daysLeft` ≤ 0). */
 export interface EndingCert {
   id: string;
   project: string;
@@ -133,14 +133,14 @@ export interface EndingCert {
   daysLeft: number;
 }
 
-/** Whole days until a certificate ends, rounded down; null when it never does. */
+/** Whole days until a certificate expires, rounded down; null if it does not expire. */
 function daysLeft({ notAfter }: { notAfter: Date | null }, now: Date): number | null {
   return notAfter && Math.floor((notAfter.getTime() - now.getTime()) / DAY);
 }
 
 /**
- * For the `certificate-expiry` job: names every certificate in use that ends within 30 days and marks its channel, which is
- * `degraded` from then on. Roots may be expired.
+ * For the `certificate-expiry` job: returns every certificate in use that expires within 30 days, and makes its channel `degraded`. Root
+ * certificates are excluded, because they may be expired.
  */
 export async function watchExpiry({
   store,
@@ -175,17 +175,17 @@ interface NoticedChannel {
   payWay: PayWay;
 }
 
-/** Keeps of each channel when the last notification came, and why the last ones were refused. */
+/** Stores for each channel when the last notification arrived, and why the last ones were refused. */
 export interface Noticed {
   /** `refusal` null: the notification was genuine. */
   note(of: NoticedChannel, refusal: NotificationRefusal | null): void;
-  /** Resolves when every note so far is written. */
+  /** Resolves when all pending records are written. */
   idle(): Promise<void>;
 }
 
-/** Anybody can post to the address, so of each channel and word one note in this time is written, with how many it stands for. */
+/** Any client can post to the address, so per channel and reason one record is written in this time, with the number of refusals (ms). */
 const NOTE_EVERY_MS = 5_000;
-/** That one came is only worth a note a minute. */
+/** Genuine notifications are recorded at most once in this time (ms). */
 const GENUINE_EVERY_MS = 60_000;
 
 interface Waiting {
@@ -193,7 +193,7 @@ interface Waiting {
   count: number;
 }
 
-/** Writes notes beside the work, seldom, and never lets one fail the work. */
+/** Writes records in the background and seldom; a failed write never fails the request. */
 export function createNoticed({ store, now, log }: HealthPorts): Noticed {
   const known = new Map<string, Waiting>();
   const writing = new Set<Promise<unknown>>();
@@ -205,7 +205,7 @@ export function createNoticed({ store, now, log }: HealthPorts): Noticed {
       const isSoon = at.getTime() - writtenAt < (refusal ? NOTE_EVERY_MS : GENUINE_EVERY_MS);
       known.set(key, isSoon ? { writtenAt, count: count + 1 } : { writtenAt: at.getTime(), count: 0 });
       if (isSoon) return;
-      // The first genuine one after a refusal is news.
+      // The next genuine notification after a refusal is recorded at once.
       if (refusal) known.delete(`${of.project} ${of.payWay} `);
       const write = store
         .autocommit((tx) =>
@@ -213,7 +213,7 @@ export function createNoticed({ store, now, log }: HealthPorts): Noticed {
             ? noteRefusedNotifications(tx, { ...of, ...refusal, at, count: count + 1, signed: SIGNED })
             : noteNotification(tx, { ...of, at }),
         )
-        .catch((error: unknown) => log('warn', 'what became of a notification could not be noted', { ...of, error }))
+        .catch((error: unknown) => log('warn', 'the result of a notification could not be stored', { ...of, error }))
         .finally(() => writing.delete(write));
       writing.add(write);
     },

@@ -1,18 +1,18 @@
-// Which account a certificate or key belongs to, whether it is trusted, and the locked rows through which both change.
+// The account and the trust of certificates and keys, and the locked rows through which both change.
 import type { CertRow, ChannelConfigRow, ChannelStateRow } from '../db/entities/credentials.ts';
 import type { Tx } from '../db/store.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { ChannelKind, PayWay } from '../payments/channel.ts';
 
-/** How it stands with a key or certificate that verifies; null = its kind verifies nothing, so nobody needs to trust it. */
+/** The trust state of a verification key; null = its kind verifies nothing and needs no trust. */
 export type TrustWord = 'trusted' | 'waiting' | 'distrusted';
 
-/** The kinds of a channel that verify what it says. */
+/** The certificate kinds of a channel that verify its messages. */
 export function verifyingKinds({ certKinds }: Pick<ChannelKind, 'certKinds'>): ReadonlySet<string> {
   return new Set(certKinds.flatMap(({ kind, verifies }) => (verifies ? [kind] : [])));
 }
 
-/** An account at a channel, and in which mode: what a certificate or key belongs to. */
+/** The account and mode that a certificate or key belongs to. */
 export type Account = Pick<ChannelConfigRow, 'mode' | 'account'>;
 
 type Owned = Pick<CertRow, 'mode' | 'account'>;
@@ -22,7 +22,7 @@ export function sameAccount(one: Owned, other: Owned): boolean {
   return one.mode === other.mode && one.account === other.account;
 }
 
-/** Whether what verifies is trusted by an administrator and not deleted; what verifies nothing needs no trust. */
+/** Whether a verification key is trusted and not deleted; other kinds need no trust. */
 export function isTrusted(
   { kind, trustedAt, deletedAt }: Pick<CertRow, 'kind' | 'trustedAt' | 'deletedAt'>,
   verifying: ReadonlySet<string>,
@@ -30,12 +30,12 @@ export function isTrusted(
   return !verifying.has(kind) || (trustedAt !== null && deletedAt === null);
 }
 
-/** Whether a certificate or key may be used for an account: it was brought for it, and is trusted if it verifies. */
+/** Whether a certificate or key may be used for an account: it belongs to the account, and is trusted if it verifies. */
 export function isUsable(cert: CertRow, verifying: ReadonlySet<string>, account: Account): boolean {
   return sameAccount(cert, account) && isTrusted(cert, verifying);
 }
 
-/** The word for a row. */
+/** The trust state of a row. */
 export function trustOf(
   { kind, trustedAt, trustedBy }: Pick<CertRow, 'kind' | 'trustedAt' | 'trustedBy'>,
   verifying: ReadonlySet<string>,
@@ -45,7 +45,7 @@ export function trustOf(
   return trustedBy === null ? 'waiting' : 'distrusted';
 }
 
-/** Who answers for what somebody brings: an administrator or the service itself; an application never does. */
+/** The name under which an upload is trusted: administrators and the service itself may trust, applications may not (null). */
 export function trusterOf({ kind, name }: Actor): string | null {
   return kind === 'app' ? null : name.slice(0, 128);
 }
@@ -56,11 +56,11 @@ export interface LockedCredentials {
   payWay: PayWay;
   state: ChannelStateRow | undefined;
   config: ChannelConfigRow | undefined;
-  /** Those that are not deleted. */
+  /** Certificates that are not deleted. */
   certs: CertRow[];
 }
 
-/** Locks the credentials of one (project, payWay): changes of its configuration and certificates are serialised. */
+/** Locks the credentials of one (project, payWay), so that changes of its configuration and certificates are serialised. */
 export async function lockCredentials(tx: Tx, project: string, payWay: PayWay): Promise<LockedCredentials> {
   await tx.advisoryLock(`credentials ${project} ${payWay}`);
   const state = await tx.channelStates.find({ project, payWay });
@@ -70,9 +70,8 @@ export async function lockCredentials(tx: Tx, project: string, payWay: PayWay): 
 }
 
 /**
- * The certificates that a version of an account is made with, its own and no others: of every kind that has a default, the default
- * first; of those that verify, the others too, the newest first, for several may be good at once during a change, and of these
- * only what is trusted.
+ * The certificates of a version, only those of its account: for each kind with a default, the default first. For verification kinds also
+ * the non-default ones, the newest first, because several may be valid during a key change; only trusted ones are included.
  */
 export function chosenCerts(certs: readonly CertRow[], verifying: ReadonlySet<string>, account: Account): CertRow[] {
   const own = certs.filter((cert) => sameAccount(cert, account));
@@ -86,8 +85,8 @@ export function chosenCerts(certs: readonly CertRow[], verifying: ReadonlySet<st
 }
 
 /**
- * Gives what was brought before there was an account to the first one that is configured; its own defaults stay. What verifies and
- * was brought for that account, too, stays one row, with the word that it has: distrusted once, it is trusted by no other.
+ * Assigns certificates without an account to the first configured account, which keeps its own defaults. If the account already has the
+ * same verification key, the rows are merged; a distrust of that row is kept.
  */
 export async function bindToAccount(
   tx: Tx,
@@ -121,7 +120,7 @@ export async function makeDefault(tx: Tx, locked: LockedCredentials, cert: CertR
   locked.certs = locked.certs.map((one) => (one.id === cert.id ? { ...one, isDefault: true } : one));
 }
 
-/** Leaves a kind of an account without a default. */
+/** Removes the default of a kind and account. */
 export async function clearDefault(
   tx: Tx,
   locked: LockedCredentials,
@@ -134,7 +133,7 @@ export async function clearDefault(
   );
 }
 
-/** Writes who trusts a row, or trusts it no more, and makes every replica build its channels anew. */
+/** Writes the trust of a row, and makes every replica rebuild its channels. */
 export async function writeTrust(
   tx: Tx,
   locked: LockedCredentials,
@@ -146,7 +145,7 @@ export async function writeTrust(
   await reviseTrust(tx, locked);
 }
 
-/** From the commit on, no replica uses a channel that was built before. */
+/** After the commit no replica uses a channel that was built before. */
 export async function reviseTrust(tx: Tx, locked: LockedCredentials): Promise<void> {
   const { state } = locked;
   if (!state) return;
@@ -155,7 +154,7 @@ export async function reviseTrust(tx: Tx, locked: LockedCredentials): Promise<vo
   locked.state = { ...state, trustRevision };
 }
 
-/** Which other one of its kind and account would be the default in its place: the newest trusted one, else the newest. */
+/** The certificate of the same kind and account that would replace it as default: the newest trusted one, otherwise the newest. */
 export function heirOf({ certs }: LockedCredentials, cert: CertRow): CertRow | undefined {
   const others = certs.filter((one) => one.kind === cert.kind && sameAccount(one, cert) && one.id !== cert.id);
   const newest = others.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());

@@ -1,4 +1,4 @@
-// Versions of a channel configuration: read, made into a channel, drafted and written.
+// Versions of a channel configuration: reads, builds channels from, drafts and writes them.
 import { hash, randomUUID } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from '../db/entities/credentials.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
@@ -19,36 +19,36 @@ import { ConfigurationBroken } from './errors.ts';
 import { DecryptionFailed, type Encryption, privatePartPlace, secretsPlace } from '../db/encryption.ts';
 import { type LockedCredentials, chosenCerts, isUsable, sameAccount, verifyingKinds } from './trust.ts';
 
-/** Opens a sealed text; throws DecryptionFailed. */
+/** Decrypts a text; throws DecryptionFailed. */
 export type Decrypt = Encryption['open'];
 
-/** What a channel is made from, beside its configuration. */
+/** Inputs of a channel besides its configuration. */
 interface Surroundings {
   simulatorUrl: string | null;
-  /** Where this service is reached; left out = nobody looks where notices go. */
+  /** The public URL of the service; absent = notification addresses are not checked. */
   publicUrl?: string | undefined;
   transportTo: (payWay: PayWay) => Transport;
-  /** Fetches the files that channels hand out; left out = none can be had. */
+  /** Downloads files that channels provide; absent = no downloads. */
   download?: Download | undefined;
   now: () => Date;
   keep?: ChannelInput['keep'];
 }
 
-/** Whose channel handed a certificate out: the configuration that it was built from. */
+/** The configuration whose channel provided a certificate. */
 export type Finder = Pick<ChannelConfigRow, 'project' | 'payWay' | 'mode' | 'account'>;
 
-/** The name under which the simulator's own configurations and keys are stored. */
+/** The author name of the simulator's own configurations and keys. */
 export const SIMULATOR = 'simulator';
 
-/** One configuration version with the certificates it was made with. */
+/** A configuration version with its certificates. */
 export interface VersionRows {
   config: ChannelConfigRow;
   certs: CertRow[];
-  /** What an administrator distrusts at this channel, of this version or not. */
+  /** The distrusted certificates of the account, in this version or not. */
   distrusted: CertRow[];
 }
 
-/** Reads a version; undefined when there is none. Certificates that were deleted since are still read. */
+/** Reads a version; undefined if it does not exist. Includes certificates that were deleted since. */
 export async function readVersion(tx: ReadTx, configId: string): Promise<VersionRows | undefined> {
   const config = await tx.channelConfigs.find({ id: configId });
   if (!config) return undefined;
@@ -61,8 +61,8 @@ export async function readVersion(tx: ReadTx, configId: string): Promise<Version
 }
 
 /**
- * Opens a version's secrets and imports its keys; throws DecryptionFailed or ChannelMisconfigured. Whose money it is comes from
- * `identity`, all the rest from the version itself.
+ * Decrypts a version's secrets and imports its keys; throws DecryptionFailed or ChannelMisconfigured. The payee account comes from
+ * `identity`, everything else from the version itself.
  */
 export function buildChannel(
   kind: ChannelKind,
@@ -74,14 +74,14 @@ export function buildChannel(
   return kind.create(inputOf(kind, rows, identity, decrypt, surroundings));
 }
 
-/** Where a channel sends its notices about a project. */
+/** The address for a channel's notifications about a project. */
 export function notifyUrlOf(publicUrl: string, payWay: PayWay, project: string): string {
   return `${publicUrl}/notify/${payWay}/${project}`;
 }
 
 /**
- * The input that a channel is made from: a version as it is, or for another identity. Even if the version lists others, only the keys of its
- * own account are used, and of what verifies only what is trusted now.
+ * The input of a channel: a version unchanged, or with another identity. Even if the version lists others, only keys of its own account are
+ * used, and only currently trusted verification keys.
  */
 export function inputOf(
   kind: ChannelKind,
@@ -127,7 +127,7 @@ export function openSecrets(config: ChannelConfigRow, decrypt: Decrypt): Record<
   return JSON.parse(decrypt(secretsPlace(config), config.encrypted)) as Record<string, string>;
 }
 
-/** The PEM texts of certificates by kind, in their order; throws DecryptionFailed. */
+/** The PEM texts of certificates by kind, in order; throws DecryptionFailed. */
 export function pemsOf(certs: readonly CertRow[], decrypt: Decrypt): Record<string, string[]> {
   const pems: Record<string, string[]> = {};
   for (const cert of certs) {
@@ -137,7 +137,7 @@ export function pemsOf(certs: readonly CertRow[], decrypt: Decrypt): Record<stri
   return pems;
 }
 
-/** What is known of each key that verifies, by its PEM text. The age of a key that Debug's own simulator brought says nothing. */
+/** The id and trust date of each verification key, by its PEM text; without a date for keys of the simulator, whose age is irrelevant. */
 function originsOf({ mode }: ChannelConfigRow, certs: readonly CertRow[]): Map<string, KeyOrigin> {
   const origins = new Map<string, KeyOrigin>();
   for (const { id, publicPem, trustedAt, trustedBy } of certs) {
@@ -147,7 +147,7 @@ function originsOf({ mode }: ChannelConfigRow, certs: readonly CertRow[]): Map<s
   return origins;
 }
 
-/** What a new version is to be: all fields in the clear, and the certificates in their order. */
+/** A new version before it is written: all fields unencrypted, and the certificates in order. */
 interface VersionDraft {
   mode: Mode;
   fields: Record<string, string>;
@@ -155,7 +155,7 @@ interface VersionDraft {
   missing: string[];
 }
 
-/** Puts a draft together and tries it; throws ChannelMisconfigured when it is complete and cannot be used. */
+/** Creates a draft and tests it; throws ChannelMisconfigured if it is complete but cannot be used. */
 export function draftVersion(
   ports: CredentialPorts,
   kind: ChannelKind,
@@ -221,9 +221,9 @@ export async function insertVersion(
 }
 
 /**
- * After a change of certificates: the current version stays as it was made, and a new one takes over as soon as the new set
- * is complete. A set that is still lacking something never replaces a version that works, unless something was taken away:
- * `anyhow` = the new version takes over and says what it lacks, for the present one lacks it from now on too.
+ * After a change of certificates: a new version replaces the current one as soon as its set is complete. An incomplete set never replaces a
+ * working version, unless a certificate was removed or distrusted: `anyhow` = the new version replaces the current one and lists the
+ * missing kinds, because the current one lacks them, too.
  */
 export async function followCerts(
   tx: Tx,
@@ -249,8 +249,8 @@ function draftOf(ports: CredentialPorts, config: ChannelConfigRow): Pick<Version
 }
 
 /**
- * What takes over when something was taken away: the whole new set if it is complete, else what is left of the present version.
- * Undefined when nothing of it was taken away, or when the secrets do not open.
+ * The draft after a removal: the new set if it is complete, otherwise the rest of the current version. Undefined if the current version
+ * lost nothing, or if its secrets cannot be decrypted.
  */
 async function draftOfRest(
   tx: Tx,
@@ -273,7 +273,7 @@ async function draftOfRest(
   }
 }
 
-/** A draft that is complete and cannot be used lacks what is at fault. */
+/** A complete draft that cannot be used counts as lacking the faulty field. */
 function draftAnyhow(
   ports: CredentialPorts,
   kind: ChannelKind,
@@ -289,7 +289,7 @@ function draftAnyhow(
   }
 }
 
-/** When the first of the certificates expires that must not; of a kind that has several the last one, which takes over. */
+/** The first expiry of a kind among the certificates; for a kind with several certificates the last one counts. Root certificates are excluded. */
 function firstExpiry(certs: readonly CertRow[]): Date | null {
   const dated = certs.filter(({ kind, notAfter }) => notAfter !== null && !isRoot(kind));
   const ends = [...Map.groupBy(dated, ({ kind }) => kind).values()].map((ofKind) =>
@@ -303,7 +303,7 @@ function openOrRefuse({ encryption }: Pick<CredentialPorts, 'encryption'>, confi
   return refusingBroken(config, () => openSecrets(config, encryption.open));
 }
 
-/** A secret as it may be shown: eight digits of its hash, and its end when it is long enough to spare it. */
+/** A displayable form of a secret: eight digits of its hash, and its last four characters if it has 16 or more. */
 function fingerprintOf(secret: string): string {
   const digits = hash('sha256', secret).slice(0, 8);
   return secret.length >= 16 ? `${digits}…${secret.slice(-4)}` : digits;

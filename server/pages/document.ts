@@ -1,22 +1,22 @@
-// The HTML document that all pages share: frame, language switch, safe text and stylesheet.
+// The HTML document of all pages: frame, language switch, safe text and stylesheet.
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { LANGUAGES, LANGUAGE_NAMES, LANGUAGE_TAGS, type Language, inLanguage } from './language.ts';
 
-/** A page without what every page has. */
+/** The page-specific parts of a document. */
 interface PageParts {
   language: Language;
   /** Plain text. */
   title: string;
-  /** What the body consists of: HTML. */
+  /** HTML of the body. */
   body: string;
-  /** The look of the page: a class of the body. */
+  /** The style of the page: a class of the body. */
   look: 'carded' | 'guide' | 'console';
-  /** More for the head: HTML. */
+  /** Further HTML for the head. */
   head?: string;
 }
 
-/** The whole document of a page, in its language and without inline code. */
+/** The complete HTML document of a page, without inline code. */
 export function htmlDocument({ language, title, body, look, head = '' }: PageParts): string {
   return `<!doctype html>
 <html lang="${LANGUAGE_TAGS[language]}">
@@ -27,7 +27,7 @@ export function htmlDocument({ language, title, body, look, head = '' }: PagePar
 `;
 }
 
-/** Links to a page in each language; `address` is its own, without a language. */
+/** Links to a page in each language; `address` is the page's own, without a language. */
 export function languageSwitch(language: Language, address: string): string {
   const links = LANGUAGES.map((one) =>
     one === language
@@ -37,30 +37,31 @@ export function languageSwitch(language: Language, address: string): string {
   return `<nav class="languages" aria-label="Language / 语言">${links.join('')}</nav>`;
 }
 
-/** Text that is safe in HTML, in elements and in quoted attributes. */
+/** Escapes text for HTML elements and quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
-// Embeddings, overrides and isolates, and what has no width. Direction marks and joiners stay: Arabic, Hebrew, Persian and emoji are written with them.
+// Embeddings, overrides, isolates and zero-width characters. Direction marks and joiners stay, because Arabic, Hebrew,
+// Persian and emoji need them.
 const UNSEEN = /[\u00AD\u180E\u200B\u202A-\u202E\u2060-\u206F\uFEFF]/g;
 
-/** Text of a merchant without marks that reorder it or are not seen, so that it says what it looks like. */
+/** A merchant's text without characters that reorder it or are invisible. */
 export function plainSight(text: string): string {
   return text.replace(UNSEEN, '');
 }
 
-/** Text of a merchant in HTML, isolated: it is read in its own direction, and nothing beside it is moved. */
+/** A merchant's text in HTML, isolated: it keeps its own direction and does not move the text around it. */
 export function merchantHtml(text: string): string {
   return `<bdi>${escapeHtml(plainSight(text))}</bdi>`;
 }
 
-/** A sentence in HTML; what stands between backticks is code. */
+/** A sentence in HTML; text between backticks becomes code. */
 export function proseHtml(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }
 
-/** The address when it is one that a browser may be sent to (http or https), else undefined. */
+/** The URL if it is http or https, otherwise undefined. */
 export function webAddress(text: string | null | undefined): URL | undefined {
   const url = text ? URL.parse(text) : null;
   return url && /^https?:$/.test(url.protocol) ? url : undefined;
@@ -68,24 +69,24 @@ export function webAddress(text: string | null | undefined): URL | undefined {
 
 const parts = ['palette', 'top', 'card', 'guide'] as const;
 
-/** The one style of every page of the service: colours for light and dark, the payer's card, the guides. */
+/** The stylesheet of all pages: colours for light and dark, the payer's card, the guides. */
 export const STYLESHEET = parts.map(readPart).join('\n');
 
-/** Colours and what all pages have; the simulator begins its own style with it. */
+/** Colours and common styles; the simulator's stylesheet starts with them. */
 export const PALETTE = readPart('palette');
 
-/** The style of the API explorer over that of Swagger UI; only the build asks for it. */
+/** The explorer's stylesheet, added to Swagger UI's; only the build uses it. */
 export function explorerStyle(): string {
   return [PALETTE, ...(['top', 'explorer', 'operations'] as const).map(readPart)].join('\n');
 }
 
-/** Where the style is served: below `/pay/`, which payers can always reach. Another text has another address. */
+/** Path of the stylesheet: below `/pay/`, which payers can always reach. */
 export const STYLE_PATH = '/pay/assets/pages.css';
 
-/** Its address in a page: another style has another one, so a browser may keep it for ever. */
+/** The URL in pages; it changes with the content, so browsers may cache it without a limit. */
 const STYLE_ADDRESS = `${STYLE_PATH}?v=${digestOf(STYLESHEET)}`;
 
-/** A short digest for the address of a file that may be kept for ever. */
+/** A short digest for the URL of a file that browsers may cache without a limit. */
 export function digestOf(text: string): string {
   return hash('sha256', text).slice(0, 12);
 }

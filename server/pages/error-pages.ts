@@ -1,4 +1,4 @@
-// Pages about errors: the article and the index of error codes, and the page of a refusal.
+// Pages about errors: the article of each code, the index of codes, and the error page of a request.
 import {
   type ErrorCode,
   type ErrorWords,
@@ -52,10 +52,10 @@ const WORDS = {
   },
 } as const satisfies Readonly<Record<Language, Words>>;
 
-/** Where the index of the codes stands in the guide about errors. */
+/** The place of the index of codes in the guide about errors. */
 export const ERROR_INDEX_MARK = '<!-- error codes -->';
 
-/** What the `type` of a problem document leads to: HTML for the frame of the guides. */
+/** The article that the `type` of a problem document links to: HTML for the frame of the guides. */
 export function errorArticle(code: ErrorCode, language: Language): string {
   const { title, meaning, remedy } = errorWords(code, language);
   const { retryable }: PublishedError = errorCodes[code];
@@ -70,7 +70,7 @@ export function errorArticle(code: ErrorCode, language: Language): string {
 <p><a href="${inLanguage('/docs/errors', language)}">${words.index}</a></p>`;
 }
 
-/** Every code with its meaning, a table for each group: HTML for the guide about errors. */
+/** The index of all codes, with a table for each group: HTML for the guide about errors. */
 export function errorIndex(language: Language): string {
   const words = WORDS[language];
   return Object.entries(errorGroups)
@@ -92,22 +92,22 @@ function row(code: ErrorCode, language: Language): string {
   return `<tr id="${code}"><td><a href="${page}"><code>${code}</code></a></td><td>${proseHtml(errorWords(code, language).meaning)}</td>${again}</tr>`;
 }
 
-/** The words of an error code in a language. */
+/** The texts of an error code in a language. */
 export function errorWords(code: ErrorCode, language: Language): ErrorWords {
   return language === 'zh' ? chineseErrorWords[code] : errorCodes[code];
 }
 
-/** A refusal as a person reads it. */
+/** The data of an error page. */
 interface RefusedPage {
   code: ErrorCode;
   status: number;
   requestId: string;
   language: Language;
-  /** The page's own address, for the switch; undefined where loading it again would do something. */
+  /** The page's own address, for the language switch; undefined if reloading it would repeat a change. */
   address?: string | undefined;
 }
 
-/** What a person may do about it, whatever the code says to programs. */
+/** The text for a person, independent of the code's text for programs. */
 interface ReaderWords {
   title: string;
   text: string;
@@ -122,7 +122,7 @@ const REFUSAL_WORDS = {
     busy: { title: 'Too many requests', text: 'Please wait a moment, then load this page again.' },
     down: {
       title: 'This page is not available right now',
-      text: 'The service cannot answer at the moment. Please load this page again in a minute. If you were paying, look whether you have paid before you pay again.',
+      text: 'The service cannot answer at the moment. Please load this page again in a minute. If you were paying, check whether you have already paid before you pay again.',
     },
   },
   zh: {
@@ -138,7 +138,7 @@ const REFUSAL_WORDS = {
   },
 } as const;
 
-/** The page that a browser gets where a program gets a problem document. */
+/** The error page for a browser; programs get a problem document. */
 export function refusalPage({ code, status, requestId, language, address }: RefusedPage): string {
   const words = REFUSAL_WORDS[language];
   const { title, text } = readerWords({ code, status, language });

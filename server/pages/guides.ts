@@ -1,22 +1,22 @@
-// The list of the guides, and the page around each.
+// The list of guides, and the page around each.
 import { CHANNELS } from '../domain.ts';
 import { escapeHtml, htmlDocument, languageSwitch } from './document.ts';
 import { type Language, inLanguage } from './language.ts';
 
-/** What the menu of the guides is divided into. */
+/** The groups of the guides' menu. */
 type GuideGroup = 'start' | 'build' | 'live' | 'run';
 
-/** One guide: a Markdown file of each language in `guides/`, named after the slug. */
+/** A guide: one Markdown file per language in `guides/`, named after the slug. */
 export interface Guide {
   slug: string;
   group: GuideGroup;
-  /** The heading of the file, which names the guide in the menu, too. */
+  /** The heading of the file, also used in the menu. */
   titles: Readonly<Record<Language, string>>;
 }
 
 const guide = (group: GuideGroup, slug: string, en: string, zh: string): Guide => ({ slug, group, titles: { en, zh } });
 
-/** Every guide, in the order of the menu. */
+/** All guides in menu order. */
 export const GUIDES: readonly Guide[] = [
   guide('start', 'index', 'Unified payment service', '统一支付服务'),
   guide('start', 'integrate', 'Integrate in ten minutes', '十分钟接入'),
@@ -38,18 +38,18 @@ export const GUIDES: readonly Guide[] = [
   guide('run', 'scale', 'Scale', '扩容'),
 ];
 
-/** Where a guide is served. */
+/** The path of a guide. */
 export function guidePath(slug: string): string {
   return slug === 'index' ? '/docs' : `/docs/${slug}`;
 }
 
-/** What a page in the frame of the guides is made of. */
+/** The parts of a page in the frame of the guides. */
 interface GuidePageParts {
   language: Language;
-  /** Its own address without a language. */
+  /** The page's own address, without a language. */
   address: string;
   title: string;
-  /** The guide that the menu marks. */
+  /** The guide that the menu highlights. */
   slug: string;
   /** HTML with its own heading. */
   article: string;
@@ -77,7 +77,7 @@ const WORDS = {
   },
 } as const satisfies Readonly<Record<Language, Words>>;
 
-/** A guide, or a page that stands among the guides, whole: without script, and with everything from here. */
+/** The complete page of a guide or of an article in the same frame; without scripts, and without files of other origins. */
 export function guidePage({ language, address, title, slug, article, explorer }: GuidePageParts): string {
   const words = WORDS[language];
   const home = inLanguage(guidePath('index'), language);

@@ -1,39 +1,39 @@
-// Languages of pages, and amounts as readers of each language write them.
+// Languages of pages, and amounts in the notation of each language.
 
-/** Languages that pages are written in; the first is for readers of any other. */
+/** Languages of the pages; the first one is the default. */
 export const LANGUAGES = ['en', 'zh'] as const;
 
-/** One of them. */
+/** A language of the pages. */
 export type Language = (typeof LANGUAGES)[number];
 
-/** How documents and headers name a language (BCP 47). */
+/** The BCP 47 tag of each language. */
 export const LANGUAGE_TAGS: Readonly<Record<Language, string>> = { en: 'en', zh: 'zh-CN' };
 
-/** Each language in its own words, for the switch. */
+/** The name of each language in itself, for the switch. */
 export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
 
-/** What is known of the reader's language, the strongest word first. */
+/** Sources of the reader's language, the strongest first. */
 interface LanguagePreferences {
   /** The parameter `lang` of the address. */
   asked?: string | undefined;
-  /** What was kept of an earlier `lang`. */
+  /** A stored earlier `lang`. */
   kept?: string | undefined;
   /** The header Accept-Language. */
   accepted?: string | undefined;
 }
 
-/** The language of a page for its reader; a wish that names none of ours counts as not made. */
+/** The language of a page; unsupported languages are ignored. */
 export function chooseLanguage({ asked, kept, accepted }: LanguagePreferences): Language {
   return named(asked) ?? named(kept) ?? acceptedLanguage(accepted ?? '') ?? LANGUAGES[0];
 }
 
-/** The language of a tag such as `zh-Hans-CN`, or undefined when no page is written in it. */
+/** The language of a tag such as `zh-Hans-CN`; undefined if pages do not support it. */
 export function named(tag: string | undefined): Language | undefined {
   const primary = /^([a-z]{2})(?:-|$)/i.exec(tag ?? '')?.[1]?.toLowerCase();
   return LANGUAGES.find((language) => language === primary);
 }
 
-/** RFC 9110 §12.5.4: the highest quality wins, the first of equals; what has none is refused. */
+/** RFC 9110 §12.5.4: the highest quality wins, the first of equals; a quality of 0 excludes a language. */
 function acceptedLanguage(header: string): Language | undefined {
   let best: { language: Language; quality: number } | undefined;
   for (const part of header.slice(0, 1000).split(',')) {
@@ -45,7 +45,7 @@ function acceptedLanguage(header: string): Language | undefined {
   return best?.language;
 }
 
-/** The same address in a language; other parameters and the fragment stay. */
+/** The same address with the parameter `lang`; other parameters and the fragment stay. */
 export function inLanguage(address: string, language: Language): string {
   const [whole = '', fragment] = address.split('#');
   const [path = '', query = ''] = whole.split('?');
@@ -54,7 +54,7 @@ export function inLanguage(address: string, language: Language): string {
   return `${path}?${parameters}${fragment === undefined ? '' : `#${fragment}`}`;
 }
 
-/** An amount in major units, all its decimals written, as readers of a language write it: `¥1,234.50`. */
+/** An amount in major units with all its decimals, in the notation of a language: `¥1,234.50`. */
 export function moneyText(amount: string, currency: string, language: Language): string {
   const decimals = amount.split('.')[1]?.length ?? 0;
   const format = new Intl.NumberFormat(LANGUAGE_TAGS[language], {
@@ -64,6 +64,6 @@ export function moneyText(amount: string, currency: string, language: Language):
     minimumFractionDigits: decimals,
     maximumFractionDigits: decimals,
   });
-  // A number would lose digits of large amounts.
+  // A conversion to number would lose digits of large amounts.
   return format.format(amount as Intl.StringNumericLiteral);
 }

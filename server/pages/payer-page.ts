@@ -1,4 +1,4 @@
-// The payer's page of an order, with its script and its QR code.
+// The payer page of an order, with its script and its QR code.
 import { CHANNELS } from '../domain.ts';
 import type { PayWay } from '../payments/channel.ts';
 import type { PayerOrder } from '../payments/orders/payer.ts';
@@ -14,17 +14,17 @@ import {
 import { type Language, inLanguage, moneyText } from './language.ts';
 import { PAYER_WORDS_EN, PAYER_WORDS_ZH, type PayerWords, type StateWords } from './payer-words.ts';
 
-/** Where the payer stands: on the payment page, back from the channel, or back without having paid. */
+/** The payer's place: on the payment page, back from the channel, or back after a cancellation. */
 export type Place = 'pay' | 'returned' | 'cancelled';
 
-/** Other channels that the payer may take. */
+/** Other channels that the payer may choose. */
 export interface Choice {
   others: readonly PayWay[];
-  /** The one that the link asks for. */
+  /** The channel that the link requests. */
   wanted?: PayWay | undefined;
 }
 
-/** How a page is shown. */
+/** Display options of a page. */
 export interface Shown {
   language: Language;
   /** The page's own address without a language, for the switch. */
@@ -33,20 +33,20 @@ export interface Shown {
 
 const WORDS: Readonly<Record<Language, PayerWords>> = { en: PAYER_WORDS_EN, zh: PAYER_WORDS_ZH };
 
-/** The browser leaves a paid page for the shop after this many seconds. */
+/** A paid page redirects to the shop after this many seconds. */
 const CONTINUE_SECONDS = 5;
-/** A page without scripts loads itself again after this many seconds. */
+/** Without scripts the page reloads after this many seconds. */
 const RELOAD_SECONDS = 5;
 
-/** What the parts of a page are made of. */
+/** Inputs of the parts of a page. */
 interface Scene extends Shown {
   order: PayerOrder;
   words: PayerWords;
-  /** The channel of the order, as payers know it. */
+  /** The channel's name for payers. */
   channel: string;
 }
 
-/** The payer's page of an order, whole; pure but for the drawing of the QR code. */
+/** The complete payer page of an order. */
 export async function payerPage(
   order: PayerOrder,
   place: Place,
@@ -56,9 +56,9 @@ export async function payerPage(
   const words = WORDS[shown.language];
   const scene: Scene = { ...shown, order, words, channel: words.channels[order.payWay] };
   const shop = shopAddress(order);
-  const goesOn = order.state === 'paid' && shop !== undefined;
-  const state = goesOn ? words.paidAndLeaving : stateWords(scene, place);
-  const reload = goesOn
+  const leaves = order.state === 'paid' && shop !== undefined;
+  const state = leaves ? words.paidAndLeaving : stateWords(scene, place);
+  const reload = leaves
     ? `${CONTINUE_SECONDS}; url=${escapeHtml(shop)}`
     : state.tone === 'busy'
       ? String(RELOAD_SECONDS)
@@ -66,15 +66,15 @@ export async function payerPage(
   const data = [
     `data-state="${order.state}"`,
     state.tone === 'busy' ? `data-poll="/pay/${order.orderNo}/state"` : '',
-    goesOn ? `data-continue="${CONTINUE_SECONDS}"` : '',
+    leaves ? `data-continue="${CONTINUE_SECONDS}"` : '',
   ];
   return carded({
     ...shown,
-    title: `${told(state.title, scene)} – ${money(scene, order.amount)}`,
+    title: `${filledIn(state.title, scene)} – ${money(scene, order.amount)}`,
     reload,
     main: `<main class="card ${state.tone}" ${data.filter(Boolean).join(' ')}>
 ${bill(scene)}
-<div class="status" role="status"><h1>${told(state.title, scene)}</h1><p>${told(state.text, scene)}</p></div>
+<div class="status" role="status"><h1>${filledIn(state.title, scene)}</h1><p>${filledIn(state.text, scene)}</p></div>
 ${await howToPay(scene, place, choice)}
 ${facts(scene)}
 ${shop === undefined ? '' : `<a class="button" id="shop" rel="noreferrer" href="${escapeHtml(shop)}">${words.backToShop}</a>`}
@@ -83,7 +83,7 @@ ${order.mode === 'live' ? '' : `<p class="note">${words[order.mode]}</p>`}
   });
 }
 
-/** The page for a number that leads nowhere; says nothing about what might exist. */
+/** The page for an unknown order number; it does not reveal which orders exist. */
 export function unknownOrderPage(shown: Shown): string {
   const { title, text } = WORDS[shown.language].unknown;
   return carded({
@@ -114,7 +114,7 @@ function stateWords({ order: { state }, words }: Scene, place: Place): StateWord
   return words.states[state];
 }
 
-function told(text: string, { words, channel }: Scene): string {
+function filledIn(text: string, { words, channel }: Scene): string {
   return words.about(text, channel);
 }
 
@@ -122,7 +122,7 @@ function money({ order: { currency }, language }: Scene, amount: string): string
   return moneyText(amount, currency, language);
 }
 
-/** A yen is no yuan, though both have the same sign: so the code of the currency stands there, too. */
+/** Yen and yuan share the sign ¥, so the currency code is shown, too. */
 function bill(scene: Scene): string {
   const { merchant, payWay, subject, amount, currency } = scene.order;
   return `<header class="bill">${merchant === null ? '' : merchantLine(merchant)}
@@ -147,7 +147,7 @@ async function howToPay(scene: Scene, place: Place, { others, wanted }: Choice):
   return `<section class="pay">${await credential(scene)}${buttons.join('')}</section>`;
 }
 
-/** Ends this order and goes on with another, so it is a form and not a link. */
+/** A form and not a link, because it closes this order and creates another. */
 function wayButton({ order: { orderNo }, words, language }: Scene, payWay: PayWay, isWanted: boolean): string {
   const name = words.channels[payWay];
   const action = inLanguage(`/pay/${orderNo}/choose/${payWay}`, language);
@@ -162,13 +162,13 @@ async function credential(scene: Scene): Promise<string> {
   if (payment?.qrCode !== undefined) return code(scene, payment.qrCode);
   const url = webAddress(payment?.url);
   const href = isBrief ? inLanguage(`/pay/${orderNo}/open`, scene.language) : escapeHtml(url?.href ?? '');
-  // The policy of this page limits the header to the origin.
+  // The policy of this page limits the `Referer` header to the origin.
   const rel = CHANNELS[payWay].needsReferrer ? '' : ' rel="noreferrer"';
   if (url) return `<a class="button go"${rel} href="${href}">${words.payWith(channel)}</a>`;
   return `<p>${payment?.type === 'code' ? words.confirmOnPhone(app) : words.finishInApp}</p>`;
 }
 
-/** A code that is an address of the web opens its app on a phone; any other has to be scanned. */
+/** A code that is a web address can open the app on a phone; any other code must be scanned. */
 async function code({ order: { payWay }, words, channel }: Scene, qrCode: string): Promise<string> {
   const [app, address] = [words.apps[payWay], webAddress(qrCode)];
   return `${await qrImage(qrCode, words.codeOf(channel))}
@@ -190,7 +190,7 @@ function facts(scene: Scene): string {
   return `<dl>${rows.join('')}</dl>`;
 }
 
-/** Counted down by the script from the number of seconds, so that a wrong clock of the payer does not matter. */
+/** The script counts down from the number of seconds, so that a wrong clock on the payer's device does not matter. */
 function timeLeft({ order: { expiresAt, secondsLeft }, words }: Scene): string {
   const left = secondsLeft < 60 ? words.lessThanMinute : inWords(secondsLeft, words);
   return `<time id="left" datetime="${expiresAt.toISOString()}" data-seconds="${secondsLeft}">${left}</time>`;
@@ -202,7 +202,7 @@ function inWords(seconds: number, words: PayerWords): string {
   return hours >= 48 ? words.days(Math.floor(hours / 24)) : words.duration(hours, minutes % 60);
 }
 
-/** The shop's own address with the order's number and status; what it carried of its own stays. */
+/** The shop's return URL with the order's number and status; its own parameters stay. */
 function shopAddress({ returnUrl, orderNo, status }: PayerOrder): string | undefined {
   const url = webAddress(returnUrl);
   url?.searchParams.set('orderNo', orderNo);
@@ -210,10 +210,7 @@ function shopAddress({ returnUrl, orderNo, status }: PayerOrder): string | undef
   return url?.href;
 }
 
-/**
- * The script of the payer's pages: counts the time down, asks for the state, and puts the new page in the place of the
- * old one when it has changed. Plain text for browsers; the page works without it.
- */
+/** The script of the payer page: counts the time down, polls the state, and replaces the page's content after a change. The page also works without it. */
 export const PAYER_SCRIPT = `'use strict';
 (() => {
   const main = () => document.querySelector('main');
@@ -279,13 +276,13 @@ export const PAYER_SCRIPT = `'use strict';
 })();
 `;
 
-/** Where the script is served. */
+/** Path of the script. */
 export const PAYER_SCRIPT_PATH = '/pay/assets/payer.js';
 
-/** Its address in a page: another script has another one. */
+/** The URL in pages; it changes with the content. */
 const PAYER_SCRIPT_ADDRESS = `${PAYER_SCRIPT_PATH}?v=${digestOf(PAYER_SCRIPT)}`;
 
-/** A text as a QR code, dark on light whatever the page's colours are: a picture of points, so that phones can save and read it. */
+/** A QR code, always dark on light, as a PNG image, so that phones can save and scan it. */
 async function qrImage(text: string, label: string): Promise<string> {
   const { default: qrcode } = await import('qrcode');
   const source = await qrcode.toDataURL(text, { errorCorrectionLevel: 'M', margin: 4, scale: 6 });

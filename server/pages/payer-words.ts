@@ -1,28 +1,28 @@
-// The words of the pages for payers, in English and Chinese.
+// The texts of the payer pages, in English and Chinese.
 import { type PayWay, channelNames } from '../domain.ts';
 import type { PayerState } from '../payments/orders/payer.ts';
 
-/** How a state is shown: `busy` is polled, the others are final. */
+/** The text of a state; pages with tone `busy` are polled. */
 export interface StateWords {
   tone: 'busy' | 'good' | 'quiet' | 'bad';
   title: string;
   text: string;
 }
 
-/** Everything that a payer may read, in one language. */
+/** All texts of the payer pages in one language. */
 export interface PayerWords {
-  /** Names of the channels as payers know them. */
+  /** Channel names for payers. */
   channels: Readonly<Record<PayWay, string>>;
-  /** The apps in which payers pay, as their phones call them. */
+  /** Names of the apps in which payers pay. */
   apps: Readonly<Record<PayWay, string>>;
   states: Readonly<Record<PayerState, StateWords>>;
-  /** A text of a state with the name of the channel in the place of `{channel}`. */
+  /** Replaces `{channel}` in a state's text with the channel's name. */
   about(text: string, channel: string): string;
-  /** A paid order with a return URL. */
+  /** For a paid order with a return URL. */
   paidAndLeaving: StateWords;
-  /** Back from the channel before it reported a result. */
+  /** For a payer who returned before the channel reported a result. */
   returned: StateWords;
-  /** Back from the channel without having paid. */
+  /** For a payer who cancelled at the channel. */
   cancelled: StateWords;
   unknown: Pick<StateWords, 'title' | 'text'>;
   payNow: string;
@@ -31,9 +31,9 @@ export interface PayerWords {
   scan(app: string): string;
   scanOrOpen(app: string): string;
   openApp(app: string): string;
-  /** What the picture of a code is called for those who cannot see it. */
+  /** Alternative text of the QR code. */
   codeOf(channel: string): string;
-  /** Who has only this phone, and a code that its own app has to scan. */
+  /** For a payer with only this phone and a code that the channel's app must scan. */
   onThisPhone: string;
   confirmOnPhone(app: string): string;
   finishInApp: string;
@@ -48,7 +48,7 @@ export interface PayerWords {
   sandbox: string;
 }
 
-/** What payers read in English. */
+/** The English texts. */
 export const PAYER_WORDS_EN: PayerWords = {
   channels: channelNames('name', 'en'),
   apps: channelNames('app', 'en'),
@@ -158,7 +158,7 @@ export const PAYER_WORDS_EN: PayerWords = {
   sandbox: 'Sandbox: no real money moves here.',
 };
 
-/** What payers read in Chinese. */
+/** The Chinese texts. */
 export const PAYER_WORDS_ZH: PayerWords = {
   channels: channelNames('name', 'zh'),
   apps: channelNames('app', 'zh'),
@@ -225,12 +225,12 @@ export const PAYER_WORDS_ZH: PayerWords = {
   sandbox: '沙箱环境：不会产生真实资金交易。',
 };
 
-/** Latin letters stand apart from Chinese characters. */
+/** Adds a space between Latin and Chinese characters. */
 function spaced(text: string): string {
   return text.replaceAll(/(?<=\p{Script=Han})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=\p{Script=Han})/gu, ' ');
 }
 
-/** The name of WeChat Pay says already that one pays. */
+/** The name of WeChat Pay already contains the word for paying. */
 function paying(channel: string): string {
   return channel.endsWith('支付') ? channel : `${channel}支付`;
 }

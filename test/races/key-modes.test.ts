@@ -544,7 +544,7 @@ test('a change of mode or account takes over no key, and says whose there are', 
 
   const other = await write({ appId: '2021009999999902' });
   t.is(other.status, 400, 'an incomplete set replaces no complete one of the same mode');
-  t.regex(other.body.errors[0].detail, /is there for sandbox 2021009999999901 only/);
+  t.regex(other.body.errors[0].detail, /is stored only for sandbox 2021009999999901/);
   const live = (await write({ mode, appId })).body.data;
   t.deepEqual([live.configured, live.missing], [false, ['alipay_app_key', 'alipay_public_key']]);
   t.like((await upload({ ...key, mode, account: appId })).body.data, {
