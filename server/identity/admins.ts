@@ -10,7 +10,7 @@ import type { Role } from '../domain.ts';
 import { removeSecondFactor } from './second-factors.ts';
 import { canonicalUsername } from './sessions.ts';
 
-/** Nobody could administer the service any more (409). */
+/** The change would leave no administrator (409). */
 class LastAdmin extends Conflict {
   constructor() {
     super('last_admin', 'The last administrator of all projects cannot be disabled, demoted, limited or deleted.', {
@@ -19,14 +19,14 @@ class LastAdmin extends Conflict {
   }
 }
 
-/** The name belongs to another account (409). */
+/** Another account has the username (409). */
 class UsernameTaken extends Conflict {
   constructor() {
     super('username_taken', 'An administrator with this username already exists.');
   }
 }
 
-/** What the operations on administrators need. */
+/** Dependencies of the operations on administrators. */
 interface AdminPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'admins'>;
@@ -40,11 +40,11 @@ interface NewAdmin {
   username: string;
   password: string;
   role: Role;
-  /** Codes of the only projects that it reaches; null or none = all of them. */
+  /** Codes of the projects that the administrator may access; null or absent = all. */
   projects?: readonly string[] | null | undefined;
 }
 
-/** What may be changed; a new password, disabling and other projects end the account's sessions. */
+/** The changeable members; a new password, disabling and a change of projects end the account's sessions. */
 type AdminChange = Partial<Pick<NewAdmin, 'role' | 'password' | 'projects'> & { enabled: boolean }>;
 
 /** An account with its role, and whether it has a second factor. */
@@ -56,12 +56,12 @@ export interface Admins {
   get(id: string): Promise<KnownAdmin>;
   create(actor: Actor, admin: NewAdmin): Promise<KnownAdmin>;
   update(actor: Actor, id: string, change: AdminChange): Promise<KnownAdmin>;
-  /** Without `enabled` it flips. */
+  /** Without `enabled` the state is inverted. */
   toggle(actor: Actor, id: string, enabled: boolean | undefined): Promise<KnownAdmin>;
   remove(actor: Actor, id: string): Promise<void>;
 }
 
-/** Makes the operations; what takes an administrator away runs under one lock, so that one always stays. */
+/** Creates the operations; changes that may remove an administrator run under one lock, so that one always remains. */
 export function createAdmins(ports: AdminPorts): Admins {
   const { store, queries, audit } = ports;
   return {
@@ -116,7 +116,7 @@ export function newAdminRow(admin: Omit<NewAdmin, 'password'>, passwordHash: str
   } as AdminRow;
 }
 
-/** What the audit log says about an account. */
+/** The members of an account that the audit log records. */
 export function adminFacts(admin: AdminRow): object {
   const { username, role, projects, enabled } = admin;
   return { username, role, projects, enabled };
@@ -174,7 +174,7 @@ function change(
   });
 }
 
-/** Other projects end them because streams of events go on. */
+/** A change of projects ends them, because event streams stay open. */
 function endsSessions(before: AdminRow, after: AdminRow): boolean {
   return (
     after.passwordHash !== before.passwordHash ||
@@ -183,7 +183,7 @@ function endsSessions(before: AdminRow, after: AdminRow): boolean {
   );
 }
 
-/** Throws a 400 when an account would be limited to a project that does not exist; the others stay until the commit. */
+/** Throws a 400 if an account would be limited to a missing project; the locked projects cannot be deleted before the commit. */
 async function requireProjects(tx: Tx, projects: readonly string[] | null): Promise<void> {
   for (const code of projects ?? [])
     if (!(await tx.projects.lock({ code })))
@@ -203,7 +203,7 @@ async function found(row: Promise<AdminRow | undefined>): Promise<AdminRow> {
   return admin;
 }
 
-/** The projects of an account as they are stored; null = all of them. */
+/** The projects of an account in stored form; null = all. */
 function storedProjects(projects: readonly string[] | null): string[] | null {
   return projects && [...new Set(projects)].toSorted();
 }

@@ -1,4 +1,4 @@
-// The parts of an application's row: settings, secret and limits.
+// The columns of an application's row: settings, secret and limits.
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readNetwork } from '../addresses.ts';
@@ -15,7 +15,7 @@ export function needTrust(wanted: readonly string[]): boolean {
   return wanted.some((scope) => needsTrust.has(scope));
 }
 
-/** What a caller may decide about an application. */
+/** The settings of an application that a caller may choose. */
 export interface AppSettings {
   name: string;
   scopes: readonly string[];
@@ -27,16 +27,16 @@ export interface AppSettings {
   limits?: LimitsChange | undefined;
 }
 
-/** What happens to late money unless an application says otherwise (rule `late_payment`). */
+/** The default policy for late payments (rule `late_payment`). */
 export const defaultLatePayment: LatePayment = { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' };
 
-/** The columns of settings. */
+/** The columns of the settings. */
 type SettingColumns = Pick<
   ApiAppRow,
   'name' | 'scopes' | 'trusted' | 'allowedIps' | 'rateLimit' | 'latePayment' | 'remark'
 >;
 
-/** Checks settings and writes them as columns; throws a 400 that names every fault. */
+/** Validates settings and converts them to columns; throws a 400 that lists every fault. */
 export function toColumns(settings: AppSettings): SettingColumns {
   const { name, trusted, rateLimit, latePayment, remark } = settings;
   const scopes = [...new Set(settings.scopes)];
@@ -54,7 +54,7 @@ export function toColumns(settings: AppSettings): SettingColumns {
   };
 }
 
-/** Throws a 400 unless the project exists; it cannot go away before the transaction ends. */
+/** Throws a 400 unless the project exists; locks it until the transaction ends. */
 export async function requireProject(tx: Tx, project: string): Promise<void> {
   if (await tx.projects.lock({ code: project })) return;
   throw new InvalidRequest('The project does not exist.', [
@@ -98,30 +98,30 @@ export function newClientId(): string {
   return `app_${Array.from(randomBytes(20), (byte) => alphabet[byte & 31]).join('')}`;
 }
 
-/** What is stored of a client secret; 256 random bits need no slow hash (ASVS 6.5.2). */
+/** The stored hash of a client secret; 256 random bits need no slow hash (ASVS 6.5.2). */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret);
 }
 
-/** What may be shown of a secret later: its prefix and its last four characters. */
+/** The displayable part of a secret: its prefix and its last four characters. */
 export function secretHint(secret: string): string {
   return `${secret.slice(0, 5)}…${secret.slice(-4)}`;
 }
 
-/** Whether a secret has this hash, in constant time. */
+/** Whether a secret has this hash, compared in constant time. */
 export function secretMatches(secret: string, hash: string): boolean {
   const sent = Buffer.from(hashSecret(secret));
   const right = Buffer.from(hash);
   return sent.length === right.length && timingSafeEqual(sent, right);
 }
 
-/** An application that just got a secret, which nobody can read again. */
+/** An application with its new secret, which cannot be read again. */
 export interface WithSecret {
   app: ApiAppRow;
   secret: string;
 }
 
-/** What decides about a new row besides its settings. */
+/** The inputs of a new row besides its settings. */
 interface NewApp {
   project: string;
   at: Date;
@@ -150,7 +150,7 @@ export function newAppRow(columns: SettingColumns, { project, at, ...given }: Ne
   return { app, secret };
 }
 
-/** The columns of a new secret; the one before it is forgotten. */
+/** The columns of a new secret; the previous secret is removed. */
 export function secretColumns(secret: string, at: Date) {
   return {
     secretHash: hashSecret(secret),
@@ -161,13 +161,13 @@ export function secretColumns(secret: string, at: Date) {
   };
 }
 
-/** The client id of a project's console application, which owns what administrators pay in it. */
+/** The client id of a project's console application, which owns orders that administrators create. */
 export function consoleClientId(project: string): string {
   if (project === 'default') return 'console';
   return `console_${hash('sha256', project).slice(0, 24)}`;
 }
 
-/** The row of a project's console application; it has no secret that anybody knows and never gets a token. */
+/** The row of a project's console application; its secret is discarded, so it never gets a token. */
 export function consoleAppRow(project: string, at: Date): ApiAppRow {
   const columns: SettingColumns = {
     name: 'console',
@@ -181,18 +181,18 @@ export function consoleAppRow(project: string, at: Date): ApiAppRow {
   return newAppRow(columns, { project, at, kind: 'console', clientId: consoleClientId(project) }).app;
 }
 
-/** The limits that are amounts; `ordersPerHour` is a number. */
+/** The limits that are amounts; `ordersPerHour` is a count. */
 const AMOUNTS = ['perOrder', 'perDay', 'perMonth', 'refundPerDay'] as const;
 
-/** Limits of a currency as they are sent: amounts in major units, null clears one. */
+/** Limits of a currency as sent: amounts in major units, null clears one. */
 type CurrencyLimitsChange = {
   [Name in (typeof AMOUNTS)[number]]?: number | string | null | undefined;
 } & { ordersPerHour?: number | null | undefined };
 
-/** A change of limits: what is not named stays, a currency that is null goes, and null clears all. */
+/** A change of limits: absent members keep their value, a null currency is removed, and null clears all. */
 type LimitsChange = Readonly<Record<string, CurrencyLimitsChange | null>> | null;
 
-/** The limits after a change; throws a 400 that names every fault. */
+/** The limits after a change; throws a 400 that lists every fault. */
 export function changedLimits(before: AppLimits | null, change: LimitsChange | undefined): AppLimits | null {
   if (change === undefined) return before;
   if (change === null) return null;
@@ -236,12 +236,12 @@ function changedIn(
   return after;
 }
 
-/** A limit in minor units; unlike an amount it may be zero, which allows nothing. */
+/** A limit in minor units; unlike an amount it may be zero, which permits nothing. */
 function limitOf(sent: number | string, currency: string, pointer: string): bigint {
   return /^0{1,9}(\.0{1,3})?$/.test(String(sent)) ? 0n : readAmount(sent, currency, pointer).minor;
 }
 
-/** Whether an application may move more afterwards than before; that asks for the password again. */
+/** Whether the change permits more than before, which requires a new confirmation of the password. */
 export function loosens(before: AppLimits | null, after: AppLimits | null): boolean {
   if (before === null) return false;
   if (after === null) return true;
@@ -253,7 +253,7 @@ export function loosens(before: AppLimits | null, after: AppLimits | null): bool
   });
 }
 
-/** The secrets of the applications that exist only while Debug is on; they are no secrets at all. */
+/** The publicly known secrets of the test applications, which exist only while Debug is on. */
 export const testSecrets = {
   'test-app': 'pays_test-app-secret-for-debug-only',
   'test-admin': 'pays_test-admin-secret-for-debug-only',

@@ -19,7 +19,7 @@ import { type Audit, by } from './audit.ts';
 import { areWithin } from '../addresses.ts';
 import { covers, exists } from './authenticators.ts';
 
-/** What the operations on applications need. */
+/** Dependencies of the operations on applications. */
 interface ApiAppPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'apps'>;
@@ -29,34 +29,34 @@ interface ApiAppPorts {
   now: () => Date;
 }
 
-/** How a secret is replaced; without grace the old one and every live token die at once. */
+/** Options of a secret rotation; without grace the old secret and all live tokens stop working immediately. */
 interface Rotation {
   graceSeconds: number;
   revokeTokens?: boolean | undefined;
-  /** Only makes the new secret: nothing ends before it comes back as `secret`. */
+  /** Only creates the new secret: nothing expires before the receiver sends it back as `secret`. */
   prepare?: boolean | undefined;
-  /** The secret that was prepared, by which its receiver shows to have it. */
+  /** The prepared secret; sending it confirms its receipt. */
   secret?: string | undefined;
 }
 
-/** How long a prepared secret is waited for. */
+/** How long a prepared secret waits for its confirmation. */
 const PREPARED_MS = 15 * 60_000;
 
-/** The operations on API applications; those of the console are not among them. */
+/** The operations on API applications, without console applications. */
 export interface ApiApps {
   list(filter: Omit<AppFilter, 'kinds'>): Promise<ApiAppRow[]>;
   get(clientId: string): Promise<ApiAppRow>;
   create(actor: Actor, settings: AppSettings & { project: string }): Promise<WithSecret>;
-  /** `mayWiden` may refuse what gives the application more than before, and every change of one that is trusted. */
+  /** `mayWiden` may reject a change that grants the application more, and every change of a trusted application. */
   update(actor: Actor, clientId: string, change: Partial<AppSettings>, mayWiden?: () => void): Promise<ApiAppRow>;
-  /** Without `enabled` it flips; `mayEnable` may refuse that it can be used again. */
+  /** Without `enabled` the state is inverted; `mayEnable` may reject enabling. */
   toggle(actor: Actor, clientId: string, enabled: boolean | undefined, mayEnable?: () => void): Promise<ApiAppRow>;
   rotateSecret(actor: Actor, clientId: string, rotation: Rotation): Promise<WithSecret>;
   revokeTokens(actor: Actor, clientId: string): Promise<ApiAppRow>;
   remove(actor: Actor, clientId: string): Promise<void>;
 }
 
-/** Makes the operations; each is one transaction under the lock of the application's row. */
+/** Creates the operations; each is one transaction under the lock of the application's row. */
 export function createApiApps(ports: ApiAppPorts): ApiApps {
   const { store, queries, audit, emitCredentialChange, debug, now } = ports;
   const kinds: readonly ApiAppRow['kind'][] = debug ? ['merchant', 'test'] : ['merchant'];
@@ -105,7 +105,7 @@ export function createApiApps(ports: ApiAppPorts): ApiApps {
   };
 }
 
-/** Writes a new application in the caller's transaction; without `emitCredentialChange`, as offline, no event says so. */
+/** Writes a new application in the caller's transaction; without `emitCredentialChange` (offline) no event is recorded. */
 export async function writeApp(
   tx: Tx,
   {
@@ -114,10 +114,10 @@ export async function writeApp(
     now,
   }: Pick<ApiAppPorts, 'audit' | 'now'> & Partial<Pick<ApiAppPorts, 'emitCredentialChange'>>,
   actor: Actor,
-  { project, limits: asked, ...settings }: AppSettings & { project: string },
+  { project, limits: requested, ...settings }: AppSettings & { project: string },
 ): Promise<WithSecret> {
   const columns = toColumns(settings);
-  const limits = changedLimits(null, asked);
+  const limits = changedLimits(null, requested);
   await requireProject(tx, project);
   const made = newAppRow(columns, { project, at: now(), limits });
   await tx.apps.insert(made.app);
@@ -127,7 +127,7 @@ export async function writeApp(
   return made;
 }
 
-/** What the audit log says about an application. */
+/** The members of an application that the audit log records. */
 export function appFacts(app: ApiAppRow): object {
   const { name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark } = app;
   const { limits, secretHint, previousSecretExpiresAt, generation } = app;
@@ -135,7 +135,7 @@ export function appFacts(app: ApiAppRow): object {
   return { ...settings, limits, secretHint, previousSecretExpiresAt, generation };
 }
 
-/** The settings of an application with a change laid over them; `null` clears, what is left out stays. */
+/** The settings of an application after a change; `null` clears, absent members keep their value. */
 export function merge(app: ApiAppRow, patch: Partial<AppSettings>): AppSettings {
   const { name, scopes, trusted, allowedIps, rateLimit, remark } = app;
   const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
@@ -172,7 +172,7 @@ function rotated(app: ApiAppRow, secret: string, { graceSeconds, revokeTokens }:
   return { ...fresh, generation, previousSecretHash: app.secretHash, previousSecretExpiresAt };
 }
 
-/** It has the place of a previous secret, so that it can be tried before it counts. */
+/** A prepared secret is stored as previous secret, so that its receiver can test it before the rotation. */
 function prepared(secret: string, at: Date) {
   return { previousSecretHash: hashSecret(secret), previousSecretExpiresAt: new Date(at.getTime() + PREPARED_MS) };
 }
@@ -190,7 +190,7 @@ async function requireUnused(tx: Tx, clientId: string): Promise<void> {
   });
 }
 
-/** Whether settings give an application more than it had: trust, a scope, addresses, or money. */
+/** Whether settings grant an application more than before: trust, a scope, addresses, or money. */
 function widens(app: ApiAppRow, next: Pick<ApiAppRow, 'trusted' | 'scopes' | 'allowedIps' | 'limits'>): boolean {
   if (next.trusted && !app.trusted) return true;
   if (next.scopes.some((scope) => !covers(app.scopes, scope))) return true;

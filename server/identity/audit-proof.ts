@@ -13,42 +13,42 @@ import {
 } from './audit.ts';
 import type { IdentityQueries } from './ports.ts';
 
-/** What somebody knows from elsewhere about the log. */
+/** Facts about the log that the verifier knows from outside the database. */
 export interface AuditKnowledge {
-  /** A tip that was kept outside: the log must still contain it. */
+  /** A tip that was stored elsewhere: the log must still contain it. */
   tip?: string | undefined;
   /**
-   * Lines up to this id may have a former key at any time, because a replica that was left behind still had it, and may tell
-   * of lines that were lost, because the database was restored or failed over.
+   * Lines up to this id may have a former key at any time, because an outdated replica still wrote with it, and may report lost lines,
+   * because the database was restored or failed over.
    */
   acceptUntil?: bigint | undefined;
 }
 
-/** What a proof of the audit log found, from the first line to where it ended. */
+/** The result of verifying the audit log, up to the line where the verification ended. */
 export interface AuditProof {
   readonly lines: number;
-  /** The hash of the last line; keep it elsewhere to see later whether lines were cut off the end. */
+  /** The hash of the last line; store it elsewhere to detect later whether lines were cut off the end. */
   readonly tip: string;
-  /** The first line at which something is wrong; without a line, the tip that is missing. */
+  /** The first faulty line; if no line is faulty, the missing tip. */
   readonly broken?: { readonly id: string; readonly reason: AuditFault };
-  /** Where the next part goes on; absent at the end of the log. */
+  /** Where the next part continues; absent at the end of the log. */
   readonly next?: AuditPlace;
 }
 
-/** Which part is read: from a place that an earlier part gave, and so many lines at most. */
+/** The part of the log to verify: its start, as returned by an earlier part, and the maximum number of lines. */
 export interface AuditPart {
   readonly from?: AuditPlace | undefined;
   readonly lines: number;
 }
 
-/** So long after a key's first line, replicas that do not have it may still write among those that do. */
+/** For this long after a key's first line, replicas without that key may still write. */
 const ROLLING_MS = 86_400_000;
 const pageSize = 1000;
 
 /**
- * Reads the log in order, all of it or a part, and proves that no line was changed, removed from the middle, or put in by
- * somebody without the key; with a tip that was kept elsewhere, or that this process knows, also that nothing up to it was
- * cut off the end. Where there is an administrator, the line of the first one must be there.
+ * Reads the log in order, in full or in part, and verifies that no line was changed, removed from the middle, or added without the key.
+ * With a tip that was stored elsewhere or that this process knows, also verifies that nothing up to it was cut off the end. If an
+ * administrator exists, the line of the first one must exist.
  */
 export async function verifyAuditChain(
   { store, now, known }: { store: Store; now: () => Date; known?: KnownTip },
@@ -79,7 +79,7 @@ export async function verifyAuditChain(
 type Keys = Awaited<ReturnType<AuditKeys['all']>>;
 type Broken = NonNullable<AuditProof['broken']>;
 
-/** Takes the lines one after the other, from the first one or from where an earlier part ended. */
+/** Verifies the lines one after the other, from the first one or from the end of an earlier part. */
 function createProof(
   { configured, former }: Keys,
   { tip: expected, acceptUntil = 0n }: AuditKnowledge,
@@ -92,7 +92,7 @@ function createProof(
   let isTipFound = expected === undefined || expected === firstHash || from?.isTipFound === true;
   let isBegun = from?.isBegun === true;
   let lastId = BigInt(from?.last ?? 0);
-  /** The key that lines have now; those of a former one must soon be followed by one that has it. */
+  /** The current key; lines with a former key must soon be followed by one with the current key. */
   let current = from?.current && { id: from.current.id, since: new Date(from.current.since) };
   let open: AuditPlace['open'] = from?.open;
 
@@ -125,7 +125,7 @@ function createProof(
     return broken;
   }
 
-  /** A key that was rotated away does not come back, whoever has got hold of it. */
+  /** A key that was rotated away must not return, even if an attacker obtained it. */
   function isCurrent({ id }: AuditKey): boolean {
     if (!current || current.id === id) return true;
     return !seen.has(id) && (!formerIds.has(id) || formerIds.has(current.id));
@@ -172,7 +172,7 @@ const AuditFault = z.enum([
   'first_missing',
   'lines_lost',
 ]);
-/** Why the log is not what was written. */
+/** The reason why verification failed. */
 type AuditFault = z.infer<typeof AuditFault>;
 
 const Count = z.int().min(0);
@@ -191,10 +191,10 @@ const AuditPlace = z
   })
   .readonly();
 
-/** What a proof of the audit log knows between two parts; whoever makes one up deceives nobody else. */
+/** The state of a verification between two parts; a forged state deceives only the client that sends it. */
 type AuditPlace = z.infer<typeof AuditPlace>;
 
-/** Reads a place that was JSON; undefined when it is none. */
+/** Parses a state from JSON; undefined if it is invalid. */
 export function readAuditPlace(text: string): AuditPlace | undefined {
   try {
     return AuditPlace.safeParse(JSON.parse(text)).data;

@@ -7,13 +7,13 @@ import { auditHashAfter } from '../db/queries/identity.ts';
 import type { ReadTx, Store, Tx } from '../db/store.ts';
 import type { Actor, AuditFilter, IdentityQueries } from './ports.ts';
 
-/** One thing that somebody did; secrets in `before` and `after` are masked when it is written. */
+/** An action for the audit log; secrets in `before` and `after` are masked when it is written. */
 export interface AuditEntry {
   readonly actorKind: Actor['kind'];
   readonly actor: string;
-  /** What was done, `noun.verb`, such as `app.rotate-secret`. */
+  /** The action as `noun.verb`, such as `app.rotate-secret`. */
   readonly action: string;
-  /** To what, such as a client id. */
+  /** The target, such as a client id. */
   readonly target: string;
   readonly before?: object | null;
   readonly after?: object | null;
@@ -22,24 +22,24 @@ export interface AuditEntry {
 }
 
 /**
- * Appends a line to the audit log in the transaction of the action itself: both commit or neither does.
- * Call it last in a transaction: it holds the log's lock until the commit.
+ * Appends a line to the audit log in the transaction of the action: both commit or neither does. Call it last in a transaction, because it
+ * holds the log's lock until the commit.
  */
 export type Audit = (tx: Tx, entry: AuditEntry) => Promise<void>;
 
-/** What hears of a new tip of the audit log, after its commit (`AfterCommit`). */
+/** The listener name for a new tip of the audit log, called after its commit (`AfterCommit`). */
 export const NEW_TIP = 'audit-tip';
-/** What `NEW_TIP` tells. */
+/** The payload of `NEW_TIP`. */
 export type NewTip = AuditTip & Pick<AuditEntry, 'action'>;
 
-/** The action of the line that every log has where there is an administrator. */
+/** The action of the line that every log must have if an administrator exists. */
 export const FIRST_ADMIN = 'bootstrap.admin';
-/** The action of a line by which a writer says that a line which it saw committed is not in the log any more. */
+/** The action of a line with which a writer reports that a committed line is no longer in the log. */
 export const LINES_LOST = 'audit.lines-lost';
-/** The actor of a line that the service writes by itself. */
+/** The actor of lines that the service writes on its own. */
 const SERVICE: Actor = { kind: 'system', name: 'service' };
 
-/** Makes the writer of the audit log. A loss that it finds becomes a line before its own: what is written on does not hide it. */
+/** Creates the writer of the audit log. If it finds a loss, it first writes a line about it, so that further lines do not hide the loss. */
 export function createAudit({
   now,
   key,
@@ -72,7 +72,7 @@ async function lastLine(tx: Tx): Promise<AuditRow | undefined> {
   return (await tx.audit.list({}, { orderBy: { id: 'desc' }, limit: 1 }))[0];
 }
 
-/** The part of an audit entry that names the actor: spread it, `audit(tx, { ...by(actor), action, target })`. */
+/** The actor members of an audit entry: `audit(tx, { ...by(actor), action, target })`. */
 export function by({ kind, name, ip, requestId }: Actor): Pick<AuditEntry, 'actorKind' | 'actor' | 'ip' | 'requestId'> {
   return { actorKind: kind, actor: name, ip, requestId };
 }
@@ -90,12 +90,12 @@ function toLine(entry: AuditEntry): Omit<AuditRow, 'id' | 'at' | 'previousHash' 
   } as Omit<AuditRow, 'id' | 'at' | 'previousHash' | 'hash' | 'keyId'>;
 }
 
-/** What the first line of the log follows. */
+/** The previous hash of the first line. */
 export const firstHash = '0'.repeat(64);
 
 type Line = Omit<AuditRow, 'id' | 'hash'>;
 
-/** The hash of a line, over the hash before it and every column: HMAC-SHA-256 under the key that the line names. */
+/** The hash of a line over the previous hash and every column: HMAC-SHA-256 with the key that the line names. */
 export function chainHash(line: Line, { id, key }: AuditKey): string {
   const { previousHash, at, actorKind, actor, action, target, before, after, ip, requestId } = line;
   const facts = [id, previousHash, at.toISOString(), actorKind, actor, action, target, before, after, ip, requestId];
@@ -103,7 +103,7 @@ export function chainHash(line: Line, { id, key }: AuditKey): string {
   return createHmac('sha256', key).update(text).digest('hex');
 }
 
-/** The database keeps JSON members in an order of its own. */
+/** Sorts members, because the database stores JSON members in its own order. */
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (typeof value !== 'object' || value === null) return value;
@@ -114,23 +114,23 @@ function ordered(value: unknown): unknown {
   );
 }
 
-/** A line of the audit log: its hash, and the id behind which it is the first one. */
+/** A line of the audit log: its hash, and the id of the line before it. */
 export interface AuditTip {
   readonly after: string;
   readonly hash: string;
 }
 
-/** The newest line of the audit log that this process saw committed; what writes to the database cannot change it. */
+/** The newest line of the audit log that this process saw committed; it is in memory, so a writer of the database cannot change it. */
 export interface KnownTip {
-  /** Takes a line that was committed. */
+  /** Stores a committed line. */
   note(tip: AuditTip): void;
-  /** Takes the last line of the log while nothing is known yet. */
+  /** Stores the last line of the log if none is known yet. */
   learn(tx: ReadTx): Promise<void>;
-  /** The known line, when the log does not have it any more. `last` is the log's last line, if somebody read it anyway. */
+  /** The known line if the log no longer contains it. `last` is the log's last line, if the caller has already read it. */
   lost(tx: ReadTx, last?: { hash: string }): Promise<AuditTip | undefined>;
 }
 
-/** Knows nothing until a line is noted or learned. */
+/** Creates an empty `KnownTip`. */
 export function createKnownTip(): KnownTip {
   let known: AuditTip | undefined;
   return {
@@ -154,7 +154,7 @@ const secretText =
 const masked = '***';
 const maxText = 2000;
 
-/** A copy that may be kept for ever: plain JSON, secrets replaced by their name and by their looks, long text cut. */
+/** A copy for permanent storage: plain JSON, secrets masked by name and by pattern, long text cut. */
 export function mask(value: unknown): Record<string, unknown> | null {
   if (typeof value !== 'object' || value === null) return null;
   return maskMember('', value, 0) as Record<string, unknown>;
@@ -180,33 +180,33 @@ function isSecret(name: string): boolean {
   return secretName.test(name) && !shownNames.test(name);
 }
 
-/** What lines of the audit log are authenticated with; the id stands in each line and says nothing about the key. */
+/** A key that authenticates lines of the audit log; each line contains the id, which reveals nothing about the key. */
 export interface AuditKey {
   readonly id: string;
   readonly key: Uint8Array;
 }
 
-/** The keys of the audit log: one writes, all of them verify. */
+/** The keys of the audit log: the newest writes, all of them verify. */
 export interface AuditKeys {
   readonly newest: AuditKey;
-  /** Those of the configured master keys, and those of master keys that were rotated away. */
+  /** The keys of the configured master keys, and those of former master keys. */
   all(): Promise<{ configured: readonly AuditKey[]; former: readonly AuditKey[] }>;
 }
 
-/** The audit log's key of a master key (HKDF-SHA-256): who reads the database cannot make it. */
+/** Derives the audit log's key from a master key (HKDF-SHA-256), so that a reader of the database cannot compute it. */
 export function deriveAuditKey({ key: master }: Pick<MasterKey, 'key'>): AuditKey {
   const key = new Uint8Array(hkdfSync('sha256', master, 'unified-payment-service', 'audit-log', 32));
   return { id: hash('sha256', key).slice(0, 16), key };
 }
 
-/** What the keys are made of. */
+/** Dependencies of the keys. */
 interface AuditKeyParts {
   store: Store;
   masterKeys: readonly MasterKey[];
   encryption: Pick<Encryption, 'open'>;
 }
 
-/** The keys of the audit log of this configuration. */
+/** Creates the audit log's keys of this configuration. */
 export function createAuditKeys({ store, masterKeys, encryption }: AuditKeyParts): AuditKeys {
   const configured = masterKeys.map(deriveAuditKey);
   const [newest] = configured;
@@ -227,7 +227,7 @@ export function createAuditKeys({ store, masterKeys, encryption }: AuditKeyParts
   };
 }
 
-/** Keeps the keys of master keys that will be dropped: lines written under them must verify for ever. */
+/** Stores the audit keys of former master keys before these are removed, because their lines must stay verifiable. */
 export async function keepFormerAuditKeys(
   tx: Tx,
   [, ...older]: readonly MasterKey[],
@@ -246,8 +246,8 @@ function placeOf(id: string): Place {
 }
 
 /**
- * Has a line of the newest key stand behind those that replicas with the former key still wrote: from then on a change of
- * them is found; and behind a loss of lines that this process knows of. Resolves with the tip.
+ * Appends a line of the newest key after lines of replicas with the former key, so that later changes of them are detected; also after a
+ * loss of lines that this process detects. Returns the tip.
  */
 export async function anchorAudit({
   store,
@@ -270,22 +270,22 @@ export async function anchorAudit({
   });
 }
 
-/** Shapes of the export. */
+/** Formats of the export. */
 export const AUDIT_FORMATS = ['csv', 'ndjson'] as const;
-/** One of them. */
+/** A format of the export. */
 type AuditFormat = (typeof AUDIT_FORMATS)[number];
 
-/** A line of the audit log as it leaves. */
+/** A line of the audit log as exported. */
 type ShownLine = Record<string, unknown>;
 
-/** What an export of the audit log needs. */
+/** Dependencies of the export. */
 interface AuditExportPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'auditLines'>;
   audit: Audit;
 }
 
-/** Which lines are exported. */
+/** The filter of the exported lines. */
 type ExportedLines = Omit<AuditFilter, 'limit' | 'cursor'>;
 
 const COLUMNS = [
@@ -306,8 +306,8 @@ const COLUMNS = [
 const BATCH = 500;
 
 /**
- * All lines that match, newest first, as CSV or one JSON document a line, read in batches while the reader takes them. That
- * somebody asked for it is in the log before the first line leaves, and so the first line of an export without a filter.
+ * Exports all matching lines, newest first, as CSV or NDJSON, in batches at the reader's speed. The export's own audit entry is committed
+ * first, so it is the first line of an export without a filter.
  */
 export function exportAudit({ store, queries, audit }: AuditExportPorts) {
   return async (
@@ -336,7 +336,7 @@ export function exportAudit({ store, queries, audit }: AuditExportPorts) {
   };
 }
 
-/** What routes may call. */
+/** The export operation for routes. */
 export type ExportAudit = ReturnType<typeof exportAudit>;
 
 function toCsv(shown: ShownLine): string {

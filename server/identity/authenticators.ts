@@ -10,7 +10,7 @@ import { type Role, scopes as allScopes } from '../domain.ts';
 import { isConfirmed } from './confirm.ts';
 import { type FactorState, createSessionUse, factorState, usedSince } from './sessions.ts';
 
-/** What checking a credential needs. */
+/** Dependencies of the authenticators. */
 interface AuthenticatorPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'appState' | 'adminState' | 'touchApp' | 'touchSession'>;
@@ -19,33 +19,33 @@ interface AuthenticatorPorts {
   audit: Audit;
   limits: Pick<LoginLimits, 'mayRecordUnconfirmed'>;
   csrfKey: Uint8Array;
-  /** While false, the test applications do not exist. */
+  /** If false, the test applications do not exist. */
   debug: boolean;
-  /** No live configuration can be beside this service, so no order is about real money. */
+  /** True if the service refuses live configurations, so that no order moves real money. */
   refusesLive: boolean;
-  /** How long a session may be unused; 0 = as long as its token lives. */
+  /** Maximum idle minutes of a session; 0 = only its token limits it. */
   idleMinutes: number;
   /** Whether every administrator must have a second factor. */
   requireSecondFactor: boolean;
   now: () => Date;
 }
 
-/** An administrator who was found to be one, for this request. */
+/** An authenticated administrator of a request. */
 interface FoundAdmin {
   readonly kind: 'admin';
   readonly id: string;
   readonly username: string;
   readonly role: Role;
-  /** Codes of the only projects in reach; null = all of them. */
+  /** Codes of the projects that the administrator may access; null = all. */
   readonly projects: readonly string[] | null;
   readonly secondFactor: FactorState;
   readonly jti: string;
   readonly via: 'bearer' | 'cookie';
-  /** Whether password and second factor were given within the last minutes; `where-live` holds under Debug anyhow, which is refused beside live channels. */
+  /** Whether password and second factor were confirmed within the last minutes; `where-live` is also true with Debug, which is refused beside live channels. */
   readonly confirmed: { readonly always: boolean; readonly 'where-live': boolean };
 }
 
-/** An application that was found to be one, for this request. */
+/** An authenticated application of a request. */
 interface FoundApp {
   readonly kind: 'app';
   readonly clientId: string;
@@ -54,13 +54,13 @@ interface FoundApp {
   readonly scopes: ReadonlySet<string>;
   readonly mode: 'test' | 'live';
   readonly rateLimit?: number;
-  /** What holds for its payments. */
+  /** The terms of its payments. */
   readonly terms: Pick<AppState, 'latePayment' | 'limits'>;
-  /** What is kept under the key that was asked about. */
+  /** The response stored under the given Idempotency-Key. */
   readonly kept: AppState['kept'];
 }
 
-/** Checks the credentials of requests (http/contract.ts describes the port). */
+/** Verifies the credentials of requests; `Authenticators` in http/contract.ts describes the port. */
 export interface IdentityAuthenticators {
   admin(credential: { token: string; via: 'bearer' | 'cookie'; safe: boolean }): Promise<FoundAdmin>;
   app(token: string, ip: string, asked?: AskedKey): Promise<FoundApp>;
@@ -68,7 +68,7 @@ export interface IdentityAuthenticators {
   noteUnconfirmed(admin: Pick<FoundAdmin, 'username' | 'jti'>, refused: RefusedOperation): Promise<void>;
 }
 
-/** An operation that a session was refused for want of a confirmation. */
+/** An operation that was refused because the session lacks a confirmation. */
 interface RefusedOperation {
   /** Method and path of the route. */
   operation: string;
@@ -77,8 +77,8 @@ interface RefusedOperation {
 }
 
 /**
- * Makes the authenticators. Each request reads the owner, with the session or the revocation, in one statement from the primary; nothing
- * is cached, so a revocation counts from its commit on, and without a database nobody is let in.
+ * Creates the authenticators. Each request reads the owner, with the session or the revocation, in one statement from the primary. Nothing
+ * is cached, so a revocation applies from its commit on, and every request is rejected without a database.
  */
 export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
   const { store, queries, adminTokens, accessTokens, audit, limits, csrfKey, now } = ports;
@@ -119,7 +119,7 @@ export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthent
   };
 }
 
-/** Whether an application can have tokens: the console's never, test applications only while Debug is on. */
+/** Whether an application may have tokens: never the console's, and test applications only while Debug is on. */
 export function exists({ kind }: Pick<AppState, 'kind'>, debug: boolean): boolean {
   return kind === 'merchant' || (kind === 'test' && debug);
 }
@@ -133,7 +133,7 @@ function lives<S extends AdminState | AppState>(state: S | undefined, generation
   return state !== undefined && state.enabled && state.generation === generation;
 }
 
-/** How long a session may still be used for reading once another has its place: requests of a page may be under way. */
+/** How long a replaced session may still read, because requests of a page may be in progress. */
 const REPLACED_MS = 30_000;
 
 function isOver({ replacedAt }: AdminState, at: Date, safe: boolean): boolean {
@@ -160,17 +160,17 @@ function toCaller(app: AppState, scopes: readonly string[], refusesLive: boolean
 
 const everyScope: ReadonlySet<string> = new Set(allScopes);
 
-/** Whether an application that has `owned` may ask for `scope`. */
+/** Whether an application with the scopes `owned` may request `scope`. */
 export function covers(owned: readonly string[], scope: string): boolean {
   return everyScope.has(scope) && (owned.includes(scope) || owned.includes('admin'));
 }
 
-/** What a token may do now: its own scopes as far as the application still has them. */
+/** The effective scopes of a token: its own, limited to those that the application still has. */
 export function effectiveScopes(token: readonly string[], app: readonly string[]): ReadonlySet<string> {
   return new Set(allScopes.filter((scope) => covers(token, scope) && covers(app, scope)));
 }
 
-/** Notes the last use beside the request, at most once a minute; losing one is no harm. */
+/** Stores the last use in the background, at most once a minute; a failed write is ignored. */
 function toucher({ store, queries, now }: AuthenticatorPorts): (app: AppState) => void {
   const underway = new Set<string>();
   return ({ clientId, lastUsedAt }) => {

@@ -1,4 +1,4 @@
-// Codes of a second factor: of an authenticator (TOTP), and for recovery.
+// Codes of a second factor: authenticator codes (TOTP), and recovery codes.
 
 import { hash, randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
@@ -7,26 +7,26 @@ import type { SecondFactorRow } from '../db/entities/identity.ts';
 import type { Tx } from '../db/store.ts';
 import { Unavailable } from '../errors.ts';
 
-/** How many an administrator gets at once. */
+/** The number of recovery codes per administrator. */
 const HOW_MANY = 10;
-/** Letters and digits that nobody takes for others (Crockford's base 32). */
+/** Letters and digits that are not easily confused (Crockford's base 32). */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const LENGTH = 24;
 const GROUP = /.{6}(?=.)/g;
 
-/** A code to be written down: 120 random bits in four groups, so a plain hash of it is enough (ASVS 6.5.2). */
+/** A recovery code: 120 random bits in four groups, so a plain hash of it is enough (ASVS 6.5.2). */
 export function newRecoveryCode(): string {
   const letters = Array.from(randomBytes(LENGTH), (byte) => ALPHABET[byte & 31]).join('');
   return letters.replaceAll(GROUP, '$&-');
 }
 
-/** The letters of a recovery code however it was typed; undefined when it has not the form of one. */
+/** The normalized letters of a typed recovery code; undefined if it does not have that form. */
 export function readRecoveryCode(typed: string): string | undefined {
   const letters = typed.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1');
   return /^[0-9a-hjkmnp-tv-z]{24}$/.test(letters) ? letters : undefined;
 }
 
-/** Puts new codes in the place of all that an account has; they are shown now and never again. */
+/** Replaces all recovery codes of an account; the new ones are returned once and cannot be read again. */
 export async function replaceRecoveryCodes(tx: Tx, adminId: string, at: Date): Promise<string[]> {
   const codes = Array.from({ length: HOW_MANY }, newRecoveryCode);
   await tx.recoveryCodes.delete({ adminId });
@@ -36,7 +36,7 @@ export async function replaceRecoveryCodes(tx: Tx, adminId: string, at: Date): P
   return codes;
 }
 
-/** Uses a code up; says whether it was one of the account's that is left. Of two uses at once one counts. */
+/** Marks a recovery code as used; false if the account has no such unused code. Of two concurrent uses one succeeds. */
 async function takeRecoveryCode(tx: Tx, adminId: string, letters: string, at: Date): Promise<boolean> {
   return (await tx.recoveryCodes.update({ adminId, codeHash: hashOf(letters), usedAt: null }, { usedAt: at })) === 1;
 }
@@ -45,14 +45,14 @@ function hashOf(letters: string): string {
   return hash('sha256', letters);
 }
 
-/** A secret for one-time codes, in base32, as authenticators take it (RFC 4226 §4: 160 bits). */
+/** A new TOTP secret in base32 (RFC 4226 §4: 160 bits). */
 export function newTotpSecret(): string {
   return new Secret({ size: 20 }).base32;
 }
 
 /**
- * The address by which an authenticator takes a secret in, drawn as a QR code; `issuer` is what it shows beside the account. What every
- * authenticator takes for granted (SHA1, six digits, thirty seconds) is left out, so that the code fits a terminal of 24 rows.
+ * The enrolment URI of an authenticator, for a QR code; `issuer` is shown beside the account. The defaults of all authenticators (SHA1, six
+ * digits, thirty seconds) are omitted, so that the QR code fits a terminal of 24 rows.
  */
 export function totpUri(secret: string, { issuer, account }: { issuer: string; account: string }): string {
   const uri = new URL(totp(secret, { issuer, label: account }).toString());
@@ -63,8 +63,8 @@ export function totpUri(secret: string, { issuer, account }: { issuer: string; a
 const STEP_MS = 30_000;
 
 /**
- * The step of 30 seconds that a code belongs to: the present one, or the one before it, because typing and the network take time
- * (RFC 6238 §5.2); undefined when it is neither's code. A code counts for a minute at most. Compared in constant time.
+ * The 30-second step of a code: the current one, or the previous one, because typing and the network take time (RFC 6238 §5.2); undefined
+ * for any other code. A code is valid for at most a minute. Compared in constant time.
  */
 export function stepOfCode(secret: string, code: string, at: Date): bigint | undefined {
   const known = totp(secret);
@@ -75,15 +75,15 @@ export function stepOfCode(secret: string, code: string, at: Date): bigint | und
   return late < 0 ? undefined : BigInt(TOTP.counter({ timestamp: at.getTime() }) - late);
 }
 
-/** What every authenticator can do. */
+/** Parameters that every authenticator supports. */
 function totp(secret: string, names: { issuer?: string; label?: string } = {}): TOTP {
   return new TOTP({ ...names, secret, algorithm: 'SHA1', digits: 6, period: 30 });
 }
 
-/** What a code was, once it was used. */
+/** The kind of a used code. */
 export type TakenCode = 'code' | 'recovery code';
 
-/** An account has a second factor, and what was sent is not one of its codes. Rolls the transaction back; a caller makes a refusal of it. */
+/** The account has a second factor, and the code is missing or wrong. Rolls the transaction back; the caller converts it to a refusal. */
 export class CodeRefused extends Error {
   readonly why: 'missing' | 'wrong';
 
@@ -94,7 +94,7 @@ export class CodeRefused extends Error {
   }
 }
 
-/** The secret cannot be decrypted: the master key of this replica is another one (503). */
+/** The secret cannot be decrypted, because this replica has another master key (503). */
 class SecondFactorUnreadable extends Unavailable {
   constructor(cause: unknown) {
     super('second_factor_unreadable', 'The second factor of the account cannot be decrypted.', {
@@ -106,8 +106,8 @@ class SecondFactorUnreadable extends Unavailable {
 }
 
 /**
- * Uses a code of an account up, under the lock of its second factor: a step of the authenticator counts once, and none before
- * it afterwards, whichever replica is asked. Undefined when the account has no second factor; throws CodeRefused.
+ * Uses a code of an account under the lock of its second factor: on all replicas together a step is accepted once, and no earlier step
+ * after it. Undefined if the account has no second factor; throws CodeRefused.
  */
 export async function takeCode(
   tx: Tx,
@@ -128,17 +128,17 @@ export async function takeCode(
   return 'code';
 }
 
-/** The digits of a code, which authenticators show in two groups. */
+/** The digits of a code without the space that authenticators show. */
 export function withoutBlanks(code: string): string {
   return code.replaceAll(' ', '');
 }
 
-/** Where a secret stands in the database. */
+/** The database place of a secret. */
 export function placeOfSecret(adminId: string, column: 'encrypted' | 'pending_encrypted'): Place {
   return { table: 'second_factors', id: adminId, column, version: 1 };
 }
 
-/** The secret of an account; throws SecondFactorUnreadable. */
+/** Decrypts the secret of an account; throws SecondFactorUnreadable. */
 export function openSecret(
   encryption: Pick<Encryption, 'open'>,
   { adminId, encrypted, pendingEncrypted }: SecondFactorRow,

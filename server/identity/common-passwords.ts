@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 const BYTES = 6;
 
 /**
- * What everybody tries first: the 3,000 most common passwords, those of twelve characters and more among the 30,000 most common,
- * and 800 first names (the lists of zxcvbn 4.4.2), in lower case. The first bytes of their SHA-256, because many are no words
- * to read.
+ * The first guesses of an attacker: the 3,000 most common passwords, those of twelve characters and more among the 30,000 most common, and
+ * 800 first names (the lists of zxcvbn 4.4.2), in lower case. Stored as the first bytes of their SHA-256, because many are offensive.
  */
 const digests = `
 AAFWdCMgAASLpdc3AAwoVFf8AA4C5A5EACNAtBruACX3VwTwADNyjw-8ADkN4rcHAD3haPMRAEUdmgC_AEd62KRDAFGVNSwTAFSn3p1PAHYpNAhM
@@ -309,7 +308,7 @@ export function isOftenLeaked(text: string): boolean {
   );
 }
 
-/** How many there are. */
+/** The number of leaked passwords in the list. */
 export const leakedCount = known.size;
 
 function readDigests(bytes: Buffer): ReadonlySet<string> {
@@ -349,5 +348,5 @@ wechatpay paypal paypal123456 merchant merchant123 company company123 summer sum
 winter2024 winter2025 winter2026 spring spring2025 autumn autumn2025 january february september october november december
 `;
 
-/** Passwords that are tried first by everybody; in lower case. */
+/** Passwords that attackers try first, in lower case. */
 export const commonPasswords: ReadonlySet<string> = new Set(words.split(/\s+/).filter(Boolean));

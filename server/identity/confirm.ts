@@ -1,4 +1,4 @@
-// Checks of passwords and codes, at a login and for the confirmation of a session.
+// Checks passwords and codes, at a login and for the confirmation of a session.
 
 import { randomUUID } from 'node:crypto';
 import type { Encryption } from '../db/encryption.ts';
@@ -12,7 +12,7 @@ import type { GateLine, Passwords } from './passwords.ts';
 import type { Actor, AdminState, IdentityQueries, LoginState, Session } from './ports.ts';
 import { type TokenMint, newCsrfToken } from './tokens.ts';
 
-/** What checking a password needs. */
+/** Dependencies of a password check. */
 interface CheckPorts {
   store: Store;
   passwords: Passwords;
@@ -20,15 +20,15 @@ interface CheckPorts {
   audit: Audit;
 }
 
-/** Whether a password is right, and the refusal that holds nevertheless unless a right code came with it. */
-interface Looked {
+/** Whether a password is correct, and the refusal that applies unless a correct code was sent, too. */
+interface PasswordCheck {
   right: boolean;
   refusal: TooManyRequests | undefined;
 }
 
 /**
- * Whether the password is that of the hash. The limits are checked once more when its turn has come, so that many guesses at
- * once are not all let through; who is known there does not wait behind strangers.
+ * Whether the password matches the hash. The limits are checked again when the queued check starts, so that concurrent guesses cannot all
+ * pass; attempts from known addresses have a queue of their own.
  */
 export async function lookAtPassword(
   { passwords, limits }: Pick<CheckPorts, 'passwords' | 'limits'>,
@@ -36,22 +36,22 @@ export async function lookAtPassword(
   password: string,
   hash: string | undefined,
   line: GateLine = attempt.known ? 'reserved' : 'open',
-): Promise<Looked> {
+): Promise<PasswordCheck> {
   let refusal: TooManyRequests | undefined;
-  // Asked for in any case, so that making it once does not tell an unknown name from a known one.
+  // Requested in every case: creating it only for an unknown name would reveal by timing that the name is unknown.
   const decoy = await passwords.decoy();
   const admit = async () => void (refusal = await limits.admit(attempt));
   const right = await passwords.verify(hash ?? decoy, password, admit, line);
   return { right: right && hash !== undefined, refusal };
 }
 
-/** What the line of a failure says otherwise. */
+/** Overrides of the audit entry of a failure. */
 export interface FailureLine {
   target?: string;
   after?: object | null;
 }
 
-/** Counts a wrong password or code; the account is the target of its line, of which an address may have a few only. */
+/** Counts a wrong password or code; the audit entry has the account as target, and only a few entries per address are written. */
 export async function recordFailure(
   { store, limits, audit }: Pick<CheckPorts, 'store' | 'limits' | 'audit'>,
   actor: Actor,
@@ -63,39 +63,39 @@ export async function recordFailure(
   await limits.failed(attempt);
 }
 
-/** What checking a code needs. */
+/** Dependencies of a code check. */
 interface CodePorts extends Pick<CheckPorts, 'store' | 'limits' | 'audit'> {
   encryption: Pick<Encryption, 'open'>;
   now: () => Date;
 }
 
-/** Whose code it is, where it came from, and what becomes of one that does not count. */
+/** A code with its account, its origin, and the refusal of a wrong code. */
 export interface CodeCheck {
   attempt: Attempt;
   actor: Actor;
   account: { id: string; hasFactor: boolean };
   code: string | undefined;
   refusalOf: (refused: CodeRefused) => AppError;
-  /** Where wrong codes are counted, if not with the attempt. */
+  /** The attempt that wrong codes are counted for, if it is not `attempt`. */
   counted?: Attempt;
-  /** What the line of a failure says, if it is not about the code. */
+  /** The audit entry of a failure, if it is not about the code. */
   failure?: FailureLine;
   /**
-   * It is the turn of somebody else: only a right code gets in. Everything else is a failed login and takes the same steps, a code that may
-   * not be looked at, too.
+   * Another attempt has the turn, so only a correct code is accepted. Every other result counts as a failed login and takes the same steps,
+   * even if the code may not be checked.
    */
   isOutOfTurn?: boolean;
 }
 
-/** An account that does not exist, and an attempt by which its wrong codes are counted: a login takes the same steps with it, and no code is right. */
+/** A nonexistent account and an attempt for its wrong codes: a login takes the same steps with it, and no code is correct. */
 export function standIn(attempt: Attempt): Pick<CodeCheck, 'account' | 'counted'> {
   const id = randomUUID();
   return { account: { id, hasFactor: true }, counted: { ...attempt, username: id, known: false, isStandIn: true } };
 }
 
 /**
- * Runs `work` in the transaction that uses the code up, so that it is used only if all else is done. A code that is missing or
- * wrong counts as a failed login, and wrong ones are counted by themselves: they are few enough to be tried one by one.
+ * Runs `work` in the transaction that uses the code, so that the code is used only if `work` succeeds. A missing or wrong code counts as a
+ * failed login. Wrong codes have an additional counter, because a code has few possible values.
  */
 export async function withCode<T>(
   ports: CodePorts,
@@ -103,21 +103,21 @@ export async function withCode<T>(
   work: (tx: Tx, used: TakenCode | undefined) => Promise<T>,
 ): Promise<T> {
   const { store, limits, encryption, now } = ports;
-  // Recovery codes are too long to be guessed: a way in for an account that has to wait because of others.
+  // Recovery codes are too long to guess, so they have no limit: an account under attack can still log in.
   const isShort = code !== undefined && readRecoveryCode(code) === undefined;
-  let looked = { account, counted };
+  let checked = { account, counted };
   if (account.hasFactor && isShort)
     try {
       await limits.admitCode(counted);
     } catch (error) {
       if (!isOutOfTurn || !(error instanceof TooManyRequests)) throw error;
-      looked = { counted, ...standIn(attempt) };
-      await limits.admitCode(looked.counted);
+      checked = { counted, ...standIn(attempt) };
+      await limits.admitCode(checked.counted);
     }
-  const { id: adminId } = looked.account;
+  const { id: adminId } = checked.account;
   try {
     return await store.transaction(async (tx) => {
-      // The row of the account comes before that of its second factor, as wherever both are locked.
+      // Locks the account's row before its second factor's row; every transaction uses this order.
       await tx.admins.lock({ id: adminId });
       const used = await takeCode(tx, encryption, { adminId, code, at: now() });
       if (isOutOfTurn && used === undefined) throw new CodeRefused('wrong');
@@ -125,29 +125,29 @@ export async function withCode<T>(
     });
   } catch (error) {
     if (!(error instanceof CodeRefused)) throw error;
-    // First, because a failed login that is one too many is told otherwise.
-    if (error.why === 'wrong' && isShort) await limits.codeFailed(looked.counted);
+    // Before `recordFailure`, which throws a different refusal above its limit.
+    if (error.why === 'wrong' && isShort) await limits.codeFailed(checked.counted);
     await recordFailure(ports, actor, attempt, failure ?? { after: { secondFactor: error.why } });
     throw refusalOf(error);
   }
 }
 
-/** A session that begins now. */
+/** A new session. */
 export interface NewSession {
   jti: string;
   adminId: string;
   generation: number;
   ip?: string | undefined;
   userAgent?: string | undefined;
-  /** When the password was given, if it was. */
+  /** When the password was verified, if it was. */
   confirmedAt?: Date;
-  /** Whether a code of the second factor was given, and when. */
+  /** Whether a code of the second factor was verified, and when. */
   secondFactor?: boolean;
   codeAt?: Date | undefined;
   ttlSeconds: number;
 }
 
-/** The row of a session that begins at this instant. */
+/** The row of a new session. */
 export function sessionRow({ ttlSeconds, ...session }: NewSession, at: Date): SessionRow {
   const { ip, userAgent, confirmedAt, codeAt, secondFactor = false } = session;
   return {
@@ -168,10 +168,7 @@ export function sessionRow({ ttlSeconds, ...session }: NewSession, at: Date): Se
 
 const CONFIRMED_MS = 300_000;
 
-/**
- * Whether the password of a session, and a code where the account has a second factor, were given so recently that nobody else
- * is likely to sit there.
- */
+/** Whether the session's password, and a code if the account has a second factor, were verified so recently that the same person is probably still present. */
 export function isConfirmed(
   { confirmedAt, codeAt, hasFactor }: Pick<AdminState, 'confirmedAt' | 'codeAt' | 'hasFactor'>,
   now: Date,
@@ -180,22 +177,22 @@ export function isConfirmed(
   return isFresh(confirmedAt) && (!hasFactor || isFresh(codeAt));
 }
 
-/** What somebody gives to show once more who it is; a code where the account has a second factor. */
+/** The credentials of a confirmation; a code is required if the account has a second factor. */
 export interface Proof {
   password: string;
   code?: string | undefined;
 }
 
-/** Ports of a look at a code of the own account. */
+/** Dependencies of a check of the own account's code. */
 export interface OwnCodePorts extends CodePorts {
   queries: Pick<IdentityQueries, 'loginState'>;
   addresses: KnownAddresses;
 }
 
-/** Ports of a look at the own password. */
+/** Dependencies of a check of the own account's password. */
 interface OwnPasswordPorts extends CheckPorts, OwnCodePorts {}
 
-/** The account of a session, and the attempt that a wrong password or code of it counts for. */
+/** The account of a session, and the attempt that its wrong passwords and codes are counted for. */
 interface Checked {
   account: NonNullable<LoginState['admin']>;
   attempt: Attempt;
@@ -203,8 +200,8 @@ interface Checked {
 }
 
 /**
- * The account of a session, once its password was found right; a wrong one counts as a failed login and is a 400 at `pointer`. Throws
- * a 400 as well when the account has a second factor and there is no code: whoever has the session may know that.
+ * The account of a session after its password was verified; a wrong one counts as a failed login and is a 400 at `pointer`. Also throws a
+ * 400 if the account has a second factor and no code was sent; the session's owner may know that.
  */
 export async function requirePassword(
   ports: OwnPasswordPorts,
@@ -223,8 +220,8 @@ export async function requirePassword(
 }
 
 /**
- * The account of a session, of which something is about to be proved. Throws a 400 at `/code` when it has a second factor and there is
- * no code, and 429 when there were too many failures.
+ * The account of a session before a password or code is checked. Throws a 400 at `/code` if it has a second factor and no code was sent,
+ * and 429 after too many failures.
  */
 export async function ownAccount(
   { store, queries, addresses, limits }: OwnCodePorts,
@@ -241,7 +238,7 @@ export async function ownAccount(
   return { account: admin, attempt, actor };
 }
 
-/** Runs `work` in the transaction that uses the code up; one that does not count is a 400 at `/code`. */
+/** Runs `work` in the transaction that uses the code; a rejected code is a 400 at `/code`. */
 export function withOwnCode<T>(
   ports: CodePorts,
   checked: Checked,
@@ -258,24 +255,24 @@ function missingCode(): InvalidRequest {
   ]);
 }
 
-/** The refusal of a code that is none of the account's, after the login (400). */
+/** The refusal of a wrong code after the login (400). */
 export function wrongCode(): InvalidRequest {
   return new InvalidRequest('The code is wrong.', [
     {
       pointer: '/code',
       code: 'code_wrong',
-      detail: 'is not a code of the authenticator that counts now, or was used already',
+      detail: 'is not a currently valid code of the authenticator, or was already used',
     },
   ]);
 }
 
-/** Ports of a confirmation. */
+/** Dependencies of a confirmation. */
 export interface ConfirmPorts extends OwnPasswordPorts {
   adminTokens: TokenMint;
   csrfKey: Uint8Array;
 }
 
-/** The session that a confirmation began; both tokens are shown once. */
+/** The session that a confirmation started; both tokens are returned once. */
 export interface ConfirmedSession {
   token: string;
   csrfToken: string;
@@ -284,15 +281,15 @@ export interface ConfirmedSession {
 }
 
 /**
- * Makes the confirmation of a session by the password of its account and, where it has one, its second factor. It begins another
- * session in its place: a copy of the old token must not gain what the owner of the password was asked for.
+ * Creates the operation that confirms a session by the account's password and, if enrolled, its second factor. It starts a new session in
+ * its place, so that a copied old token does not gain the confirmation.
  */
 export function createConfirm(ports: ConfirmPorts) {
   const { adminTokens, csrfKey, audit, now } = ports;
   return async (session: Session, actor: Actor, proof: Proof, userAgent?: string): Promise<ConfirmedSession> => {
     const { id, jti: old, username } = session;
     const checked = await requirePassword(ports, session, actor, { ...proof, pointer: '/password' });
-    // Read before the password was checked: if it is another by now, this token is a dead one.
+    // Read before the password check: if the generation changed since, this token is invalid.
     const { generation } = checked.account;
     const { token, jti } = await adminTokens.issue({ subject: id, generation });
     const at = now();

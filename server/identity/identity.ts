@@ -23,7 +23,7 @@ import { createSecondFactors, type SecondFactors } from './second-factors.ts';
 import { UUID } from '../domain.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
 
-/** The part of the configuration that identity needs. */
+/** The configuration that identity needs. */
 interface IdentityConfig {
   debug: boolean;
   environment: 'development' | 'staging' | 'production';
@@ -34,23 +34,23 @@ interface IdentityConfig {
   rateLimit: { loginFailures: number; badCredentialsPerMinute: number };
 }
 
-/** What identity is made of. */
+/** Dependencies of identity. */
 interface IdentityParts {
   config: IdentityConfig;
   store: Store;
   queries: IdentityQueries;
   counts: FailureCounts;
   auditKeys: AuditKeys;
-  /** What this process knows of the audit log; it hears of its own lines (`NEW_TIP`). */
+  /** The newest audit line that this process knows, updated after each commit (`NEW_TIP`). */
   auditTip: KnownTip;
-  /** For the secrets of second factors. */
+  /** Encrypts the secrets of second factors. */
   encryption: Pick<Encryption, 'encrypt' | 'open'>;
   now: () => Date;
   passwords: Passwords;
   emitCredentialChange: EmitCredentialChange;
 }
 
-/** Everything that knows who somebody is and what they may do. */
+/** Authentication, accounts, applications and the audit log. */
 export interface Identity {
   authenticators: IdentityAuthenticators;
   sessions: Sessions;
@@ -63,15 +63,15 @@ export interface Identity {
   auditLines(filter: AuditFilter): Promise<AuditRow[]>;
   exportAudit: ExportAudit;
   verifyAudit(knowledge?: AuditKnowledge, part?: AuditPart): Promise<AuditProof>;
-  /** For the jobs: puts a line of the newest key behind lines of other keys or none; resolves with the tip, undefined when there is none. */
+  /** For the jobs: appends a line of the newest key if the last line has another one; returns the tip, undefined for an empty log. */
   anchorAudit(): Promise<string | undefined>;
-  /** For the clean-up job: forgets revocations of tokens that expired over a day ago by the database's clock; returns how many. */
+  /** For the clean-up job: deletes revocations of tokens that expired over a day ago by the database's clock; returns the count. */
   deleteExpiredRevocations(goesOn?: () => boolean): Promise<number>;
-  /** For the clean-up job: forgets sessions whose token expired over a day ago by the database's clock; returns how many. */
+  /** For the clean-up job: deletes sessions whose token expired over a day ago by the database's clock; returns the count. */
   deleteExpiredSessions(goesOn?: () => boolean): Promise<number>;
 }
 
-/** Assembles identity; the keys of both kinds of tokens come from the one `JWT.SecretKey`. */
+/** Assembles identity; the keys of both kinds of tokens are derived from `JWT.SecretKey`. */
 export function createIdentity(parts: IdentityParts): Identity {
   const {
     config,

@@ -1,4 +1,4 @@
-// Guards against guessing: limits of failed logins, and the addresses where an account is known.
+// Limits password and code guessing: counters of failed logins, and the known addresses of an account.
 
 import { createHmac } from 'node:crypto';
 import { addressBlock, addressNetwork } from '../addresses.ts';
@@ -6,66 +6,66 @@ import type { Tx } from '../db/store.ts';
 import { TooManyRequests } from '../errors.ts';
 import type { FailureCounts } from './ports.ts';
 
-/** How many failures are borne. */
+/** The configured limits of failures. */
 interface LoginLimitSettings {
-  /** Per account and address in 15 minutes; for any address five times that per account, and more per address and network. */
+  /** Per account and address in 15 minutes; five times that per account, and more per address and per network. */
   loginFailures: number;
-  /** Failed client authentications per address and minute, ten times that per client and per network; 0 = off. Logins have counters of their own. */
+  /** Failed client authentications per address and minute, ten times that per client and per network; 0 = off. Logins have their own counters. */
   badCredentialsPerMinute: number;
 }
 
 const windowSeconds = 900;
-/** How many times `loginFailures` an account, an address and a network may fail. */
+/** Multiples of `loginFailures` that an account, an address and a network may fail. */
 const times = { account: 5, address: 10, network: 20 };
-/** Beyond its limit an account takes one attempt in this time from all addresses that are new to it: guessing is slow, and nobody is locked out. */
+/** Above its limit an account accepts one attempt in this time from all unknown addresses: guessing is slow, but the owner is not locked out. */
 const turnSeconds = 30;
-/** Lines `admin.login_failed` and, by session, `admin.unconfirmed` in a window: enough to see an attack, too few to fill the log with. */
+/** Audit entries `admin.login_failed` and, per session, `admin.unconfirmed` in a window: enough to see an attack, too few to flood the log. */
 const recorded = { address: 20, network: 100, session: 10 };
 const clientTimes = 10;
 /**
- * Codes are short: two of a million count at any moment. So an attacker with the password may be wrong twenty times a day and then
- * once in half an hour: of twenty attackers that go on for a year one gets in, and no account is locked.
+ * Codes are short: two of a million are valid at any moment. An attacker with the password may fail twenty times a day and then once in
+ * half an hour: of twenty attackers that continue for a year one succeeds, and no account is locked.
  */
 const codes = { failures: 20, windowSeconds: 86_400, turnSeconds: 1800 };
-/** Codes of accounts that do not exist (`isStandIn`) are counted so that the steps are the same; each counter is used once, so it is kept for a moment. */
+/** Codes of nonexistent accounts (`isStandIn`) are counted so that the steps are the same; each counter is used once, so it is kept only briefly. */
 const standInSeconds = 60;
-/** Tries of the first code of a new secret, by account: whoever has a session of it must not find the code by trying. */
+/** Attempts at the first code of a new secret, per account: the holder of a stolen session must not guess it. */
 const firstCodes = { tries: 20, seconds: 600 };
 
-/** Whose password is tried, from where. */
+/** A login attempt: account and address. */
 export interface Attempt {
   username: string;
   ip: string;
-  /** The account has logged in from this address before: then only its own failures there count, not what others do. */
+  /** The account has logged in from this address before, so only its own failures there count, not those of other clients. */
   known: boolean;
-  /** A code came with it: then a right one gets in although it is the turn of somebody else. */
+  /** The attempt has a code: a correct one is accepted although another attempt has the turn. */
   hasCode?: boolean;
-  /** The attempt is counted for an account that does not exist (`standIn`). */
+  /** The attempt is counted for a nonexistent account (`standIn`). */
   isStandIn?: boolean;
 }
 
-/** Guards passwords against guessing; only failures are written. */
+/** Limits password guessing; only failures are counted. */
 export interface LoginLimits {
-  /** Throws 429 when there were too many failures, or when it is not the turn of an address that is new to the account. */
+  /** Throws 429 after too many failures, or if the account is above its limit and the turn is taken, for an unknown address. */
   check(attempt: Attempt): Promise<void>;
   /**
-   * The same just before the password is looked at; takes the turn if the account has come so far. Resolves with the refusal when
-   * the turn is another's and a code came: then it holds unless password and code are both right, and nothing else may be told.
+   * The same right before the password is checked; takes the turn if the account is above its limit. If the turn is taken and a code was
+   * sent, returns the refusal, which applies unless password and code are both correct; the response must reveal nothing else.
    */
   admit(attempt: Attempt): Promise<TooManyRequests | undefined>;
-  /** Counts a failure; throws 429 when it was one too many. */
+  /** Counts a failure; throws 429 above the limit. */
   failed(attempt: Attempt): Promise<void>;
-  /** Throws 429 when there were too many wrong codes of the account; takes the turn when it has come so far. */
+  /** Throws 429 after too many wrong codes of the account; takes the turn above the limit. */
   admitCode(attempt: Attempt): Promise<void>;
-  /** Counts a wrong code, beside the failure that it is. */
+  /** Counts a wrong code, in addition to the failed login. */
   codeFailed(attempt: Attempt): Promise<void>;
-  /** Counts a try of the first code of a new secret; throws 429 when it is one too many. */
+  /** Counts an attempt at the first code of a new secret; throws 429 above the limit. */
   tryFirstCode(username: string): Promise<void>;
-  /** Whether a failed login of this address is still written to the audit log: the first few of a window are. */
+  /** Whether a failed login of this address is still written to the audit log: only the first few in a window are. */
   mayRecord(ip: string): Promise<boolean>;
-  /** Whether an operation that this session was refused for want of a confirmation is still written to the audit log. */
+  /** Whether a refusal for a missing confirmation is still written to the audit log for this session. */
   mayRecordUnconfirmed(jti: string): Promise<boolean>;
-  /** Counts a failed client authentication; throws 429 when it was one too many. */
+  /** Counts a failed client authentication; throws 429 above the limit. */
   clientFailed(clientId: string, ip: string): Promise<void>;
 }
 
@@ -75,7 +75,7 @@ interface Limit {
   seconds: number;
 }
 
-/** Makes the guard over counters that all replicas share; `hide` hides the names in them. */
+/** Creates the limits with counters that all replicas share; `hide` hashes the names in their keys. */
 export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSettings, hide: Hide): LoginLimits {
   const { loginFailures, badCredentialsPerMinute } = settings;
   const ofPair = ({ username, ip }: Attempt): Limit => ({
@@ -97,7 +97,7 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
     limit: 1,
     seconds: turnSeconds,
   });
-  /** An address where the account is known is counted by itself, so that strangers do not take its turns. */
+  /** A known address has its own counter, so that attempts from unknown addresses do not take its turns. */
   const ofCodes = ({ username, ip, known, isStandIn }: Attempt): Record<'wrong' | 'turn', Limit> => {
     const whose = known ? `${hide(username)}:${addressBlock(ip)}` : hide(username);
     const seconds = isStandIn ? standInSeconds : codes.windowSeconds;
@@ -172,10 +172,10 @@ function requireLeft(left: readonly { allowed: boolean; resetSeconds: number }[]
   if (over.length > 0) throw tooMany(Math.max(...over.map(({ resetSeconds }) => resetSeconds)), what);
 }
 
-/** The refusal of a login; the hint is the same for every account, with a second factor or without. */
+/** The refusal of a login; the hint is the same with and without a second factor. */
 function tooManyLogins(seconds: number): TooManyRequests {
   const hint =
-    'While passwords are guessed, a login that brings a code of its second factor, or a recovery code, waits for no turn.';
+    'During an attack on passwords, a login with a correct code of its second factor, or a recovery code, is not delayed.';
   return new TooManyRequests('Too many failed login attempts; wait before you retry.', seconds, 'rate_limited', {
     hint,
   });
@@ -185,18 +185,18 @@ function tooMany(seconds: number, what = 'failed login attempts'): TooManyReques
   return new TooManyRequests(`Too many ${what}; wait before you retry.`, seconds);
 }
 
-/** Where an account has not been for so long is forgotten. */
+/** An address that the account has not used for this many days is deleted. */
 const DAYS = 90;
 
-/** The addresses from which an account has logged in, for all replicas; what is kept of them tells nobody where that is. */
+/** The addresses from which an account has logged in, shared by all replicas; only hashes are stored. */
 export interface KnownAddresses {
-  /** As what an address is kept. */
+  /** The stored hash of an address. */
   keyOf(ip: string): string;
-  /** Notes a login, within its transaction, and forgets where the account has not been for 90 days. */
+  /** Stores the address of a login in its transaction, and deletes addresses that the account has not used for 90 days. */
   remember(tx: Tx, adminId: string, ip: string, at: Date): Promise<void>;
 }
 
-/** Makes them; `hide` hides the addresses. */
+/** Creates the known addresses; `hide` hashes them. */
 export function createKnownAddresses(hide: Hide): KnownAddresses {
   const keyOf = (ip: string) => hide(`address ${addressBlock(ip)}`);
   return {
@@ -211,10 +211,10 @@ export function createKnownAddresses(hide: Hide): KnownAddresses {
   };
 }
 
-/** Writes a name as a key of the database that tells nobody the name: somebody may type a password where it belongs. */
+/** Hashes a name for a database key, because a user may type a password in the name field. */
 export type Hide = (name: string) => string;
 
-/** Makes the writer; other secrets give other keys. */
+/** Creates the hash function; another secret gives other keys. */
 export function createHide(secret: Uint8Array): Hide {
   return (name) => createHmac('sha256', secret).update(name).digest('base64url').slice(0, 22);
 }

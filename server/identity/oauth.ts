@@ -8,14 +8,14 @@ import type { LoginLimits } from './login-limits.ts';
 import type { IdentityQueries } from './ports.ts';
 import type { GenuineToken, TokenMint } from './tokens.ts';
 
-/** What a client sent to say who it is; `basic` when it did so in the Authorization header. */
+/** The credentials that a client sent; `basic`: in the Authorization header. */
 export interface ClientCredentials {
   clientId: string;
   clientSecret: string;
   basic: boolean;
 }
 
-/** What checking a client needs. */
+/** Dependencies of client authentication. */
 interface ClientPorts {
   store: Store;
   limits: Pick<LoginLimits, 'clientFailed'>;
@@ -23,7 +23,7 @@ interface ClientPorts {
   now: () => Date;
 }
 
-/** Unknown client, wrong secret, disabled: the same answer (RFC 6749 §5.2, 401 `invalid_client`). */
+/** Unknown client, wrong secret or disabled: the same response (RFC 6749 §5.2, 401 `invalid_client`). */
 class InvalidClient extends AppError {
   constructor(basic: boolean) {
     super('invalid_client', 401, 'Invalid client_id or client_secret.', {
@@ -34,7 +34,7 @@ class InvalidClient extends AppError {
 
 const nobody = '0'.repeat(64);
 
-/** Finds the application of these credentials; throws 401 `invalid_client`, 403 for a strange address, 429. */
+/** Authenticates an application; throws 401 `invalid_client`, 403 for an address that is not allowed, or 429. */
 async function authenticateClient(
   { store, limits, debug, now }: ClientPorts,
   { clientId, clientSecret, basic }: ClientCredentials,
@@ -62,7 +62,7 @@ function previousHash(app: ApiAppRow | undefined, now: Date): string | null | un
   return app.previousSecretHash;
 }
 
-/** Scopes that the application does not have, or that do not exist (RFC 6749 §5.2), by name. */
+/** Scopes that the application does not have, or that do not exist (RFC 6749 §5.2). */
 class InvalidScope extends AppError {
   constructor(missing: readonly string[]) {
     const named = missing.slice(0, 20).map((scope) => scope.slice(0, 64));
@@ -70,13 +70,13 @@ class InvalidScope extends AppError {
   }
 }
 
-/** What the token endpoints need. */
+/** Dependencies of the token endpoints. */
 interface OAuthPorts extends ClientPorts {
   queries: Pick<IdentityQueries, 'touchApp'>;
   accessTokens: TokenMint;
 }
 
-/** What a client asks for; without `scope` it gets all it has. */
+/** A token request; without `scope` the token gets all scopes of the application. */
 interface TokenRequest {
   credentials: ClientCredentials;
   scope?: string;
@@ -90,7 +90,7 @@ interface TokenGrant {
   scope: string;
 }
 
-/** A token that is to die; credentials are optional, `clientId` alone only names the owner. */
+/** A token to revoke; credentials are optional, and `clientId` alone only names the owner. */
 interface RevokeRequest {
   token: string;
   credentials?: ClientCredentials;
@@ -101,11 +101,11 @@ interface RevokeRequest {
 /** The token endpoints. */
 export interface OAuth {
   issue(request: TokenRequest): Promise<TokenGrant>;
-  /** When it returns, every replica refuses the token; strange tokens are not an error (RFC 7009 §2.2). */
+  /** When it returns, every replica rejects the token; an unknown token is not an error (RFC 7009 §2.2). */
   revoke(request: RevokeRequest): Promise<void>;
 }
 
-/** Makes the client-credentials grant and the revocation. */
+/** Creates the client-credentials grant and the revocation. */
 export function createOAuth(ports: OAuthPorts): OAuth {
   const { store, queries, accessTokens, now } = ports;
   return {
@@ -125,7 +125,7 @@ export function createOAuth(ports: OAuthPorts): OAuth {
     },
     async revoke({ token, credentials, clientId, ip }) {
       const owner = credentials ? (await authenticateClient(ports, credentials, ip)).clientId : clientId;
-      const genuine = await accessTokens.verify(token).catch(asNothing);
+      const genuine = await accessTokens.verify(token).catch(ignoreInvalid);
       if (!genuine || (owner !== undefined && owner !== genuine.subject)) return;
       const { jti, subject, expiresAt } = genuine;
       const row = { jti, owner: subject, expiresAt, revokedAt: now() };
@@ -134,14 +134,14 @@ export function createOAuth(ports: OAuthPorts): OAuth {
   };
 }
 
-function grantedScopes({ scopes }: ApiAppRow, asked = ''): readonly string[] {
-  const wanted = [...new Set(asked.split(' ').filter(Boolean))];
+function grantedScopes({ scopes }: ApiAppRow, requested = ''): readonly string[] {
+  const wanted = [...new Set(requested.split(' ').filter(Boolean))];
   const missing = wanted.filter((scope) => !covers(scopes, scope));
   if (missing.length > 0) throw new InvalidScope(missing);
   return wanted.length > 0 ? wanted : scopes;
 }
 
-function asNothing(error: unknown): GenuineToken | undefined {
+function ignoreInvalid(error: unknown): GenuineToken | undefined {
   if (error instanceof Unauthenticated) return undefined;
   throw error;
 }

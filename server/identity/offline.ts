@@ -15,7 +15,7 @@ import type { Actor } from './ports.ts';
 import { removeSecondFactor } from './second-factors.ts';
 import { canonicalUsername } from './sessions.ts';
 
-/** What the offline operations need; the caller is whoever can reach the database. */
+/** Dependencies of the offline operations; access to the database is their only authorization. */
 export interface OfflinePorts {
   store: Store;
   passwords: Passwords;
@@ -23,14 +23,14 @@ export interface OfflinePorts {
   now: () => Date;
 }
 
-/** There is an administrator, so the first one cannot be made (409). */
+/** An administrator exists, so the first one cannot be created (409). */
 export class AlreadyBootstrapped extends LocalError {
   constructor() {
     super('already_bootstrapped', 409, 'An administrator already exists.');
   }
 }
 
-/** An account, and its password. */
+/** An account and its password. */
 export interface Account {
   username: string;
   password: string;
@@ -38,7 +38,7 @@ export interface Account {
 
 const userPattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
 
-/** Throws a 400 unless the name may be an administrator's. */
+/** Throws a 400 unless the username is valid. */
 export function requireUsername(username: string): void {
   if (userPattern.test(username)) return;
   throw new InvalidRequest('Invalid username.', [
@@ -46,29 +46,29 @@ export function requireUsername(username: string): void {
   ]);
 }
 
-/** A password that meets every rule and that nobody has to invent. */
+/** A random password that meets every rule. */
 export function generatePassword(): string {
   return randomBytes(18).toString('base64url');
 }
 
-/** Who works offline: `actor = offline`, the system's user at the host. */
+/** The actor of offline operations: the operating system's user at the host. */
 export function offlineActor(osUser: string, host: string): Actor {
   return { kind: 'offline', name: `${osUser}@${host}` };
 }
 
-/** How many administrators there are. */
+/** The number of administrators. */
 export function countAdmins(store: Store): Promise<number> {
   return store.read((tx) => tx.admins.count({}));
 }
 
-/** Whether an application of this name is in the project already. */
+/** Whether the project has an application of this name. */
 export async function appExists(store: Store, project: string, name: string): Promise<boolean> {
   return store.read(async (tx) => (await tx.apps.count({ project, name, kind: 'merchant' })) > 0);
 }
 
 /**
- * Makes the first administrator; of two at once one wins. Throws AlreadyBootstrapped when there is one.
- * It resolves only after the row was read back from the committed state and its hash verified.
+ * Creates the first administrator; of two concurrent calls one succeeds. Throws AlreadyBootstrapped if one exists. It resolves only after
+ * the committed row was read back and its hash verified.
  */
 export async function createFirstAdmin(ports: OfflinePorts, actor: Actor, account: Account): Promise<AdminRow> {
   requireUsername(account.username);
@@ -80,7 +80,7 @@ export async function createFirstAdmin(ports: OfflinePorts, actor: Actor, accoun
   return row;
 }
 
-/** The part of `createFirstAdmin` that is one transaction. */
+/** The transaction of `createFirstAdmin`. */
 export async function writeFirstAdmin(
   tx: Tx,
   { audit }: Pick<OfflinePorts, 'audit'>,
@@ -93,7 +93,7 @@ export async function writeFirstAdmin(
   await audit(tx, { ...by(actor), action: FIRST_ADMIN, target: row.username, after: adminFacts(row) });
 }
 
-/** Makes an application; resolves with its secret only after its hash was read back and verified. */
+/** Creates an application; returns its secret only after the committed hash was read back and verified. */
 export async function createApp(
   ports: OfflinePorts,
   actor: Actor,
@@ -107,7 +107,7 @@ export async function createApp(
   return made;
 }
 
-/** Sets the password of an account and ends its sessions; throws NotFound. Works for disabled ones too, without enabling them. */
+/** Sets the password of an account and ends its sessions; throws NotFound. Also works for disabled accounts, without enabling them. */
 export async function resetPassword(ports: OfflinePorts, actor: Actor, account: Account): Promise<AdminRow> {
   const username = canonicalUsername(account.username);
   requireGoodPassword(account.password, username);
@@ -125,7 +125,7 @@ export async function resetPassword(ports: OfflinePorts, actor: Actor, account: 
   return changed;
 }
 
-/** Takes the second factor from an account and ends its sessions; throws NotFound, also when it has none. */
+/** Removes the second factor of an account and ends its sessions; throws NotFound, also if it has none. */
 export async function resetSecondFactor(ports: OfflinePorts, actor: Actor, name: string): Promise<AdminRow> {
   const username = canonicalUsername(name);
   return ports.store.transaction(async (tx) => {
@@ -140,7 +140,7 @@ export async function resetSecondFactor(ports: OfflinePorts, actor: Actor, name:
   });
 }
 
-/** Reads the committed hash back and throws unless the password opens it. */
+/** Reads the committed hash back and throws unless the password matches. */
 export async function verifyPassword(
   { store, passwords }: OfflinePorts,
   username: string,
@@ -150,7 +150,7 @@ export async function verifyPassword(
   if (!kept || !(await passwords.verify(kept.passwordHash, password))) throw notKept('password');
 }
 
-/** Reads the committed hash back and throws unless the secret fits it. */
+/** Reads the committed hash back and throws unless the secret matches. */
 export async function verifySecret(store: Store, { app, secret }: WithSecret): Promise<void> {
   const kept = await store.read((tx) => tx.apps.find({ clientId: app.clientId }));
   if (!kept || !secretMatches(secret, kept.secretHash)) throw notKept('secret');
@@ -164,14 +164,14 @@ const Policy = z.enum(['accept', 'refund']);
 const Code = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "_" or "-"');
 const Name = z.string().min(1).max(128);
 
-/** What `payctl bootstrap apply` reads: what shall be there afterwards. Unknown members are refused. */
+/** The document of `payctl bootstrap apply`: the wanted state. Unknown members are refused. */
 export const BootstrapDocument = z.strictObject({
   admins: z
     .array(
       z.strictObject({
         username: z.string(),
         role: z.enum(ROLES).default('admin'),
-        /** Needed when the account is new, ignored otherwise; payctl fills it from a file. */
+        /** Required for a new account, otherwise ignored; payctl reads it from a file. */
         password: z.string().optional(),
       }),
     )
@@ -196,13 +196,13 @@ export const BootstrapDocument = z.strictObject({
     .default([]),
 });
 
-/** One thing of the document: what it is, and what was done about it. */
+/** An entry of the document and its result. */
 export interface Applied {
   kind: 'admin' | 'project' | 'app';
   name: string;
   done: 'created' | 'updated' | 'unchanged';
   clientId?: string;
-  /** Of a new application; cannot be read again. */
+  /** The secret of a new application; it cannot be read again. */
   secret?: string;
 }
 
@@ -216,8 +216,8 @@ type Document = z.output<typeof BootstrapDocument>;
 type AdminEntry = Document['admins'][number] & { passwordHash?: string };
 
 /**
- * Makes the database agree with the document in one transaction: creates what is missing, updates applications that
- * differ, never resets a password or a secret and never removes anything. Secrets are verified before they are told.
+ * Brings the database in line with the document in one transaction: creates missing objects and updates applications that differ, but never
+ * resets a password or a secret and never removes anything. Secrets are verified before they are returned.
  */
 export async function applyBootstrap(ports: OfflinePorts, actor: Actor, input: unknown): Promise<BootstrapResult> {
   const document = read(input);
@@ -249,7 +249,7 @@ function read(input: unknown): Document {
   );
 }
 
-/** Hashing takes long, so it is done before the transaction and only for accounts that may be new. */
+/** Hashing is slow, so it runs before the transaction and only for accounts that may be new. */
 async function prepare({ store, passwords }: OfflinePorts, admin: AdminEntry): Promise<AdminEntry> {
   const username = canonicalUsername(admin.username);
   requireUsername(username);
@@ -264,7 +264,7 @@ async function applyAdmin(tx: Tx, ports: OfflinePorts, actor: Actor, admin: Admi
   if (passwordHash === undefined || (await tx.admins.find({ username })))
     return { kind: 'admin', name: username, done: 'unchanged' };
   const row: AdminRow = newAdminRow({ username, role }, passwordHash, ports.now());
-  // Only the first one begins the log: an account that is made later must not hide that the line of the first one is gone.
+  // Only the first administrator's line begins the log: a later account must not hide that the line is missing.
   const action = (await tx.admins.count({})) === 0 ? FIRST_ADMIN : 'admin.create';
   await tx.admins.insert(row);
   await ports.audit(tx, { ...by(actor), action, target: username, after: adminFacts(row) });
@@ -324,7 +324,7 @@ async function updateApp(
   return { ...applied, done: 'updated' };
 }
 
-/** What comes from the database has its members in another order and may have another prototype. */
+/** Rows from the database have another member order and perhaps another prototype. */
 function plain(value: object): unknown {
   return JSON.parse(JSON.stringify(value));
 }

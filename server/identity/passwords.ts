@@ -2,15 +2,15 @@ import { argon2id, hash, needsRehash, verify } from 'argon2';
 import { InvalidRequest, Unavailable } from '../errors.ts';
 import { commonPasswords, isOftenLeaked } from './common-passwords.ts';
 
-/** Which line work waits in: what is `reserved` goes first and has a line of its own, so that nothing else can crowd it out. */
+/** The queue of a password check: `reserved` work runs first and has its own queue, so that `open` work cannot delay it. */
 export type GateLine = 'open' | 'reserved';
 
-/** Runs work, at most a few at a time; throws `Unavailable` (503) instead of letting a line grow. */
+/** Runs a few tasks at a time; throws `Unavailable` (503) if a queue is full. */
 type Gate = <T>(work: () => Promise<T>, line?: GateLine) => Promise<T>;
 
 /**
- * Makes a gate with `slots` places and room for `queue` more that wait in each line. Password hashing fills Node's thread
- * pool: without a gate a hundred logins were measured to stall file reads and name look-ups for many seconds.
+ * Creates a gate with `slots` concurrent tasks and up to `queue` waiting tasks per queue. Password hashing fills Node's thread pool:
+ * without a gate a hundred logins stalled file reads and name lookups for many seconds in a measurement.
  */
 export function createGate({ slots, queue }: { slots: number; queue: number }): Gate {
   let running = 0;
@@ -42,24 +42,24 @@ export function createGate({ slots, queue }: { slots: number; queue: number }): 
   };
 }
 
-/** Argon2id as OWASP asks for at least; a change of these is applied at each administrator's next login. */
+/** Argon2id with OWASP's minimum parameters; changed parameters apply at each administrator's next login. */
 const hashParameters = { type: argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
 const bounds = { minCharacters: 12, maxBytes: 1024, minUnforeseen: 8 };
 
-/** Hashes and checks passwords, at most two at a time. */
+/** Hashes and verifies passwords, at most two at a time. */
 export interface Passwords {
-  /** Goes before what strangers want checked: only somebody who is known sets a password. */
+  /** Runs before logins from unknown addresses: only an authenticated user sets a password. */
   hash(password: string): Promise<string>;
-  /** `first` runs when the turn has come; what it throws stops the check. */
+  /** `first` runs when the task starts; if it throws, the check stops. */
   verify(hash: string, password: string, first?: () => Promise<void>, line?: GateLine): Promise<boolean>;
-  /** Whether the hash was made with other parameters than today's. */
+  /** Whether the hash was created with other parameters than the current ones. */
   isOutdated(hash: string): boolean;
-  /** The hash of a password that nobody has, so that an unknown account costs the time of a known one. */
+  /** The hash of a random password, so that an unknown account takes as long as a known one. */
   decoy(): Promise<string>;
 }
 
-/** Makes the hasher; `gate` bounds how many run and wait. */
+/** Creates the hasher; `gate` limits running and waiting tasks. */
 export function createPasswords(gate: Gate = createGate({ slots: 2, queue: 8 })): Passwords {
   let decoy: Promise<string> | undefined;
   return {
@@ -74,7 +74,10 @@ export function createPasswords(gate: Gate = createGate({ slots: 2, queue: 8 }))
   };
 }
 
-/** Throws a 400 unless the password has 12 characters to 1 KB, is not common, does not contain the name and is no sequence. */
+/**
+ * Throws a 400 unless the password has at least 12 characters and at most 1 KB, is not common, does not consist of the username or words of
+ * the service, and is not a sequence.
+ */
 export function requireGoodPassword(password: string, username: string, pointer = '/password'): void {
   const fault = faultOf(password, username);
   if (fault) throw new InvalidRequest('The password is too weak.', [{ pointer, code: 'password_weak', ...fault }]);
@@ -90,7 +93,7 @@ function faultOf(password: string, username: string): { detail: string } | undef
     return { detail: 'must not be made of the username or of words of the service' };
   if (new Set(plain).size < 5) return { detail: 'must have more than four different characters' };
   if (unforeseen(plain) < bounds.minUnforeseen) {
-    const detail = `must have at least ${bounds.minUnforeseen} characters that do not go on as those before them do (abcd, 1234, qwerty, aaaa)`;
+    const detail = `must have at least ${bounds.minUnforeseen} characters that do not continue a sequence such as abcd, 1234, qwerty or aaaa`;
     return { detail };
   }
   return undefined;
@@ -98,7 +101,7 @@ function faultOf(password: string, username: string): { detail: string } | undef
 
 const contextWords = ['unified', 'payments', 'payment', 'service', 'payctl', 'admin', 'pay', 'ups', 'my', 'the'];
 
-/** What somebody who sees the login page tries: too little is left when these words, digits and signs are taken out. */
+/** Whether the password consists of words that a visitor of the login page would guess: without them, digits and signs too little remains. */
 function isOfContext(plain: string, username: string): boolean {
   const bare = username.replaceAll(/\P{L}+/gu, '');
   const names = bare.length >= 4 ? [bare, [...bare].toReversed().join('')] : [];
@@ -109,19 +112,19 @@ function isOfContext(plain: string, username: string): boolean {
   });
 }
 
-/** Common words with digits and signs around them, or written twice, are as common as themselves. */
+/** Common words with digits and signs around them, or written twice, count as common. */
 function isCommon(plain: string): boolean {
   const half = plain.slice(0, plain.length / 2);
   const once = half + half === plain ? readings(half) : [];
   return [...readings(plain), ...once].some((text) => commonPasswords.has(text) || isOftenLeaked(text));
 }
 
-/** Digits and signs that stand for letters; 1 stands for two of them. */
+/** Digits and signs that replace letters; 1 replaces two of them. */
 const LEET = new Map(
   ['@a', '4a', '8b', '3e', '9g', '!i', '0o', '$s', '5s', '7t', '+t'].map(([sign, letter]) => [sign, letter]),
 );
 
-/** The words that somebody may have made it of: with and without digits and signs at its ends, and with letters in their place. */
+/** The possible base words of a password: with and without digits and signs at its ends, and with letters in the place of look-alikes. */
 function readings(plain: string): string[] {
   const [noStart, noEnd] = [plain.replace(/^\P{L}+/u, ''), plain.replace(/\P{L}+$/u, '')];
   const texts = [plain, noStart, noEnd, noStart.replace(/\P{L}+$/u, '')];
@@ -140,8 +143,8 @@ const keys = new Map(
 );
 
 /**
- * How many characters do not follow from those before them: one does when it is one step further, in the alphabet or over the
- * keyboard, as the one before it or the one before that was. Of a text that is repeated, its first time counts.
+ * The number of characters that do not continue a sequence: a character continues one if its step from the previous character, in the
+ * alphabet or on the keyboard, equals one of the last two steps. Of a repeated text only the first copy counts.
  */
 function unforeseen(plain: string): number {
   const signs = [...(/^(.+?)\1+$/su.exec(plain)?.[1] ?? plain)];
@@ -152,7 +155,7 @@ function unforeseen(plain: string): number {
   return follows.filter((one) => !one).length;
 }
 
-/** The names of the steps from one character to the next; none where they are apart. */
+/** The names of the steps from one character to the next; empty if they are not adjacent. */
 function stepsTo(sign: string, before: string | undefined): string[] {
   if (before === undefined) return [];
   const further = sign.codePointAt(0)! - before.codePointAt(0)!;

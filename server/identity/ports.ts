@@ -11,7 +11,7 @@ export type {
   SessionQueries,
 } from '../db/queries/identity.ts';
 
-/** Who did something, for the audit log. */
+/** The actor of an action, for the audit log. */
 export interface Actor {
   readonly kind: 'admin' | 'app' | 'offline' | 'system';
   readonly name: string;
@@ -19,14 +19,14 @@ export interface Actor {
   readonly requestId?: string;
 }
 
-/** A session of an administrator, as the edge found it. */
+/** A session of an authenticated administrator. */
 export interface Session {
   id: string;
   username: string;
   jti: string;
 }
 
-/** What is left of a limit after one more use, or before it. */
+/** The rest of a rate limit. */
 interface LimitState {
   readonly allowed: boolean;
   readonly resetSeconds: number;
@@ -35,11 +35,11 @@ interface LimitState {
 /** Counters of failures, shared by all replicas (server/db/rate-limits.ts). */
 export interface FailureCounts {
   consume(key: string, limit: number, windowSeconds: number): Promise<LimitState>;
-  /** Whether none of the keys has reached its limit, without counting a use; one indexed read at most. */
+  /** Whether no key has reached its limit, without counting a use; at most one indexed read. */
   peek(limits: readonly { key: string; limit: number }[]): Promise<LimitState>;
 }
 
-/** A change by which a credential of an application was given out, or can do more than before. */
+/** A change that issued a credential of an application, or grants it more than before. */
 export interface CredentialChange {
   clientId: string;
   project: string;
@@ -48,5 +48,5 @@ export interface CredentialChange {
   by: string;
 }
 
-/** Tells such a change in the transaction that makes it. */
+/** Records such a change as an event, in the same transaction. */
 export type EmitCredentialChange = (tx: Tx, change: CredentialChange) => Promise<void>;

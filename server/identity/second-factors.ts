@@ -17,11 +17,11 @@ import {
 /** How long a new secret waits for its first code. */
 const PENDING_MS = 600_000;
 
-/** What second factors need. */
+/** Dependencies of second factors. */
 interface SecondFactorPorts extends OwnCodePorts {
   queries: Pick<IdentityQueries, 'endOtherSessions' | 'loginState'>;
   encryption: Pick<Encryption, 'encrypt' | 'open'>;
-  /** What an authenticator shows beside the account. */
+  /** The name that an authenticator shows beside the account. */
   issuer: string;
 }
 
@@ -32,27 +32,27 @@ interface SecondFactorState {
   recoveryCodesLeft: number;
 }
 
-/** A secret for an authenticator; shown once. */
+/** A secret for an authenticator; returned once. */
 interface Enrolment {
   secret: string;
   uri: string;
   expiresAt: Date;
 }
 
-/** Second factors: whoever has one enrols it; `sessions.ts` asks for its codes. */
+/** Enrolment and removal of second factors; `sessions.ts` verifies their codes. */
 export interface SecondFactors {
   state(adminId: string): Promise<SecondFactorState>;
-  /** Makes a secret, with a code of the factor that there may be: it stays until a code of the new secret is confirmed. */
+  /** Creates a secret; requires a code of the existing factor, if any, which stays valid until a code of the new secret is confirmed. */
   start(session: Session, actor: Actor, code?: string): Promise<Enrolment>;
-  /** Makes the secret count from its first code on; gives the recovery codes, and ends the other sessions of the account. */
+  /** Enables the secret with its first code; returns the recovery codes, and ends the other sessions of the account. */
   confirm(session: Session, actor: Actor, code: string): Promise<string[]>;
-  /** New recovery codes in the place of all that are left, with a code. */
+  /** Replaces all recovery codes; requires a code. */
   renewCodes(session: Session, actor: Actor, code?: string): Promise<string[]>;
-  /** Takes it from another account and ends its sessions. */
+  /** Removes the second factor of another account and ends its sessions. */
   reset(session: Session, actor: Actor, adminId: string): Promise<void>;
 }
 
-/** Makes the operations. */
+/** Creates the operations. */
 export function createSecondFactors(ports: SecondFactorPorts): SecondFactors {
   const { store, audit, now } = ports;
   return {
@@ -127,7 +127,7 @@ function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
         {
           encrypted: encryption.encrypt(placeOfSecret(adminId, 'encrypted'), secret),
           enabledAt: at,
-          // The code proved the secret, which was shown beside it; it logs in once, so that a login need not wait for the next one.
+          // The code proved only the enrolment, so it may also be used for one login without waiting for the next code.
           lastStep: step - 1n,
           pendingEncrypted: null,
           pendingAt: null,
@@ -144,17 +144,17 @@ function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
   };
 }
 
-/** Takes the second factor and its recovery codes away; says whether there was one, even one that nobody confirmed. */
+/** Removes the second factor and its recovery codes; returns whether there was one, even an unconfirmed one. */
 export async function removeSecondFactor(tx: Tx, adminId: string): Promise<boolean> {
-  // Its lock comes first: whoever renews the codes holds it, too.
+  // Locked first: the renewal of recovery codes holds the same lock.
   const wasThere = (await tx.secondFactors.delete({ adminId })) > 0;
   await tx.recoveryCodes.delete({ adminId });
   return wasThere;
 }
 
 function notStarted(): Conflict {
-  return new Conflict('second_factor_not_started', 'No second factor waits for its first code.', {
-    hint: 'Start the enrolment again; its secret counts for ten minutes.',
+  return new Conflict('second_factor_not_started', 'No enrolment of a second factor is in progress.', {
+    hint: 'Start the enrolment again; its secret is valid for ten minutes.',
   });
 }
 
@@ -164,7 +164,7 @@ export function notEnabled(): Conflict {
 }
 
 function isOwn(): Conflict {
-  return new Conflict('second_factor_own', 'The own second factor is removed with a code, not reset.', {
+  return new Conflict('second_factor_own', 'Your own second factor must be removed with a code and cannot be reset.', {
     hint: 'payctl second-factor remove, or POST /api/v1/me/second-factor/remove.',
   });
 }

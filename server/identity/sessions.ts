@@ -29,7 +29,7 @@ import { type GenuineToken, newCsrfToken } from './tokens.ts';
 
 const MOST_REPLACED = 4;
 
-/** There is no administrator yet, so nobody can log in (503). */
+/** No administrator exists yet, so no login is possible (503). */
 class NotBootstrapped extends Unavailable {
   constructor() {
     super('not_bootstrapped', 'No administrator exists yet.', {
@@ -40,7 +40,7 @@ class NotBootstrapped extends Unavailable {
   }
 }
 
-/** The password is right, and the account has a second factor of which no code was sent (401). */
+/** The password is correct, but the account has a second factor and no code was sent (401). */
 class SecondFactorRequired extends Unauthenticated {
   constructor() {
     super('A code of the second factor is required.', 'second_factor_required', {
@@ -49,27 +49,27 @@ class SecondFactorRequired extends Unauthenticated {
   }
 }
 
-/** What sessions need. */
+/** Dependencies of sessions. */
 interface SessionPorts extends ConfirmPorts {
   hide: Hide;
   /** Whether every administrator must have a second factor. */
   requireSecondFactor: boolean;
 }
 
-/** Who wants to log in, from where. */
+/** The input of a login. */
 interface LoginInput {
   username: string;
   password: string;
-  /** Of the authenticator, or a recovery code. */
+  /** A code of the authenticator, or a recovery code. */
   code?: string | undefined;
   ip: string;
   requestId: string;
   userAgent?: string | undefined;
-  /** The tokens of sessions that end with this login: what the browser had. */
+  /** Session tokens that the browser sent; their sessions end with this login. */
   replaces?: readonly string[];
 }
 
-/** A session that was begun; both tokens are shown once. */
+/** A new session; both tokens are returned once. */
 export interface NewSession {
   token: string;
   csrfToken: string;
@@ -79,34 +79,34 @@ export interface NewSession {
   secondFactor: FactorState;
 }
 
-/** How a session stands to the second factor: given, not there, or not there although everybody must have one. */
+/** The second factor of a session: verified, not enrolled, or required but not enrolled. */
 export type FactorState = 'used' | 'none' | 'missing';
 
-/** How it stands, by whether the account has one and whether everybody must. */
+/** The state of the second factor. */
 export function factorState(hasFactor: boolean, required: boolean): FactorState {
   return hasFactor ? 'used' : required ? 'missing' : 'none';
 }
 
-/** Begins and ends administrator sessions. */
+/** Starts and ends administrator sessions. */
 export interface Sessions {
-  /** Throws the same 401 for an unknown name, a wrong password, a wrong code and a disabled account; another when a code is missing. */
+  /** Throws the same 401 for an unknown name, a wrong password, a wrong code and a disabled account; another 401 if a code is missing. */
   login(input: LoginInput): Promise<NewSession>;
-  /** Ends this session, or all of the account with `everywhere`; it counts for every replica when this returns. */
+  /** Ends this session, or all of the account with `everywhere`; when it returns, every replica rejects them. */
   logout(session: Session, actor: Actor, everywhere: boolean): Promise<void>;
-  /** Begins a session in the place of this one, for which password and second factor were given again. */
+  /** Replaces this session by a new one after password and second factor were verified again. */
   confirm(session: Session, actor: Actor, proof: Proof, userAgent?: string): Promise<ConfirmedSession>;
   /** Sets a new password and ends every session of the account. */
   changePassword(session: Session, actor: Actor, change: Proof & { next: string }): Promise<void>;
-  /** Takes the own second factor away, with one of its codes. */
+  /** Removes the account's own second factor; requires one of its codes. */
   removeSecondFactor(session: Session, actor: Actor, proof: Proof): Promise<void>;
 }
 
-/** The name under which an account is kept. */
+/** The stored form of a username. */
 export function canonicalUsername(username: string): string {
   return username.toLowerCase();
 }
 
-/** Makes the session operations. */
+/** Creates the session operations. */
 export function createSessions(ports: SessionPorts): Sessions {
   return {
     login: login(ports),
@@ -129,7 +129,7 @@ function login(ports: SessionPorts): Sessions['login'] {
     await ports.limits.check(attempt);
     const { right, refusal } = await lookAtPassword(ports, attempt, password, admin?.passwordHash);
     const found = right && admin?.enabled ? admin : undefined;
-    // A name without an account may be a password in the wrong field, and no line of the log can be erased: it gets a digest.
+    // A name without an account may be a password in the wrong field, and audit lines cannot be deleted, so only a digest is stored.
     const failure: FailureLine = admin ? {} : { target: `unknown ${hide(`name ${username}`)}` };
     if (!found && !refusal) {
       await recordFailure(ports, stranger, attempt, failure);
@@ -137,7 +137,7 @@ function login(ports: SessionPorts): Sessions['login'] {
     }
     const { id, role, generation, hasFactor, passwordHash } = found ?? noAccount();
     const { ttlSeconds } = adminTokens;
-    // The generation was read before the password was checked: a change of it in between makes this token a dead one.
+    // The generation was read before the password check: if it changed since, this token is invalid.
     const { token, jti } = await adminTokens.issue({ subject: id, generation });
     const begun = { jti, adminId: id, generation, ip, userAgent, ttlSeconds };
     const replaced = await genuineOf(ports, replaces);
@@ -155,18 +155,18 @@ function login(ports: SessionPorts): Sessions['login'] {
   };
 }
 
-/** Stands for an account where there is none: it takes the same steps and no code. */
+/** A placeholder for a missing account: it takes the same steps, and no code is correct. */
 function noAccount() {
   return { id: randomUUID(), role: 'viewer', generation: 0, hasFactor: true, passwordHash: '' } as const;
 }
 
-/** Of a login that brought a code nobody learns whether it was the password that is wrong. */
+/** After a login with a code the message does not reveal whether the password was wrong. */
 function loginFailed(code: string | undefined): Unauthenticated {
   const what = code === undefined ? 'username or password' : 'username, password or code';
   return new Unauthenticated(`Wrong ${what}.`, 'login_failed');
 }
 
-/** Of what a browser sent as its session, the tokens of ours that have not expired; somebody may have planted others beside them. */
+/** The unexpired tokens of the service among the session cookies; another host may have set further ones. */
 async function genuineOf({ adminTokens }: SessionPorts, sent: readonly string[]): Promise<GenuineToken[]> {
   const tokens = [...new Set(sent)].slice(0, MOST_REPLACED);
   const read = await Promise.allSettled(tokens.map((token) => adminTokens.verify(token)));
@@ -182,8 +182,8 @@ interface Login {
 }
 
 /**
- * Records a login although it is the turn of somebody else, if password and code are right; `refusal` else, and the same steps
- * whatever is wrong. Wrong codes are counted as ever where the password is right, and looked at only while their limit allows it.
+ * Records a login out of turn if password and code are correct; otherwise throws `refusal`, with the same steps for every cause. If the
+ * password is correct, wrong codes are counted as usual, and a code is checked only while its limit permits.
  */
 async function recordOutOfTurn(
   ports: SessionPorts,
@@ -266,19 +266,19 @@ function removeOwn(ports: SessionPorts): Sessions['removeSecondFactor'] {
 
 const NOTED_MS = 60_000;
 
-/** From when on a session must have been used to be alive; always, where there is no idle time. */
+/** The earliest last use of a live session; the epoch without an idle limit. */
 export function usedSince(now: Date, idleMinutes: number): Date {
   return new Date(idleMinutes === 0 ? 0 : now.getTime() - idleMinutes * 60_000);
 }
 
-/** What noting the use of sessions needs. */
+/** Dependencies of `createSessionUse`. */
 interface SessionUsePorts {
   store: Store;
   queries: Pick<SessionQueries, 'touchSession'>;
   now: () => Date;
 }
 
-/** Notes the use of a session beside the request, at most once a minute; losing one is no harm. */
+/** Stores the last use of a session in the background, at most once a minute; a failed write is ignored. */
 export function createSessionUse({ store, queries, now }: SessionUsePorts) {
   const underway = new Set<string>();
   return ({ seenAt }: AdminState, { jti }: GenuineToken): void => {
@@ -292,7 +292,7 @@ export function createSessionUse({ store, queries, now }: SessionUsePorts) {
   };
 }
 
-/** What looking at sessions needs. */
+/** Dependencies of `createAdminSessions`. */
 interface AdminSessionPorts {
   store: Store;
   queries: Pick<SessionQueries, 'sessions'>;
@@ -301,17 +301,17 @@ interface AdminSessionPorts {
   now: () => Date;
 }
 
-/** The sessions of an account: of the own one, or of another. */
+/** The sessions of an account, the own one or another. */
 export interface AdminSessions {
-  /** Those that are alive, newest first, one more than `limit`; throws NotFound when there is no such account. */
+  /** Live sessions, newest first, up to `limit` + 1; throws NotFound if the account does not exist. */
   list(adminId: string, part: Part): Promise<SessionRow[]>;
-  /** Ends one for every replica; throws NotFound when it is over already, or is another account's. */
+  /** Ends a session for every replica; throws NotFound if it has ended, or belongs to another account. */
   end(actor: Actor, adminId: string, id: string): Promise<void>;
-  /** Ends all of an account for every replica. */
+  /** Ends all sessions of an account for every replica. */
   endAll(actor: Actor, adminId: string): Promise<void>;
 }
 
-/** Makes them. */
+/** Creates the operations. */
 export function createAdminSessions({ store, queries, audit, idleMinutes, now }: AdminSessionPorts): AdminSessions {
   return {
     list: (adminId, part) =>

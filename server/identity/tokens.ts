@@ -2,34 +2,34 @@ import { SignJWT, errors, jwtVerify } from 'jose';
 import { createHmac, hash, hkdfSync, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Unauthenticated } from '../errors.ts';
 
-/** One kind of token: who makes it, for whom, and the key that only this kind uses. */
+/** A kind of token: issuer, audience, and the key that only this kind uses. */
 interface TokenKind {
   readonly typ: string;
   readonly issuer: string;
   readonly audience: string;
   readonly key: Uint8Array;
   readonly ttlSeconds: number;
-  /** The form of an owner's id: the database could not look up another one. */
+  /** The form of an owner's id; the database cannot look up other ids. */
   readonly subject: RegExp;
 }
 
 /** The ids of tokens and applications: printable ASCII. */
 export const PRINTABLE_NAME = /^[\x21-\x7e]{1,64}$/;
 
-/** What a token of ours says about its owner; `generation` must equal the owner's, or the token is dead. */
+/** The claims of a token about its owner; if `generation` differs from the owner's, the token is invalid. */
 interface TokenClaims {
   readonly subject: string;
   readonly generation: number;
   readonly scope?: string;
 }
 
-/** A token that was found genuine; whether it still counts is for the database to say. */
+/** A token with a valid signature and form; the database decides whether it is still accepted. */
 export interface GenuineToken extends TokenClaims {
   readonly jti: string;
   readonly expiresAt: Date;
 }
 
-/** Issues and checks tokens of one kind. */
+/** Issues and verifies tokens of one kind. */
 export interface TokenMint {
   readonly ttlSeconds: number;
   issue(claims: TokenClaims): Promise<{ token: string; jti: string }>;
@@ -38,17 +38,17 @@ export interface TokenMint {
 }
 
 const hmac = { name: 'HMAC', hash: 'SHA-256' };
-/** A genuine token is far shorter; longer ones are not worth a look. */
+/** Valid tokens are far shorter; longer ones are rejected unread. */
 const maxLength = 4096;
-/** Tokens whose signature need not be computed again: a merchant sends the same one for an hour. */
+/** The number of cached tokens whose signature is not verified again: a merchant sends the same one for an hour. */
 const MOST_KNOWN = 1_000;
 
-/** Makes the mint of one kind: HS256, `typ`, `iss`, `aud`, `exp` and `jti` required (RFC 8725 §3.1, §3.11; RFC 9068 §4). */
+/** Creates the mint of one kind: HS256; `typ`, `iss`, `aud`, `exp` and `jti` required (RFC 8725 §3.1, §3.11; RFC 9068 §4). */
 export function createMint(
   { typ, issuer, audience, key, ttlSeconds, subject: owners }: TokenKind,
   now: () => Date,
 ): TokenMint {
-  // Imported once: jose would do it again for each token.
+  // Imported once: jose would import it for each token.
   const imported = crypto.subtle.importKey('raw', new Uint8Array(key), hmac, false, ['sign', 'verify']);
   const issue = async ({ subject, generation, scope }: TokenClaims) => {
     const jti = randomUUID();
@@ -64,7 +64,7 @@ export function createMint(
       .sign(await imported);
     return { token, jti };
   };
-  // By a digest: how long a look takes says nothing about a token, and the memory holds none.
+  // Keyed by digest: the lookup time reveals nothing about a token, and no token is kept in memory.
   const known = new Map<string, GenuineToken>();
   const verify = async (token: string): Promise<GenuineToken> => {
     if (token === '' || token.length > maxLength) throw new Unauthenticated();
@@ -111,36 +111,36 @@ function refuse(error: unknown): never {
   throw error;
 }
 
-/** Makes the csrf value of a session: `random.HMAC(key, jti ‖ random)`. */
+/** Creates the csrf value of a session: `random.HMAC(key, jti ‖ random)`. */
 export function newCsrfToken(key: Uint8Array, jti: string): string {
   const random = randomBytes(16).toString('base64url');
-  return `${random}.${encrypt(key, jti, random)}`;
+  return `${random}.${macOf(key, jti, random)}`;
 }
 
-/** Whether the value was made for this session. */
+/** Whether the value belongs to this session. */
 export function csrfMatches(key: Uint8Array, value: string, jti: string): boolean {
   const [random = '', mac = '', ...rest] = value.split('.');
   if (rest.length > 0) return false;
   const sent = Buffer.from(mac);
-  const right = Buffer.from(encrypt(key, jti, random));
+  const right = Buffer.from(macOf(key, jti, random));
   return sent.length === right.length && timingSafeEqual(sent, right);
 }
 
-function encrypt(key: Uint8Array, jti: string, random: string): string {
-  // The length of the jti keeps (jti, random) pairs apart.
+function macOf(key: Uint8Array, jti: string, random: string): string {
+  // The length of the jti makes each (jti, random) pair unambiguous.
   return createHmac('sha256', key).update(`${jti.length}:${jti}${random}`).digest('base64url');
 }
 
-/** Keys of 32 bytes, each for one purpose, so that nothing signed for one is ever valid for another. */
+/** Keys of 32 bytes with one purpose each, so that a signature for one purpose is never valid for another. */
 interface IdentityKeys {
   readonly adminTokens: Uint8Array;
   readonly accessTokens: Uint8Array;
   readonly csrf: Uint8Array;
-  /** Names in counters: somebody may type a password where the name belongs. */
+  /** Hashes names in counters, because a user may type a password in the name field. */
   readonly counters: Uint8Array;
 }
 
-/** Derives all keys from `JWT.SecretKey` (HKDF-SHA-256, RFC 5869); another secret gives other keys, so every token ends. */
+/** Derives all keys from `JWT.SecretKey` (HKDF-SHA-256, RFC 5869); another secret gives other keys and invalidates every token. */
 export function deriveKeys(secretKey: string): IdentityKeys {
   const derive = (purpose: string): Uint8Array =>
     new Uint8Array(hkdfSync('sha256', secretKey, 'unified-payment-service', purpose, 32));
