@@ -1,6 +1,6 @@
 // Error codes of payments, pay-per-call, the catalog and credentials.
 
-/** Refusals of orders and refunds, and what became of a call to a channel. */
+/** Errors of orders and refunds, and results of channel calls. */
 export const paymentsCodes = {
   amount_invalid: {
     title: 'Amount invalid',
@@ -153,7 +153,7 @@ export const paymentsCodes = {
   },
 } as const;
 
-/** Refusals of pay-per-call. */
+/** Errors of pay-per-call. */
 export const skillpayCodes = {
   fulfilment_failed_refund_failed: {
     title: 'Fulfilment failed, refund failed',
@@ -250,7 +250,7 @@ export const skillpayCodes = {
   },
 } as const;
 
-/** Refusals of projects, payers, products and coins. */
+/** Errors of projects, payers, products and coins. */
 export const catalogCodes = {
   biz_no_used: {
     title: 'bizNo already used',
@@ -309,7 +309,7 @@ export const catalogCodes = {
   },
 } as const;
 
-/** Refusals of channel configurations and certificates. */
+/** Errors of channel configurations and certificates. */
 export const credentialsCodes = {
   certificate_exists: {
     title: 'Certificate already exists',

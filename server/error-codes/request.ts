@@ -1,6 +1,6 @@
 // Error codes of any request, and of access.
 
-/** Refusals of any request: its bytes, its caller's limits, its Idempotency-Key, and faults of the service itself. */
+/** Errors of any request: its body, rate limits, its Idempotency-Key, and failures of the service. */
 export const requestCodes = {
   body_incomplete: {
     title: 'Incomplete body',
@@ -121,7 +121,7 @@ export const requestCodes = {
   },
 } as const;
 
-/** Refusals of callers: credentials, scopes, sessions, accounts. */
+/** Errors of authentication and authorization: credentials, scopes, sessions, accounts. */
 export const accessCodes = {
   beyond_projects: {
     title: 'Beyond the projects of the account',

@@ -41,7 +41,7 @@ const AdminChange = z
   })
   .meta({ id: 'AdminChange' });
 
-/** What the routes of console accounts call. */
+/** Dependencies of the routes of console accounts. */
 interface AdminOperations {
   admins: Admins;
   secondFactors: Pick<SecondFactors, 'reset'>;

@@ -39,7 +39,7 @@ const AppFilter = z.object({
   name: SafeText(1, 128).optional(),
 });
 
-/** API applications; administrators only, so that no client is needed to make the first one. */
+/** API applications; for administrators only, so that the first one needs no client. */
 export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
   const router = routeGroup();
 
@@ -261,7 +261,7 @@ const Limit = z
   })
   .meta({ id: 'Limit' });
 
-/** What limits are left of an application: for itself, and for administrators. */
+/** The limits of an application with their remaining amounts: for the application itself, and for administrators. */
 export function limitRoutes({ limitsOf }: { limitsOf: (clientId: string) => Promise<LimitView[]> }): RouteGroup {
   const router = routeGroup();
 

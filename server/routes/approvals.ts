@@ -37,10 +37,10 @@ const Approval = z
   })
   .meta({ id: 'Approval' });
 
-/** The answer of a deed that waits for another administrator: nothing was done yet. */
+/** The response to an operation that waits for another administrator; nothing has been done yet. */
 export const WAITS = { 202: { 'application/json': z.object({ data: Approval }) } } as const;
 
-/** Answers with what was done, or with 202 and the approval that it waits for. */
+/** Responds with the result, or with 202 and the approval that the operation waits for. */
 export function orWaiting<View>(made: { done: View } | { waits: z.input<typeof Approval> }): Reply<View> {
   return 'waits' in made
     ? new Reply({
@@ -60,7 +60,7 @@ const ApprovalsQuery = z.object({
 const ApprovalParams = z.object({ refundNo: Id });
 const Rejection = z.object({ reason: SafeText(1, 500) }).meta({ id: 'RejectApprovalRequest' });
 
-/** Money above `Approval.RefundAbove` that waits for a second administrator before it goes back. */
+/** Refunds, disputes and exceptions above `Approval.RefundAbove` that wait for a second administrator. */
 export function approvalRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup();
 

@@ -15,13 +15,13 @@ const Filters = {
 const ListQuery = z.object({ ...Paging, ...Filters });
 const ExportQuery = z.object({ ...Filters, format: z.enum(AUDIT_FORMATS).default('csv'), bom: Bom });
 
-/** What the routes of the audit log call. */
+/** Dependencies of the audit log routes. */
 interface AuditLogPorts {
   auditLines(filter: AuditFilter): Promise<AuditRow[]>;
   exportAudit: ExportAudit;
 }
 
-/** Who did what, newest first. */
+/** The audit log, newest first. */
 export function auditLogRoutes({ auditLines, exportAudit }: AuditLogPorts): RouteGroup {
   const router = routeGroup();
 

@@ -17,7 +17,7 @@ const Account = z
   .max(128)
   .describe("A payee's number at the channel, or an app id, merchant number or client id that is configured for it.");
 
-/** Which bills are listed. */
+/** Filters of the bill list. */
 const BillsQuery = z.object({
   ...Paging,
   payWay: PayWayName.optional(),
@@ -38,11 +38,11 @@ const which = {
   project: Code.optional().describe('By whose configuration the channel is asked; `default` if not given.'),
 };
 
-/** Whose bill of which day is asked for. */
+/** Channel, account and day of the bill to fetch. */
 const FetchBill = z.object(which).meta({ id: 'FetchBillRequest' });
-/** The same in a query, beside a file. */
+/** The same as query parameters of an upload. */
 const ImportQuery = z.object(which);
-/** Why an account becomes quiet. */
+/** The reason for treating unknown numbers at an account as another installation's. */
 const QuietAccount = z
   .object({ reason: SafeText(1, 500).describe('Recorded with your name.') })
   .meta({ id: 'QuietAccountRequest' });
@@ -145,7 +145,7 @@ const Bill = z
 
 const KINDS = [...DIFFERENCE_KINDS, NOT_OURS] as const;
 
-/** Which differences are listed. */
+/** Filters of the differences. */
 const DifferencesQuery = z.object({
   ...Paging,
   kind: z.enum(KINDS).optional().describe('`order_not_ours` lists the lines of other systems.'),
@@ -192,14 +192,14 @@ const Difference = z
   })
   .meta({ id: 'BillDifference' });
 
-/** Which lines of a bill, and how. */
+/** Filter and format of the exported lines. */
 const LinesQuery = z.object({
   format: z.enum(['csv', 'ndjson']).default('csv'),
   kind: z.enum(BILL_LINE_KINDS).optional(),
   bom: Bom,
 });
 
-/** Of which days and accounts the settlement is asked. */
+/** Period and accounts of the settlement report. */
 const SettlementQuery = z.object({
   from: Day.optional().describe('First day; by default 29 days before `to`.'),
   to: Day.optional().describe('Last day (inclusive); by default yesterday.'),
@@ -223,7 +223,7 @@ const settled = {
 };
 const ofBill = { day: z.iso.date(), payWay: PayWayName, account: z.string(), mode: z.enum(MODES) };
 
-/** What the channels settle, on the wire. */
+/** The settlement report on the wire. */
 const SettlementReport = z
   .object({
     days: z.array(z.object({ ...ofBill, billNo: z.string(), project: z.string().nullable(), ...settled })),
@@ -298,7 +298,7 @@ const SettlementReport = z
 const BillParams = z.object({ billNo: Id });
 const FILES = { 'text/csv': 'text', 'application/x-ndjson': 'text' } as const;
 
-/** Bills of channels: have them asked for or bring them, see where they and the orders differ, and what they settle. */
+/** Bills of channels: fetch or import them, list their differences from the orders, and report settlements. */
 export function billRoutes(operations: BillOperations): RouteGroup {
   const router = routeGroup();
 

@@ -30,7 +30,7 @@ import {
 
 const PEM = { 'application/x-pem-file': 'text' } as const;
 
-/** What the routes of certificates call. */
+/** Dependencies of the certificate routes. */
 interface CertPorts {
   certs: Certs;
   now: () => Date;

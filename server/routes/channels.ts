@@ -32,7 +32,7 @@ import {
 } from './schemas/errors.ts';
 import { Toggle } from './schemas/identity.ts';
 
-/** What the routes of channel configurations call. */
+/** Dependencies of the channel configuration routes. */
 interface ConfigPorts {
   configs: Credentials['configs'];
   now: () => Date;
@@ -308,7 +308,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
   return router;
 }
 
-/** Which channels there are, for everybody. */
+/** The available channels, without authentication. */
 export function paymentChannelRoutes({ publicChannels }: { publicChannels(): Promise<PublicChannel[]> }): RouteGroup {
   const router = routeGroup();
 

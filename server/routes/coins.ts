@@ -17,13 +17,13 @@ const NewCoin = z
   .object({ code: Code, name: SafeText(1, 128), clawback: Clawback.default('refuse') })
   .meta({ id: 'NewCoin' });
 
-/** A change of a coin; what is left out stays. */
+/** A change of a coin; absent members keep their value. */
 const CoinChange = z
   .object({ name: SafeText(1, 128), clawback: Clawback })
   .partial()
   .meta({ id: 'CoinChange' });
 
-/** A coin in an answer. */
+/** A coin in a response. */
 const Coin = z
   .object({
     code: Code,
@@ -41,7 +41,7 @@ export const CoinAccount = z
   .object({ userId: z.string(), coin: z.string(), balance: z.int(), held: z.int(), available: z.int(), debt: z.int() })
   .meta({ id: 'CoinAccount' });
 
-/** What a merchant sees of an account. */
+/** An account as merchants see it. */
 const CoinBalance = z.object({ userId: z.string(), coin: z.string(), available: z.int() }).meta({ id: 'CoinBalance' });
 
 /** One line of a coin ledger. */
@@ -86,21 +86,21 @@ const Debit = z
 
 /** Filters of the coin list. */
 const CoinsQuery = z.object({ ...UuidPaging, ...InProject.shape, enabled: Flag.optional() });
-/** The part of the account list that is wanted. */
+/** Paging of the account list. */
 const AccountsQuery = z.object({ ...UuidPaging, ...InProject.shape });
 /** Filters of a ledger. */
 const EntriesQuery = z.object({ ...NumberPaging, ...InProject.shape, userId: UserId.optional() });
-/** The part of a payer's own ledger that is wanted. */
+/** Paging of a payer's own ledger. */
 const OwnEntriesQuery = z.object({ ...NumberPaging, userId: UserId });
 
-/** How a coin is shown. */
+/** Converts a coin to the wire form. */
 function presentCoin(row: CoinRow): z.input<typeof Coin> {
   const { code, project, name, enabled, clawback, createdAt, updatedAt } = row;
   const times = { createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
   return { code, project, name, enabled, clawback, ...times };
 }
 
-/** How an account is shown. */
+/** Converts an account to the wire form. */
 export function presentAccount(
   row: Pick<CoinAccountRow, 'userId' | 'coin' | 'balance' | 'held' | 'debt'>,
 ): z.input<typeof CoinAccount> {
@@ -109,7 +109,7 @@ export function presentAccount(
   return { userId, coin, ...sums };
 }
 
-/** How a line of a ledger is shown. */
+/** Converts a ledger entry to the wire form. */
 function presentEntry(row: CoinEntryRow): z.input<typeof CoinEntry> {
   const { userId, coin, kind, actor } = row;
   return {
@@ -130,7 +130,7 @@ function presentEntry(row: CoinEntryRow): z.input<typeof CoinEntry> {
 const OfUser = z.object({ userId: UserId });
 const ByHolder = ByCode.extend(OfUser.shape);
 
-/** What the routes of ledgers call. */
+/** Dependencies of the ledger routes. */
 interface LedgerPorts {
   coins: Coins & Spend;
 }

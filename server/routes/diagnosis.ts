@@ -3,7 +3,7 @@ import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { PAY_WAYS } from '../payments/channel.ts';
 
-/** What `GET /api/v1/diagnosis` tells. */
+/** The response of `GET /api/v1/diagnosis`. */
 const Diagnosis = z
   .object({
     production: z.boolean().describe('`Server.Environment` is production or staging.'),
@@ -54,7 +54,7 @@ const Diagnosis = z
   })
   .meta({ id: 'Diagnosis' });
 
-/** What the service finds wrong with itself, for `payctl doctor`. */
+/** The service's own findings for `payctl doctor`. */
 export function diagnosisRoutes({ diagnose }: { diagnose: () => Promise<z.input<typeof Diagnosis>> }): RouteGroup {
   const router = routeGroup();
 

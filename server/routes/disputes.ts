@@ -10,7 +10,7 @@ import { ACCEPT_DISPUTE_ERRORS, DISPUTE_ERRORS } from './schemas/errors.ts';
 import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.ts';
 import { PayWayName } from './schemas/orders.ts';
 
-/** One dispute as it appears on the wire. */
+/** A dispute on the wire. */
 export const Dispute = z
   .object({
     disputeNo: z.string(),
@@ -41,14 +41,14 @@ export const Dispute = z
 /** A dispute in a path. */
 const DisputeParams = z.object({ disputeNo: Id });
 
-/** By what an application finds its own disputes. */
+/** Filters of an application's own disputes. */
 const OwnDisputesQuery = z.object({
   ...Paging,
   orderNo: Id.optional(),
   status: z.enum(DISPUTE_STATES).optional(),
 });
 
-/** By what an administrator finds disputes. */
+/** Filters of the dispute list. */
 const DisputesQuery = OwnDisputesQuery.extend({
   channelDisputeNo: Id.optional(),
   clientId: Id.optional(),
@@ -65,7 +65,7 @@ const AnswerRequest = z
       .describe('Files that prove it, as parts of a form: images, at PayPal PDF, too.'),
   })
   .meta({ id: 'AnswerDisputeRequest' });
-/** The most that a channel takes; each of them says more precisely what it refuses. */
+/** The largest upload of any channel; each channel checks its own smaller limits. */
 const EVIDENCE = { several: 'file', mostFiles: 10, mostBytes: 10 * 1024 * 1024, mostBytesInAll: 50 * 1024 * 1024 };
 const AcceptRequest = z
   .object({ note: SafeText(1, 500).describe('Sent to the channel, which may show it to the payer.') })

@@ -19,15 +19,15 @@ import { LANGUAGES, type Language } from '../pages/language.ts';
 import { Code } from './schemas/fields.ts';
 import { Lang, languageHeaders, pageLanguage } from './schemas/language.ts';
 
-/** What the guides know of the service that serves them. */
+/** The settings of the service that the guides show. */
 interface GuideSettings {
-  /** Takes the place of the address of a service on a laptop, in every sample. */
+  /** Replaces the local address in every sample. */
   publicUrl: string;
   /** Whether the API explorer is served. */
   explorer: boolean;
 }
 
-/** The address that the samples are written for. */
+/** The address in the samples as written. */
 const LAPTOP = 'http://127.0.0.1:8080';
 
 /** The guides, and the page of each error code. */
@@ -77,7 +77,7 @@ function html(language: Language, body: string): Reply {
   return new Reply({ headers, body });
 }
 
-/** Where agents look for what can be paid here (draft-payment-discovery-01). */
+/** The OpenAPI document at the address where agents look for payable resources (draft-payment-discovery-01). */
 export function discoveryRoutes(): RouteGroup {
   const router = routeGroup();
   const read = once(() => readExplorerFile('doc.json'));
@@ -158,7 +158,7 @@ function serve(name: ExplorerFile, caching: string): () => Promise<Reply> {
   return async () => new Reply({ headers, ...(await read()) });
 }
 
-/** Joins the groups of all routes, and the explorer that describes them if it is served, into one router. */
+/** Joins the route groups, and if enabled the explorer that describes them, in one router. */
 export function buildRouter(groups: readonly RouteGroup[], explorer: { enabled: boolean }): RouteGroup {
   return joinGroups(explorer.enabled ? [...groups, explorerRoutes(), discoveryRoutes()] : groups);
 }

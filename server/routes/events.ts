@@ -17,7 +17,7 @@ import { SkillCoinOrder } from './skillpay.ts';
 
 const knownTypes: ReadonlySet<string> = new Set(EVENT_TYPES);
 
-/** A number of the log as text. */
+/** A sequence number of the event log as text. */
 export const Sequence = z
   .string()
   .regex(/^\d{1,18}$/, 'must be a sequence number')
@@ -31,7 +31,7 @@ const EventTypes = z
   .refine((types) => types.every((type) => knownTypes.has(type)), `must be among ${EVENT_TYPES.join(', ')}`)
   .meta({ description: 'Types, comma-separated.', examples: ['order.paid,refund.succeeded'] });
 
-/** How the log is read: everything after a number. */
+/** Reads the log from a sequence number on. */
 const EventsQuery = z.object({
   after: Sequence.optional().describe('Sequence of the last received event; returns the events after it.'),
   cursor: Sequence.optional().describe('Same as `after`: `page.nextCursor` of the previous page.'),
@@ -58,12 +58,12 @@ const Event = z
   })
   .meta({ id: 'Event' });
 
-/** An event as the console sees it. */
+/** An event in the console. */
 const ConsoleEvent = Event.extend({ clientId: z.string(), project: z.string(), objectNo: z.string() }).meta({
   id: 'ConsoleEvent',
 });
 
-/** One delivery of an event, with everything that was tried. */
+/** A delivery of an event with all its attempts. */
 const Delivery = z
   .object({
     id: z.string(),
@@ -101,7 +101,7 @@ const Webhook = z
   })
   .meta({ id: 'Webhook' });
 
-/** A change of a webhook; what is left out stays. */
+/** A change of a webhook; absent members keep their value. */
 const WebhookInput = z
   .object({
     url: HttpUrl.optional(),
@@ -110,23 +110,23 @@ const WebhookInput = z
   })
   .meta({ id: 'WebhookInput' });
 
-/** A page of the log as the list that the wire shows. */
+/** Converts a page of the log to the wire form. */
 function eventPage<Item>({ items, next }: EventPage<Item>): Page<Item> {
   return { data: items, page: { nextCursor: next === null ? null : String(next), hasMore: next !== null } };
 }
 
 const StreamQuery = z.object({ ...EventFilters, types: EventTypes.optional(), after: Sequence.optional() });
 
-/** What the console's event routes call. */
+/** Dependencies of the console's event routes. */
 interface EventConsole {
   events: EventReading;
   openStream: OpenEventStream;
   resend: WebhookOperations['resend'];
-  /** Throws when the administrator of a request is no longer let in, or has another role than then. */
+  /** Throws if the administrator's credential is no longer valid or the role has changed. */
   recheck(request: Pick<RequestFacts, 'headers'>, caller: Pick<AdminCaller, 'role'>): Promise<unknown>;
 }
 
-/** The event log of all apps: by number, as a stream, and sending again. */
+/** The event log of all applications: list, stream, redeliver. */
 export function eventRoutes({ events, openStream, resend, recheck }: EventConsole): RouteGroup {
   const router = routeGroup();
 
@@ -246,7 +246,7 @@ const CredentialChange = z
   .meta({ id: 'CredentialChange' });
 const CoinPosting = CoinEntry.extend({ available: z.int() }).meta({ id: 'CoinPosting' });
 
-/** What merchants are told, when, and the shape of the object of each event. */
+/** The events that merchants receive: their conditions, and the schemas of their objects. */
 const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContract>> = {
   'order.paid': { when: 'An order was paid.', object: OrderEntry },
   'order.paid_late': { when: 'Money came for an order that had ended; it goes back.', object: OrderEntry },
@@ -314,7 +314,7 @@ const DeliveriesQuery = z.object({
   eventId: Id.optional(),
 });
 
-/** Where an application is told what happened. */
+/** The webhook of an application. */
 export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
   const router = routeGroup();
 

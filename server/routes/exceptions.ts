@@ -50,7 +50,7 @@ const ResolveRequest = z
   })
   .meta({ id: 'ResolveExceptionRequest' });
 
-/** What a person should look at. */
+/** Exceptions that a person must review. */
 export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup();
 

@@ -65,7 +65,7 @@ const OrderExplanation = z
   })
   .meta({ id: 'OrderExplanation' });
 
-/** Why an order is as it is, for `payctl explain`. */
+/** Explains the state of an order, for `payctl explain`. */
 export function explainRoutes({
   explain,
 }: {

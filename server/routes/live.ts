@@ -133,14 +133,14 @@ export const LiveMessage = z
   })
   .meta({ id: 'LiveMessage' });
 
-/** What the route of the live feed calls. */
+/** Dependencies of the live feed route. */
 interface LiveConsole {
   openLive: OpenLiveStream;
-  /** Throws when the administrator of a request is no longer let in, or has another role than then. */
+  /** Throws if the administrator's credential is no longer valid or the role has changed. */
   recheck(request: Pick<RequestFacts, 'headers'>, caller: Pick<AdminCaller, 'role'>): Promise<unknown>;
 }
 
-/** The service at a glance, as it changes. */
+/** A live feed of the service's state. */
 export function liveRoutes({ openLive, recheck }: LiveConsole): RouteGroup {
   const router = routeGroup();
 

@@ -29,13 +29,13 @@ const NewSession = z
 const LoggedOut = z.object({ loggedOut: z.literal(true) }).meta({ id: 'LoggedOut' });
 const LogoutRequest = z.object({ everywhere: z.boolean().default(false) }).optional();
 
-/** Removes the cookies of a session. */
+/** Cookies that remove a session. */
 export const noCookies = [
   { name: SESSION_COOKIE, value: null, hostToo: true },
   { name: CSRF_COOKIE, value: null, hostToo: true, httpOnly: false },
 ];
 
-/** The cookies of a session that begins. */
+/** The cookies of a new session. */
 export function sessionCookies({
   token,
   csrfToken,
@@ -47,7 +47,7 @@ export function sessionCookies({
   ];
 }
 
-/** Administrator sessions: begin and end. */
+/** Administrator sessions: login and logout. */
 export function loginRoutes({ sessions }: { sessions: Sessions }): RouteGroup {
   const router = routeGroup('/api/v1');
 

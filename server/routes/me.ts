@@ -42,7 +42,7 @@ const Confirmed = z
 
 const Changed = z.object({ sessionsEnded: z.literal(true) }).meta({ id: 'PasswordChanged' });
 
-/** What the routes of the own account call. */
+/** Dependencies of the routes of the own account. */
 interface MeOperations {
   sessions: Sessions;
   adminSessions: AdminSessions;
@@ -204,7 +204,7 @@ const AppMe = z
     client_id: z.string(),
     name: z.string(),
     project: z.string(),
-    /** What the token may do now. */
+    /** The effective scopes of the token. */
     scopes: z.array(z.string()),
     mode: z.enum(['live', 'test']),
   })

@@ -6,15 +6,15 @@ import type { PaymentOperations } from '../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { Code } from './schemas/fields.ts';
 
-/** In the form of the channel: Alipay and PayPal read a word, WeChat Pay an object. */
+/** The acknowledgement in the channel's format: Alipay and PayPal read a word, WeChat Pay an object. */
 const acknowledgement = {
   'text/plain': 'text',
   'application/json': z.object({ code: z.enum(['SUCCESS', 'FAIL']), message: z.string() }).meta({ id: 'WeChatAck' }),
 } as const;
 
-/** Where channels deliver their notices: authenticated by the channel's signature alone. */
+/** Receives the channels' notifications; only the channel's signature authenticates them. */
 export function notifyRoutes({ receiveNotification }: Pick<PaymentOperations, 'receiveNotification'>): RouteGroup {
-  // The address is typed into a channel's console by hand, and some consoles and proxies end it with a slash.
+  // A person types the address into the channel's console, and some consoles and proxies add a final slash.
   const router = routeGroup('/notify', { strict: false });
 
   /**
@@ -55,7 +55,7 @@ export function notifyRoutes({ receiveNotification }: Pick<PaymentOperations, 'r
   return router;
 }
 
-/** A header that came twice is nobody's: the signature over it cannot be trusted. */
+/** Drops headers that were sent more than once, because it is unclear which value was signed. */
 function singleHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Record<string, string | undefined> {

@@ -7,16 +7,16 @@ import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { ClientCredentials, OAuth } from '../identity/oauth.ts';
 import { GRANT_TOKEN_ERRORS, REVOKE_TOKEN_ERRORS } from './schemas/errors.ts';
 
-/** What a request to a token endpoint says about its client. */
+/** The client of a token request, as sent. */
 interface SentClient {
-  /** Set when a secret was sent. */
+  /** Set if a secret was sent. */
   credentials?: ClientCredentials;
   clientId?: string;
 }
 
 /**
- * Reads the client of a token request from HTTP Basic or from the body (RFC 6749 §2.3.1); throws 400 for both at once
- * and 401 for a header that is not Basic.
+ * Reads the client of a token request from HTTP Basic or from the body (RFC 6749 §2.3.1); throws 400 if both were sent, and 401 for a
+ * header that is not Basic.
  */
 function readClient(
   authorization: string | string[] | undefined,
@@ -45,7 +45,7 @@ function readBasic(header: string): ClientCredentials {
   return { clientId: decode(pair.id), clientSecret: decode(pair.secret), basic: true };
 }
 
-/** Both parts are form-encoded by the book; many clients send them as they are. */
+/** RFC 6749 requires form encoding of both parts; many clients send them unencoded. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
@@ -54,7 +54,7 @@ function decode(text: string): string {
   }
 }
 
-/** What the token endpoints and their metadata need. */
+/** Dependencies of the token endpoints and their metadata. */
 interface OAuthOperations {
   oauth: OAuth;
   issuer: string;
@@ -64,7 +64,7 @@ interface OAuthOperations {
 
 const Parameter = z.string().max(4096);
 
-/** Credentials do not belong into an address, which ends up in logs (RFC 6749 §2.3.1). */
+/** Credentials must not be in the URL, because URLs are logged (RFC 6749 §2.3.1). */
 const bodyOnly = ['client_id', 'client_secret', 'token', 'grant_type'];
 
 const TokenRequest = z
@@ -222,13 +222,13 @@ function requireClient(credentials: ClientCredentials | undefined): ClientCreden
   throw new AppError('invalid_client', 401, 'client_id and client_secret are required.');
 }
 
-/** An empty one is as good as none. */
+/** An empty parameter counts as absent. */
 function requireNoCredentials(search: string): void {
   if (search === '') return;
   const sent = new URLSearchParams(search);
   const name = bodyOnly.find((one) => sent.getAll(one).some((value) => value !== ''));
   if (name === undefined) return;
-  throw new InvalidRequest(`${name} belongs into the body, not into the address.`, [
+  throw new InvalidRequest(`${name} must be sent in the body, not in the URL.`, [
     { pointer: `/query/${name}`, code: 'not_in_query', detail: 'must be sent in the body' },
   ]);
 }
@@ -240,7 +240,7 @@ const DidDocument = z
   .loose()
   .meta({ id: 'DidDocument' });
 
-/** Where the public keys come from. */
+/** Dependencies of the key routes. */
 interface PublishedKeys {
   publicKeys: () => Promise<z.input<typeof KeySet>>;
   didDocument: () => Promise<Record<string, unknown>>;

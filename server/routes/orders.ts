@@ -72,7 +72,7 @@ const OrdersQuery = z.object({
   amountMax: z.string().max(16).optional(),
 });
 
-/** The filter that a console query means; amounts are major units, and count in the currency of each order. */
+/** Converts a console query to an order filter; amounts are major units, in the currency of each order. */
 function orderFilter(
   query: Partial<Omit<z.output<typeof OrdersQuery>, 'project'>> & Pick<OrderFilter, 'project'>,
 ): OrderFilter {
@@ -110,7 +110,7 @@ const OrderRefundRequest = z
   })
   .meta({ id: 'OrderRefundRequest' });
 
-/** The order console: find, read, follow, repair. No operation edits money fields. */
+/** Orders in the console: list, read, timeline, sync, close, refund. No operation edits money fields. */
 export function orderRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup();
 
@@ -245,7 +245,7 @@ const ConsolePayRequest = PlacePaymentRequest.extend({
   project: Code.optional().describe('Project whose console application places the order; `default` if not given.'),
 }).meta({ id: 'ConsolePayRequest' });
 
-/** What the payment routes call. */
+/** Dependencies of the payment routes. */
 type PaymentPorts = PaymentOperations & { consoleClientId: (project: string) => string };
 
 const anyOrder = {
@@ -259,12 +259,12 @@ const anyOrder = {
 const own = forApplications('/api/v2/payment', 'payment:read', 'payment:write');
 const ownOrder = { ...own, place: own.write, request: PlacePaymentRequest, refundErrors: REFUND_ERRORS };
 
-/** Payments of the console: pay uses the project's `console` app, the others act on any order. */
+/** Payments of the console: pay uses the project's `console` application, the other operations act on any order. */
 export function consolePaymentRoutes(ports: PaymentPorts): RouteGroup {
   return buildRoutes(ports, anyOrder);
 }
 
-/** Payments of the calling app: place, query, close, refund, and what there is of them. */
+/** Payments of the calling application: place, query, close, capture, refund, and list orders. */
 export function paymentRoutes(ports: PaymentPorts): RouteGroup {
   const router = buildRoutes(ports, ownOrder);
 
@@ -479,7 +479,7 @@ const ExportQuery = z.object({ ...filters, format: z.enum(EXPORT_FORMATS).defaul
 
 const FILES = { 'text/csv': 'text', 'application/x-ndjson': 'text' } as const;
 
-/** All orders that match, as a file that is streamed. */
+/** Exports all matching orders as a streamed file. */
 export function orderExportRoutes({ exportOrders }: { exportOrders: ExportOrders }): RouteGroup {
   const router = routeGroup('/api/v1/orders');
 

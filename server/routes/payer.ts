@@ -19,7 +19,7 @@ import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { Code } from './schemas/fields.ts';
 import { Lang, type PageLanguage, payerLanguage } from './schemas/language.ts';
 
-/** What the payer's pages ask of the service. */
+/** Dependencies of the payer pages. */
 interface PayerOperations {
   order(orderNo: string): Promise<PayerOrder | undefined>;
   progress(orderNo: string): Promise<PayerProgress | undefined>;
@@ -27,7 +27,7 @@ interface PayerOperations {
   returned(payWay: PayWay, orderNo: string, token: string | undefined): Promise<PayerOrder | undefined>;
 }
 
-/** What anyone who knows the number may learn of an order. */
+/** The public state of an order, for anyone with its number. */
 const PayerStatus = z
   .object({
     state: z
@@ -55,7 +55,7 @@ const PayerStatus = z
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** The pages that payers see: the payment page, the page behind the channel, and the small state that they poll. */
+/** The pages for payers: the payment page, the return page of the channel, and the state that both poll. */
 export function payerRoutes(
   { order, progress, addressOf, returned }: PayerOperations,
   choice: PayerChoice,
@@ -159,7 +159,7 @@ export function payerRoutes(
       async ({ params: { orderNo }, query, request }) => {
         const location =
           (await addressOf(orderNo)) ?? inLanguage(addressOfPage(orderNo), payerLanguage(query.lang, request).language);
-        // The browser goes on with the origin of the page that it came from, if the answer lets it.
+        // With this policy the browser sends the origin of the payment page to the channel.
         const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'origin' };
         return new Reply({ status: 303, headers, body: '' });
       },
@@ -195,9 +195,9 @@ export function payerRoutes(
         const payWay = PAY_WAYS.find((name) => name === params.payWay);
         const token = query.cancelled === undefined ? query.token : undefined;
         const found = payWay && (await readable(params.orderNo, (orderNo) => returned(payWay, orderNo, token)));
-        // Loading this address again would tell of another approval, and the payer has to read what to do.
+        // A reload of this address would report another approval, so the payer is redirected to the payment page.
         if (found?.state === 'declined') return goTo(found.orderNo, language);
-        // Without PayPal's token, for the same reason.
+        // Omits PayPal's token, because a reload with it would report another approval.
         const isBack = query.cancelled === undefined;
         const address = `/return/${encodeURIComponent(params.payWay)}/${encodeURIComponent(params.orderNo)}`;
         return page(found, {
@@ -222,13 +222,13 @@ export function payerRoutes(
 
 const asset = { auth: 'none', raw: 'stream', hidden: true } as const;
 
-/** A page, also for an order that nobody knows. */
+/** A page; unknown orders get one, too. */
 const htmlPage = {
   raw: 'html',
   answers: { 200: { 'text/html': 'text' }, 303: { 'text/html': 'text' }, 404: { 'text/html': 'text' } },
 } as const;
 
-/** A number that no order can have is looked up nowhere, and gets the same page. */
+/** A number that cannot be an order's is not looked up, and gets the same page. */
 async function readable(
   orderNo: string,
   read: (orderNo: string) => Promise<PayerOrder | undefined>,
@@ -236,12 +236,12 @@ async function readable(
   return Code.safeParse(orderNo).success ? read(orderNo) : undefined;
 }
 
-/** The payment page of a number, whatever it is. */
+/** The payment page of a number, valid or not. */
 function addressOfPage(orderNo: string): string {
   return `/pay/${encodeURIComponent(orderNo)}`;
 }
 
-/** To the payment page of an order, always with GET. */
+/** Redirects to the payment page of an order, always with GET. */
 function goTo(orderNo: string, { language, headers }: PageLanguage): Reply {
   return new Reply({
     status: 303,
@@ -255,7 +255,7 @@ function goTo(orderNo: string, { language, headers }: PageLanguage): Reply {
   });
 }
 
-/** How an order is shown. */
+/** Display options of a page. */
 interface Look extends Pick<Shown, 'address'> {
   place: Place;
   language: PageLanguage;

@@ -73,7 +73,7 @@ const optional = {
 /** A new product. */
 const NewProduct = z.object({ code: Code, kind: Kind, ...required, ...optional }).meta({ id: 'NewProduct' });
 
-/** A change of a product; what is left out stays, `null` clears. */
+/** A change of a product; absent members keep their value, `null` clears. */
 const ProductChange = z
   .object({ ...required, ...optional })
   .partial()
@@ -87,7 +87,7 @@ const ProductsQuery = z.object({
   enabled: Flag.optional(),
 });
 
-/** A product in an answer. */
+/** A product in a response. */
 const Product = z
   .object({
     code: Code,
@@ -120,7 +120,7 @@ const Product = z
   })
   .meta({ id: 'Product' });
 
-/** How a product is shown. */
+/** Converts a product to the wire form. */
 function presentProduct(row: ShownProduct): z.input<typeof Product> {
   const { code, project, version, name, kind, enabled, currency, priceMinor, refundAfterFulfilment } = row;
   const payWays = row.payWays as PayWay[];
@@ -303,7 +303,7 @@ export function productRoutes({ products }: { products: Products }): RouteGroup 
   return router;
 }
 
-/** What a new product is without saying so. */
+/** Defaults of a new product. */
 const nothing = {
   description: null,
   stock: null,

@@ -20,10 +20,10 @@ const period = {
   mode: z.enum(MODES).default('live').describe('One mode at a time.'),
 };
 
-/** What a question about one project may say. */
+/** Parameters of the statistics of one project. */
 const ProjectStatsQuery = z.object(period);
 
-/** What a question about all projects, or one, may say. */
+/** Parameters of the statistics of all projects or one. */
 const StatsQuery = z.object({ ...period, project: Code.optional() });
 
 const Sums = z.object({
@@ -45,7 +45,7 @@ const figures = {
   amounts: z.array(Sums),
 };
 
-/** Counts and sums of a period and of each of its days. */
+/** Counts and sums of a period, in total and per day. */
 const Overview = z
   .object({
     mode: z.enum(MODES),

@@ -7,7 +7,7 @@ import { PING_DATABASE_ERRORS } from './schemas/errors.ts';
 
 const HealthStatus = z.object({ status: z.literal('ok') }).meta({ id: 'HealthStatus' });
 
-/** What `GET /api/v1/info` tells an administrator. */
+/** The response of `GET /api/v1/info`. */
 const ServiceInfo = z
   .object({
     name: z.string(),
@@ -23,23 +23,23 @@ const ServiceInfo = z
   })
   .meta({ id: 'ServiceInfo' });
 
-/** What the public routes ask of the service. */
+/** Dependencies of the public routes. */
 interface PublicOperations {
   info(): Promise<z.input<typeof ServiceInfo>>;
-  /** Resolves when the database answers, rejects otherwise. */
+  /** Resolves if the database responds, otherwise rejects. */
   pingDatabase(): Promise<void>;
-  /** The service is about to stop: a load balancer is to send nothing more. */
+  /** The service is about to stop, so a load balancer must send no new requests. */
   isDraining?(): boolean;
-  /** Whether the explorer is served, where the root leads to; else it leads to the guides. */
+  /** Whether the explorer is served; the root redirects to it, otherwise to the guides. */
   explorer?: boolean;
-  /** Whether pages carry the ribbon of staging, whose style is served then. */
+  /** Whether pages have the ribbon of staging, whose stylesheet is then served. */
   staging?: boolean;
 }
 
-/** A load balancer waits no longer than three seconds; the answer comes before that. */
+/** Load balancers wait at most three seconds, so the response must come earlier. */
 const pingMs = 2500;
 
-/** Health for load balancers, information for administrators, and where the root leads to. */
+/** Health checks for load balancers, information for administrators, and the redirect of the root. */
 export function publicRoutes({
   info,
   pingDatabase,
@@ -151,7 +151,7 @@ function refuseAsUnavailable(cause: unknown): never {
     : new Unavailable('database_unavailable', 'The database cannot be reached.', { cause });
 }
 
-/** Rejects with `refusal()` when the work takes longer than `ms`; the work itself goes on, so use it for reads only. */
+/** Rejects with `refusal()` if the work takes longer than `ms`; the work is not cancelled, so use it for reads only. */
 export async function within<T>(ms: number, work: Promise<T>, refusal: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -33,7 +33,7 @@ const ResolveRefundRequest = z
   })
   .meta({ id: 'ResolveRefundRequest' });
 
-/** Refunds of all orders: find, read, and help those that are stuck. */
+/** Refunds of all orders: list, read, sync, retry, resolve. */
 export function refundRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup();
 

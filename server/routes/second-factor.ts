@@ -46,11 +46,11 @@ const PresentCode = z
 
 const Removal = z.object({ password: PasswordText, code: CodeText }).meta({ id: 'SecondFactorRemoval' });
 
-/** The own account, the password and code of which must be fresh; also for whoever cannot do anything else yet. */
+/** For the own account; also allowed for administrators who must still enrol a second factor. */
 const OWN = { admin: 'viewer', projectScope: 'own', enrolling: true } as const;
 const OWN_CONFIRMED = { ...OWN, confirmed: 'always' } as const;
 
-/** What the routes of the own second factor call. */
+/** Dependencies of the routes of the own second factor. */
 interface SecondFactorOperations {
   secondFactors: SecondFactors;
   sessions: Pick<Sessions, 'removeSecondFactor'>;

@@ -17,7 +17,7 @@ const OutTradeNo = z
   .regex(/^X\d{14}[0-9A-Z]{10}$/, 'must be the outTradeNo of a pay-per-call order')
   .meta({ id: 'OutTradeNo', examples: ['X20300101000000ABCDEFGHJK'] });
 
-/** The body of a call; the repeat may leave it out. */
+/** The body of a call; a repeated call may omit it. */
 const SkillRequest = z
   .object({
     resource: Code.optional().describe('Code of a skill; may be omitted if the project has only one, or in Debug.'),
@@ -62,7 +62,7 @@ const SkillHeaders = z.object({
 
 const CoinPrice = z.object({ code: z.string(), amount: z.int() });
 
-/** The paid content, or the news that it failed and the money is back. */
+/** The paid content, or the notice that fulfilment failed and the payment was refunded. */
 const SkillContent = z
   .object({
     outTradeNo: z.string(),
@@ -80,7 +80,7 @@ const SkillContent = z
   })
   .meta({ id: 'SkillContent' });
 
-/** Members beside `data` for agents of Alipay, as Alipay's product document names them. */
+/** Members beside `data` for agents of Alipay, as named in Alipay's product document. */
 const AgentContent = z.object({
   resource_id: z.string().optional().describe("The resource, for orders that an agent of Alipay's paid."),
   content: z.unknown().optional().describe('The content of `data`, for these agents.'),
@@ -114,7 +114,7 @@ const SkillOrder = z
   })
   .meta({ id: 'SkillOrder' });
 
-/** A pay-per-call order that coins paid. */
+/** A pay-per-call order paid with coins. */
 export const SkillCoinOrder = z
   .object({
     outTradeNo: z.string(),
@@ -143,10 +143,10 @@ const SkillRefundRequest = z
   })
   .meta({ id: 'SkillRefundRequest' });
 
-/** The answer to a pay-per-call refund. */
+/** The response to a pay-per-call refund. */
 const SkillRefundPlaced = RefundPlaced.extend({ outTradeNo: z.string() }).meta({ id: 'SkillRefundPlaced' });
 
-/** One line of the price list. */
+/** An entry of the price list. */
 const SkillPrice = z
   .object({
     resource: z.string(),
@@ -163,7 +163,7 @@ const SkillPrice = z
   })
   .meta({ id: 'SkillPrice' });
 
-/** Figures of one app and resource. */
+/** Figures of one application and resource. */
 const SkillFigures = z
   .object({
     project: z.string(),

@@ -28,10 +28,10 @@ const settings = {
   metadata: Metadata.nullable().optional(),
 };
 
-/** A payer to be created, or changed when it is there. */
+/** A payer to create, or to change if it exists. */
 const UserInput = z.object({ userId: UserId, ...settings }).meta({ id: 'UserInput' });
 
-/** A change of a payer; what is left out stays, `null` clears. */
+/** A change of a payer; absent members keep their value, `null` clears. */
 const UserChange = z.object(settings).meta({ id: 'UserChange' });
 
 /** Filters of the payer list. */
@@ -58,7 +58,7 @@ const Total = z.object({
   refundedAmountMinor: z.int(),
 });
 
-/** A payer in an answer; `totals` only when one is read. */
+/** A payer in a response; only a single payer has `totals`. */
 export const User = z
   .object({
     userId: UserId,
@@ -75,7 +75,7 @@ export const User = z
   })
   .meta({ id: 'User' });
 
-/** How a payer is shown. */
+/** Converts a payer to the wire form. */
 function presentUser(row: PayerRow, totals?: readonly UserTotal[]): z.input<typeof User> {
   const { userId, project, nickname, email, phone, status } = row;
   return {
@@ -231,21 +231,21 @@ function buildRoutes({ users }: { users: Users }, audience: typeof anyProject | 
   return router;
 }
 
-/** What a merchant says about its payers is not in the audit log. */
+/** Changes by merchants are not recorded in the audit log, so they have no actor. */
 function auditedActor({ caller, request }: { caller: Caller; request: RequestFacts }) {
   return caller.kind === 'admin' ? actorOf(caller, request) : undefined;
 }
 
 const OrdersOfUser = z.object({ ...Paging, ...InProject.shape });
 
-/** What the console's own routes of payers call. */
+/** Dependencies of the console's own payer routes. */
 interface ConsoleUserPorts {
   users: Users;
   coins: Pick<Coins, 'accountsOf'>;
   payments: Pick<PaymentOperations, 'orders'>;
 }
 
-/** What only the console does with payers: block, anonymise, and look at their orders and coins. */
+/** Payer operations of the console only: block, anonymise, list orders and coins. */
 export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts): RouteGroup {
   const router = routeGroup('/api/v1/users');
 

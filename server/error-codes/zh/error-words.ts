@@ -2,7 +2,7 @@ import type { ErrorCode, ErrorWords } from '../error-codes.ts';
 import { accessWords, requestWords } from './request.ts';
 import { catalogWords, credentialsWords, paymentsWords, skillpayWords } from './payments.ts';
 
-/** The words of every code in Chinese; the compiler refuses a code without them. */
+/** The Chinese texts of every code; a missing code does not compile. */
 export const chineseErrorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
   ...requestWords,
   ...accessWords,

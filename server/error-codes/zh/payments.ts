@@ -1,8 +1,8 @@
-// The Chinese words of the codes of payments, pay-per-call, the catalog and credentials.
+// The Chinese texts of the codes of payments, pay-per-call, the catalog and credentials.
 import type { ErrorWords } from '../error-codes.ts';
 import type { catalogCodes, credentialsCodes, paymentsCodes, skillpayCodes } from '../payments.ts';
 
-/** The words of these codes in Chinese. */
+/** The Chinese texts of `paymentsCodes`. */
 export const paymentsWords = {
   amount_invalid: {
     title: '金额无效',
@@ -145,7 +145,7 @@ export const paymentsWords = {
   },
 } as const satisfies Readonly<Record<keyof typeof paymentsCodes, ErrorWords>>;
 
-/** The words of these codes in Chinese. */
+/** The Chinese texts of `skillpayCodes`. */
 export const skillpayWords = {
   fulfilment_failed_refund_failed: {
     title: '交付失败，退款失败',
@@ -230,7 +230,7 @@ export const skillpayWords = {
   },
 } as const satisfies Readonly<Record<keyof typeof skillpayCodes, ErrorWords>>;
 
-/** The words of these codes in Chinese. */
+/** The Chinese texts of `catalogCodes`. */
 export const catalogWords = {
   biz_no_used: {
     title: 'bizNo 已被使用',
@@ -289,7 +289,7 @@ export const catalogWords = {
   },
 } as const satisfies Readonly<Record<keyof typeof catalogCodes, ErrorWords>>;
 
-/** The words of these codes in Chinese. */
+/** The Chinese texts of `credentialsCodes`. */
 export const credentialsWords = {
   certificate_exists: {
     title: '证书已存在',

@@ -1,8 +1,8 @@
-// The Chinese words of the codes of any request, and of access.
+// The Chinese texts of the codes of any request, and of access.
 import type { ErrorWords } from '../error-codes.ts';
 import type { accessCodes, requestCodes } from '../request.ts';
 
-/** The words of these codes in Chinese. */
+/** The Chinese texts of `requestCodes`. */
 export const requestWords = {
   body_incomplete: {
     title: '请求体不完整',
@@ -111,7 +111,7 @@ export const requestWords = {
   },
 } as const satisfies Readonly<Record<keyof typeof requestCodes, ErrorWords>>;
 
-/** The words of these codes in Chinese. */
+/** The Chinese texts of `accessCodes`. */
 export const accessWords = {
   beyond_projects: {
     title: '超出账号的项目范围',

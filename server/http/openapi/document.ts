@@ -1,4 +1,4 @@
-// The OpenAPI document: operations and webhooks from the contracts, words from the comments.
+// The OpenAPI document: operations and webhooks from the contracts, texts from the comments.
 import { join } from 'node:path';
 import type { z } from 'zod';
 import type { ErrorCode } from '../../error-codes/error-codes.ts';
@@ -8,14 +8,14 @@ import { headersOf, openapiFrame } from './frame.ts';
 import { describeMembers, exemplify } from './members.ts';
 import { type Json, type SchemaCollector, codesOf, collectSchemas, isForAdmins, isJson, problemOf } from './schemas.ts';
 
-/** What the document says of the service itself. */
+/** The facts about the service in the document. */
 interface DocumentInfo {
   version: string;
 }
 
 /**
- * Builds the OpenAPI 3.1 document: shapes, auth and codes from the contracts, words and examples from the comments. Words of
- * paths that are not served are left out.
+ * Builds the OpenAPI 3.1 document: schemas, authentication and codes from the contracts, texts and examples from the comments. Texts of
+ * paths that are not served are omitted.
  */
 export function mergeDocument(routes: readonly Route[], words: Words, { version }: DocumentInfo): Json {
   const schemas = collectSchemas();
@@ -23,9 +23,9 @@ export function mergeDocument(routes: readonly Route[], words: Words, { version 
   for (const { method, path, contract } of routes) {
     if (contract.hidden) continue;
     const verb = method.toLowerCase();
-    const told = words[path]?.[verb] ?? {};
-    const id = String(told['operationId'] ?? operationId(method, path));
-    (paths[path] ??= {})[verb] = merge(describe(method, path, contract, schemas, id), told);
+    const texts = words[path]?.[verb] ?? {};
+    const id = String(texts['operationId'] ?? operationId(method, path));
+    (paths[path] ??= {})[verb] = merge(describe(method, path, contract, schemas, id), texts);
   }
   const webhooks = webhooksOf(routes, schemas);
   const document = openapiFrame(version, paths, webhooks, schemas.components, scopesOf(routes));
@@ -129,7 +129,7 @@ function responsesOf(method: string, contract: Contract, schemas: SchemaCollecto
   };
 }
 
-/** A browser is told on a page; a client of OAuth in the form of RFC 6749; everybody else by a problem with the codes of the operation. */
+/** The error forms of an operation: a page for browsers, the form of RFC 6749 for OAuth, otherwise a problem document with the operation's codes. */
 function refusalContent(contract: Contract, codes: readonly ErrorCode[], schemas: SchemaCollector, id: string): Json {
   if (contract.style === 'oauth')
     return { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } };
@@ -139,7 +139,7 @@ function refusalContent(contract: Contract, codes: readonly ErrorCode[], schemas
   return contract.raw === 'html' ? { ...problem, 'text/html': { schema: { type: 'string' } } } : problem;
 }
 
-/** Beside its own form any refusal may come in the general one: the edge refuses before the handler does. */
+/** Adds the handler's own response forms. A refusal may also have the general form, because the HTTP layer may refuse before the handler runs. */
 function ownAnswers({ answers = {} }: Contract, schemas: SchemaCollector, headers: Json, refusal: Json): Json {
   return Object.fromEntries(
     Object.entries(answers).map(([status, media]) => {
@@ -177,7 +177,7 @@ function answerContent(contract: Contract, schemas: SchemaCollector): Json {
   return { 'application/json': { schema: envelope(contract, data, beside) } };
 }
 
-/** What the `data` of an answer is, unless its own schema says it. */
+/** The description of `data`, unless its schema has one. */
 const DATA = 'What was asked for.';
 
 function envelope({ list, bare, style }: Contract, data: Json, { properties: beside }: Json): Json {
@@ -196,7 +196,7 @@ function envelope({ list, bare, style }: Contract, data: Json, { properties: bes
   return { type: 'object', required: ['data'], properties: { data: described, ...(beside as Json) } };
 }
 
-/** Words win over what was generated; objects merge, parameters merge by name, anything else is replaced. */
+/** Texts from the comments override generated ones: objects are merged, parameters are merged by name, other values are replaced. */
 function merge(base: unknown, over: unknown): Json {
   const merged: Json = { ...(base as Json) };
   for (const [key, value] of Object.entries(over as Json)) {
@@ -215,7 +215,7 @@ function mergeParameters(base: Json[], over: Json[]): Json[] {
   return [...known, ...over.filter((parameter) => !names.has(parameter['name']))];
 }
 
-/** Headers of the Standard Webhooks 1.0. */
+/** Headers of Standard Webhooks 1.0. */
 const HEADERS = [
   [
     'webhook-id',
@@ -237,7 +237,7 @@ const HEADERS = [
   ],
 ] as const;
 
-/** The `webhooks` of the document: one entry for each type that the contracts name. */
+/** The `webhooks` of the document: one entry per event type of the contracts. */
 function webhooksOf(routes: readonly Route[], schemas: SchemaCollector): Json {
   const named = routes.flatMap(({ contract }) => Object.entries(contract.webhooks ?? {}));
   return Object.fromEntries(named.map(([type, contract]) => [type, { post: describeEvent(type, contract, schemas) }]));
@@ -283,12 +283,12 @@ function describeEvent(type: string, { when, object }: WebhookContract, schemas:
   };
 }
 
-/** Words per path and method, as the `@openapi` comments above the routes have them. */
+/** Texts by path and method, from the `@openapi` comments above the routes. */
 type Words = Record<string, Record<string, Json>>;
 
 /**
- * Reads the `@openapi` comments of the route files: `.ts` in a checkout, `.js` in a build (the compiler keeps comments).
- * swagger-jsdoc is loaded here and not before, it costs a tenth of a second. Throws when a comment is not valid YAML.
+ * Reads the `@openapi` comments of the route files: `.ts` in a checkout, `.js` in a build (the compiler keeps comments). Imports
+ * swagger-jsdoc on first use, because loading it takes a tenth of a second. Throws if a comment is not valid YAML.
  */
 export async function readWords(folder = join(import.meta.dirname, '..', '..', 'routes')): Promise<Words> {
   const { default: swaggerJsdoc } = await import('swagger-jsdoc');

@@ -1,4 +1,4 @@
-// The parts of the OpenAPI document that come from no single route: problems, security, tags, headers of answers.
+// The parts of the OpenAPI document that no single route defines: problems, security, tags, response headers.
 import { CHANNEL_LIST } from '../../domain.ts';
 import { type Contract, KEY_IGNORED, ignoresKey } from '../contract.ts';
 import { REPLICA_LAG } from '../middleware.ts';
@@ -82,7 +82,7 @@ const oauthText =
 const cookieText =
   'Session cookie of `POST /api/v1/login`, over https from browsers `__Host-auth_token`; methods other than GET and HEAD also need the header `X-CSRF-Token` with the value of the cookie `csrf_token` (over https of `__Host-csrf_token`).';
 
-/** Everything of the document that does not come from a single route. */
+/** The parts of the document that no single route defines. */
 export function openapiFrame(
   version: string,
   paths: Record<string, Record<string, Json>>,
@@ -143,7 +143,7 @@ export function openapiFrame(
   };
 }
 
-/** The parts of the API by who uses them, in the order in which they are shown; each with its tags and what they are about. */
+/** The tags by group of API users, in display order, with their descriptions. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Merchant: {
     OAuth: 'Access tokens of applications (OAuth 2.0 client credentials). Begin here.',
@@ -189,7 +189,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 const ORDER = Object.values(GROUPS).flatMap((tags) => Object.keys(tags));
 
-/** The tags that paths use with what they are about, and the groups that an explorer splits the document by. */
+/** The used tags with their descriptions, and the groups by which the explorer splits the document. */
 function tagsOf(paths: Json): { tags: Json[]; 'x-tagGroups': Json[] } {
   const used = new Set(Object.values(paths).map(tagOf));
   const groups = Object.entries(GROUPS).map(([name, tags]) => ({
@@ -201,7 +201,7 @@ function tagsOf(paths: Json): { tags: Json[]; 'x-tagGroups': Json[] } {
   return { tags, 'x-tagGroups': groups.filter((group) => group.tags.length > 0) };
 }
 
-/** The paths of merchants first, then those of the console; within a tag as they were. */
+/** Merchant paths first, then console paths; within a tag the order is kept. */
 function inOrder(paths: Record<string, Record<string, Json>>): Record<string, Record<string, Json>> {
   return Object.fromEntries(Object.entries(paths).toSorted(([, one], [, other]) => byPlace(tagOf(one), tagOf(other))));
 }
@@ -210,7 +210,7 @@ function byPlace(one: string, other: string): number {
   return ORDER.indexOf(one) - ORDER.indexOf(other);
 }
 
-/** All operations of a path have one tag. */
+/** The tag of a path; all its operations have the same one. */
 function tagOf(item: unknown): string {
   const [operation] = isJson(item) ? Object.values(item) : [];
   return String((isJson(operation) ? (operation['tags'] as string[] | undefined) : undefined)?.[0]);
@@ -218,7 +218,7 @@ function tagOf(item: unknown): string {
 
 const text = (description: string, example: string): Json => ({ description, schema: { type: 'string' }, example });
 
-/** Headers of answers, as components of the document. */
+/** Response headers, as components of the document. */
 const answerHeaders: Readonly<Record<string, Json>> = {
   'X-Request-Id': text('ID of the request, for questions to the operator.', '01JH0000000000000000000000'),
   RateLimit: text(
@@ -243,7 +243,7 @@ const answerHeaders: Readonly<Record<string, Json>> = {
   },
 };
 
-/** Which headers an answer may have: one that was given, or a refusal. */
+/** The headers of a response or a refusal. */
 export function headersOf(method: string, contract: Contract, kind: 'answer' | 'refusal'): Json {
   const names = [
     'X-Request-Id',
@@ -256,7 +256,7 @@ export function headersOf(method: string, contract: Contract, kind: 'answer' | '
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** The requests of applications are counted. */
+/** Only requests of applications are rate-limited. */
 function isLimited({ auth }: Contract): boolean {
   return auth === 'any-token' || (typeof auth === 'object' && 'scope' in auth);
 }

@@ -6,9 +6,9 @@ import { paymentWords } from './glossary/payments.ts';
 import { type Entry, type Glossary, type Json, LEFT_OUT, isJson } from './schemas.ts';
 
 /**
- * Gives every member of every schema below a node, and every parameter, the words of the glossary unless it has its own. A named
- * schema owns its members and an operation those that stand in itself; an anonymous schema has the path that leads to it from
- * there (`Order.settlement.fee`). A parameter is owned by its place, `path`, `query` or `header`.
+ * Gives every schema member and every parameter the description from the glossary, unless it has its own. The owner of a member is its
+ * named schema, or the operation for inline schemas; an anonymous schema is named by the path from there (`Order.settlement.fee`). The
+ * owner of a parameter is its place: `path`, `query` or `header`.
  */
 export function describeMembers(document: Json): void {
   const { components, paths } = document as {
@@ -38,15 +38,15 @@ function describeSchema(schema: Json, owner: string): void {
   for (const part of partsOf(schema)) describeSchema(part, owner);
 }
 
-/** The schemas that a schema is made of, without its own members. */
+/** The parts of a composed schema, without its own members. */
 export function partsOf({ items, additionalProperties, anyOf, oneOf, allOf }: Json): Json[] {
   return [items, additionalProperties, anyOf, oneOf, allOf].flat().filter(isJson);
 }
 
-/** What a comment says otherwise of the `data` of an example that is composed. */
+/** The comment key that overrides members of `data` in a generated example. */
 const OTHERWISE = 'x-example';
 
-/** What has bodies by media type. */
+/** Bodies by media type. */
 interface Bodies {
   content?: Record<string, Json>;
 }
@@ -57,7 +57,7 @@ interface Operation {
   responses: Record<string, Bodies>;
 }
 
-/** Gives every JSON answer of success, and every event that is sent, an example unless it has one. */
+/** Adds an example to every successful JSON response and every webhook event without one. */
 export function exemplify({ components, paths, webhooks }: Json): void {
   const { schemas } = components as { schemas: Schemas };
   for (const { operationId, responses } of operationsOf(paths))
@@ -83,7 +83,7 @@ function exemplifyBodies({ content = {} }: Bodies, schemas: Schemas, owner: stri
 
 type Schemas = Readonly<Record<string, Json>>;
 
-/** What a member is called, and in what, for the glossary. */
+/** Owner and name of a member in the glossary. */
 interface Place {
   owner: string;
   member?: string;
@@ -103,12 +103,12 @@ const BY_TYPE: Readonly<Record<string, unknown>> = {
   null: null,
 };
 
-/** A value that a schema describes, made of the examples of its members: the schema's own, else the glossary's, else the first that it allows. */
+/** An example value of a schema, composed of its members' examples: the schema's own, otherwise the glossary's, otherwise the first valid value. */
 function exampleOf(schema: Json, schemas: Schemas, place: Place): unknown {
   const own = (schema['examples'] as unknown[] | undefined)?.[0] ?? schema['const'];
   if (own !== undefined) return own;
-  const told = place.member === undefined ? undefined : entryOf(place.owner, place.member)?.[1];
-  if (told !== undefined && fits(told, schema, schemas)) return told;
+  const listed = place.member === undefined ? undefined : entryOf(place.owner, place.member)?.[1];
+  if (listed !== undefined && fits(listed, schema, schemas)) return listed;
   if (typeof schema['$ref'] === 'string') {
     const owner = nameOf(schema['$ref']);
     return exampleOf(schemas[owner] ?? {}, schemas, { owner });
@@ -140,7 +140,7 @@ function ofParts(schema: Json, schemas: Schemas, { owner, member }: Place): unkn
   return BY_FORMAT[String(format)] ?? BY_TYPE[Array.isArray(type) ? String(type[0]) : String(type)] ?? null;
 }
 
-/** Whether a value of the glossary may stand here: the same name is a text in one place and an object in another. */
+/** Whether a glossary example matches the schema: a name may be text in one place and an object in another. */
 function fits(value: unknown, schema: Json, schemas: Schemas): boolean {
   if (schema['properties']) return false;
   if (typeof schema['$ref'] === 'string') return fits(value, schemas[nameOf(schema['$ref'])] ?? {}, schemas);
@@ -163,15 +163,15 @@ function typeOf(value: unknown): string {
   return Number.isInteger(value) ? 'integer' : typeof value;
 }
 
-/** The name of the component that a reference leads to. */
+/** The component name of a reference. */
 export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** Every entry by its owner and its member (`Order.status`). */
+/** All glossary entries by owner and member (`Order.status`). */
 export const entries = entriesOf([catalogWords, identityWords, operationsWords, paymentWords]);
 
-/** What is said of a member of an owner; undefined where nobody has described it there. */
+/** The glossary entry of a member; undefined if there is none. */
 function entryOf(owner: string, member: string): Entry | undefined {
   return entries.get(`${owner}.${member}`);
 }

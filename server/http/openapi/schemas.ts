@@ -1,4 +1,4 @@
-// Schemas of the OpenAPI document: those of the contracts, those of error codes and problems; and the form of a glossary.
+// Schemas of the OpenAPI document: from the contracts, of error codes and of problems; and the form of a glossary.
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../../error-codes/error-codes.ts';
 import type { AdminAuth, Auth, Contract } from '../contract.ts';
@@ -11,17 +11,17 @@ export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Collects the named schemas of all contracts under `components.schemas`. */
+/** Collects the named schemas of all contracts in `components.schemas`. */
 export interface SchemaCollector {
   readonly components: Record<string, Json>;
   /**
-   * The JSON schema of a zod schema as it is sent (`input`) or answered (`output`); named parts become references. What is sent is
-   * closed, because other members are refused, unless it is `open`.
+   * The JSON schema of a zod schema for requests (`input`) or responses (`output`); named parts become references. Request schemas are
+   * closed, because unknown members are refused, unless `open`.
    */
   schemaOf(schema: z.ZodType, io: 'input' | 'output', open?: boolean): Json;
 }
 
-/** Makes an empty collector; a name with two shapes gets a second component, `…Input`. */
+/** Creates an empty collector; a name with two forms gets a second component, `…Input` or `…Output`. */
 export function collectSchemas(): SchemaCollector {
   const components: Record<string, Json> = {};
   const schemaOf = (schema: z.ZodType, io: 'input' | 'output', open = false): Json => {
@@ -29,7 +29,7 @@ export function collectSchemas(): SchemaCollector {
       io,
       unrepresentable: 'any',
       override: ({ jsonSchema }) => {
-        // Answers may gain members later, so no client should take them for closed.
+        // Responses may gain members later, so clients must not treat them as closed.
         if (io === 'output') delete jsonSchema.additionalProperties;
         else if (jsonSchema.properties && !open) jsonSchema.additionalProperties ??= false;
       },
@@ -65,7 +65,7 @@ function pointToComponents<T>(node: T, names: ReadonlyMap<string, string>): T {
   }) as T;
 }
 
-/** Codes that any request may meet: its credentials, its form, its limits, and faults of the service. */
+/** Codes of any request: credentials, form, limits, and failures of the service. */
 export const GENERAL_CODES = [
   'body_incomplete',
   'body_malformed',
@@ -90,17 +90,17 @@ export const GENERAL_CODES = [
   'unauthenticated',
 ] as const satisfies readonly ErrorCode[];
 
-/** What an `Idempotency-Key` may meet. */
+/** Codes of the `Idempotency-Key`. */
 const KEY_CODES: readonly ErrorCode[] = ['idempotency_conflict', 'idempotency_in_progress'];
 
-/** Codes that an operation may answer with beyond the general ones. */
+/** The codes of an operation beyond the general ones. */
 export function codesOf({ auth, errors = [], idempotent }: Contract): readonly ErrorCode[] {
   const ofKey = idempotent ? KEY_CODES : [];
   if (!isForAdmins(auth)) return [...errors, ...ofKey];
-  const asked: ErrorCode[] = auth.confirmed === undefined ? [] : ['password_confirmation_required'];
-  const beyond: ErrorCode[] =
+  const ofConfirmation: ErrorCode[] = auth.confirmed === undefined ? [] : ['password_confirmation_required'];
+  const ofScope: ErrorCode[] =
     auth.projectScope === 'service' || auth.projectScope === 'account' ? ['beyond_projects'] : [];
-  return [...new Set([...errors, ...ofKey, ...asked, ...beyond])];
+  return [...new Set([...errors, ...ofKey, ...ofConfirmation, ...ofScope])];
 }
 
 /** Whether an operation is for administrators. */
@@ -108,7 +108,7 @@ export function isForAdmins(auth: Auth): auth is AdminAuth {
   return typeof auth === 'object' && 'admin' in auth;
 }
 
-/** Every code, and the general ones, as schemas. */
+/** Schemas of all codes and of the general codes. */
 export const codeSchemas: Readonly<Record<string, Json>> = {
   ErrorCode: {
     type: 'string',
@@ -118,7 +118,7 @@ export const codeSchemas: Readonly<Record<string, Json>> = {
   GeneralErrorCode: { type: 'string', description: 'Codes that any request may meet.', enum: [...GENERAL_CODES] },
 };
 
-/** The problem of one operation: with the general codes and its own. */
+/** The problem schema of an operation: general codes and its own. */
 export function problemOf(codes: readonly ErrorCode[]): Json {
   const general = { $ref: '#/components/schemas/GeneralErrorCode' };
   const code = codes.length === 0 ? general : { anyOf: [general, { type: 'string', enum: [...codes].toSorted() }] };
@@ -135,15 +135,15 @@ export function problemOf(codes: readonly ErrorCode[]): Json {
   };
 }
 
-/** What a member means, and a value that it may have; without one an example takes the first that its schema allows. */
+/** The description of a member, and an example value; without one the first valid value is used. */
 export type Entry = readonly [words: string, example?: unknown];
 
-/** In the place of an example: what may be left out is left out. */
+/** In the place of an example: omits the member from examples. */
 export const LEFT_OUT: unique symbol = Symbol('left out');
 
 /**
- * The members that several owners have in common, by the names of all these owners, separated by blanks. An owner is a named schema
- * (`Order`), an anonymous one by the path of members from the nearest schema that has a name (`Order.settlement.fee`), an operation by its
- * `operationId`, or the place of a parameter (`path`, `query`, `header`).
+ * The entries that several owners share, by the owners' names, separated by blanks. An owner is a named schema (`Order`), an anonymous
+ * schema by the path from the nearest named one (`Order.settlement.fee`), an operation by its `operationId`, or the place of a parameter
+ * (`path`, `query`, `header`).
  */
 export type Glossary = Readonly<Record<string, Readonly<Record<string, Entry>>>>;

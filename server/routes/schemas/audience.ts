@@ -8,7 +8,7 @@ import type { Requester } from '../../payments/ports.ts';
 import { Code, Flag, Paging, SafeText, Timestamp } from './fields.ts';
 import { actorOf } from './identity.ts';
 
-/** A project in an answer. */
+/** A project in a response. */
 export const Project = z
   .object({
     code: Code,
@@ -25,33 +25,33 @@ const settings = { name: SafeText(1, 128), remark: SafeText(0, 1000).nullable().
 /** A new project. */
 export const NewProject = z.object({ code: Code, ...settings }).meta({ id: 'NewProject' });
 
-/** A change of a project; what is left out stays. */
+/** A change of a project; absent members keep their value. */
 export const ProjectChange = z.object(settings).partial().meta({ id: 'ProjectChange' });
 
 /** Filters of the project list. */
 export const ProjectsQuery = z.object({ ...Paging, enabled: Flag.optional() });
 
-/** The path parameter of one thing by its code. */
+/** The path parameter of an object with a code. */
 export const ByCode = z.object({ code: Code });
 
-/** The project that a console request is about. */
+/** The project of a console request. */
 export const InProject = z.object({ project: Code.default('default') });
 
-/** How a project is shown. */
+/** Converts a project to the wire form. */
 export function presentProject(row: ProjectRow): z.input<typeof Project> {
   const { code, name, enabled, remark, createdAt, updatedAt } = row;
   return { code, name, enabled, remark, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
 }
 
-/** The place of a row that is listed by `(createdAt, id)`. */
+/** The cursor position of a row in a list ordered by `(createdAt, id)`. */
 export function placeOf({ createdAt, id }: { createdAt: Date; id: string }): { createdAt: Date; id: string } {
   return { createdAt, id };
 }
 
-/** Nothing in the query: an application's project is that of its token. */
+/** An empty query: the token determines an application's project. */
 export const NoQuery = z.object({});
 
-/** A resource for administrators: its prefix, who may read and write it, and the query that names the project. */
+/** A resource for administrators: its prefix, the authorization to read and to write, and the query with the project. */
 export function forAdministrators(prefix: string) {
   return {
     prefix,
@@ -61,37 +61,37 @@ export function forAdministrators(prefix: string) {
   } as const;
 }
 
-/** An administrator who changes where the money of a project goes, or whom the service believes; under Debug it is nobody's money. */
+/** For changes of a project's credentials and trust; with Debug no confirmation is needed, because no real money moves. */
 export const CONFIRMED_WHERE_LIVE = { admin: 'admin', projectScope: 'query', confirmed: 'where-live' } as const;
 
-/** An administrator of all projects who changes what administrators there are, or what they may do. */
+/** For changes of administrators and of their rights, by an administrator of all projects. */
 export const CONFIRMED = { admin: 'admin', projectScope: 'service', confirmed: 'always' } as const;
 
-/** The same for applications with these scopes, always in their own project. */
+/** A resource for applications with these scopes, always in their own project. */
 export function forApplications(prefix: string, read: Scope, write: Scope = read) {
   return { prefix, read: { scope: read }, write: { scope: write }, query: NoQuery } as const;
 }
 
-/** What of a request says whose things it is about. */
+/** The parts of a request that determine its project. */
 interface Addressed<Named> {
   caller: Caller;
   query: { [parameter: string]: unknown; project?: Named };
 }
 
-/** The project of a request: an application's own, or the one that an administrator named. */
+/** The project of a request: an application's own, or the one in an administrator's query. */
 export function projectOf<Named extends string | undefined>({ caller, query }: Addressed<Named>): string | Named {
-  // An administrator's query has passed the schema, which fills the project in where it must be named.
+  // The schema has filled in a required project of an administrator's query.
   return caller.kind === 'app' ? caller.project : (query.project as Named);
 }
 
-/** Who acts in which project. */
+/** The actor and the project of a request. */
 export function actingIn<Named extends string | undefined>(
   input: Addressed<Named> & { request: RequestFacts },
 ): { actor: Actor; project: string | Named } {
   return { actor: actorOf(input.caller, input.request), project: projectOf(input) };
 }
 
-/** Whose orders a caller acts on: an application's are its own, an administrator's are any; each under the own name. */
+/** The orders that a caller may act on, and the caller's name: an application acts on its own orders, an administrator on any. */
 export function requesterOf(caller: Caller, request: RequestFacts): Requester {
   return caller.kind === 'app'
     ? { owner: { clientId: caller.clientId }, actor: `app:${caller.clientId}` }

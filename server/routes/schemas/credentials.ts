@@ -15,10 +15,10 @@ const DAY = 86_400_000;
 /** A channel by its wire name. */
 export const PayWayName = z.enum(PAY_WAYS).meta({ id: 'PayWay' });
 
-/** Where a configuration sends its traffic. */
+/** The environment that a configuration's calls go to. */
 export const ModeName = z.enum(MODES).meta({ id: 'Mode' });
 
-/** How a channel is, in one word. */
+/** The status of a channel. */
 const StatusWord = z.enum(['up', 'degraded', 'down', 'disabled', 'unconfigured']).meta({ id: 'ChannelStatus' });
 
 /** The path of a configuration. */
@@ -27,10 +27,10 @@ export const ByPayWay = z.object({ payWay: PayWayName });
 /** The path of a certificate. */
 export const ByCertId = z.object({ id: z.uuid() });
 
-/** The project of an administrator's request about something that has an id of its own. */
+/** The optional project of an administrator's request about an object with an id. */
 export const MaybeInProject = z.object({ project: Code.optional() });
 
-/** A channel as the public may know it. */
+/** A channel as the public sees it. */
 export const PublicChannelEntry = z
   .object({
     payWay: PayWayName,
@@ -43,14 +43,14 @@ export const PublicChannelEntry = z
   })
   .meta({ id: 'PublicChannel' });
 
-/** A new version of a configuration: `mode`, and fields and certificate kinds by their names. */
+/** A new version of a configuration: `mode`, and fields and certificate kinds by name. */
 export const ConfigBody = z.looseObject({ mode: ModeName.optional() }).meta({
   id: 'ChannelConfigChange',
   description:
     'The fields are those of the schema of the channel. Omitted or `***` keeps the value, null clears it; a PEM text under the name of a certificate kind becomes the default certificate of that kind.',
 });
 
-/** The same from an application, whose project is its own. */
+/** The same for an application; its token determines the project. */
 export const OwnConfigBody = ConfigBody.refine(hasNoProject, {
   path: ['project'],
   message: 'is determined by the token',
@@ -102,7 +102,7 @@ export const RefusedNotices = z
   })
   .meta({ id: 'RefusedNotices' });
 
-/** A channel configuration in an answer. */
+/** A channel configuration in a response. */
 export const ChannelConfig = z
   .object({
     project: Code,
@@ -147,7 +147,7 @@ export const ChannelConfig = z
   })
   .meta({ id: 'ChannelConfig' });
 
-/** What a channel wants to know, and in which mode. */
+/** The fields and certificates that a channel needs in each mode. */
 export const ConfigSchema = z
   .object({
     payWay: PayWayName,
@@ -176,7 +176,7 @@ export const ConfigSchema = z
   })
   .meta({ id: 'ChannelConfigSchema' });
 
-/** What is to be tested beyond the credentials. */
+/** Tests beyond the credentials. */
 export const TestBody = z
   .object({
     products: z
@@ -205,7 +205,7 @@ const ChannelCheck = z
   })
   .meta({ id: 'ChannelCheck' });
 
-/** What a registration or a download said. */
+/** The result of a registration or a download. */
 export const Verdict = z
   .object({
     ok: z.boolean(),
@@ -215,7 +215,7 @@ export const Verdict = z
   })
   .meta({ id: 'ChannelVerdict' });
 
-/** What a download of certificates brought. */
+/** The result of a certificate download. */
 export const DownloadAnswer = z
   .object({
     ...Verdict.shape,
@@ -234,7 +234,7 @@ export const DownloadAnswer = z
   })
   .meta({ id: 'DownloadedCertificates' });
 
-/** What the test found. */
+/** The result of a configuration test. */
 export const ProbeAnswer = z
   .object({
     ok: z.boolean(),
@@ -249,7 +249,7 @@ export const ProbeAnswer = z
   })
   .meta({ id: 'ChannelTest' });
 
-/** A certificate or key in an answer; its private part is in none. */
+/** A certificate or key in a response; the private part is never included. */
 export const Certificate = z
   .object({
     id: Id,
@@ -280,7 +280,7 @@ export const Certificate = z
   })
   .meta({ id: 'Certificate' });
 
-/** A certificate or key that is sent, as a file or as text. */
+/** An uploaded certificate or key, as a file or as text. */
 export const CertUploadBody = z
   .object({
     payWay: PayWayName,
@@ -296,18 +296,18 @@ export const CertUploadBody = z
   })
   .meta({ id: 'CertificateUpload' });
 
-/** Which certificates a list shows. */
+/** Filters of the certificate list. */
 export const CertFilter = z
   .object({ payWay: PayWayName.optional(), kind: z.string().max(64).optional() })
   .optional()
   .meta({ id: 'CertificateFilter' });
 
-/** How the public sees a channel. */
+/** Converts a channel to its public wire form. */
 export function presentPublicChannel(channel: PublicChannel): z.input<typeof PublicChannelEntry> {
   return { ...channel, lastSuccessAt: iso(channel.lastSuccessAt) };
 }
 
-/** How a configuration is shown. */
+/** Converts a configuration to the wire form. */
 export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.input<typeof ChannelConfig> {
   const used = ({ id, kind, name, serialNumber, fingerprint, notAfter }: ShownCert) => {
     return { id, kind, name, serialNumber, fingerprint, notAfter: iso(notAfter), daysLeft: daysLeft(notAfter, now) };
@@ -327,12 +327,12 @@ export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.in
   };
 }
 
-/** How refused notifications are shown. */
+/** Converts refused notifications to the wire form. */
 export function presentRefused(refused: ShownRefusal | null): z.input<typeof RefusedNotices> | null {
   return refused && { ...refused, since: refused.since.toISOString(), at: refused.at.toISOString() };
 }
 
-/** How the schema of a channel is shown. */
+/** Converts the schema of a channel to the wire form. */
 export function presentSchema(kind: ChannelKind): z.input<typeof ConfigSchema> {
   const { payWay, name, modes, fields, certKinds } = kind;
   return {
@@ -347,7 +347,7 @@ export function presentSchema(kind: ChannelKind): z.input<typeof ConfigSchema> {
   };
 }
 
-/** How a download is shown. */
+/** Converts a download to the wire form. */
 export function presentDownload(download: Download, now: Date): z.input<typeof DownloadAnswer> {
   if (!download.ok) return { ...download, certificates: [], byHand: null };
   const certificates = download.certs.map(({ notAfter, ...cert }) => {
@@ -356,19 +356,19 @@ export function presentDownload(download: Download, now: Date): z.input<typeof D
   return { ok: true, field: null, code: null, message: null, certificates, byHand: download.byHand };
 }
 
-/** What must be registered, as it is shown. */
+/** Converts registrations to the wire form. */
 function presentRegistrations({ registrations }: Pick<ConfigView, 'registrations'>): z.input<typeof ToRegister>[] {
   return registrations.map(({ values, scenes, ...rest }) => ({ ...rest, values: [...values], scenes: [...scenes] }));
 }
 
-/** How what a registration said is shown. */
+/** Converts the result of a registration to the wire form. */
 export function presentVerdict(result: ProbeResult): z.input<typeof Verdict> {
   if (result.ok) return { ok: true, ...(result.note ?? { field: null, code: null, message: null }) };
   const { field, code, message } = result;
   return { ok: false, field, code, message };
 }
 
-/** How the result of a test is shown. */
+/** Converts the result of a test to the wire form. */
 export function presentProbe(
   result: ProbeResult,
   config: Pick<ConfigView, 'registrations'>,
@@ -377,14 +377,14 @@ export function presentProbe(
   return { ...presentVerdict(result), checks, registrations: presentRegistrations(config) };
 }
 
-/** How a certificate is shown. */
+/** Converts a certificate to the wire form. */
 export function presentCert(row: CertView, now: Date): z.input<typeof Certificate> {
   const { notBefore, notAfter, trustedAt, createdAt } = row;
   const times = { notBefore: iso(notBefore), notAfter: iso(notAfter), trustedAt: iso(trustedAt) };
   return { ...row, ...times, createdAt: createdAt.toISOString(), daysLeft: daysLeft(notAfter, now) };
 }
 
-/** The file of an upload, from whichever of both members it came in; throws 400. */
+/** The uploaded file, from `file` or `content`; throws 400 unless exactly one was sent. */
 export function uploadOf({ file, content, ...about }: z.output<typeof CertUploadBody>): CertUpload {
   if ((file === undefined) === (content === undefined))
     throw new InvalidRequest('Either file or content is required.', [
@@ -400,7 +400,7 @@ export function uploadOf({ file, content, ...about }: z.output<typeof CertUpload
   return { payWay, kind, name, passphrase, of, bytes, pointer: file ? '/file' : '/content' };
 }
 
-/** The public part as a file; its name is made of our own words only. */
+/** The public part as a file; its name contains no user input. */
 export function downloadOf({ kind, id, publicPem }: CertView): Reply<unknown> {
   const name = `${kind.replaceAll(/[^a-z0-9_]/g, '')}-${id.slice(0, 8)}.pem`;
   const headers = {
@@ -410,7 +410,7 @@ export function downloadOf({ kind, id, publicPem }: CertView): Reply<unknown> {
   return new Reply({ body: publicPem ?? '', headers });
 }
 
-/** A list that is always whole. */
+/** A list in a single page. */
 export function wholePage<T>(data: readonly T[]): Page<T> {
   return { data, page: { nextCursor: null, hasMore: false } };
 }

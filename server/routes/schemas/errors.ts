@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../../error-codes/error-codes.ts';
 
 /**
- * What each operation may refuse beyond what any request may meet (credentials, limits, a malformed or unknown thing, a key
- * in use, a database that is away). Every route of an operation names its list, so a client handles one set of codes.
+ * The error codes of each operation beyond the general ones (credentials, limits, malformed input, missing objects, a key in use, database
+ * failures). Every route of an operation uses its list, so a client handles one set of codes.
  */
 type Errors = readonly ErrorCode[];
 
@@ -39,13 +39,13 @@ export const PAY_ERRORS: Errors = [
   'profit_sharing_unsupported',
 ];
 
-/** Closing an order: the money may come first; 504 when the wish was kept and the answer could not be. */
+/** Closing an order; it may be paid first. 504: the close was requested, but its result could not be stored. */
 export const CLOSE_ERRORS: Errors = ['order_already_paid', 'channel_outcome_unknown'];
 
-/** Taking approved money: 504 when what became of it could not be kept. */
+/** Capturing an approved payment; 504: the result could not be stored. */
 export const CAPTURE_ERRORS: Errors = ['channel_outcome_unknown'];
 
-/** Giving money back, of any order and by whomever; 504 when it was accepted and the answer could not be kept. */
+/** Refunding an order, by an application or an administrator; 504: it was accepted, but the result could not be stored. */
 export const REFUND_ERRORS: Errors = [
   'limit_exceeded',
   'amount_invalid',
@@ -57,14 +57,14 @@ export const REFUND_ERRORS: Errors = [
   'channel_outcome_unknown',
 ];
 
-/** An administrator that gives more than `Approval.RefundAbove` away, or lets refunds go on beside an accepted dispute, gives password and second factor again. */
+/** An administrator must confirm password and second factor to refund more than `Approval.RefundAbove`, or to continue refunds beside an accepted dispute. */
 const confirmedAbove: Errors = ['password_confirmation_required'];
 
-/** Giving money back, by an administrator. */
+/** Refunding an order, by an administrator. */
 export const REFUND_BY_ADMIN_ERRORS: Errors = [...REFUND_ERRORS, ...confirmedAbove];
-/** Sending a failed or abnormal refund again. */
+/** Retrying a failed or abnormal refund. */
 export const RETRY_REFUND_ERRORS: Errors = [...giveBack, ...channelUse, ...confirmedAbove];
-/** Letting a refund go that waits for approval. */
+/** Approving a refund, a dispute or an exception. */
 export const APPROVE_ERRORS: Errors = [
   'approval_by_asker',
   'approval_not_independent',
@@ -77,31 +77,31 @@ export const APPROVE_ERRORS: Errors = [
   'refund_in_progress',
   ...channelCall,
 ];
-/** Ending it instead. */
+/** Rejecting it. */
 export const REJECT_ERRORS: Errors = ['approval_decided'];
-/** Ending an abnormal refund by hand. */
+/** Resolving an abnormal refund manually. */
 export const RESOLVE_REFUND_ERRORS: Errors = [
   'refund_not_abnormal',
   'refund_not_released',
   'changed_meanwhile',
   ...channelUse,
 ];
-/** Answering a dispute, or accepting it; 504 when the channel did not say what became of it. */
+/** Answering or finishing a dispute; 504: the channel's result is unknown. */
 export const DISPUTE_ERRORS: Errors = ['dispute_closed', ...channelUse, ...channelCall];
-/** Accepting a dispute, which gives its amount away. */
+/** Accepting a dispute, which pays its amount to the payer. */
 export const ACCEPT_DISPUTE_ERRORS: Errors = [...DISPUTE_ERRORS, 'refund_in_progress', ...confirmedAbove];
-/** Asking for a bill. */
+/** Fetching a bill. */
 export const FETCH_BILL_ERRORS: Errors = ['bills_not_configured'];
-/** Bringing a bill: a file that is not that bill is refused whole. */
+/** Importing a bill; a file that is not that bill is rejected completely. */
 export const IMPORT_BILL_ERRORS: Errors = ['bills_not_configured', 'bill_malformed', 'bill_being_read'];
 /** Comparing a bill again. */
 export const RERUN_BILL_ERRORS: Errors = ['bill_not_read'];
 /** Resolving an exception of an order. */
 export const RESOLVE_EXCEPTION_ERRORS: Errors = ['exception_resolved', 'order_already_paid', ...confirmedAbove];
-/** Finding orders: the bounds of the filter are amounts. */
+/** Listing orders by amount. */
 export const FIND_ORDERS_ERRORS: Errors = ['amount_invalid'];
 
-/** Calling a paid resource; only its first call takes an Idempotency-Key, so the refusals of the key are its own. */
+/** Calling a paid resource; only its first call accepts an Idempotency-Key, so the codes of the key are listed here. */
 export const CALL_SKILL_ERRORS: Errors = [
   'payment_required',
   'payment_expired',
@@ -135,9 +135,9 @@ export const WRITE_CONFIG_ERRORS: Errors = [
   'production_refuses_simulator',
   'configuration_broken',
 ];
-/** The test call of a channel configuration. */
+/** Testing a channel configuration. */
 export const TEST_CONFIG_ERRORS: Errors = channelUse;
-/** Registering for the notifications of a channel, whose answer becomes part of its configuration. */
+/** Registering for the notifications of a channel; the result becomes part of its configuration. */
 export const REGISTER_NOTIFICATIONS_ERRORS: Errors = ['channel_not_configured', ...WRITE_CONFIG_ERRORS];
 /** Writing the settings of WeChat agent pay. */
 export const WRITE_AGENT_PAY_ERRORS: Errors = ['staging_refuses_live'];
@@ -152,9 +152,9 @@ export const CHOOSE_CERT_ERRORS: Errors = [
   'certificate_unusable',
   'configuration_broken',
 ];
-/** Trusting a certificate or key that verifies. */
+/** Trusting a verification key. */
 export const TRUST_CERT_ERRORS: Errors = ['trust_not_needed', 'certificate_unusable', 'configuration_broken'];
-/** Trusting it no more. */
+/** Distrusting a verification key. */
 export const DISTRUST_CERT_ERRORS: Errors = ['trust_not_needed'];
 /** Deleting a certificate or key. */
 export const DELETE_CERT_ERRORS: Errors = ['in_use', 'certificate_unusable', 'configuration_broken'];
@@ -173,9 +173,9 @@ export const DELETE_PRODUCT_ERRORS: Errors = ['in_use'];
 export const CREATE_COIN_ERRORS: Errors = ['code_taken'];
 /** Deleting a coin. */
 export const DELETE_COIN_ERRORS: Errors = ['in_use'];
-/** Correcting a balance. */
+/** Adjusting a balance. */
 export const ADJUST_COINS_ERRORS: Errors = ['coins_insufficient', 'password_confirmation_required'];
-/** Taking coins of a payer. */
+/** Debiting coins. */
 export const DEBIT_COINS_ERRORS: Errors = ['coins_insufficient', 'coin_disabled', 'biz_no_used'];
 
 /** Logging in to the console. */
@@ -188,7 +188,7 @@ export const LOGIN_ERRORS: Errors = [
   'rate_limited',
   'csrf_failed',
 ];
-/** Confirming the own password. */
+/** Confirming the own password and second factor. */
 export const CONFIRM_ERRORS: Errors = ['login_busy', 'rate_limited', 'second_factor_unreadable'];
 /** Changing the own password. */
 export const CHANGE_PASSWORD_ERRORS: Errors = ['changed_meanwhile', ...CONFIRM_ERRORS];
@@ -204,7 +204,7 @@ export const RENEW_RECOVERY_CODES_ERRORS: Errors = [
   'second_factor_unreadable',
   'rate_limited',
 ];
-/** Starting to enrol a second factor; replacing one takes a code of it. */
+/** Starting to enrol a second factor; replacing one needs a code of the existing one. */
 export const START_SECOND_FACTOR_ERRORS: Errors = ['second_factor_unreadable', 'rate_limited'];
 /** Removing the own second factor. */
 export const REMOVE_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_enabled', ...CONFIRM_ERRORS];
@@ -212,13 +212,13 @@ export const REMOVE_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_enabled',
 export const RESET_SECOND_FACTOR_ERRORS: Errors = ['second_factor_not_enabled', 'second_factor_own'];
 /** Creating an administrator. */
 export const CREATE_ADMIN_ERRORS: Errors = ['username_taken', 'login_busy'];
-/** Changing an administrator; a new password waits for its turn to be hashed. */
+/** Changing an administrator; hashing a new password may be refused under load. */
 export const CHANGE_ADMIN_ERRORS: Errors = ['last_admin', 'login_busy'];
 /** Disabling or deleting an administrator. */
 export const END_ADMIN_ERRORS: Errors = ['last_admin'];
-/** Creating, changing or rotating an application: one that is trusted can configure channels. */
+/** Creating, changing or rotating an application; a trusted one can configure channels. */
 export const WRITE_APP_ERRORS: Errors = ['password_confirmation_required'];
-/** Rotating its secret in two steps. */
+/** Rotating the secret of an application in two steps. */
 export const ROTATE_APP_ERRORS: Errors = [...WRITE_APP_ERRORS, 'changed_meanwhile'];
 /** Deleting an application. */
 export const DELETE_APP_ERRORS: Errors = ['in_use'];
@@ -235,9 +235,9 @@ export const REVOKE_TOKEN_ERRORS: Errors = ['invalid_request', 'invalid_client',
 
 /** Setting a webhook. */
 export const SET_WEBHOOK_ERRORS: Errors = ['changed_meanwhile', 'password_confirmation_required'];
-/** Rotating its secret in two steps. */
+/** Rotating the secret of a webhook in two steps. */
 export const ROTATE_WEBHOOK_ERRORS: Errors = SET_WEBHOOK_ERRORS;
-/** Sending a test message, or an event again. */
+/** Sending a test message, or redelivering an event. */
 export const SEND_EVENT_ERRORS: Errors = ['webhook_not_configured'];
-/** Asking whether the database answers. */
+/** Checking the database's health. */
 export const PING_DATABASE_ERRORS: Errors = ['database_unavailable', 'shutting_down'];

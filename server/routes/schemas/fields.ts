@@ -7,7 +7,7 @@ import { UUID } from '../../domain.ts';
 
 const idPattern = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** An identifier or code, `^[A-Za-z0-9_-]{1,64}$`; as a path parameter a bad one is 404. */
+/** An identifier or code, `^[A-Za-z0-9_-]{1,64}$`; an invalid path parameter is a 404. */
 export const Id = z.string().regex(idPattern, 'must be 1 to 64 letters, digits, "_" or "-"').meta({ id: 'Id' });
 
 /** A code that an administrator chooses (project, product, coin); same alphabet as `Id`. */
@@ -33,7 +33,7 @@ function within(text: string, min: number, max: number): boolean {
   return text.length >= min && (text.length >= 2 * min || [...text].length >= min);
 }
 
-/** A payer's id in a path: percent-decoded, 1 to 64 characters, no controls. */
+/** A payer's id in a path: percent-decoded, 1 to 64 characters, no control characters. */
 export const UserId = z
   .string()
   .min(1)
@@ -44,7 +44,7 @@ export const UserId = z
   )
   .meta({ id: 'UserId', minLength: 1, maxLength: 64, examples: ['user-1001'] });
 
-/** How many entries a page has: 1 to 200, default 50. */
+/** The number of entries of a page: 1 to 200, default 50. */
 export const Limit = z
   .string()
   .regex(/^\d{1,3}$/, 'must be a number from 1 to 200')
@@ -59,12 +59,12 @@ interface CursorPosition {
   id: string;
 }
 
-/** Writes the opaque cursor of a position. */
+/** Encodes a position as an opaque cursor. */
 export function writeCursor({ createdAt, id }: CursorPosition): string {
   return Buffer.from(`${createdAt.toISOString()}|${id}`).toString('base64url');
 }
 
-/** Reads a cursor; undefined when it was not written by `writeCursor`. */
+/** Decodes a cursor; undefined if `writeCursor` did not create it. */
 export function readCursor(cursor: string): CursorPosition | undefined {
   const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\|([A-Za-z0-9_.:-]{1,64})$/.exec(
     Buffer.from(cursor, 'base64url').toString('utf8'),
@@ -87,7 +87,7 @@ export const Cursor = z
   .optional()
   .meta({ description: 'Opaque: `page.nextCursor` of the previous page.' });
 
-/** An address that somebody gives us. What stands before an `@` is a secret that would be stored, audited and sent on. */
+/** A URL from a caller. User name and password are refused, because they would be stored, audited and sent. */
 export const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
   .max(512)
@@ -98,15 +98,15 @@ function hasUserinfo(text: string): boolean {
   return url !== null && (url.username !== '' || url.password !== '');
 }
 
-/** An instant, RFC 3339 with a zone, read into a `Date`. */
+/** An RFC 3339 time with a zone, parsed to a `Date`. */
 export const Instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 time such as 2030-01-31T08:00:00Z' })
   .transform((text) => new Date(text));
 
-/** An instant in an answer: RFC 3339 UTC. */
+/** A time in a response: RFC 3339 UTC. */
 export const Timestamp = z.iso.datetime().meta({ id: 'Timestamp', examples: ['2030-01-31T08:00:00.000Z'] });
 
-/** The time zone of day buckets and of `from`/`to` given as days. */
+/** The time zone of daily figures and of `from`/`to` given as days. */
 export const TimeZone = z
   .string()
   .max(64)
@@ -128,7 +128,7 @@ export const TimeRange = { createdFrom: Instant.optional(), createdTo: Instant.o
 /** The query members that every list has; spread into the shape of a list's query. */
 export const Paging = { limit: Limit, cursor: Cursor };
 
-/** An amount in major units as sent, a JSON number or a decimal string; only its shape (the currency decides the rest). */
+/** An amount in major units as sent, a JSON number or a decimal string; only its form is checked here, the rest depends on the currency. */
 export const Amount = z
   .union([z.number(), z.string().max(32)])
   .meta({ id: 'Amount', description: 'Major units; a number or a decimal string.', examples: [12.5, '12.50'] });
@@ -136,13 +136,10 @@ export const Amount = z
 /** A switch in a query, `true` or `false`. */
 export const Flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
-/** Any JSON value; what came in a body is one. */
+/** Any JSON value; every parsed body value is one. */
 export const JsonValue = z.custom<z.core.util.JSONType>((value) => value !== undefined, 'is required');
 
-/**
- * Cuts a list that was read with one entry more than `limit` into a page;
- * the cursor is the position of the last entry that is shown.
- */
+/** Converts a list that was read with one entry more than `limit` to a page; the cursor is the position of the last shown entry. */
 export function page<R, T>(
   rows: readonly R[],
   limit: number,
@@ -180,19 +177,19 @@ function cursorOf(id: RegExp) {
     .meta({ description: 'Opaque: `page.nextCursor` of the previous page.' });
 }
 
-/** A page of the inside as the list that the wire shows. */
+/** Converts a page of rows to the wire form. */
 export function pageOf<Item>({ items, next }: PageOf<Item>): Page<Item> {
   return { data: items, page: { nextCursor: next ? writeCursor(next) : null, hasMore: next !== null } };
 }
 
-/** Whether CSV begins with the UTF-8 mark. */
+/** Whether the CSV begins with the UTF-8 mark. */
 export const Bom = Flag.optional().describe(
   '`true` = the CSV begins with the UTF-8 mark (BOM), without which Excel on a Chinese Windows takes it for GBK. NDJSON never has one.',
 );
 
 const BOM = Buffer.from('\uFEFF');
 
-/** An export as a file that is streamed; `body` was not read from yet. */
+/** Sends an export as a streamed file; `body` must not have been read from. */
 export function exportReply(
   name: string,
   { format, bom }: { format: 'csv' | 'ndjson'; bom?: boolean | undefined },

@@ -9,7 +9,7 @@ import { Amount, Code, Id, SafeText, Timestamp } from './fields.ts';
 const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code');
 const AmountLimit = Amount.nullable().optional();
 
-/** Limits of an application by currency as they are sent; null clears a limit, a currency, or all. */
+/** Limits of an application by currency as sent; null clears a limit, a currency, or all. */
 const LimitsInput = z
   .record(
     CurrencyCode,
@@ -32,7 +32,7 @@ const LimitsInput = z
 
 const ShownLimit = z.number().nullable();
 
-/** Limits of an application by currency in an answer; null = not limited. */
+/** Limits of an application by currency in a response; null = not limited. */
 const ShownLimits = z
   .record(
     z.string(),
@@ -87,7 +87,7 @@ const scopeNames = [
 /** A scope of an API application. */
 const ScopeName = z.enum(scopeNames).meta({ id: 'Scope' });
 
-/** What an administrator may do. */
+/** The role of an administrator. */
 export const Role = z.enum(ROLES).meta({
   id: 'Role',
   description:
@@ -100,16 +100,16 @@ export const OnlyProjects = z.array(Code).min(1).max(200).nullable().meta({
   description: 'Codes of the only projects that the account reaches; null = all projects. An empty list is refused.',
 });
 
-/** A name to log in with; letters count the same in both cases. */
+/** A username; case is ignored. */
 export const Username = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/, 'must be 1 to 64 letters, digits, ".", "_", "@" or "-"')
   .meta({ id: 'Username', examples: ['alice'] });
 
-/** A password as it is typed; whether it is good enough is decided where one is set. */
+/** A password as typed; its strength is checked only when it is set. */
 export const PasswordText = z.string().min(1).max(1024).meta({ id: 'Password', format: 'password' });
 
-/** A code of the second factor as it is typed. */
+/** A code of the second factor as typed. */
 export const CodeText = z
   .string()
   .min(6)
@@ -120,17 +120,17 @@ export const CodeText = z
     examples: ['492039'],
   });
 
-/** How a session stands to the second factor. */
+/** The second factor of a session. */
 export const FactorState = z.enum(['used', 'none', 'missing']).meta({
   id: 'SecondFactorState',
   description:
     '`used`: a code was given. `none`: the account has none. `missing`: it has none and must enrol one first.',
 });
 
-/** The `enabled` of a toggle; without a body it flips. */
+/** The `enabled` of a toggle; without a body the state is inverted. */
 export const Toggle = z.object({ enabled: z.boolean().optional() }).optional().meta({ id: 'Toggle' });
 
-/** An administrator in an answer. */
+/** An administrator in a response. */
 export const Admin = z
   .object({
     id: z.uuid(),
@@ -147,12 +147,12 @@ export const Admin = z
 
 const LatePolicy = z.enum(['accept', 'refund']);
 
-/** What happens to money that arrives after an order ended. */
+/** The policy for payments that arrive after an order ended. */
 const LatePaymentPolicy = z
   .object({ afterExpiry: LatePolicy, afterClose: LatePolicy, afterFailed: LatePolicy })
   .meta({ id: 'LatePayment' });
 
-/** The settings of an application as they are sent. */
+/** The settings of an application as sent. */
 export const AppSettingsInput = z.object({
   name: SafeText(1, 128),
   scopes: z.array(ScopeName).min(1).max(20),
@@ -164,7 +164,7 @@ export const AppSettingsInput = z.object({
   remark: SafeText(0, 1000).nullable().optional(),
 });
 
-/** An application in an answer; its secret only as prefix and last four characters. */
+/** An application in a response; of its secret only prefix and last four characters. */
 export const ApiApp = z
   .object({
     client_id: Id,
@@ -187,13 +187,13 @@ export const ApiApp = z
   })
   .meta({ id: 'ApiApp' });
 
-/** The two steps of a rotation that ends nothing before the new secret has been stored. */
+/** The two steps of a rotation in which the old secret stays valid until the new one is confirmed. */
 export const PreparedSecret = {
   prepare: z.boolean().optional().describe('Only makes the new secret; nothing ends before it comes back as `secret`.'),
   secret: z.string().min(1).max(128).optional().describe('The prepared secret, which takes effect with this request.'),
 };
 
-/** An application with the secret that it just got; shown once. */
+/** An application with its new secret, which is returned once. */
 export const ApiAppWithSecret = ApiApp.extend({ client_secret: z.string() }).meta({ id: 'ApiAppWithSecret' });
 
 /** One line of the audit log. */
@@ -214,20 +214,20 @@ export const AuditLine = z
   })
   .meta({ id: 'AuditLine' });
 
-/** Who acts, for the audit log. */
+/** The actor of a request, for the audit log. */
 export function actorOf(caller: Caller, { ip, id }: RequestFacts): Actor {
   const name = caller.kind === 'app' ? caller.clientId : caller.username;
   return { kind: caller.kind, name, ip, requestId: id };
 }
 
-/** How an administrator is shown. */
+/** Converts an administrator to the wire form. */
 export function presentAdmin(row: KnownAdmin): z.input<typeof Admin> {
   const { id, username, role, projects, secondFactor, enabled } = row;
   const facts = { id, username, role, projects, secondFactor, enabled };
   return { ...facts, ...times(row), lastLoginAt: iso(row.lastLoginAt) };
 }
 
-/** How an application is shown. */
+/** Converts an application to the wire form. */
 export function presentApp(row: ApiAppRow): z.input<typeof ApiApp> {
   const { clientId, name, project, scopes, enabled, trusted, allowedIps, rateLimit, latePayment, remark } = row;
   const settings = { name, project, scopes, enabled, trusted, allowedIps, latePayment };
@@ -245,7 +245,7 @@ export function presentApp(row: ApiAppRow): z.input<typeof ApiApp> {
   };
 }
 
-/** How a line of the audit log is shown. */
+/** Converts an audit entry to the wire form. */
 export function presentAuditLine(row: AuditRow): z.input<typeof AuditLine> {
   const { actorKind, actor, action, target, previousHash, hash } = row;
   const { before = null, after = null, ip = null, requestId = null } = row;
@@ -261,14 +261,14 @@ function iso(at: Date | null | undefined): string | null {
   return at?.toISOString() ?? null;
 }
 
-/** The path parameter of one session of the own account. */
+/** The path parameter of a session of the own account. */
 export const BySessionId = z.object({ id: z.uuid() });
 
-/** A session in an answer. */
+/** A session in a response. */
 export const SessionEntry = z
   .object({
     id: z.uuid(),
-    /** The session of this very request. */
+    /** Whether it is the session of this request. */
     current: z.boolean(),
     secondFactor: z.boolean().describe('Whether a code of the second factor was given in it.'),
     ip: z.string().nullable(),
@@ -280,7 +280,7 @@ export const SessionEntry = z
   })
   .meta({ id: 'AdminSessionEntry' });
 
-/** How a session is shown in the session `current`. */
+/** Converts a session to the wire form; `current` is the id of the request's session. */
 export function presentSession(row: SessionRow, current: string): z.input<typeof SessionEntry> {
   const { jti, ip, userAgent, secondFactor } = row;
   return {
@@ -295,7 +295,7 @@ export function presentSession(row: SessionRow, current: string): z.input<typeof
   };
 }
 
-/** The place of a session in its list. */
+/** The cursor position of a session. */
 export function placeOfSession({ createdAt, jti }: SessionRow): { createdAt: Date; id: string } {
   return { createdAt, id: jti };
 }

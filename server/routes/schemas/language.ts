@@ -9,19 +9,19 @@ export const Lang = z
   .optional()
   .describe('Language of the page: `en` or `zh`. Without it the header Accept-Language decides.');
 
-/** Remembers a language that was asked for while the payer is at the channel, whose way back is an address without it. */
+/** Stores the chosen language while the payer is at the channel, because the return address does not include it. */
 const LANGUAGE_COOKIE = 'pay_lang';
 const KEPT_SECONDS = 30 * 86_400;
 
-/** The language of a page, and what its answer says about that. */
+/** The language of a page with its headers and cookies. */
 export interface PageLanguage {
   language: Language;
   headers: Record<string, string>;
-  /** Only for a payer who wants another language than the browser. */
+  /** Only for a payer who chose a language other than the browser's. */
   cookies: ReplyCookie[];
 }
 
-/** The language of a payer's page: the parameter `lang`, what was kept of an earlier one, Accept-Language. */
+/** The language of a payer page: the parameter `lang`, the stored earlier `lang`, or Accept-Language. */
 export function payerLanguage(asked: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): PageLanguage {
   const [kept] = readCookies(textOf(headers['cookie']), LANGUAGE_COOKIE);
   const accepted = textOf(headers['accept-language']);
@@ -33,7 +33,7 @@ export function payerLanguage(asked: string | undefined, { headers }: Pick<Reque
   };
 }
 
-/** The language of a page whose links all name it. */
+/** The language of a page whose links all include it. */
 export function pageLanguage(asked: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): Language {
   return chooseLanguage({ asked, accepted: textOf(headers['accept-language']) });
 }

@@ -3,7 +3,7 @@ import { CLOSE_REASONS, EXCEPTION_KINDS, ORDER_STATUSES, REFUND_STATUSES } from 
 import { PAY_HINTS, PAY_WAYS, SCENES } from '../../payments/channel.ts';
 import { Amount, Code, HttpUrl, Id, SafeText, Timestamp, UserId } from './fields.ts';
 
-/** Printable ASCII without what would have to be escaped in a channel's own forms. */
+/** Letters and digits that need no escaping in any channel's format. */
 const Word = (max: number) =>
   z.string().regex(new RegExp(`^[A-Za-z0-9_-]{1,${max}}$`), `must be 1 to ${max} letters, digits, "_" or "-"`);
 
@@ -75,7 +75,7 @@ const Paypal = z
   })
   .meta({ id: 'PaypalOptions' });
 
-/** What a merchant may ask of the channels beyond the order itself; those of other channels than the order's are ignored. */
+/** Options of a merchant for the channels; only those of the order's channel are used. */
 const ChannelOptions = z
   .object({ alipay: Alipay.optional(), wechat: Wechat.optional(), paypal: Paypal.optional() })
   .describe('What is passed on to the channel beyond the order itself, by channel; only that of `payWay` is used.')
@@ -140,7 +140,7 @@ export const PlacePaymentRequest = z
   })
   .meta({ id: 'PlacePaymentRequest' });
 
-/** One refund as it appears on the wire. */
+/** A refund on the wire. */
 export const Refund = z
   .object({
     refundNo: z.string(),
@@ -175,7 +175,7 @@ const Refundable = {
   refundsBlockedBy: z.enum(EXCEPTION_KINDS).nullable(),
 };
 
-/** One order as it appears on the wire. */
+/** An order on the wire. */
 export const Order = z
   .object({
     orderNo: z.string(),
@@ -240,7 +240,7 @@ export const Order = z
   })
   .meta({ id: 'Order' });
 
-/** An order in a list or an event: without its refunds and without what the payer needs. */
+/** An order in a list or an event: without refunds and payment data. */
 export const OrderEntry = Order.omit({ refunds: true, payment: true, payUrl: true }).meta({ id: 'OrderEntry' });
 
 /** The body of a refund request. */
@@ -253,7 +253,7 @@ export const RefundRequest = z
   })
   .meta({ id: 'RefundRequest' });
 
-/** The answer to a refund request. */
+/** The response to a refund request. */
 export const RefundPlaced = Refund.extend({
   refundedAmount: z.number(),
   ...Refundable,
