@@ -10,18 +10,18 @@ export const paymentsCodes = {
   approval_not_independent: {
     title: 'Approval not independent',
     meaning:
-      'The account is younger than the request, or what asked and the account that approves are in the same hands: the administrator that asked made it, or one administrator, which may be either of the two, made or changed both within 30 days. To give out or change a credential of an application counts as changing it.',
+      'The approving account is newer than the request, or it is not independent of the requester: the requesting administrator created it, or one administrator (possibly one of the two) created or changed both within 30 days. Issuing or changing a credential of an application counts as changing the application.',
     remedy: 'Have another administrator approve it, or reject it.',
   },
   approval_by_asker: {
     title: 'Approval by the asker',
-    meaning: 'The administrator that asked for it tried to approve it.',
+    meaning: 'The administrator that made the request tried to approve it.',
     remedy: 'Have another administrator approve it.',
   },
   approval_decided: {
     title: 'Already decided',
     meaning: 'It was approved or rejected before, or the refund is over.',
-    remedy: 'Get the approval to see who decided it, and the refund, dispute or exception to see what became of it.',
+    remedy: 'Get the approval to see who decided it, and the refund, dispute or exception to see the result.',
   },
   bill_being_read: {
     title: 'Bill is being read',
@@ -61,9 +61,9 @@ export const paymentsCodes = {
   channel_refusal_inconclusive: {
     title: 'Refused, nothing decided',
     meaning:
-      'The channel refused, and nothing has ended by it. `cause` says why: `unlisted`: this service does not know the reason; `trade_may_exist`: the reason says that there is a trade of this order, or may be one; `repeated`: an earlier request may have been accepted. `channel` has its code and message.',
+      'The channel refused, but the order has not ended. `cause` says why: `unlisted`: this service does not know the reason; `trade_may_exist`: the reason says that there is a trade of this order, or may be one; `repeated`: an earlier request may have been accepted. `channel` has its code and message.',
     remedy:
-      'Mend what the channel reports and repeat the request with the same Idempotency-Key or merchant number, or close the order. Until the order has ended, do not charge the payer another way.',
+      'Correct what the channel reports and repeat the request with the same Idempotency-Key or merchant number, or close the order. Until the order has ended, do not charge the payer another way.',
     retryable: true,
   },
   channel_refused: {
@@ -194,7 +194,7 @@ export const skillpayCodes = {
   },
   proof_unverified: {
     title: 'Proof not verified',
-    meaning: 'The channel did not say whether the proof of payment is good. Nothing is lost: what was paid stays paid.',
+    meaning: 'The channel did not confirm or reject the proof of payment. Nothing is lost: a payment stays valid.',
     remedy: 'Repeat the same call with the same proof.',
     retryable: true,
   },
@@ -324,12 +324,12 @@ export const credentialsCodes = {
   certificate_pair_mismatch: {
     title: 'Certificate and key do not match',
     meaning: 'The certificate and the private key that would be used together do not match.',
-    remedy: 'Upload the other half first; both become the default together.',
+    remedy: 'Upload the matching certificate or key first; both become the default together.',
   },
   certificate_unusable: {
     title: 'Certificate unusable',
     meaning: 'The channel configuration would not work with this certificate.',
-    remedy: 'Correct what the message names first.',
+    remedy: 'First correct the fault that the message names.',
   },
   channel_disabled: {
     title: 'Channel disabled',

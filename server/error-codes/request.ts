@@ -21,7 +21,7 @@ export const requestCodes = {
   body_too_large: {
     title: 'Body too large',
     meaning:
-      'The body or one of its files is larger than allowed: JSON 100 KB, a file 64 KB (10 MB with an answer to a dispute), a channel notice 256 KB.',
+      'The body or one of its files is larger than allowed: JSON 100 KB, a file 64 KB (10 MB with an answer to a dispute), a channel notification 256 KB.',
     remedy: 'Send less.',
   },
   change_unknown: {
@@ -29,7 +29,7 @@ export const requestCodes = {
     meaning:
       'The database failed at a commit, or after a part of the request was done; whether all of the change was made is not known.',
     remedy:
-      'Look whether it was made. A request with an Idempotency-Key or a merchant number can be repeated as it was.',
+      'Check whether the change was made. A request with an Idempotency-Key or a merchant number can be repeated unchanged.',
   },
   changed_meanwhile: {
     title: 'Concurrent change',
@@ -51,7 +51,7 @@ export const requestCodes = {
   database_full: {
     title: 'Database full',
     meaning: 'The disk of the database is full; nothing was changed. Reading still works.',
-    remedy: 'Retry the same request after Retry-After; whoever runs the service must make room.',
+    remedy: 'Retry the same request after Retry-After; the operator of the service must free disk space.',
     retryable: true,
   },
   database_unavailable: {
@@ -181,7 +181,7 @@ export const accessCodes = {
   },
   not_bootstrapped: {
     title: 'No administrator yet',
-    meaning: 'Nobody can log in before the first administrator is created.',
+    meaning: 'No login is possible before the first administrator is created.',
     remedy: 'Run payctl bootstrap admin (with the embedded database, stop the server first and start it afterwards).',
   },
   password_confirmation_required: {
@@ -216,16 +216,18 @@ export const accessCodes = {
   second_factor_not_enabled: {
     title: 'No second factor',
     meaning: 'The account has no second factor.',
-    remedy: 'Nothing is to be done, or enrol one first.',
+    remedy: 'Nothing needs to be done, or enrol one first.',
   },
   second_factor_not_started: {
     title: 'No enrolment to confirm',
-    meaning: 'No second factor of the account waits for its first code, or it waited for more than ten minutes.',
+    meaning:
+      'No enrolment of a second factor is in progress for the account, or it was started more than ten minutes ago.',
     remedy: 'Start the enrolment again.',
   },
   second_factor_own: {
     title: 'Own second factor',
-    meaning: 'The own second factor is removed with one of its codes; only that of others can be reset.',
+    meaning:
+      'An administrator removes its own second factor with one of its codes; only the second factor of another account can be reset.',
     remedy: 'POST /api/v1/me/second-factor/remove, or payctl second-factor remove.',
   },
   second_factor_required: {

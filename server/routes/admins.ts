@@ -166,7 +166,7 @@ export function adminRoutes({ admins, secondFactors }: AdminOperations): RouteGr
    *     tags: [Administrators]
    *     operationId: resetSecondFactorOfAdmin
    *     summary: Remove the second factor of another administrator
-   *     description: All sessions of the account end. For whoever lost authenticator and recovery codes.
+   *     description: All sessions of the account end. For an administrator who lost the authenticator and the recovery codes.
    */
   router.post(
     '/api/v1/admins/:id/reset-second-factor',

@@ -121,9 +121,9 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *     operationId: updateApp
    *     summary: Update an application
    *     description: >-
-   *       Omitted fields keep their values, null clears them, in `limits` too. Removed scopes and addresses apply to live tokens.
-   *       Outside Debug, what gives the application more needs a password that was given within the last five minutes: more scopes or
-   *       addresses, no address list, looser limits, trust, and every change of one that is trusted.
+   *       Omitted fields keep their values, null clears them, in `limits` too. Removed scopes and addresses apply to live tokens. Outside
+   *       Debug, a change that grants the application more requires a password that was confirmed within the last five minutes: more scopes
+   *       or addresses, no address list, looser limits, trust, and every change of a trusted application.
    *     requestBody:
    *       content:
    *         application/json:
@@ -184,10 +184,10 @@ export function apiAppRoutes({ apiApps }: { apiApps: ApiApps }): RouteGroup {
    *     operationId: rotateAppSecret
    *     summary: Rotate the client secret
    *     description: >-
-   *       The response contains the new secret, shown only once. Without a grace period the old secret and all live tokens are
-   *       revoked immediately; with one the old secret stays valid until `previousSecretExpiresAt`. With `prepare` nothing ends
-   *       yet: the new secret works beside the old one for 15 minutes (in the place of one from an earlier rotation), and takes
-   *       its place when the same request comes with it as `secret`. So no secret ends before its successor has been stored.
+   *       The response contains the new secret, shown only once. Without a grace period the old secret and all live tokens are revoked
+   *       immediately; with one the old secret stays valid until `previousSecretExpiresAt`. With `prepare` no secret expires yet: the new
+   *       secret works beside the old one for 15 minutes (it replaces one from an earlier rotation), and replaces the old one when the same
+   *       request sends it as `secret`. So the old secret stays valid until the new one has been stored.
    *     requestBody:
    *       content:
    *         application/json:

@@ -16,18 +16,18 @@ const Approval = z
       .describe(
         'Number of the refund, of the dispute that is to be accepted, or of the exception whose money is to be given back.',
       ),
-    kind: z.enum(['refund', 'dispute', 'exception']).describe('What gives the money back.'),
+    kind: z.enum(['refund', 'dispute', 'exception']).describe('Kind of operation that returns the money.'),
     orderNo: z.string(),
     clientId: z.string(),
     project: z.string(),
     refundAmount: z.number(),
     refundAmountMinor: z.int(),
     currency: z.string(),
-    reason: z.string().nullable().describe('Why it was asked for.'),
+    reason: z.string().nullable().describe('Reason of the request.'),
     askedBy: z
       .string()
       .describe(
-        '`admin:NAME` or `app:CLIENT_ID`; neither this administrator can approve it, nor one that shares a hand with what asked.',
+        '`admin:NAME` or `app:CLIENT_ID`. This administrator cannot approve it, nor can one that is not independent of the requester.',
       ),
     state: State,
     decidedBy: z.string().nullable(),
@@ -108,9 +108,10 @@ export function approvalRoutes(operations: PaymentOperations): RouteGroup {
    *     operationId: approveRefund
    *     summary: Approve a refund, a dispute or an exception
    *     description: >-
-   *       It is done at once; a dispute about more money than when it was asked for waits anew. An administrator cannot approve its own request, one that is older than its account, one of an
-   *       administrator that made its account, and none if one administrator, which may be either of them, made or changed both the account that
-   *       approves and the account or application that asked within 30 days.
+   *       The operation is executed at once; a dispute that now concerns more money than when the approval was requested needs a new
+   *       approval. An administrator cannot approve its own request, a request that is older than its account, or a request of the
+   *       administrator that created its account. It cannot approve a request either if one administrator (possibly one of the two) created
+   *       or changed both the approving account and the requesting account or application within 30 days.
    */
   router.post(
     '/api/v1/approvals/:refundNo/approve',

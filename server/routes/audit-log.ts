@@ -56,8 +56,8 @@ export function auditLogRoutes({ auditLines, exportAudit }: AuditLogPorts): Rout
    *     operationId: exportAuditLog
    *     summary: Export audit log entries as CSV or NDJSON
    *     description: >
-   *       Takes the filters of the list; newest first; streamed, so it may be long. That it was asked for is an entry itself. In CSV, text that a spreadsheet would interpret
-   *       as a formula is prefixed with an apostrophe. An interrupted export is incomplete.
+   *       Takes the filters of the list; newest first; streamed, so it may be long. The export is recorded as an entry itself. In CSV, text
+   *       that a spreadsheet would interpret as a formula is prefixed with an apostrophe. An interrupted export is incomplete.
    */
   router.get(
     '/api/v1/audit-log/export',

@@ -35,7 +35,7 @@ const which = {
   account: Account.optional().describe(
     'One of several accounts of the project; by default the one that new orders use.',
   ),
-  project: Code.optional().describe('By whose configuration the channel is asked; `default` if not given.'),
+  project: Code.optional().describe('The project whose configuration requests the bill; `default` if not given.'),
 };
 
 /** Channel, account and day of the bill to fetch. */
@@ -53,11 +53,11 @@ const counted = {
   paidMinor: z.int(),
   refunds: z.int(),
   refundedMinor: z.int(),
-  feesMinor: z.int().describe('What the channel kept.'),
+  feesMinor: z.int().describe('Fees of the channel.'),
 };
 const given = {
-  discountsMinor: z.int().describe('What the merchant gave up of payments, less what of it came back with refunds.'),
-  sharesMinor: z.int().describe('What went on to those with whom the merchant shares.'),
+  discountsMinor: z.int().describe('Merchant discounts on payments, minus those that refunds returned.'),
+  sharesMinor: z.int().describe('Amounts passed on to profit-sharing receivers.'),
 };
 
 const Totals = z.object({
@@ -66,7 +66,7 @@ const Totals = z.object({
   paidMinor: z.int().nullable(),
   refunds: z.int().nullable(),
   refundedMinor: z.int().nullable(),
-  feesMinor: z.int().nullable().describe('What the channel kept.'),
+  feesMinor: z.int().nullable().describe('Fees of the channel.'),
   netMinor: z.int().nullable().describe('What the channel settles.'),
   openingMinor: z.int().nullable().describe('Balance of the account before the day (PayPal).'),
   closingMinor: z.int().nullable().describe('Balance of the account at the end of the day.'),
@@ -75,9 +75,9 @@ const Totals = z.object({
 const Sums = z.object({
   ...counted,
   ...given,
-  project: z.string().nullable().describe('Null for what other systems did at the same account.'),
-  disputedMinor: z.int().describe('What disputes took.'),
-  otherMinor: z.int().describe('What else the account gained; negative when it lost.'),
+  project: z.string().nullable().describe('Null for other systems that use the same account.'),
+  disputedMinor: z.int().describe('Money that disputes took.'),
+  otherMinor: z.int().describe('Other movements of the account; negative for losses.'),
   pendingRefunds: z
     .int()
     .describe(
@@ -96,12 +96,12 @@ const Bill = z
         'The payee as the channel names it: the merchant ID (PID) at Alipay, the merchant number at WeChat Pay (`PARTNER/MERCHANT` for a merchant of a partner), the account number at PayPal. Before the channel has answered it is `CONFIGURED@PROJECT/VERSION`, a claim of the project alone.',
       ),
     mode: z.enum(MODES),
-    project: z.string().describe('The project whose configuration is the first to ask.'),
+    project: z.string().describe('The project whose configuration requests the bill first.'),
     day: z.iso.date(),
     state: z
       .enum(BILL_STATES)
       .describe(
-        '`waiting`: the channel is to be asked. `reading`, `matching`: under way. `done`: compared. `refused`: the file was not that bill. `missing`: there will be none.',
+        '`waiting`: not downloaded yet. `reading`, `matching`: in progress. `done`: compared. `refused`: the file was not that bill. `missing`: the channel provides none.',
       ),
     source: z.enum(BILL_SOURCES).nullable(),
     lines: z.int(),
@@ -112,16 +112,16 @@ const Bill = z
     shortfall: z
       .string()
       .nullable()
-      .describe('How these lines show in what the bill says of itself, in its own words; null where it says nothing.'),
+      .describe('How these lines affect the own summary of the bill, in its own words; null if it has no summary.'),
     notOurs: z.int().describe('Payments and refunds of other systems at the account.'),
     bytes: z.int().nullable(),
     sha256: z.string().nullable(),
-    totals: z.array(Totals).nullable().describe('What the bill says of itself; null where it does not.'),
-    sums: z.array(Sums).nullable().describe('What its lines come to.'),
+    totals: z.array(Totals).nullable().describe('The own summary of the bill; null if it has none.'),
+    sums: z.array(Sums).nullable().describe('Sums of its lines.'),
     fault: z
       .object({ code: z.string(), detail: z.string(), line: z.int().nullable(), column: z.int().nullable() })
       .nullable(),
-    checks: z.int().describe('How often the channel was asked in vain.'),
+    checks: z.int().describe('Number of requests to the channel without a result.'),
     nextCheckAt: Timestamp.nullable(),
     createdAt: Timestamp,
     askedAt: Timestamp.nullable(),
@@ -129,13 +129,13 @@ const Bill = z
     matchedAt: Timestamp.nullable(),
     quiet: z
       .object({
-        since: Timestamp.describe('When it was made so.'),
+        since: Timestamp.describe('Time of the setting.'),
         by: z.string().describe("The administrator's name."),
-        reason: z.string().describe('Why, in the words of the administrator.'),
+        reason: z.string().describe('The reason that the administrator gave.'),
       })
       .nullable()
       .describe(
-        'Since when numbers of this service that no order here has are those of another installation at the account; null: they are `order_unknown_here`.',
+        'If set, numbers in the format of this service without an order here are attributed to another installation at the account; null: they are `order_unknown_here`.',
       ),
     differences: z.array(
       z.object({ kind: z.enum(DIFFERENCE_KINDS), state: z.enum(DIFFERENCE_STATES), count: z.int() }),
@@ -176,12 +176,12 @@ const Difference = z
     kind: z.enum(KINDS),
     orderNo: z.string(),
     refundNo: z.string().nullable(),
-    ours: Side.describe('What stands in our books.'),
-    theirs: Side.describe('What stands in the bill.'),
+    ours: Side.describe('Values of this service.'),
+    theirs: Side.describe('Values of the bill.'),
     state: z
       .enum([...DIFFERENCE_STATES, 'counted'])
       .describe(
-        '`open`: the channel is being asked. `healed`: they agree. `listed`: a person should look. `ended`: somebody did. `counted`: of another system.',
+        '`open`: the channel is being queried. `healed`: they agree. `listed`: an exception is open. `ended`: a person resolved it. `counted`: of another system.',
       ),
     checks: z.int(),
     exceptionId: z.string().nullable(),
@@ -237,13 +237,13 @@ const SettlementReport = z
           state: z.enum(BILL_STATES).nullable(),
         }),
       )
-      .describe('Days of which a bill should be there and none was read; `project` is one whose keys can ask for it.'),
+      .describe('Days whose bill is due but was not read; `project` is one whose keys can request it.'),
     shrunk: z
       .array(z.object({ ...ofBill, billNo: z.string(), lines: z.int(), mostLines: z.int() }))
       .describe('Bills that have fewer lines than an earlier reading of the same day had.'),
     unreadable: z
       .array(z.object({ ...ofBill, billNo: z.string(), lines: z.int(), shortfall: z.string().nullable() }))
-      .describe('Bills with lines that could not be read: their days are short of these.'),
+      .describe('Bills with lines that could not be read; the sums of their days lack these lines.'),
     pendingRefunds: z
       .array(
         z.object({
@@ -253,12 +253,12 @@ const SettlementReport = z
           currency: z.string(),
           end: z
             .enum(['open', 'failed'])
-            .describe('`open`: counted, the end is not known. `failed`: not counted, though the bill counts it.'),
+            .describe('`open`: counted, the result is not known. `failed`: not counted, although the bill counts it.'),
           refunds: z.int(),
           amountMinor: z.int(),
         }),
       )
-      .describe('Refunds that a bill says are under way, which no later bill tells of, unless they succeeded.'),
+      .describe('Refunds that a bill lists as in progress and that no later bill contains, except succeeded ones.'),
     disagreements: z
       .array(
         z.object({
@@ -270,7 +270,7 @@ const SettlementReport = z
           lines: z.int(),
         }),
       )
-      .describe("Where the lines of a bill do not come to the bill's own summary; minor units."),
+      .describe("Sums where the lines of a bill deviate from the bill's own summary; minor units."),
     balances: z
       .array(
         z.object({
@@ -280,17 +280,17 @@ const SettlementReport = z
           from: z.iso.date(),
           to: z.iso.date(),
           currency: z.string(),
-          balance: z.int().describe('By what the balance of the account moved.'),
+          balance: z.int().describe('Change of the balance of the account.'),
           lines: z.int().describe('Net of the lines of the bills.'),
         }),
       )
       .describe(
-        'Where the balance of an account moved by something else than the lines of its bills over these days (PayPal); minor units.',
+        'Accounts whose balance changed by another amount than the lines of the bills of these days (PayPal); minor units.',
       ),
     unchecked: z
       .array(z.object({ ...ofBill, billNo: z.string() }))
       .describe(
-        'Bills whose lines are compared with no balance: it could not be had, rows could not be read, or the lines are still to be summed (PayPal).',
+        'Bills whose lines are not compared with a balance: the balance is unavailable, rows could not be read, or the lines are not summed yet (PayPal).',
       ),
   })
   .meta({ id: 'Settlement' });
@@ -329,7 +329,7 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *     tags: [Bills]
    *     operationId: fetchBill
    *     summary: Ask a channel for the bill of a day
-   *     description: The answer comes before the bill does; get it until its state is `done`, `refused` or `missing`.
+   *     description: The response does not wait for the bill; get the bill until its state is `done`, `refused` or `missing`.
    *     requestBody:
    *       content:
    *         application/json:
@@ -356,8 +356,8 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *     operationId: importBill
    *     summary: Import a bill that was downloaded from a channel
    *     description: >
-   *       The body is the file as it is: zip, gzip, CSV or JSON. A file that is not the bill of that account and day is refused whole, with line and
-   *       column; what was read before goes on to count. The same file again changes nothing.
+   *       The body is the unchanged file: zip, gzip, CSV or JSON. A file that is not the bill of that account and day is rejected
+   *       completely, with line and column; an earlier bill stays valid. Importing the same file again changes nothing.
    */
   router.post(
     '/api/v1/bills/import',
@@ -472,8 +472,8 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *     operationId: quietAccount
    *     summary: Treat unknown numbers at the account of a bill as another installation's
    *     description: >
-   *       For an account that another installation of this service uses, too. What is listed as `order_unknown_here` in bills of the account ends, and lines
-   *       with such numbers are `order_not_ours` from then on: an order that was lost with the database is not found by them any more.
+   *       For an account that another installation of this service also uses. The `order_unknown_here` differences of the account end, and
+   *       lines with such numbers are `order_not_ours` from then on, so an order that was lost with the database is no longer detected.
    *     requestBody:
    *       content:
    *         application/json:
@@ -508,8 +508,8 @@ export function billRoutes(operations: BillOperations): RouteGroup {
    *     operationId: getSettlement
    *     summary: Get what the channels settle, by their bills
    *     description: >
-   *       Gross, refunds, discounts, fees, shares, disputes and net of each day, account, project and currency. All projects of a bill together come to the bill's own
-   *       summary; where they do not, the difference is named, and so are days without a bill.
+   *       Gross, refunds, discounts, fees, shares, disputes and net of each day, account, project and currency. All projects of a bill
+   *       together must equal the bill's own summary; the report lists deviations and days without a bill.
    */
   router.get(
     '/api/v1/stats/settlement',

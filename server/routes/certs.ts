@@ -65,8 +65,8 @@ export function certRoutes(ports: CertPorts): RouteGroup {
    *     operationId: trustCertificate
    *     summary: Trust a certificate or key to verify
    *     description: >
-   *       Compare its fingerprint with the console of the channel first: whoever has its private key can say that orders are paid. Effective
-   *       immediately on every instance. For 24 hours a payment that it vouches for is confirmed with the channel before it counts.
+   *       Compare its fingerprint with the console of the channel first: the holder of its private key can report orders as paid. Effective
+   *       immediately on every instance. For 24 hours a payment that it verifies counts only after a query of the channel confirms it.
    */
   router.post(
     '/:id/trust',
@@ -84,8 +84,8 @@ export function certRoutes(ports: CertPorts): RouteGroup {
    *     operationId: distrustCertificate
    *     summary: Trust a certificate or key no more
    *     description: >
-   *       Always possible, also while orders are in flight. From the answer on nothing is verified with it on any instance; without another
-   *       trusted one of its kind the channel accepts no orders until there is one.
+   *       Always possible, even while orders are in progress. After the response no instance verifies anything with it; the channel accepts
+   *       no orders without a trusted one of its kind.
    */
   router.post(
     '/:id/distrust',
@@ -114,20 +114,22 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *     operationId: uploadCertificateOfProject
    *     summary: Upload a certificate or key
    *     description: >
-   *       A file or text of at most 64 KB: PEM (its line breaks may be lost), a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
-   *       becomes the default if its certificate or key matches. Private keys cannot be downloaded. What verifies is trusted at once: the
-   *       administrator who uploads it answers for it. It is used in one mode and for one account only: those that `mode` and `account`
-   *       name, otherwise those of the present configuration, before there is one those of the first.
+   *       A file or text of at most 64 KB: PEM (its line breaks may be lost), a DER certificate, or the bare base64 of Alipay's key tool.
+   *       The first of its kind becomes the default if its certificate or key matches. Private keys cannot be downloaded. A certificate or
+   *       key that verifies is trusted at once, because an administrator uploads it. It is used in one mode and for one account only: those
+   *       that `mode` and `account` name, otherwise those of the current configuration; before there is one, those of the first
+   *       configuration.
    * /api/v2/certs/upload:
    *   post:
    *     tags: [Own certificates]
    *     operationId: uploadCertificate
    *     summary: Upload a certificate or key
    *     description: >
-   *       A file or text of at most 64 KB: PEM (its line breaks may be lost), a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind
-   *       becomes the default if its certificate or key matches. Private keys cannot be downloaded. Applies to the project of the token. What
-   *       verifies the messages of the channel is not used until an administrator trusts it. It is used in one mode and for one account
-   *       only: those that `mode` and `account` name, otherwise those of the present configuration, before there is one those of the first.
+   *       A file or text of at most 64 KB: PEM (its line breaks may be lost), a DER certificate, or the bare base64 of Alipay's key tool.
+   *       The first of its kind becomes the default if its certificate or key matches. Private keys cannot be downloaded. Applies to the
+   *       project of the token. A certificate or key that verifies the messages of the channel is not used until an administrator trusts
+   *       it. It is used in one mode and for one account only: those that `mode` and `account` name, otherwise those of the current
+   *       configuration; before there is one, those of the first configuration.
    */
   router.post(
     '/upload',
@@ -211,15 +213,16 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *     operationId: deleteCertificateOfProject
    *     summary: Delete a certificate or key
    *     description: >
-   *       What signs is refused while it is a default or open orders still need it. What verifies can always be deleted, and verifies nothing from then on.
+   *       A certificate or key that signs cannot be deleted while it is a default or open orders still need it. One that verifies can
+   *       always be deleted, and verifies nothing from then on.
    * /api/v2/certs/{id}/delete:
    *   post:
    *     tags: [Own certificates]
    *     operationId: deleteCertificate
    *     summary: Delete a certificate or key
    *     description: >
-   *       What signs is refused while it is a default or open orders still need it. What verifies can always be deleted, and verifies nothing from then on.
-   *       Applies to the project of the token.
+   *       A certificate or key that signs cannot be deleted while it is a default or open orders still need it. One that verifies can
+   *       always be deleted, and verifies nothing from then on. Applies to the project of the token.
    */
   router.post(
     '/:id/delete',

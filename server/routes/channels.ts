@@ -179,9 +179,9 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     operationId: testChannelOfProject
    *     summary: Test a channel configuration
    *     description: >
-   *       Sends signed requests that move nothing to the channel and lists each credential and webhook that they prove; `field` names the first that is wrong.
-   *       With `products` orders of a small amount are made that nobody can pay, because nobody is given what a payer needs, and closed at once; PayPal's
-   *       cannot be closed and end by themselves.
+   *       Sends the channel signed requests that move no money, and lists each credential and webhook that they prove; `field` names the
+   *       first faulty one. With `products` the test creates orders of a small amount, which cannot be paid because no payer receives their
+   *       payment data, and closes them at once; orders of PayPal cannot be closed and expire on their own.
    *     requestBody:
    *       content:
    *         application/json:
@@ -192,9 +192,10 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     operationId: testChannel
    *     summary: Test a channel configuration
    *     description: >
-   *       Sends signed requests that move nothing to the channel and lists each credential and webhook that they prove; `field` names the first that is wrong.
-   *       With `products` orders of a small amount are made that nobody can pay, because nobody is given what a payer needs, and closed at once; PayPal's
-   *       cannot be closed and end by themselves. Applies to the project of the token.
+   *       Sends the channel signed requests that move no money, and lists each credential and webhook that they prove; `field` names the
+   *       first faulty one. With `products` the test creates orders of a small amount, which cannot be paid because no payer receives their
+   *       payment data, and closes them at once; orders of PayPal cannot be closed and expire on their own. Applies to the project of the
+   *       token.
    *     requestBody:
    *       content:
    *         application/json:
@@ -220,9 +221,9 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     operationId: registerChannelNoticesOfProject
    *     summary: Register for the notifications of a channel
    *     description: >
-   *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service needs,
-   *       and keeps its id as `webhookId`. WeChat Pay: registers the URL for complaints, unless another system's is there. Calling it again changes nothing.
-   *       Alipay learns the URL with each order and refuses with 400.
+   *       PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service
+   *       needs, and keeps its id as `webhookId`. WeChat Pay: registers the URL for complaints, unless the URL of another system is
+   *       registered. Calling it again changes nothing. Alipay: refused with 400, because each order contains the URL.
    * /api/v2/payment/config/{payWay}/notices:
    *   post:
    *     tags: [Own channel configuration]
@@ -248,16 +249,18 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     operationId: fetchChannelCertificatesOfProject
    *     summary: Download the certificates of a channel
    *     description: >
-   *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public certificate that follows one
-   *       that is trusted, by its serial. What is new is trusted by the administrator who asks, as by an upload; what was here before stays as it was. PayPal refuses with 400.
+   *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public
+   *       certificate that follows a trusted one, by its serial number. New certificates are trusted by the requesting administrator, as
+   *       with an upload; existing ones stay unchanged. PayPal: refused with 400.
    * /api/v2/payment/config/{payWay}/certificates:
    *   post:
    *     tags: [Own channel configuration]
    *     operationId: fetchChannelCertificates
    *     summary: Download the certificates of a channel
    *     description: >
-   *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public certificate that follows one
-   *       that is trusted, by its serial. What is new waits for the trust of an administrator. PayPal refuses with 400. Requires the scope cert:manage, too.
+   *       WeChat Pay: the platform certificates, proven by the APIv3 key and their own signature. Alipay in certificate mode: the public
+   *       certificate that follows a trusted one, by its serial number. New certificates are not used until an administrator trusts them.
+   *       PayPal: refused with 400. Requires the scope cert:manage, too.
    */
   router.post(
     '/:payWay/certificates',

@@ -26,12 +26,12 @@ const Diagnosis = z
     due: z
       .array(
         z.object({
-          kind: z.string().describe('What is to be done, such as `order` or `delivery`.'),
+          kind: z.string().describe('Kind of work, such as `order` or `delivery`.'),
           rows: z.int().describe('How many rows of the kind wait.'),
           lagSeconds: z.number().describe('For how many seconds the oldest has been waiting.'),
         }),
       )
-      .describe('Due work that nobody has taken, by kind, and how long the oldest of it has been waiting.'),
+      .describe('Due work that no worker has started, by kind, and how long the oldest has been waiting.'),
     failingWebhooks: z
       .array(
         z.object({
@@ -46,11 +46,11 @@ const Diagnosis = z
       .int()
       .nullable()
       .describe(
-        'How many accounts may approve what some other account asks for now; null where `Approval.RefundAbove` is 0 and nothing waits.',
+        'Number of accounts that may now approve a request of another account; null if `Approval.RefundAbove` is 0 and no request waits.',
       ),
     silentNotices: z
       .array(z.object({ project: z.string(), payWay: z.enum(PAY_WAYS), payments: z.int() }))
-      .describe('Channels of whose newest payments no notification told: the service found out by asking.'),
+      .describe('Channels whose newest payments were found by queries, because no notification arrived.'),
   })
   .meta({ id: 'Diagnosis' });
 
@@ -65,7 +65,7 @@ export function diagnosisRoutes({ diagnose }: { diagnose: () => Promise<z.input<
    *     operationId: diagnoseService
    *     tags: [Service]
    *     summary: Diagnose the service
-   *     description: For administrators. What `payctl doctor` judges and no other operation tells; read afresh each time.
+   *     description: For administrators. Facts for `payctl doctor` that no other operation returns; read anew each time.
    */
   router.get(
     '/api/v1/diagnosis',

@@ -58,11 +58,8 @@ const DisputesQuery = OwnDisputesQuery.extend({
 
 const AnswerRequest = z
   .object({
-    text: SafeText(1, 2000).describe('What the merchant says to the dispute.'),
-    file: z
-      .array(UploadedFile)
-      .optional()
-      .describe('Files that prove it, as parts of a form: images, at PayPal PDF, too.'),
+    text: SafeText(1, 2000).describe('The answer of the merchant.'),
+    file: z.array(UploadedFile).optional().describe('Evidence files, as parts of a form: images, at PayPal PDF, too.'),
   })
   .meta({ id: 'AnswerDisputeRequest' });
 /** The largest upload of any channel; each channel checks its own smaller limits. */
@@ -75,7 +72,7 @@ const FinishRequest = z
     result: z
       .enum(COMPLAINT_RESULTS)
       .optional()
-      .describe('What became of it, for Alipay: `other` unless it is said; WeChat Pay does not ask.'),
+      .describe('The result for Alipay, `other` by default; WeChat Pay takes none.'),
   })
   .meta({ id: 'FinishDisputeRequest' })
   .optional();
@@ -166,9 +163,9 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *     operationId: acceptDispute
    *     summary: Accept a dispute
    *     description: >-
-   *       The channel refunds the payer from the account of the merchant. This cannot be undone. Refunds of the order are refused from then on until
-   *       the channel decides, and a refund that is in progress has to end first. Above `Approval.RefundAbove` nothing is
-   *       done yet: 202 with the approval that another administrator has to give.
+   *       The channel refunds the payer from the account of the merchant. This cannot be undone. Refunds of the order are refused from then
+   *       on until the channel decides, and a refund that is in progress has to end first. Above `Approval.RefundAbove` the dispute is not
+   *       accepted yet: 202 with the approval that another administrator has to give.
    *     requestBody:
    *       content:
    *         application/json:

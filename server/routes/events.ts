@@ -161,9 +161,10 @@ export function eventRoutes({ events, openStream, resend, recheck }: EventConsol
    *     operationId: streamEvents
    *     summary: Stream events
    *     description: >
-   *       Server-sent events. The first message is `ready`, with the sequence number after which the stream starts; then each event with its
-   *       sequence as id. `Last-Event-ID` (or `after`) resumes an interrupted stream; `since` starts in the past;
-   *       by default the stream starts now. The credential is rechecked before events are sent and every second; when it is no longer good the stream ends with the message `error`.
+   *       Server-sent events. The first message is `ready`, with the sequence number after which the stream starts; then each event with
+   *       its sequence as id. `Last-Event-ID` (or `after`) resumes an interrupted stream; `since` starts in the past; by default the stream
+   *       starts now. The credential is rechecked before events are sent and every second; when it is no longer valid the stream ends with
+   *       the message `error`.
    */
   router.get(
     '/api/v1/events/stream',
@@ -249,15 +250,15 @@ const CoinPosting = CoinEntry.extend({ available: z.int() }).meta({ id: 'CoinPos
 /** The events that merchants receive: their conditions, and the schemas of their objects. */
 const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContract>> = {
   'order.paid': { when: 'An order was paid.', object: OrderEntry },
-  'order.paid_late': { when: 'Money came for an order that had ended; it goes back.', object: OrderEntry },
+  'order.paid_late': { when: 'A payment arrived for an order that had ended, and is refunded.', object: OrderEntry },
   'order.closed': { when: 'An order was closed.', object: OrderEntry },
   'order.failed': { when: 'An order failed.', object: OrderEntry },
-  'order.payer_action_required': { when: 'The payer has to do something before the money comes.', object: OrderEntry },
-  'order.exception': { when: 'A person should look at an order.', object: OrderEntry },
+  'order.payer_action_required': { when: 'The payer must act before the payment can complete.', object: OrderEntry },
+  'order.exception': { when: 'An order needs manual review.', object: OrderEntry },
   'refund.approval_requested': { when: 'A refund waits for a second administrator.', object: Refund },
   'refund.succeeded': { when: 'A refund reached the payer.', object: Refund },
   'refund.failed': { when: 'A refund failed; its amount can be refunded again.', object: Refund },
-  'refund.abnormal': { when: 'A refund cannot reach the payer; a person has to look.', object: Refund },
+  'refund.abnormal': { when: 'A refund cannot reach the payer and needs manual review.', object: Refund },
   'dispute.opened': { when: 'A payer disputes a payment.', object: Dispute },
   'dispute.updated': { when: 'A dispute changed.', object: Dispute },
   'dispute.closed': { when: 'A dispute was decided.', object: Dispute },
@@ -266,7 +267,7 @@ const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContr
   'coin.credited': { when: 'Coins came into an account.', object: CoinPosting },
   'coin.debited': { when: 'Coins left an account.', object: CoinPosting },
   'app.credentials_changed': {
-    when: 'A credential of an application was given out or widened. Administrators alone are told, in the event log.',
+    when: 'A credential of an application was issued or widened. Only administrators see the event, in the event log.',
     object: CredentialChange,
   },
 };
@@ -376,9 +377,9 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *     operationId: rotateWebhookSecret
    *     summary: Rotate the signing secret
    *     description: >-
-   *       The response contains the new secret, shown only once. During the grace period every message is signed with both secrets.
-   *       With `prepare` nothing ends yet: for 15 minutes messages are signed with both (and no more with one from an earlier
-   *       rotation), and the new secret takes effect when the same request comes with it as `secret`.
+   *       The response contains the new secret, shown only once. During the grace period every message is signed with both secrets. With
+   *       `prepare` no secret expires yet: for 15 minutes messages are signed with both (and no longer with one from an earlier rotation),
+   *       and the new secret takes effect when the same request sends it as `secret`.
    *     requestBody:
    *       content:
    *         application/json:

@@ -82,9 +82,10 @@ export function bookRoutes({ prove }: { prove: (page: BookPage) => Promise<Ledge
    *     operationId: verifyBooks
    *     summary: Verify ledger consistency
    *     description: >
-   *       Checks orders against refunds, histories against states, events against state changes, coin balances against ledger entries, the last weeks against the bills of the channels, and the chain of
-   *       the audit log, which is authenticated with a key, a page at a time: every order, coin account, ledger entry, bill and audit line is on exactly one page. The books are proven when every page up
-   *       to the one without a `nextCursor` is `ok`. All pages together read the whole database, so do it rarely.
+   *       Checks orders against refunds, histories against states, events against state changes, coin balances against ledger entries, the
+   *       last weeks against the bills of the channels, and the chain of the audit log, which is authenticated with a key, a page at a
+   *       time: every order, coin account, ledger entry, bill and audit line is on exactly one page. The ledger is consistent if every page
+   *       up to the one without a `nextCursor` is `ok`. All pages together read the whole database, so run the check rarely.
    */
   router.get(
     '/api/v1/books',

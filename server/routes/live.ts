@@ -36,7 +36,7 @@ const LiveChannel = z
       .int()
       .nullable()
       .describe('Ninety-nine of a hundred calls took no longer, to a tenth; null without calls.'),
-    unknownPercent: z.number().nullable().describe('Calls after which nobody knows what the channel did.'),
+    unknownPercent: z.number().nullable().describe('Percentage of calls with an unknown outcome.'),
     noticedAt: Timestamp.nullable().describe('The last genuine notification.'),
     silentSince: Timestamp.nullable().describe('The last answer or notification.'),
   })
@@ -48,7 +48,7 @@ const LiveDue = z
     count: z.int().describe('Rows that are due, up to 1000.'),
     more: More,
     underWay: z.int(),
-    oldestAt: Timestamp.nullable().describe('Since when the oldest row has been due that nobody works.'),
+    oldestAt: Timestamp.nullable().describe('Due time of the oldest row that no worker processes.'),
   })
   .meta({ id: 'LiveDue' });
 
@@ -152,11 +152,12 @@ export function liveRoutes({ openLive, recheck }: LiveConsole): RouteGroup {
    *     operationId: followService
    *     summary: Follow the state of the service
    *     description: >
-   *       Server-sent events, for `payctl top`. The first message is `snapshot` with every section; then, once a second at most, `change` with the
-   *       sections that changed, each whole, and how many events of the log passed, however many they are. The schema is that of the `data` of a message. The id is the sequence number
-   *       of the newest event that is counted: with `Last-Event-ID` (or `after`) an interrupted feed goes on and counts every event in between, whichever
-   *       replica answers. Processes report themselves only while somebody follows, so the first messages may lack some.
-   *       The credential is rechecked before anything is sent and every second; when it is no longer good the feed ends with the message `error`.
+   *       Server-sent events, for `payctl top`. The first message is `snapshot` with every section; then, once a second at most, `change`
+   *       with the sections that changed, each whole, and how many events of the log passed, however many they are. The schema is that of
+   *       the `data` of a message. The id is the sequence number of the newest event that is counted: with `Last-Event-ID` (or `after`) an
+   *       interrupted feed goes on and counts every event in between, whichever replica answers. Processes report themselves only while a
+   *       feed is open, so the first messages may lack some. The credential is rechecked before anything is sent and every second; when it
+   *       is no longer valid the feed ends with the message `error`.
    */
   router.get(
     '/api/v1/live',

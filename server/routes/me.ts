@@ -119,10 +119,11 @@ export function meRoutes({ sessions, adminSessions }: MeOperations): RouteGroup 
    *     summary: Confirm the own password and second factor
    *     description: >-
    *       Changing administrators and second factors, and outside Debug channel configurations, certificates, trusted applications,
-   *       credentials of applications that are given out or widened, coins above `Approval.CoinsAbove`, approvals, and refunds and accepted amounts above `Approval.RefundAbove`, requires a password, and a code where the account has a
-   *       second factor, that were given in this session within the last five minutes, by login or here; otherwise they return
-   *       403 `password_confirmation_required`. A confirmation begins a new session, with a new token and new cookies, and ends the
-   *       one that asks: safe methods work with the old token for 30 more seconds. Wrong passwords and codes count as failed logins.
+   *       credentials of applications that are given out or widened, coins above `Approval.CoinsAbove`, approvals, and refunds and accepted
+   *       amounts above `Approval.RefundAbove`, requires a password, and a code where the account has a second factor, that were given in
+   *       this session within the last five minutes, by login or here; otherwise they return 403 `password_confirmation_required`. A
+   *       confirmation starts a new session, with a new token and new cookies, and ends the session of the request: safe methods work with
+   *       the old token for 30 more seconds. Wrong passwords and codes count as failed logins.
    *     requestBody:
    *       content:
    *         application/json:

@@ -103,8 +103,8 @@ export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperation
    *     operationId: getToken
    *     summary: Get an access token
    *     description: >-
-   *       Grant `client_credentials`, as JSON or form data; client credentials in the body or with HTTP Basic. `scope` restricts
-   *       the token; by default it has all scopes of the application. A parameter without a value is as good as none.
+   *       Grant `client_credentials`, as JSON or form data; client credentials in the body or with HTTP Basic. `scope` restricts the token;
+   *       by default it has all scopes of the application. A parameter without a value counts as omitted.
    *     requestBody:
    *       content:
    *         application/json:
@@ -257,7 +257,7 @@ export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGrou
    *     tags: [Pay-per-call]
    *     operationId: getPublicKeys
    *     summary: Public keys of payment codes and receipts (RFC 7517)
-   *     description: Every key that was ever used; those of the simulator's mode only where the simulator counts.
+   *     description: Every key that was ever used; keys of simulator mode only where the simulator is in use.
    */
   router.get(
     '/jwks.json',
@@ -274,7 +274,7 @@ export function keyRoutes({ publicKeys, didDocument }: PublishedKeys): RouteGrou
    *     tags: [Pay-per-call]
    *     operationId: getDidDocument
    *     summary: The same keys as a DID document (did:web)
-   *     description: Whose keys sign the offers and receipts of x402's extension `offer-receipt`.
+   *     description: These keys sign the offers and receipts of x402's extension `offer-receipt`.
    */
   router.get(
     '/did.json',

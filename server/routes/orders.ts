@@ -161,8 +161,9 @@ export function orderRoutes(operations: PaymentOperations): RouteGroup {
    *     operationId: getOrderTimeline
    *     summary: Get the timeline of an order
    *     description: >
-   *       State changes, channel messages, exceptions, events and webhook deliveries, oldest first. A message whose `detail.times` is above 1 was answered
-   *       alike that often, last at `detail.lastAt`; `detail.call` is `missing` where that many messages could not be stored.
+   *       State changes, channel messages, exceptions, events and webhook deliveries, oldest first. A message whose `detail.times` is above
+   *       1 got the same response that often, last at `detail.lastAt`; `detail.call` is `missing` where that many messages could not be
+   *       stored.
    */
   router.get(
     '/api/v1/orders/:orderNo/timeline',
@@ -394,7 +395,7 @@ function buildRoutes(
    *     summary: Close an order
    *     description: >
    *       Returns the status `closed`, or `closing` until the channel confirms it. Closing twice is allowed; a paid order returns 409.
-   *       Closing an order of the scene `code` may cross the payment; then the channel gives it back, and the status is `refunded`.
+   *       Closing an order of the scene `code` may coincide with its payment; then the channel refunds it, and the status is `refunded`.
    *     responses:
    *       200:
    *         content:
@@ -430,8 +431,8 @@ function buildRoutes(
    *     operationId: capturePayment
    *     summary: Capture an approved order
    *     description: >
-   *       For PayPal, after the payer has approved in a page of the shop (`onApprove` of PayPal's buttons): takes the money at
-   *       once instead of with PayPal's notification. PayPal is asked first, so the call is harmless at any time. Returns the order.
+   *       For PayPal, after the payer has approved in a page of the shop (`onApprove` of PayPal's buttons): captures the payment at once
+   *       instead of after PayPal's notification. PayPal is queried first, so the call is safe at any time. Returns the order.
    */
   router.post(
     '/capture/:orderNo',

@@ -104,8 +104,8 @@ export function payerRoutes(
    *     operationId: chooseChannel
    *     summary: Choose the channel
    *     description: >-
-   *       The payer takes another channel that the order offers: the order is closed, and the browser is sent to the order that takes
-   *       its place. Nothing changes when the order has been paid, or does not offer the channel.
+   *       The payer chooses another channel that the order offers: the order is closed, and the browser is redirected to the order that
+   *       replaces it. Nothing changes if the order has been paid or does not offer the channel.
    */
   router.post(
     '/pay/:orderNo/choose/:payWay',
@@ -133,7 +133,7 @@ export function payerRoutes(
    *     tags: [Payer pages]
    *     operationId: getPaymentState
    *     summary: Payment state for the payer
-   *     description: What the payment page polls. Reads the stored state only; the channel is not asked.
+   *     description: Polled by the payment page. Reads the stored state only; the channel is not queried.
    *     responses:
    *       200:
    *         content:

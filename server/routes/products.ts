@@ -66,7 +66,7 @@ const optional = {
     .boolean()
     .optional()
     .describe(
-      'For skills, false if omitted. True lets the application that called refund what was delivered: it keeps the content and gets the money or coins back, as often as it likes.',
+      'For skills, false if omitted. True lets the calling application refund delivered calls: it keeps the content and gets the money or coins back, any number of times.',
     ),
 };
 

@@ -91,9 +91,9 @@ export function secondFactorRoutes({ secondFactors, sessions, required }: Second
    *     operationId: startSecondFactor
    *     summary: Start to enrol a second factor
    *     description: >-
-   *       Makes a secret for an authenticator app. It counts for nothing until `confirm` gets the first code of it within ten minutes;
-   *       until then the second factor that there may be goes on. Replacing one needs a code of it, as getting new recovery codes does; a
-   *       wrong code counts as a failed login.
+   *       Creates a secret for an authenticator app. It takes effect when `confirm` receives its first code within ten minutes; until then
+   *       an existing second factor stays valid. Replacing a second factor requires one of its codes, as do new recovery codes; a wrong
+   *       code counts as a failed login.
    *     requestBody:
    *       content:
    *         application/json:

@@ -210,7 +210,7 @@ export function skillpayRoutes(operations: SkillOperations): RouteGroup {
    *         - { intent: charge, method: paypal, amount: null, description: The price of the resource }
    *     responses:
    *       402:
-   *         description: To be paid first. `data` is the order; the headers say it in the words of each kind of client.
+   *         description: Payment required first. `data` is the order; the headers contain the offer in the format of each kind of client.
    *         headers:
    *           X-Out-Trade-No: { schema: { type: string }, description: The number of the order. }
    *           PAYMENT-REQUIRED: { schema: { type: string }, description: 'The offer for x402 clients, base64-encoded JSON.' }
@@ -382,7 +382,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *     tags: [WeChat agent pay]
    *     operationId: getAgentPay
    *     summary: Get the WeChat agent pay configuration
-   *     description: Who asks WeChat for payment codes, and what became of it last. The private key is never returned.
+   *     description: The developer account that requests payment codes from WeChat, and the result of the last requests. The private key is never returned.
    */
   router.get(
     '/api/v1/skillpay/agent-pay',
@@ -427,7 +427,7 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *     tags: [WeChat agent pay]
    *     operationId: removeAgentPay
    *     summary: Remove the WeChat agent pay configuration
-   *     description: No more payment codes are requested; those that were given still pay.
+   *     description: No more payment codes are requested; issued ones remain payable.
    */
   router.delete(
     '/api/v1/skillpay/agent-pay',

@@ -33,7 +33,7 @@ const problem = {
         payWay: { type: 'string' },
         code: { type: 'string' },
         message: { type: 'string' },
-        supportId: { type: 'string', description: 'What the support of the channel asks for.' },
+        supportId: { type: 'string', description: 'Request number for the support of the channel.' },
       },
     },
   },

@@ -74,7 +74,9 @@ const ToRegister = z
     where: z.string().describe('The page of the channel, in words.'),
     values: z
       .array(z.string())
-      .describe('What exactly is registered; empty when it is no address of this service, and the note says whose.'),
+      .describe(
+        'The exact values to register; empty if it is not an address of this service, and the note says whose it is.',
+      ),
     scenes: z.array(z.enum(SCENES)),
     by: z.enum(['hand', 'payctl']).describe('Who registers it: a person, or `payctl channel set`.'),
     note: z.string().nullable(),
@@ -84,7 +86,7 @@ const ToRegister = z
 /** Refused notifications of a channel in one project. */
 export const RefusedNotices = z
   .object({
-    why: z.string().describe('A stable word, as `channel_notices_refused_total` has it.'),
+    why: z.string().describe('A stable code, the same as in the metric `channel_notices_refused_total`.'),
     detail: z.string().describe('The fault of the last one.'),
     change: z.string().describe('The change with which the service takes the next one.'),
     count: z
@@ -97,7 +99,7 @@ export const RefusedNotices = z
     isOpen: z
       .boolean()
       .describe(
-        'False when the last one is more than a day old, or a genuine notification came after one that anybody could have posted.',
+        'False if the last one is more than a day old, or if a genuine notification arrived after one that any client could have posted.',
       ),
   })
   .meta({ id: 'RefusedNotices' });
@@ -196,12 +198,12 @@ const ChannelCheck = z
     status: z
       .enum(['ok', 'failed', 'lacking', 'unproven'])
       .describe(
-        '`lacking`: not everybody needs it. `unproven`: nothing harmless proves it, or what comes first is wrong.',
+        '`lacking`: missing, but not every merchant needs it. `unproven`: no harmless request proves it, or an earlier check failed.',
       ),
     field: z.string().nullable().describe('The field or certificate kind to change.'),
     code: z.string().nullable().describe("The channel's own code, or a word of the service."),
     message: z.string().nullable(),
-    supportId: z.string().nullable().describe('What the support of the channel asks for.'),
+    supportId: z.string().nullable().describe('Request number for the support of the channel.'),
   })
   .meta({ id: 'ChannelCheck' });
 
@@ -226,11 +228,14 @@ export const DownloadAnswer = z
         serialNumber: z.string().nullable(),
         notAfter: Timestamp.nullable(),
         daysLeft: z.int().nullable(),
-        isNew: z.boolean().describe('False: it was here before, and stays as it was.'),
+        isNew: z.boolean().describe('False: it existed before, and stays unchanged.'),
         trust: z.enum(['trusted', 'waiting', 'distrusted', 'deleted']).nullable(),
       }),
     ),
-    byHand: z.string().nullable().describe('What the channel does not hand out.'),
+    byHand: z
+      .string()
+      .nullable()
+      .describe('What must be obtained manually, because the channel does not offer it for download.'),
   })
   .meta({ id: 'DownloadedCertificates' });
 
@@ -243,7 +248,7 @@ export const ProbeAnswer = z
     message: z
       .string()
       .nullable()
-      .describe('What is wrong; with `ok`, what not every merchant needs and this one lacks, such as a product.'),
+      .describe('The fault; with `ok`, a missing part that not every merchant needs, such as a product.'),
     checks: z.array(ChannelCheck).describe('Each credential, product and webhook that was looked at.'),
     registrations: z.array(ToRegister).describe('What must be registered at the channel, which no call can see.'),
   })

@@ -111,7 +111,7 @@ export const PlacePaymentRequest = z
     scene: z
       .enum(SCENES)
       .optional()
-      .describe('How the payer is asked for the money; `code`: `payCode` was read in a shop.'),
+      .describe('How the payment is presented to the payer; `code`: a shop scanned `payCode`.'),
     openId: z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,128}$/)
@@ -219,7 +219,7 @@ export const Order = z
       .object({
         type: z
           .enum(PAY_HINTS)
-          .describe('`code`: the payer confirms in the app whose code was read; there is nothing to hand over.'),
+          .describe('`code`: the payer confirms in the app whose code was scanned; no payment data is needed.'),
         qrCode: z.string().optional(),
         url: z.string().optional(),
         params: z.record(z.string(), z.string()).optional(),

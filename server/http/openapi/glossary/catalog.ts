@@ -81,7 +81,7 @@ export const catalogWords: Glossary = {
   'Product SkillPrice': {
     coinPrice: ['What a call costs in coins; null = it cannot be paid with coins.', null],
     refundAfterFulfilment: [
-      'Whether the application that called may refund a call whose content it has; then it has the content for nothing.',
+      'Whether the calling application may refund a delivered call; it then keeps the content at no cost.',
       false,
     ],
     price: ['Price in major units of `currency`.', 12.5],

@@ -40,7 +40,7 @@ export const operationsWords: Glossary = {
       'SHA-256 of the file, hexadecimal; null = not read.',
       'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9',
     ],
-    source: ['Who brought the file: the channel or a person; null = nobody yet.', 'channel'],
+    source: ['Source of the file: the channel or an import; null = none yet.', 'channel'],
   },
   'Bill BillDifference': { checks: ['How often the channel was asked.', 0] },
   'Bill BillDifference OrderExplanation.bills OrderExplanation.differences Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unchecked Settlement.unreadable':
@@ -50,7 +50,10 @@ export const operationsWords: Glossary = {
   'Bill BooksReport.auditLog Settlement.shrunk Settlement.unreadable': { lines: ['How many lines.', 1] },
   'Bill Settlement.shrunk': { mostLines: ['The most lines that a reading of the bill had.', 1] },
   'Settlement.unreadable': {
-    shortfall: ['What the sums of the bill have more, in its own words; null = nothing is said of it.', null],
+    shortfall: [
+      'The excess of the sums of the bill over its lines, in the words of the bill; null = not stated.',
+      null,
+    ],
   },
   'Bill ChannelConfig': { fault: ['What is wrong; null = nothing.', null] },
   'Bill Settlement.balances Settlement.days Settlement.disagreements Settlement.missing Settlement.pendingRefunds Settlement.shrunk Settlement.unchecked Settlement.unreadable':
@@ -82,9 +85,9 @@ export const operationsWords: Glossary = {
     feesMinor: ['What the channel kept, in minor units.', 8],
   },
   'Bill.sums Settlement.days Settlement.totals': {
-    discountsMinor: ['What the merchant gave up of payments, in minor units.', 0],
-    otherMinor: ['What else the account gained, in minor units.', 0],
-    sharesMinor: ['What went on to those with whom the merchant shares, in minor units.', 0],
+    discountsMinor: ['Merchant discounts on payments, in minor units.', 0],
+    otherMinor: ['Other movements of the account, in minor units.', 0],
+    sharesMinor: ['Amounts passed on to profit-sharing receivers, in minor units.', 0],
   },
   BillDifference: { exceptionId: ['ID of the exception that lists it; null = none.', null] },
   'BillDifference OrderExplanation OrderExplanation.refunds': { fix: ['The command that ends it; null = none.', null] },
@@ -135,7 +138,7 @@ export const operationsWords: Glossary = {
   },
   ChannelCheck: {
     about: ['What was tested.', 'credential'],
-    supportId: ['What the support of the channel asks for; null = none.', null],
+    supportId: ['Request number for the support of the channel; null = none.', null],
   },
   'ChannelCheck ChannelTest ChannelVerdict DownloadedCertificates': {
     field: ['The field or certificate kind that is at fault; null = none.', null],
@@ -293,7 +296,7 @@ export const operationsWords: Glossary = {
   },
   'Settlement.pendingRefunds': {
     amountMinor: ['What they give back, in minor units.', 250],
-    end: ['What our books know of their end.', 'open'],
+    end: ['Their result in this service.', 'open'],
     refunds: ['Number of refunds.', 1],
   },
   'Bill.totals': {
@@ -303,7 +306,7 @@ export const operationsWords: Glossary = {
   'Settlement.balances': {
     from: ['First of the days in a row that are compared, `YYYY-MM-DD`.', '2030-01-01'],
     to: ['Last of them.', '2030-01-31'],
-    balance: ['By what the balance of the account moved, in minor units.', 1250],
+    balance: ['Change of the balance of the account, in minor units.', 1250],
     lines: ['Net of the lines of its bills, without holds and their releases.', 1250],
   },
   'Settlement.disagreements': {

@@ -124,7 +124,7 @@ export const paymentWords: Glossary = {
     merchantOrderNo: ["The caller's own number of the order; null = none.", '1001'],
     payer: ["The payer's account at the channel; null until it is known.", null],
     product: ['Code of the product; null = none.', null],
-    scene: ['How the payer is asked: `qr`, `page`, `h5`, `app`, `jsapi`, `mini` or `code`.', 'qr'],
+    scene: ['How the payment is presented to the payer: `qr`, `page`, `h5`, `app`, `jsapi`, `mini` or `code`.', 'qr'],
     settlement: ['What the channel keeps and what is left; null until it is known.', null],
   },
   'Order OrderEntry Refund RefundPlaced SkillRefundPlaced': { failure: ['Why it failed; null = it did not.', null] },
@@ -136,7 +136,7 @@ export const paymentWords: Glossary = {
       10,
     ],
     refundsBlockedBy: [
-      'Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Of events only `order.exception` tells it, as it was then.',
+      'Kind of the open exception that forbids refunds until it is resolved, such as `refund_unexplained` when the channel gave back money that no known refund explains; null = none. Among events only `order.exception` contains it, as of that time.',
       null,
     ],
   },
