@@ -54,7 +54,7 @@ export function buildKoa(parts: KoaParts): Koa {
   const koa = new Koa();
   koa.context.edge = edge;
   koa.silent = true;
-  koa.on('error', (error: unknown) => logger.warn({ err: error }, 'the connection broke while a response was sent'));
+  koa.on('error', (error: unknown) => logger.warn({ err: error }, 'a response could not be sent completely'));
   koa.use(observe(edge.marks));
   koa.use(securityHeaders(edge.secure));
   koa.use(validate);

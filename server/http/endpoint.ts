@@ -48,8 +48,12 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     if (ctx.req.headers['idempotency-key'] !== undefined && ignoresKey(ctx.method, contract))
       ctx.set(KEY_IGNORED, 'true');
     const route = `${ctx.method} ${ctx.state.route}`;
-    const asked = contract.idempotent ? askedKey(ctx.req.headers['idempotency-key']) : undefined;
-    const caller = await authenticate(ctx, contract.auth, asked === undefined ? undefined : { route, key: asked });
+    const givenKey = contract.idempotent ? askedKey(ctx.req.headers['idempotency-key']) : undefined;
+    const caller = await authenticate(
+      ctx,
+      contract.auth,
+      givenKey === undefined ? undefined : { route, key: givenKey },
+    );
     ctx.state.caller = caller;
     if (caller?.kind === 'app') noteWork({ clientId: caller.clientId });
     if (contract.sameSite) checkSameSite(ctx);

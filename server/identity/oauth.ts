@@ -32,7 +32,7 @@ class InvalidClient extends AppError {
   }
 }
 
-const nobody = '0'.repeat(64);
+const NO_HASH = '0'.repeat(64);
 
 /** Authenticates an application; throws 401 `invalid_client`, 403 for an address that is not allowed, or 429. */
 async function authenticateClient(
@@ -41,8 +41,8 @@ async function authenticateClient(
   ip: string,
 ): Promise<ApiAppRow> {
   const app = isClientId(clientId) ? await store.read((tx) => tx.apps.find({ clientId })) : undefined;
-  const right = secretMatches(clientSecret, app?.secretHash ?? nobody);
-  const previous = secretMatches(clientSecret, previousHash(app, now()) ?? nobody);
+  const right = secretMatches(clientSecret, app?.secretHash ?? NO_HASH);
+  const previous = secretMatches(clientSecret, previousHash(app, now()) ?? NO_HASH);
   if (!app || !(right || previous) || !app.enabled || !exists(app, debug)) {
     await limits.clientFailed(clientId, ip);
     throw new InvalidClient(basic);

@@ -82,7 +82,7 @@ export function certRoutes(ports: CertPorts): RouteGroup {
    *   post:
    *     tags: [Certificates]
    *     operationId: distrustCertificate
-   *     summary: Trust a certificate or key no more
+   *     summary: Distrust a certificate or key
    *     description: >
    *       Always possible, even while orders are in progress. After the response no instance verifies anything with it; the channel accepts
    *       no orders without a trusted one of its kind.

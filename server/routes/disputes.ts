@@ -195,7 +195,7 @@ export function disputeRoutes(operations: PaymentOperations): RouteGroup {
    *     tags: [Disputes]
    *     operationId: finishDispute
    *     summary: Say that a complaint has been dealt with
-   *     description: Complaints of Alipay and WeChat Pay only; PayPal decides by itself. Alipay is told `result`, too.
+   *     description: Complaints of Alipay and WeChat Pay only; PayPal decides on its own. Alipay also receives `result`.
    *     requestBody:
    *       content:
    *         application/json:

@@ -104,8 +104,8 @@ export function exceptionRoutes(operations: PaymentOperations): RouteGroup {
    *     summary: Resolve an exception
    *     description: >-
    *       After a `retry` that failed again the exception is still open, with the newest message in `detail`. A `refund` above
-   *       `Approval.RefundAbove` is not done yet: 202 with the approval that another administrator has to give. To `acknowledge` a dispute that was
-   *       accepted lets refunds of its order go on, and asks for the password.
+   *       `Approval.RefundAbove` is not done yet: 202 with the approval that another administrator has to give. To `acknowledge` an
+   *       accepted dispute permits further refunds of its order, and requires the password.
    *     requestBody:
    *       content:
    *         application/json:

@@ -155,9 +155,9 @@ export function liveRoutes({ openLive, recheck }: LiveConsole): RouteGroup {
    *       Server-sent events, for `payctl top`. The first message is `snapshot` with every section; then, once a second at most, `change`
    *       with the sections that changed, each whole, and how many events of the log passed, however many they are. The schema is that of
    *       the `data` of a message. The id is the sequence number of the newest event that is counted: with `Last-Event-ID` (or `after`) an
-   *       interrupted feed goes on and counts every event in between, whichever replica answers. Processes report themselves only while a
-   *       feed is open, so the first messages may lack some. The credential is rechecked before anything is sent and every second; when it
-   *       is no longer valid the feed ends with the message `error`.
+   *       interrupted feed continues and counts every event in between, on any replica. Processes report themselves only while a feed is
+   *       open, so the first messages may lack some. The credential is rechecked before anything is sent and every second; when it is no
+   *       longer valid the feed ends with the message `error`.
    */
   router.get(
     '/api/v1/live',

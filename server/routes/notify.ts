@@ -27,11 +27,11 @@ export function notifyRoutes({ receiveNotification }: Pick<PaymentOperations, 'r
    *     description: Acknowledged in the format of the channel; `fail` asks the channel to resend it.
    *     responses:
    *       200:
-   *         description: The notification was processed, now or earlier, or is none of this service's business.
+   *         description: The notification was processed, now or earlier, or does not concern this service.
    *       400:
    *         description: The notification is not genuine, or names an order that is not known. In the channel's own form, as a word or an object.
    *       503:
-   *         description: The channel did not confirm or explain the notification, or it is about a young order that is not known. It is to be sent again.
+   *         description: The channel did not confirm or explain the notification, or its order is recent and not known yet. The channel must send it again.
    */
   router.post(
     '/:payWay/:project',

@@ -62,7 +62,7 @@ const SkillHeaders = z.object({
 
 const CoinPrice = z.object({ code: z.string(), amount: z.int() });
 
-/** The paid content, or the notice that fulfilment failed and the payment was refunded. */
+/** The paid content, or `refunded` if fulfilment failed and the payment was refunded. */
 const SkillContent = z
   .object({
     outTradeNo: z.string(),
@@ -445,7 +445,8 @@ export function agentPayRoutes(settings: AgentPaySettings): RouteGroup {
    *     operationId: testAgentPay
    *     summary: Test the WeChat agent pay configuration
    *     description: >
-   *       Requests a payment code for something that is no order, so nobody can pay by it. WeChat refuses; `ok` says whether that is all it refuses.
+   *       Requests a payment code for data without an order, so it cannot be paid. WeChat refuses the request; `ok` = only because it does
+   *       not know the data.
    */
   router.post(
     '/api/v1/skillpay/agent-pay/test',

@@ -285,9 +285,10 @@ export function consoleUserRoutes({ users, coins, payments }: ConsoleUserPorts):
    *     operationId: anonymiseUser
    *     summary: Anonymise a user
    *     description: >
-   *       Erases what was said about the user everywhere: in the user, in orders and refunds (`subject`, `extra`, `payer`, IP address, reasons), their histories, events,
-   *       channel messages, the channel's own text of bill lines, coin ledgers and stored answers. The user ID itself, amounts, numbers and states remain, because
-   *       orders and coins refer to them. What is still in progress, and the rest of a user with very many orders, follows by itself; the audit log is never changed.
+   *       Erases the data about the user everywhere: in the user, in orders and refunds (`subject`, `extra`, `payer`, IP address, reasons),
+   *       their histories, events, channel messages, the channel's own text of bill lines, coin ledgers and stored answers. The user ID
+   *       itself, amounts, numbers and states remain, because orders and coins refer to them. Operations in progress, and the rest of a
+   *       user with very many orders, follow automatically; the audit log is never changed.
    */
   router.delete(
     '/:userId',

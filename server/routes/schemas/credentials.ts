@@ -185,7 +185,7 @@ export const TestBody = z
       .union([z.literal('all'), z.array(z.enum(SCENES)).min(1).max(SCENES.length)])
       .optional()
       .describe(
-        'Scenes whose products are tried with orders of a small amount that nobody can pay; `all` = every scene of the channel.',
+        'Scenes whose products are tested with small orders that cannot be paid; `all` = every scene of the channel.',
       ),
   })
   .optional()

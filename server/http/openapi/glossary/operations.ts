@@ -26,7 +26,7 @@ export const operationsWords: Glossary = {
     state: ['`waiting`, `approved` or `rejected`.', 'waiting'],
     askedBy: ['Who asked for it.', 'alice'],
     decidedAt: ['When it was decided, RFC 3339 UTC; null = not yet.', null],
-    decidedBy: ['Who decided; null = nobody yet.', null],
+    decidedBy: ['Administrator that decided; null = undecided.', null],
   },
   'AuditLine BillDifference.ours BillDifference.theirs Delivery.tries LiveEvent LiveMessage RefusedNotices TimelineEntry':
     { at: ['When it was, RFC 3339 UTC.', AT] },
