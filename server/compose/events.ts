@@ -152,7 +152,7 @@ export function composeLive(base: Base, { identity, isDraining }: LiveNeeds): Co
       (name, labels = {}) => {
         count(name, labels);
         const payWay = PAY_WAYS.find((one) => one === labels['payWay']);
-        if (name === 'notice' && payWay && !NOT_FROM_CHANNEL.has(labels['result'] ?? '')) meter.noticed(payWay);
+        if (name === 'notification' && payWay && !NOT_FROM_CHANNEL.has(labels['result'] ?? '')) meter.noticed(payWay);
       },
     async lookForDue(tx, rows, at) {
       const [followed, ...due] = await lookForDue(tx, [followedRows, ...rows], at);

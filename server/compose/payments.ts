@@ -163,9 +163,9 @@ export async function reopened({
 export function composeCounters({ metrics: { registry } }: Base): Ports['count'] {
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers: [registry] });
-  const counters: Record<string, Counter> = {
+  const counters = {
     notification: counter('channel_notices_total', 'Channel notifications by channel and result.', 'pay_way', 'result'),
-    notice_refused: counter(
+    notification_refused: counter(
       'channel_notices_refused_total',
       'Channel notifications that failed verification, by reason.',
       'pay_way',
@@ -176,7 +176,7 @@ export function composeCounters({ metrics: { registry } }: Base): Ports['count']
   // An increase is only seen from a number that was there before.
   for (const payWay of PAY_WAYS)
     for (const result of ['settled', 'duplicate', 'hint'])
-      counters['notification']?.inc({ pay_way: payWay, result }, 0);
+      counters.notification.inc({ pay_way: payWay, result }, 0);
   return (name, { payWay, ...labels } = {}) =>
-    counters[name]?.inc(payWay === undefined ? labels : { pay_way: payWay, ...labels });
+    counters[name].inc(payWay === undefined ? labels : { pay_way: payWay, ...labels });
 }

@@ -8,7 +8,7 @@ import { VERSION } from '../http/version.ts';
 import type { ThisProcess } from '../live/ports.ts';
 import type { ProcessFigures } from '../db/entities/service.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
-import { LEARNED_BY, type PaymentSource } from '../payments/ledger.ts';
+import { PAYMENT_SOURCES, type PaymentSource } from '../payments/ledger.ts';
 
 /** The channel was silent, or out of reach. */
 const NO_ANSWER = /^unknown_(timeout|network)$/;
@@ -70,7 +70,7 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
     registers,
   }).set({ version: VERSION, node: process.versions.node, schema: schema ?? '' }, 1);
   // An increase is only seen from a number that was there before.
-  for (const payWay of PAY_WAYS) for (const by of LEARNED_BY) paid.inc({ pay_way: payWay, by }, 0);
+  for (const payWay of PAY_WAYS) for (const by of PAYMENT_SOURCES) paid.inc({ pay_way: payWay, by }, 0);
   for (const result of ['delivered', 'refused', 'unanswered'] as const) tries.inc({ result }, 0);
   return {
     channelCalled({ payWay, call, outcome, seconds }) {

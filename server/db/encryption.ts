@@ -30,7 +30,7 @@ export class DecryptionFailed extends Error {
   constructor(why: DecryptionFault, place: Place | null, keyId: string | null) {
     const where = place ? `${place.table} ${place.id}` : 'A record';
     super(`${where} cannot be decrypted: ${WORDS[why]}${keyId ? ` (key ${keyId})` : ''}.`);
-    this.name = 'SealBroken';
+    this.name = 'DecryptionFailed';
     this.why = why;
     this.place = place;
   }

@@ -147,7 +147,7 @@ export class NotificationNotGenuine extends Error {
   readonly why: UnknownCause | 'wrong_account' | 'malformed';
   constructor(why: NotificationNotGenuine['why'], detail: string) {
     super(detail);
-    this.name = 'NoticeNotGenuine';
+    this.name = 'NotificationNotGenuine';
     this.why = why;
   }
 }
@@ -156,7 +156,7 @@ export class NotificationNotGenuine extends Error {
 export class NotificationUndecided extends Error {
   constructor(detail: string) {
     super(detail);
-    this.name = 'NoticeUndecided';
+    this.name = 'NotificationUndecided';
   }
 }
 

@@ -26,12 +26,12 @@ import type { Ports } from './ports.ts';
 import { MerchantNumberUsed } from './errors.ts';
 
 /** The source of the first news of a payment; `code`: a payer's code in a shop, which is queried until it is paid. */
-export const LEARNED_BY = ['notice', 'poll', 'payer', 'code', 'bill', 'person'] as const;
+export const PAYMENT_SOURCES = ['notice', 'poll', 'payer', 'code', 'bill', 'person'] as const;
 
 /** An order that was just paid. */
 export interface PaymentSource {
   payWay: PayWay;
-  by: (typeof LEARNED_BY)[number];
+  by: (typeof PAYMENT_SOURCES)[number];
 }
 
 /** The name under which a commit reports a paid order to the metrics. */
@@ -63,7 +63,7 @@ interface Rows {
 export class ImpossibleTransition extends Error {
   constructor(rule: string | null, from: string | null, to: string | undefined) {
     super(`no table has the move ${from ?? '–'} → ${to ?? '–'} by ${rule ?? 'no rule'}`);
-    this.name = 'ImpossibleMove';
+    this.name = 'ImpossibleTransition';
   }
 }
 

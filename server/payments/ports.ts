@@ -125,7 +125,7 @@ export interface Ports {
   /** Called for each notification: null = verified, otherwise the reason of the rejection. */
   noticed?: ((of: { project: string; payWay: PayWay }, refusal: NotificationRefusal | null) => void) | undefined;
   /** Increments a counter of the metrics. */
-  count: (name: string, labels?: Record<string, string>) => void;
+  count: (name: 'notification' | 'notification_refused' | 'order_exception', labels?: Record<string, string>) => void;
 }
 
 /** The caller of an operation, and the orders that it may see. */

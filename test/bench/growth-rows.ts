@@ -29,7 +29,7 @@ async function dropIndexes({ sql }: Service): Promise<Index[]> {
   const rows = await sql(
     `select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition from pg_index i
        join pg_class c on c.oid = i.indrelid
-      where c.relname in ('orders', 'moves_rest', 'events_rest') and not i.indisunique`,
+      where c.relname in ('orders', 'transitions_rest', 'events_rest') and not i.indisunique`,
   );
   const indexes = rows.map(({ name, definition }) => ({ name: String(name), definition: String(definition) }));
   for (const { name } of indexes) await sql(`drop index ${name}`);

@@ -300,8 +300,8 @@ const UNIQUE: Readonly<Record<string, readonly [how: string, test?: string]>> = 
   events_object_no_type_dedupe_unique: ['on conflict: told once', 'races/events.test.ts'],
   events_pkey: ['the number is taken from a sequence'],
   events_id_unique: ['random'],
-  moves_order_no_sequence_unique: ['counted on under the lock of the order', 'races/histories.test.ts'],
-  moves_pkey: ['the number is taken from a sequence'],
+  transitions_order_no_sequence_unique: ['counted on under the lock of the order', 'races/histories.test.ts'],
+  transitions_pkey: ['the number is taken from a sequence'],
   refunds_merchant_no: ['on conflict: the caller is refused, channels name none', 'races/refunds.test.ts'],
   refunds_pkey: ['random, or made of the order number once in its life', 'races/stuck-refunds.test.ts'],
   refund_lookups_order_no_number_unique: [

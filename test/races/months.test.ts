@@ -95,7 +95,7 @@ test('what was told or heard in one month is not told or heard again in another'
     return deliveries.length >= 3;
   });
   t.is(await countOf(store, 'notifications'), before);
-  t.is(await countOf(store, `moves where order_no = '${orderNo}' and to_state = 'paid'`), 1);
+  t.is(await countOf(store, `transitions where order_no = '${orderNo}' and to_state = 'paid'`), 1);
 });
 
 /** Tables of which one old month has rows that are kept. */
@@ -222,7 +222,7 @@ test('books do not miss histories and events that were removed because they were
   const none = () => async () => 0;
   for (const table of ['transitions', 'events'] as const)
     await removeMonthly({ table, days: 400, rows: none, dropped: () => {} })(store, later);
-  t.is(await countOf(store, `moves where order_no = '${refunded}'`), 0);
+  t.is(await countOf(store, `transitions where order_no = '${refunded}'`), 0);
   const proven = await proveBooks(service.app);
   t.true(proven.ok, JSON.stringify(proven.proofs.filter(({ ok }) => !ok)));
   await store.transaction(

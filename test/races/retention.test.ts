@@ -40,8 +40,8 @@ const KINDS: readonly Kind[] = [
   },
   {
     // The rows of these tests are of months that have no table.
-    table: 'notices_rest',
-    remove: removeNotifications('notices_rest'),
+    table: 'notifications_rest',
+    remove: removeNotifications('notifications_rest'),
     kept: 0,
     insert: [
       `insert into notifications (pay_way, account, notification_id, order_no, copies, received_at)

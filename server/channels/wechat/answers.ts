@@ -305,7 +305,7 @@ function withReturn(h5Url: string, returnUrl: string): string {
 export class AnswerNotDecrypted extends Error {
   constructor() {
     super('The platform certificates cannot be decrypted with the APIv3 key.');
-    this.name = 'SealNotOpened';
+    this.name = 'AnswerNotDecrypted';
   }
 }
 

@@ -134,7 +134,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
         notification,
       );
       noted({ project, payWay }, notification, result);
-      ports.count('notice', { payWay, result });
+      ports.count('notification', { payWay, result });
       return { ack: from.channel.ackNotification(VERDICTS[result]), result };
     }
     const done = await inSpan('notice', spanOf(payWay, about), () => take(project, payWay, from, notification));
@@ -173,7 +173,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   function answer(from: NotificationChannel, payWay: PayWay, result: NotificationResult['result']): NotificationResult {
-    ports.count('notice', { payWay, result });
+    ports.count('notification', { payWay, result });
     return { ack: from.channel.ackNotification(VERDICTS[result]), result };
   }
 
@@ -369,7 +369,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     refusals: readonly NotificationRefusal[],
   ): NotificationResult {
     const { payWay } = of;
-    ports.count('notice', { payWay, result: candidate ? 'not_genuine' : 'not_configured' });
+    ports.count('notification', { payWay, result: candidate ? 'not_genuine' : 'not_configured' });
     reportRefused(of, nearestRefusal(refusals));
     const ack = candidate?.channel.ackNotification('refused') ?? {
       status: 404,
@@ -404,7 +404,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     }
     if (first) return first;
     if (undecided) return { undecided };
-    for (const { why } of refused) ports.count('notice_refused', { payWay: to.payWay, why });
+    for (const { why } of refused) ports.count('notification_refused', { payWay: to.payWay, why });
     return { refused };
   }
 }

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { LEARNED_BY, paymentSourceOf } from '../../../server/payments/ledger.ts';
+import { PAYMENT_SOURCES, paymentSourceOf } from '../../../server/payments/ledger.ts';
 
 const CASES = [
   ['notice', 'channel:wechat', 'notice'],
@@ -25,5 +25,5 @@ const CASES = [
 test('what told of a payment first follows from why its order moved', (t) => {
   for (const [cause, actor, by, scene = 'qr'] of CASES)
     t.is(paymentSourceOf({ cause, actor }, scene), by, `${cause} by ${actor}`);
-  t.deepEqual([...new Set(CASES.map(([, , by]) => by))].toSorted(), LEARNED_BY.toSorted());
+  t.deepEqual([...new Set(CASES.map(([, , by]) => by))].toSorted(), PAYMENT_SOURCES.toSorted());
 });
