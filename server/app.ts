@@ -32,24 +32,24 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   payments: PaymentOperations;
   skillpay: SkillOperations;
   ports: Ports;
-  /** Works by hand what is due of money. */
+  /** Processes due orders, refunds, disputes and pay-per-call rows on demand. */
   sweep: Sweep;
-  /** Sends by hand what merchants are to be told. */
+  /** Sends due webhook deliveries on demand. */
   deliveries: Sweep;
-  /** Plans by hand which bills are asked for, and works what is due of them. */
+  /** Plans bill downloads and processes due bills on demand. */
   bills: { plan(): Promise<void>; sweep: Sweep };
-  /** Asks every account for disputes that changed lately. */
+  /** Queries every account for recently changed disputes. */
   findDisputes(): Promise<void>;
   messages: MessageLog;
-  /** Where the simulator counts: hands its configurations over, so that the first payment finds its channel. */
+  /** With a simulator in use, stores its channel configurations before the first payment. */
   prepare(): Promise<void>;
-  /** Tells in the log which channels are down from the start. */
+  /** Logs the channels whose secrets cannot be decrypted. */
   tellDown(): Promise<void>;
   startJobs(): void;
   close(): Promise<void>;
 }
 
-/** The composition root: opens the database and assembles every part over what it needs of the others. */
+/** The composition root: opens the database and assembles every part with its dependencies. */
 export async function buildApp(config: Config, overrides: Overrides = {}): Promise<App> {
   const database = await openDatabase({
     ...config.database,
@@ -137,17 +137,17 @@ async function assemble(base: Base): Promise<App> {
   };
 
   async function prepare(): Promise<void> {
-    const silent = (error: unknown) =>
+    const logFailure = (error: unknown) =>
       log('warn', 'the simulator did not respond', {
         error,
         hint: 'payctl simulator start; the first order configures the channels',
       });
-    if (config.simulated) await credentials.seedSimulator().catch(silent);
+    if (config.simulated) await credentials.seedSimulator().catch(logFailure);
   }
 
   async function tellDown(): Promise<void> {
     for (const channel of await credentials.encryptedChannels())
-      log('error', 'a channel is down: its secrets do not open', { ...channel, hint: 'Security.MasterKey' });
+      log('error', 'a channel is down: its secrets cannot be decrypted', { ...channel, hint: 'Security.MasterKey' });
   }
 
   async function close(): Promise<void> {

@@ -4,34 +4,33 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { LocalError } from './errors.ts';
 
-/** Who has a folder; the number counts in the holder's own process namespace, which the host tells apart. */
+/** The process that holds a folder; its pid belongs to the process namespace of its host. */
 export interface FolderHolder {
   pid: number;
   host: string;
-  /** When the folder was taken, ISO 8601. */
+  /** When the folder was locked, ISO 8601. */
   since: string;
 }
 
-/** How a refusal of a folder is worded. */
+/** The texts of a refused lock. */
 interface FolderLockWords {
-  /** Where the folder is configured. */
+  /** The configuration key of the folder. */
   key: string;
-  /** The refusal when another process has the folder; the holder is not known while it has not written its name yet. */
+  /** The error if another process holds the folder; holder members are missing until it has written its file. */
   refuse(holder: Partial<FolderHolder>): Error;
 }
 
-/** Names of the files of a lock, in the folder that it is for; they start with this. */
+/** Prefix of the lock's file names in the locked folder. */
 export const LOCK_FILE = '.service.lock';
 
-/** What would be collected would be unlocked. */
+/** Keeps the handles alive: a garbage-collected handle would release its lock. */
 const held = new Set<DatabaseSync>();
-/** SQLite's SQLITE_BUSY: somebody else has the lock. */
+/** SQLITE_BUSY: another process has the lock. */
 const BUSY = 5;
 
 /**
- * Takes a folder for this process and returns its release. The lock is one of the operating system on a file in the folder:
- * it holds whatever path, mount or process namespace the folder is reached by, and dies with the process, so a `kill -9`
- * never blocks the next start.
+ * Locks a folder for this process and returns the release. The lock is an operating-system lock on a file in the folder: it holds
+ * across paths, mounts and process namespaces, and ends with the process, so a `kill -9` never blocks the next start.
  */
 export function lockFolder(folder: string, { key, refuse }: FolderLockWords): () => void {
   makeFolder(folder, key);
@@ -53,29 +52,29 @@ export function lockFolder(folder: string, { key, refuse }: FolderLockWords): ()
   }
 }
 
-/** Makes a folder that is not there, for its own user only; throws `folder_unusable` with the key that names it. */
+/** Creates a missing folder with mode 0700; throws `folder_unusable` with its configuration key. */
 export function makeFolder(folder: string, key: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
     const why = code === 'EEXIST' || code === 'ENOTDIR' ? 'a file is in its place' : code;
-    throw new LocalError('folder_unusable', 503, `The folder ${folder} cannot be made: ${why}.`, {
+    throw new LocalError('folder_unusable', 503, `The folder ${folder} cannot be created: ${why}.`, {
       cause: error,
       hint: `Check the path and its permissions, or change ${key}.`,
     });
   }
 }
 
-/** What a holder is called in a refusal: `process 42 on host a since …`. */
+/** The holder in an error text: `process 42 on host a since …`. */
 export function nameHolder({ pid, host, since }: Partial<FolderHolder>): string {
-  const who = pid === undefined ? 'another process' : `process ${pid}`;
-  return [who, host && `on host ${host}`, since && `since ${since}`].filter(Boolean).join(' ');
+  const name = pid === undefined ? 'another process' : `process ${pid}`;
+  return [name, host && `on host ${host}`, since && `since ${since}`].filter(Boolean).join(' ');
 }
 
 /**
- * SQLite takes the lock of the operating system; nothing is ever written to the file. Nothing else in this process may open
- * it: closing it again would give the lock free.
+ * SQLite takes the operating-system lock and writes nothing to the file. No other code of this process may open the file:
+ * closing it would release the lock.
  */
 function open(folder: string, refusal: () => Error): DatabaseSync {
   const file = join(folder, LOCK_FILE);
@@ -90,7 +89,7 @@ function open(folder: string, refusal: () => Error): DatabaseSync {
     if (errcode === BUSY) throw refusal();
     throw new LocalError('folder_unusable', 503, `The file ${file} cannot be locked: ${message}.`, {
       cause: error,
-      hint: 'Check the owner and the permissions of the folder, and that its file system knows locks.',
+      hint: 'Check the owner and the permissions of the folder, and that its file system supports locks.',
     });
   }
 }

@@ -18,17 +18,17 @@ export interface ServerInput {
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
-  /** Tells people that the service is ready, in the place of a line of the log. */
+  /** Prints that the service is ready, instead of a log line. */
   tellReady?: (facts: ReadyFacts) => void;
 }
 
-/** How long it may take to close what is left when requests and jobs have ended. */
+/** Time to close the remaining resources after requests and jobs have ended. */
 const CLOSING_SECONDS = 10;
 
-/** When the start is over: the first health checks are answered before its garbage is collected. */
+/** Delay of the first garbage collection, so that early health checks are answered. */
 const SETTLED_MS = 1_000;
 
-/** Runs the service, alone or as one of `Server.Workers`; comes back when SIGTERM or SIGINT, or SIGHUP where it is alone, has ended it gracefully. */
+/** Runs the service, alone or as one of `Server.Workers`; returns after a graceful stop by SIGTERM or SIGINT, or SIGHUP if it runs alone. */
 export async function startServer({ config: file, env, cwd, tellReady }: ServerInput): Promise<void> {
   const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
   const config = await ensureEmbeddedSecrets(load());
@@ -41,10 +41,10 @@ export async function startServer({ config: file, env, cwd, tellReady }: ServerI
   await supervise(config, { load, simulatorUrl: simulator?.url, tell }).finally(() => simulator?.close());
 }
 
-/** One process that does everything. */
+/** The lifecycle of a single process without a supervisor. */
 function alone(tell: ServerInput['tellReady']): Life {
   return {
-    // SIGHUP is its terminal's end; there is no worker to replace.
+    // SIGHUP means that the terminal closed: there is no worker to replace.
     ends: Promise.race(['SIGTERM', 'SIGINT', 'SIGHUP'].map((name) => once(process, name))).then(() => 'stop'),
     openSimulator,
     openMetrics: (registry, { metrics: { listen: where } }) =>
@@ -54,7 +54,7 @@ function alone(tell: ServerInput['tellReady']): Life {
   };
 }
 
-/** Configuration, application, listeners; what was opened is closed in the opposite order, also when a later step fails. */
+/** Starts application and listeners; closes them in reverse order, also when a later step fails. */
 async function serve(config: Config, life: Life): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const simulator = await life.openSimulator(config);
@@ -75,7 +75,7 @@ async function serve(config: Config, life: Life): Promise<void> {
   const where = config.server.listen;
   const server = await listenAs('Server.Listen', where, () => listen(app.koa, { ...config.server, ...where }));
   app.startJobs();
-  setTimeout(() => void giveBackMemory(), SETTLED_MS).unref();
+  setTimeout(() => void collectGarbage(), SETTLED_MS).unref();
   let how: Ending = 'stop';
   opened.defer(() => (how === 'stop' ? server.close() : server.leave()));
   const facts = await readyFacts(app, config, {
@@ -86,23 +86,23 @@ async function serve(config: Config, life: Life): Promise<void> {
   for (const { message, facts: about } of startWarnings(config, server)) logger.warn(about, message);
   if (!life.tells) logger.info(facts, 'ready');
   life.ready(facts);
-  app.tellDown().catch((error: unknown) => logger.warn({ err: error }, 'the channels could not be looked through'));
+  app.tellDown().catch((error: unknown) => logger.warn({ err: error }, 'could not check the channel secrets'));
   how = await life.ends;
-  app.logger.info(how === 'stop' ? 'stopping' : 'leaving to a new worker');
-  endAtLast(app, config.server);
+  app.logger.info(how === 'stop' ? 'stopping' : 'stopping; a new worker has taken over');
+  exitAfterDeadline(app, config.server);
 }
 
-/** Requests and jobs have their time each; a database that never answers must not keep the process for ever. */
-function endAtLast({ logger }: App, { drainSeconds, shutdownSeconds }: Config['server']): void {
+/** Ends the process after the deadlines of requests and jobs, because an unresponsive database would block it forever. */
+function exitAfterDeadline({ logger }: App, { drainSeconds, shutdownSeconds }: Config['server']): void {
   const seconds = drainSeconds + 2 * shutdownSeconds + CLOSING_SECONDS;
   const end = () => {
-    logger.error({ seconds }, 'could not stop in time; what was under way is taken up again when its lease is over');
+    logger.error({ seconds }, 'could not stop in time; unfinished work resumes when its lease expires');
     process.exit(1);
   };
   setTimeout(end, seconds * 1000).unref();
 }
 
-/** Traces are sent only where somebody wants them, and only then is what sends them loaded. */
+/** Loads the trace exporter only if `Telemetry.Otlp` is set. */
 async function openTraces({ telemetry: { otlp: url, samplePercent: percent } }: Config, logger: Logger) {
   if (url === undefined) return undefined;
   const { sendTraces } = await import('./send-traces.ts');
@@ -110,7 +110,7 @@ async function openTraces({ telemetry: { otlp: url, samplePercent: percent } }: 
   return sendTraces({ url, percent, version: VERSION, lost });
 }
 
-/** In Debug the simulator runs in this process, unless another one is named. */
+/** With Debug, the simulator runs in this process unless `Simulator.Url` names another one. */
 async function openSimulator({ debug, simulator }: Config) {
   if (!debug || simulator.url) return undefined;
   const { startSimulator } = await import('./simulator/simulator.ts');
@@ -119,16 +119,16 @@ async function openSimulator({ debug, simulator }: Config) {
 }
 
 /**
- * Collects the garbage of the start once, so that an idle service holds some 40 MB less; a running one would collect it in
- * time. Never fails: a Node without an inspector keeps its memory.
+ * Collects garbage once after the start: an idle service then uses some 40 MB less. Never fails: without an inspector, nothing
+ * is collected.
  */
-async function giveBackMemory(): Promise<void> {
+async function collectGarbage(): Promise<void> {
   try {
     const session = new Session();
     session.connect();
     await session.post('HeapProfiler.collectGarbage');
     session.disconnect();
   } catch {
-    // Only memory is at stake.
+    // Only memory use depends on it.
   }
 }

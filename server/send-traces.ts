@@ -12,27 +12,27 @@ import {
 } from '@opentelemetry/sdk-trace';
 import { recordSpans } from './work.ts';
 
-/** Where traces go, and what they say of the service. */
+/** The trace collector, and the service attributes of its traces. */
 interface TraceTarget {
-  /** Of a collector: `/v1/traces` is added. */
+  /** Base URL of the collector; `/v1/traces` is appended. */
   url: string;
-  /** How many of the requests that bring no trace of their own begin one. */
+  /** Percentage of requests without a `traceparent` that begin a trace. */
   percent: number;
   version: string;
-  /** Hears that traces are lost. */
+  /** Called when traces could not be sent. */
   lost: (reason: string) => void;
-  /** How long spans are gathered before they are sent (ms). */
+  /** How long spans are collected before they are sent (ms). */
   everyMs?: number;
 }
 
-/** The service goes on without its traces: what is not sent in this time is lost (ms). */
+/** Timeout of an export (ms); traces that are not sent in time are dropped. */
 const SENDING_MS = 5_000;
-/** A collector that is away is told of once in this time (ms). */
-const TOLD_EVERY_MS = 60_000;
+/** Minimum interval between two reports of an unreachable collector (ms). */
+const REPORT_EVERY_MS = 60_000;
 
-/** Records spans from now on and sends them by OTLP over HTTP; this module is only loaded when that is wanted. */
+/** Starts recording spans and sends them by OTLP over HTTP. */
 export function sendTraces({ url, percent, version, lost, everyMs = 5_000 }: TraceTarget): { close(): Promise<void> } {
-  diag.setLogger(tellSeldom(lost), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  diag.setLogger(reportSeldom(lost), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   const exporter = new OTLPTraceExporter({ url: `${url.replace(/\/$/, '')}/v1/traces`, timeoutMillis: SENDING_MS });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
@@ -61,13 +61,13 @@ export function sendTraces({ url, percent, version, lost, everyMs = 5_000 }: Tra
   };
 }
 
-function tellSeldom(lost: (reason: string) => void) {
-  let toldAt = Number.NEGATIVE_INFINITY;
-  const tell = (...words: unknown[]) => {
-    if (performance.now() - toldAt < TOLD_EVERY_MS) return;
-    toldAt = performance.now();
+function reportSeldom(lost: (reason: string) => void) {
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  const report = (...words: unknown[]) => {
+    if (performance.now() - reportedAt < REPORT_EVERY_MS) return;
+    reportedAt = performance.now();
     lost(words.map(String).join(' ').slice(0, 300));
   };
-  const nothing = () => {};
-  return { error: tell, warn: tell, info: nothing, debug: nothing, verbose: nothing };
+  const ignore = () => {};
+  return { error: report, warn: report, info: ignore, debug: ignore, verbose: ignore };
 }

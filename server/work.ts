@@ -15,11 +15,11 @@ import {
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { causes } from './errors.ts';
 
-/** What the work in hand is about, as far as it is known: every line of the log carries it. */
+/** The context of the current work, as far as it is known; every log line carries it. */
 export interface Work {
-  /** Of the request that it answers. */
+  /** The id of the HTTP request. */
   requestId?: string;
-  /** The kind of due row that is worked, or the task of the timetable. */
+  /** The kind of the due row, or the name of the timetable task. */
   job?: string;
   clientId?: string;
   payWay?: string;
@@ -29,23 +29,23 @@ export interface Work {
 
 const current = new AsyncLocalStorage<Work>();
 
-/** Runs a piece of work of its own, whatever it was set going by. */
+/** Runs work with a context of its own, without the caller's context. */
 export function beginWork<T>(about: Work, work: () => T): T {
   return current.run(about, work);
 }
 
-/** Runs a part of the work in hand that is about something more; the rest of it is not. */
+/** Runs a part of the current work with additional context. */
 export function withinWork<T>(about: Work, part: () => T): T {
   return current.run({ ...current.getStore(), ...about }, part);
 }
 
-/** Adds what was found out about the work in hand; what is known already stays. */
+/** Adds context to the current work; existing values stay. */
 export function noteWork(found: Work): void {
   const work = current.getStore();
   if (work) Object.assign(work, { ...found, ...work });
 }
 
-/** Notes which order it is about, of several the first. */
+/** Adds an order to the context of the current work; the first of several orders stays. */
 export function noteOrder({
   clientId,
   payWay,
@@ -54,42 +54,42 @@ export function noteOrder({
   noteWork({ clientId, payWay, orderNo });
 }
 
-/** What is known of the work in hand. */
+/** The context of the current work. */
 export function currentWork(): Readonly<Work> {
   return current.getStore() ?? {};
 }
 
-/** Undefined as long as nobody wants traces: then nothing here costs more than looking. */
+/** Undefined while tracing is off, so that a check is the only cost. */
 let tracer: Tracer | undefined;
 
-/** Whether spans are recorded from now on; whoever wants them has registered a provider, a context manager and a propagator. */
-export function recordSpans(areWanted: boolean): void {
-  tracer = areWanted ? trace.getTracer('unified-payment-service') : undefined;
+/** Turns the recording of spans on or off; a provider, a context manager and a propagator must be registered first. */
+export function recordSpans(isOn: boolean): void {
+  tracer = isOn ? trace.getTracer('unified-payment-service') : undefined;
 }
 
-/** What a span begins with. */
+/** The options of a span. */
 export interface SpanAbout {
   kind?: keyof typeof KINDS;
-  /** Numbers and words of ours: never secrets, texts of others, or what is known of a payer. */
+  /** The service's own numbers and words: never secrets, third-party texts or payer data. */
   attributes?: Attributes;
-  /** W3C's `traceparent` of what it comes of, kept until now; what sets it going is linked. */
+  /** The stored W3C `traceparent` of the parent; the current span is linked. */
   parent?: string | null;
-  /** Those of a request, which may bring a `traceparent` of its own; without one it begins a trace. */
+  /** Request headers with an optional `traceparent`; without one, a new trace begins. */
   headers?: object;
 }
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, producer: SpanKind.PRODUCER } as const;
 
 /**
- * Does work as a span: of the trace that its parent or headers name, or else of the one that is under way. Only requests begin
- * traces. The work gets the span, if it is one.
+ * Runs work in a span of the trace that parent or headers name, or else of the current trace. Only requests begin traces. The
+ * work receives the span if one is recorded.
  */
 export function inSpan<T>(name: string, about: SpanAbout, work: (span?: Span) => Promise<T>): Promise<T> {
   return tracer ? record(tracer, name, about, work) : work();
 }
 
 async function record<T>(
-  of: Tracer,
+  activeTracer: Tracer,
   name: string,
   { kind, attributes = {}, parent, headers }: SpanAbout,
   work: (span?: Span) => Promise<T>,
@@ -100,7 +100,7 @@ async function record<T>(
   const cause = parent ? trace.getActiveSpan()?.spanContext() : undefined;
   const links = cause && isSpanContextValid(cause) ? [{ context: cause }] : [];
   const options = { attributes, links, ...(kind && { kind: KINDS[kind] }) };
-  return of.startActiveSpan(name, options, from, async (span) => {
+  return activeTracer.startActiveSpan(name, options, from, async (span) => {
     try {
       return await work(span);
     } catch (error) {
@@ -112,13 +112,13 @@ async function record<T>(
   });
 }
 
-/** A stable word for it: messages may have values in them. */
+/** A stable type of the error: messages may contain values. */
 function wordOf(error: unknown): string {
   const [{ why, code, name } = {}] = causes(error) as Iterable<{ why?: unknown; code?: unknown; name?: unknown }>;
   return String(why ?? code ?? name ?? typeof error);
 }
 
-/** The span that is under way as W3C's `traceparent`, to be kept or sent along; null while spans are not recorded. */
+/** The current span as W3C `traceparent`, to store or send; null while spans are not recorded. */
 export function traceParent(): string | null {
   if (!tracer) return null;
   const carrier: { traceparent?: string } = {};
@@ -126,12 +126,12 @@ export function traceParent(): string | null {
   return carrier.traceparent ?? null;
 }
 
-/** The id of the trace that is under way. */
+/** The id of the current trace. */
 export function traceId(): string | undefined {
   return tracer && trace.getActiveSpan()?.spanContext().traceId;
 }
 
-/** Runs what a request only sets going, outside of its trace. */
+/** Runs background work that a request starts, outside the request's trace. */
 export function outsideTrace<T>(work: () => T): T {
   return tracer ? context.with(ROOT_CONTEXT, work) : work();
 }

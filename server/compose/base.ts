@@ -94,13 +94,13 @@ class SchemaOutdated extends LocalError {
   }
 }
 
-/** Migrates the schema, or throws `schema_outdated` if `Database.Migrate` is off; builds the base. */
+/** Builds the base. Migrates the schema first, or throws `schema_outdated` if it is behind and `Database.Migrate` is off. */
 export async function composeBase(config: Config, database: OpenDatabase, overrides: Overrides): Promise<Base> {
   const logger = overrides.logger ?? createLogger(config);
   const log: Ports['log'] = (level, message, { error, ...details } = {}) =>
     logger[level]({ ...details, err: error }, message);
   if (database.pooler?.missing !== undefined)
-    log('warn', 'behind a pooler the reads of this role have no time limit of the database', {
+    log('warn', 'behind a pooler, PostgreSQL does not limit the time of reads by this role', {
       hint: database.pooler.missing,
     });
   const schema = await (config.database.migrate ? migrate(database) : schemaStatus(database));

@@ -9,7 +9,7 @@ import { productRoutes } from '../routes/products.ts';
 import { projectRoutes, statsRoutes } from '../routes/projects.ts';
 import type { Base, Part } from './base.ts';
 
-/** What the catalog needs of other parts. */
+/** The dependencies of the catalog on other parts. */
 interface Needs extends Pick<CatalogPorts, 'audit' | 'recordEvent' | 'kindOf' | 'urlFault'> {
   payments: Pick<PaymentOperations, 'orders'>;
 }

@@ -13,11 +13,11 @@ import { channelConfigRoutes, ownChannelConfigRoutes, paymentChannelRoutes } fro
 import { beginWork } from '../work.ts';
 import type { Base, Part } from './base.ts';
 
-/** Configurations, certificates and the channels that are made from them. */
+/** Channel configurations, certificates, and the channels built from them. */
 type ComposedCredentials = Part &
   Pick<Credentials, 'channels' | 'noticed' | 'encryption' | 'seedSimulator' | 'leaveModes' | 'encryptedChannels'>;
 
-/** Assembles credentials. Channels sign by their own clock: `now` is the service's, which tests may put forward. */
+/** Assembles credentials. Messages to channels are dated by `channelTime`, not by `now`, which tests may advance. */
 export function composeCredentials(
   { config, store, now, log, simulatorUrl, figures }: Base,
   { audit, transportTo, download }: { audit: Audit } & Pick<Messages, 'transportTo' | 'download'>,
@@ -53,19 +53,19 @@ export function composeCredentials(
   };
 }
 
-/** The way to the channels and back; what is said on it about an order is kept for the order's timeline. */
+/** The transports to the channels; messages about an order are stored for its timeline. */
 interface Messages {
   log: MessageLog;
   /** Sends to one channel. */
   transportTo(payWay: PayWay): Transport;
-  /** Fetches the files that channels hand out. */
+  /** Downloads files from channels. */
   download: Download;
   onReceived: Ports['onReceived'];
 }
 
-/** The Date of an answer is in whole seconds, and is half a second old. */
+/** The Date header of a response has whole seconds, so it is half a second old on average. */
 const HALF_SECOND_MS = 500;
-/** Longest text of a notice that is kept, in characters. */
+/** Longest stored text of a notification, in characters. */
 const MAX_NOTIFICATION = 16_384;
 
 /** Assembles the transports and the log of their messages. */
@@ -77,7 +77,7 @@ export function composeMessages({ config, store, now, log: report, metrics, figu
   });
   const log = createMessageLog({
     write: (batch) => store.autocommit((tx) => writeMessages(tx, batch)),
-    // They are of many orders, whoever set the writing going.
+    // A batch holds messages of many orders, so the log line carries no order.
     failed: (error) => beginWork({}, () => report('warn', 'channel messages could not be stored', { error })),
     dropped: (count) => lost.inc(count),
   });

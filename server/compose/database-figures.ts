@@ -8,38 +8,38 @@ import { DIFFERENCE_KINDS, EXCEPTION_KINDS } from '../domain.ts';
 import type { DueKind } from '../jobs/queues.ts';
 import type { Base } from './base.ts';
 
-/** Figures that are read from the database together, in one statement. */
+/** Metrics that are read from the database together. */
 interface FigureGroup {
-  /** A figure of the group; every replica and every worker tells the same. */
+  /** Adds a gauge to the group; all replicas and workers report the same value. */
   gauge<Label extends string>(configuration: Figure<Label>): Gauge<Label>;
-  /** Resolves when the figures are as fresh as they will be for whoever asks now. */
+  /** Refreshes the gauges if necessary; resolves when they can be scraped. */
   collect(): Promise<void>;
 }
 
-/** One without labels cannot be absent. */
+/** The options of a gauge; labels are required, because a gauge without labels cannot be absent. */
 type Figure<Label extends string> = Required<Pick<GaugeConfiguration<Label>, 'name' | 'help' | 'labelNames'>>;
 
-/** What a group is read with. */
+/** The dependencies of a group. */
 export interface FigurePorts<Found> {
   store: Pick<Store, 'read'>;
   registry: Registry;
   read: (tx: ReadTx) => Promise<Found>;
-  /** Sets the gauges, which are empty. */
+  /** Sets the gauges after a reset. */
   show: (found: Found) => void;
-  /** Whether the last reading succeeded. */
+  /** Called after each read with whether it succeeded. */
   answered?: (isAnswered: boolean) => void;
-  /** What was read so shortly before is told again (ms): several may ask, and each scrape in several processes. */
+  /** How long a read is reused (ms), because every process is scraped. */
   everyMs?: number;
-  /** Whoever asks waits no longer; then the figures are absent (ms). */
+  /** How long a scrape waits (ms); after it the metrics are absent. */
   patienceMs?: number;
 }
 
-/** Groups of a registry are read one after the other, on one connection: what they tell of must not come from them. */
+/** The last read per registry: groups are read one after the other, so that scrapes use one connection. */
 const turns = new WeakMap<Registry, Promise<void>>();
 
 /**
- * Makes a group of figures that are read when somebody asks for them, but not more often than `everyMs`. While the database does not answer
- * they are absent, and the others are not held up.
+ * Creates a group of metrics that are read at a scrape, at most every `everyMs`. While the database does not respond they are
+ * absent, and other metrics are not delayed.
  */
 export function figureGroup<Found>({
   store,
@@ -100,10 +100,10 @@ export function figureGroup<Found>({
   }
 }
 
-/** Certificates end slowly. */
+/** Certificate expiry is read rarely, because it changes slowly. */
 const CERTIFICATES_EVERY_MS = 60_000;
 
-/** Adds what the database knows to the figures, and how the way there is. */
+/** Registers the metrics that come from the database, and those of its connections. */
 export function composeDatabaseFigures(base: Base): void {
   addWaiting(base);
   addCertificates(base);
@@ -166,7 +166,7 @@ function addCertificates({ config, store, now, metrics: { registry }, figuresEve
   });
 }
 
-/** Adds how many rows are due that nobody works, beside for how long (`due_lag_seconds`). */
+/** Registers the number of unclaimed due rows (`due_rows`). */
 export function composeDueFigures(
   { store, now, metrics: { registry }, figuresEveryMs: everyMs }: Base,
   kinds: readonly Pick<DueKind, 'name' | 'rows'>[],
@@ -189,7 +189,7 @@ export function composeDueFigures(
   });
 }
 
-/** Of each process its own; the embedded database has none. */
+/** Registers the connections of this process; the embedded database has none. */
 function addConnections({ database: { connections }, metrics: { registry } }: Base): void {
   if (!connections) return;
   const registers = [registry];
@@ -219,10 +219,10 @@ function addConnections({ database: { connections }, metrics: { registry } }: Ba
 }
 
 const DAY_MS = 86_400_000;
-/** An account without a bill for so long is not asked for any. */
+/** Days of bills for which the age is reported; an account without a newer bill is ignored. */
 const WATCHED_DAYS = 8;
 
-/** Adds the figures of bills. */
+/** Registers the metrics of bills. */
 export function composeBillFigures({ config, store, metrics: { registry }, now, figuresEveryMs: everyMs }: Base): void {
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   const group = figureGroup({

@@ -26,7 +26,7 @@ import { liveRoutes } from '../routes/live.ts';
 import type { Base, Part } from './base.ts';
 import { createProcessGauge, describeProcess } from './service-figures.ts';
 
-/** Makes what a stream asks while it is open: throws when its administrator is no longer let in, or has another role than then. */
+/** Creates the recheck of an open stream: throws if the administrator's access ended or the role changed. */
 function composeRecheck({ config }: Pick<Base, 'config'>, { authenticators }: Pick<Identity, 'authenticators'>) {
   const isSecure = config.server.publicUrl.startsWith('https:');
   return async ({ headers }: Pick<RequestFacts, 'headers'>, { role }: Pick<AdminCaller, 'role'>): Promise<void> => {
@@ -36,17 +36,17 @@ function composeRecheck({ config }: Pick<Base, 'config'>, { authenticators }: Pi
   };
 }
 
-/** What events need of other parts. */
+/** The dependencies of events on other parts. */
 interface Needs {
   identity: Pick<Identity, 'audit' | 'authenticators'>;
   encryption: SecretEncryption;
   send: SendOutgoing;
   urlFault: UrlRule;
-  /** The service is about to stop: streams end. */
+  /** Whether the service is about to stop, which ends streams. */
   isDraining: () => boolean;
 }
 
-/** The event log, its streams, and what sends it to merchants. */
+/** The event log, its streams and the webhook deliveries. */
 interface ComposedEvents extends Part {
   record: Ports['recordEvent'];
   /** Ends the streams. */
@@ -58,7 +58,7 @@ export function composeEvents(base: Base, { identity, encryption, send, urlFault
   const { store, now, log, checkpoint } = base;
   const { audit } = identity;
   const tried = base.figures.webhookTried;
-  const tell = emitCredentialChange(now, consoleAppRow);
+  const emitChange = emitCredentialChange(now, consoleAppRow);
   const ports: EventPorts = {
     store,
     now,
@@ -69,7 +69,7 @@ export function composeEvents(base: Base, { identity, encryption, send, urlFault
     log,
     checkpoint,
     tried,
-    emitCredentialChange: tell,
+    emitCredentialChange: emitChange,
   };
   const feed = createEventFeed(ports);
   const webhooks = webhookOperations(ports);
@@ -100,25 +100,25 @@ export function composeEvents(base: Base, { identity, encryption, send, urlFault
   };
 }
 
-/** What the live feed needs of other parts. */
+/** The dependencies of the live feed on other parts. */
 interface LiveNeeds {
   identity: Pick<Identity, 'authenticators'>;
   isDraining: () => boolean;
 }
 
-/** What other parts tell the live feed. */
+/** The live feed and the hooks by which other parts report to it. */
 export interface ComposedLive extends Part {
   asked: NonNullable<Ports['asked']>;
-  /** Hears what is counted of money, and passes it on. */
+  /** Wraps `count` to observe genuine channel notifications. */
   counting(count: Ports['count']): Ports['count'];
-  /** Looks for due rows, and in the same statement whether somebody follows at another process. */
+  /** Looks for due rows, and in the same statement for followers at other processes. */
   lookForDue: SchedulerParts['lookForDue'];
   looked(lags: Record<string, number>): void;
   observe(scheduler: Pick<Scheduler, 'kinds' | 'busy'>): void;
   close(): Promise<void>;
 }
 
-/** Notices that came from the channel, whatever became of them. */
+/** Results of notifications that are not proven to come from the channel. */
 const NOT_FROM_CHANNEL: ReadonlySet<string> = new Set(['not_genuine', 'not_configured']);
 
 /** Assembles the live feed. */

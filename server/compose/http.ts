@@ -21,9 +21,9 @@ import { payerLanguage } from '../routes/schemas/language.ts';
 import type { ReadyFacts } from '../workers/life.ts';
 import type { Base } from './base.ts';
 
-/** What the API needs of other parts. */
+/** The dependencies of the API on other parts. */
 interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
-  /** The service is about to stop: balancers are told. */
+  /** Whether the service is about to stop, which fails its health check for load balancers. */
   isDraining: () => boolean;
   /** The routes of all parts. */
   groups: readonly RouteGroup[];
@@ -58,12 +58,12 @@ export function composeHttp(base: Base, { groups, isDraining, ...needs }: Needs)
   });
 }
 
-/** Whose request was refused may be a payer. */
+/** Renders a refusal as a page in the payer's language, because the client may be a payer's browser. */
 const pageOfRefusal: RefusalPage = ({ address, headers, ...refused }) => {
-  const asked = URL.parse(address ?? '', 'http://here')?.searchParams.get('lang') ?? undefined;
-  const { language, headers: said } = payerLanguage(asked, { headers });
+  const requested = URL.parse(address ?? '', 'http://here')?.searchParams.get('lang') ?? undefined;
+  const { language, headers: languageHeaders } = payerLanguage(requested, { headers });
   const body = refusalPage({ ...refused, language, address });
-  return { headers: { ...said, 'content-type': 'text/html; charset=utf-8' }, body };
+  return { headers: { ...languageHeaders, 'content-type': 'text/html; charset=utf-8' }, body };
 };
 
 function describe({ config, database, schema, isFull }: Base) {
@@ -79,7 +79,7 @@ function describe({ config, database, schema, isFull }: Base) {
   };
 }
 
-/** Assembles what `payctl doctor` asks the service about itself. */
+/** Assembles the diagnosis routes that `payctl doctor` queries. */
 export function composeDiagnosis({ config, store, now }: Base, kinds: readonly DueKind[]): RouteGroup {
   const tables = kinds.map(({ rows }) => rows);
   return diagnosisRoutes({
@@ -108,14 +108,14 @@ export function composeDiagnosis({ config, store, now }: Base, kinds: readonly D
   });
 }
 
-/** What a service listens on; port 0 became another one. */
+/** The addresses that the service listens on, with the actual port if 0 was configured. */
 interface Opened {
   listens: { host: string; port: number };
   metricsPort: number | undefined;
   simulatorUrl: string | undefined;
 }
 
-/** What a service that has begun to listen says of itself. */
+/** The facts of a service that has begun to listen. */
 export async function readyFacts(
   { schema, store }: Pick<Base, 'schema' | 'store'>,
   config: Config,
@@ -132,13 +132,13 @@ export async function readyFacts(
     database: database.kind === 'pglite' ? database.folder : new URL(database.url).host,
     schema: schema.version,
     debug,
-    // Only advice hangs on it.
+    // Used for advice only, so a failed read is ignored.
     lacks: await lackOf(store, simulated).catch(() => null),
     pid: process.pid,
   };
 }
 
-/** What a service that has begun to listen warns of; `payctl doctor` says the same. */
+/** The warnings of a service that has begun to listen; `payctl doctor` prints them too. */
 export function startWarnings(
   {
     production,
@@ -152,14 +152,14 @@ export function startWarnings(
   return [
     ...(elsewhere === null
       ? []
-      : [{ message: 'the links of payers lead to a port where this service does not listen', facts }]),
+      : [{ message: 'payer links point to a port on which this service does not listen', facts }]),
     ...(production && !admin.requireSecondFactor
       ? [{ message: 'administrators need no second factor', facts: { hint: 'Admin.RequireSecondFactor' } }]
       : []),
   ];
 }
 
-/** Without an administrator nobody can set a channel, and without a channel nothing can be paid; where the simulator counts they come by themselves. */
+/** The first missing step: an administrator configures the channels, and a payment needs a channel; simulator channels are created at start. */
 async function lackOf(store: Store, simulated: boolean): Promise<ReadyFacts['lacks']> {
   if ((await countAdmins(store)) === 0) return 'administrator';
   if (simulated) return null;

@@ -15,9 +15,9 @@ import { appMeRoutes, meRoutes } from '../routes/me.ts';
 import { secondFactorRoutes } from '../routes/second-factor.ts';
 import type { Base, Part } from './base.ts';
 
-/** Who somebody is and what they may do. */
+/** Authentication and authorization. */
 interface ComposedIdentity extends Identity, Part {
-  /** Writes the project and the applications that the service begins with. */
+  /** Creates the initial project and applications. */
   seed(): Promise<void>;
 }
 

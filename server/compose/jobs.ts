@@ -25,12 +25,12 @@ import type { ComposedLive } from './events.ts';
 const HOUR = 3600;
 const MONTHS_HOURS = 6;
 const DAY_MS = 86_400_000;
-/** Two months: an order that ends later gives nothing back that would still count. */
+/** Two months: an order that ends later releases no usage of a limit that is still counted. */
 const LIMIT_USE_DAYS = 62;
-/** A delivery is tried for three days: what is dropped of its attempts is older than anything of it that is shown. */
+/** A delivery is retried for three days, so dropped attempts belong only to removed deliveries. */
 const ATTEMPT_DAYS = 7;
 
-/** Assembles the clean-ups of what has had its time: a task of its own for each kind, so that none stops another. */
+/** Assembles the retention tasks: one for each kind, so that a failing task stops no other. */
 function composeRetention({
   config,
   database,
@@ -62,10 +62,10 @@ function composeRetention({
   });
   const monthly = (kind: string, removal: Omit<MonthlyRemoval, 'dropped'>): Task =>
     task(kind, removal.days, removeMonthly({ ...removal, dropped: (table) => dropped.inc({ table }) }));
-  // They go with their deliveries where those go one by one.
+  // Attempts are deleted with their deliveries, where those are deleted row by row.
   const none = (): Removal => async () => 0;
   return [
-    { name: 'months', everySeconds: MONTHS_HOURS * HOUR, run: tellMonths },
+    { name: 'months', everySeconds: MONTHS_HOURS * HOUR, run: createMonths },
     { name: 'count-parts', everySeconds: 24 * HOUR, run: () => countParts(database) },
     monthly('channel-messages', {
       table: 'channel_messages',
@@ -84,15 +84,15 @@ function composeRetention({
     task('unpaid-orders', retention.unpaidOrderDays, removeUnpaidOrders),
   ];
 
-  /** Tables of months are made ahead; what cannot be done is told, and nothing else suffers from it. */
-  async function tellMonths(): Promise<void> {
+  /** Creates the tables of coming months; logs failures, which affect nothing else. */
+  async function createMonths(): Promise<void> {
     const { months, refused } = await keepMonths(database, now());
     for (const { name, result } of months)
-      if (result === 'made') log('info', 'the table of a month was made', { table: name });
-      else if (result === 'busy') log('warn', 'the table of a month could not be made yet', { table: name });
-      else log('warn', 'rows of a month stand in the rest and stay there', { table: name });
+      if (result === 'made') log('info', 'the table of a month was created', { table: name });
+      else if (result === 'busy') log('warn', 'the table of a month could not be created yet', { table: name });
+      else log('warn', 'rows of a month are in the default partition and stay there', { table: name });
     if (refused)
-      log('warn', 'this database role may not make tables of months', {
+      log('warn', 'this database role may not create the tables of months', {
         hint: 'Run payctl server migrate once a month, as the owner of the tables.',
         error: refused,
       });

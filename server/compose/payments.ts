@@ -44,12 +44,12 @@ import { consolePaymentRoutes, orderExportRoutes, orderRoutes, paymentRoutes } f
 import { refundRoutes } from '../routes/refunds.ts';
 import type { Base, Part } from './base.ts';
 
-/** What payments need of other parts. */
+/** The dependencies of payments on other parts. */
 interface Needs extends Pick<
   Ports,
   'channels' | 'recordEvent' | 'audit' | 'onReceived' | 'noticed' | 'asked' | 'count' | 'urlFault'
 > {
-  /** What else happens when orders move, in this order; it may raise exceptions of them. */
+  /** Side effects of order transitions, in this order; they may raise exceptions. */
   effects: (raise: RaiseException) => Effects[];
   auditChain: AuditChain;
 }
@@ -59,13 +59,13 @@ export interface ComposedPayments extends Part {
   ports: Ports;
   operations: PaymentOperations;
   raise: RaiseException;
-  /** Does what is due for a refund; the caller has claimed it. */
+  /** Processes a due refund that the caller has claimed. */
   checkRefund(refundNo: string): Promise<void>;
-  /** Asks every account for disputes that changed lately. */
+  /** Queries every account for recently changed disputes. */
   findDisputes(goesOn?: () => boolean): Promise<void>;
-  /** Writes down which bills will be asked for. */
+  /** Stores which bills will be downloaded. */
   planBills(goesOn?: () => boolean): Promise<void>;
-  /** What the payer's pages show and do. */
+  /** The operations of the payer's pages. */
   payerOrders: PayerOrders;
 }
 
@@ -149,7 +149,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
   };
 }
 
-/** A door for statements that may take their time; the embedded database has no bounds, and one connection. */
+/** Opens a store without statement timeouts; the embedded database has no timeouts and one connection, which is reused. */
 export async function reopened({
   database,
   store,
@@ -159,7 +159,7 @@ export async function reopened({
   return { store: createStore(own, () => {}), close: () => own.close() };
 }
 
-/** Assembles the figures about money beside those of HTTP. */
+/** Registers the counters of notifications and exceptions. */
 export function composeCounters({ metrics: { registry } }: Base): Ports['count'] {
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers: [registry] });
@@ -173,7 +173,7 @@ export function composeCounters({ metrics: { registry } }: Base): Ports['count']
     ),
     order_exception: counter('order_exceptions_total', 'Exceptions by kind.', 'kind'),
   };
-  // An increase is only seen from a number that was there before.
+  // Prometheus sees an increase only if the series existed before.
   for (const payWay of PAY_WAYS)
     for (const result of ['settled', 'duplicate', 'hint'])
       counters.notification.inc({ pay_way: payWay, result }, 0);

@@ -10,27 +10,27 @@ import type { ProcessFigures } from '../db/entities/service.ts';
 import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import { PAYMENT_SOURCES, type PaymentSource } from '../payments/ledger.ts';
 
-/** The channel was silent, or out of reach. */
+/** Outcomes of calls without a response. */
 const NO_ANSWER = /^unknown_(timeout|network)$/;
 
-/** Figures that parts of the service count as they work; of each process its own. */
+/** Metrics that the parts of one process report. */
 export interface ServiceFigures {
-  /** Logs it, too. */
+  /** Counts and logs a channel call. */
   channelCalled: Called;
   orderPaid(paid: PaymentSource): void;
   webhookTried(result: 'delivered' | 'refused' | 'unanswered'): void;
-  /** How far this machine's clock is ahead of another one's. */
+  /** Sets by how much this machine's clock is ahead of another clock. */
   clockAhead(against: PayWay | 'database', seconds: number): void;
-  /** Looks at the database's clock whenever somebody asks how far ahead it is. */
+  /** Sets the read of the database's clock that runs at each scrape. */
   readClocks(read: () => Promise<void>): void;
 }
 
-/** Adds them to a registry. */
+/** Registers the metrics of one process. */
 export function createServiceFigures(registry: Registry, schema: string | null, logger: Logger): ServiceFigures {
   const registers = [registry];
   const calls = new Counter({
     name: 'channel_calls_total',
-    help: 'Calls of channels by what the channel said; unknown_… means that it said nothing that can be used, and why.',
+    help: 'Channel calls by outcome; unknown_… means that there was no usable response, and why.',
     labelNames: ['pay_way', 'call', 'outcome'],
     registers,
   });
@@ -43,7 +43,7 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
   });
   const paid = new Counter({
     name: 'orders_paid_total',
-    help: 'Orders that were paid, once each, by what told of the payment first: a notification, a question to the channel (poll, of codes read in a shop code), the payer who came back, a bill, or a person.',
+    help: 'Orders that were paid, once each, by the first report of the payment: a notification, a query to the channel (poll; code for codes read in a shop), the returning payer, a bill, or a person.',
     labelNames: ['pay_way', 'by'],
     registers,
   });
@@ -69,7 +69,7 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
     labelNames: ['version', 'node', 'schema'],
     registers,
   }).set({ version: VERSION, node: process.versions.node, schema: schema ?? '' }, 1);
-  // An increase is only seen from a number that was there before.
+  // Prometheus sees an increase only if the series existed before.
   for (const payWay of PAY_WAYS) for (const by of PAYMENT_SOURCES) paid.inc({ pay_way: payWay, by }, 0);
   for (const result of ['delivered', 'refused', 'unanswered'] as const) tries.inc({ result }, 0);
   return {
@@ -86,13 +86,13 @@ export function createServiceFigures(registry: Registry, schema: string | null, 
   };
 }
 
-/** This process, under an id of its own life. */
+/** Describes this process, with a random id. */
 export function describeProcess(worker: number | null): ThisProcess {
   const startedAt = new Date(performance.timeOrigin);
   return { id: randomUUID(), host: hostname(), pid: process.pid, worker, version: VERSION, startedAt };
 }
 
-/** How busy the process is, since it was last asked; nothing is measured before the first time. */
+/** Measures the load of the process between two calls; the first call starts the event loop measurement. */
 export function createProcessGauge(): () => Pick<ProcessFigures, 'loopDelayMs' | 'cpu' | 'memoryBytes'> {
   let loop: ReturnType<typeof monitorEventLoopDelay> | undefined;
   let since = { at: performance.timeOrigin, usage: { user: 0, system: 0 } };
@@ -115,7 +115,7 @@ export function createProcessGauge(): () => Pick<ProcessFigures, 'loopDelayMs' |
 
 const RESOLUTION_MS = 20;
 
-/** What the timer itself waits for is no delay. */
+/** Event loop delay in milliseconds, without the resolution of the timer itself. */
 function inMs(nanoseconds: number): number {
   return Math.max(0, Math.round(nanoseconds / 1e5) / 10 - RESOLUTION_MS);
 }

@@ -33,7 +33,7 @@ import type { Base, Part } from './base.ts';
 import type { ComposedPayments } from './payments.ts';
 import type { ServiceFigures } from './service-figures.ts';
 
-/** What pay-per-call needs of other parts. */
+/** The dependencies of pay-per-call on other parts. */
 interface Needs {
   payments: ComposedPayments;
   encryption: Encryption;
@@ -44,9 +44,9 @@ interface Needs {
 /** Pay-per-call: its operations and its routes. */
 interface ComposedSkillpay extends Part {
   operations: SkillOperations;
-  /** Answer headers that a page of another origin may read. */
+  /** Response headers that a page of another origin may read. */
   exposedHeaders: string[];
-  /** With Debug, the skill `demo`; without, none. */
+  /** Creates the skill `demo` with Debug. */
   seed(): Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export function composeSkillpay(base: Base, { payments, encryption, send, agentP
   const { channels, recordEvent, publicUrl, patience, checkpoint, log } = payments.ports;
   const { brand, offerTtlSeconds, devMode } = config.skillpay;
   const keys = createSigningKeys({ store, encryption, now, simulated: config.simulated });
-  // Its challenges must not travel unencrypted; Debug is for one machine.
+  // MPP challenges must not be sent unencrypted, except with Debug.
   const speaksMpp = config.debug || publicUrl.startsWith('https:');
   const paymentsHere = paymentsOf(payments);
   const agents = alipayAgents({ store, now, log, checkpoint, channels, payments: paymentsHere });
@@ -110,7 +110,7 @@ export function composeSkillpay(base: Base, { payments, encryption, send, agentP
         run: operations.confirmDelivery,
         ...concurrencyOfChannels(config.jobs).asksLittle,
       },
-      // A lane is a project: its handlers, its coins and its stock.
+      // A queue is a project: its handlers, its coins and its stock.
       {
         name: 'fulfilment',
         about: 'orderNo',
@@ -149,7 +149,7 @@ function paymentsOf({ ports, operations, raise, checkRefund }: ComposedPayments)
   };
 }
 
-/** DevMode's payer: asks the simulator, and only the simulator, to pay an order. */
+/** The automatic payer of DevMode: requests a payment from the simulator only. */
 function payer(simulatorUrl: string): (orderNo: string) => Promise<void> {
   return async (orderNo) => {
     const answer = await fetch(`${simulatorUrl}/sim/pay`, {
@@ -160,7 +160,7 @@ function payer(simulatorUrl: string): (orderNo: string) => Promise<void> {
       signal: AbortSignal.timeout(2_000),
     });
     await answer.arrayBuffer();
-    if (!answer.ok) throw new Error(`the simulator answered ${answer.status}`);
+    if (!answer.ok) throw new Error(`the simulator returned ${answer.status}`);
   };
 }
 
@@ -171,13 +171,13 @@ interface AgentPayNeeds {
   send: Transport;
 }
 
-/** WeChat agent pay: who asks for codes, and the asking. */
+/** WeChat agent pay: its settings and its payment codes. */
 interface ComposedAgentPay {
   settings: AgentPaySettings;
   withAgentCode: WithAgentCode;
 }
 
-/** Assembles agent pay; where the simulator counts codes come from the simulator, otherwise from WeChat. */
+/** Assembles agent pay; codes of agents in simulator mode come from the simulator, all others from WeChat. */
 export function composeAgentPay(base: Base, { encryption, audit, send }: AgentPayNeeds): ComposedAgentPay {
   const { config, store, now, log, metrics, simulatorUrl, figures } = base;
   const answers = new Counter({
@@ -204,15 +204,15 @@ export function composeAgentPay(base: Base, { encryption, audit, send }: AgentPa
   };
 }
 
-/** The same, among the calls of channels. */
+/** Counts requests for codes as channel calls. */
 function counted(ask: AskCode, { channelCalled }: Pick<ServiceFigures, 'channelCalled'>): AskCode {
-  return async (...asked) => {
+  return async (...request) => {
     const began = performance.now();
-    const said = await ask(...asked);
-    const outcome = 'code' in said ? 'done' : 'refused';
+    const result = await ask(...request);
+    const outcome = 'code' in result ? 'done' : 'refused';
     const seconds = (performance.now() - began) / 1000;
     channelCalled({ payWay: 'wechat', call: 'agent_preorder', outcome, seconds });
-    return said;
+    return result;
   };
 }
 

@@ -1,21 +1,21 @@
 import { sql } from 'kysely';
 import type { OpenDatabase } from './orm.ts';
 
-/** A clock that differs by less decides nothing: machines that are kept in time keep their own. */
+/** Up to this difference (ms) the machine's own clock is used. */
 const TOLERATED_MS = 1_000;
 
 /** SQL value: the database's time in seconds since 1970. */
 export const DATABASE_TIME = sql<number>`extract(epoch from clock_timestamp())::float8`;
 
 /**
- * The time of this process, which is the database's where the machine's clock differs from it. Ends that are written (an order's,
- * a token's, a lease's) are judged by all processes of a database, so one machine with a wrong clock would end them for all.
- * Between two answers of the database the time goes on by the clock that no administrator and no NTP step moves.
+ * The time of this process: the database's time if the machine's clock differs from it. All processes of a database judge stored expiry
+ * times (of orders, tokens, leases), so one machine with a wrong clock would expire them for all. Between two results of the database
+ * the time advances by the monotonic clock.
  */
 export class DatabaseClock {
   readonly #wall: () => number;
   readonly #steady: () => number;
-  #heard: { time: number; at: number; error: number } | undefined;
+  #received: { time: number; at: number; error: number } | undefined;
 
   constructor(wall: () => number = () => Date.now(), steady: () => number = () => performance.now()) {
     this.#wall = wall;
@@ -25,26 +25,27 @@ export class DatabaseClock {
   /** Whole milliseconds since 1970. */
   readonly time = (): number => {
     const own = this.#wall();
-    if (!this.#heard) return own;
-    const { time, at, error } = this.#heard;
-    const told = time + this.#steady() - at;
-    return Math.abs(own - told) <= error + TOLERATED_MS ? own : Math.round(told);
+    if (!this.#received) return own;
+    const { time, at, error } = this.#received;
+    const databaseTime = time + this.#steady() - at;
+    return Math.abs(own - databaseTime) <= error + TOLERATED_MS ? own : Math.round(databaseTime);
   };
 
   readonly now = (): Date => new Date(this.time());
 
-  /** Takes the time from a statement that was begun at once; an answer that was long under way only counts while there is no better one. */
+  /** Takes the time from the result of a statement; a slow result counts only if there is no earlier one. */
   async hear<T>(statement: () => Promise<T>, secondsOf: (answer: T) => number | undefined): Promise<T> {
-    const asked = this.#steady();
-    const answer = await statement();
-    const seconds = secondsOf(answer);
-    const took = this.#steady() - asked;
-    const isLate = took > TOLERATED_MS && this.#heard !== undefined;
-    if (seconds !== undefined && !isLate) this.#heard = { time: seconds * 1000, at: asked + took / 2, error: took / 2 };
-    return answer;
+    const sentAt = this.#steady();
+    const result = await statement();
+    const seconds = secondsOf(result);
+    const took = this.#steady() - sentAt;
+    const isLate = took > TOLERATED_MS && this.#received !== undefined;
+    if (seconds !== undefined && !isLate)
+      this.#received = { time: seconds * 1000, at: sentAt + took / 2, error: took / 2 };
+    return result;
   }
 
-  /** Asks the database. */
+  /** Queries the database's time. */
   async ask({ em }: Pick<OpenDatabase, 'em'>): Promise<void> {
     const db = em.fork({ useContext: false }).getKysely<unknown>();
     const ask = () => sql<{ time: number }>`select ${DATABASE_TIME} as time`.execute(db);

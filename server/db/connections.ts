@@ -1,4 +1,4 @@
-// Connections to PostgreSQL: faults when connecting, what a pooler in between allows, and connections that are given up.
+// Connections to PostgreSQL: connect errors, the abilities of a pooler, and abandoned connections.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientConfig, type PoolClient, type PoolConfig } from 'pg';
 import { LocalError, causes } from '../errors.ts';
 
-/** The server answers, but it has no database of this name (503). */
+/** The server responds, but it has no database of this name (503). */
 export class DatabaseMissing extends LocalError {
   constructor(cause: Error) {
     super('database_missing', 503, `${sentence(cause)}.`, {
@@ -16,14 +16,14 @@ export class DatabaseMissing extends LocalError {
   }
 }
 
-/** The server answers and lets nobody in, or nobody in this way (503). */
+/** The server responds, but refuses the connection (503). */
 class DatabaseRefused extends LocalError {
   constructor(why: string, hint: string, cause: unknown) {
     super('database_refused', 503, `PostgreSQL refuses the connection: ${why}.`, { cause, hint });
   }
 }
 
-/** Nobody answers where the database should be, or nobody who speaks its language (503). */
+/** No server responds at the address, or it is not PostgreSQL (503). */
 class DatabaseUnreachable extends LocalError {
   constructor(url: string, why: string, cause: unknown) {
     super('database_unavailable', 503, `PostgreSQL cannot be reached at ${placeOf(url)}: ${why}.`, {
@@ -44,8 +44,8 @@ class FileUnusable extends LocalError {
 }
 
 /**
- * Connects once and says what is wrong at once: in a pool, a connection whose login failed on our own side would be waited for until the server
- * gives it up, a minute later. Throws one of the errors above where the fault is a known one.
+ * Connects once to report faults immediately: in a pool, a connection whose login failed on the client side would be awaited until the
+ * server drops it, a minute later. Throws one of the errors above for a known fault.
  */
 export async function tryConnection(url: string, timeoutMs: number): Promise<void> {
   const client = clientTo(url, timeoutMs);
@@ -54,13 +54,13 @@ export async function tryConnection(url: string, timeoutMs: number): Promise<voi
     await client.connect();
     await client.end();
   } catch (error) {
-    // Whoever waits for a farewell waits for the server.
+    // Destroyed, because a graceful end would wait for the server.
     (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
     throw connectFault(url, error);
   }
 }
 
-/** It reads the files that the URL names. */
+/** Creates a client; reading the files of the URL may fail. */
 function clientTo(url: string, timeoutMs: number): Client {
   try {
     return new Client({ connectionString: url, connectionTimeoutMillis: timeoutMs });
@@ -71,7 +71,7 @@ function clientTo(url: string, timeoutMs: number): Client {
 
 const LOGIN = 'Check user and password in Database.Url.';
 
-/** Faults by PostgreSQL's codes, those of TLS and of the network, and by words where there is no code; the first that fits counts. */
+/** Faults by the codes of PostgreSQL, TLS and the network, or by message where there is no code; the first match counts. */
 const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => LocalError][] = [
   [/^(?:ENOENT|EACCES|EPERM|EISDIR|ENOTDIR): /, (_, error) => new FileUnusable(sentence(error), error)],
   [/^ERR_OSSL/, (_, error) => new FileUnusable('a certificate or key is not in PEM format', error)],
@@ -80,7 +80,7 @@ const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => Local
     /client password must be a (?:non-empty )?string|empty password/,
     (_, error) =>
       new DatabaseRefused(
-        'it wants a password, and there is none',
+        'it requires a password, and none is set',
         'Add the password to Database.Url (postgres://user:password@host/database), or set PGPASSWORD.',
         error,
       ),
@@ -140,11 +140,11 @@ const FAULTS: readonly [fits: RegExp, make: (url: string, error: Error) => Local
   ],
   [
     /Connection terminated|^ECONNRESET$|^EPIPE$|Received invalid response/,
-    (url, error) => new DatabaseUnreachable(url, 'whoever listens there does not answer as PostgreSQL does', error),
+    (url, error) => new DatabaseUnreachable(url, 'the server there does not respond like PostgreSQL', error),
   ],
 ];
 
-/** What an attempt to connect met, with what to do about it; what is not known stays as it is. */
+/** Converts a connect error into a fault with a hint; an unknown error stays as it is. */
 function connectFault(url: string, error: unknown): unknown {
   if (error instanceof LocalError) return error;
   for (const one of causes(error)) {
@@ -159,30 +159,30 @@ function sentence({ message }: Error): string {
   return message.split('\n')[0]!.replace(/\.$/, '');
 }
 
-/** Host and port, or the folder of a socket; never a password. */
+/** Host and port, or the socket folder; never a password. */
 function placeOf(url: string): string {
   const { host, searchParams } = new URL(url);
   return searchParams.get('host') ?? decodeURIComponent(host);
 }
 
-/** Limits of PostgreSQL itself for a session or a transaction (ms; 0 = none). */
+/** Timeouts of PostgreSQL for a session or a transaction (ms; 0 = none). */
 export interface Bounds {
   statement: number;
   lock: number;
   idleInTransaction: number;
 }
 
-/** PostgreSQL's names of the limits, in its own order of words. */
+/** PostgreSQL's names of the timeouts. */
 const NAMES = {
   statement_timeout: 'statement',
   lock_timeout: 'lock',
   idle_in_transaction_session_timeout: 'idleInTransaction',
 } as const satisfies Record<string, keyof Bounds>;
 
-/** The statement that tells what a session's limits are. */
+/** The statement that reads the timeouts of a session. */
 export const READ_BOUNDS = `select name, setting from pg_settings where name in ('${Object.keys(NAMES).join("', '")}')`;
 
-/** Reads its answer. */
+/** Converts the result of `READ_BOUNDS`. */
 export function boundsOf(rows: readonly { name: string; setting: string }[]): Bounds {
   const found = new Map(rows.map(({ name, setting }) => [name, Number(setting)]));
   const of = (name: keyof typeof NAMES) => found.get(name) ?? 0;
@@ -193,43 +193,43 @@ export function boundsOf(rows: readonly { name: string; setting: string }[]): Bo
   };
 }
 
-/** Whether a session has the limits that it was opened with; a pooler that was told to ignore them takes them away in silence. */
+/** Whether a session has the requested timeouts; a pooler may be configured to ignore them silently. */
 export function hasBounds(found: Bounds, wanted: Bounds): boolean {
   return Object.values(NAMES).every((name) => found[name] === wanted[name]);
 }
 
-/** Limits of one transaction, behind the statement that begins it and in the same message. */
+/** SQL that sets the timeouts of a transaction, to append to its begin statement. */
 export function localBounds(bounds: Bounds): string {
   return Object.entries(NAMES)
     .map(([name, of]) => `; set local ${name} = ${bounds[of]}`)
     .join('');
 }
 
-/** What gives every session of a role its limits, for the operator. */
+/** SQL with which the operator sets the timeouts for a role. */
 export function roleBounds(role: string, bounds: Bounds): string {
   return Object.entries(NAMES)
     .map(([name, of]) => `alter role ${role} set ${name} = ${bounds[of]};`)
     .join(' ');
 }
 
-/** Whether an error says that somebody between here and PostgreSQL does not take the limits of a session. */
+/** Whether an error means that a pooler rejects session timeouts. */
 export function refusesBounds(error: unknown): boolean {
   return error instanceof Error && /unsupported startup parameter/.test(error.message);
 }
 
-/** Round trips until a connection is found that another client holds; a pooler gives out the one that was used last. */
+/** Most attempts to find a server connection that a second client can hold; a pooler assigns the last used one. */
 const TURNS = 8;
-/** A pooler with one connection would keep us waiting for it. */
+/** Query timeout (ms), because a pooler with one connection would make the probe wait. */
 const PATIENCE_MS = 1_000;
 
 /**
- * Whether a named statement is still there when the pooler serves a client by another connection. False when it cannot be told: names
+ * Whether a prepared statement survives when the pooler moves a client to another connection. False if unknown: prepared statements
  * only save time.
  */
 export async function carriesNames(config: ClientConfig): Promise<boolean> {
   const [one, holder] = [new Client(config), new Client(config)];
   for (const client of [one, holder]) client.on('error', () => {});
-  // A name that no other start has left on a connection of the pooler, where it would be found without being carried.
+  // A random name: one left on a pooler connection by an earlier start would give a false positive.
   const name = `pay_probe_${randomUUID()}`;
   const ask = (turn: number) => ({
     name,
@@ -254,50 +254,50 @@ export async function carriesNames(config: ClientConfig): Promise<boolean> {
   }
 }
 
-async function pidOf(asked: Promise<{ rows: { pid: number }[] }>): Promise<number | undefined> {
-  return (await asked).rows[0]?.pid;
+async function pidOf(result: Promise<{ rows: { pid: number }[] }>): Promise<number | undefined> {
+  return (await result).rows[0]?.pid;
 }
 
-/** How often the server is asked while it has not ended all of them (ms). */
+/** Query interval while the server has not ended all abandoned connections (ms). */
 const LOOK_MS = 500;
 
 /**
- * How far the age of a backend may be from that of its connection (s): it is there before the connection is, and is asked about
- * a little later. With the number of its process it says which one it is, whatever the clocks say.
+ * Tolerance between the age of a backend and that of its connection (s): the backend starts earlier, and the query runs later. Pid and
+ * age together identify a backend independently of clocks.
  */
 const AGE_TOLERANCE = 10;
 
 /**
- * Which of the connections the server still has. One that waits for a statement is ended, as none will come; what still works on one is left
- * alone: to end a commit that waits for a standby would show others what the standby does not have.
+ * Selects the connections that the server still has, and ends idle ones. Working ones are left alone: ending a commit that waits for a
+ * standby would make data visible that the standby does not have.
  */
 const STILL_THERE = `
   select pid, state like 'idle%' and pg_terminate_backend(pid) as told
   from pg_stat_activity join unnest($1::int[], $2::float8[]) as asked (pid, age) using (pid)
   where abs(extract(epoch from clock_timestamp() - backend_start) - age) < ${AGE_TOLERANCE}`;
 
-/** A connection that was given up, while the server may still be at work on it. */
+/** An abandoned connection on which the server may still be working. */
 interface Abandoned {
   pid: number;
   connectedAt: number;
   release: () => void;
 }
 
-/** Connections that were given up, each until the server is known to have ended it. */
+/** Abandoned connections, each until the server has ended it. */
 export interface AbandonedConnections {
-  /** Notes one; `release` is called when the server has it no more, or nothing is waited for any more. */
+  /** Adds a connection; `release` is called when the server has ended it, or at `end`. */
   add(client: PoolClient, connectedAt: number, release: () => void): void;
-  /** Waits for none any more. */
+  /** Stops waiting and releases all connections. */
   end(): void;
 }
 
 /**
- * A server notices only at the end of a statement that its client has gone. Until then the connection holds a place there, so it keeps
- * its place in the pool here: otherwise a server that ends nothing is given one connection after the other, until it has no more.
+ * Watches abandoned connections. PostgreSQL notices a disconnected client only at the end of a statement. Until then the connection
+ * keeps its slot in the pool: otherwise the pool would open new connections until the server has none left.
  */
 export function watchAbandoned(options: PoolConfig): AbandonedConnections {
   const abandoned = new Set<Abandoned>();
-  /** The request that gives a connection up has no part in what is asked about it. */
+  /** Runs the queries outside the context of the request that abandoned the connection. */
   const outside = AsyncLocalStorage.snapshot();
   let isOver = false;
   let looking: Promise<void> | undefined;
@@ -317,7 +317,7 @@ export function watchAbandoned(options: PoolConfig): AbandonedConnections {
   function begin(): void {
     looking ??= outside(look).finally(() => {
       looking = undefined;
-      // One may have come after the last look.
+      // A connection may have been added after the last query.
       if (abandoned.size > 0) begin();
     });
   }
@@ -328,7 +328,7 @@ export function watchAbandoned(options: PoolConfig): AbandonedConnections {
 
   async function look(): Promise<void> {
     while (abandoned.size > 0) {
-      // A server that cannot be asked has ended none, as far as anybody knows.
+      // If the query fails, no connection is known to have ended.
       await releaseEnded().catch(() => {});
       if (abandoned.size > 0) await delay(LOOK_MS, undefined, { ref: false });
     }
@@ -340,7 +340,7 @@ export function watchAbandoned(options: PoolConfig): AbandonedConnections {
     for (const one of all) if (!there.has(one.pid)) forget(one);
   }
 
-  /** On a connection beside the pool, which may be full of them. */
+  /** Uses a connection outside the pool, because the pool may be full. */
   async function stillThere(all: readonly Abandoned[]): Promise<Set<number>> {
     const client = new Client(options);
     client.on('error', () => {});

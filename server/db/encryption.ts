@@ -1,4 +1,4 @@
-// Encryption at rest: seals and opens texts of the database, names the place of each text, and rotates the master key.
+// Encryption at rest: encrypts and decrypts texts of the database, binds each to its place, and rotates the master key.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from './entities/credentials.ts';
 import { type EncryptedText, holdEncryptedTexts, replaceEncryptedText } from './queries/credentials.ts';
@@ -11,7 +11,7 @@ export interface MasterKey {
   key: Buffer;
 }
 
-/** Where a sealed text stands. It opens only there: moved to another row, column or version it is broken. */
+/** The place of an encrypted text. Moved to another row, column or version, it cannot be decrypted. */
 export interface Place {
   table: string;
   id: string;
@@ -19,10 +19,10 @@ export interface Place {
   version: number;
 }
 
-/** Why a sealed text does not open, in stable words. */
+/** Why an encrypted text cannot be decrypted, in stable words. */
 type DecryptionFault = 'malformed' | 'key_unknown' | 'not_genuine';
 
-/** A sealed text does not open. Names the place and the key id, never any content. */
+/** An encrypted text cannot be decrypted. Names the place and the key id, never any content. */
 export class DecryptionFailed extends Error {
   readonly why: DecryptionFault;
   readonly place: Place | null;
@@ -42,15 +42,15 @@ const WORDS: Readonly<Record<DecryptionFault, string>> = {
   not_genuine: 'it was changed, moved, or encrypted with another key',
 };
 
-/** Seals and opens texts of the database. */
+/** Encrypts and decrypts texts of the database. */
 export interface Encryption {
-  /** Seals with a data key of its own, wrapped by the newest master key. */
+  /** Encrypts with a new data key, which is wrapped by the newest master key. */
   encrypt(place: Place, plain: string): string;
-  /** Throws DecryptionFailed. */
+  /** Decrypts; throws DecryptionFailed. */
   open(place: Place, encrypted: string): string;
-  /** The same text under the newest master key (the text itself when it is already); throws DecryptionFailed. */
+  /** Wraps the data key with the newest master key, if it is not yet; throws DecryptionFailed. */
   rewrap(encrypted: string): string;
-  /** Id of the key that seals. */
+  /** Id of the newest master key. */
   readonly keyId: string;
 }
 
@@ -59,9 +59,9 @@ const IV = 12;
 const TAG = 16;
 
 /**
- * Seals with AES-256-GCM: `s1.<key id>.<wrapped data key>.<text>`, both parts as iv, ciphertext, tag in base64url. The first
- * master key seals, all of them open. The place is authenticated with the text, not with the wrapped key, so that a change
- * of master keys needs to know nothing about places.
+ * Encrypts with AES-256-GCM: `s1.<key id>.<wrapped data key>.<text>`, both parts as iv, ciphertext, tag in base64url. The first
+ * master key encrypts, all of them decrypt. The place is authenticated with the text, not with the wrapped key, so a rotation of
+ * master keys needs no places.
  */
 export function createEncryption(masterKeys: readonly MasterKey[]): Encryption {
   const [newest] = masterKeys;
@@ -101,12 +101,12 @@ export function createEncryption(masterKeys: readonly MasterKey[]): Encryption {
   };
 }
 
-/** The id of the master key that a sealed text names; undefined when it is not in sealed form. */
+/** The master key id in an encrypted text; undefined if the text has another form. */
 export function keyIdOf(encrypted: string): string | undefined {
   return FORM.exec(encrypted)?.[1];
 }
 
-/** Each part with its length before it, so that no two places ever make the same bytes. */
+/** The place as bytes; each part has its length before it, so that no two places have equal bytes. */
 function bytesOf({ table, id, column, version }: Place): Buffer {
   return lengthPrefixed([table, id, column, String(version)]);
 }
@@ -134,7 +134,7 @@ function encryptBytes(key: Buffer, plain: Buffer, associated: Buffer): string {
 
 function decryptBytes(key: Buffer, text: string, associated: Buffer): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
-  // The last character of base64url has spare bits: only the one spelling is taken.
+  // The last character of base64url has spare bits: only the canonical spelling is accepted.
   if (bytes.toString('base64url') !== text) return undefined;
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV), { authTagLength: TAG });
   decipher.setAAD(associated).setAuthTag(bytes.subarray(-TAG));
@@ -145,23 +145,23 @@ function decryptBytes(key: Buffer, text: string, associated: Buffer): Buffer | u
   }
 }
 
-/** Where the secret fields of a configuration version are sealed. */
+/** The place of the encrypted secret fields of a configuration version. */
 export function secretsPlace({ id, version }: Pick<ChannelConfigRow, 'id' | 'version'>): Place {
   return { table: 'channel_configs', id, column: 'encrypted', version };
 }
 
-/** Where the private part of a certificate row is sealed. */
+/** The place of the encrypted private part of a certificate row. */
 export function privatePartPlace({ id }: Pick<CertRow, 'id'>): Place {
   return { table: 'certs', id, column: 'encrypted', version: 1 };
 }
 
-/** What a change of master keys did; `keyId` is the only one left in the database. */
+/** The result of a rotation; `keyId` is the only master key id left in the database. */
 interface Rotated {
   keyId: string;
   rewrapped: number;
 }
 
-/** Some records could not be opened, so they still name an old key; everything else was re-wrapped (409). */
+/** Some records could not be decrypted and still name an old key; all others were re-wrapped (409). */
 export class OldCiphertextsLeft extends LocalError {
   constructor(left: readonly EncryptedText[]) {
     const names = left.map(({ table, column, id }) => `${table}.${column} ${id}`);
@@ -177,8 +177,8 @@ export class OldCiphertextsLeft extends LocalError {
 }
 
 /**
- * Wraps the data key of every sealed record with the newest master key, in one transaction; interrupted, nothing was done,
- * and a second time there is nothing to do. Throws OldCiphertextsLeft, after the rest is done, when records do not open.
+ * Wraps the data key of every encrypted record with the newest master key, in one transaction; repeating it is safe. Throws
+ * OldCiphertextsLeft after the commit if some records cannot be decrypted.
  */
 export async function rotateMasterKey(store: Store, masterKeys: readonly MasterKey[]): Promise<Rotated> {
   const encryption = createEncryption(masterKeys);
@@ -186,10 +186,10 @@ export async function rotateMasterKey(store: Store, masterKeys: readonly MasterK
     const broken: EncryptedText[] = [];
     let count = 0;
     for (const text of await holdEncryptedTexts(tx)) {
-      const moved = rewrap(text);
-      if (moved === undefined) broken.push(text);
-      else if (moved !== text.encrypted) {
-        await replaceEncryptedText(tx, text, moved);
+      const rewrapped = rewrap(text);
+      if (rewrapped === undefined) broken.push(text);
+      else if (rewrapped !== text.encrypted) {
+        await replaceEncryptedText(tx, text, rewrapped);
         count++;
       }
     }
@@ -203,7 +203,7 @@ export async function rotateMasterKey(store: Store, masterKeys: readonly MasterK
       return encryption.rewrap(encrypted);
     } catch (error) {
       if (!(error instanceof DecryptionFailed)) throw error;
-      // A record that is broken but names the new key is no trace of the old one.
+      // A broken record that names the newest key does not need the old key.
       return keyIdOf(encrypted) === encryption.keyId ? encrypted : undefined;
     }
   }

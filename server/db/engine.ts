@@ -1,11 +1,11 @@
-// Checks of the database: its abilities, and the room on its disk.
+// Checks of the database: required features, and free disk space.
 
 import { type Kysely, sql } from 'kysely';
 import { Gauge, type Registry } from 'prom-client';
 import { LocalError, NO_ROOM } from '../errors.ts';
 import type { OpenDatabase } from './orm.ts';
 
-/** The database speaks PostgreSQL's protocol and lacks what money is kept right with (503). */
+/** The database speaks PostgreSQL's protocol but lacks a feature that correct bookkeeping requires (503). */
 class EngineUnsupported extends LocalError {
   constructor(lack: string, cause?: unknown) {
     super('engine_unsupported', 503, `This database cannot be used: ${lack}.`, {
@@ -15,10 +15,10 @@ class EngineUnsupported extends LocalError {
   }
 }
 
-/** The class of the locks that are tried; the second number is drawn, so that replicas may start at once. */
+/** The class of the probe lock; its key is random, so that replicas can start at the same time. */
 const CLASS = 1_702_258_031;
 
-/** What a lack is called, and how it shows; each in one transaction that changes nothing. */
+/** Probes by the text of the missing feature; each runs in one transaction that changes no data. */
 const PROBES: Readonly<Record<string, (db: Kysely<unknown>) => Promise<boolean>>> = {
   'a lock that a transaction holds is not shown by pg_locks, so a reader of the event log could pass a number that is not committed yet':
     async (db) => {
@@ -35,7 +35,7 @@ const PROBES: Readonly<Record<string, (db: Kysely<unknown>) => Promise<boolean>>
     await sql`select 1 from rate_limits limit 1 for update skip locked`.execute(db);
     return true;
   },
-  'a part of a transaction cannot be taken back alone (savepoints)': async (db) => {
+  'a part of a transaction cannot be rolled back alone (savepoints)': async (db) => {
     await sql`savepoint part`.execute(db);
     await sql`select set_config('pay.probe', 'part', true)`.execute(db);
     await sql`rollback to savepoint part`.execute(db);
@@ -54,7 +54,7 @@ const PROBES: Readonly<Record<string, (db: Kysely<unknown>) => Promise<boolean>>
   },
 };
 
-/** Tries what the service relies on; throws EngineUnsupported with a sentence. The schema must be up to date. */
+/** Probes the required database features; throws EngineUnsupported. The schema must be up to date. */
 export async function requireEngine({ em, kind }: OpenDatabase): Promise<void> {
   if (kind !== 'postgres') return;
   for (const [lack, probe] of Object.entries(PROBES)) {
@@ -71,23 +71,23 @@ export async function requireEngine({ em, kind }: OpenDatabase): Promise<void> {
   }
 }
 
-/** Connections that break, a server that starts or ends, time-outs: nothing is said about what it can do. */
+/** Whether an error is an outage (connection, restart, timeout), which proves no missing feature. */
 function isOutage(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code !== 'string' || !/^(?:0A|22|25|2B|3|42|F0|HV|P0|XX)/.test(code);
 }
 
-/** Whether the database has room, as this process has found by writing. */
+/** Whether the database's disk is full, as the writes of this process have shown. */
 interface Fullness {
-  /** Is told of every write that failed. */
+  /** Receives the error of every failed write. */
   heard(error: unknown): void;
   isFull(): boolean;
 }
 
-/** Jobs write all the time: after so long without a refusal there is room again. */
+/** How long a failure counts (ms): jobs write continually, so without a new one there is space again. */
 const REMEMBERED_MS = 60_000;
 
-/** Remembers writes that were refused because the database's disk is full, and puts it among the figures. */
+/** Remembers writes that failed on a full disk, and registers the metric `database_full`. */
 export function createFullness(now: () => Date, registry: Registry): Fullness {
   let until = 0;
   const isFull = () => now().getTime() < until;

@@ -1,29 +1,29 @@
 import { isRepeatable, MISSING, type NewMessage, type Waiting } from './queries/messages.ts';
 
-/** Keeps channel messages for the timeline. They are not facts: writing them never delays or stops money. */
+/** Stores channel messages for the timeline; storing never delays or fails a payment. */
 export interface MessageLog {
   record(message: NewMessage): void;
-  /** Writes what is waiting; resolves when nothing is, or when a write failed. */
+  /** Writes all waiting messages; also resolves when a write failed. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What a log writes with, and who hears of what it cannot write. */
+/** The dependencies of a message log. */
 interface MessageLogPorts {
   write: (batch: readonly Waiting[]) => Promise<void>;
   failed: (error: unknown) => void;
-  /** So many messages are lost; their orders get a mark. */
+  /** Called with the number of dropped messages; their orders get a mark. */
   dropped: (count: number) => void;
 }
 
-/** The first of a few messages waits this long for the others. */
+/** How long messages are collected before a write. */
 const GATHER_MS = 100;
-/** After a write that failed. */
+/** Pause after a failed write. */
 const PAUSE_MS = 1_000;
 
 /**
- * A log with one write under way: whatever comes meanwhile goes in the next. What does not fit into the bytes that may wait,
- * or could not be written, is dropped, and a mark in its place says so.
+ * Creates a log with one write at a time. Messages beyond the memory limit, and messages that could not be written, are dropped and
+ * replaced by a mark.
  */
 export function createMessageLog({ write, failed, dropped }: MessageLogPorts): MessageLog {
   const queue = createMessageQueue();
@@ -68,31 +68,31 @@ export function createMessageLog({ write, failed, dropped }: MessageLogPorts): M
   }
 }
 
-/** Messages that wait for a write, in their order, within a bound in bytes. */
+/** Messages that wait for a write, in order, within a limit in bytes. */
 interface MessageQueue {
   size(): number;
-  /** False when there is no room: then a mark stands for the message. */
+  /** False if there is no room; then a mark replaces the message. */
   add(message: NewMessage): boolean;
-  /** The first of them, as many as one statement has time for. */
+  /** Takes the first messages, as many as one statement may write. */
   take(): Waiting[];
-  /** Puts marks in the place of messages that were taken and not written; returns how many messages that were. */
+  /** Puts back marks for a batch that was not written; returns the number of lost messages. */
   putMarks(batch: readonly Waiting[]): number;
 }
 
-/** Text that may wait; marks have an eighth more. */
+/** Most bytes that may wait; marks may use an eighth more. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_BYTES_WITH_MARKS = MAX_BYTES + MAX_BYTES / 8;
-/** What a message costs beside its texts. */
+/** Estimated size of a message without its texts. */
 const ROW_BYTES = 256;
 
 const STATEMENT_ROWS = 300;
 const STATEMENT_BYTES = 1024 * 1024;
 
-/** An empty queue. */
+/** Creates an empty queue. */
 function createMessageQueue(): MessageQueue {
   let waiting: Waiting[] = [];
   let bytes = 0;
-  /** The last that waits about the same: what it is counted on. */
+  /** The last waiting message of each topic, on which repetitions are counted. */
   const newest = new Map<string, Waiting>();
   return { size: () => waiting.length, add, take, putMarks };
 
@@ -153,7 +153,7 @@ function topicOf({ orderNo, refundNo, payWay, direction, call }: Waiting): strin
   return JSON.stringify([orderNo, refundNo, payWay, direction, call]);
 }
 
-/** Whether a message says what another one about the same said before, as far as that is kept as a count. */
+/** Whether a message repeats the last one of its topic, so that only a count is stored. */
 function isAgain(last: Waiting, one: Waiting): boolean {
   if (one.call === MISSING) return true;
   return isRepeatable(one) && last.status === one.status && last.note === one.note && last.answer === one.answer;
@@ -172,7 +172,7 @@ function markFor({ orderNo, payWay, at, times, lastAt }: Waiting): Waiting {
   return { ...nothing, orderNo, payWay, direction: 'in', call: MISSING, at, times, lastAt };
 }
 
-/** As a column can hold it: PostgreSQL has no NUL in a text, and JSON no half of a character. A notice names what it likes. */
+/** Makes a message storable: no NUL, no lone surrogates, limited lengths, because a notification may contain anything. */
 function storable(message: NewMessage): Waiting {
   const text = (value: string | null) => value?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null;
   const { request, answer, note, call, orderNo, refundNo } = message;

@@ -19,53 +19,53 @@ import { PARSERS } from './kysely.ts';
 import { MIGRATIONS } from './migrations/index.ts';
 import { type Connections, createDialect } from './pool.ts';
 
-/** Which database to open; `folder` is set for the embedded one. */
+/** The database to open; `folder` is set for the embedded one. */
 export interface DatabaseSettings {
   kind: 'pglite' | 'postgres';
   url: string;
   folder?: string;
-  /** A backup of the embedded database, with which an empty folder begins. */
+  /** A backup of the embedded database, which is loaded into an empty folder. */
   archive?: Blob;
   poolSize?: number;
-  /** Other bounds than the service's own (ms; 0 = none), for work that may take its time. */
+  /** Timeouts that replace those of the service (ms; 0 = none), for long-running work. */
   timeouts?: Partial<Record<keyof typeof TIMEOUTS, number>>;
-  /** Whether connections keep the plans of statements; `auto` = unless a pooler hands them out per transaction and loses them. */
+  /** Whether connections use prepared statements; `auto` = unless a pooler in transaction mode would lose them. */
   prepared?: 'auto' | 'on' | 'off';
 }
 
-/** The little of MikroORM that this folder shares between both drivers. */
+/** The MikroORM instance of either driver. */
 type Orm = PostgresOrm | PgliteOrm;
 
-/** An open database; `close` also gives the folder of the embedded one free. */
+/** An open database; `close` also unlocks the folder of the embedded one. */
 export interface OpenDatabase {
   orm: Orm;
   kind: DatabaseSettings['kind'];
   em: SqlEntityManager;
-  /** Of PostgreSQL, as they are now. */
+  /** Current connection counts (PostgreSQL only). */
   connections?: () => Connections;
-  /** Set where a pooler stands before PostgreSQL. */
+  /** Set if the connections go through a pooler. */
   pooler?: Pooler;
-  /** The same database once more, for work that may take its time (PostgreSQL only). */
+  /** Opens the same database again for long-running work (PostgreSQL only). */
   reopen?: () => Promise<OpenDatabase>;
   close(): Promise<void>;
 }
 
-/** What a pooler makes of sessions. */
+/** The effects of a pooler on sessions. */
 interface Pooler {
-  /** Whether plans are kept under names. */
+  /** Whether statements are prepared. */
   prepared: boolean;
-  /** What would bound the statements that stand alone, too; undefined when the role has limits. */
+  /** SQL that would set the missing timeouts for the role; undefined if the role has them. */
   missing: string | undefined;
 }
 
-/** Bounds that keep a sick database from hanging a request: nothing waits for longer than these (ms). */
+/** Timeouts that keep an unresponsive database from blocking a request (ms). */
 export const TIMEOUTS = {
   connect: 4_000,
   query: 4_000,
   statement: 3_500,
   lock: 2_000,
   idleInTransaction: 10_000,
-  /** All that one request waits for the database. */
+  /** Total time that one request waits for the database. */
   request: 5_000,
 } as const;
 
@@ -77,12 +77,12 @@ const shared = {
   ignoreUndefinedInQuery: false,
   validateRequired: false,
   forceUtcTimezone: true,
-  // A database is never made by looking for it: a typo in Database.Url must be told.
+  // MikroORM must not create a missing database: a typo in Database.Url must fail.
   ensureDatabase: false,
   logger: () => {},
 };
 
-/** The embedded database ended while it was opened; what it throws is no error and says little (503). */
+/** The embedded database exited while it was opened; the thrown value is not an Error (503). */
 class CannotOpen extends LocalError {
   constructor(folder: string | undefined, cause: unknown) {
     const { message, status, errno } = cause as Record<string, unknown>;
@@ -94,12 +94,12 @@ class CannotOpen extends LocalError {
   }
 }
 
-/** Opens the database and checks that it answers; throws FolderHeld when another process has the embedded one. */
+/** Opens and checks the database; throws FolderHeld if another process uses the embedded one. */
 export async function openDatabase(settings: DatabaseSettings): Promise<OpenDatabase> {
   return settings.kind === 'pglite' ? openEmbedded(settings) : openPostgres(settings);
 }
 
-/** With the limits as those of the session, or, where a pooler stands before PostgreSQL, of each transaction. */
+/** Sets the timeouts for the session or, behind a pooler, for each transaction. */
 async function openPostgres(settings: DatabaseSettings): Promise<OpenDatabase> {
   await tryConnection(settings.url, boundsFor(settings).connect);
   const direct = await connect(settings, 'session').catch((error: unknown) => {
@@ -115,7 +115,7 @@ function boundsFor({ timeouts }: DatabaseSettings): Bounds & Record<keyof typeof
   return { ...TIMEOUTS, ...timeouts };
 }
 
-/** Connects with limits of a session or of each transaction; tells which ones a session has. */
+/** Connects with timeouts for the session or for each transaction; also returns the timeouts that the session has. */
 async function connect(
   settings: DatabaseSettings,
   scope: 'session' | 'transaction',
@@ -141,7 +141,7 @@ async function connect(
   const { dialect, connections, end } = createDialect(pool, keepsPlans, isPooled ? bounds : undefined);
   const orm = await PostgresOrm.init({ ...shared, clientUrl: url, driverOptions: dialect });
   let found: Bounds;
-  // Otherwise the first statement would do it, on a connection of its own beside the one that it has.
+  // Without this the first statement would connect, on a second connection.
   try {
     await orm.connect();
     found = boundsOf(await orm.em.getConnection().execute(READ_BOUNDS));
@@ -164,7 +164,7 @@ async function connect(
     });
   }
 
-  /** Kysely forgets the pool before it ends it: a connection in use could then not be given back, and the end would wait for ever. */
+  /** Ends the pool first: Kysely would drop its reference, so a connection in use could not be released and the end would never resolve. */
   async function close(): Promise<void> {
     await end();
     await orm.close(true);
@@ -174,14 +174,14 @@ async function connect(
 const inMemory = { folder: undefined, release: () => {} };
 
 async function openEmbedded(settings: DatabaseSettings): Promise<OpenDatabase> {
-  // A service on PostgreSQL never needs the whole database that this brings.
+  // Loaded only here, because the package contains a whole database.
   const { MikroORM: PgliteOrm } = await import('@mikro-orm/pglite');
   const { folder, release } = settings.folder === undefined ? inMemory : takeFolder(settings.folder);
   try {
     const orm = await PgliteOrm.init({
       ...shared,
       dbName: folder ?? 'memory://',
-      // A function, because what stands in the options is copied, and a Blob cannot be.
+      // A function, because MikroORM copies plain options and a Blob cannot be copied.
       driverOptions: () => ({ extensions: { hideLock }, loadDataDir: settings.archive, parsers: PARSERS }),
     });
     return { orm, kind: 'pglite', em: orm.em as unknown as SqlEntityManager, close };
@@ -208,8 +208,8 @@ class FolderHeld extends LocalError {
 }
 
 /**
- * Takes the folder of an embedded database, made if it is not there; gives its real path, which the database needs, and its
- * release. Throws FolderHeld. The folder and whatever this process writes from now on are for its own user only.
+ * Creates and locks the folder of an embedded database; returns its real path and the release. Throws FolderHeld. The folder and all
+ * files that this process writes later are accessible only to its user.
  */
 function takeFolder(named: string): { folder: string; release: () => void } {
   process.umask(0o077);
@@ -223,11 +223,11 @@ function takeFolder(named: string): { folder: string; release: () => void } {
   return { folder, release };
 }
 
-/** A link that leads nowhere is a volume that is not mounted rather than a place for a new database. */
+/** Refuses a broken symbolic link, which is probably an unmounted volume. */
 function makeNamed(named: string): void {
   if (!existsSync(named) && isLink(named))
     throw new LocalError('folder_unusable', 503, `${named} is a symbolic link to a folder that does not exist.`, {
-      hint: 'Mount or make the folder that it leads to, or change Database.Url.',
+      hint: 'Mount or create the target folder, or change Database.Url.',
     });
   makeFolder(named, 'Database.Url');
 }
@@ -240,7 +240,7 @@ function isLink(path: string): boolean {
   }
 }
 
-/** A volume may belong to somebody else, who has decided on its mode. */
+/** Sets mode 0700; a volume that belongs to another user keeps its mode. */
 function tighten(folder: string): void {
   try {
     chmodSync(folder, 0o700);
@@ -254,8 +254,8 @@ interface NodeFiles {
 }
 
 /**
- * Keeps the lock's files from the database inside the folder. It would find the folder not empty and refuse to begin, and
- * a backup that reads the lock's file would give the lock free by closing it.
+ * Hides the lock files from the database in the folder. Otherwise the database would refuse a folder that is not empty, and a backup
+ * that reads and closes the lock file would release the lock.
  */
 const hideLock = {
   name: 'hide the lock',

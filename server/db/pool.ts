@@ -14,10 +14,9 @@ import { type AbandonedConnections, type Bounds, localBounds, watchAbandoned } f
 import { PARSERS } from './kysely.ts';
 
 /**
- * A dialect for MikroORM over a pool of `pg`. With `prepared` every connection keeps the plans of statements with bound
- * values: PostgreSQL then parses and plans each of them once for a connection, and not once for a call. Without it
- * nothing is left on a connection after a transaction, so that a pooler may hand it to somebody else. `local` are limits that
- * every transaction sets for itself, where a session cannot have them.
+ * Creates a dialect for MikroORM over a `pg` pool. With `prepared`, PostgreSQL parses and plans each statement with bound values once
+ * per connection. Without it a connection keeps no state after a transaction, so a pooler can reassign it. `local` are timeouts that
+ * each transaction sets, where a session cannot have them.
  */
 export function createDialect(
   options: PoolConfig,
@@ -25,12 +24,12 @@ export function createDialect(
   local?: Bounds,
 ): { dialect: PostgresDialect; connections: () => Connections; end: () => Promise<void> } {
   const pool = new Pool({ ...options, types: typeParsers() });
-  // A connection that the server ends is an event first; without a listener it would end the process. The statement on it fails by itself.
+  // Without a listener, the error event of a connection that the server ends would end the process; its statement fails anyway.
   pool.on('connect', (client) => client.on('error', () => {}));
   pool.on('error', () => {});
   const abandoned = watchAbandoned(options);
   let ended: Promise<void> | undefined;
-  /** Resolves when every connection was given back and closed. */
+  /** Resolves when every connection was released and closed. */
   const end = () => {
     abandoned.end();
     return (ended ??= pool.end());
@@ -47,7 +46,7 @@ export function createDialect(
   };
 }
 
-/** How many connections there are, and how many wait for one. */
+/** The number of connections, and of requests that wait for one. */
 export interface Connections {
   total: number;
   idle: number;
@@ -71,11 +70,11 @@ function wrap(pool: Pool, { prepared, local, abandoned }: PoolWrapping): Omit<Po
   const nameOf = prepared ? createNames() : () => undefined;
   const { query_timeout: own = 0 } = pool.options as PoolConfig;
   const begins = local && localBounds(local);
-  // Behind a pooler nothing is left on a connection, and the beginning of a transaction says more.
+  // Not behind a pooler: connections keep no prepared statements, and the begin statement also sets timeouts.
   const holds = prepared && begins === undefined;
   const health: Health = { turn: 0, lostAt: 0 };
   const clients = new WeakMap<PoolClient, WatchedClient>();
-  // Behind a pooler its limits count, and processes have no numbers.
+  // Not behind a pooler: it limits connections itself, and its process ids are not those of the server.
   const kept = begins === undefined ? abandoned : undefined;
   const wrapping = { nameOf, health, own, begins, holds, abandoned: kept };
   pool.on('connect', (client) => void clients.set(client, wrapClient(client, wrapping)));
@@ -105,7 +104,7 @@ async function connectInTime(pool: Pool, time: RequestTime | undefined): Promise
   }
 }
 
-/** A connection, or what the pool itself says when it takes too long; one that comes later goes back. */
+/** Connects within `ms`, or throws the pool's own timeout error; a connection that arrives later is released. */
 export async function connectWithin(pool: Pick<Pool, 'connect'>, ms: number): Promise<PoolClient> {
   if (!Number.isFinite(ms)) return pool.connect();
   const late = Promise.withResolvers<never>();
@@ -124,14 +123,14 @@ export async function connectWithin(pool: Pick<Pool, 'connect'>, ms: number): Pr
   }
 }
 
-/** When a connection was last lost: all that have not answered since may be dead without having been told. */
+/** When a connection was last lost: connections without a response since then may be broken. */
 interface Health {
-  /** Counts answers and losses. */
+  /** Counts responses and losses. */
   turn: number;
   lostAt: number;
 }
 
-/** A connection of the pool that knows when it last answered. */
+/** A connection of the pool with the turn of its last response. */
 interface WatchedClient extends PostgresPoolClient {
   answeredAt: number;
 }
@@ -141,13 +140,13 @@ type NameOf = (text: string) => string | undefined;
 interface Wrapping {
   nameOf: NameOf;
   health: Health;
-  /** Milliseconds after which pg gives a statement up by itself. */
+  /** The pool's own query timeout (ms). */
   own: number;
-  /** What follows the statement that begins a transaction. */
+  /** SQL that is appended to the statement that begins a transaction. */
   begins: string | undefined;
-  /** Whether statements that begin something wait for the next one. */
+  /** Whether begin and savepoint statements are held until the next statement. */
   holds: boolean;
-  /** Where connections go that were given up while the server was at work. */
+  /** Takes connections that were abandoned while the server was still working. */
   abandoned: AbandonedConnections | undefined;
 }
 
@@ -162,7 +161,7 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds, ab
     if (values.length > 0) statement.name = nameOf(text);
     let isSent = false;
     const prepare = () => {
-      // A statement for which no time is left is not sent, so it says nothing about the connection.
+      // A statement without time left is not sent, so its failure does not concern the connection.
       if (time) limit(statement, time.leftFor(text), own);
       time?.startWaiting();
       isSent = true;
@@ -173,15 +172,15 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds, ab
       return result;
     } catch (error) {
       if (!isSent) throw error;
-      // PostgreSQL's own errors are answers, too.
+      // An error from PostgreSQL is also a response.
       if (error instanceof DatabaseError) watched.answeredAt = health.turn += 1;
       else health.lostAt = health.turn += 1;
-      // The statement that nobody waits for any more still holds the connection: the next one must not queue behind it.
+      // The abandoned statement still occupies the connection: the next one must not queue behind it.
       if (error instanceof Error && error.message === 'Query read timeout') {
         isAbandoned = true;
         void client.end();
       }
-      // Somebody has taken the connection's plans away, and pg does not know.
+      // The prepared statements of the connection are gone, and pg does not notice.
       if ((error as { code?: unknown }).code === NO_SUCH_STATEMENT) void client.end();
       throw error;
     } finally {
@@ -218,18 +217,18 @@ interface Statement extends QueryConfig {
   query_timeout?: number;
 }
 
-/** Gives a statement the time that it has, where that is less than the pool's own limit (0 = none). */
+/** Sets the timeout of a statement if it is shorter than the pool's own (0 = none). */
 function limit(statement: Statement, ms: number, own: number): void {
   if (ms <= 0) throw new Error('Query read timeout');
-  // Timers of one length are kept in one list: another length for each statement costs a list each.
+  // Node keeps timers of equal length in one list, so a different length for each statement is expensive.
   if (ms < (own || Number.POSITIVE_INFINITY)) statement.query_timeout = Math.ceil(ms);
 }
 
-/** Statements that get a name; what comes after them, or is as long as one that writes many rows, is planned every time. */
+/** Most prepared statements per pool; further statements, and long ones that write many rows, are planned each time. */
 const MOST_NAMES = 300;
 const LONGEST_NAMED = 8_000;
 
-/** A name says what the statement is: nobody who shares a connection can take it for another. */
+/** Names statements by their hash, so that clients that share a connection cannot confuse them. */
 function createNames(): NameOf {
   const names = new Map<string, string>();
   return (text) => {
@@ -240,7 +239,7 @@ function createNames(): NameOf {
   };
 }
 
-/** Statements that open and close parts of transactions: nobody needs their answer before the next statement has one. */
+/** Statements that begin and end parts of transactions; their response is not needed before that of the next statement. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['start transaction isolation level read committed', 'pay_begin'],
   ['savepoint part', 'pay_savepoint'],
@@ -250,11 +249,11 @@ const [BEGIN, SAVEPOINT, RELEASE] = [...NAMES.keys()] as [string, string, string
 const END = /^(?:commit|rollback)\b(?! to)/i;
 const BACK = /^rollback to /i;
 
-/** What a connection does with one statement. */
+/** Runs the statements of one connection. */
 interface HeldStatements {
   /**
-   * Runs a statement, in one message with those that were held before it; one that can be held is answered at once. `prepare` runs
-   * right before anything is sent, and may refuse.
+   * Runs a statement in one message with the held ones before it; a statement that can be held returns at once. `prepare` runs right
+   * before anything is sent, and may throw.
    */
   run(statement: QueryConfig, prepare: () => void): Promise<Pick<QueryResult, 'command' | 'rowCount' | 'rows'>>;
 }
@@ -262,14 +261,14 @@ interface HeldStatements {
 const NOTHING = { command: '', rowCount: null as unknown as number, rows: [] as never[] };
 
 /**
- * Holds the statements that begin transactions and savepoints until the next one is sent, so that they cost no way there and back: a
- * transaction of two statements takes three messages instead of four, and one in which nothing happens takes none.
+ * Holds the statements that begin transactions and savepoints until the next statement is sent, which saves their round trips: a
+ * transaction of two statements takes three messages instead of four, and an empty one takes none.
  *
- * PostgreSQL skips the rest of a message when a part of it fails, so nothing can run outside of a transaction that did not begin.
- * Whatever is sent after such a failure is refused here until the transaction, or its savepoint, is rolled back.
+ * PostgreSQL skips the rest of a message when a part of it fails, so no statement runs outside a transaction that did not begin. After
+ * such a failure, statements are refused here until the transaction, or its savepoint, is rolled back.
  */
 function holdStatements(client: PoolClient): HeldStatements {
-  /** Names that the connection knows: they are made when first used. */
+  /** Statements that are already prepared on the connection. */
   const known = new Set<string>();
   let held: string[] = [];
   let failure: { error: unknown } | undefined;
@@ -288,7 +287,7 @@ function holdStatements(client: PoolClient): HeldStatements {
     if (failure && !BACK.test(text)) throw failure.error;
     const name = NAMES.get(text);
     if (name !== undefined && known.has(name)) {
-      // A part in which nothing happened.
+      // An empty savepoint is not sent.
       if (text === RELEASE && held.at(-1) === SAVEPOINT) held.pop();
       else held.push(text);
       return NOTHING;
@@ -310,7 +309,7 @@ function holdStatements(client: PoolClient): HeldStatements {
 
 function send(client: PoolClient, statement: QueryConfig, before: readonly string[]): Promise<QueryResult> {
   if (before.length === 0) return client.query(statement);
-  // Without values and without a name everything is one text.
+  // Without values and without a name, all statements fit into one text.
   if (statement.name === undefined && (statement.values ?? []).length === 0)
     return client.query({ ...statement, text: [...before, statement.text].join('; ') }).then(lastOf);
   const names = before.map((text) => NAMES.get(text)!);
@@ -320,12 +319,12 @@ function send(client: PoolClient, statement: QueryConfig, before: readonly strin
   });
 }
 
-/** Of several statements in one text pg gives a list of results. */
+/** The last result: for several statements in one text, pg returns a list. */
 function lastOf(results: QueryResult | QueryResult[]): QueryResult {
   return Array.isArray(results) ? results.at(-1)! : results;
 }
 
-/** The little of pg's connection and query that is needed to put known statements in front of another one. */
+/** The members of pg's connection that are needed to send prepared statements before another one. */
 interface Wire {
   bind(config: { statement: string }): void;
   execute(config: object): void;
@@ -340,11 +339,11 @@ type Done = (error: Error | undefined, result: QueryResult) => void;
 
 const Query = pg.Query as unknown as new (config: QueryConfig, done: Done) => WireQuery;
 
-/** A statement behind others that the connection knows by name, in one message. */
+/** A statement that is sent in one message behind prepared statements. */
 class Following extends Query {
-  /** How long pg waits for it (ms). */
+  /** Timeout of pg (ms). */
   readonly query_timeout: number | undefined;
-  /** Of the statements before it. */
+  /** The names of the prepared statements before it. */
   readonly names: readonly string[];
   #open: number;
 
@@ -369,17 +368,17 @@ class Following extends Query {
   }
 }
 
-/** A transaction is ended whatever is left: otherwise nobody knows how it ended. */
+/** Time reserved for commit or rollback: otherwise the result of the transaction would be unknown. */
 const ENDING_MS = 500;
 
 /**
- * How long one request may still wait for the database, all its statements and connections together: two time-outs in a row
- * are no longer than one. What it waits for channels is not counted, nor what goes on when it was answered.
+ * The time that one request may still wait for the database, over all its statements and connections: two timeouts in a row take no
+ * longer than one. Waiting for channels, and work after the response, is not counted.
  */
 export class RequestTime {
   /** Whether the request has committed anything. */
   hasChanged = false;
-  /** How old what it read elsewhere than at the primary is at most, in seconds. */
+  /** Maximum age of data that it read from the replica, in seconds. */
   lag: number | undefined;
   readonly #now: () => number;
   readonly #total: number;
@@ -393,7 +392,7 @@ export class RequestTime {
     this.#now = now;
   }
 
-  /** Milliseconds for a statement. */
+  /** The time left for a statement (ms). */
   leftFor(text: string): number {
     const left = this.left();
     return left < ENDING_MS && /^(commit|rollback)\b/i.test(text) ? ENDING_MS : left;
@@ -405,7 +404,7 @@ export class RequestTime {
     return Math.max(0, this.#total - this.#spent - current);
   }
 
-  /** Counts from here until `stopWaiting`; what is waited for side by side counts once. */
+  /** Counts time until `stopWaiting`; parallel waits count once. */
   startWaiting(): void {
     if (this.#waiting === 0) this.#since = this.#now();
     this.#waiting += 1;
@@ -423,36 +422,36 @@ export class RequestTime {
 
 const current = new AsyncLocalStorage<RequestTime>();
 
-/** Has everything that the work asks of the database share one time. */
+/** Runs work whose database calls share one time limit. */
 export function withinRequestTime<T>(time: RequestTime, work: () => Promise<T>): Promise<T> {
   return current.run(time, work).finally(() => time.end());
 }
 
-/** For what a request only sets going, and for work that takes as long as what it is given. */
+/** Runs work outside the time limit of the request: background work, and work whose duration depends on its input. */
 export function outsideRequestTime<T>(work: () => T): T {
   return current.exit(work);
 }
 
-/** The time of the request that this is a part of. */
+/** The time limit of the current request. */
 export function requestTime(): RequestTime | undefined {
   return current.getStore();
 }
 
-/** What the database knows of the requests that it serves. */
+/** The database state of requests. */
 export interface Requests {
-  /** Runs one request; it has a time of its own. */
+  /** Runs one request with a time limit of its own. */
   run<T>(request: () => Promise<T>): Promise<T>;
-  /** The request that this is a part of has committed something. */
+  /** Records that the current request has committed. */
   noteChange(): void;
-  /** Whether the request that asks has committed anything: a later failure must not say that it has not. */
+  /** Whether the current request has committed; a later failure must not report that nothing changed. */
   hasChanged(): boolean;
-  /** The request that this is a part of was shown something that may be so old. */
+  /** Records that the current request has read data that may be this old. */
   noteLag(seconds: number): void;
-  /** How old what the request was shown is at most; undefined when everything is of the primary. */
+  /** Maximum age of the data that the current request has read; undefined if all is from the primary. */
   lag(): number | undefined;
 }
 
-/** Gives each request `totalMs` for all that it waits for the database. */
+/** Creates request state with `totalMs` of database time for each request. */
 export function createRequests(totalMs: number): Requests {
   return {
     run: (request) => withinRequestTime(new RequestTime(totalMs), request),

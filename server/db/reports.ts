@@ -4,39 +4,39 @@ import type { OpenDatabase } from './orm.ts';
 import { type Requests, outsideRequestTime } from './pool.ts';
 import { type ReadTx, type Store, createStore } from './store.ts';
 
-/** Where lists, exports and statistics are read. Whatever decides reads from the primary, which is `Store`. */
+/** Reads for lists, exports and statistics. Decisions must read from the primary (`Store`). */
 export interface Reports {
-  /** Reads at the replica, or at the primary where there is none that is fresh enough; says so to the request. */
+  /** Reads from the replica if it is fresh enough, else from the primary; records the lag in the request. */
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/** What reports are made of. */
+/** The dependencies of reports. */
 interface ReportParts {
   store: Store;
-  /** Opens the replica; called again after a while when it fails. */
+  /** Opens the replica; retried after a pause if it fails. */
   open: () => Promise<OpenDatabase>;
-  /** An answer may be this old. */
+  /** Maximum age of a result. */
   mostLagSeconds: number;
   requests: Pick<Requests, 'noteLag'>;
   log: (level: 'info' | 'warn', message: string, details?: Record<string, unknown>) => void;
   registry: Registry;
 }
 
-/** After a failure the replica is left alone for so long. */
+/** Pause before the replica is used again after a failure. */
 const PAUSE_MS = 10_000;
 
-/** Reads at the primary alone. */
+/** Creates reports that read from the primary only. */
 export function primaryReports(store: Store): Reports {
   return { read: (work) => store.read(work), close: async () => {} };
 }
 
-/** Reads at a replica as long as it answers and is fresh enough. */
+/** Creates reports that read from a replica while it responds and is fresh enough. */
 export function createReports({ store, open, mostLagSeconds, requests, log, registry }: ReportParts): Reports {
   const figures = createFigures(registry);
   const rule = createLagRule(store, mostLagSeconds);
   let opened: Promise<{ database: OpenDatabase; store: Store }> | undefined;
-  let leftAloneUntil = 0;
+  let pausedUntil = 0;
   let isUsed: boolean | undefined;
   return {
     async read(work) {
@@ -51,31 +51,31 @@ export function createReports({ store, open, mostLagSeconds, requests, log, regi
     },
   };
 
-  /** Undefined when the primary has to be asked. */
+  /** Reads from the replica; undefined if the primary must be used. */
   async function atReplica<T>(work: (tx: ReadTx) => Promise<T>): Promise<{ result: T } | undefined> {
-    if (performance.now() < leftAloneUntil) return undefined;
+    if (performance.now() < pausedUntil) return undefined;
     try {
       const replica = await connected();
       const lag = await rule.lagOf(replica);
       figures.lag.set(lag ?? Number.NaN);
       if (lag === undefined || lag > mostLagSeconds) {
-        tell(false, { lagSeconds: lag });
+        logChange(false, { lagSeconds: lag });
         return undefined;
       }
       const result = await replica.read(work);
       requests.noteLag(lag);
       figures.reads.inc({ from: 'replica' });
-      tell(true, {});
+      logChange(true, {});
       return { result };
     } catch (error) {
       if (!isOfReplica(error)) throw error;
-      leftAloneUntil = performance.now() + PAUSE_MS;
-      tell(false, { error });
+      pausedUntil = performance.now() + PAUSE_MS;
+      logChange(false, { error });
       return undefined;
     }
   }
 
-  /** One attempt for all who ask; it outlives the request that began it. */
+  /** Opens the replica once for all callers; the attempt outlives the request that began it. */
   function connected(): Promise<Store> {
     opened ??= outsideRequestTime(async () => {
       const database = await open();
@@ -88,8 +88,8 @@ export function createReports({ store, open, mostLagSeconds, requests, log, regi
     return mine.then(({ store: replica }) => replica);
   }
 
-  /** Once for each change, not for each request. */
-  function tell(used: boolean, details: Record<string, unknown>): void {
+  /** Logs once per change, not for each request. */
+  function logChange(used: boolean, details: Record<string, unknown>): void {
     if (used === isUsed) return;
     isUsed = used;
     if (used) log('info', 'lists, exports and statistics are read from the replica');
@@ -97,7 +97,7 @@ export function createReports({ store, open, mostLagSeconds, requests, log, regi
   }
 }
 
-/** What another statement at the primary may do better: everything but a fault of the statement itself. */
+/** Whether an error may be due to the replica, so that the primary is tried; faults of the statement itself are not. */
 function isOfReplica(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   if (error instanceof TypeError) return false;
@@ -111,7 +111,7 @@ function createFigures(registry: Registry) {
   return {
     lag: new Gauge({
       name: 'replica_lag_seconds',
-      help: 'How old what the replica of Database.ReadUrl shows is at most, when it was last asked; NaN when it cannot be told.',
+      help: 'Maximum age of the data of the replica of Database.ReadUrl, at the last read; NaN if unknown.',
       aggregator: 'max',
       registers: [registry],
     }),
@@ -124,13 +124,13 @@ function createFigures(registry: Registry) {
   };
 }
 
-/** Says how old what a replica shows is at most. */
+/** Determines the maximum age of a replica's data. */
 interface LagRule {
-  /** Seconds; undefined when it cannot be told, or when it is not a replica of the primary at all. */
+  /** Lag in seconds; undefined if unknown, or if the server is not a replica of the primary. */
   lagOf(replica: Store): Promise<number | undefined>;
 }
 
-/** Where a log is, and of which database, by two things that a standby shares with its primary. */
+/** A log position and the identity of its database, which a standby shares with its primary. */
 interface Place {
   lsn: string | null;
   database: string;
@@ -138,18 +138,18 @@ interface Place {
 
 const DATABASE = sql`(select system_identifier from pg_control_system()) || ' ' || current_database() as database`;
 
-/** Where the log of the primary was at a moment. */
+/** The log position of the primary at a moment. */
 interface Sample {
   at: number;
   lsn: bigint;
 }
 
-/** Samples are not taken more often. */
+/** Minimum interval between samples. */
 const SAMPLE_MS = 250;
 
 /**
- * Clocks are not compared, and a replica that lost its primary cannot pretend to be fresh: the primary says now and then where its log
- * is, and the newest such place that the replica has replayed tells since when it may miss something.
+ * Measures the lag without comparing clocks, so a replica that lost its primary cannot appear fresh: the primary's log position is
+ * sampled, and the newest sample that the replica has replayed gives its age.
  */
 function createLagRule(primary: Store, mostSeconds: number, now = () => performance.now()): LagRule {
   const samples: Sample[] = [];
@@ -158,10 +158,10 @@ function createLagRule(primary: Store, mostSeconds: number, now = () => performa
   return { lagOf };
 
   async function lagOf(other: Store): Promise<number | undefined> {
-    const asked = freshSample();
-    // Somebody's first question has nothing to compare with; later ones need not wait for a new place.
-    if (samples.length === 0) await asked;
-    else asked?.catch(() => {});
+    const pending = freshSample();
+    // Only the first call must wait for a sample.
+    if (samples.length === 0) await pending;
+    else pending?.catch(() => {});
     const replica = await placeOf(other);
     if (replica.lsn === null || replica.database !== database) return undefined;
     const replayed = BigInt(replica.lsn);
@@ -177,9 +177,9 @@ function createLagRule(primary: Store, mostSeconds: number, now = () => performa
   }
 
   async function sample(): Promise<void> {
-    // The time comes first: what was written until then is before the place.
+    // The time is taken first, so all earlier writes are before the position.
     const at = now();
-    // The insert position counts: with `synchronous_commit = off` a commit is answered before the log is written.
+    // The insert position, because with `synchronous_commit = off` a commit returns before the log is written.
     const [row] = await primary.read(
       (tx) => tx.sql<Place & { lsn: string }>`
         select cast(pg_current_wal_insert_lsn() - '0/0' as text) as lsn, ${DATABASE}`,
@@ -187,12 +187,12 @@ function createLagRule(primary: Store, mostSeconds: number, now = () => performa
     database = row!.database;
     samples.push({ at, lsn: BigInt(row!.lsn) });
     const oldest = at - (mostSeconds + 1) * 1000;
-    // One that is too old stays as long as it is the newest of those.
+    // Keeps the newest sample beyond the limit, so that a larger lag is still known.
     while (samples.length > 1 && samples[1]!.at < oldest) samples.shift();
   }
 }
 
-/** How far a replica is; null for a server that is none, whatever it may have copied once. */
+/** The replayed log position of a replica; null for a server that is not in recovery. */
 async function placeOf(replica: Store): Promise<Place> {
   const [row] = await replica.read(
     (tx) => tx.sql<Place>`

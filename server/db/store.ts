@@ -17,32 +17,32 @@ import * as identity from './entities/identity.ts';
 import { ReplicaEntity } from './entities/service.ts';
 import { AgentPayEntity, CoinCallEntity, SkillOrderEntity } from './entities/skillpay.ts';
 
-/** The only door to the data. Inside `transaction` only `tx` is in reach; never await a network call there. */
+/** The only access to the data. Inside `transaction` use only `tx`, and never await a network call. */
 export interface Store {
-  /** Everything in `work` commits or nothing does; throws CommitUnknown when nobody knows which. */
+  /** Commits everything in `work` or nothing; throws CommitUnknown if the result of the commit is unknown. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Reads without a transaction; each statement sees the newest committed state. */
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>;
-  /** Runs one statement that commits by itself; a second one is refused. */
+  /** Runs one statement in a commit of its own; a second statement throws. */
   autocommit<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
-/** Who else hears of writes. */
+/** Hooks that the store calls after writes. */
 interface StoreHooks {
-  /** A transaction was committed. */
+  /** Called when a transaction was committed. */
   committed?: () => void;
-  /** A write failed. */
+  /** Called when a write failed. */
   failed?: (error: unknown) => void;
 }
 
 const SPAN: SpanAbout = { kind: 'client', attributes: { 'db.system.name': 'postgresql' } };
 
-/** Opens the door; `wake` hears of rows that are due at once, after their commit. */
+/** Creates the store; `wake` is called after a commit for each row that it made due at once. */
 export function createStore(database: OpenDatabase, wake: AfterCommit, { committed, failed }: StoreHooks = {}): Store {
   const db = database.em.fork({ useContext: false }).getKysely<Database>();
   const layouts = (entity: object) => layoutOf(database.em.getMetadata(entity as EntityName));
   const reader = createReadTx(db, layouts);
-  const told = (error: unknown): never => {
+  const reportFailure = (error: unknown): never => {
     failed?.(error);
     throw error;
   };
@@ -53,21 +53,21 @@ export function createStore(database: OpenDatabase, wake: AfterCommit, { committ
       const wakes: Parameters<AfterCommit>[] = [];
       const result = await inSpan('transaction', SPAN, () =>
         transaction(db, (trx) => work(createTx(trx, layouts, (...one) => void wakes.push(one)))),
-      ).catch(told);
+      ).catch(reportFailure);
       committed?.();
       for (const one of wakes) wake(...one);
       return result;
     },
     read: (work) => work(reader),
-    // Behind a pooler only a transaction can have limits.
+    // Behind a pooler only a transaction has timeouts.
     autocommit: (work) =>
-      (database.pooler ? transaction(db, (trx) => single(trx, work)) : single(db, work)).catch(told),
+      (database.pooler ? transaction(db, (trx) => single(trx, work)) : single(db, work)).catch(reportFailure),
   };
 }
 
 /**
- * Kysely's own transaction and not MikroORM's: it costs less, and gives the connection back even when the database went
- * away and nothing can be rolled back any more; MikroORM's would keep it for ever, and ten of them are the whole pool.
+ * Uses Kysely's transaction instead of MikroORM's: it is cheaper, and it releases the connection even if the database is gone and the
+ * rollback fails. MikroORM's would never release it, and ten such connections exhaust the pool.
  */
 async function transaction<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> {
   let failure: { error: unknown } | undefined;
@@ -83,22 +83,22 @@ async function transaction<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T>
       return result;
     });
   } catch (error) {
-    // A rollback that fails as well must not hide why there was one.
+    // A failed rollback must not hide the original error.
     if (failure) throw failure.error;
     throw isDone && !isRefusedCommit(error) ? new CommitUnknown(error) : error;
   }
 }
 
-/** PostgreSQL itself said that it did not commit; an error without its code, or of a connection that ends, says nothing. */
+/** Whether PostgreSQL reported that it did not commit; errors without its code or of an ending connection leave it unknown. */
 function isRefusedCommit(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code) && code !== 'EPIPE';
 }
 
-/** Told what a transaction made due at once: for whom, and the number of the row. */
+/** Called after a commit with the kind of work (`DueKind.wokenBy`) and the row that the transaction made due at once. */
 export type AfterCommit = (by: string, row: object) => void;
 
-/** Every table by its name in a transaction. */
+/** The entity of each table, by the table's name in a transaction. */
 const TABLES = {
   admins: identity.AdminEntity,
   apps: identity.ApiAppEntity,
@@ -154,21 +154,21 @@ type TableOf<Entity> = Entity extends { tableName?: infer Name } ? Extract<Name,
 type ReadTables = { readonly [Name in keyof Entities]: ReadTable<RowOf<Entities[Name]>, TableOf<Entities[Name]>> };
 type Tables = { readonly [Name in keyof Entities]: Table<RowOf<Entities[Name]>, TableOf<Entities[Name]>> };
 
-/** Everything in reach of a read: no table of it can write, and its statements are refused when they would. A `Tx` is one, too. */
+/** The read access: its tables have no writes, and writing statements throw. A `Tx` is also a `ReadTx`. */
 export interface ReadTx extends ReadTables {
   readonly db: ReadDb;
-  /** Runs one statement in SQL and gives its rows, columns as properties; a value is bound, a fragment (`sql` of Kysely) is a part of it. */
+  /** Runs one SQL statement and returns its rows, columns as properties; values are bound, Kysely `sql` fragments are inserted. */
   sql<T>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<T[]>;
 }
 
-/** Everything that is in reach inside one transaction. */
+/** The read and write access inside one transaction. */
 export interface Tx extends Tables, Pick<ReadTx, 'sql'> {
   readonly db: Db;
-  /** Runs a part that may fail without taking the transaction with it. */
+  /** Runs a part whose failure does not abort the transaction. */
   savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T>;
   /** Holds a named lock until the transaction ends. */
   advisoryLock(name: string): Promise<void>;
-  /** Has a row that is due now worked straight after the commit, if there is one; the row itself says that it is due. */
+  /** Wakes the job scheduler for a due row after the commit; the stored row remains due without it. */
   afterCommit(by: string, row: object): Promise<void>;
 }
 
@@ -179,7 +179,7 @@ function placeOf(db: Db, layouts: Layouts): Place {
   return { db, renaming: db.withPlugin(camelCase), layoutNamed };
 }
 
-/** Reads. Statements of `db` and `sql` are checked before they are sent; tables have nothing that writes. */
+/** Creates the read access; statements of `db` and `sql` are checked before they are sent. */
 function createReadTx(plain: Db, layouts: Layouts): ReadTx {
   const place = placeOf(plain, layouts);
   const db = plain.withPlugin(readingOnly).withPlugin(camelCase);
@@ -189,7 +189,7 @@ function createReadTx(plain: Db, layouts: Layouts): ReadTx {
   return Object.assign(tables, { db }, sqlOver(db));
 }
 
-/** Reads and writes; `wake` hears of rows that are due at once. */
+/** Creates the read and write access; `wake` collects rows that are due at once. */
 function createTx(plain: Db, layouts: Layouts, wake: AfterCommit): Tx {
   const place = placeOf(plain, layouts);
   const db = place.renaming;
@@ -197,31 +197,31 @@ function createTx(plain: Db, layouts: Layouts, wake: AfterCommit): Tx {
   const needTransaction = () => {
     if (!db.isTransaction) throw new TypeError('a savepoint, a lock and work after the commit need a transaction');
   };
-  let tell = wake;
+  let collect = wake;
   const tx: Tx = Object.assign(tables, sqlOver(db), {
     db,
     async savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T> {
       needTransaction();
-      // Of savepoints with one name the innermost counts, which is what nesting needs.
+      // Nested savepoints may share a name: PostgreSQL uses the innermost.
       await sql`savepoint part`.execute(db);
-      const outer = tell;
-      const told: Parameters<AfterCommit>[] = [];
-      tell = (...one) => void told.push(one);
+      const outer = collect;
+      const wakes: Parameters<AfterCommit>[] = [];
+      collect = (...one) => void wakes.push(one);
       try {
         const result = await part(tx);
         await sql`release savepoint part`.execute(db);
-        tell = outer;
-        for (const one of told) tell(...one);
+        collect = outer;
+        for (const one of wakes) collect(...one);
         return result;
       } catch (error) {
-        // The wakes of a part that is taken back are not told.
-        tell = outer;
+        // The wakes of a rolled-back part are dropped.
+        collect = outer;
         try {
-          // Two statements: the embedded database takes one in a text.
+          // Two queries, because the embedded database accepts one statement per query.
           await sql`rollback to savepoint part`.execute(db);
           await sql`release savepoint part`.execute(db);
         } catch (end) {
-          // The connection is gone: whoever can do without the part must not believe that it goes on.
+          // The connection is lost, so a caller that handles AppError must not continue the transaction.
           throw error instanceof AppError ? end : error;
         }
         throw error;
@@ -233,7 +233,7 @@ function createTx(plain: Db, layouts: Layouts, wake: AfterCommit): Tx {
     },
     async afterCommit(by: string, row: object): Promise<void> {
       needTransaction();
-      tell(by, row);
+      collect(by, row);
     },
   });
   return tx;
@@ -247,7 +247,7 @@ function sqlOver(db: Db): Pick<ReadTx, 'sql'> {
   };
 }
 
-/** Has every table as a member that is opened when it is asked for: a transaction needs few of them. */
+/** Creates each table on first access, because a transaction uses few of them. */
 class Opened {
   readonly #open: (entity: object) => unknown;
 

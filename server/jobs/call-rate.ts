@@ -1,48 +1,48 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Tx } from '../db/store.ts';
 
-/** What a pace is kept with. */
+/** The dependencies of a call rate. */
 interface CallRatePorts {
-  /** Calls that one lane may make in a second. */
+  /** Calls per second that one queue may make. */
   perSecond: number;
   now: () => Date;
-  /** Books calls of lanes that are made now, for all replicas; gives the instants up to which each is booked (ms). */
+  /** Books calls for all replicas; returns for each queue the instant up to which it is booked (ms). */
   bookCalls: (tx: Tx, now: Date, calls: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
 }
 
-/** Keeps the calls of each lane to a rate, however many kinds of rows and replicas make them. */
+/** Limits the call rate of each queue, across all kinds of rows and all replicas. */
 export interface CallRate {
-  /** How many rows of a lane may begin now. */
+  /** How many rows of a queue may begin now. */
   allowance(queueKey: string): number;
-  /** How long to wait until a lane may begin some (ms). */
+  /** How long to wait until rows of a queue may begin (ms). */
   waitMs(queueKey: string): number;
-  /** Books the rows that begin, and what earlier ones called beyond one call each. */
+  /** Books one call per row that begins, and the extra calls of earlier rows. */
   book(tx: Tx, begun: ReadonlyMap<string, number>): Promise<void>;
-  /** Runs the work of one row, and counts its calls. */
+  /** Processes one row and counts its channel calls. */
   counted<T>(queueKey: string, work: () => Promise<T>): Promise<T>;
 }
 
 const calls = new AsyncLocalStorage<{ count: number }>();
 
-/** Tells the row under way, if there is one, that its channel is called. */
+/** Counts a channel call for the row in progress, if there is one. */
 export function noteChannelCall(): void {
   const row = calls.getStore();
   if (row) row.count += 1;
 }
 
-/** So much of a second may come at once, so that each claim brings more than one row. */
+/** Calls of this many seconds may be made at once, so that a claim returns more than one row. */
 const BURST_SECONDS = 0.25;
 
 /**
- * A pace for all lanes. Each has an instant up to which its calls are booked, in the database; a lane that is booked ahead of
- * the clock waits. A replica knows the instant of its own last booking: what another has booked since makes it begin a few
- * rows too early at most, which the next booking makes up for.
+ * Creates a call rate for all queues. The database stores for each queue the instant up to which calls are booked; a queue that
+ * is booked ahead of the clock waits. A replica knows only its own last booking: bookings of other replicas may let it begin a
+ * few rows too early, which its next booking corrects.
  */
 export function createCallRate({ perSecond, now, bookCalls }: CallRatePorts): CallRate {
   const intervalMs = 1000 / perSecond;
   const burst = Math.max(1, Math.floor(perSecond * BURST_SECONDS));
   const bookedUntil = new Map<string, number>();
-  /** Calls beyond one for each row, which no booking has yet. */
+  /** Calls that are not booked yet: a row is booked with one call. */
   const unbooked = new Map<string, number>();
   return {
     allowance: (queueKey) => Math.max(0, Math.floor(burst - ahead(queueKey))),
@@ -65,7 +65,7 @@ export function createCallRate({ perSecond, now, bookCalls }: CallRatePorts): Ca
     },
   };
 
-  /** How many calls a lane is ahead of the clock. */
+  /** How many calls a queue is ahead of the clock. */
   function ahead(queueKey: string): number {
     const booked = Math.max(0, (bookedUntil.get(queueKey) ?? 0) - now().getTime()) / intervalMs;
     return Math.max(0, booked + (unbooked.get(queueKey) ?? 0));

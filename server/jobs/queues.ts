@@ -1,49 +1,49 @@
 import type { DueRows } from '../db/queries/due.ts';
 
-/** How many rows of one kind a replica works at the same time: of one lane, of one group of lanes, and in all. */
+/** How many rows of one kind a replica processes at the same time: per queue, per group of queues, and in total. */
 interface Concurrency {
   queueConcurrency: number;
   groupConcurrency?: number;
-  /** Absent = as many as all groups have. */
+  /** Absent = no limit beyond those of the groups. */
   concurrency?: number;
-  /** The groups that a lane belongs to, such as the channel of an account. */
+  /** The groups that a queue belongs to, such as the channel of an account. */
   groupsOf?: (queueKey: string) => readonly string[];
-  /** Whether all lanes of a group wait for one party, so that none of them may be expected to answer sooner than the others. */
+  /** Whether all queues of a group wait for the same host, so that none is expected to be faster. */
   isOneParty?: (group: string) => boolean;
 }
 
-/** One kind of row that can be due, and how much of it one replica works at the same time. */
+/** One kind of due row, with its handler and its concurrency per replica. */
 export interface DueKind extends Concurrency {
   name: string;
   rows: DueRows;
-  /** What its id is the number of, for the log. */
+  /** The log key of the row's id. */
   about?: 'orderNo' | 'refundNo';
-  /** Does what is due for one claimed row; a row that is still due afterwards is taken again. */
+  /** Processes one claimed row; a row that is still due afterwards is claimed again. */
   run: (id: string) => Promise<unknown>;
-  /** What `tx.afterCommit` calls the commit that makes a row of this kind due at once; it may find half as many places more. */
+  /** The `tx.afterCommit` name of a commit that makes a row due at once; such rows may use half as many slots again. */
   wokenBy?: string;
-  /** Its rows ask a channel: the figures tell its groups apart, and its lanes keep to the rate of calls. */
+  /** Whether its rows call a channel: metrics are split by group, and the call rate applies. */
   asksChannel?: boolean;
 }
 
-/** Where jobs write what went wrong. */
+/** The log function of jobs. */
 export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
 
-/** Places of the rows that ask a channel, as configured (`Jobs.*`). */
+/** Concurrency of the rows that call a channel, as configured (`Jobs.*`). */
 export function concurrencyOfChannels(jobs: { perAccount: number; perChannel: number }) {
   return {
     asking: concurrencyOfAccounts(jobs),
-    /** Rare work takes a quarter of the places. */
+    /** Rare work gets a quarter of the slots. */
     asksLittle: concurrencyOfAccounts({
       perAccount: Math.ceil(jobs.perAccount / 4),
       perChannel: Math.max(2, Math.ceil(jobs.perChannel / 4)),
     }),
-    /** A file may be a gigabyte. */
+    /** Limited, because a bill file may be a gigabyte. */
     readsFiles: { ...concurrencyOfAccounts({ perAccount: 1, perChannel: 2 }), concurrency: 4 },
   };
 }
 
-/** Places of the rows that ask a channel: a lane is an account, a group its channel, and no channel takes another's places. */
+/** Concurrency of the rows that call a channel: a queue is an account, its group is the channel. */
 export function concurrencyOfAccounts({ perAccount, perChannel }: { perAccount: number; perChannel: number }) {
   return {
     queueConcurrency: perAccount,
@@ -53,7 +53,7 @@ export function concurrencyOfAccounts({ perAccount, perChannel }: { perAccount: 
   } satisfies Concurrency & { asksChannel: true };
 }
 
-/** Places of deliveries: a lane is an application and a receiver, and each of these is a group across the other. */
+/** Concurrency of deliveries: a queue is an application and a receiver; each of the two is also a group. */
 export function concurrencyOfReceivers(perReceiver: number) {
   return {
     concurrency: 12 * perReceiver,
@@ -64,41 +64,41 @@ export function concurrencyOfReceivers(perReceiver: number) {
   } satisfies Concurrency;
 }
 
-/** A row under way, in its lane. */
+/** A row in progress. */
 interface Slot {
   readonly queue: Queue;
   /** When it began (ms). */
   readonly since: number;
 }
 
-/** Who is waited for. */
+/** Rows that wait for the same account, receiver or project. */
 interface Queue {
   readonly name: string;
   readonly groups: readonly string[];
-  /** Under way, the oldest first. */
+  /** Rows in progress, oldest first. */
   readonly slots: Set<Slot>;
-  /** Whether the last row that ended took long; undefined = none has ended lately. */
+  /** Whether the last finished row was slow; undefined = none has finished recently. */
   wasSlow: boolean | undefined;
   endedAt: number;
 }
 
-/** What is known of whoever a lane waits for. */
+/** How responsive the account or receiver of a queue is. */
 type Standing = 'quick' | 'untried' | 'held';
 
-/** A row that is under way for longer than this holds its lane: whoever it waits for may be silent. */
+/** A row in progress for longer than this marks its queue as held: the receiver may not respond. */
 const HELD_MS = 3_000;
 
-/** `held` from the moment at which a row takes long until one ends sooner; `untried` when none has ended lately. */
+/** `held` from a slow row until a fast one; `untried` if no row has finished recently. */
 function standingOf({ slots, wasSlow }: Queue, now: number): Standing {
   const [oldest] = slots;
   if (wasSlow === true || (oldest !== undefined && now - oldest.since > HELD_MS)) return 'held';
   return wasSlow === undefined ? 'untried' : 'quick';
 }
 
-/** The group that all lanes belong to; no name of a group has a blank. */
+/** The group of all queues; other group names contain no space. */
 const ALL = ' ';
 
-/** The places that are taken in each group, by the standing of their lanes. */
+/** The used slots of each group, by the standing of their queues. */
 class Usage {
   readonly #concurrency: Concurrency;
   readonly #now: number;
@@ -109,18 +109,18 @@ class Usage {
     this.#now = now;
   }
 
-  /** The groups that have rows under way. */
+  /** The groups that have rows in progress. */
   groups(): string[] {
     return [...this.#taken.keys()].filter((group) => group !== ALL);
   }
 
-  /** One more row of a lane. */
+  /** Counts one more row of a queue. */
   add(queue: Queue): void {
     const standing = standingOf(queue, this.#now);
     for (const group of [ALL, ...queue.groups]) this.#of(group)[standing] += 1;
   }
 
-  /** Whether one more may begin in a lane that has so many. */
+  /** Whether one more row may begin in a queue with `own` rows in progress. */
   hasCapacity(queue: Queue, own: number): boolean {
     const standing = standingOf(queue, this.#now);
     return [ALL, ...queue.groups].every((group) => {
@@ -128,15 +128,15 @@ class Usage {
       const concurrency = this.#widthOf(group);
       const half = Math.max(1, Math.floor(concurrency / 2));
       if (this.#concurrency.isOneParty?.(group)) return quick + untried + held < concurrency;
-      // Those who answer leave the others one half at most; whoever is held counts for no more than that.
+      // Slow and untried queues count for at most half of the slots, so quick queues always have the other half.
       if (standing === 'quick') return quick + Math.min(untried + held, half) < concurrency;
       if (standing === 'untried') return quick + untried + Math.min(held, half) < concurrency;
-      // A lane that has nothing under way is tried again although others fill the half.
+      // A held queue with no row in progress is retried even if other held queues use the half.
       return quick + untried + held < concurrency && (own === 0 || held < half);
     });
   }
 
-  /** What is left for rows that a commit has just made due. */
+  /** Free slots for rows that a commit has just made due. */
   reserved(group: string): number {
     const { quick, untried, held } = this.#of(group);
     return andHalf(this.#widthOf(group)) - quick - untried - held;
@@ -154,35 +154,34 @@ class Usage {
   }
 }
 
-/** Half as many again: for rows that a commit has just made due. */
+/** Half as many slots again, for rows that a commit has just made due. */
 function andHalf(slots: number): number {
   return slots + Math.ceil(slots / 2);
 }
 
-/** How many lanes of a group (none for kinds without) have all the rows that they may have, or are held. */
+/** How many queues of a group are full or held; the group is empty for kinds without groups. */
 export interface QueueTally {
   group: string;
   state: 'full' | 'held';
   count: number;
 }
 
-/** Who may begin how much, and who has to wait for the rate of calls. */
+/** How many rows each queue may begin, and the queues that wait for the call rate. */
 interface Capacity {
   capacity: ReadonlyMap<string, number>;
   limited: ReadonlySet<string>;
 }
 
-/** For how long it is remembered how the last row of a lane ended. */
+/** How long an idle queue and the duration of its last row are remembered. */
 const REMEMBERED_MS = 600_000;
 /**
- * The lanes of one kind: what is under way in each, what waits, and who may begin. A lane has `queueConcurrency` places, a group
- * of lanes `groupConcurrency`, all together `concurrency`. Lanes that are held share one half of these, and count for no more, so that the
- * other half is always there for those that answer, however many do not.
+ * The queues of one kind. A queue has `queueConcurrency` slots, a group of queues `groupConcurrency`, all queues together
+ * `concurrency`. Held queues share one half of these slots, so the other half is always available to responsive queues.
  */
 export class Queues {
   readonly #concurrency: Concurrency;
   readonly #queues = new Map<string, Queue>();
-  /** Lanes that have due rows as far as is known; who got something goes behind the others. */
+  /** Queues with known due rows; a queue that received slots moves to the end. */
   readonly #waiting = new Set<string>();
   #underWay = 0;
 
@@ -190,38 +189,38 @@ export class Queues {
     this.#concurrency = concurrency;
   }
 
-  /** Rows under way. */
+  /** Rows in progress. */
   get underWay(): number {
     return this.#underWay;
   }
 
-  /** Whether anything waits as far as is known. */
+  /** Whether any queue has known due rows. */
   get hasWaiting(): boolean {
     return this.#waiting.size > 0;
   }
 
-  /** Nothing is known to wait any more. */
+  /** Forgets all known due rows. */
   forgetWaiting(): void {
     this.#waiting.clear();
   }
 
-  /** These lanes have due rows. */
+  /** Records that these queues have due rows. */
   found(names: readonly string[]): void {
     for (const name of names) this.#waiting.add(name);
   }
 
-  /** A lane has nothing due any more. */
+  /** Records that a queue has no more due rows. */
   exhausted(name: string): void {
     this.#waiting.delete(name);
   }
 
-  /** Forgets lanes of which nothing was under way for a while. */
+  /** Forgets queues that have been idle for a while. */
   tidy(now: number): void {
     for (const { name, slots, endedAt } of this.#queues.values())
       if (slots.size === 0 && now - endedAt > REMEMBERED_MS) this.#queues.delete(name);
   }
 
-  /** A row begins. */
+  /** Records that a row begins. */
   begin(name: string, now: number): Slot {
     const queue = this.#queueOf(name);
     const slot = { queue, since: now };
@@ -230,7 +229,7 @@ export class Queues {
     return slot;
   }
 
-  /** Its work is over; how long it took says whether the lane is held. */
+  /** Records that a row has finished; its duration decides whether the queue is held. */
   end(slot: Slot, now: number): void {
     const { queue } = slot;
     queue.slots.delete(slot);
@@ -240,30 +239,30 @@ export class Queues {
   }
 
   /**
-   * How many rows of each lane may begin now, in turns one for each lane that waits until there is no room left; and the lanes
-   * that could begin more if their `allowance` were larger.
+   * How many rows of each queue may begin now, assigned round-robin until no slot is free; and the queues that could begin more
+   * with a larger `allowance`.
    */
   capacity(now: number, allowance: (queueKey: string) => number = () => Number.POSITIVE_INFINITY): Capacity {
     const usage = this.#usage(now);
     const capacity = new Map<string, number>();
     const limited = new Set<string>();
-    for (let goesOn = true; goesOn;) {
-      goesOn = false;
+    for (let isAssigning = true; isAssigning;) {
+      isAssigning = false;
       for (const name of this.#waiting) {
         const queue = this.#queueOf(name);
-        const got = capacity.get(name) ?? 0;
+        const assigned = capacity.get(name) ?? 0;
         if (
-          queue.slots.size + got >= this.#concurrency.queueConcurrency ||
-          !usage.hasCapacity(queue, queue.slots.size + got)
+          queue.slots.size + assigned >= this.#concurrency.queueConcurrency ||
+          !usage.hasCapacity(queue, queue.slots.size + assigned)
         )
           continue;
-        if (got >= allowance(name)) {
+        if (assigned >= allowance(name)) {
           limited.add(name);
           continue;
         }
         usage.add(queue);
-        capacity.set(name, got + 1);
-        goesOn = true;
+        capacity.set(name, assigned + 1);
+        isAssigning = true;
       }
     }
     for (const name of capacity.keys()) {
@@ -273,7 +272,7 @@ export class Queues {
     return { capacity, limited };
   }
 
-  /** For rows that a commit has just made due, which may take half as many places more: how many, and where none. */
+  /** How many rows that a commit has just made due may begin, and the queues and groups where none may. */
   reserve(now: number): { limit: number; fullQueues: string[]; fullGroups: string[] } {
     const { queueConcurrency } = this.#concurrency;
     const usage = this.#usage(now);
@@ -285,7 +284,7 @@ export class Queues {
     };
   }
 
-  /** Which lanes have all that they may have while more is waiting, and which are held. */
+  /** Counts the queues that are full while rows wait, and those that are held. */
   tally(now: number): QueueTally[] {
     const tallies = new Map<string, QueueTally>();
     const count = (group: string, state: QueueTally['state']) => {

@@ -5,45 +5,45 @@ import type { DueKind, QueueTally } from './queues.ts';
 import { type Task, type TimetablePorts, createTimetable } from './timetable.ts';
 import { type WorkerPorts, createWorkers } from './workers.ts';
 
-/** What the scheduler is made of. */
+/** The dependencies of the scheduler. */
 export interface SchedulerParts extends WorkerPorts, TimetablePorts {
   kinds: readonly DueKind[];
   tasks: readonly Task[];
-  /** Of each kind how many seconds ago its oldest row was due that nobody has. */
+  /** For each kind, for how many seconds its oldest unclaimed row has been due. */
   lookForDue: (tx: ReadTx, rows: readonly Pick<DueRows, 'oldestLag'>[], now: Date) => Promise<(number | undefined)[]>;
-  /** Called after each look that succeeded, with the lag of each kind in seconds. */
+  /** Called after each successful look, with the lag of each kind in seconds. */
   looked?: (lags: Record<string, number>) => void;
-  /** How long from one look to the next; tests have other times. */
+  /** Interval between looks (ms); tests set it. */
   lookMs?: number;
 }
 
-/** Works until nothing of its kinds is due; returns how many rows were worked. */
+/** Processes rows until none of its kinds is due; returns the number of processed rows. */
 export interface Sweep {
   once(): Promise<number>;
 }
 
 /**
- * The one scheduler: rows say what is due and since when. Every replica looks once a second, in one statement; the
- * replica that commits a row which is due at once works it without waiting for its look.
+ * Processes due rows. Every replica looks for due rows once a second, in one statement; the replica that commits a row which
+ * is due at once processes it without waiting for its next look.
  */
 export interface Scheduler {
   readonly kinds: readonly DueKind[];
-  /** A commit made a row due now; nothing happens before `start`. */
+  /** Claims a row that a commit has just made due; a no-op before `start`. */
   wake(by: string, row: object): void;
-  /** Works some kinds by hand, started or not. */
+  /** Processes some kinds on demand, also before `start`. */
   sweep(...kinds: string[]): Sweep;
-  /** Rows under way, by kind. */
+  /** Rows in progress, by kind. */
   busy(): Record<string, number>;
-  /** By kind the lanes that are full or held; only kinds that ask a channel tell their groups apart. */
+  /** Full and held queues by kind; only kinds that call a channel are split by group. */
   queues(): Record<string, QueueTally[]>;
   start(): void;
-  /** Takes nothing new and waits for what is under way, whose leases are kept, but no longer than this; leases bring back what is left. */
+  /** Claims nothing new and waits up to `deadlineMs` for rows in progress, renewing their leases; unfinished rows resume when their leases expire. */
   stop(deadlineMs: number): Promise<void>;
 }
 
 const LOOK_MS = 1_000;
 
-/** Makes the scheduler. */
+/** Creates the scheduler. */
 export function createScheduler(parts: SchedulerParts): Scheduler {
   const { kinds, store, now, log, lookForDue, looked, lookMs = LOOK_MS } = parts;
   const all = kinds.map((kind) => ({ ...kind, workers: createWorkers(kind, parts) }));
@@ -90,7 +90,7 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
     looking = beat();
   }
 
-  /** Once a second: what is under way stays ours, and what is due is looked for. */
+  /** Once a second: renews the leases of rows in progress and looks for due rows. */
   async function beat(): Promise<void> {
     await Promise.all(all.map(({ workers }) => workers.renew()));
     if (state === 'started') await look();
@@ -112,7 +112,7 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
       if (blindSince) log('info', 'jobs look for due rows again', { blindSince });
       blindSince = undefined;
     } catch (error) {
-      // Once, not every second for as long as the database is away.
+      // Logged once per outage, not every second.
       if (!blindSince) log('error', 'jobs could not look for due rows', { error });
       blindSince ??= now();
     }
@@ -128,16 +128,18 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
       return true;
     });
     const deadline = Promise.withResolvers<boolean>();
-    const impatience = setTimeout(() => deadline.resolve(false), deadlineMs);
+    const deadlineTimer = setTimeout(() => deadline.resolve(false), deadlineMs);
     if (!(await Promise.race([done, deadline.promise])))
-      log('warn', 'stopped before every job had ended; their leases bring them back', { busy: busy() });
-    clearTimeout(impatience);
+      log('warn', 'stopped before every job had ended; unfinished jobs resume when their leases expire', {
+        busy: busy(),
+      });
+    clearTimeout(deadlineTimer);
     state = 'stopped';
     clearTimeout(timer);
   }
 }
 
-/** The tallies of all groups together: who they are is nobody's business but the kind's. */
+/** The tallies of all groups together, so that metrics do not name the groups. */
 function inOne(tallies: readonly QueueTally[]): QueueTally[] {
   return (['full', 'held'] as const).map((state) => ({
     group: '',
@@ -146,16 +148,16 @@ function inOne(tallies: readonly QueueTally[]): QueueTally[] {
   }));
 }
 
-/** What the scheduler reports to the registry. */
+/** The metrics of the scheduler. */
 interface JobMetrics {
   worked(kind: string, failed: boolean): void;
   looked(lags: Record<string, number>): void;
   leaseLost(kind: string): void;
-  /** Has rows under way and lanes read whenever the figures are asked for. */
+  /** Reads rows in progress and queues at each scrape. */
   observe(scheduler: Pick<Scheduler, 'busy' | 'queues'>): void;
 }
 
-/** Adds the figures of the scheduler to a registry. */
+/** Registers the metrics of the scheduler. */
 export function createJobMetrics(registry: Registry): JobMetrics {
   const rows = new Counter({
     name: 'jobs_rows_total',
@@ -166,7 +168,7 @@ export function createJobMetrics(registry: Registry): JobMetrics {
   const lookedAt = new Gauge({
     name: 'jobs_last_look_timestamp_seconds',
     help: 'When this replica last looked for due rows; more than a few seconds ago means that it cannot.',
-    // One that cannot must be seen among others that can.
+    // The minimum shows one failing process among healthy ones.
     aggregator: 'min',
     registers: [registry],
   });

@@ -2,15 +2,15 @@ import type { Store, Tx } from '../db/store.ts';
 import { beginWork } from '../work.ts';
 import type { Log } from './queues.ts';
 
-/** What is done again and again, by one replica for all. */
+/** A periodic task that one replica runs for all. */
 export interface Task {
   name: string;
   everySeconds: number;
-  /** Long work asks `goesOn` from time to time: false when this replica stops. */
+  /** Long tasks check `goesOn` periodically: false when this replica stops. */
   run: (goesOn: () => boolean) => Promise<unknown>;
 }
 
-/** What the timetable needs; `takeTask` and `planTask` keep in the database when a task is due. */
+/** The dependencies of the timetable; `takeTask` and `planTask` store in the database when a task is due. */
 export interface TimetablePorts {
   store: Store;
   now: () => Date;
@@ -21,32 +21,32 @@ export interface TimetablePorts {
 
 /** Runs tasks when they are due. */
 interface Timetable {
-  /** Begins whatever is due and not under way here. */
+  /** Starts due tasks that are not running in this process. */
   look(): void;
-  /** Resolves when no task is under way. */
+  /** Resolves when no task is running. */
   idle(): Promise<void>;
-  /** Begins nothing new and has long tasks end early; resolves when none is under way. */
+  /** Starts no new tasks and ends long tasks early; resolves when no task is running. */
   stop(): Promise<void>;
 }
 
-/** A task that failed, or whose replica died, is tried again after this long. */
+/** A task that failed, or whose replica crashed, is retried after this long. */
 const LEASE_SECONDS = 600;
-/** A replica that found nothing to do asks again after this long. */
+/** A replica checks in the database for a task at most this often. */
 const PAUSE_SECONDS = 60;
 
-/** A timetable over the tasks; a task that was due while nobody ran is done at the start. */
+/** Creates a timetable; a task that became due while no replica ran starts at once. */
 export function createTimetable(
   tasks: readonly Task[],
   { store, now, log, takeTask, planTask }: TimetablePorts,
 ): Timetable {
-  const asked = new Map<Task, Date>();
+  const checkAt = new Map<Task, Date>();
   const underWay = new Map<Task, Promise<void>>();
   let stopped = false;
   return {
     look() {
       if (stopped) return;
       for (const task of tasks)
-        if (!underWay.has(task) && (asked.get(task) ?? now()) <= now())
+        if (!underWay.has(task) && (checkAt.get(task) ?? now()) <= now())
           underWay.set(
             task,
             beginWork({ job: task.name }, () => attempt(task)).finally(() => underWay.delete(task)),
@@ -65,11 +65,11 @@ export function createTimetable(
 
   async function attempt(task: Task): Promise<void> {
     const at = now();
-    asked.set(task, after(at, PAUSE_SECONDS));
+    checkAt.set(task, after(at, PAUSE_SECONDS));
     try {
       if (!(await store.transaction((tx) => takeTask(tx, task.name, at, after(at, LEASE_SECONDS))))) return;
       await task.run(() => !stopped);
-      // What a stop cut short is due again when its lease ends.
+      // An interrupted task is due again when its lease expires.
       if (stopped) return;
       await store.transaction((tx) => planTask(tx, task.name, after(at, task.everySeconds)));
     } catch (error) {

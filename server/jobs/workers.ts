@@ -4,51 +4,51 @@ import { beginWork } from '../work.ts';
 import { type DueKind, type QueueTally, Queues, type Log } from './queues.ts';
 import type { CallRate } from './call-rate.ts';
 
-/** What leases are kept with. */
+/** The dependencies of leases. */
 interface LeasePorts {
   store: Store;
   now: () => Date;
   log: Log;
-  /** How long a lease is; left out = as long as the database's own. */
+  /** Length of a lease (ms); absent = the default of the statements. */
   leaseMs?: number | undefined;
-  /** Called when another replica has claimed a row that this one is still working. */
+  /** Called when another replica has claimed a row that this one is still processing. */
   leaseLost?: (kind: string) => void;
 }
 
-/** What the workers of one kind need. */
+/** The dependencies of the workers of one kind. */
 export interface WorkerPorts extends LeasePorts {
-  /** Called when a row was worked. */
+  /** Called when a row was processed. */
   worked?: (kind: string, failed: boolean) => void;
-  /** Keeps the lanes of kinds that ask a channel to a rate; left out = there is none. */
+  /** The call rate for kinds that call a channel; absent = no limit. */
   callRate?: CallRate | undefined;
-  /** From one claim of a backlog to the next; tests have other times. */
+  /** Minimum interval between claims of the backlog (ms); tests set it. */
   gatherMs?: number;
 }
 
-/** Works the due rows of one kind: a row begins as soon as it is claimed, and nobody waits for the slowest. */
+/** Processes the due rows of one kind; each row begins as soon as it is claimed. */
 interface Workers {
-  /** Claims whatever is due; a row that is named comes ahead of older ones. */
+  /** Claims due rows; a named row is claimed before older ones. */
   wake(id?: string): void;
-  /** Works until nothing is due; returns how many rows were worked. */
+  /** Processes rows until none is due; returns the number of processed rows. */
   drain(): Promise<number>;
-  /** Prolongs the leases of what is under way, when it is time; to be called about once a second. */
+  /** Renews the leases of rows in progress if necessary; to be called about once a second. */
   renew(): Promise<void>;
-  /** Rows under way. */
+  /** Rows in progress. */
   readonly busy: number;
-  /** Lanes that are full or held. */
+  /** Queues that are full or held. */
   tally(): QueueTally[];
-  /** Takes nothing new; resolves when nothing is under way. */
+  /** Claims nothing new; resolves when no row is in progress. */
   stop(): Promise<void>;
 }
 
-/** Names beyond this many are found by the next look, as every due row is. */
+/** Most named rows that are remembered; further ones are found like any due row. */
 const MOST_NAMED = 1_000;
-/** Most names of one claim. */
+/** Most named rows of one claim. */
 const NAMES = 32;
-/** A claim is a commit, whatever it brings: places that become free in this time are filled together. */
+/** Slots that become free in this time are filled with one claim, because each claim is a commit. */
 const GATHER_MS = 20;
 
-/** Makes the workers of one kind. */
+/** Creates the workers of one kind. */
 export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
   const { store, now, log, leaseMs, worked, gatherMs = GATHER_MS } = ports;
   const callRate = kind.asksChannel ? ports.callRate : undefined;
@@ -57,10 +57,10 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
   const named = new Set<string>();
   let started = 0;
   let claiming = false;
-  /** Something was named, or a place became free, while a claim or a look was under way. */
+  /** Whether a row was named or a slot became free during a claim or a look. */
   let changed = false;
   let stopped = false;
-  /** There may be lanes with due rows that are not known. */
+  /** Whether there may be queues with due rows that are not known. */
   let unseen = false;
   let namedFirst = true;
   let claimedAt = Number.NEGATIVE_INFINITY;
@@ -92,7 +92,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     void fill();
   }
 
-  /** One claim at a time: rows that end meanwhile make the next one larger. */
+  /** Claims one at a time; slots that become free meanwhile are filled by the next claim. */
   async function fill(): Promise<void> {
     changed = true;
     if (claiming) return;
@@ -110,11 +110,11 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
       log('error', 'due rows could not be claimed', { kind: kind.name, error });
     } finally {
       claiming = false;
-      tellQuiet();
+      resolveIfQuiet();
     }
   }
 
-  /** Claims once, names and the backlog in turns; false when there is nothing to claim now. */
+  /** Claims once, alternating between named rows and the backlog; false when there is nothing to claim now. */
   async function takeSome(): Promise<boolean> {
     const ways = namedFirst ? [takeNamed, takeBacklog] : [takeBacklog, takeNamed];
     for (const take of ways)
@@ -138,7 +138,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     const soonerMs = claimedAt + gatherMs - performance.now();
     if (soonerMs > 0 && (unseen || queues.hasWaiting)) return later(soonerMs);
     if (unseen) {
-      // A wake that comes during the look is about a row that the look may not see.
+      // Reset before the look: a row that is due during the look may be missing from its result.
       unseen = false;
       queues.found(await store.read((tx) => kind.rows.queues(tx, now())));
     }
@@ -152,7 +152,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     return true;
   }
 
-  /** Claims and begins; gives how many rows of each lane there were. */
+  /** Claims and begins rows; returns the number of rows per queue. */
   async function begin(claim: (tx: Tx) => Promise<DueRow[]>): Promise<ReadonlyMap<string, number>> {
     const rows = callRate
       ? await store.transaction((tx) => booked(callRate, tx, claim))
@@ -166,16 +166,16 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     const slot = queues.begin(queueKey, now().getTime());
     const held = leases.hold(row);
     started += 1;
-    const what = { job: kind.name, ...(kind.about && { [kind.about]: id }) };
-    const failed = await beginWork(what, () => attempt(row));
+    const about = { job: kind.name, ...(kind.about && { [kind.about]: id }) };
+    const failed = await beginWork(about, () => attempt(row));
     worked?.(kind.name, failed);
     leases.drop(held);
     queues.end(slot, now().getTime());
     void fill();
-    tellQuiet();
+    resolveIfQuiet();
   }
 
-  /** Says whether it failed. */
+  /** Processes a row; returns whether it failed. */
   async function attempt({ id, queueKey }: DueRow): Promise<boolean> {
     try {
       await (callRate ? callRate.counted(queueKey, () => kind.run(id)) : kind.run(id));
@@ -186,7 +186,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     }
   }
 
-  /** Comes back to it without being woken; says that there is nothing to claim now. */
+  /** Schedules another fill; returns false, since there is nothing to claim now. */
   function later(ms: number): false {
     timer ??= setTimeout(() => {
       timer = undefined;
@@ -216,7 +216,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     while (!isQuiet()) await quiet.promise;
   }
 
-  function tellQuiet(): void {
+  function resolveIfQuiet(): void {
     if (!isQuiet()) return;
     quiet.resolve();
     quiet = Promise.withResolvers<void>();
@@ -235,25 +235,25 @@ function countQueues(rows: readonly DueRow[]): Map<string, number> {
   return counts;
 }
 
-/** The leases of the rows of one kind that this replica is working. */
+/** The leases of the rows of one kind that this replica is processing. */
 interface Leases {
-  /** A row that was claimed a moment ago is being worked. */
+  /** Adds a row that was just claimed. */
   hold(row: DueRow): Held;
-  /** Its work is over. */
+  /** Removes a row that was processed. */
   drop(held: Held): void;
-  /** When one has less than half of its time left, prolongs all of them in one statement; never throws. */
+  /** Renews all leases in one statement once one has less than half of its time left; never throws. */
   renew(): Promise<void>;
 }
 
-/** A row under way; without a lease when the work itself has planned it anew, or another replica has it. */
+/** A row in progress; without a lease if its own work rescheduled it or another replica claimed it. */
 interface Held {
   readonly id: string;
   lease: Date | undefined;
-  /** From then on it is time to renew. */
+  /** When the lease is to be renewed (ms). */
   renewAt: number;
 }
 
-/** Keeps the leases of one kind. */
+/** Creates the leases of one kind. */
 export function createLeases({ name, rows }: Pick<DueKind, 'name' | 'rows'>, ports: LeasePorts): Leases {
   const { store, now, log, leaseMs, leaseLost } = ports;
   const underWay = new Set<Held>();
@@ -273,27 +273,27 @@ export function createLeases({ name, rows }: Pick<DueKind, 'name' | 'rows'>, por
     const at = now();
     if (!mine.some(({ renewAt }) => renewAt <= at.getTime())) return;
     try {
-      const became = await store.autocommit((tx) => rows.renew(tx, { now: at, leaseMs, rows: mine }));
-      for (const [slot, held] of mine.entries()) settle(held, became[slot]!);
+      const results = await store.autocommit((tx) => rows.renew(tx, { now: at, leaseMs, rows: mine }));
+      for (const [slot, held] of mine.entries()) settle(held, results[slot]!);
       failed = false;
     } catch (error) {
-      // Once, not every second for as long as the database is away.
+      // Logged once per outage, not every second.
       if (!failed) log('warn', 'leases of due rows could not be renewed', { kind: name, error });
       failed = true;
     }
   }
 
-  function settle(held: Held, became: Awaited<ReturnType<typeof rows.renew>>[number]): void {
-    if (became.kind === 'renewed') {
-      held.lease = became.lease;
-      held.renewAt = middleTo(became.lease);
+  function settle(held: Held, result: Awaited<ReturnType<typeof rows.renew>>[number]): void {
+    if (result.kind === 'renewed') {
+      held.lease = result.lease;
+      held.renewAt = middleTo(result.lease);
     }
-    // A row that is locked just now is asked for again with the next look.
-    if (became.kind === 'over' || became.kind === 'lost') held.lease = undefined;
-    // A row that this replica has claimed once more, because its work had planned it anew, is nobody else's.
-    if (became.kind !== 'lost' || isTwice(held)) return;
+    // A locked row keeps its lease and is retried with the next renewal.
+    if (result.kind === 'over' || result.kind === 'lost') held.lease = undefined;
+    // Not lost if this replica itself claimed the row again after its work had rescheduled it.
+    if (result.kind !== 'lost' || isTwice(held)) return;
     leaseLost?.(name);
-    log('warn', 'another replica has taken a row that is still being worked here', { kind: name, id: held.id });
+    log('warn', 'another replica has claimed a row that is still being processed here', { kind: name, id: held.id });
   }
 
   function isTwice({ id }: Held): boolean {

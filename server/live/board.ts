@@ -14,40 +14,40 @@ import { type Figures, type PastHour, createPastHour, readFigures, viewTally } f
 import type { LivePorts } from './ports.ts';
 import type { Reporter } from './process.ts';
 
-/** The parts of what is shown; each is sent whole when it changed. */
+/** The sections of the board; a changed section is sent whole. */
 type SectionName = 'orders' | 'channels' | 'due' | 'webhooks' | 'exceptions' | 'replicas';
 
-/** A part as JSON, with a number that grows with every change of any part. */
+/** A section as JSON; the revision increases with every change of any section. */
 interface Section {
   json: string;
   revision: number;
 }
 
-/** What all followers of this process look at; it is read only while there are any. */
+/** The board that all followers of this process share; it is read only while there are followers. */
 interface Board {
-  /** The events of the log as they pass. */
+  /** New events of the event log. */
   feed: EventFeed<LiveEvent>;
-  /** Begins to follow; resolves when everything can be shown, with the number of the newest event of it. Every `join` needs its `leave`. */
+  /** Adds a follower; resolves with the number of the newest included event once all sections are read. Every `join` needs a `leave`. */
   join(): Promise<bigint>;
   leave(): void;
   sections(): ReadonlyMap<SectionName, Section>;
-  /** The newest events of the log, for who begins to look. */
+  /** The newest events of the log, for new followers. */
   newest(): readonly LiveEvent[];
 }
 
-/** How often things are read; tests have other times. */
+/** Read intervals (ms); tests set them. */
 export interface BoardTimes {
   figuresMs?: number;
   eventsMs?: number;
 }
 
 const HOUR_MS = 3_600_000;
-/** Events that are kept in memory, for followers who come back soon; a read brings half of them at most. */
+/** Most events in memory, for followers who reconnect soon; a read returns at most half of them. */
 const KEPT = 4_000;
-/** Events that whoever begins to look sees of the past. */
+/** Number of past events that a new follower receives. */
 const SHOWN_EVENTS = 100;
 
-/** What was read since the first follower came; it ends with the last one, and a later one begins anew. */
+/** The data of the board from the first follower's arrival until the last one leaves. */
 interface Showing {
   sections: Map<SectionName, Section>;
   newest: LiveEvent[];
@@ -85,7 +85,7 @@ export function createBoard(
       await mine.begun;
       return mine.folded;
     } catch (error) {
-      // Who comes after a failure begins anew, even while others still learn of it.
+      // A later follower starts a new attempt, even while this one is still failing for others.
       if (showing === mine) showing = undefined;
       leave();
       throw error;
@@ -112,13 +112,13 @@ export function createBoard(
         feed.leave();
         throw error;
       }
-      void goWithTheLog(mine).finally(() => feed.leave());
+      void followLog(mine).finally(() => feed.leave());
       void keepFigures(mine);
     });
     return mine;
   }
 
-  /** Whether there is still somebody who looks at it. */
+  /** Whether it still has followers. */
   function isShown(mine: Showing): boolean {
     return mine === showing && !feed.stopped;
   }
@@ -152,7 +152,7 @@ export function createBoard(
     if (mine.sections.get(name)?.json !== json) mine.sections.set(name, { json, revision: (revision += 1) });
   }
 
-  async function goWithTheLog(mine: Showing): Promise<void> {
+  async function followLog(mine: Showing): Promise<void> {
     while (isShown(mine)) {
       const { events, upTo } = await feed.since({}, mine.folded).catch(() => ({ events: [], upTo: mine.folded }));
       for (const event of events) mine.past.add(event);
@@ -183,23 +183,23 @@ export function createBoard(
   }
 }
 
-/** How the live feed is followed. */
+/** A request to follow the live feed. */
 interface LiveRequest {
-  /** The id of the last message that was received; undefined begins with what happens from now on. */
+  /** The id of the last received message; undefined starts at the newest event. */
   after: bigint | undefined;
   stillAllowed: StillAllowed;
 }
 
 /**
- * Makes streams of what the board shows: everything once, then what changed, a message a second at most, whatever happens. The
- * id of a message is the number of the newest event that it counts, so a follower who comes back is told of the others.
+ * Creates streams of the board: a snapshot, then the changes, at most one message a second. The id of a message is the number
+ * of the newest event that it counts, so a follower who reconnects receives the later ones.
  */
 export function liveStreams(board: Board, now: () => Date, options: StreamOptions = {}) {
   const open = guardedStreams(options);
   return ({ after, stillAllowed }: LiveRequest): Readable => open(follow(board, now, after), stillAllowed);
 }
 
-/** What routes may call. */
+/** Opens a stream of the live feed. */
 export type OpenLiveStream = ReturnType<typeof liveStreams>;
 
 async function* follow(board: Board, now: () => Date, after: bigint | undefined): AsyncGenerator<string> {
@@ -229,7 +229,7 @@ async function* follow(board: Board, now: () => Date, after: bigint | undefined)
   }
 }
 
-/** How many events passed, of each type; of these, or of those that are shown first, the newest. */
+/** Counts new events, in total and by type, and shows the newest `rows`. */
 function passed(events: readonly LiveEvent[], rows: readonly LiveEvent[]) {
   const types: Record<string, number> = {};
   for (const { type } of events) types[type] = (types[type] ?? 0) + 1;

@@ -25,13 +25,13 @@ import { majorNumber } from '../money.ts';
 import type { DueKinds, LivePorts } from './ports.ts';
 import { quantileOf } from './process.ts';
 
-/** Open exceptions that are shown one by one. */
+/** Most open exceptions that are listed. */
 const SHOWN_EXCEPTIONS = 50;
-/** A process that has not reported for so long is told to be silent, and after the second time it is not shown. */
+/** A process without a report for `SILENT_SECONDS` is shown as silent; after `GONE_SECONDS` it is not shown. */
 const SILENT_SECONDS = 8;
 const GONE_SECONDS = 30;
 
-/** Reads every figure that the database has, one bounded statement after the other. */
+/** Reads the figures of the database, one bounded statement after the other. */
 export function readFigures({ store, now, due, simulated }: Pick<LivePorts, 'store' | 'now' | 'due' | 'simulated'>) {
   return store.read(async (tx) => {
     const kinds = due();
@@ -56,14 +56,14 @@ export function readFigures({ store, now, due, simulated }: Pick<LivePorts, 'sto
   });
 }
 
-/** What `readFigures` gives. */
+/** The result of `readFigures`. */
 export type Figures = Awaited<ReturnType<typeof readFigures>>;
 
 function ask<Row>(tx: ReadTx, statement: Sql): Promise<Row[]> {
   return tx.sql<Row>`${statement}`;
 }
 
-/** Orders of a status as they are shown: `more` when not all were counted. */
+/** Orders of a status as shown; `more` if not all were counted. */
 export function viewTally({ status, count, minor }: Tally, more = false) {
   const amounts = [...minor].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {
@@ -72,7 +72,7 @@ export function viewTally({ status, count, minor }: Tally, more = false) {
     more,
     amounts: amounts.map(([currency, sum]) => ({
       currency,
-      // Of the channels PayPal alone has other decimals than ISO 4217, and alone takes those currencies.
+      // Only PayPal has other decimals than ISO 4217, and only PayPal accepts those currencies.
       amount: majorNumber({ minor: sum, currency }),
       amountMinor: Number(sum),
     })),
@@ -124,7 +124,7 @@ function dueWork(kinds: DueKinds, counts: readonly number[], replicas: readonly 
       count: Math.min(count, MOST_DUE),
       more: count > MOST_DUE,
       underWay: replicas.reduce((sum, { figures }) => sum + (figures.underWay[name] ?? 0), 0),
-      // Of the rows that nobody has.
+      // The lag covers unclaimed rows only.
       oldestAt: lag > 0 ? new Date(at.getTime() - lag * 1000).toISOString() : null,
     };
   });
@@ -177,7 +177,7 @@ function rounded(value: number, decimals: number): number {
   return Number(value.toFixed(decimals));
 }
 
-/** What became of orders, as the log tells it. */
+/** Final statuses of orders, derived from the event log. */
 const PAST_STATUSES = ['paid', 'closed', 'failed', 'refunded'] as const;
 /** One of them. */
 type PastStatus = (typeof PAST_STATUSES)[number];
@@ -190,24 +190,24 @@ const STATUS_OF: Readonly<Record<string, PastStatus>> = {
   'refund.succeeded': 'refunded',
 };
 
-/** Orders of one status: how many, and their money by currency in minor units. */
+/** Orders of one status: their number, and their amounts by currency in minor units. */
 interface Tally {
   status: string;
   count: number;
   minor: Map<string, bigint>;
 }
 
-/** Counts what events tell of the last sixty minutes, minute by minute; nothing is kept of single events. */
+/** Counts the order events of the last sixty minutes, minute by minute; single events are not stored. */
 export interface PastHour {
   add(event: Pick<LiveEvent, 'type' | 'currency' | 'minor' | 'createdAt'>): void;
-  /** The last hour up to now, and since when it is known. */
+  /** The counts of the last hour, and the start of the known period. */
   read(now: Date): { since: Date; statuses: Tally[] };
 }
 
 const MINUTES = 60;
 const MINUTE_MS = 60_000;
 
-/** Begins with what was read of the log at once; `knownSince` is where that begins. */
+/** Creates the counts from past events; `knownSince` is the start of the period they cover. */
 export function createPastHour(past: readonly PastEvents[], knownSince: Date): PastHour {
   const minutes = new Map<number, Tally[]>();
   for (const { type, currency, minute, count, minor } of past) note(type, currency, minute, count, BigInt(minor));
@@ -238,7 +238,7 @@ export function createPastHour(past: readonly PastEvents[], knownSince: Date): P
   }
 }
 
-/** The first minute that still belongs to the last hour. */
+/** The first minute of the last hour. */
 function firstMinute(now: Date): number {
   return Math.floor(now.getTime() / MINUTE_MS) - MINUTES;
 }

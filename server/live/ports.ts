@@ -3,7 +3,7 @@ import type { Store } from '../db/store.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { ProcessFigures } from '../db/entities/service.ts';
 
-/** Which process this is. */
+/** The identity of this process. */
 export interface ThisProcess {
   id: string;
   host: string;
@@ -13,21 +13,21 @@ export interface ThisProcess {
   startedAt: Date;
 }
 
-/** Due rows as the scheduler of this process knows them. */
+/** The kinds of due rows, and their lags as last read by this process. */
 export interface DueKinds {
-  /** How many rows of a kind are due, as a value in SQL. */
+  /** The number of due rows of each kind, as an SQL value. */
   tables: readonly { name: string; dueCount: (now: Date) => Sql }[];
-  /** For how many seconds the oldest row has been due that nobody has, by kind; empty before the first look. */
+  /** For how many seconds the oldest unclaimed row has been due, by kind; empty before the first look. */
   lags(): { at: Date; seconds: Readonly<Record<string, number>> };
 }
 
-/** What the live feed needs. */
+/** The dependencies of the live feed. */
 export interface LivePorts extends Pick<Ports, 'now' | 'log'> {
   store: Store;
   process: ThisProcess;
-  /** What the process says of itself since it was last asked. */
+  /** Figures of this process since the previous call. */
   measure: () => ProcessFigures;
   due: () => DueKinds;
-  /** Whether orders of the simulator count. */
+  /** Whether orders of the simulator are included. */
   simulated: boolean;
 }

@@ -1,4 +1,4 @@
-// Figures of one process for the live feed: its calls of channels, and its report to the others.
+// Figures of one process for the live feed: its channel calls, and its report to the other processes.
 
 import type { ChannelCalls } from '../db/entities/service.ts';
 import { reportReplica } from '../db/queries/figures.ts';
@@ -6,18 +6,18 @@ import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { LivePorts } from './ports.ts';
 
-/** Counts the calls of channels over the last minute. */
+/** Counts channel calls over the last minute. */
 interface CallMeter {
   asked: NonNullable<Ports['asked']>;
-  /** A genuine notice of the channel came. */
+  /** Records a genuine notification of the channel. */
   noticed(payWay: PayWay): void;
-  /** The calls of the last minute, and how many seconds of it this process has seen. */
+  /** The calls of the last minute, and how many seconds of it this process has measured. */
   read(): { seconds: number; channels: ChannelCalls[] };
 }
 
 const SLOT_MS = 5_000;
 const SLOTS = 12;
-/** Bounds of durations grow by a tenth, from a millisecond to a minute. */
+/** The bounds of durations grow by 10%, from a millisecond to a minute. */
 const GROWTH = 1.1;
 const PLACES = 116;
 
@@ -37,48 +37,48 @@ interface Slot {
   places: Uint32Array;
 }
 
-interface Heard {
+interface Activity {
   slots: Slot[];
   answeredAt: Date | null;
   noticedAt: Date | null;
 }
 
-/** An empty meter; `elapsed` is a clock that nobody puts forward, in milliseconds. */
+/** Creates an empty meter; `elapsed` is a monotonic clock in milliseconds. */
 export function createCallMeter(now: () => Date, elapsed: () => number = () => performance.now()): CallMeter {
   const begun = elapsed();
-  const channels = new Map(PAY_WAYS.map((payWay): [PayWay, Heard] => [payWay, silent()]));
+  const channels = new Map(PAY_WAYS.map((payWay): [PayWay, Activity] => [payWay, noActivity()]));
   const turnNow = () => Math.floor((elapsed() - begun) / SLOT_MS);
 
   return {
     asked({ payWay, isUnknown, ms }) {
-      const heard = channels.get(payWay)!;
-      const slot = slotAt(heard.slots, turnNow());
+      const activity = channels.get(payWay)!;
+      const slot = slotAt(activity.slots, turnNow());
       slot.calls += 1;
       slot.places[placeOf(ms)]! += 1;
       if (isUnknown) slot.unknown += 1;
-      else heard.answeredAt = now();
+      else activity.answeredAt = now();
     },
     noticed(payWay) {
       channels.get(payWay)!.noticedAt = now();
     },
     read() {
       const turn = turnNow();
-      // The slot under way counts as far as it has come.
+      // The current slot counts with its elapsed part.
       const seconds = Math.min(elapsed() - begun, ((elapsed() - begun) % SLOT_MS) + (SLOTS - 1) * SLOT_MS) / 1000;
       return {
         seconds: Math.max(1, seconds),
-        channels: [...channels].map(([payWay, heard]) => sum(payWay, heard, turn)),
+        channels: [...channels].map(([payWay, activity]) => sum(payWay, activity, turn)),
       };
     },
   };
 }
 
-function silent(): Heard {
+function noActivity(): Activity {
   const slot = (): Slot => ({ turn: -1, calls: 0, unknown: 0, places: new Uint32Array(PLACES) });
   return { slots: Array.from({ length: SLOTS }, slot), answeredAt: null, noticedAt: null };
 }
 
-/** The slot of a turn, empty when it was last used for another one. */
+/** The slot of a turn, cleared if it was last used for another turn. */
 function slotAt(slots: Slot[], turn: number): Slot {
   const slot = slots[turn % SLOTS]!;
   if (slot.turn !== turn) {
@@ -88,7 +88,7 @@ function slotAt(slots: Slot[], turn: number): Slot {
   return slot;
 }
 
-function sum(payWay: PayWay, { slots, answeredAt, noticedAt }: Heard, turn: number): ChannelCalls {
+function sum(payWay: PayWay, { slots, answeredAt, noticedAt }: Activity, turn: number): ChannelCalls {
   const current = slots.filter((slot) => slot.turn > turn - SLOTS && slot.turn >= 0);
   const total = (member: 'calls' | 'unknown') => current.reduce((all, slot) => all + slot[member], 0);
   const spread = Array.from({ length: PLACES }, (_, place): [number, number] => [
@@ -105,7 +105,7 @@ function sum(payWay: PayWay, { slots, answeredAt, noticedAt }: Heard, turn: numb
   };
 }
 
-/** A duration that so large a share of the calls did not exceed, in milliseconds; null without calls. */
+/** The duration that `share` of the calls did not exceed, in milliseconds; null without calls. */
 export function quantileOf(spreads: readonly ChannelCalls['spread'][], share: number): number | null {
   const places = new Map<number, number>();
   for (const [place, calls] of spreads.flat()) places.set(place, (places.get(place) ?? 0) + calls);
@@ -113,26 +113,26 @@ export function quantileOf(spreads: readonly ChannelCalls['spread'][], share: nu
   if (left === 0) return null;
   for (const [place, calls] of [...places].toSorted(([a], [b]) => a - b)) {
     left -= calls;
-    // Shares of whole numbers are not quite whole.
+    // Tolerates floating-point error of the share.
     if (left <= 1e-9) return Math.round(boundOf(place));
   }
   return null;
 }
 
-/** Tells all processes about this one while somebody follows the live feed, wherever that is. */
+/** Reports this process to all processes while any process has followers of the live feed. */
 export interface Reporter {
-  /** Whether somebody follows here: then all others begin to report, too. */
+  /** Whether this process has followers, which makes all other processes report. */
   followedHere: boolean;
-  /** Writes the report, if the last one is old enough. Never fails. */
+  /** Stores the report if the last one is old enough; never fails. */
   report(): Promise<void>;
-  /** This process ends. */
+  /** Removes the report when this process ends. */
   leave(): Promise<void>;
 }
 
-/** How long a report says that somebody follows: a few reports may be late. */
+/** How long a report marks the feed as followed; several times the interval, because reports may be late. */
 const FOLLOWED_SECONDS = 10;
 
-/** A reporter that writes its row every `everyMs` at most, by a clock that nobody puts forward. */
+/** Creates a reporter that writes its row at most every `everyMs`, by a monotonic clock. */
 export function createReporter(
   { store, log, process, measure }: Pick<LivePorts, 'store' | 'log' | 'process' | 'measure'>,
   everyMs = 2_000,
@@ -145,7 +145,7 @@ export function createReporter(
   const reporter: Reporter = {
     followedHere: false,
     async report() {
-      // Looks come every second and are late by some milliseconds: one that is early by as much counts.
+      // Looks come about every second, so a report may be a little early.
       if (hasLeft || writing || elapsed() - reportedAt < everyMs * 0.75) return;
       reportedAt = elapsed();
       writing = write().finally(() => (writing = undefined));
@@ -166,7 +166,7 @@ export function createReporter(
       await store.autocommit((tx) => reportReplica(tx, { ...process, figures: measure() }, followedSeconds));
       isBlind = false;
     } catch (error) {
-      // Once, not every other second for as long as the database is away.
+      // Logged once per outage, not every two seconds.
       if (!isBlind) log('warn', 'this process could not report itself to the live feed', { error });
       isBlind = true;
     }

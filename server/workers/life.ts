@@ -1,59 +1,59 @@
 import type { Registry } from 'prom-client';
 import type { Config } from '../../config/config.ts';
 
-/** `stop`: the service ends, and balancers are told first. `leave`: another process goes on at the same address. */
+/** `stop`: the service ends, after health checks have failed for a while. `leave`: another process serves the same address. */
 export type Ending = 'stop' | 'leave';
 
-/** What a service that is ready says of itself. */
+/** The facts that a ready service logs or prints. */
 export interface ReadyFacts {
   version: string;
-  /** Where it listens, and under which address others reach it. */
+  /** URL of the address that it listens on. */
   address: string;
   publicUrl: string;
-  /** Of the API explorer; null = it is not served. */
+  /** URL of the API explorer; null = it is not served. */
   explorer: string | null;
   metrics: string;
-  /** Null = there is none. */
+  /** URL of the simulator; null = none. */
   simulator: string | null;
   /** The folder of the embedded database, or host and port. */
   database: string;
   schema: string | null;
   debug: boolean;
-  /** Of several processes, how many. */
+  /** The number of workers, if there are several. */
   workers?: number;
-  /** What is not there yet and must be for the first payment; null = nothing. */
+  /** What is missing for the first payment; null = nothing. */
   lacks: 'administrator' | 'channel' | null;
   pid: number;
 }
 
-/** What is different for a process that serves alone and for one of several. */
+/** The lifecycle of a serving process, which differs between a single process and a worker. */
 export interface Life {
-  /** Among several. */
+  /** The id of a worker. */
   name?: number;
   ends: Promise<Ending>;
   openSimulator(config: Config): Promise<{ url: string; close(): Promise<void> } | undefined>;
   openMetrics(registry: Registry, config: Config): Promise<{ port?: number; close(): Promise<void> }>;
-  /** Whether `ready` tells people; otherwise it is a line of the log. */
+  /** Whether `ready` prints the facts; otherwise they are logged. */
   tells: boolean;
-  /** Requests are accepted and jobs run. */
+  /** Called when requests are accepted and jobs run. */
   ready(facts: ReadyFacts): void;
 }
 
-/** What a worker tells its supervisor. */
+/** A message from a worker to its supervisor. */
 export type WorkerWord = FirstWord | { pay: 'figures'; figures: Figures };
 
-/** What a worker tells of its start. */
+/** The first message of a worker: its start succeeded or failed. */
 export type FirstWord = { pay: 'ready'; facts: ReadyFacts } | { pay: 'failed'; error: ToldError };
 
-/** The figures of one process, as prom-client hands them over. */
+/** The metrics of one process, as prom-client returns them. */
 export type Figures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
-/** What a supervisor tells a worker. */
+/** A message from the supervisor to a worker. */
 export interface SupervisorWord {
   pay: 'leave' | 'figures';
 }
 
-/** An error on its way to another process: as much as payctl needs to tell it as if it were its own. */
+/** An error sent to the supervisor, with the members that payctl needs to print it. */
 export interface ToldError {
   name: string;
   message: string;

@@ -1,4 +1,4 @@
-// The supervisor of several workers, and their figures added up.
+// The supervisor of several workers, and the sum of their metrics.
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,30 +10,30 @@ import { createLogger } from '../http/logger.ts';
 import { listenForMetrics } from '../http/metrics.ts';
 import type { Figures, FirstWord, ReadyFacts, SupervisorWord, ToldError, WorkerWord } from './life.ts';
 
-/** What a supervisor needs. */
+/** The dependencies of a supervisor. */
 interface SupervisorParts {
-  /** Reads the configuration anew, as the workers will; throws when it is not valid. */
+  /** Reloads the configuration as new workers will; throws if it is invalid. */
   load: () => LoadedConfig;
-  /** Of this process, when the service brings its own. */
+  /** URL of the simulator that runs in this process. */
   simulatorUrl?: string | undefined;
-  /** Tells people that all are ready, in the place of a line of the log. */
+  /** Prints that all workers are ready, instead of a log line. */
   tell?: ((facts: ReadyFacts) => void) | undefined;
 }
 
-/** Seconds before a worker that died is replaced: the first at once, since it may have been killed. */
+/** Delays before a crashed worker is replaced (s); the first is 0, because the worker may have been killed. */
 const PAUSES = [0, 1, 2, 5, 10, 30] as const;
-/** A worker that lived as long as this died of something new. */
+/** A worker that ran for this long resets the count of crashes. */
 const SOUND_MS = 60_000;
-/** Beside the time that its own requests and jobs have, until a worker that does not end is killed. */
+/** Time beyond the worker's own shutdown limits before the worker is killed. */
 const PATIENCE_MS = 20_000;
 
 /**
- * Starts the workers, replaces those that die, and on SIGHUP all of them, one after the other; serves nothing itself but the metrics
- * of all. Comes back when SIGTERM or SIGINT has ended every worker; throws what keeps the first one from starting.
+ * Starts the workers, replaces crashed ones, and on SIGHUP replaces all, one after the other; serves only the metrics itself.
+ * Returns after SIGTERM or SIGINT has ended every worker; throws if the first worker cannot start.
  */
 export async function supervise(config: Config, { load, simulatorUrl, tell }: SupervisorParts): Promise<void> {
-  // Each worker accepts by itself. Were the supervisor to hand connections on, one that is on its way to a worker that dies would be
-  // neither served nor closed (Node keeps it until the worker answers).
+  // Each worker accepts connections itself. With a supervisor that passes connections on, a connection to a crashing worker would be
+  // neither served nor closed: Node keeps it until the worker responds.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   const logger = createLogger(config);
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
@@ -42,14 +42,14 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
   let stopping = false;
   let deaths = 0;
   let wanted = config.server.workers;
-  /** Those that serve; who leaves is no more among them. */
+  /** Workers that serve; workers that are leaving are excluded. */
   const serving = new Set<Worker>();
-  /** Those that were started and do not serve yet; each resolves when it does, or cannot. */
+  /** Starts in progress; each resolves when its worker serves or has failed. */
   const starting = new Set<Promise<unknown>>();
   const figures = gatherFigures();
   const { listen: where } = config.metrics;
   const metrics = await listenAs('Metrics.Listen', where, () => listenForMetrics(figures, where));
-  // The first one brings the schema up to date and tells what is wrong; the others find everything there.
+  // The first worker migrates the schema and reports faults before the others start.
   const { facts } = await begin().catch(async (error: unknown) => {
     await metrics.close();
     throw error;
@@ -69,14 +69,14 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
     await metrics.close();
   }
 
-  /** Starts one worker; resolves with what it says when it serves, throws what it says when it cannot. */
+  /** Starts one worker; resolves when it serves, throws its error if it cannot start. */
   async function begin(): Promise<Extract<FirstWord, { pay: 'ready' }>> {
     const worker = cluster.fork(env);
     const startedAt = performance.now();
-    const said = firstWord(worker);
-    starting.add(said);
-    const word = await said;
-    starting.delete(said);
+    const start = firstWord(worker);
+    starting.add(start);
+    const word = await start;
+    starting.delete(start);
     if (word.pay === 'failed') throw rebuilt(word.error);
     serving.add(worker);
     figures.watch(worker);
@@ -89,7 +89,7 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
     return word;
   }
 
-  /** Until as many serve as are wanted. Every death asks for it, so those that another one has started count. */
+  /** Starts workers until `wanted` serve. Calls may overlap, so starts in progress count. */
   async function fillUp(): Promise<void> {
     while (!stopping && serving.size < wanted) {
       if (areComing()) {
@@ -110,13 +110,13 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
     return serving.size + starting.size >= wanted;
   }
 
-  /** One new worker serves before an old one leaves, so there are never fewer. */
+  /** Starts a new worker before each old one leaves, so the number of workers never drops. */
   async function replaceAll(): Promise<void> {
     if (stopping) return;
     try {
       ({ workers: wanted } = load().server);
       logger.info({ workers: serving.size, wanted }, 'replacing all workers');
-      // What is starting may have read the configuration of before.
+      // Starting workers may have loaded the previous configuration.
       await Promise.all(starting);
       const old = [...serving];
       for (const worker of old) {
@@ -127,7 +127,7 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
       await fillUp();
       logger.info({ workers: serving.size }, 'all workers were replaced');
     } catch (error) {
-      logger.error({ err: error }, 'the workers go on as they are: a new one could not start');
+      logger.error({ err: error }, 'the workers were not replaced: a new worker could not start');
     }
   }
 
@@ -140,10 +140,10 @@ export async function supervise(config: Config, { load, simulatorUrl, tell }: Su
     return end(worker, () => worker.isConnected() && worker.send({ pay: 'leave' }));
   }
 
-  async function end(worker: Worker, tell: () => unknown): Promise<void> {
+  async function end(worker: Worker, signal: () => unknown): Promise<void> {
     if (worker.isDead()) return;
     const ended = once(worker, 'exit');
-    tell();
+    signal();
     const isLate = await Promise.race([ended.then(() => false), delay(lastMs, true, { ref: false })]);
     if (!isLate) return;
     killLate(worker, logger);
@@ -156,15 +156,15 @@ function killLate(worker: Worker, logger: Logger): void {
   worker.process.kill('SIGKILL');
 }
 
-/** A worker bounds its own end; this is for one that cannot. */
+/** How long a worker may take to end before it is killed; it normally enforces its own deadline. */
 function endingMs({ drainSeconds, shutdownSeconds }: Config['server']): number {
   return (drainSeconds + 2 * shutdownSeconds) * 1000 + PATIENCE_MS;
 }
 
 async function firstWord(worker: Worker): Promise<FirstWord> {
   const word = new Promise<FirstWord>((resolve) => {
-    worker.on('message', (said: WorkerWord) => {
-      if (said.pay === 'ready' || said.pay === 'failed') resolve(said);
+    worker.on('message', (message: WorkerWord) => {
+      if (message.pay === 'ready' || message.pay === 'failed') resolve(message);
     });
   });
   const died = once(worker, 'exit').then(([code, signal]): FirstWord => {
@@ -174,29 +174,29 @@ async function firstWord(worker: Worker): Promise<FirstWord> {
   return Promise.race([word, died]);
 }
 
-/** As if it had been thrown here, so that payctl tells it in the same words and with the same exit code. */
+/** Rebuilds the error of a worker, so that payctl prints the same text and returns the same exit code. */
 function rebuilt({ name, message, code, status, options }: ToldError): Error {
   return Object.assign(new Error(message), { name, code, status, options });
 }
 
-/** The figures of all workers as one. */
+/** The summed metrics of all workers. */
 interface GatheredFigures {
   readonly contentType: string;
-  /** From now on this worker's figures are among them; what it counted is, too, after its end. */
+  /** Includes a worker's metrics from now on; its counters stay included after its end. */
   watch(worker: Worker): void;
   metrics(): Promise<string>;
 }
 
-/** One that is busy for longer counts as it did (ms). */
+/** How long a scrape waits for a busy worker before it uses the worker's last metrics (ms). */
 const FIGURES_PATIENCE_MS = 2_000;
 
 /**
- * Adds the figures of workers up. A sum of counters that went back would be taken for one that began anew, and all that was counted before
- * would be counted once more: so what a worker counted stays when it ends, and one that does not answer counts as it did.
+ * Sums the metrics of the workers. Prometheus takes a decreasing counter for a restart and would count everything twice. So the
+ * counters of an ended worker stay, and a worker that does not respond counts with its last metrics.
  */
 export function gatherFigures(patienceMs = FIGURES_PATIENCE_MS): GatheredFigures {
   const last = new Map<Worker, Figures>();
-  const asked = new Map<Worker, PromiseWithResolvers<void>>();
+  const requests = new Map<Worker, PromiseWithResolvers<void>>();
   let departed: Figures = [];
   return { contentType: new AggregatorRegistry().contentType, watch, metrics };
 
@@ -207,7 +207,7 @@ export function gatherFigures(patienceMs = FIGURES_PATIENCE_MS): GatheredFigures
       last.set(worker, word.figures);
       answered(worker);
     });
-    // Behind the last word that it said.
+    // The disconnect comes after the worker's last message.
     worker.once('disconnect', () => {
       const counted = (last.get(worker) ?? []).filter(({ type }) => /^(counter|histogram)$/.test(String(type)));
       last.delete(worker);
@@ -222,19 +222,19 @@ export function gatherFigures(patienceMs = FIGURES_PATIENCE_MS): GatheredFigures
     return AggregatorRegistry.aggregate([departed, ...last.values()]).metrics();
   }
 
-  /** Resolves when the worker said its figures, or ended. */
+  /** Resolves when the worker has sent its metrics or ended. */
   function ask(worker: Worker): Promise<void> {
-    const known = asked.get(worker);
+    const known = requests.get(worker);
     if (known) return known.promise;
     const answer = Promise.withResolvers<void>();
-    asked.set(worker, answer);
+    requests.set(worker, answer);
     const figuresRequest: SupervisorWord = { pay: 'figures' };
     if (worker.isConnected()) worker.send(figuresRequest);
     return answer.promise;
   }
 
   function answered(worker: Worker): void {
-    asked.get(worker)?.resolve();
-    asked.delete(worker);
+    requests.get(worker)?.resolve();
+    requests.delete(worker);
   }
 }

@@ -9,67 +9,67 @@ export function isWorker(): boolean {
   return cluster.isWorker;
 }
 
-/** Serves as one of several; what keeps it from starting is told by the supervisor, once. */
+/** Serves as one of several workers; sends the error of a failed start to the supervisor. */
 export async function work(config: Config, serve: (life: Life) => Promise<void>): Promise<void> {
   let isReady = false;
-  let tellFigures = async (): Promise<void> => {};
+  let sendFigures = async (): Promise<void> => {};
   const life: Life = {
     name: cluster.worker!.id,
-    ends: untilToldToEnd(),
-    // Both are the supervisor's.
+    ends: untilEnding(),
+    // Simulator and metrics belong to the supervisor.
     openSimulator: async () => undefined,
     async openMetrics(registry) {
-      tellFigures = async () => {
+      sendFigures = async () => {
         const figures = await registry.getMetricsAsJSON();
-        await new Promise<void>((resolve) => tell({ pay: 'figures', figures }, resolve));
+        await new Promise<void>((resolve) => send({ pay: 'figures', figures }, resolve));
       };
       process.on('message', ({ pay }: Partial<SupervisorWord>) => {
-        if (pay === 'figures') void tellFigures();
+        if (pay === 'figures') void sendFigures();
       });
       return { close: async () => {} };
     },
-    // The supervisor tells people, once for all.
+    // The supervisor prints the facts, once for all workers.
     tells: logsText(config) && process.stdout.isTTY === true,
     ready(facts) {
       isReady = true;
-      tell({ pay: 'ready', facts });
+      send({ pay: 'ready', facts });
     },
   };
   try {
     await serve(life);
   } catch (error) {
     if (isReady) throw error;
-    await new Promise<void>((resolve) => tell({ pay: 'failed', error: told(error) }, resolve));
+    await new Promise<void>((resolve) => send({ pay: 'failed', error: errorMembers(error) }, resolve));
     process.exit(1);
   }
-  // What it counted last counts.
-  await tellFigures();
-  // Node keeps a worker alive for its supervisor.
+  // The last counts must not be lost.
+  await sendFigures();
+  // An open channel to the supervisor keeps the process alive.
   if (process.connected) process.disconnect();
 }
 
-/** A supervisor that is gone can start nobody in its place: the workers end as if it had told them to. */
-async function untilToldToEnd(): Promise<Ending> {
+/** Resolves when the worker must end: on a message, a signal, or when the supervisor is gone and could not replace it. */
+async function untilEnding(): Promise<Ending> {
   const left = Promise.withResolvers<Ending>();
   process.on('message', (word: Partial<SupervisorWord>) => {
     if (word.pay === 'leave') left.resolve('leave');
   });
-  // The supervisor says what SIGHUP means.
+  // The supervisor handles SIGHUP.
   process.on('SIGHUP', () => {});
   return Promise.race([
     left.promise,
-    ...[once(process, 'SIGTERM'), once(process, 'SIGINT'), once(process, 'disconnect')].map((told) =>
-      told.then((): Ending => 'stop'),
+    ...[once(process, 'SIGTERM'), once(process, 'SIGINT'), once(process, 'disconnect')].map((received) =>
+      received.then((): Ending => 'stop'),
     ),
   ]);
 }
 
-function tell(word: WorkerWord, done: () => void = () => {}): void {
+function send(word: WorkerWord, done: () => void = () => {}): void {
   if (process.connected) process.send!(word, undefined, {}, () => done());
   else done();
 }
 
-function told(error: unknown): ToldError {
+function errorMembers(error: unknown): ToldError {
   if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
   const { name, message, code, status, options } = error as Error & Partial<ToldError>;
   const { hint } = options ?? {};

@@ -124,7 +124,7 @@ test('a replica that hangs loses its row when the lease is over; when it goes on
   const before = first.looks();
   await until('the first one goes on', async () => first.looks() > before + 2);
   t.deepEqual([first.lost, second.lost], [[name], []]);
-  t.deepEqual(first.logged, ['another replica has taken a row that is still being worked here']);
+  t.deepEqual(first.logged, ['another replica has claimed a row that is still being processed here']);
   t.is(await leaseOf(), lease);
   for (const gate of gates) gate.resolve();
 });

@@ -98,7 +98,7 @@ const FAULTS: readonly StartFault[] = [
     env: async (_, { as }) => database(as('postgres', null)),
     code: 'database_refused',
     exit: 7,
-    says: /refuses the connection: it wants a password, and there is none/,
+    says: /refuses the connection: it requires a password, and none is set/,
     next: /Add the password to Database\.Url/,
   },
   {
@@ -106,7 +106,7 @@ const FAULTS: readonly StartFault[] = [
     env: async (t) => database(await fakePostgres(t, SAYS.scram)),
     code: 'database_refused',
     exit: 7,
-    says: /it wants a password, and there is none/,
+    says: /it requires a password, and none is set/,
     next: /Add the password to Database\.Url/,
   },
   {
@@ -276,7 +276,7 @@ const FAULTS: readonly StartFault[] = [
     env: async (t) => database(`pglite://${temporaryFolder(t, { database: 'x' })}/database`),
     code: 'folder_unusable',
     exit: 7,
-    says: /cannot be made: a file is in its place/,
+    says: /cannot be created: a file is in its place/,
     next: /Database\.Url/,
   },
   {
@@ -284,7 +284,7 @@ const FAULTS: readonly StartFault[] = [
     env: async (t) => database(`pglite://${temporaryFolder(t, { file: 'x' })}/file/database`),
     code: 'folder_unusable',
     exit: 7,
-    says: /cannot be made: a file is in its place/,
+    says: /cannot be created: a file is in its place/,
     next: /Database\.Url/,
   },
   {
@@ -292,7 +292,7 @@ const FAULTS: readonly StartFault[] = [
     env: async (t) => ({ PAY_DEBUG: 'true', PAY_SIMULATOR_DIR: `${temporaryFolder(t, { dir: 'x' })}/dir` }),
     code: 'folder_unusable',
     exit: 7,
-    says: /cannot be made: a file is in its place/,
+    says: /cannot be created: a file is in its place/,
     next: /Simulator\.Dir/,
   },
   {

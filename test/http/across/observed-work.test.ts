@@ -110,7 +110,7 @@ test.serial(
   'channels whose secrets do not open are told at the start, and are down for everybody who asks',
   async (t) => {
     await service.app.tellDown();
-    t.deepEqual(about({ msg: 'a channel is down: its secrets do not open' }), []);
+    t.deepEqual(about({ msg: 'a channel is down: its secrets cannot be decrypted' }), []);
     const told: Line[] = [];
     const other = await startService(t, {
       url: service.databaseUrl,

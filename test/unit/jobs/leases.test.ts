@@ -76,7 +76,7 @@ test('a row that its work has planned anew is let go; one that is locked is aske
   clock.ms += 30 * SECOND;
   await kept.renew();
   t.is(lost(), 1, 'what this replica has claimed once more itself is not lost');
-  t.deepEqual(logged, ['another replica has taken a row that is still being worked here']);
+  t.deepEqual(logged, ['another replica has claimed a row that is still being processed here']);
   await kept.renew();
   t.deepEqual(
     asked.map(({ rows }) => rows.map(({ id }) => id)),

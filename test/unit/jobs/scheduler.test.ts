@@ -93,7 +93,7 @@ test('a stop waits for what is under way, and for a worker that hangs only until
   gates.get('a-0')!.resolve();
   await stopping;
   t.is(worked.length, 1);
-  t.deepEqual(logged, ['stopped before every job had ended; their leases bring them back']);
+  t.deepEqual(logged, ['stopped before every job had ended; unfinished jobs resume when their leases expire']);
   const seen = looks();
   fake.due = rowsOf(1, 'a');
   gates.get('a-1')!.resolve();
