@@ -1,4 +1,4 @@
-// Kysely over MikroORM's entities: typed statements, their values in both directions, and the guards of the doors in store.ts.
+// Kysely over MikroORM's entities: typed statements, value conversion, and the guards that store.ts uses.
 
 import type { InferKyselyDB } from '@mikro-orm/postgresql';
 import {
@@ -22,19 +22,19 @@ export type Database = InferKyselyDB<(typeof ENTITIES)[number], { columnNamingSt
 /** A statement in SQL, or a part of one. */
 export type Sql = RawBuilder<unknown>;
 
-/** Statements in a transaction, or each alone. */
+/** Runs statements, in a transaction or each alone. */
 export type Db = Kysely<Database>;
 
-/** Statements that only read; `sql` runs on it, too. */
+/** Runs statements that only read, `sql` included. */
 export type ReadDb = Pick<Db, 'selectFrom' | 'selectNoFrom' | 'with' | 'fn' | 'getExecutor'>;
 
 /**
- * Names properties as columns and back; without `maintainNestedObjectKeys` it would rename the keys of JSON documents, too. MikroKyselyPlugin
- * leaves aliases and aggregates as the driver gives them, and writes lists wrongly.
+ * Renames properties to columns and back; without `maintainNestedObjectKeys` it would also rename the keys of JSON documents.
+ * MikroKyselyPlugin does not rename aliases and aggregates, and writes lists incorrectly.
  */
 export const camelCase = new CamelCasePlugin({ maintainNestedObjectKeys: true });
 
-/** A JSON document as a bound value: pg would make `{}` of an empty list, and a number of '123'. */
+/** A JSON document as a bound value: pg would convert an empty list to `{}`, and '123' to a number. */
 export function asJson<T>(value: T): RawBuilder<T> {
   return sql<T>`cast(${JSON.stringify(value)} as jsonb)`;
 }
@@ -52,7 +52,7 @@ const INSTANT = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(?::?(\d
 
 /** `2026-01-02 03:04:05.678+00`, to the millisecond. */
 export function readInstant(value: string): Date {
-  // PostgreSQL writes this form in UTC; the general one costs three times as much.
+  // Fast path for UTC; the general form takes three times as long.
   if (value.length >= 22 && value[10] === ' ' && value.endsWith('+00')) {
     const date = new Date(`${value.slice(0, 10)}T${value.slice(11, -3)}Z`);
     if (!Number.isNaN(date.getTime())) return date;
@@ -62,7 +62,7 @@ export function readInstant(value: string): Date {
   return new Date(`${day}T${time}${hours}:${minutes}`);
 }
 
-/** Refuses statements that write or lock; types alone do not see text in SQL. */
+/** Throws for statements that write or lock; types alone cannot check SQL text. */
 export const readingOnly: KyselyPlugin = {
   transformQuery({ node }) {
     if (!/^\s*(select|with|explain)\b/i.test(beginOf(node))) throw refusal();
@@ -72,7 +72,7 @@ export const readingOnly: KyselyPlugin = {
   transformResult: async ({ result }) => result,
 };
 
-/** Refuses a second statement: it would not commit together with the first. */
+/** Throws for a second statement, which would not commit together with the first. */
 export function onlyOne(): KyselyPlugin {
   let isUsed = false;
   return {
@@ -85,11 +85,11 @@ export function onlyOne(): KyselyPlugin {
   };
 }
 
-/** Words by which a statement in SQL writes, locks or takes a number. */
+/** Words of SQL statements that write, lock or advance a sequence. */
 const WRITES =
   /\b(insert|update|delete|merge|into|truncate|lock|nextval|setval|set_config|pg_(try_)?advisory_\w+|for\s+(no\s+key\s+|key\s+)?(share|update))\b/i;
 
-/** A literal may have such a word: the action 'admin.update'. */
+/** Literals are ignored: they may contain such a word, as in the action 'admin.update'. */
 const LITERAL = /'[^']*'/g;
 
 const WRITING: ReadonlySet<OperationNode['kind']> = new Set([
@@ -99,7 +99,7 @@ const WRITING: ReadonlySet<OperationNode['kind']> = new Set([
   'MergeQueryNode',
 ]);
 
-/** The first word of a statement in SQL, of whatever parts it is made. */
+/** The beginning of a statement's SQL text, also if its first part is nested. */
 function beginOf(node: OperationNode): string {
   if (node.kind === 'SelectQueryNode') return 'select';
   if (node.kind !== 'RawNode') return '';

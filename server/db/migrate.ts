@@ -5,15 +5,15 @@ import { keepMonths } from './months.ts';
 import { type OpenDatabase, TIMEOUTS } from './orm.ts';
 import type { Store, Tx } from './store.ts';
 
-/** What the schema needs: names of migrations that are known here but not run there, and how many ran. */
+/** The last executed migration of the schema, and the names of pending ones. */
 export interface SchemaStatus {
   version: string | null;
   pending: string[];
 }
 
 /**
- * Which migrations have run. In an empty database the table that says so is made. Throws `UnreleasedSchema` for a database that
- * another first migration made.
+ * Reads which migrations have run; in an empty database, creates their table. Throws `UnreleasedSchema` if the database was created
+ * by another first migration.
  */
 export function schemaStatus({ em, orm: { migrator } }: OpenDatabase): Promise<SchemaStatus> {
   return permitted(async () => {
@@ -24,11 +24,11 @@ export function schemaStatus({ em, orm: { migrator } }: OpenDatabase): Promise<S
   });
 }
 
-/** A build before 0.1.0 made the database, whose schema no migration leads on from (503). */
+/** The database was created by a build before 0.1.0 and cannot be migrated (503). */
 class UnreleasedSchema extends LocalError {
   constructor() {
-    super('schema_unreleased', 503, 'An unreleased build made this database, and no release can bring it up to date.', {
-      hint: 'Delete the folder of the embedded database (./data), or dump the rows and load them by hand into a new database.',
+    super('schema_unreleased', 503, 'This database was created by an unreleased build; no release can migrate it.', {
+      hint: 'Delete the folder of the embedded database (./data), or dump the rows and load them into a new database.',
     });
   }
 }
@@ -42,8 +42,8 @@ async function requireOrigin(em: OpenDatabase['em']): Promise<void> {
 }
 
 /**
- * Brings the schema up to date, and makes the tables of the months that come. Safe when several replicas start at once: one
- * migrates, the others wait.
+ * Migrates the schema and creates the tables of coming months. Safe when several replicas start at once: one migrates, the others
+ * wait.
  */
 export async function migrate(database: OpenDatabase): Promise<SchemaStatus> {
   let status = await schemaStatus(database);
@@ -52,7 +52,7 @@ export async function migrate(database: OpenDatabase): Promise<SchemaStatus> {
     else await permitted(() => withoutBounds(database, underLock));
     status = await schemaStatus(database);
   }
-  // A job does it again and tells what it could not; nothing here needs it.
+  // Failures are ignored: a job repeats this and logs them.
   await keepMonths(database, new Date()).catch(() => {});
   return status;
 }
@@ -65,10 +65,10 @@ async function permitted<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The schema is behind, and the user of the database may not change it (503). */
+/** The schema is behind, and the database role may not change it (503). */
 class SchemaDenied extends LocalError {
   constructor(why: string, hint: string, cause: unknown) {
-    super('database_denied', 503, `The database schema cannot be brought up to date: ${why}.`, { cause, hint });
+    super('database_denied', 503, `The database schema cannot be migrated: ${why}.`, { cause, hint });
   }
 }
 
@@ -85,12 +85,12 @@ function deniedBy(error: unknown): SchemaDenied | undefined {
         error,
       );
     if (code === '25006')
-      return new SchemaDenied(why, 'Database.Url leads to a server that only reads; it must be the primary.', error);
+      return new SchemaDenied(why, 'Database.Url points to a read-only server; it must be the primary.', error);
   }
   return undefined;
 }
 
-/** A table of millions of rows takes longer to change than a request may; only waiting for locks stays bounded. */
+/** Runs work without statement timeouts, because large tables take long to change; waiting for locks stays limited. */
 async function withoutBounds(database: OpenDatabase, work: (own: OpenDatabase) => Promise<void>): Promise<void> {
   const own = (await database.reopen?.()) ?? database;
   try {
@@ -100,7 +100,7 @@ async function withoutBounds(database: OpenDatabase, work: (own: OpenDatabase) =
   }
 }
 
-/** The lock lives on a connection of its own, in a transaction that does nothing else. */
+/** Migrates while a separate transaction on its own connection holds the migration lock. */
 async function underLock(database: OpenDatabase): Promise<void> {
   await database.em.fork().transactional(async (holder) => {
     await holder.execute('set local lock_timeout = 0');
@@ -110,7 +110,7 @@ async function underLock(database: OpenDatabase): Promise<void> {
 }
 
 async function up({ em, orm }: OpenDatabase): Promise<void> {
-  // What the migrator asks once, on a connection of its own: inside the transaction there is none left.
+  // The migrator queries this once on its own connection; inside the transaction no connection is left.
   await orm.migrator.getPending();
   await em.fork().transactional(async (own) => {
     await orm.migrator.up({ transaction: own.getTransactionContext() });
@@ -125,7 +125,7 @@ async function waitForLock(attempt: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** The rows that the service begins with; identity makes them, so that hashes and defaults have one source. */
+/** The initial rows; identity builds them, so that hashes and defaults have one source. */
 interface SeedRows {
   consoleApp(project: string, at: Date): ApiAppRow;
   /** The test applications of Debug. */
@@ -133,8 +133,8 @@ interface SeedRows {
 }
 
 /**
- * Makes sure that the project `default` and its console application are there, and with `debug` the test applications
- * with their fixed secrets. Safe when several replicas start at once, and on every start.
+ * Ensures that the project `default` and its console application exist, and with `debug` the test applications with their fixed
+ * secrets. Safe on every start, also of several replicas at once.
  */
 export function seed(store: Store, rows: SeedRows, { debug, now }: { debug: boolean; now: () => Date }): Promise<void> {
   return store.transaction(async (tx) => {
@@ -146,7 +146,7 @@ export function seed(store: Store, rows: SeedRows, { debug, now }: { debug: bool
   });
 }
 
-/** A test application that was changed gets its fixed secret, scopes and switch back. */
+/** Inserts a test application, or resets its fixed secret, scopes and switch. */
 async function restore(tx: Tx, app: ApiAppRow): Promise<void> {
   if (await tx.apps.insertIfNew(app)) return;
   const { clientId, secretHash, secretHint, scopes, trusted, enabled } = app;

@@ -6,7 +6,7 @@ import type { OpenDatabase } from './orm.ts';
 import { type Removal, noteRemoved } from './queries/retention.ts';
 import { type ReadTx, type Store, type Tx, createStore } from './store.ts';
 
-/** A table that grows with every order, of which each month is a table of its own. */
+/** A table that grows with every order and is partitioned by month. */
 interface MonthlyTable {
   name: 'channel_messages' | 'transitions' | 'notifications' | 'events' | 'deliveries' | 'delivery_attempts';
   /** When a row was written; it never changes. */
@@ -15,9 +15,9 @@ interface MonthlyTable {
   keeps?: (before: Date) => Sql;
 }
 
-/** All of them. Orders, refunds and what a person must look at are never divided: they stay. */
+/** All monthly tables. Orders, refunds and exceptions are kept and never partitioned. */
 export const MONTHLY: readonly MonthlyTable[] = [
-  // What was counted again lately stays as long as a new message.
+  // A repeated message is kept as long as a new one.
   { name: 'channel_messages', at: 'at', keeps: (before) => sql`last_at >= ${before}` },
   { name: 'transitions', at: 'at' },
   { name: 'notifications', at: 'received_at' },
@@ -31,7 +31,7 @@ export function monthlyTable(name: MonthlyTable['name']): MonthlyTable {
   return MONTHLY.find((table) => table.name === name)!;
 }
 
-/** A part of a divided table: rows from `from` until before `to`; the rest has neither. */
+/** A partition with rows from `from` (inclusive) to `to` (exclusive); the default partition has neither. */
 interface Part {
   name: string;
   from: Date | null;
@@ -39,10 +39,10 @@ interface Part {
   isRest: boolean;
 }
 
-/** The part for rows for which there is no month. */
+/** Name suffix of the default partition, which holds rows without a monthly partition. */
 export const REST = 'rest';
 
-/** The parts of a table, oldest first and the rest last. */
+/** The partitions of a table, oldest first and the default partition last. */
 export async function partsOf(tx: ReadTx, { name }: Pick<MonthlyTable, 'name'>): Promise<Part[]> {
   return tx.sql`
     select c.relname as name, cast(substring(b.bound from 'FROM \\(''([^'']+)''\\)') as timestamptz) as from,
@@ -52,7 +52,7 @@ export async function partsOf(tx: ReadTx, { name }: Pick<MonthlyTable, 'name'>):
      where i.inhparent = cast(${name} as regclass) order by b.bound = 'DEFAULT', 2`;
 }
 
-/** The first instant of the month (UTC) that is so many months after that of an instant. */
+/** The first instant of the month (UTC) that is `months` after the month of `at`. */
 export function monthFrom(at: Date, months = 0): Date {
   return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + months, 1));
 }
@@ -62,14 +62,14 @@ function monthName({ name }: Pick<MonthlyTable, 'name'>, month: Date): string {
   return `${name}_${month.toISOString().slice(0, 7).replace('-', '_')}`;
 }
 
-/** Who waits for a whole table has everybody else wait behind it, so nobody does for longer than this. */
+/** Longest wait for a table lock (ms), because all later statements on the table queue behind it. */
 const WAIT_MS = 150;
 const TRIES = 40;
 const PAUSE_MS = 250;
 
 /**
- * Runs a transaction that needs a table for itself for a moment. It gives way at once to whoever uses the table, and tries
- * again for some seconds; false when the table was never free.
+ * Runs a transaction that needs an exclusive table lock briefly. It gives up quickly while the table is in use and retries for some
+ * seconds; false if the table was never free.
  */
 async function whenFree(store: Store, work: (tx: Tx) => Promise<void>, tries = TRIES): Promise<boolean> {
   for (let left = tries; left > 0; left -= 1) {
@@ -87,16 +87,16 @@ async function whenFree(store: Store, work: (tx: Tx) => Promise<void>, tries = T
   return false;
 }
 
-/** So long before a month begins its table is there. */
+/** How long before a month begins its partition is created. */
 const AHEAD_MS = 35 * 86_400_000;
 
-/** What became of the months of a table; `rest`: there are rows of that month in the rest, and they stay there. */
+/** The result for one monthly partition; `rest`: rows of the month are in the default partition and stay there. */
 interface MonthMade {
   name: string;
   result: 'made' | 'busy' | 'rest';
 }
 
-/** Makes the tables of this month and of those that begin within five weeks, where there are none. */
+/** Creates missing partitions for this month and for months that begin within five weeks. */
 export async function makeMonthsAhead(store: Store, now: Date): Promise<MonthMade[]> {
   const made: MonthMade[] = [];
   for (const table of MONTHLY) {
@@ -128,13 +128,13 @@ async function makeMonth(store: Store, table: MonthlyTable, month: Date): Promis
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (code === CHECK_VIOLATION) return 'rest';
-    // Another replica was faster.
+    // Another replica has created it.
     if (code === DUPLICATE_TABLE) return 'made';
     throw error;
   }
 }
 
-/** Has PostgreSQL count the rows of divided tables: it does so by itself for each part, but not for the whole. */
+/** Analyzes the partitioned tables: autovacuum analyzes each partition, but not the parent table. */
 export async function countParts(database: OpenDatabase): Promise<void> {
   const own = (await database.reopen?.()) ?? database;
   try {
@@ -145,7 +145,7 @@ export async function countParts(database: OpenDatabase): Promise<void> {
   }
 }
 
-/** What was done about the tables of months; `refused`: this role does not own the tables, so somebody else has to. */
+/** The created partitions; `refused`: this role does not own the tables, so their owner must create them. */
 interface MonthsKept {
   months: MonthMade[];
   refused?: Error;
@@ -153,7 +153,7 @@ interface MonthsKept {
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Makes the tables of the months that come. Without it everything goes on: rows stand in the rest of their table. */
+/** Creates the partitions of coming months. Without them rows are stored in the default partition. */
 export async function keepMonths(database: OpenDatabase, now: Date): Promise<MonthsKept> {
   try {
     return {
@@ -168,13 +168,12 @@ export async function keepMonths(database: OpenDatabase, now: Date): Promise<Mon
   }
 }
 
-/** A part that nobody sees any more; what is left of a drop that was cut short is dropped the next time. */
+/** Name suffix of a detached partition; if its drop is interrupted, the next run drops it. */
 const GONE = '_gone';
 
 /**
- * Drops the parts of a table that are older than an instant as a whole: each is detached in one short transaction and
- * dropped in another, so whoever writes waits for an instant only. Returns how many there were. A part with rows that are kept,
- * or that is in use all the time, stays until the next time.
+ * Drops the partitions of a table that end before an instant: each is detached in one short transaction and dropped in another, so
+ * writers wait only briefly. Returns their number. A partition with rows to keep, or constantly in use, stays until the next run.
  */
 export async function dropOldParts(store: Store, table: MonthlyTable, before: Date): Promise<number> {
   const parts = await store.read((tx) => partsOf(tx, table));
@@ -207,27 +206,27 @@ async function dropGone(store: Store, { name }: MonthlyTable): Promise<void> {
   for (const { name: table } of gone) await store.autocommit((tx) => tx.sql`drop table if exists ${sql.table(table)}`);
 }
 
-/** The parts from which old rows go one by one: the rest; every one when months are too long. */
+/** The partitions whose old rows are deleted one by one: the default partition, or every one. */
 function partsByRow(parts: readonly Part[], everyPart: boolean): string[] {
   return parts.filter(({ isRest }) => everyPart || isRest).map(({ name }) => name);
 }
 
-/** Below this, a month more would be too long: rows go one by one from every part. */
+/** With a shorter retention, rows of every partition are deleted one by one, because a month more would be too long. */
 const DAYS_OF_A_MONTH = 31;
 
-/** How one of the tables of months loses what is old. */
+/** The retention of one monthly table. */
 export interface MonthlyRemoval {
   table: MonthlyTable['name'];
   days: number;
-  /** Removes rows of one part. */
+  /** Removes rows of one partition. */
   rows: (part: string) => Removal;
-  /** Hears of each part that was dropped as a whole. */
+  /** Called for each dropped partition. */
   dropped: (table: string) => void;
 }
 
 /**
- * Removes what is older: months as a whole once they are over, rows one by one from the rest, or where months would keep them
- * for much longer than asked for.
+ * Removes old rows: drops expired monthly partitions, and deletes rows one by one from the default partition, or from all where a
+ * month would exceed the retention by too much.
  */
 export function removeMonthly({ table: name, days, rows, dropped }: MonthlyRemoval): Removal {
   const table = monthlyTable(name);
@@ -243,7 +242,7 @@ export function removeMonthly({ table: name, days, rows, dropped }: MonthlyRemov
   };
 }
 
-/** A role that does not own the tables removes their rows. */
+/** Returns undefined for a role that does not own the tables, so that rows are deleted one by one. */
 function asNotAllowed(error: unknown): undefined {
   if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
 }

@@ -2,26 +2,26 @@ import { type Kysely, sql } from 'kysely';
 import type { OpenDatabase } from './orm.ts';
 import { inParts, type PartDone, PART_ROWS } from './queries/retention.ts';
 
-/** What is left of a limit. */
+/** The remaining quota of a limit. */
 interface CountedQuota {
   readonly allowed: boolean;
   readonly limit: number;
   readonly remaining: number;
-  /** Seconds until the window is over. */
+  /** Seconds until the window ends. */
   readonly resetSeconds: number;
 }
 
 /** Counters in the table `rate_limits`, shared by all replicas; never call it inside a transaction. */
 export interface CountedLimits {
-  /** Counts one use of `key` in a fixed window; a key that was refused already costs no statement until its window ends. */
+  /** Counts one use of `key` in a fixed window; a refused key costs no statement until its window ends. */
   consume(key: string, limit: number, windowSeconds: number): Promise<CountedQuota>;
-  /** Whether all keys have uses left, without counting one: one indexed read, none when one is known to be used up. */
+  /** Whether all keys have uses left, without counting: one indexed read, or none if a key is known to be exhausted. */
   peek(limits: readonly { key: string; limit: number }[]): Promise<CountedQuota>;
-  /** Forgets windows that are over; returns how many. */
+  /** Deletes ended windows; returns their number. */
   deleteExpired(before: Date, goesOn?: () => boolean): Promise<number>;
 }
 
-/** Makes the counters. */
+/** Creates the counters. */
 export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => number = Date.now): CountedLimits {
   const db = em.fork({ useContext: false }).getKysely<unknown>();
   const known = new KnownUses();
@@ -58,7 +58,7 @@ export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => n
   };
 }
 
-/** The row lock of `on conflict do update` lets concurrent uses count one after the other. */
+/** Counts one use; the row lock of `on conflict do update` serializes concurrent uses. */
 async function count(db: Kysely<unknown>, key: string, now: number, expire: number): Promise<Uses> {
   const { rows } = await sql<Stored>`
     insert into rate_limits as counted (key, points, expire) values (${key}, 1, ${expire})
@@ -70,8 +70,8 @@ async function count(db: Kysely<unknown>, key: string, now: number, expire: numb
 }
 
 /**
- * One part of the table in the order of its key, which is its only index. What is counted in the same moment is let be,
- * so nobody waits for the clean-up.
+ * Deletes ended windows in one part of the table, in the order of its key, which is its only index. Locked rows are skipped, so no
+ * caller waits for the clean-up.
  */
 async function deletePart(db: Kysely<unknown>, before: Date, from = ''): Promise<PartDone<string>> {
   const over = before.getTime();

@@ -2,26 +2,26 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { asJson, type Database, type Db, readInstant, type Sql } from './kysely.ts';
 
-/** Equality on columns only: operators cannot be expressed, so no caller's object can become one. */
+/** Equality on columns only, so that an object from a caller cannot contain operators. */
 export type Where<Row> = Partial<{ [K in keyof Row]: Row[K] | readonly NonNullable<Row[K]>[] }>;
 
-/** Newest or oldest first, by one or more columns. */
+/** The order by one or more columns. */
 type Order<Row> = Partial<Record<keyof Row, 'asc' | 'desc'>>;
 
-/** PostgreSQL binds at most 65,535 values. */
+/** Most rows of one insert: PostgreSQL binds at most 65,535 values. */
 const MOST_ROWS = 300;
 
-/** Where the statements of a table run, and the layout of each other table by its name in a transaction. */
+/** The executor of a table's statements, and the layouts of other tables by their name in a transaction. */
 export interface Place {
-  /** Without a plugin that renames: these statements name every column, and give it the name of its property. */
+  /** Without a renaming plugin, because these statements alias every column to its property. */
   readonly db: Db;
   readonly renaming: Db;
   layoutNamed(table: string): Layout;
 }
 
 /**
- * One table for reading: equality on columns, no unit of work, rows are plain records. Its statements are made of `sql`, because a builder
- * names, renames and compiles each of fifty columns again with every call.
+ * Reads one table: equality on columns, no unit of work, rows are plain records. Statements are built with `sql`, because a query
+ * builder would process each of fifty columns again with every call.
  */
 export class ReadTable<Row extends object, Name extends keyof Database = keyof Database> {
   readonly #place: Place;
@@ -32,13 +32,13 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     this.#layout = layout;
   }
 
-  /** The row that matches, if there is one. */
+  /** Returns the matching row, if there is one. */
   async find(where: Where<Row>): Promise<Row | undefined> {
     const { table, list } = this.#layout;
     return firstOf(this.#place, sql<Row>`select ${list} from ${table} where ${matching(this.#layout, where)} limit 1`);
   }
 
-  /** The same with the rows of other tables that belong to it, all as they are at one moment, in one statement. */
+  /** Returns the matching row with related rows of other tables, in one statement and so at one moment. */
   async findWith<Found extends Record<string, object>>(
     where: Where<Row>,
     beside: { [Name in keyof Found]: Beside<Found[Name]> },
@@ -58,7 +58,7 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     return found as Row & { [Name in keyof Found]: Found[Name][] };
   }
 
-  /** All rows that match, in an order, at most `limit`. */
+  /** Returns the matching rows in an order, at most `limit`. */
   async list(
     where: Where<Row>,
     { orderBy = {}, limit, offset }: { orderBy?: Order<Row>; limit?: number; offset?: number } = {},
@@ -71,14 +71,14 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     return (await statement.execute(this.#place.db)).rows;
   }
 
-  /** How many rows match. */
+  /** Counts the matching rows. */
   async count(where: Where<Row>): Promise<number> {
     const { table } = this.#layout;
     const statement = sql<{ count: bigint }>`select count(*) from ${table} where ${matching(this.#layout, where)}`;
     return Number((await firstOf(this.#place, statement))!.count);
   }
 
-  /** A statement that gives whole rows, to be narrowed. */
+  /** Builds a query for whole rows, which the caller narrows. */
   rows(): SelectQueryBuilder<Database, Name, Row> {
     const { name, names } = this.#layout;
     const columns = names.map((column) => `${name}.${column}`);
@@ -90,7 +90,7 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
   }
 }
 
-/** One table inside one transaction. */
+/** Reads and writes one table inside a transaction. */
 export class Table<Row extends object, Name extends keyof Database = keyof Database> extends ReadTable<Row, Name> {
   readonly #place: Place;
   readonly #layout: Layout;
@@ -101,24 +101,24 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
     this.#layout = layout;
   }
 
-  /** Writes a new row; fails with PostgreSQL's 23505 when a unique column is taken. */
+  /** Inserts a row; throws PostgreSQL's 23505 if a unique value exists already. */
   async insert(row: Partial<Row>): Promise<void> {
     await affectedBy(this.#place, insertion(this.#layout, [row]));
   }
 
-  /** Writes many new rows, a few hundred with each statement. */
+  /** Inserts many rows, up to `MOST_ROWS` per statement. */
   async insertMany(rows: readonly Partial<Row>[]): Promise<void> {
     for (let from = 0; from < rows.length; from += MOST_ROWS)
       await affectedBy(this.#place, insertion(this.#layout, rows.slice(from, from + MOST_ROWS)));
   }
 
-  /** Writes a new row unless a unique column is taken, and `also` with it; says whether it did. */
+  /** Inserts a row, and `also` with it, unless a unique value exists already; returns whether it did. */
   async insertIfNew(row: Partial<Row>, also?: Also<object>): Promise<boolean> {
     const statement = sql`${insertion(this.#layout, [row])} on conflict do nothing`;
     return (await affectedBy(this.#place, withAlso(this.#place, statement, also))) === 1;
   }
 
-  /** The row that matches, locked until the transaction ends (waits at most the lock timeout). */
+  /** Returns the matching row, locked until the transaction ends (waits at most the lock timeout). */
   async lock(where: Where<Row>): Promise<Row | undefined> {
     if (!this.#place.db.isTransaction) throw new TypeError('a lock needs a transaction');
     const { table, list } = this.#layout;
@@ -126,7 +126,7 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
     return firstOf(this.#place, sql<Row>`select ${list} from ${table} where ${isIt} limit 1 for update`);
   }
 
-  /** Changes the rows that match, and writes `also` for each; returns how many. */
+  /** Updates the matching rows, and inserts `also` for each; returns their number. */
   async update(where: Where<Row>, patch: Partial<Row>, also?: Also<object>): Promise<number> {
     const columns = columnsOf(this.#layout, [patch]);
     if (columns.length === 0) return 0;
@@ -135,7 +135,7 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
     return affectedBy(this.#place, withAlso(this.#place, statement, also));
   }
 
-  /** Removes the rows that match; returns how many. */
+  /** Deletes the matching rows; returns their number. */
   async delete(where: Where<Row>): Promise<number> {
     const statement = sql`delete from ${this.#layout.table} where ${matching(this.#layout, where)}`;
     return affectedBy(this.#place, statement);
@@ -158,18 +158,18 @@ function insertion(layout: Layout, rows: readonly object[]): Sql {
   return sql`insert into ${layout.table} (${names(columns)}) values ${sql.join(tuples)}`;
 }
 
-/** Both writes as one statement; it counts the rows of the second, one for each of the first. */
+/** Combines both writes in one statement; its row count is that of the second, one for each row of the first. */
 function withAlso(place: Place, first: Sql, also: Also<object> | undefined): Sql {
   if (!also) return first;
   const layout = place.layoutNamed(also.table);
   const columns = columnsOf(layout, [also.row]);
-  // In a list of a select nothing says what a value is.
+  // Values in a select list have no type of their own.
   const values = listed(columns, also.row, ({ type }) => ['cast(', ` as ${type})`]);
   return sql`with first as (${first} returning 1)
     insert into ${layout.table} (${names(columns)}) select ${values} from first`;
 }
 
-/** The columns of the members that any of the rows has. */
+/** The columns of all defined members of the rows. */
 function columnsOf(layout: Layout, rows: readonly object[]): Column[] {
   const found = new Set<string>();
   for (const row of rows) for (const [name, value] of Object.entries(row)) if (value !== undefined) found.add(name);
@@ -181,8 +181,8 @@ function names(columns: readonly Column[]): Sql {
 }
 
 /**
- * The values of a row, each between two texts of its column. They are one part of a statement: what a statement is made of lives until its
- * answer comes, and a part for each of thirty columns would be most of it.
+ * The values of a row as one part of a statement, each between two texts of its column. The parts of a statement stay in memory until
+ * its response arrives, and thirty columns would need thirty parts.
  */
 function listed(columns: readonly Column[], row: object, around: (column: Column) => [string, string]): Sql {
   const texts = [''];
@@ -194,7 +194,7 @@ function listed(columns: readonly Column[], row: object, around: (column: Column
   return sql(texts as object as TemplateStringsArray, ...columns.map((column) => bound(column, row)));
 }
 
-/** The member of a row as it is bound, a document as JSON; one that is not there gets what the column has by itself. */
+/** The bound value of a member, a document as JSON; a missing member gets the default of its column. */
 function bound({ name, kind }: Column, row: object): unknown {
   const value = (row as Record<string, unknown>)[name];
   if (value === undefined) return DEFAULT;
@@ -203,16 +203,16 @@ function bound({ name, kind }: Column, row: object): unknown {
 
 const DEFAULT = sql.raw('default');
 
-/** A row of another table that is written in the same statement. */
+/** A row of another table to insert in the same statement. */
 interface Also<Row extends object> {
-  /** Its name in a transaction. */
+  /** The name of the table in a transaction. */
   table: string;
   row: Partial<Row>;
 }
 
-/** Rows of another table that belong to a row: those with the same value in a column that both have. */
+/** Rows of another table that are related by an equal value in a shared column. */
 export interface Beside<Row extends object> {
-  /** Its name in a transaction. */
+  /** The name of the table in a transaction. */
   table: string;
   by: keyof Row & string;
   where?: Where<Row>;
@@ -228,7 +228,7 @@ interface AnyBeside {
 
 type Part = [name: string, of: AnyBeside, layout: Layout];
 
-/** The rows as a list of JSON objects, null for none. Values that JSON would round or write otherwise come as PostgreSQL's own text. */
+/** Selects the rows as a JSON array, null for none. Values that JSON would round or reformat are selected as text. */
 function rowsAsJson(owner: Layout, [, { by, where = {}, orderBy = {} }, layout]: Part): Sql {
   const belongs = sql`${layout.column(by).ref} = ${owner.column(by).ref}`;
   return sql`(select json_agg(one) from (select ${layout.jsonList} from ${layout.table}
@@ -244,7 +244,7 @@ function inOrder(layout: Layout, orderBy: object): Sql {
 
 const DESCENDING = sql.raw(' desc');
 
-/** A row that came as JSON. */
+/** Converts a row from JSON. */
 function fromJson(layout: Layout, found: Record<string, unknown>): object {
   return Object.fromEntries(
     layout.names.map((name) => {
@@ -256,7 +256,7 @@ function fromJson(layout: Layout, found: Record<string, unknown>): object {
   );
 }
 
-/** An array means any of its values, null means `is null`; anything that is not a plain value is refused before it can reach the database. */
+/** Builds the condition: an array means any of its values, null means `is null`; other objects throw before they reach the database. */
 function matching(layout: Layout, where: object): Sql {
   const parts = Object.entries(where).map(([key, value]) => {
     const { name, ref } = layout.column(key);
@@ -291,16 +291,16 @@ export interface Layout {
   readonly table: Sql;
   /** The properties of every column. */
   readonly names: readonly string[];
-  /** Every column by name: a plan that is kept fails when a migration adds one to `*`. */
+  /** Every column by name, because a prepared `*` fails once a migration adds a column. */
   readonly list: Sql;
   readonly jsonList: Sql;
-  /** Throws for a name that is not a column's. */
+  /** Returns a column; throws if there is none of the name. */
   column(name: string): Column;
 }
 
 const layouts = new WeakMap<EntityMetadata, Layout>();
 
-/** The layout of an entity; made once. */
+/** The layout of an entity; cached. */
 export function layoutOf(meta: EntityMetadata): Layout {
   let layout = layouts.get(meta);
   if (!layout) layouts.set(meta, (layout = makeLayout(meta)));
@@ -313,7 +313,7 @@ const KINDS: Readonly<Record<string, Column['kind']>> = {
   Date: 'instant',
   DateType: 'day',
 };
-/** JSON would round these, or write them in another form. */
+/** Kinds that JSON would round or reformat. */
 const AS_TEXT: ReadonlySet<Column['kind']> = new Set(['bigint', 'instant', 'day']);
 
 function makeLayout({ tableName, props }: EntityMetadata): Layout {

@@ -7,7 +7,7 @@ import { pendingRefunds } from './bills.ts';
 import { OF_PAYEE } from './payees.ts';
 import { PART_ROWS, type PartDone, type Removal, inParts } from './retention.ts';
 
-/** Which lines of a bill: those of one try to read its file. */
+/** One attempt to read the file of a bill, which identifies its lines. */
 export interface Reading {
   billNo: string;
   reading: number;
@@ -15,14 +15,14 @@ export interface Reading {
   day: string;
 }
 
-/** Lines of one statement: few enough that their text is small. */
+/** Lines per statement, so that its text stays small. */
 const PART_LINES = 500;
 
 /**
- * Statements that write lines which follow each other. To make their values is half of the work, and waits for nobody.
+ * Builds statements that insert consecutive lines. Building is half of the work and needs no database.
  *
- * A commit of lines does not wait for the disk: they count from a later commit only, which waits for itself and all before it.
- * That saves half of the time of a large bill.
+ * The inserts commit with `synchronous_commit = off`, because lines count only from a later synchronous commit. That saves half of the
+ * time of a large bill.
  */
 export function statementsOf(of: Reading, lines: readonly BillLine[]): Sql[] {
   const statements: Sql[] = [];
@@ -57,30 +57,30 @@ export function statementsOf(of: Reading, lines: readonly BillLine[]): Sql[] {
   return statements;
 }
 
-/** Writes lines; each statement is a commit of its own, and nothing counts before the reading does. */
+/** Inserts lines, one commit per statement; they count once their reading counts. */
 export async function writeLines(store: Store, statements: readonly Sql[]): Promise<void> {
   for (const statement of statements) await store.autocommit((tx) => tx.sql`${statement}`);
 }
 
-/** A text as PostgreSQL takes it, which has no NUL; what is longer than a number can be is another system's. */
+/** Replaces NUL, which PostgreSQL rejects, and cuts texts that are too long to be a number of this service. */
 function kept<Text extends string | null>(text: Text, most?: number): Text | string {
   if (text === null) return text;
   const whole = text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
   return most === undefined || whole.length <= most ? whole : whole.slice(0, most);
 }
 
-/** Lines that one part removes. */
+/** Lines per part of a removal. */
 const PART_REMOVED = 5_000;
 
-/** Removes the lines of a bill that do not count and that nobody writes any more; returns how many. */
+/** Removes lines of finished readings of a bill that do not count; returns their number. */
 export async function removeOldLines(store: Store, billNo: string, goesOn?: () => boolean): Promise<number> {
-  // The newest reading may be under way; every other one but that which counts is over.
+  // The newest reading may be in progress; of the others only the counting one is kept.
   const isOld = sql`l.bill_no = ${billNo} and exists (
     select 1 from bills b where b.bill_no = l.bill_no and l.reading < b.readings and l.reading <> b.reading)`;
   return inParts<true>(async () => removePart(store, isOld), goesOn);
 }
 
-/** Removes the lines of one reading, unless it counts: the answer to the commit that says so may have been lost. */
+/** Removes the lines of one reading, unless it counts: the result of that commit may have been lost. */
 export async function removeReading(store: Store, { billNo, reading }: Omit<Reading, 'day'>): Promise<number> {
   const isOfReading = sql`l.bill_no = ${billNo} and l.reading = ${reading} and not exists (
     select 1 from bills b where b.bill_no = l.bill_no and b.reading = l.reading)`;
@@ -96,7 +96,7 @@ async function removePart(store: Store, condition: Sql): Promise<PartDone<true>>
   return { removed: length, next: length < PART_REMOVED ? undefined : true };
 }
 
-/** Where a line has no order number, the order whose payment it names; of PayPal's refunds and disputes. */
+/** Sets the missing order number of lines by the payment number (PayPal's refunds and disputes). */
 export async function nameOrders(store: Store, { billNo, reading, day }: Reading): Promise<void> {
   await store.autocommit(
     (tx) => tx.sql`
@@ -108,8 +108,8 @@ export async function nameOrders(store: Store, { billNo, reading, day }: Reading
 }
 
 /**
- * Empties the channel's text of lines about payers who were forgotten before the bill came. It begins with those payers, who are few:
- * a bill of a million lines is not compared with all orders for them.
+ * Erases the raw text of lines about payers who were forgotten before the bill arrived. The query starts from those few payers, so a
+ * bill of a million lines is not joined with all orders.
  */
 export async function forgetInLines(store: Store, { billNo, reading, day }: Reading): Promise<void> {
   await store.autocommit(
@@ -127,7 +127,7 @@ export async function forgetInLines(store: Store, { billNo, reading, day }: Read
   );
 }
 
-/** Makes the table for the lines of a day's month; false when this role may not, and they go to the rest. */
+/** Creates the partition for the month of a day; false if this role may not, so lines go to the default partition. */
 export async function makeMonth(store: Store, day: string): Promise<boolean> {
   const [year, month] = [Number(day.slice(0, 4)), Number(day.slice(5, 7))];
   const first = (at: number) => sql.lit(new Date(Date.UTC(year, at, 1)).toISOString().slice(0, 10));
@@ -154,8 +154,8 @@ function monthTable(day: string): string {
 }
 
 /**
- * Has the database count the lines of a day's month again: of a table that was filled a moment ago it knows nothing yet, and would
- * compare a million lines as if they were ten. A role that does not own the table is warned and goes on.
+ * Analyzes the lines of a day's month: without statistics of a just filled table, PostgreSQL would plan for ten lines instead of a
+ * million. For a role that does not own the table, PostgreSQL only emits a warning.
  */
 export async function countLines(store: Store, day: string): Promise<void> {
   for (const name of [monthTable(day), 'bill_lines_rest'])
@@ -165,8 +165,8 @@ export async function countLines(store: Store, day: string): Promise<void> {
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * The lines of bills of old days: whole months at once, and what stands in a month that is not over by its bills. The bills stay, with how the
- * refunds ended that their lines said were under way.
+ * Removes the lines of old bills: expired months by dropping their partition, lines of the current month bill by bill. The bills stay,
+ * with the results of refunds that were pending in their lines.
  */
 export const removeBillLines: Removal = async (store, before, goesOn = () => true) => {
   const limit = before.toISOString().slice(0, 10);
@@ -189,7 +189,7 @@ export const removeBillLines: Removal = async (store, before, goesOn = () => tru
   return removed;
 };
 
-/** Settlement asks the lines how these refunds ended, and could not any more. */
+/** Stores the results of pending refunds, because settlement could no longer read them from the lines. */
 async function keepPendingRefunds(store: Store, limit: string): Promise<void> {
   const bills = await store.read(
     (tx) => tx.sql<{ billNo: string }>`
@@ -203,7 +203,7 @@ async function keepPendingRefunds(store: Store, limit: string): Promise<void> {
     });
 }
 
-/** Tables of months that ended before a day. */
+/** Partitions of months that ended before a day. */
 async function monthsBefore(store: Store, limit: string): Promise<string[]> {
   const rows = await store.read(
     (tx) => tx.sql<{ name: string }>`
@@ -219,7 +219,7 @@ function firstDayAfter(name: string): string {
   return new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10);
 }
 
-/** A role that may not is `refused`: the rows are removed instead. While others read the table it stays until the next hour. */
+/** Drops a partition. `refused`: the role may not, so rows are deleted instead; `busy`: the table is in use and stays until the next run. */
 async function dropMonth(store: Store, name: string): Promise<'dropped' | 'refused' | 'busy'> {
   try {
     await store.autocommit((tx) => tx.sql`drop table if exists ${sql.table(name)}`);

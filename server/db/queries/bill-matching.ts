@@ -5,29 +5,29 @@ import type { Sql } from '../kysely.ts';
 import type { Tx } from '../store.ts';
 import { isKnownOrRemoved, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './payees.ts';
 
-/** A bill and how it is to be compared. */
+/** A bill, and the parameters of its comparison. */
 interface Match {
   bill: Pick<BillRow, 'billNo' | 'reading' | 'payWay' | 'account' | 'mode' | 'day'>;
   /** The instants at which its day begins and ends. */
   from: Date;
   to: Date;
   utcOffsetMinutes: number;
-  /** By project; the fees of a project without one are not compared. */
+  /** Fee rates by project; fees of a project without a rate are not compared. */
   rates: ReadonlyMap<string, FeeRate>;
   now: Date;
   /** Compares one order and nothing else. */
   only?: string;
 }
 
-/** What came of it. */
+/** The result of a comparison. */
 export interface Matched {
-  /** Differences that there are. */
+  /** Number of differences. */
   found: number;
-  /** Differences that are gone and had been listed, so that their exceptions are to be ended. */
+  /** Listed differences that no longer exist, whose exceptions must be resolved. */
   relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
-  /** How many exceptions were opened, or opened again, because the channel is not asked about these kinds. */
+  /** Opened or reopened exceptions of kinds about which the channel is not queried. */
   listed: Partial<Record<DifferenceKind, number>>;
-  /** Lines that were compared. */
+  /** Compared lines. */
   lines: number;
   /** Payments and refunds of other systems. */
   notOurs: number;
@@ -35,8 +35,8 @@ export interface Matched {
 }
 
 /**
- * Compares a bill with the orders of its account in one statement: writes the differences, ends those that are gone, and keeps the
- * fees. What is known of a difference stays, so that the same again changes nothing. A difference comes with both sides.
+ * Compares a bill with the orders of its account in one statement: stores the differences with both sides, marks resolved ones, and
+ * stores the fees. An unchanged difference keeps its state, so comparing again changes nothing.
  */
 export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
   const { bill: compared, from, to, utcOffsetMinutes, rates, now, only } = match;
@@ -74,15 +74,15 @@ export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
 /** The values of a match as SQL, each with its type. */
 type Given = Record<keyof Match['bill'] | 'from' | 'to' | 'now' | 'offset', Sql> & { rates: string };
 
-/** Whether a bill is one of the account that is compared. */
+/** Whether a bill belongs to the compared account. */
 const isOfBill = (of: Given, row: string): Sql =>
   sql`${sql.raw(row)}.pay_way = ${of.payWay} and ${sql.raw(row)}.account = ${of.account} and ${sql.raw(row)}.mode = ${of.mode}`;
 
-/** An order of the account that the bill is about. */
+/** Whether an order belongs to the account of the bill. */
 const ofAccount = (of: Given): Sql =>
   sql`o.pay_way = ${of.payWay} and o.mode = ${of.mode} and (o.project, o.config_version) in (select m.project, m.version from mine m)`;
 
-/** The versions of configurations that take money for the account, and what the channel charges each project. */
+/** The configuration versions that receive money for the account, and the fee rates of the projects. */
 const whose = (of: Given): Sql => sql`
 mine as materialized (
   select p.project, p.version from payees p
@@ -90,10 +90,10 @@ mine as materialized (
 rates as materialized (
   select * from json_to_recordset(cast(${of.rates} as json)) as r(project varchar, share numeric, fixed numeric, fixed_currency varchar))`;
 
-/** The number by which the channel knows a refund (payments/numbers.ts). */
+/** The refund number at the channel (payments/numbers.ts). */
 const REFUND_NUMBER = sql`case when r.attempt = 1 then r.refund_no else r.refund_no || '_' || r.attempt end`;
 
-/** The refund `r` of the order `o` that a line `l` is about; one that is done before others. */
+/** Joins the refund `r` of the order `o` for a line `l`; a succeeded refund is preferred. */
 export const REFUND_OF_LINE = sql`left join lateral (
       select r.refund_no as own_no, ${REFUND_NUMBER} as own_number, r.state, r.amount, r.currency, r.finished_at
         from refunds r
@@ -101,12 +101,12 @@ export const REFUND_OF_LINE = sql`left join lateral (
          and (${REFUND_NUMBER} = l.refund_no or r.channel_refund_no in (l.channel_refund_no, l.refund_no))
        order by (r.state = 'succeeded') desc, r.refund_no limit 1) r on true`;
 
-/** What happens this close to the end of a day may stand in the bill of the next one. */
+/** A transaction this close to midnight may be in the bill of the neighbouring day. */
 const MIDNIGHT = sql`interval '30 minutes'`;
-/** A neighbour's bill that has not come by then is waited for no longer. */
+/** How long the bill of a neighbouring day is awaited. */
 const PATIENCE = sql`interval '6 days'`;
 
-/** Whether what happened at an instant could still be in a bill that is to come. `n` is the bill of its day. */
+/** Whether a transaction at an instant may be in a bill that is still to come. `n` is the bill of its day. */
 const awaited = (of: Given, at: string): Sql => sql`(
     case when ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::time < time '00:30' then ${bill('n.day - 1', 'is_open')}
          when ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::time >= time '23:30' then not ${bill('n.day + 1', 'is_read')}
@@ -117,17 +117,17 @@ const bill = (day: string, what: 'is_open' | 'is_read'): Sql =>
   sql`exists (select 1 from bills m where m.pay_way = n.pay_way and m.account = n.account and m.mode = n.mode and m.day = ${sql.raw(day)}
             and ${what === 'is_read' ? sql`m.reading > 0` : sql`m.reading = 0 and m.state in ('waiting', 'reading')`})`;
 
-/** The bill of the day of an instant, when it was read. */
+/** Joins the read bill of the day of an instant. */
 const natural = (of: Given, at: string): Sql => sql`
   join bills n on ${isOfBill(of, 'n')}
     and n.day = ((${sql.raw(at)} + ${of.offset}) at time zone 'UTC')::date and n.reading > 0`;
 
-/** A line of a bill that counts, about the order `o`. */
+/** Whether a counting line about the order `o` exists. */
 const lineOf = (of: Given, condition: Sql): Sql => sql`exists (select 1 from bill_lines l
     join bills b on b.bill_no = l.bill_no and b.reading = l.reading
    where l.order_no = o.order_no and ${isOfBill(of, 'b')} and ${condition})`;
 
-/** A document of members by their SQL; those that are null are left out. */
+/** Builds a JSON document of SQL expressions, without null members. */
 const jsonOf = (members: Readonly<Record<string, string>>): Sql =>
   sql`jsonb_strip_nulls(jsonb_build_object(${sql.join(
     Object.entries(members).map(([name, text]) => sql`${sql.lit(name)}, ${sql.raw(text)}`),
@@ -156,13 +156,13 @@ const THEIR_LINE = jsonOf({
   line: 'x.line',
 });
 
-/** What was taken a second time and is known: listed, or on its way back. */
+/** Whether a second payment is known: listed as an exception, or being refunded. */
 const KNOWN_TWICE = sql`(exists (select 1 from order_exceptions e where e.order_no = x.order_no and e.kind in ('double_paid', 'payment_of_another_order') and e.dedupe = x.channel_no)
     or exists (select 1 from refunds r where r.order_no = x.order_no and r.payment_no = x.channel_no and r.surplus))`;
 
 /**
- * Whether a fee is not that of the rate, by more than the rounding. Channels charge on what the merchant receives: WeChat Pay
- * on 应结订单金额, Alipay on 商家实收, which are the amount less the merchant's own discounts; shares leave afterwards.
+ * Whether a fee differs from the rate by more than rounding. The base is the amount that the merchant receives: WeChat Pay's
+ * 应结订单金额, Alipay's 商家实收, which is the amount less the merchant's own discounts; shares are deducted afterwards.
  */
 const FEE_DIFFERS = sql`(x.rate is not null and x.fee_compared
     and abs(x.fee - (round((x.amount - x.discount) * x.rate) + x.fixed)) > 1)`;
@@ -180,19 +180,19 @@ const REFUND_DIFFERENCE = sql`case
     when x.own_number is null or (x.kind = 'refund' and x.state <> 'succeeded') then 'refund_unknown_to_us'
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
 
-/** The bill's side of a difference, without the place in the file, with which a reason begins. */
+/** The bill's side of a difference without its position in the file, which also begins a reason. */
 const told = (row: string): Sql =>
   sql`row(${sql.raw(row)}.theirs - 'line' - 'reason', regexp_replace(${sql.raw(row)}.theirs->>'reason', '^[0-9:]+ ', ''))`;
 
-/** Whether a difference that is known has changed; that its line has another place in the file is no news. */
+/** Whether a known difference has changed; another position in the file does not count. */
 const IS_NEWS = sql`(d.state = 'healed' or d.ours is distinct from excluded.ours or ${told('d')} is distinct from ${told('excluded')})`;
 
-/** About an order that is not here, or a line that cannot be read, the channel is not asked: it is listed at once. */
+/** Whether a difference is listed at once: the channel is not queried about unknown orders and unreadable lines. */
 const isListedAtOnce = (row: string): Sql => sql`${sql.raw(row)}.kind in (${sql.lit(UNKNOWN_HERE)}, 'line_unreadable')`;
 const stateOf = (row: string): Sql => sql`case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
 const dueOf = (of: Given, row: string): Sql => sql`case when ${isListedAtOnce(row)} then null else ${of.now} end`;
 
-/** What the exception of such a difference says; like that of others (payments/bills/differences.ts). */
+/** The detail of an exception of a listed difference, in the same form as in payments/bills/differences.ts. */
 const DETAIL = jsonOf({
   billNo: 'w.bill_no',
   payWay: 'w.pay_way',
@@ -201,71 +201,71 @@ const DETAIL = jsonOf({
   number: 'w.refund_no',
 });
 
-/** By what a channel tells one transaction from another: its number, and not its place in a file. */
+/** The channel's number that identifies a transaction, by kind. */
 const NUMBER = {
   payment: (line: string) => sql`${sql.raw(line)}.channel_trade_no`,
   refund: (line: string) => sql`coalesce(${sql.raw(line)}.channel_refund_no, ${sql.raw(line)}.refund_no)`,
-  // What a dispute held and what it released may have one number.
+  // A hold and its release in a dispute may share a number.
   dispute: (line: string) =>
     sql`(${sql.raw(line)}.channel_refund_no || ' ' || ${sql.raw(line)}.event || ' ' || ${sql.raw(line)}.amount)`,
 } as const;
 
-/** Which of the lines of a bill about the same transaction this is; a line without a number is one of its own. */
+/** The ordinal of a line among the bill's lines of the same transaction; a line without a number is a transaction of its own. */
 const copyOf = (kind: keyof typeof NUMBER): Sql => sql`row_number() over (
            partition by l.order_no, ${NUMBER[kind]('l')}, case when ${NUMBER[kind]('l')} is null then l.line end order by l.line) as copy`;
 
-/** Whether the bill of the day before has the same transaction; only what happened close to midnight is looked up. */
+/** Whether the bill of the previous day has the same transaction; looked up only close to midnight. */
 const isBefore = (of: Given, kind: keyof typeof NUMBER): Sql => sql`(l.at < ${of.from} + ${MIDNIGHT} and exists (
            select 1 from bill_lines e join bills b on b.bill_no = e.bill_no and b.reading = e.reading
             where e.order_no = l.order_no and e.kind = ${sql.lit(kind)} and ${NUMBER[kind]('e')} = ${NUMBER[kind]('l')}
               and ${isOfBill(of, 'b')}
               and b.day = ${of.day} - 1)) as is_before`;
 
-/** The key of a row that cannot be read and names no transaction: its text, and which of the rows with this text it is. */
+/** The key of an unreadable row without a transaction number: the hash of its text, and its ordinal among equal rows. */
 const markOf = (of: Given): Sql => sql`case when l.kind = 'unreadable' then concat_ws(' ', md5(l.raw),
            row_number() over (partition by case when l.kind = 'unreadable' then md5(l.raw) end order by l.line), coalesce(l.order_no, ${of.billNo})) end`;
 
 /**
- * Whether our books do not explain what a dispute of an order moved. Taken: it does not cancel out, no dispute and no loss of this
- * amount is known, and all that was taken is more than the known ones may take. Given back: less is left taken than our books say is
- * lost, and no other dispute that is known may have given it back.
+ * Whether the stored disputes do not explain an amount that a dispute moved. Debit: it does not cancel out, no dispute or loss of this
+ * amount is known, and the total debit exceeds the known disputes. Credit: the remaining debit is less than the stored losses, and no
+ * other known dispute may have credited it.
  */
 const DISPUTE_DIFFERS = sql`case
     when x.waits then false
     when x.amount < 0 then x.net > x.most and x.nth > x.opposed + x.exact
     else x.net < x.least and x.abroad = 0 end`;
 
-/** What a dispute that the channel tells in another currency took of an order in its own is not compared: each explains one line. */
+/** A dispute that the channel reports in another currency is not compared by amount: each explains one debit line. */
 const IS_ABROAD = sql`(x.amount < 0 and x.rank <= x.abroad)`;
 
-/** The newest dispute of the order, and what disputes may have taken of it by our books; null = none is known. */
+/** The newest dispute of the order, and the most that known disputes may have debited; null = no dispute is known. */
 const OUR_DISPUTE = sql`(select ${jsonOf({ state: 'd.state', amount: 'x.most::text', currency: 'x.currency', channelNo: 'd.channel_dispute_no', at: 'd.opened_at' })}
        from disputes d where d.order_no = x.order_no order by d.opened_at desc, d.dispute_no limit 1)`;
 
-/** What disputes of the order of `m` are known to be about, in its currency; one that refunds paid took nothing itself. */
+/** Aggregates the known disputes of the order of `m` in its currency. */
 const ofDisputes = (sum: Sql, condition: Sql = sql`true`): Sql => sql`(select ${sum} from disputes d
     where d.order_no = m.order_no and d.currency = m.currency and ${condition})`;
 
-/** What the order of `m` counts as lost to disputes. */
+/** Aggregates the losses to disputes that the order of `m` counts. */
 const ofLosses = (sum: Sql, condition: Sql): Sql => sql`(select ${sum} from refunds r
     where r.order_no = m.order_no and r.currency = m.currency and r.origin = 'dispute' and r.state = 'succeeded' and ${condition})`;
 
-/** The most that a dispute may have taken for good: nothing when it was won. */
+/** The most that a dispute may have debited finally; nothing if it was won. */
 const MAY_TAKE = sql`case d.state when 'won' then 0 when 'lost' then coalesce(nullif(d.amount_lost, 0), d.amount)
     else greatest(d.amount, d.amount_lost) end`;
 
-/** How often as much as `m` moved came back for its order. */
+/** How many credits of the amount of `m` its order has. */
 const OPPOSED = sql`count(*) filter (where m.amount > 0) over (partition by m.order_no, m.currency, abs(m.amount))`;
 
 const UNCLAIMED = sql`not exists (select 1 from disputes d where d.refund_no = r.refund_no)`;
 
-/** Whose a line without an order is: that of the only project of the account, and of several none's. */
+/** The project of a line without an order: the only project of the account, or none if there are several. */
 const whoseProject = (
   of: Given,
 ): Sql => sql`(select case when count(distinct m.project) > 1 then '' else min(b.project) end
     from bills b left join mine m on true where b.bill_no = ${of.billNo})`;
 
-/** The statement; `only` is a condition on an order number. */
+/** The statement of a comparison; `only` is a condition on an order number. */
 const statement = (of: Given, only: (column: string) => Sql): Sql => sql`
 with ${whose(of)},
 pays as materialized (

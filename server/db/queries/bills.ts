@@ -8,8 +8,8 @@ import { OF_PAYEE, SAME_ACCOUNT, UNKNOWN_HERE, isCalled, isQuiet, ofNoOther } fr
 import { type Projects, ofProjects } from './project-scope.ts';
 
 /**
- * Whether a day's bill may still get a payment of ours: its account holds the money of an order that was taken on that day, as far as the
- * order's life tells, or a paid order is missing in it.
+ * Whether a day's bill may still lack one of our payments: a capture that may belong to that day is pending, or a paid order is missing
+ * in the bill.
  */
 export async function isIncomplete(
   tx: ReadTx,
@@ -29,7 +29,7 @@ export interface BillFilter {
   payWay?: string | undefined;
   account?: string | undefined;
   mode?: string | undefined;
-  /** Of several (or of a list of one) only the bills of accounts that no other project has. */
+  /** With a list, only bills of accounts that no other project uses. */
   project?: Projects | undefined;
   state?: string | undefined;
   /** Days, both included. */
@@ -37,7 +37,7 @@ export interface BillFilter {
   to?: string | undefined;
 }
 
-/** Bills that match, the newest day first, one more than asked; `after` is the last one of the page before. */
+/** Matching bills, newest day first, `limit` + 1 rows; `after` is the last bill of the previous page. */
 export function listBills(
   tx: ReadTx,
   { from, to, project, account, ...equal }: BillFilter,
@@ -75,10 +75,10 @@ export type BilledLine = Pick<
   | 'fee'
 > & { day: string };
 
-/** Most lines of an order that are shown. */
+/** Most lines of an order that are returned. */
 const MOST_LINES = 50;
 
-/** What the bills say about an order, in the order of their days. */
+/** The bill lines of an order, in the order of their days. */
 export async function linesOfOrder(tx: ReadTx, orderNo: string): Promise<BilledLine[]> {
   const lines = tx.billLines
     .rows()
@@ -99,7 +99,7 @@ export interface DifferenceCount {
   count: number;
 }
 
-/** How many differences bills have of each kind and state. */
+/** Counts the differences of bills by kind and state. */
 export async function countDifferences(
   tx: ReadTx,
   billNos: readonly string[],
@@ -110,15 +110,15 @@ export async function countDifferences(
      group by bill_no, kind, state order by bill_no, kind, state`;
 }
 
-/** How bills stand, for whoever watches them. */
+/** Figures of bills for the metrics. */
 export interface BillFigures {
   /** Differences that are not ended, by kind. */
   differences: { kind: string; count: number }[];
-  /** Of each account that is asked for bills: the newest day that was compared; before the first one the day before the first that is asked for. */
+  /** The newest compared day of each account; before the first comparison, the day before its first bill. */
   newest: { payWay: string; account: string; day: string }[];
 }
 
-/** Reads the figures of the accounts that have bills of the last days, so that one that is configured no more is not watched for ever; `simulated`: those at the simulator, too. */
+/** Reads the figures of accounts with bills since a day, so that removed accounts drop out; `simulated` includes the simulator. */
 export async function billFigures(tx: ReadTx, since: string, simulated: boolean): Promise<BillFigures> {
   const [row] = await tx.sql<{ [Name in keyof BillFigures]: BillFigures[Name] | null }>`
      select (select json_agg(json_build_object('kind', kind, 'count', n)) from (
@@ -130,13 +130,13 @@ export async function billFigures(tx: ReadTx, since: string, simulated: boolean)
   return { differences: row?.differences ?? [], newest: row?.newest ?? [] };
 }
 
-/** Which differences of a bill. */
+/** Filters of the differences of a bill. */
 interface DifferenceFilter {
   kind?: string | undefined;
   state?: string | undefined;
 }
 
-/** The differences of a bill, the newest first, one more than asked. */
+/** The differences of a bill, newest first, `limit` + 1 rows. */
 export function listDifferences(
   tx: ReadTx,
   billNo: string,
@@ -148,10 +148,10 @@ export function listDifferences(
   return newestFirst(tx.billDifferences, sql`id`, parts, after, limit + 1).execute();
 }
 
-/** Which bill's lines: those of the reading that counts. */
+/** A bill with the reading that counts. */
 type CountingBill = Pick<BillRow, 'billNo' | 'reading' | 'day' | 'payWay' | 'account' | 'mode'>;
 
-/** Lines of a bill behind a line, in their order. */
+/** Lines of a bill after a line, in order. */
 export function linesAfter(
   tx: ReadTx,
   { billNo, reading, day }: CountingBill,
@@ -162,7 +162,7 @@ export function linesAfter(
   return readLines(tx, { billNo, reading, day, line, limit, more });
 }
 
-/** Payments and refunds of other systems behind a line of a bill. */
+/** Payments and refunds of other systems in a bill, after a line. */
 export function linesNotOurs(tx: ReadTx, bill: CountingBill, line: number, limit: number): Promise<BillLineRow[]> {
   const { billNo, reading, day } = bill;
   const more = sql<boolean>`bill_lines.kind in ('payment', 'refund', 'pending') and not exists (
@@ -183,7 +183,7 @@ function readLines(
   return lines.where('line', '>', line).where(more).orderBy('line').limit(limit).execute();
 }
 
-/** Which bills a settlement is made of. */
+/** Filters of the bills of a settlement. */
 export interface SettlementFilter {
   /** Days, both included, as each channel counts them. */
   from: string;
@@ -193,7 +193,7 @@ export interface SettlementFilter {
   account?: string | undefined;
 }
 
-/** The bills of some days, in the order of days. */
+/** The bills of a range of days, in the order of days. */
 export async function billsBetween(
   tx: ReadTx,
   { from, to, mode, payWay, account }: SettlementFilter,
@@ -215,16 +215,16 @@ export async function billsBetween(
 }
 
 /**
- * The refunds that these bills say are under way, by their end in our books: the lines never change, so each settlement asks. Of bills whose
- * lines were removed it is kept how they ended.
+ * The refunds that are pending in these bills, by their result in our tables: lines never change, so each settlement reads it. For bills
+ * whose lines were removed, the stored results are returned.
  */
 export async function pendingRefunds(
   tx: ReadTx,
   bills: readonly Pick<BillRow, 'billNo' | 'pendingRefunds'>[],
 ): Promise<PendingRefunds[]> {
   const kept = bills.flatMap((bill) => bill.pendingRefunds ?? []);
-  const asked = bills.filter((bill) => bill.pendingRefunds === null);
-  if (asked.length === 0) return kept;
+  const unresolved = bills.filter((bill) => bill.pendingRefunds === null);
+  if (unresolved.length === 0) return kept;
   const found = await tx.sql<PendingRefunds>`
      select b.bill_no, o.project, l.currency,
             case when r.state in ('succeeded', 'failed') then r.state else 'open' end as "end",
@@ -234,18 +234,18 @@ export async function pendingRefunds(
        join bill_lines l on l.bill_no = b.bill_no and l.reading = b.reading and l.day = b.day and l.kind = 'pending'
        left join orders o on o.order_no = l.order_no and ${OF_PAYEE}
        ${REFUND_OF_LINE}
-      where b.bill_no = any(${asked.map(({ billNo }) => billNo)}::text[])
+      where b.bill_no = any(${unresolved.map(({ billNo }) => billNo)}::text[])
       group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
   return [...kept, ...found];
 }
 
-/** A payee, since when it is configured, and the projects that take money for it. */
+/** A payee, the instant since which it is configured, and the projects that receive money for it. */
 interface BilledAccount extends Pick<BillRow, 'payWay' | 'account' | 'mode'> {
   since: Date;
   projects: string[];
 }
 
-/** The accounts that give bills: payees that the channel answered for, and claims that are configured or have bills. */
+/** The accounts with bills: payees that the channel has confirmed, and claims that are current or have bills. */
 export async function billedAccounts(
   tx: ReadTx,
   { mode, payWay, account }: Pick<SettlementFilter, 'mode' | 'payWay' | 'account'>,

@@ -5,15 +5,15 @@ import type { ReadTx, Tx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
-/** Whether a project sells, and how a payer stands in it. */
+/** Whether a project is enabled, and the status of a payer in it. */
 interface Admission {
   enabled: boolean;
   status: 'active' | 'blocked';
 }
 
 /**
- * Reads project and payer, and writes the payer's row at first sight, in one statement.
- * Undefined when there is no such project. A payer that another transaction makes at the same moment is a new one: active.
+ * Reads project and payer, and inserts the payer's row if it is new, in one statement. Undefined if the project does not exist. A payer
+ * whom another transaction inserts at the same moment is new and so active.
  */
 export async function admission(
   tx: Tx,
@@ -36,7 +36,7 @@ export async function admission(
   return row;
 }
 
-/** Takes one piece of a product whose version is known; false when it is sold out or was changed meanwhile. */
+/** Decrements the stock of a product of a known version; false if it is sold out or was changed meanwhile. */
 export async function takeStock(
   tx: Tx,
   { project, code, version }: Pick<ProductRow, 'project' | 'code' | 'version'>,
@@ -46,7 +46,7 @@ export async function takeStock(
   return rows.length === 1;
 }
 
-/** Takes the piece of an order for late money again and notes that it is held: taken, not counted (no limit), or gone. */
+/** Decrements the stock again for a late payment and marks it held; `uncounted` = unlimited stock, `gone` = sold out. */
 export async function retakeStock(tx: Tx, orderNo: string): Promise<'taken' | 'uncounted' | 'gone'> {
   const [row] = await tx.sql<{ stock: number | null }>`
     with piece as (
@@ -61,7 +61,7 @@ export async function retakeStock(tx: Tx, orderNo: string): Promise<'taken' | 'u
   return row.stock === null ? 'uncounted' : 'taken';
 }
 
-/** Gives the piece of an order that has ended back, once; a product that is no longer counted stays so. */
+/** Returns the stock of an ended order, once; unlimited stock stays unlimited. */
 export async function releaseStock(tx: Tx, orderNo: string): Promise<void> {
   await tx.sql`
     with held as (update orders set stock_held = false
@@ -70,7 +70,7 @@ export async function releaseStock(tx: Tx, orderNo: string): Promise<void> {
       where p.project = h.project and p.code = h.product_code and p.stock is not null`;
 }
 
-/** How many orders of a payer hold or have a product: all but the ended ones. */
+/** Counts the orders of a payer for a product, without closed and failed ones. */
 export async function countPurchases(tx: ReadTx, project: string, code: string, userId: string): Promise<number> {
   const [row] = await tx.sql<{ count: number }>`
     select count(*)::int as count from orders
@@ -79,7 +79,7 @@ export async function countPurchases(tx: ReadTx, project: string, code: string, 
   return row?.count ?? 0;
 }
 
-/** Whether any order was ever made of a product. */
+/** Whether a product has any order. */
 export async function productHasOrders(tx: ReadTx, project: string, code: string): Promise<boolean> {
   const rows = await tx.sql`select 1 from orders
     where project = ${project} and product_code = ${code} and product_code is not null limit 1`;
@@ -93,7 +93,7 @@ export async function productOfCoin(tx: ReadTx, project: string, coin: string): 
   return row?.code;
 }
 
-/** What a project still has, in words; empty when nothing refers to it but its console application. */
+/** The kinds of content that a project still has; empty if only its console application refers to it. */
 export async function contentsOfProject(tx: ReadTx, project: string): Promise<string[]> {
   const [row] = await tx.sql<Record<string, boolean>>`
     select exists(select 1 from api_apps where project = ${project} and kind <> 'console') as applications,
@@ -104,22 +104,22 @@ export async function contentsOfProject(tx: ReadTx, project: string): Promise<st
            exists(select 1 from certs where project = ${project}) as certificates,
            exists(select 1 from admins where ${project} = any(projects)) as administrators,
            exists(select 1 from orders o join api_apps a on a.client_id = o.client_id where a.project = ${project}) as orders`;
-  return Object.entries(row ?? {}).flatMap(([what, there]) => (there ? [what] : []));
+  return Object.entries(row ?? {}).flatMap(([kind, exists]) => (exists ? [kind] : []));
 }
 
-/** A part of a list, newest first: one row more than `limit` is read. */
+/** A page of a list, newest first; `limit` + 1 rows are read. */
 interface Part {
   limit: number;
   cursor?: Position | undefined;
 }
 
-/** Which projects a list shows. */
+/** Filters of the project list. */
 export interface ProjectFilter extends Part {
   enabled?: boolean | undefined;
   project?: Projects | undefined;
 }
 
-/** Which payers a list shows; every filter is an equality that an index answers. */
+/** Filters of the payer list; every filter is an equality that uses an index. */
 export interface UserFilter extends Part {
   project: string;
   userId?: string | undefined;
@@ -128,14 +128,14 @@ export interface UserFilter extends Part {
   phone?: string | undefined;
 }
 
-/** Which products a list shows. */
+/** Filters of the product list. */
 export interface ProductFilter extends Part {
   project: string;
   kind?: string | undefined;
   enabled?: boolean | undefined;
 }
 
-/** Which coins a list shows. */
+/** Filters of the coin list. */
 export interface CoinFilter extends Part {
   project: string;
   enabled?: boolean | undefined;
@@ -171,7 +171,7 @@ export function listCoins(tx: ReadTx, { cursor, limit, ...filter }: CoinFilter):
   return newestFirst(tx.coins, sql`id`, parts, cursor, limit + 1).execute();
 }
 
-/** What a payer has paid and got back in one mode, channel and currency; minor units. */
+/** A payer's paid and refunded amounts in one mode, channel and currency; minor units. */
 export interface UserTotal {
   mode: string;
   payWay: string;
@@ -194,15 +194,15 @@ export async function userTotals(
   return rows.map((row) => ({ ...row, paid: BigInt(row.paid), refunded: BigInt(row.refunded) }));
 }
 
-/** A line of a coin ledger before it has its number. */
+/** A coin ledger entry without its id. */
 type NewEntry = Omit<CoinEntryRow, 'id'>;
 
-/** Appends a line and gives its number; a source that happened before breaks the transaction. */
+/** Appends an entry and returns its id; throws for a source that exists already. */
 export async function appendEntry(tx: Tx, entry: NewEntry): Promise<bigint> {
   return (await tx.db.insertInto('coin_entries').values(entry).returning('id').executeTakeFirstOrThrow()).id;
 }
 
-/** Which lines of a ledger are wanted, the newest first; one more than `limit` is read. */
+/** Filters of the ledger entries, newest first; `limit` + 1 rows are read. */
 export interface EntryPart {
   project: string;
   coin: string;
@@ -211,7 +211,7 @@ export interface EntryPart {
   limit: number;
 }
 
-/** Lines of a coin's ledger, the newest first. */
+/** Entries of a coin's ledger, newest first. */
 export function listEntries(tx: ReadTx, { before, limit, ...filter }: EntryPart): Promise<CoinEntryRow[]> {
   const parts = equalities('coin_entries', filter, ['project', 'coin', 'userId']);
   if (before !== undefined) parts.push(sql`id < ${before}::bigint`);
@@ -223,7 +223,7 @@ export function listEntries(tx: ReadTx, { before, limit, ...filter }: EntryPart)
     .execute();
 }
 
-/** Which accounts of a coin are wanted, the newest first; one more than `limit` is read. */
+/** Filters of the accounts of a coin, newest first; `limit` + 1 rows are read. */
 export interface AccountPart {
   project: string;
   coin: string;
@@ -231,13 +231,13 @@ export interface AccountPart {
   limit: number;
 }
 
-/** Accounts of a coin, the newest first. */
+/** Accounts of a coin, newest first. */
 export function listAccounts(tx: ReadTx, { after, limit, ...filter }: AccountPart): Promise<CoinAccountRow[]> {
   const parts = equalities('coin_accounts', filter, ['project', 'coin']);
   return newestFirst(tx.coinAccounts, sql`id`, parts, after, limit + 1).execute();
 }
 
-/** Accounts whose balance is not the sum of their entries; empty when the books are right. */
+/** Accounts whose balance is not the sum of their entries; empty if the ledger is consistent. */
 export function unbalancedAccounts(tx: ReadTx): Promise<{ project: string; coin: string; userId: string }[]> {
   return tx.sql`
     select coalesce(a.project, e.project) as project, coalesce(a.coin, e.coin) as coin,

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Mode, PayWay } from '../../domain.ts';
 import type { ReadTx, Tx } from '../store.ts';
 
-/** What every request asks about a channel: its current version and switch, one indexed read. */
+/** The current version and switch of a channel, which every request reads by index. */
 export interface CurrentVersion {
   configId: string;
   version: number;
@@ -27,25 +27,25 @@ export async function currentVersions(
   return new Map(rows.map(({ payWay, ...version }) => [payWay, version]));
 }
 
-/** A configuration version by name, without its secrets. */
+/** A configuration version without its secrets. */
 export interface VersionName {
   configId: string;
   version: number;
   mode: Mode;
   account: string;
-  /** That of the channel now: whoever keeps what was built from the version keeps it for this revision only. */
+  /** The channel's current trust revision; an object built from the version may be cached for this revision only. */
   trustRevision: number;
 }
 
-/** Fields of a configuration that say whose money it is; `unless` names the field beside which only its presence counts. */
+/** Fields that identify the payee of a configuration; if the field `unless` is set, only their presence counts. */
 export type IdentityFields = readonly { name: string; unless: string }[];
 
-/** A version as orders see it: those of one account with equal identities speak for the same party. */
+/** A version with its identity: versions of one account with equal identities belong to the same payee. */
 interface VersionOfAccount extends VersionName {
   identity: string;
 }
 
-/** The values of the identity fields of the configuration `config`, secrets by their fingerprint. */
+/** The identity field values of the configuration `config`, secrets by fingerprint. */
 function identityOf(config: string, fields: IdentityFields): RawBuilder<string> {
   const of = sql.raw(config);
   return sql`(
@@ -56,16 +56,16 @@ function identityOf(config: string, fields: IdentityFields): RawBuilder<string> 
          lateral (select coalesce(${of}.fields->>f.name, ${of}.fingerprints->>f.name, '') as value) said)`;
 }
 
-/** Of one account the newest usable version, the newest one of an order's identity, and the order's own; the newest first. */
+/** Of one account: the newest usable version, the newest usable one of the order's identity, and the order's own; newest first. */
 export async function versionsOfAccount(
   tx: ReadTx,
   order: { project: string; payWay: PayWay; account: string; mode: Mode; configVersion: number },
   fields: IdentityFields,
 ): Promise<VersionOfAccount[]> {
   const { project, payWay, account, mode, configVersion } = order;
-  // The plugins and the compiler visit each part of a statement with every call, so one part is shared by all four looks.
+  // Kysely visits each part of a statement on every call, so the four subqueries share one part.
   const asked = sql`(${project}, ${payWay}, ${account}, ${mode})`;
-  // Each look goes from the newest version back, and mostly ends at the first.
+  // Each subquery goes back from the newest version and usually ends at the first.
   return tx.sql<VersionOfAccount>`
     with own as (
        select ${identityOf('o', fields)} as identity from channel_configs o
@@ -85,16 +85,16 @@ export async function versionsOfAccount(
      order by c.version desc`;
 }
 
-/** The newest usable version of an identity, and all that have it. */
+/** The newest usable version of an identity, and all its versions. */
 interface IdentityVersions extends VersionOfAccount {
   versions: number[];
-  /** The identity without what an order names itself. */
+  /** The identity without the fields that an order stores itself. */
   payee: string;
 }
 
 /**
- * For every identity that is current, or was until `since` or later, its newest usable version; the newest first. One that
- * stopped being current earlier has no order left that a notice could still be about.
+ * The newest usable version of every identity that is current or was current at `since` or later; newest first. An older identity has
+ * no order left that a notification could be about.
  */
 export async function identitiesSince(
   tx: ReadTx,
@@ -116,7 +116,7 @@ export async function identitiesSince(
      order by version desc`;
 }
 
-/** One word about how the channel of one version did; `failure` null = well. */
+/** A success or failure of the channel of one version; `failure` null = success. */
 export interface HealthNote {
   project: string;
   payWay: PayWay;
@@ -125,7 +125,7 @@ export interface HealthNote {
   failure: string | null;
 }
 
-/** Notes how a channel did, unless its version is not current any more; the times only move forward. */
+/** Stores a success or failure of a channel if its version is still current; the times only move forward. */
 export async function noteHealth(tx: Tx, { project, payWay, version, at, failure }: HealthNote): Promise<void> {
   if (failure === null)
     await tx.sql`update channel_states set last_success_at = greatest(last_success_at, ${at}::timestamptz)
@@ -136,15 +136,15 @@ export async function noteHealth(tx: Tx, { project, payWay, version, at, failure
       where project = ${project} and pay_way = ${payWay} and version = ${version}`;
 }
 
-/** Notes that a genuine notification came; the time only moves forward. */
+/** Stores when a genuine notification was received; the time only moves forward. */
 export async function noteNotification(tx: Tx, note: { project: string; payWay: PayWay; at: Date }): Promise<void> {
   await tx.sql`update channel_states set last_notice_at = greatest(last_notice_at, ${note.at}::timestamptz)
     where project = ${note.project} and pay_way = ${note.payWay}`;
 }
 
 /**
- * Notes so many refused notifications; those of the same reason within a day are counted together. What anybody can post does not
- * replace a reason of the last day that only the channel's own messages have (`signed`).
+ * Stores refused notifications; equal reasons within a day are counted together. A reason that any sender can cause does not replace a
+ * reason of the last day that only the channel's own messages have (`signed`).
  */
 export async function noteRefusedNotifications(
   tx: Tx,
@@ -171,7 +171,7 @@ export async function noteRefusedNotifications(
             or not (refused_notices->>'why' = any(${[...signed]}::text[]) and ${isOfDay}))`;
 }
 
-/** Whether an order that is not done yet began with a version that holds this certificate. */
+/** Whether an open order was placed with a version that contains this certificate. */
 export async function openOrdersWith(
   tx: ReadTx,
   { id, project, payWay }: { id: string; project: string; payWay: PayWay },
@@ -185,7 +185,7 @@ export async function openOrdersWith(
   return row?.found === true;
 }
 
-/** A channel's state with what its current version says, for lists and status pages. */
+/** A channel's state with facts of its current version, for lists and status pages. */
 interface StateOfChannel {
   configId: string;
   project: string;
@@ -196,7 +196,7 @@ interface StateOfChannel {
   lastSuccessAt: Date | null;
   lastFailureAt: Date | null;
   certsExpireAt: Date | null;
-  /** A key or certificate that verifies waits for an administrator. */
+  /** Whether a verification key or certificate waits for an administrator's trust. */
   awaitsTrust: boolean;
 }
 
@@ -220,7 +220,7 @@ export async function channelStates(
      order by s.project, s.pay_way`;
 }
 
-/** Whether real money could be or was moved here: a current live configuration, or any live order. */
+/** Whether live payments are possible or exist: a current live configuration, or any live order. */
 export async function hasLiveMoney(tx: ReadTx): Promise<boolean> {
   const [row] = await tx.sql<{ found: boolean }>`
     select exists (
@@ -231,7 +231,7 @@ export async function hasLiveMoney(tx: ReadTx): Promise<boolean> {
   return row?.found === true;
 }
 
-/** Certificates of current versions that end before `until`, and how many days they have left. */
+/** Certificates of current versions that expire before `until` and have no longer-lived successor. */
 export async function endingCerts(
   tx: ReadTx,
   until: Date,
@@ -247,7 +247,7 @@ export async function endingCerts(
      order by k.not_after`;
 }
 
-/** Whether an order or refund of an account is still under way. */
+/** Whether an order or refund of an account is still open. */
 export async function hasOpenWork(
   tx: ReadTx,
   { project, payWay, mode, account }: { project: string; payWay: PayWay; mode: Mode; account: string },
@@ -260,7 +260,7 @@ export async function hasOpenWork(
   return row?.found === true;
 }
 
-/** Channels with a trusted key that verifies and is of another mode than their configuration, or of the simulator where it does not count. */
+/** Channels that trust a verification key of another mode than their configuration, or of the simulator if it is not in use. */
 export async function trustedOfOtherModes(
   tx: ReadTx,
   verifying: readonly string[],
@@ -280,12 +280,12 @@ interface EncryptedColumn {
   table: string;
   key: string;
   column: string;
-  /** The column and version that are sealed into the text, where they are not its own column and 1. */
+  /** The column and version of the authenticated place, if not the own column and 1. */
   as?: string;
   version?: string;
 }
 
-/** Every column that holds sealed texts. */
+/** Every column with encrypted texts. */
 const SEALED: readonly EncryptedColumn[] = [
   { table: 'channel_configs', key: 'id', column: 'encrypted', version: 'version' },
   { table: 'certs', key: 'id', column: 'encrypted' },
@@ -298,24 +298,24 @@ const SEALED: readonly EncryptedColumn[] = [
   { table: 'second_factors', key: 'admin_id', column: 'pending_encrypted' },
 ];
 
-/** One sealed text and where it stands. */
+/** An encrypted text and its row. */
 export interface EncryptedText {
   table: string;
   column: string;
   id: string;
   encrypted: string;
-  /** The place that was sealed into it. */
+  /** The place that is authenticated with it. */
   place: { table: string; id: string; column: string; version: number };
 }
 
-/** Every sealed text of the database; the tables take no writes until the transaction ends. */
+/** Locks the tables against writes until the transaction ends, and returns every encrypted text. */
 export async function holdEncryptedTexts(tx: Tx): Promise<EncryptedText[]> {
   const tables = [...new Set(SEALED.map(({ table }) => table))].toSorted();
   await tx.sql`lock table ${sql.join(tables.map((table) => sql.table(table)))} in share row exclusive mode`;
   return listEncryptedTexts(tx);
 }
 
-/** Every sealed text of the database as it is now; nothing is held. */
+/** Every encrypted text of the database, without locks. */
 export async function listEncryptedTexts(tx: ReadTx): Promise<EncryptedText[]> {
   const texts: EncryptedText[] = [];
   for (const { table, key, column, as = column, version: versioned } of SEALED) {
@@ -335,13 +335,13 @@ export async function listEncryptedTexts(tx: ReadTx): Promise<EncryptedText[]> {
   return texts;
 }
 
-/** Puts another text in the place of a sealed one. */
+/** Replaces an encrypted text. */
 export async function replaceEncryptedText(
   tx: Tx,
   { table, column, id }: EncryptedText,
   encrypted: string,
 ): Promise<void> {
   const place = SEALED.find((one) => one.table === table && one.column === column);
-  if (!place) throw new TypeError(`${table}.${column} holds nothing sealed`);
+  if (!place) throw new TypeError(`${table}.${column} has no encrypted texts`);
   await tx.sql`update ${sql.table(place.table)} set ${sql.ref(place.column)} = ${encrypted} where ${sql.ref(place.key)}::text = ${id}`;
 }

@@ -6,26 +6,26 @@ import { aheadOf } from '../clock.ts';
 import type { ReadTx } from '../store.ts';
 import { MOST_COUNTED } from './figures.ts';
 
-/** An application that webhooks do not reach. */
+/** An application with failing webhooks. */
 interface FailingWebhooks {
   clientId: string;
-  /** Deliveries that failed and are tried again. */
+  /** Deliveries that failed and are retried. */
   retrying: number;
   /** Deliveries that were given up within a day. */
   givenUp: number;
-  /** What was wrong the last time. */
+  /** The error of the newest failed delivery. */
   lastError: string | null;
 }
 
-/** A channel of whose payments no notification tells. */
+/** A channel whose newest payments have no notification. */
 interface SilentNotices {
   project: string;
   payWay: PayWay;
-  /** How many of the newest payments were looked at. */
+  /** How many of the newest payments were checked. */
   payments: number;
 }
 
-/** How many enabled accounts of administrators there are, and how many of them have no second factor. */
+/** The number of enabled administrators, and of those without a second factor. */
 export async function secondFactors(tx: ReadTx): Promise<{ administrators: number; without: number }> {
   const [row] = await tx.sql<{ administrators: number; without: number }>`
     select count(*)::int as administrators, (count(*) filter (where f.encrypted is null))::int as without
@@ -33,15 +33,15 @@ export async function secondFactors(tx: ReadTx): Promise<{ administrators: numbe
   return row ?? { administrators: 0, without: 0 };
 }
 
-/** So many applications are named. */
+/** Most applications that are listed. */
 const MOST_NAMED = 20;
-/** So many of the newest payments of a channel without a notification mean that none comes any more. */
+/** From this many recent payments without a notification, a channel is reported as silent. */
 const SILENT_FROM = 3;
 const LOOKED_AT = 5;
-/** Newest payments among which those of each channel are looked for. */
+/** Newest payments of a mode that are considered. */
 const AMONG = 1000;
 
-/** Applications whose webhooks fail, those with the most first; messages that only test a webhook do not count. */
+/** Applications whose webhooks fail, most failures first; test deliveries are ignored. */
 export function failingWebhooks(tx: ReadTx, now: Date): Promise<FailingWebhooks[]> {
   const columns = sql.raw('client_id, state, target, last_error, last_status, created_at');
   return tx.sql`
@@ -57,8 +57,9 @@ export function failingWebhooks(tx: ReadTx, now: Date): Promise<FailingWebhooks[
 }
 
 /**
- * Channels that are paid through and whose notifications stopped: none came for any of the newest payments of the last day. Codes read in shops are
- * asked about until they are paid, what an agent, a bill or a person told of needs no notification, and what was paid just now may yet be told. `simulated`: those of the simulator, too.
+ * Channels with payments but without notifications: none was received for any of the newest payments of the last day. Ignored are codes
+ * read in shops (they are queried), payments reported by an agent, a bill or a person, and payments of the last two minutes.
+ * `simulated` includes the simulator.
  */
 export async function silentNotices(
   tx: ReadTx,
@@ -83,12 +84,12 @@ export async function silentNotices(
 
 /** By how many seconds this machine's clock is ahead of the database's. */
 export async function clockAhead(tx: ReadTx): Promise<number> {
-  const asked = Date.now();
+  const sentAt = Date.now();
   const [row] = await tx.sql<{ at: Date }>`select clock_timestamp() as at`;
-  return aheadOf({ asked, told: row!.at.getTime(), answered: Date.now() }) / 1000;
+  return aheadOf({ asked: sentAt, told: row!.at.getTime(), answered: Date.now() }) / 1000;
 }
 
-/** A channel configuration that is current, as far as `payctl doctor` must know it. */
+/** A current channel configuration, for `payctl doctor`. */
 interface ChannelFact {
   project: string;
   payWay: string;
@@ -98,19 +99,19 @@ interface ChannelFact {
   missing: string[];
 }
 
-/** A key or certificate that verifies, of another mode than the configuration of its channel. */
+/** A verification key or certificate of another mode than its channel's configuration. */
 export interface OtherModeKey {
   id: string;
   project: string;
   payWay: string;
   kind: string;
   mode: string;
-  /** That of the configuration. */
+  /** The mode of the configuration. */
   present: string;
   trusted: boolean;
 }
 
-/** The default certificate of a kind and when it ends. */
+/** A default certificate and its expiry. */
 interface CertFact {
   project: string;
   payWay: string;
@@ -118,18 +119,18 @@ interface CertFact {
   notAfter: Date;
 }
 
-/** Where the handler of a skill on sale is. */
+/** The handler URL of a skill on sale. */
 export interface HandlerFact {
   project: string;
   code: string;
   url: string;
 }
 
-/** What waits: for a person, or for a service that runs. */
+/** Open work for a person or for a running service. */
 interface Waiting {
   openExceptions: number;
   abnormalRefunds: number;
-  /** Orders that should have ended an hour ago; those of the simulator count only while Debug is on. */
+  /** Open orders that expired over an hour ago; those of the simulator count only if it is in use. */
   overdueOrders: number;
 }
 
@@ -142,7 +143,7 @@ export function currentChannels(tx: ReadTx): Promise<ChannelFact[]> {
      order by s.project, s.pay_way`;
 }
 
-/** The handlers of all skills on sale that are reached by HTTP. */
+/** The HTTP handlers of all skills on sale. */
 export function skillHandlers(tx: ReadTx): Promise<HandlerFact[]> {
   return tx.sql`
     select project, code, resource->>'url' as url from products
@@ -150,8 +151,8 @@ export function skillHandlers(tx: ReadTx): Promise<HandlerFact[]> {
 }
 
 /**
- * Keys of the simulator and, beside a live configuration, of the sandbox. Where the simulator is not in use also keys that are trusted
- * of its own configuration.
+ * Keys of the simulator in channels of other modes, and of the sandbox in live channels. If the simulator is not in use, also its trusted
+ * keys.
  */
 export function keysOfOtherModes(
   tx: ReadTx,
@@ -168,7 +169,7 @@ export function keysOfOtherModes(
       order by k.project, k.pay_way, k.kind, k.created_at`;
 }
 
-/** The default certificates of the accounts in use that end some time. */
+/** The default certificates with an expiry of the accounts in use. */
 export function endingCerts(tx: ReadTx): Promise<CertFact[]> {
   return tx.sql`
      select k.project, k.pay_way, k.kind, k.not_after
@@ -180,7 +181,7 @@ export function endingCerts(tx: ReadTx): Promise<CertFact[]> {
       order by k.not_after`;
 }
 
-/** Counts what waits. */
+/** Counts the open work. */
 export async function countWaiting(
   tx: ReadTx,
   { now, simulated }: { now: Date; simulated: boolean },

@@ -1,70 +1,70 @@
-// Statements of the jobs: due rows and their leases, the rate of calls, and the tasks of the timetable.
+// Statements of the jobs: due rows and their leases, the call rate, and the tasks of the timetable.
 
 import { sql } from 'kysely';
 import type { Sql } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { MOST_COUNTED } from './figures.ts';
 
-/** A row that is due is somebody's for this long; who is still at it renews it, or another replica takes it. */
+/** Length of a lease; a replica that works longer renews it, otherwise another replica claims the row. */
 const LEASE_MS = 60_000;
 
-/** A claimed row, in its lane: rows of one lane wait for the same outside party. */
+/** A claimed row and its queue: rows of one queue wait for the same outside party. */
 export interface DueRow {
   id: string;
   queueKey: string;
-  /** Until when it is the claimer's. */
+  /** When the lease expires. */
   lease: Date;
 }
 
-/** When something is claimed or renewed, and for how long. */
+/** The instant of a claim or renewal, and the length of the lease. */
 interface Moment {
   now: Date;
-  /** Another length than the service's own; for tests. */
+  /** Length of the lease, for tests; absent = `LEASE_MS`. */
   leaseMs?: number | undefined;
 }
 
-/** What to claim of a backlog: of each lane so many rows at most. */
+/** A claim of the backlog: the most rows of each queue. */
 interface Claim extends Moment {
   capacity: ReadonlyMap<string, number>;
 }
 
-/** Rows to claim by name, but none of these lanes and groups. */
+/** A claim of named rows, except those of full queues and groups. */
 interface NamedClaim extends Moment {
   ids: readonly string[];
   fullQueues?: readonly string[];
   fullGroups?: readonly string[];
 }
 
-/** Rows under way, each with the lease that its claim, or the last renewal, wrote. */
+/** Rows in progress, each with the lease that its claim or last renewal wrote. */
 export interface Renewal extends Moment {
   rows: readonly Pick<DueRow, 'id' | 'lease'>[];
 }
 
 /**
- * What became of a lease: `renewed` to that instant; `over` when the work itself, or what was heard meanwhile, has planned the row
- * anew; `lost` when somebody else has claimed it; `busy` when the row is locked just now, or gone.
+ * The result of a renewal: `renewed` with the new expiry; `over` if the work itself or another message has rescheduled the row; `lost`
+ * if another replica has claimed it; `busy` if the row is locked or deleted.
  */
 export type Renewed = { kind: 'renewed'; lease: Date } | { kind: 'over' | 'lost' | 'busy' };
 
 /** Rows of one table that can be due. */
 export interface DueRows {
-  /** The lanes that have rows which are due and nobody's. */
+  /** The queues that have unclaimed due rows. */
   queues(tx: ReadTx, now: Date): Promise<string[]>;
-  /** Leases rows that are due, the oldest of each lane, so that no other replica takes them too; one statement. */
+  /** Leases the oldest due rows of each queue in one statement. */
   claim(tx: Tx, claim: Claim): Promise<DueRow[]>;
-  /** The same for rows that are named. */
+  /** Leases named rows that are due. */
   claimNamed(tx: Tx, claim: NamedClaim): Promise<DueRow[]>;
-  /** Prolongs the leases that are still as they were written, in one statement; gives what became of each. */
+  /** Renews the leases that are unchanged, in one statement; returns the result of each. */
   renew(tx: Tx, renewal: Renewal): Promise<Renewed[]>;
-  /** For how many seconds the oldest row without a lease has been due, as a value in SQL; null for none. */
+  /** For how many seconds the oldest row without a lease has been due, as an SQL value; null for none. */
   oldestLag(now: Date): Sql;
-  /** How many rows are due, leased or not, as a value in SQL; the oldest are counted, `MOST_DUE` and one more. */
+  /** How many rows are due, leased or not, as an SQL value; counts up to `MOST_DUE` + 1. */
   dueCount(now: Date): Sql;
-  /** How many rows without a lease are due, `MOST_COUNTED` at most, as a value in SQL. */
+  /** How many rows without a lease are due, `MOST_COUNTED` at most, as an SQL value. */
   waiting(now: Date): Sql;
 }
 
-/** More due rows of a kind are not counted. */
+/** Most due rows of a kind that are counted. */
 export const MOST_DUE = 1_000;
 
 /** A table that can have due rows; the texts are SQL about its row `d`. */
@@ -72,22 +72,22 @@ interface DueTable {
   table: string;
   key: string;
   keyType?: 'text' | 'uuid';
-  /** When it is due. */
+  /** The column with the instant from which the row is due. */
   at: string;
-  /** Until when it is somebody's: a column of its own, or `at` itself where a claim puts the attempt off. */
+  /** The column of the lease; equal to `at` where a claim postpones the next attempt instead. */
   lease: string;
-  /** Which lane a row is in, as the table's index of lanes has it. */
+  /** The queue of a row, as in the table's index of queues. */
   queueKey: string;
-  /** The groups across lanes that a row belongs to, a `text[]`. */
+  /** The groups of a row, a `text[]`. */
   groups: string;
-  /** What the index of lanes covers; only what it covers can be due. */
+  /** The condition of the index of queues; other rows are never due. */
   covered?: string;
   condition: string;
-  /** Which lanes count at all, about their name `s.queueKey`. */
+  /** The condition on a queue, about its key `s.queue_key`. */
   open?: string;
 }
 
-/** The statements over one table. */
+/** Builds the statements over one table. */
 function dueRows(due: DueTable): DueRows {
   const { table, key, keyType = 'text', at, lease, groups, condition, open = 'true' } = due;
   const [from, id, type, dueAt, leased] = [table, key, keyType, at, lease].map((text) => sql.raw(text));
@@ -112,8 +112,8 @@ function dueRows(due: DueTable): DueRows {
                   where ${isReached(instant(at))} order by d.${dueAt} limit ${MOST_DUE + 1}) c where c.counts)`,
     waiting: (at) =>
       sql`(select count(*)::int from (select 1 from ${from} d where ${isDue(instant(at))} limit ${MOST_COUNTED}) n)`,
-    // From lane to lane by their index, and in each to the first row that is nobody's: what it costs depends on how many lanes
-    // there are, not on how many rows wait in them.
+    // Walks from queue to queue by index, and in each to the first unclaimed row: the cost depends on the number of queues, not on
+    // the number of waiting rows.
     async queues(tx, at) {
       const now = instant(at);
       const rows = await tx.sql<{ queueKey: string }>`
@@ -152,8 +152,8 @@ function dueRows(due: DueTable): DueRows {
         ends,
       );
     },
-    // Only a claim writes a lease that ends a whole lease after ours; one that the work itself has written ends earlier. Where a
-    // claim puts the attempt off, what the work has planned may be as late, so it counts only when ours could have been taken.
+    // Only another claim writes a lease that ends a whole lease after ours; a reschedule by the work itself ends earlier. Where a claim
+    // postpones the attempt, a reschedule may be as late, so it counts as lost only if our lease could have been claimed.
     async renew(tx, { rows, ...moment }) {
       const { now, until, lease: ends } = bounds(moment);
       const couldBeTaken = hasOwnLease ? sql`true` : sql`h.lease <= ${until}`;
@@ -189,12 +189,12 @@ function instant(at: Date): Sql {
   return sql`${at}::timestamptz`;
 }
 
-/** The lane of a row by another name than `d`. */
+/** The queue key of a row under another alias than `d`. */
 function queueKeyOf({ queueKey }: DueTable, row: string): string {
   return queueKey.replaceAll(/\bd\./g, `${row}.`);
 }
 
-/** Orders, by the account at their channel. */
+/** Due orders, queued by the account at their channel. */
 export function dueOrders(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'orders',
@@ -206,7 +206,7 @@ export function dueOrders(simulated: boolean): DueRows {
   });
 }
 
-/** Refunds, by the account of their order. */
+/** Due refunds, queued by the account of their order. */
 export function dueRefunds(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'refunds',
@@ -218,7 +218,7 @@ export function dueRefunds(simulated: boolean): DueRows {
   });
 }
 
-/** Questions about refunds that a channel named, by the account of their order. */
+/** Due lookups of refunds that a channel named, queued by the account of their order. */
 export function dueLookups(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'refund_lookups',
@@ -232,7 +232,7 @@ export function dueLookups(simulated: boolean): DueRows {
   });
 }
 
-/** Disputes that are not decided, by the account at their channel. */
+/** Due checks of open disputes, queued by the account at their channel. */
 export function dueDisputes(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'disputes',
@@ -244,7 +244,7 @@ export function dueDisputes(simulated: boolean): DueRows {
   });
 }
 
-/** Bills that are to be asked for, read or compared, by account. */
+/** Bills to download, read or compare, queued by account. */
 export function dueBills(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'bills',
@@ -256,7 +256,7 @@ export function dueBills(simulated: boolean): DueRows {
   });
 }
 
-/** Differences between bills and orders that the channel is to be asked about, by the account of the bill. */
+/** Differences between bills and orders to query the channel about, queued by the account of the bill. */
 export function dueDifferences(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'bill_differences',
@@ -269,7 +269,7 @@ export function dueDifferences(simulated: boolean): DueRows {
   });
 }
 
-/** Pay-per-call fulfilments, by project; their own lease belongs to the work, so the next attempt is put off instead. */
+/** Pay-per-call fulfilments, queued by project; the work uses the lease column itself, so a claim postpones the next attempt. */
 export function dueFulfilments(simulated: boolean): DueRows {
   return dueRows({
     table: 'skill_orders',
@@ -281,7 +281,7 @@ export function dueFulfilments(simulated: boolean): DueRows {
   });
 }
 
-/** Deliveries that are to be confirmed to the channel whose agent paid, by the account of the order. */
+/** Pay-per-call deliveries to confirm to the channel of the agent, queued by the account of the order. */
 export function dueConfirmations(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'skill_orders',
@@ -293,7 +293,7 @@ export function dueConfirmations(simulated: boolean): DueRows {
   });
 }
 
-/** Calls that coins paid and that are not done, by project. */
+/** Unfinished calls that were paid with coins, queued by project. */
 export function dueCoinCalls(): DueRows {
   return dueRows({
     table: 'coin_calls',
@@ -305,7 +305,7 @@ export function dueCoinCalls(): DueRows {
   });
 }
 
-/** Effects of orders that could not be done with their move, by project. */
+/** Effects of orders that could not run with their transition, queued by project. */
 export function dueEffectRows(): DueRows {
   return dueRows({
     table: 'due_effects',
@@ -319,7 +319,7 @@ export function dueEffectRows(): DueRows {
   });
 }
 
-/** Deliveries to merchants, by application and receiver; each of the two is a group, for many may send to one that is dead. */
+/** Webhook deliveries, queued by application and receiver; both are groups, because many applications may use one receiver that fails. */
 export function dueDeliveries(): DueRows {
   const queueKey = `(d.client_id || ' //' || coalesce(substring(d.url from '^[a-z]+://([^/?#]*)'), ''))`;
   return dueRows({
@@ -335,13 +335,13 @@ export function dueDeliveries(): DueRows {
   });
 }
 
-/** Leases one refund if it is due and nobody has it. */
+/** Leases one refund if it is due and unclaimed. */
 export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promise<boolean> {
   const claimed = await dueRefunds(true).claimNamed(tx, { now, ids: [refundNo] });
   return claimed.length === 1;
 }
 
-/** `oldestLag` of each table, in one statement. */
+/** Reads `oldestLag` of each table in one statement. */
 export function lookForDue(
   tx: ReadTx,
   tables: readonly Pick<DueRows, 'oldestLag'>[],
@@ -353,7 +353,7 @@ export function lookForDue(
   );
 }
 
-/** The counts of `DueRows` (`dueCount`, `waiting`) in one statement. */
+/** Reads counts of `DueRows` (`dueCount`, `waiting`) in one statement. */
 export async function countDue(tx: ReadTx, counts: readonly Sql[]): Promise<number[]> {
   return (await valuesOf(tx, counts)).map((count) => count ?? 0);
 }
@@ -372,7 +372,7 @@ function accountOf(row: string): string {
   return `(${row}.pay_way || ' ' || ${row}.mode || ' ' || ${row}.account)`;
 }
 
-/** A channel is a group of its accounts. Without `simulated` those of the simulator are frozen. */
+/** Adds the channel as the group of its accounts. Without `simulated`, rows of the simulator are never due. */
 function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRows {
   const part = (queueKey: string, place: number) => `split_part(${queueKey}, ' ', ${place})`;
   const groups = `array[${part(table.queueKey, 1)}]`;
@@ -387,9 +387,9 @@ function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRow
 }
 
 /**
- * Books calls of lanes that are made now at so many a second; gives the instants up to which each lane is booked (ms). The calls of a lane are
- * a row of `rate_limits`, whichever replica makes them; `expire` is the instant up to which they are booked. The rows are locked in the order of
- * their keys, so that two replicas never wait for each other.
+ * Books calls at `perSecond`; returns the instant up to which each queue is booked (ms). Each queue has a row in `rate_limits` that all
+ * replicas share; `expire` is the instant up to which calls are booked. Rows are locked in the order of their keys, so that two
+ * replicas never deadlock.
  */
 export async function bookCalls(
   tx: Tx,
@@ -409,13 +409,10 @@ export async function bookCalls(
   return new Map(rows.map(({ queueKey, expire }) => [queueKey, Number(expire)]));
 }
 
-/**
- * A task of the timetable is a counter in `rate_limits` that may be used once in its period, whichever replica comes
- * first; `expire` is when it is due again.
- */
+/** The key of a task in `rate_limits`; `expire` of its row is when the task is due again, for all replicas. */
 const keyOf = (task: string): string => `task:${task}`;
 
-/** Takes a task that is due for all replicas together; false when another has it or has done it. */
+/** Claims a due task for one replica; false if another replica has it or has done it. */
 export async function takeTask(tx: Tx, task: string, now: Date, leasedUntil: Date): Promise<boolean> {
   const taken = await tx.sql`
     insert into rate_limits (key, points, expire) values (${keyOf(task)}, 1, ${leasedUntil.getTime()}::bigint)
@@ -424,7 +421,7 @@ export async function takeTask(tx: Tx, task: string, now: Date, leasedUntil: Dat
   return taken.length === 1;
 }
 
-/** Says when a task is due again. */
+/** Stores when a task is due again. */
 export async function planTask(tx: Tx, task: string, at: Date): Promise<void> {
   await tx.sql`update rate_limits set expire = ${at.getTime()}::bigint where key = ${keyOf(task)}`;
 }

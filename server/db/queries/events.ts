@@ -12,23 +12,22 @@ export interface EventFilter {
   project?: Projects | undefined;
   objectNo?: string | undefined;
   types?: readonly string[] | undefined;
-  /** Only what happened at this instant or later. */
+  /** Only events at this instant or later. */
   since?: Date | undefined;
 }
 
-/** An event that is to be appended; `since` is when its object began. */
+/** An event to append; `since` is when its object was created. */
 type EventDraft = Omit<EventRow, 'sequence'> & { since: Date };
 
-/** The class of the advisory locks that say "I may be about to commit a number above this one". */
+/** The class of the advisory locks of writers that may commit a sequence number above the lock's key. */
 const APPENDING = 1_702_258_030;
 /** Lock keys have 31 bits. */
 const KEYS = 2_147_483_648;
 
 /**
- * Appends an event, and in the same statement its delivery when somebody is to be told; undefined when the log has the
- * same (object, type, dedupe) already. The caller holds the lock of the object, because a unique index sees one month only.
- * Before a number is taken a shared lock names the number before it, until the commit: so readers know which numbers are
- * still open (settledHead).
+ * Appends an event, and its delivery if there is a receiver; undefined if the log has the same (object, type, dedupe) already. The
+ * caller holds the lock of the object, because a unique index covers one month only. A shared lock on the previous number, taken before
+ * the own number and held until commit, lets readers know which numbers are uncommitted (settledHead).
  */
 export async function appendEvent(
   tx: Tx,
@@ -45,7 +44,7 @@ export async function appendEvent(
         insert into events (sequence, id, type, client_id, project, object_no, dedupe, payload, notify_url, trace_parent, created_at)
         select ${sequence}::bigint, ${event.id}, ${type}, ${clientId}, ${event.project}, ${objectNo}, ${dedupe},
                ${asJson(event.payload)}, ${notifyUrl}, ${event.traceParent}, ${createdAt}::timestamptz
-         -- A day for clocks of replicas that differ.
+         -- One day of tolerance for different clocks of replicas.
          where not exists (select 1 from events e where e.object_no = ${objectNo} and e.type = ${type} and e.dedupe = ${dedupe}
                               and e.created_at >= ${event.since}::timestamptz - interval '1 day')
         on conflict do nothing returning id),
@@ -62,8 +61,8 @@ export async function appendEvent(
 }
 
 /**
- * The highest number below which nothing can appear any more. Read the log in a later statement: a lock goes only after
- * its commit can be seen, so whatever is not locked here is visible there.
+ * The highest number up to which no event can appear later. Read the log in a later statement: a lock is released only after its commit
+ * is visible, so an event that is not locked here is visible there.
  */
 export async function settledHead(tx: ReadTx): Promise<bigint> {
   const [row] = await tx.sql<{ head: bigint | null }>`
@@ -77,9 +76,8 @@ export async function settledHead(tx: ReadTx): Promise<bigint> {
 }
 
 /**
- * Events after a number in the order of the log, nothing that a late commit could still come before; at most `rows`. With
- * `settled`, a number that was settled before, all that pass up to it: the head itself may go back, for a writer that gets
- * its lock late names an older number.
+ * Events after a number, in the order of the log, up to the settled head; at most `rows`. `settled` is an earlier settled head: the
+ * current one may be lower, because a writer that gets its lock late locks an older number.
  */
 export async function listEvents(
   tx: ReadTx,
@@ -93,7 +91,7 @@ export async function listEvents(
   return eventList(tx, filter, { after, head }, rows).execute();
 }
 
-/** The statement of the event log, for the list and its EXPLAIN test; each type is read from its own part of the index. */
+/** The statement of the event log, for the list and its EXPLAIN test; each type uses its own range of the index. */
 export function eventList(
   tx: Pick<ReadTx, 'events'>,
   filter: EventFilter,
@@ -116,7 +114,7 @@ function eventMatches(table: string, filter: EventFilter, after: bigint, head: b
   const parts = [sql`${sequence} > ${after}`, sql`${sequence} <= ${head}`];
   parts.push(...equalities(table, filter, ['clientId', 'objectNo']));
   if (project !== undefined) parts.push(ofProjects(`${table}.project`, project));
-  // Numbers and times run nearly together: the lowest number among the first that are late enough is where it begins.
+  // Numbers and times increase nearly together, so the lowest number among the first events since then is the start.
   if (since !== undefined)
     parts.push(sql`${sequence} >= (select min(f.sequence) from
          (select s.sequence from events s where s.created_at >= ${since} order by s.created_at, s.sequence limit 1000) f)
@@ -138,7 +136,7 @@ export interface DeliveryStory {
   tries: DeliveryAttemptRow[];
 }
 
-/** Deliveries of an app, newest first, one more than asked. */
+/** Deliveries of an application, newest first, `limit` + 1 rows. */
 export async function listDeliveries(
   tx: ReadTx,
   { clientId, state, eventId }: DeliveryFilter,
@@ -149,7 +147,7 @@ export async function listDeliveries(
   return withTries(tx, await newestFirst(tx.deliveries, sql`id`, parts, after, limit + 1).execute());
 }
 
-/** Adds to deliveries what was tried. */
+/** Adds attempts and event types to deliveries. */
 export async function withTries(tx: ReadTx, deliveries: readonly DeliveryRow[]): Promise<DeliveryStory[]> {
   if (deliveries.length === 0) return [];
   const events = await tx.events.list({ id: deliveries.map(({ eventId }) => eventId) });
@@ -167,8 +165,8 @@ export async function withTries(tx: ReadTx, deliveries: readonly DeliveryRow[]):
 }
 
 /**
- * Cancels what still waits for the webhook of an app, as much as one statement can bear. What is beyond that, or is just
- * being sent, is cancelled when its turn comes.
+ * Cancels pending webhook deliveries of an application, up to `PART_ROWS`. Further ones, and those being sent, are cancelled when they
+ * are due.
  */
 export async function cancelDeliveries(tx: Tx, clientId: string, now: Date): Promise<void> {
   await tx.sql`

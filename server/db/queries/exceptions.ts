@@ -16,7 +16,7 @@ export interface ExceptionFilter {
   project?: Projects | undefined;
 }
 
-/** Exceptions that match, newest first, one more than asked. */
+/** Matching exceptions, newest first, `limit` + 1 rows. */
 export function listExceptions(
   tx: ReadTx,
   filter: ExceptionFilter,
@@ -28,7 +28,7 @@ export function listExceptions(
   return newestFirst(tx.exceptions, sql`id::text`, parts, after, limit + 1).execute();
 }
 
-/** Notes another message about the same: `detail` gets the newer members, and its count of notices one more; false when there is none. */
+/** Counts a repeated notification of an exception and merges its detail; false if there is no such exception. */
 export async function countNotification(
   tx: Tx,
   { orderNo, kind, dedupe, detail }: Pick<OrderExceptionRow, 'orderNo' | 'kind' | 'dedupe' | 'detail'>,
@@ -48,30 +48,30 @@ export interface ApprovalFilter {
   project?: Projects | undefined;
 }
 
-/** For so many days an account or application is in the hands of an administrator that made it, or gave out or changed a credential of it. */
+/** For this many days an administrator controls an account or application that the administrator created or whose credentials the administrator issued or changed. */
 export const HANDLED_DAYS = 30;
 
-/** Lines by which an administrator got an account into its hands. */
+/** Audit lines by which an administrator gained control of an account. */
 const handledSince = (now: Date): RawBuilder<boolean> => sql`l.actor_kind = 'admin'
   and l.action in ('admin.create', 'admin.update', 'admin.reset-second-factor') and l.at >= ${handlingBegan(now)}`;
-/** The line of the account's own making, not of an earlier one of its name. */
+/** The audit line that created the account, not an earlier account of its name. */
 const MADE = sql<boolean>`l.target = a.username and l.actor_kind = 'admin' and l.action = 'admin.create'
   and l.at >= a.created_at - interval '1 minute'`;
 
-/** Reasons against an administrator as the second pair of eyes. */
+/** Facts that speak against an administrator as independent approver. */
 interface Dependence {
-  /** When the account was made; none = it is gone. */
+  /** When the account was created; null = it no longer exists. */
   madeAt: Date | null;
-  /** The administrator that asked made the account, however long ago. */
+  /** Whether the requester created the account, at any time. */
   madeByRequester: boolean;
-  /** Administrators that had both in hand within `HANDLED_DAYS`: what asked and the account that approves. Either may be one of them. */
+  /** Administrators that controlled both the requester and the approver within `HANDLED_DAYS`; may include either. */
   common: readonly string[];
 }
 
 /**
- * How an administrator stands to the account or application that asked, by the audit log. An account is in the hands of itself, of an
- * administrator that made or changed it or its second factor, and of those in whose hands that one is; an application in the hands
- * of administrators that made it, or gave out or widened a credential of it.
+ * Reads from the audit log how an approver depends on the requester, an account or application. An account is controlled by itself, by
+ * administrators that created or changed it or its second factor, and by the controllers of those; an application by administrators
+ * that created it, issued a secret, or changed its scopes, addresses, trust or limits.
  */
 export async function dependenceOf(
   tx: ReadTx,
@@ -98,7 +98,7 @@ export async function dependenceOf(
   return row ?? { madeAt: null, madeByRequester: false, common: [] };
 }
 
-/** How many accounts may approve what some other account asks for now: those that the other one did not make, and that nobody had in hand together with it. */
+/** Counts the accounts that may approve requests of some other account: it did not create them, and no administrator controls both. */
 export async function approvers(tx: ReadTx, now: Date): Promise<number> {
   const [row] = await tx.sql<{ count: number }>`
     with recursive people as (select username, created_at from admins where enabled and role in ('operator', 'admin')),
@@ -120,7 +120,7 @@ function handlingBegan(now: Date): Date {
   return new Date(now.getTime() - HANDLED_DAYS * 86_400_000);
 }
 
-/** Approvals that match, newest first, one more than asked. */
+/** Matching approvals, newest first, `limit` + 1 rows. */
 export function listApprovals(
   tx: ReadTx,
   filter: ApprovalFilter,
@@ -143,7 +143,7 @@ export interface DisputeFilter {
   status?: string | undefined;
 }
 
-/** Disputes that match, newest first, one more than asked. */
+/** Matching disputes, newest first, `limit` + 1 rows. */
 export function listDisputes(
   tx: ReadTx,
   { status, project, ...filter }: DisputeFilter,

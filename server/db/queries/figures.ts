@@ -1,4 +1,4 @@
-// Figures of the metrics and of the live feed; each is bounded, whatever the database holds.
+// Figures of the metrics and of the live feed; each reads a limited number of rows.
 
 import { sql } from 'kysely';
 import type { PayWay } from '../../domain.ts';
@@ -8,18 +8,18 @@ import { asJson, type Sql } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { type EventFilter, settledHead } from './events.ts';
 
-/** Of anything no more rows are counted: a figure must not cost more than it tells. */
+/** Most rows that are counted, to limit the cost of a figure. */
 export const MOST_COUNTED = 10_000;
 
-/** What waits for people and for receivers, and what time the database has. */
+/** Open exceptions and webhook deliveries, and the database's time. */
 interface WaitingFigures {
   exceptions: { kind: string; count: number }[];
-  /** Deliveries that were never tried, those that are tried again, and of the last that ended within a day those that were given up. */
+  /** Deliveries without an attempt, deliveries being retried, and deliveries given up within a day. */
   deliveries: { waiting: number; retrying: number; failed: number };
   at: Date;
 }
 
-/** Counts what waits, by indexes and at most `MOST_COUNTED` rows of each, in one statement. */
+/** Counts exceptions and deliveries by index, at most `MOST_COUNTED` rows each, in one statement. */
 export async function waitingFigures(tx: ReadTx, now: Date): Promise<WaitingFigures> {
   const open = (tried: string) => sql`(select count(*)::int from (
         select 1 from deliveries where state = 'pending' and attempts ${sql.raw(tried)} limit ${MOST_COUNTED}) d)`;
@@ -36,7 +36,7 @@ export async function waitingFigures(tx: ReadTx, now: Date): Promise<WaitingFigu
   return { exceptions: Object.entries(exceptions ?? {}).map(([kind, count]) => ({ kind, count })), deliveries, at };
 }
 
-/** When the first default certificate of a kind ends, over all projects whose channel is enabled; `simulated` = those of the simulator, too. */
+/** The first expiry of the default certificates of each kind, over all enabled channels; `simulated` includes the simulator. */
 export function firstEnds(tx: ReadTx, simulated: boolean): Promise<{ payWay: PayWay; kind: string; end: Date }[]> {
   return tx.sql`
     select k.pay_way, k.kind, min(k.not_after) as end
@@ -48,20 +48,20 @@ export function firstEnds(tx: ReadTx, simulated: boolean): Promise<{ payWay: Pay
      group by k.pay_way, k.kind`;
 }
 
-/** Most deliveries that are counted of one application, and most applications. */
+/** Most deliveries that are counted per application. */
 export const MOST_WAITING = 1_000;
 const MOST_APPS = 100;
 const MOST_EXCEPTIONS = 1_000;
-/** The newest notices, among which the last one of each channel is looked for. */
+/** The newest notifications, among which the last one of each channel is searched. */
 const NEWEST_NOTIFICATIONS = 1_000;
 
-/** Statuses of orders that are not over. */
+/** Statuses of open orders. */
 export const OPEN_STATUSES = ['created', 'pending', 'closing'] as const;
 
 /** An instant as milliseconds. */
 const ms = (column: string): Sql => sql`(extract(epoch from ${sql.raw(column)}) * 1000)::float8`;
 
-/** Open orders of one status and currency; `seen` counts those of the simulator, too. */
+/** Open orders of one status and currency; `seen` includes those of the simulator. */
 export interface OpenOrders {
   status: string;
   currency: string;
@@ -70,7 +70,7 @@ export interface OpenOrders {
   minor: string;
 }
 
-/** Answered by the index orders_status: of each status the newest, so many at most. */
+/** Counts the newest open orders of each status; uses the index orders_status. */
 export function openOrdersStatement(simulated: boolean): Sql {
   const counts = simulated ? sql`true` : sql`mode <> 'simulator'`;
   const newest = OPEN_STATUSES.map(
@@ -82,7 +82,7 @@ export function openOrdersStatement(simulated: boolean): Sql {
             from (${sql.join(newest, sql` union all `)}) o group by status, currency order by status, currency`;
 }
 
-/** Deliveries of one application that wait; `oldest` is the time of the oldest among those that were counted. */
+/** Pending deliveries of one application; `oldest` is the time of the oldest counted one. */
 export interface WaitingDeliveries {
   clientId: string;
   name: string | null;
@@ -91,7 +91,7 @@ export interface WaitingDeliveries {
   oldest: number;
 }
 
-/** Answered by the index deliveries_open: one look for each application, and so many rows of each at most. */
+/** Counts pending deliveries per application; uses the index deliveries_open, one lookup per application. */
 export function waitingDeliveriesStatement(): Sql {
   const next = (after: Sql) =>
     sql`select d.client_id from deliveries d where d.state = 'pending' and ${after} order by d.client_id limit 1`;
@@ -117,7 +117,7 @@ export interface OpenExceptions {
   newest: number;
 }
 
-/** Answered by the index of states of exceptions. */
+/** Counts the newest open exceptions by kind; uses the index of states. */
 export function openExceptionsStatement(): Sql {
   return sql`select kind, count(*)::int as count, ${ms('min(created_at)')} as oldest, ${ms('max(created_at)')} as newest
             from (select kind, created_at from order_exceptions where state = 'open'
@@ -134,20 +134,20 @@ export interface OpenException {
   at: number;
 }
 
-/** Answered by the index of states of exceptions. */
+/** Lists the newest open exceptions; uses the index of states. */
 export function newestExceptionsStatement(rows: number): Sql {
   return sql`select id::text as id, kind, order_no, refund_no, ${ms('created_at')} as at from order_exceptions
            where state = 'open' order by created_at desc, id desc limit ${rows}`;
 }
 
-/** When a channel last answered and last sent a notice, as far as the database knows. */
+/** The last response and the last notification of a channel in the database. */
 export interface ChannelActivity {
   payWay: string;
   answered: number | null;
   noticed: number | null;
 }
 
-/** Answered by the few rows of channel_states and by the index notices_received_at_index. */
+/** Reads channel activity from the few rows of channel_states and the newest notifications by index. */
 export function channelActivityStatement(): Sql {
   return sql`select coalesce(c.pay_way, n.pay_way) as pay_way, c.answered, n.noticed
             from (select pay_way, ${ms('max(last_success_at)')} as answered from channel_states group by pay_way) c
@@ -156,13 +156,13 @@ export function channelActivityStatement(): Sql {
                         group by pay_way) n on n.pay_way = c.pay_way`;
 }
 
-/** A process that reported itself lately, and seconds since then. */
+/** A process with a recent report, and the seconds since then. */
 export type SeenReplica = Pick<ReplicaRow, 'id' | 'host' | 'pid' | 'worker' | 'version' | 'figures'> & {
   started: number;
   silent: number;
 };
 
-/** Processes that reported themselves within so many seconds, by the database's clock. */
+/** Processes with a report within `seconds`, by the database's clock. */
 export function listReplicas(tx: ReadTx, seconds: number): Promise<SeenReplica[]> {
   return tx.sql`
     select id::text as id, host, pid, worker, version, figures, ${ms('started_at')} as started,
@@ -171,10 +171,10 @@ export function listReplicas(tx: ReadTx, seconds: number): Promise<SeenReplica[]
      order by host, worker nulls first, started_at`;
 }
 
-/** What a process reports. */
+/** The report of a process. */
 type Report = Omit<ReplicaRow, 'seenAt' | 'followedUntil'>;
 
-/** Writes a report; with `followedSeconds` all others know that somebody follows here. Who was silent for an hour is forgotten. */
+/** Stores a report; `followedSeconds` marks the process as followed. Deletes reports older than an hour. */
 export async function reportReplica(tx: Tx, report: Report, followedSeconds: number | null): Promise<void> {
   const { id, host, pid, worker, version, startedAt, figures } = report;
   await tx.sql`
@@ -185,10 +185,10 @@ export async function reportReplica(tx: Tx, report: Report, followedSeconds: num
     on conflict (id) do update set seen_at = excluded.seen_at, followed_until = excluded.followed_until, figures = excluded.figures`;
 }
 
-/** For the look of the scheduler: a number while somebody follows at any process. */
+/** SQL value for the scheduler's look: a number while any process has followers, else null. */
 export const FOLLOWED: Sql = sql`(select 1::float8 from replicas where followed_until > clock_timestamp() limit 1)`;
 
-/** As much of an event as the live feed shows. */
+/** The members of an event that the live feed shows. */
 export interface LiveEvent {
   sequence: bigint;
   type: string;
@@ -203,7 +203,7 @@ export interface LiveEvent {
   createdAt: Date;
 }
 
-/** Longest text of a merchant that is shown, in characters. */
+/** Longest shown subject, in characters. */
 const MOST_SUBJECT = 80;
 
 const MINOR = sql`coalesce(payload->>'amountMinor', payload->>'refundAmountMinor')`;
@@ -231,7 +231,7 @@ export async function newestLiveEvents(tx: ReadTx, upTo: bigint, rows: number): 
   return (await tx.sql<LiveEvent>`${newest}`).toReversed();
 }
 
-/** Events of one type and currency in one minute, and of all that were read how many and since when. */
+/** Events of one type and currency in one minute; `seen` and `oldest` are about all read events. */
 export interface PastEvents {
   type: string;
   currency: string | null;
@@ -242,7 +242,7 @@ export interface PastEvents {
   oldest: number;
 }
 
-/** Answered by the key of the log: what the newest events up to a number, so many at most, were since an instant. */
+/** Counts the newest events up to a number, by minute since an instant; uses the primary key. */
 export function pastEventsStatement(upTo: bigint, since: Date): Sql {
   return sql`with newest as materialized (
             select type, created_at, payload->>'currency' as currency, ${MINOR} as minor from events

@@ -2,18 +2,18 @@ import { sql } from 'kysely';
 import type { ReadTx, Store, Tx } from '../store.ts';
 import { inParts } from './retention.ts';
 
-/** A payer who is to be forgotten in everything that began up to `since`. */
+/** A payer to forget in orders and entries created up to `since`. */
 export interface Forgotten {
   project: string;
   userId: string;
   since: Date;
 }
 
-/** What one walk over a payer's rows came to. */
+/** The result of one walk over a payer's rows. */
 interface Walk {
-  /** Orders that are still under way, or that somebody holds: to be looked at again. */
+  /** Orders that are open or locked, and must be walked again. */
   left: number;
-  /** False when it was stopped before the end. */
+  /** False if the walk was stopped early. */
   isWhole: boolean;
 }
 
@@ -25,9 +25,9 @@ interface OrderPlace {
 const PART_ORDERS = 100;
 const PART_ENTRIES = 500;
 
-/** Members of a decision's outcome, or of an exception's detail, that name somebody or have a channel's own words. */
+/** Members of a decision's outcome or an exception's detail with personal data or free text of the channel. */
 const OUTCOME_WORDS = sql`array['payer', 'pay', 'reason', 'detail', 'message']`;
-/** Columns of an order, beside its subject, that say something about the payer. */
+/** Columns of an order, besides the subject, that may contain data about the payer. */
 const ORDER_WORDS = [
   'extra',
   'payer',
@@ -39,16 +39,16 @@ const ORDER_WORDS = [
   'pay_code',
   'channel_options',
 ].map((column) => sql.ref(column));
-/** Members of an event's object, or of a stored answer, that were said about a payer. */
-const SAID = ['subject', 'extra', 'payer', 'failure', 'reason', 'memo', 'payment'];
+/** Members of an event's object or a stored response that may contain data about the payer. */
+const PERSONAL_MEMBERS = ['subject', 'extra', 'payer', 'failure', 'reason', 'memo', 'payment'];
 
-/** Payers whose time has come, the longest waiting first. */
+/** Payers who are due to be forgotten, longest due first. */
 export async function duePayers(tx: ReadTx, now: Date, limit: number): Promise<Forgotten[]> {
   const rows = await tx.users.rows().where('forgetAt', '<=', now).orderBy('forgetAt').limit(limit).execute();
   return rows.flatMap(({ project, userId, forgetSince: since }) => (since ? [{ project, userId, since }] : []));
 }
 
-/** Forgets a payer in orders and what hangs on them, and in coin ledgers, part by part. Amounts, numbers and states stay. */
+/** Erases a payer's data in orders, their dependent rows and coin ledgers, part by part. Amounts, numbers and states stay. */
 export async function forgetPayer(store: Store, payer: Forgotten, goesOn?: () => boolean): Promise<Walk> {
   let isWhole = false;
   const coins = await inParts<string>(async (from) => {
@@ -76,7 +76,7 @@ async function forgetOrders(
      order by created_at, order_no limit ${PART_ORDERS}`;
   const last = part.at(-1);
   if (!last) return { left: 0, next: undefined };
-  // The locks come first: what is read after them can no longer change.
+  // Locked first, so that rows read afterwards cannot change.
   const locked = await tx.sql<{ orderNo: string }>`
     select order_no from orders where order_no = any(${part.map(({ orderNo }) => orderNo)})
      order by order_no for update skip locked`;
@@ -91,7 +91,7 @@ async function forgetOrders(
   return { left: part.length - ended.length, next: part.length < PART_ORDERS ? undefined : last };
 }
 
-/** Whatever was said about the payer of some orders whose locks are held. Nothing that is clean already is written again. */
+/** Erases payer data of locked orders; rows that are already clean are not written. */
 async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
   if (orderNos.length === 0) return;
   const refunds = await tx.refunds.list({ orderNo: orderNos });
@@ -125,10 +125,10 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
      d as (update due_effects set last_error = null where order_no = ${isOne} and last_error is not null)
      update channel_messages set texts = null
       where order_no = ${isOne} and texts is not null`;
-  await eraseTold(tx, numbers, numbers);
+  await eraseEvents(tx, numbers, numbers);
 }
 
-/** Lines of coin ledgers: what was written beside them. */
+/** Erases the memos of coin ledger entries, and the inputs of their calls. */
 async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from = '0'): Promise<string | undefined> {
   const rows = await tx.sql<{ id: string }>`
     select e.id::text as id from (select distinct coin from coin_accounts where project = ${project} and user_id = ${userId}) a
@@ -140,12 +140,12 @@ async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from
   const ids = rows.map(({ id }) => id);
   if (ids.length > 0) {
     await tx.sql`update coin_entries set memo = null where id = any(${ids}::bigint[]) and memo is not null`;
-    // The input of a call may name somebody; its content stays, because the payer of the call may ask for it again.
+    // The input may contain personal data; the content stays, because the payer may request it again.
     await tx.sql`
       update coin_calls set input = null, subject = ''
        where order_no in (select order_no from coin_entries where id = any(${ids}::bigint[]) and source like 'skillpay:%')
          and fulfilment in ('done', 'failed') and (input is not null or subject <> '')`;
-    await eraseTold(
+    await eraseEvents(
       tx,
       ids.map((id) => `coin_${id}`),
       ids,
@@ -154,26 +154,26 @@ async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from
   return ids.length < PART_ENTRIES ? undefined : ids.at(-1);
 }
 
-/** What merchants were told, or were answered under an Idempotency-Key: the key stays, for it keeps a retry from being a payment. */
-async function eraseTold(tx: Tx, objects: readonly string[], intents: readonly string[]): Promise<void> {
+/** Erases payer data in events and in responses stored under an Idempotency-Key; the key stays, because it prevents a second payment. */
+async function eraseEvents(tx: Tx, objects: readonly string[], intents: readonly string[]): Promise<void> {
   await tx.sql`
     update events e set payload = payload || c.clean
       from (select sequence, jsonb_object_agg(k, case k when 'subject' then '""'::jsonb else 'null'::jsonb end) as clean
               from events, jsonb_object_keys(payload) k
-             where object_no = any(${objects}) and k = any(${SAID}) and payload -> k not in ('null', '""')
+             where object_no = any(${objects}) and k = any(${PERSONAL_MEMBERS}) and payload -> k not in ('null', '""')
              group by sequence) c
      where e.sequence = c.sequence`;
   const keys = await tx.keys.list({ intentNo: intents });
   for (const { scope, route, key, body } of keys) {
     if (body === null) continue;
     const clean = JSON.stringify(JSON.parse(body), (name, value: unknown) =>
-      SAID.includes(name) ? erased(name) : value,
+      PERSONAL_MEMBERS.includes(name) ? erased(name) : value,
     );
     if (clean !== body) await tx.keys.update({ scope, route, key }, { body: clean });
   }
 }
 
-/** As an answer may leave such a member: empty, null, or out. */
+/** The erased value that the response schema allows: empty, null or absent. */
 function erased(name: string): string | null | undefined {
   if (name === 'payment') return undefined;
   return name === 'subject' ? '' : null;

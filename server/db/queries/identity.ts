@@ -7,7 +7,7 @@ import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 import { PART_ROWS, type PartDone, inParts } from './retention.ts';
 
-/** What every request asks about an application and one token, read at once from the primary. */
+/** The state of an application and one token, which every request reads from the primary. */
 export type AppState = Pick<
   ApiAppRow,
   | 'clientId'
@@ -23,24 +23,24 @@ export type AppState = Pick<
   | 'limits'
 > & { lastUsedAt: Date | null; revoked: boolean; kept: KeptKey | null };
 
-/** What every request asks about an administrator and one session. */
+/** The state of an administrator and one session, which every request reads. */
 export type AdminState = Pick<AdminRow, 'id' | 'username' | 'projects' | 'enabled' | 'generation'> & {
   role: Role;
-  /** When the password was last given in this session, and when it was last used. */
+  /** When the password was last confirmed in this session, and when the session was last used. */
   confirmedAt: Date | null;
   seenAt: Date;
   /** Whether the account has a second factor. */
   hasFactor: boolean;
-  /** Whether one was given in this session, and when last. */
+  /** Whether a second factor was given in this session, and when a code was last given. */
   gaveFactor: boolean;
   codeAt: Date | null;
-  /** When a confirmation began another session in the place of this one. */
+  /** When a confirmation replaced this session with another. */
   replacedAt: Date | null;
 };
 
-/** What a login asks. */
+/** The state that a login reads. */
 export interface LoginState {
-  /** Whether there is any administrator at all. */
+  /** Whether any administrator exists. */
   bootstrapped: boolean;
   admin?: Pick<AdminRow, 'id' | 'username' | 'projects' | 'enabled' | 'generation' | 'passwordHash'> & {
     role: Role;
@@ -50,13 +50,13 @@ export interface LoginState {
   known: boolean;
 }
 
-/** Which part of a list is wanted; one entry more than `limit` is read, to see whether there are more. */
+/** A page of a list; `limit` + 1 entries are read, to know whether there are more. */
 export interface Part {
   readonly limit: number;
   readonly cursor?: Position;
 }
 
-/** Which applications a list shows. */
+/** Filters of the application list. */
 export interface AppFilter extends Part {
   readonly kinds: readonly ApiAppRow['kind'][];
   readonly project?: Projects | undefined;
@@ -64,7 +64,7 @@ export interface AppFilter extends Part {
   readonly name?: string;
 }
 
-/** Which lines of the audit log a list shows. */
+/** Filters of the audit log. */
 export interface AuditFilter extends Part {
   readonly actor?: string;
   readonly action?: string;
@@ -73,32 +73,32 @@ export interface AuditFilter extends Part {
   readonly to?: Date;
 }
 
-/** Reads of identity that are more than a row by its key. */
+/** Reads of identity beyond a row by its key. */
 export interface IdentityQueries extends SessionQueries {
-  /** With `asked` also what is kept under a key of the application. */
+  /** With `asked`, also the stored result under an idempotency key of the application. */
   appState(tx: ReadTx, clientId: string, jti: string, asked?: AskedKey): Promise<AppState | undefined>;
   adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined>;
   loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState>;
   apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]>;
   admins(tx: ReadTx, part: Part & { username?: string }): Promise<AdminRow[]>;
   auditLines(tx: ReadTx, filter: AuditFilter): Promise<AuditRow[]>;
-  /** Lines in their own order, from behind `after` on. */
+  /** Lines after `after`, oldest first. */
   auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]>;
-  /** Notes the use of an app unless one was noted within the last minute. */
+  /** Stores the use of an application, at most once a minute. */
   touchApp(tx: Tx, clientId: string, at: Date): Promise<void>;
 }
 
 /** Statements about sessions. */
 export interface SessionQueries {
-  /** The sessions of an account that are alive at an instant and were used since another. */
+  /** The sessions of an account that are valid at `at` and were used since `seenSince`. */
   sessions(tx: ReadTx, adminId: string, filter: Part & { at: Date; seenSince: Date }): Promise<SessionRow[]>;
-  /** Notes the use of a session. */
+  /** Stores the use of a session. */
   touchSession(tx: Tx, jti: string, at: Date): Promise<void>;
-  /** Ends every session of an account but one, for every replica; returns how many. */
+  /** Ends every session of an account except one, for all replicas; returns their number. */
   endOtherSessions(tx: Tx, but: { adminId: string; jti: string; at: Date }): Promise<number>;
-  /** Forgets revocations of tokens that expired over a day ago by the database's clock; returns how many. */
+  /** Deletes revocations of tokens that expired over a day ago by the database's clock; returns their number. */
   deleteExpiredRevocations(store: Store, goesOn?: () => boolean): Promise<number>;
-  /** Forgets sessions whose token expired over a day ago by the database's clock; returns how many. */
+  /** Deletes sessions whose token expired over a day ago by the database's clock; returns their number. */
   deleteExpiredSessions(store: Store, goesOn?: () => boolean): Promise<number>;
 }
 
@@ -123,7 +123,7 @@ type AppStateRow = Omit<AppState, 'kept'> & {
   kept: (Omit<KeptKey, 'leasedUntil'> & { leasedUntil: string | null }) | null;
 };
 
-/** The application, whether this token of it was revoked and what is kept under its key: one statement over primary keys, on every request. */
+/** Reads the application, the revocation of its token and the stored idempotency key in one statement over primary keys. */
 async function appState(tx: ReadTx, clientId: string, jti: string, asked?: AskedKey): Promise<AppState | undefined> {
   const kept = asked
     ? sql`(select json_build_object('fingerprint', k.fingerprint, 'intentNo', k.intent_no, 'state', k.state,
@@ -143,7 +143,7 @@ async function appState(tx: ReadTx, clientId: string, jti: string, asked?: Asked
 /** The role of an account, its projects, and whether it has a second factor. */
 const BOUNDS = sql`a.role, a.projects, coalesce(f.enabled_at is not null, false) as has_factor`;
 
-/** The administrator and this session; undefined where there is none, because it was ended or its row was removed. */
+/** The administrator and this session; undefined if the session was ended or removed. */
 async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined> {
   const [row] = await tx.sql<AdminState>`
     select a.id, a.username, a.enabled, a.generation, ${BOUNDS}, s.confirmed_at, s.seen_at, s.code_at, s.replaced_at,
@@ -155,7 +155,7 @@ async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminSta
 
 type LoginRow = { bootstrapped: boolean; known: boolean; id: string | null } & NonNullable<LoginState['admin']>;
 
-/** The account of a username, whether it was at this address before, and whether there is any account. */
+/** The account of a username, whether it has logged in from this address, and whether any account exists. */
 async function loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState> {
   const [row] = await tx.sql<LoginRow>`
     select exists(select 1 from admins) as bootstrapped, a.id, a.username, a.enabled, a.generation, ${BOUNDS}, a.password_hash,
@@ -171,7 +171,7 @@ async function touchApp(tx: Tx, clientId: string, at: Date): Promise<void> {
     where client_id = ${clientId} and (last_used_at is null or last_used_at < ${new Date(at.getTime() - 60_000)})`;
 }
 
-/** Applications, newest first, one more than `limit`. */
+/** Applications, newest first, `limit` + 1 rows. */
 function apps(tx: ReadTx, { kinds, project, cursor, limit, ...filter }: AppFilter): Promise<ApiAppRow[]> {
   const parts = equalities('api_apps', filter, ['enabled', 'name']);
   if (project !== undefined) parts.push(ofProjects('project', project));
@@ -179,13 +179,13 @@ function apps(tx: ReadTx, { kinds, project, cursor, limit, ...filter }: AppFilte
   return newestFirst(tx.apps, sql`client_id`, parts, cursor, limit + 1).execute();
 }
 
-/** Administrators, newest first, one more than `limit`. */
+/** Administrators, newest first, `limit` + 1 rows. */
 function admins(tx: ReadTx, { cursor, limit, ...filter }: Part & { username?: string }): Promise<AdminRow[]> {
   const parts = equalities('admins', filter, ['username']);
   return newestFirst(tx.admins, sql`id::text`, parts, cursor, limit + 1).execute();
 }
 
-/** Lines of the audit log, newest first, one more than `limit`. Their ids are in the order of their commits. */
+/** Lines of the audit log, newest first, `limit` + 1 rows. Ids are in the order of commits. */
 function auditLines(tx: ReadTx, { from, to, cursor, limit, ...filter }: AuditFilter): Promise<AuditRow[]> {
   const parts = equalities('audit_log', filter, ['actor', 'action', 'target']);
   if (from) parts.push(sql`at >= ${from}`);
@@ -199,18 +199,18 @@ function auditLines(tx: ReadTx, { from, to, cursor, limit, ...filter }: AuditFil
     .execute();
 }
 
-/** Lines of the audit log in their own order, behind `after`. */
+/** Lines of the audit log after `after`, oldest first. */
 function auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]> {
   return tx.audit.rows().where('id', '>', after).orderBy('id').limit(limit).execute();
 }
 
-/** The hash of the first line behind `after`, if there is one. */
+/** The hash of the first line after `after`, if there is one. */
 export async function auditHashAfter(tx: ReadTx, after: string): Promise<string | undefined> {
   const line = tx.db.selectFrom('audit_log').select('hash').where('id', '>', BigInt(after)).orderBy('id').limit(1);
   return (await line.executeTakeFirst())?.hash;
 }
 
-/** The sessions of an account that are alive, newest first, one more than `limit`. */
+/** The valid sessions of an account, newest first, `limit` + 1 rows. */
 function sessions(
   tx: ReadTx,
   adminId: string,
@@ -225,12 +225,12 @@ function sessions(
   return newestFirst(tx.sessions, sql`jti`, parts, cursor, limit + 1).execute();
 }
 
-/** Notes the use of a session. */
+/** Stores the use of a session. */
 async function touchSession(tx: Tx, jti: string, at: Date): Promise<void> {
   await tx.sql`update sessions set seen_at = greatest(seen_at, ${at}) where jti = ${jti}`;
 }
 
-/** Ends every session of an account but one; one that was replaced is no session any more, and does not count. */
+/** Ends every session of an account except one; replaced sessions are deleted but not counted. */
 async function endOtherSessions(tx: Tx, { adminId, jti, at }: { adminId: string; jti: string; at: Date }) {
   const rows = await tx.sql<{ counts: boolean }>`
     delete from sessions where admin_id = ${adminId}::uuid and (jti <> ${jti} or replaced_at is not null)
@@ -239,8 +239,8 @@ async function endOtherSessions(tx: Tx, { adminId, jti, at }: { adminId: string;
 }
 
 /**
- * By the clock of the database and a day late: a replica whose clock is ahead must not forget what others still need, and for
- * one whose clock is behind a token that has expired is still alive.
+ * Deletes rows that expired over a day ago by the database's clock, so that replicas with a wrong clock neither delete too early nor
+ * accept an expired token without its row.
  */
 function deleteExpired(store: Store, table: 'revoked_tokens' | 'sessions', goesOn?: () => boolean): Promise<number> {
   const from = sql.table(table);
@@ -256,17 +256,17 @@ function deleteExpired(store: Store, table: 'revoked_tokens' | 'sessions', goesO
   return inParts(clean, goesOn);
 }
 
-/** What limits are counted by: orders of an hour, their amounts of a day and of a month, refunds of a day. */
+/** The period of a limit: orders per hour, amounts per day and month, refunds per day. */
 export type UseSpan = LimitUseRow['span'];
 
-/** What is used in a span. */
+/** The usage of a limit in one period. */
 export type Use = Pick<LimitUseRow, 'span' | 'beginsAt' | 'used'>;
 
 type Whose = Pick<LimitUseRow, 'clientId' | 'currency'>;
 
 /**
- * Adds to what is used and gives what it is then; the rows stay locked until the transaction ends, so nobody counts past
- * another. Every caller names the spans in the order of their names.
+ * Adds to the usage and returns the new sums; the rows stay locked until the transaction ends, so concurrent counts cannot exceed a
+ * limit. Callers pass spans in the order of their names, to avoid deadlocks.
  */
 export async function countUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<Use[]> {
   const values = uses.map(
@@ -283,7 +283,7 @@ export async function countUses(tx: Tx, { clientId, currency }: Whose, uses: rea
   }));
 }
 
-/** Changes what was used by spans that are still kept; locks in the same order as `countUses`. */
+/** Changes the usage of periods whose rows still exist; locks in the same order as `countUses`. */
 export async function shiftUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<void> {
   const spans = uses.map(
     ({ span, beginsAt, used }) => sql`(${span}::varchar, ${beginsAt}::timestamptz, ${used}::bigint)`,

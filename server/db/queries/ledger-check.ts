@@ -5,10 +5,10 @@ import type { ReadTx } from '../store.ts';
 import { SAME_ACCOUNT, isQuiet } from './payees.ts';
 import { keptSince } from './retention.ts';
 
-/** Whose rows a check goes through, by their keys. */
+/** The tables that checks walk through by key. */
 export type WalkName = 'orders' | 'accounts' | 'entries' | 'bills';
 
-/** The walks in their order: table, key, and how the key is written. */
+/** The walks in order: table, key, and the form of the key. */
 export const WALKS: Readonly<
   Record<WalkName, { table: string; key: string; type: string; first: string; form: RegExp }>
 > = {
@@ -24,16 +24,16 @@ export const WALKS: Readonly<
   bills: { table: 'bills', key: 'bill_no', type: 'varchar', first: '', form: /^[A-Za-z0-9_-]{0,64}$/ },
 };
 
-/** Keys above `after`, up to `upTo`; without it to the end, whatever is there. */
+/** Keys after `after`, up to `upTo`; null = to the end. */
 interface KeyRange {
   after: string;
   upTo: string | null;
 }
 
-/** The condition that a column is in the range; each call binds the range once more. */
+/** Builds the condition that a column is in the range; each call binds the range again. */
 type Within = (column: string) => Sql;
 
-/** One check of ledger consistency: the statements that find where an invariant does not hold. */
+/** One check of the ledger: statements that find violations of an invariant. */
 interface BookCheck {
   /** The name of the invariant (payments/core/invariants.ts). */
   check: string;
@@ -41,24 +41,24 @@ interface BookCheck {
   in: Partial<Record<WalkName, (within: Within) => Sql>>;
 }
 
-/** How many violations are listed as examples. */
+/** Most violations that are listed as examples. */
 export const EXAMPLES = 20;
 
 const sumOfRefunds = (states: Sql, within: Within) =>
   sql`(select order_no, sum(amount) as sum from refunds where ${within('order_no')} and state in (${states}) and not surplus group by 1)`;
 
-/** The last line of a history; `of` says of which order or refund. */
+/** Joins the last transition; `of` is the condition on the order or refund. */
 const lastTransition = (of: string) =>
   sql`left join lateral (select to_state from transitions where ${sql.raw(of)} order by sequence desc limit 1) m on true`;
 
-/** Nothing of a row's own history may have been removed because it was old (Retention.HistoryDays, Retention.EventDays). */
+/** Whether the history of a row is complete, not partly removed (Retention.HistoryDays, Retention.EventDays). */
 const whole = (row: string, history: 'transitions' | 'events') =>
   sql`${sql.raw(row)}.created_at >= ${keptSince(history)}`;
 
-/** How many days of bills are looked at: an older one cannot always be had from the channel any more. */
+/** Days of bills that are checked: the channel may no longer provide older ones. */
 const BILL_DAYS = 35;
 
-/** The checks, from the money outwards. What belongs to an order is found by the order's number, so that no row is left out. */
+/** The checks, money first. Dependent rows are found by the order number, so that none is missed. */
 export const BOOK_CHECKS = [
   {
     check: 'refunded',
@@ -175,7 +175,7 @@ export const BOOK_CHECKS = [
   {
     check: 'coins',
     in: {
-      // A balance is what its last entry says, and each entry is the one before it and its own amount: together, the sum.
+      // The balance equals the last entry, and each entry equals the previous one plus its amount: together, the sum.
       accounts: (
         within,
       ) => sql`select a.coin || '/' || a.user_id as id, format('balance %s, entries %s', a.balance, coalesce(e.balance_after, 0)) as detail
@@ -189,7 +189,7 @@ export const BOOK_CHECKS = [
        from coin_entries c
        left join lateral (select balance_after from coin_entries
                            where project = c.project and coin = c.coin and user_id = c.user_id and id < c.id order by id desc limit 1) b on true
-       -- A limit keeps it a look-up for each entry, however many accounts there are.
+       -- The limit keeps it an index lookup per entry.
        left join lateral (select id from coin_accounts where project = c.project and coin = c.coin and user_id = c.user_id limit 1) a on true
       where ${within('c.id')} and (c.balance_after <> coalesce(b.balance_after, 0) + c.delta or a.id is null)
       union all
@@ -203,7 +203,7 @@ export const BOOK_CHECKS = [
   {
     check: 'bills',
     in: {
-      // A bill that waits to be made is no violation, nor is an account that never gave any; where others came, one that did not is.
+      // A missing bill is a violation only if the account has other bills; a bill that is still to come is none.
       bills: (
         within,
       ) => sql`select d.bill_no as id, format('%s: %s%s', d.day, d.kind, case when d.order_no = '' then '' else ' of order ' || d.order_no end) as detail
@@ -236,7 +236,7 @@ export interface Violation {
   detail: string;
 }
 
-/** How many of the next rows of a walk there are, `limit` at most, and the key of the last of them. */
+/** Counts the next rows of a walk, at most `limit`, and returns the last key. */
 export async function nextKeys(
   tx: ReadTx,
   walk: WalkName,
@@ -252,15 +252,15 @@ export async function nextKeys(
   return row ?? { rows: 0, last: null };
 }
 
-/** Of how many days of accounts a bill was read, and of how many it should have come by now and was not. */
+/** The number of read bills, and of overdue unread ones. */
 export interface BillsRead {
   read: number;
   unread: number;
-  /** Accounts that are quiet, so that nothing is said of numbers that no order here has: `wechat 1900000001`. */
+  /** Quiet accounts, whose unknown numbers are not reported: `wechat 1900000001`. */
   quiet: string[];
 }
 
-/** Counts the bills of the last five weeks in a range; the last two days' may still be to come. */
+/** Counts the bills of the last five weeks in a range, except the last two days, whose bills may be still to come. */
 export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<BillsRead> {
   const within = inRange('bills', range);
   const isQuietAccount = isQuiet(sql`b.pay_way`, sql`b.account`, sql`b.mode`);
@@ -272,7 +272,7 @@ export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<Bills
   return row ?? { read: 0, unread: 0, quiet: [] };
 }
 
-/** The statement of a check in a range; undefined when the check has nothing to do with the walk. */
+/** The statement of a check in a range; undefined if the check does not use the walk. */
 export function checkStatement({ in: statements }: BookCheck, walk: WalkName, range: KeyRange): Sql | undefined {
   return statements[walk]?.(inRange(walk, range));
 }
@@ -287,7 +287,7 @@ function inRange(walk: WalkName, { after, upTo }: KeyRange): Within {
   };
 }
 
-/** Finds the violations of a check in a range: how many, and the first of them. */
+/** Finds the violations of a check in a range: their number and the first examples. */
 export async function findViolations(
   tx: ReadTx,
   check: BookCheck,

@@ -1,16 +1,16 @@
-// Conditions, order and pages that all lists share.
+// Conditions, order and paging that all lists share.
 
 import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../kysely.ts';
 import type { ReadTable } from '../table.ts';
 
-/** Where a page begins: strictly after this row, newest first. */
+/** The last row of the previous page; the next page begins after it, newest first. */
 export interface Position {
   createdAt: Date;
   id: string;
 }
 
-/** The equalities of those members of a filter that are there, on the columns of `table` that have their names. */
+/** Builds equalities for the defined members of a filter, on the columns of `table` with their names. */
 export function equalities<Filter extends object>(
   table: string,
   filter: Filter,
@@ -21,12 +21,12 @@ export function equalities<Filter extends object>(
   );
 }
 
-/** A condition of all parts; of none it is true. */
+/** Joins all parts with `and`; no parts = true. */
 export function allOf(parts: readonly Sql[]): RawBuilder<boolean> {
   return parts.length === 0 ? sql`true` : sql`${sql.join(parts, sql` and `)}`;
 }
 
-/** Whole rows of a table that fulfil all parts, newest first, behind the last one of the page before; `key` tells rows of one instant apart. */
+/** Selects rows that match all parts, newest first, after the previous page; `key` orders rows of the same instant. */
 export function newestFirst<Row extends object>(
   table: Pick<ReadTable<Row>, 'rows'>,
   key: Sql,

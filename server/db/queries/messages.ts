@@ -5,12 +5,11 @@ import { asJson } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 
 /**
- * Words that messages of the channels are made of, for their compression (RFC 1951 with a preset dictionary): names of members as the
- * channels document them, in the order of their messages. A dictionary that was ever used never changes, or what was packed with it
- * could not be read again; a better one gets the next number.
+ * The preset dictionary for compressing channel messages (RFC 1951): member names as the channels document them, in message order. A
+ * used dictionary must never change, or stored messages become unreadable; a better one gets the next number.
  */
 const FIRST = [
-  // What the channels refuse, and what else they answer now and then.
+  // Errors and rare responses.
   `{"code":"PARAM_ERROR","message":"","detail":{"location":"body","value":""}}{"code":"ORDER_NOT_EXIST","message":"订单不存在"}`,
   `"code":"40004","msg":"Business Failed","sub_code":"ACQ.TRADE_NOT_EXIST","sub_msg":"交易不存在"`,
   `{"name":"RESOURCE_NOT_FOUND","details":[{"issue":"INVALID_RESOURCE_ID","description":"Specified resource ID does not exist. Please check the resource ID and try again."}],"message":"The specified resource does not exist.","debug_id":""}`,
@@ -29,7 +28,7 @@ const FIRST = [
   `{"id":"","create_time":"2026-","resource_type":"encrypt-resource","event_type":"TRANSACTION.SUCCESS","summary":"支付成功","resource":{"mchid":"1","appid":"wx","out_trade_no":"P2026","transaction_id":"4200","trade_type":"NATIVE","trade_state":"SUCCESS","trade_state_desc":"支付成功","bank_type":"OTHERS","attach":"","success_time":"2026-","payer":{"openid":"o"},"amount":{"total":1,"payer_total":1,"currency":"CNY","payer_currency":"CNY"}}}{"code":"SUCCESS","message":"OK"}`,
   `{"id":"WH-","event_version":"1.0","create_time":"2026-","resource_type":"checkout-order","resource_version":"2.0","event_type":"CHECKOUT.ORDER.APPROVED","summary":"An order has been approved by buyer","resource":{`,
   `{"id":"WH-","event_version":"1.0","create_time":"2026-","resource_type":"capture","resource_version":"2.0","event_type":"PAYMENT.CAPTURE.COMPLETED","summary":"Payment completed for USD ","resource":{"id":"","status":"COMPLETED","amount":{"currency_code":"USD","value":""},"final_capture":true,"seller_protection":{"status":"ELIGIBLE","dispute_categories":["ITEM_NOT_RECEIVED","UNAUTHORIZED_TRANSACTION"]},"seller_receivable_breakdown":{"gross_amount":{"currency_code":"USD","value":""},"paypal_fee":{"currency_code":"USD","value":""},"net_amount":{"currency_code":"USD","value":""}},"custom_id":"P2026","invoice_id":"P2026","payee":{"email_address":"","merchant_id":""},"supplementary_data":{"related_ids":{"order_id":""}},"create_time":"2026-","update_time":"2026-","links":[{"href":"https://api.paypal.com/v2/payments/captures/","rel":"self","method":"GET"},{"href":"https://api.paypal.com/v2/payments/captures//refund","rel":"refund","method":"POST"},{"href":"https://api.paypal.com/v2/checkout/orders/","rel":"up","method":"GET"}]}}`,
-  // What is placed and captured, the most frequent of all.
+  // Placing and capturing, the most frequent messages.
   `{"id":"","intent":"CAPTURE","status":"COMPLETED","payment_source":{"paypal":{"email_address":"","account_id":"","account_status":"VERIFIED","name":{"given_name":"","surname":""},"address":{"country_code":"US"}}},"purchase_units":[{"reference_id":"default","amount":{"currency_code":"USD","value":""},"payee":{"email_address":"","merchant_id":""},"description":"","custom_id":"P2026","invoice_id":"P2026","payments":{"captures":[{"id":"","status":"COMPLETED","amount":{"currency_code":"USD","value":""},"final_capture":true,"seller_receivable_breakdown":{"gross_amount":{"currency_code":"USD","value":""},"paypal_fee":{"currency_code":"USD","value":"0.00"},"net_amount":{"currency_code":"USD","value":""}},"seller_protection":{"status":"ELIGIBLE","dispute_categories":["ITEM_NOT_RECEIVED","UNAUTHORIZED_TRANSACTION"]},"custom_id":"P2026","invoice_id":"P2026","create_time":"2026-","update_time":"2026-","links":[]}]}}],"payer":{"name":{"given_name":"","surname":""},"email_address":"","payer_id":"","address":{"country_code":"US"}},"create_time":"2026-","update_time":"2026-"}`,
   `{"intent":"CAPTURE","purchase_units":[{"reference_id":"default","amount":{"currency_code":"USD","value":""},"description":"","custom_id":"P2026","invoice_id":"P2026"}],"payment_source":{"paypal":{"experience_context":{"return_url":"https:///return/paypal/P2026","cancel_url":"https:///return/paypal/P2026?cancelled=1","user_action":"PAY_NOW","shipping_preference":"NO_SHIPPING"}}}}{"id":"","status":"PAYER_ACTION_REQUIRED","payment_source":{"paypal":{}},"links":[{"href":"https://api-m.paypal.com/v2/checkout/orders/","rel":"self","method":"GET"},{"href":"https://www.paypal.com/checkoutnow?token=","rel":"payer-action","method":"GET"}]}{"href":"http://127.0.0.1:/paypal/v2/checkout/orders//capture","rel":"capture","method":"POST"}]}`,
   `{"appid":"wx","mchid":"1","description":"","out_trade_no":"P2026","time_expire":"2026-T+08:00","notify_url":"https:///notify/wechat/default","amount":{"total":1,"currency":"CNY"}}{"code_url":"weixin://wxpay/bizpayurl?pr="}{"code_url":"http://127.0.0.1:/pay/wechat/`,
@@ -37,26 +36,23 @@ const FIRST = [
   `{"alipay_trade_precreate_response":{"code":"10000","msg":"Success","out_trade_no":"P2026","qr_code":"https:\\/\\/qr.alipay.com\\/bax"},"sign":"***"}"qr_code":"http:\\/\\/127.0.0.1:\\/pay\\/alipay\\/`,
 ].join('\n');
 
-/** The dictionary that new messages are packed with. */
+/** The dictionary for new messages. */
 const NEWEST = 1;
 
-/** Every dictionary by the number that stands before what was packed with it. */
+/** Every dictionary by the number in the first byte of a packed message. */
 export const DICTIONARIES: Readonly<Record<number, Buffer>> = { 1: Buffer.from(FIRST) };
 
-/** What was said, as the timeline shows it. */
+/** The request and response texts of a message, as the timeline shows them. */
 interface MessageTexts {
   request: string | null;
   answer: string | null;
 }
 
-/** Messages are short: a small window costs a fraction of the memory and loses nothing. */
+/** Messages are short, so a small window saves memory at the same compression. */
 const WINDOW_BITS = 14;
 const MEM_LEVEL = 6;
 
-/**
- * Both texts in a quarter of their bytes: deflated (RFC 1951) behind one byte that names the dictionary. Channels say the same
- * words again and again, so most of a message is in the dictionary. Null when there is no text.
- */
+/** Deflates both texts (RFC 1951) to about a quarter, behind one byte with the dictionary number; null if there is no text. */
 export function packTexts({ request, answer }: MessageTexts): Buffer | null {
   if (request === null && answer === null) return null;
   const text = [request, answer].map(marked).join(BETWEEN);
@@ -67,15 +63,15 @@ export function packTexts({ request, answer }: MessageTexts): Buffer | null {
   ]);
 }
 
-/** The texts of a row (its column `texts`); none when a later release packed them with a dictionary of its own. */
+/** Unpacks the column `texts`; null texts if a later release used a dictionary that is unknown here. */
 export function readTexts(texts: Uint8Array | null): MessageTexts {
   const dictionary = texts && DICTIONARIES[texts[0]!];
   if (!dictionary) return { request: null, answer: null };
-  const [asked = '', answered = ''] = inflateRawSync(texts.subarray(1), { dictionary }).toString().split(BETWEEN);
-  return { request: unmarked(asked), answer: unmarked(answered) };
+  const [request = '', answer = ''] = inflateRawSync(texts.subarray(1), { dictionary }).toString().split(BETWEEN);
+  return { request: unmarked(request), answer: unmarked(answer) };
 }
 
-/** No text of a message has it. */
+/** The separator, which no message text contains. */
 const BETWEEN = '\0';
 
 function marked(text: string | null): string {
@@ -86,10 +82,10 @@ function unmarked(text: string): string | null {
   return text === '' ? null : text.slice(1);
 }
 
-/** What of an answer is another one each time, though it says the same. */
+/** Members of a response that differ each time without meaning. */
 const VOLATILE = /"(?:debug_id|trace_id)"\s*:\s*"[^"]*"/g;
 
-/** The same for answers that say the same: the first 64 bits of SHA-256, as PostgreSQL writes a bigint. */
+/** A digest that is equal for equivalent responses: the first 64 bits of SHA-256, as PostgreSQL writes a bigint. */
 export function digestOf(answer: string | null): string | null {
   if (answer === null) return null;
   return Buffer.from(hash('sha256', answer.replaceAll(VOLATILE, ''), 'buffer'))
@@ -97,41 +93,41 @@ export function digestOf(answer: string | null): string | null {
     .toString();
 }
 
-/** A message to or from a channel, before it has a number. */
+/** A message to or from a channel, without its id. */
 export type NewMessage = Omit<ChannelMessageRow, 'id' | 'times' | 'lastAt' | 'supportId' | 'texts' | 'digest'> &
   Partial<Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>> &
   MessageTexts;
 
-/** A message that waits to be written; `times` and `lastAt` grow while the same is said again. */
+/** A message that waits to be written; `times` and `lastAt` grow with repetitions. */
 export type Waiting = NewMessage & Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>;
 
 /** A message as the timeline shows it. */
 export type ReadMessage = Omit<ChannelMessageRow, 'texts' | 'digest'> & MessageTexts;
 
-/** Messages of an order that were kept, oldest first. */
+/** Stored messages of an order, oldest first. */
 export async function listMessages(tx: ReadTx, orderNo: string, limit: number): Promise<ReadMessage[]> {
   const rows = await tx.messages.list({ orderNo }, { orderBy: { id: 'asc' }, limit });
   return rows.map(({ texts, digest: _digest, ...row }) => ({ ...row, ...readTexts(texts) }));
 }
 
-/** The call of a row that stands for messages that are not there. */
+/** The call of a mark, which replaces dropped messages. */
 export const MISSING = 'missing';
 
-/** Calls that ask, or ask for an end again: that they were answered as before is all that is to be known. */
+/** Whether a call is a query or close, of which equal repetitions are only counted. */
 export function isRepeatable({ direction, call }: Pick<NewMessage, 'direction' | 'call'>): boolean {
   return direction === 'out' && /query|close/.test(call);
 }
 
 /**
- * Writes messages in one statement. A question that was answered as the last one of its kind about the same order is
- * counted there; a row that another replica is just counting on is left alone, and the message written as it is.
+ * Stores messages in one statement. A query with the same response as the last one of its topic increments that row; if the row is
+ * locked by another replica, the message is stored as a new row.
  */
 export async function writeMessages(tx: Tx, batch: readonly Waiting[]): Promise<void> {
   const seen = new Set<string>();
   const rows = batch.map(({ request, answer, ...message }, place) => {
     const topic = JSON.stringify([message.orderNo, message.refundNo, message.payWay, message.call]);
     const digest = isRepeatable(message) ? digestOf(answer) : null;
-    // Behind another answer of this batch there is nothing to be counted on in the table.
+    // Only the first message of a topic can repeat the last row in the table.
     const asks = digest !== null && !seen.has(topic);
     seen.add(topic);
     return { ...message, place, asks, digest, texts: packTexts({ request, answer })?.toString('base64') ?? null };

@@ -8,7 +8,7 @@ import type { ReadTx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
-/** Filters of the order list; every one is an equality or a range that an index answers. */
+/** Filters of the order list; each is an equality or a range that uses an index. */
 export interface OrderFilter {
   orderNo?: string | undefined;
   merchantOrderNo?: string | undefined;
@@ -27,7 +27,7 @@ export interface OrderFilter {
   createdTo?: Date | undefined;
 }
 
-/** Orders that match, newest first, one more than asked so that the caller sees whether there is a next page. */
+/** Matching orders, newest first, `limit` + 1 rows, so that the caller knows whether there is a next page. */
 export async function listOrders(
   tx: ReadTx,
   filter: OrderFilter,
@@ -41,7 +41,7 @@ export async function listOrders(
   return numbers.flatMap((number) => byNumber.get(number) ?? []);
 }
 
-/** The statement of the order list, for the list, its export and its EXPLAIN test; it gives their numbers. */
+/** The statement of the order list, for the list, its export and its EXPLAIN test; selects order numbers. */
 export function orderList({ db }: Pick<ReadTx, 'db'>, filter: OrderFilter, after: Position | undefined, rows: number) {
   const part = (decimals?: keyof AmountBound) =>
     db
@@ -52,7 +52,7 @@ export function orderList({ db }: Pick<ReadTx, 'db'>, filter: OrderFilter, after
       .orderBy('o.orderNo', 'desc')
       .limit(rows);
   if (filter.amountMin === undefined && filter.amountMax === undefined) return part();
-  // Each part answers from an index of its own, in order; together they could not.
+  // Each part is read in order from its own index; a single query could not.
   return db
     .selectFrom(() =>
       sql<Pick<OrderRow, 'orderNo' | 'createdAt'>>`((${part('decimal')}) union all (${part('whole')}))`.as('o'),
@@ -68,7 +68,7 @@ function orderMatches(filter: OrderFilter, after?: Position, decimals?: keyof Am
   const parts: Sql[] = equalities('o', filter, ORDER_EQUALITIES);
   if (project !== undefined) parts.push(ofProjects('o.project', project));
   if (status !== undefined) parts.push(sql`${sql.raw(ORDER_STATUS)} = ${status}`);
-  // As an array the open exceptions are looked up once, and the orders by their key.
+  // As an array, open exceptions are read once, and orders by key.
   if (exception === 'any') parts.push(sql`o.order_no = any(array(${OPEN_EXCEPTIONS}))`);
   else if (exception !== undefined)
     parts.push(sql`o.order_no = any(array(${OPEN_EXCEPTIONS} and e.kind = ${exception}))`);
@@ -114,7 +114,7 @@ export interface RefundFilter {
   createdTo?: Date | undefined;
 }
 
-/** Refunds that match, newest first, one more than asked. */
+/** Matching refunds, newest first, `limit` + 1 rows. */
 export function listRefunds(
   tx: ReadTx,
   filter: RefundFilter,
@@ -133,7 +133,7 @@ export function refundList(
 ) {
   const { project, status, createdFrom, createdTo } = filter;
   const parts = equalities('refunds', filter, ['refundNo', 'orderNo', 'merchantRefundNo', 'clientId', 'origin']);
-  // The filter has the words that are shown (`refundStatusOf` in payments/view.ts).
+  // The filter uses the statuses of the API (`refundStatusOf` in payments/view.ts).
   if (status === 'waiting_for_approval') parts.push(sql`state = 'pending' and approval = 'waiting'`);
   else if (status !== undefined) parts.push(sql`state = ${status}`);
   if (status === 'pending') parts.push(sql`approval is distinct from 'waiting'`);
@@ -143,7 +143,7 @@ export function refundList(
   return newestFirst(tx.refunds, sql`refund_no`, parts, after, rows);
 }
 
-/** The open exceptions of each order, the oldest first. */
+/** The open exceptions of each order, oldest first. */
 export async function openExceptions(
   tx: ReadTx,
   orderNos: readonly string[],
@@ -153,17 +153,17 @@ export async function openExceptions(
   return Map.groupBy(rows, ({ orderNo }) => orderNo);
 }
 
-/** What is shown with an order beside its own row. */
+/** The related rows that are shown with an order. */
 export interface Around {
-  /** The oldest first. */
+  /** Oldest first. */
   refunds: readonly RefundRow[];
-  /** Those that are open, the oldest first. */
+  /** Open exceptions, oldest first. */
   exceptions: readonly OrderExceptionRow[];
-  /** What bills say that it cost, by the number of a refund; the payment's own without one. */
+  /** Fees from bills by refund number; empty = the payment itself. */
   fees: ReadonlyMap<string, OrderFeeRow>;
 }
 
-/** An order with all that is shown with it, as everything is at one moment: one statement. */
+/** Reads an order with its related rows in one statement. */
 export async function orderShown(
   tx: ReadTx,
   where: { orderNo: string; clientId?: string },
@@ -188,13 +188,13 @@ export async function orderShown(
   return { order: order as OrderRow, around: { refunds, exceptions, fees: byRefund } };
 }
 
-/** What bills say that orders cost: of each order by the number of a refund, the payment's own without one. */
+/** Fees from bills, by order number and refund number; empty = the payment itself. */
 type Fees = ReadonlyMap<string, ReadonlyMap<string, OrderFeeRow>>;
 
-/** No bill is there before its day is over: of a payment that is younger there is nothing to read. */
+/** Younger payments are in no bill yet, so their fees are not read. */
 const BILLED_AFTER_MS = 3_600_000;
 
-/** The fees of those orders that are old enough to stand in a bill. */
+/** The fees of orders that are old enough to be in a bill. */
 export async function feesOf(
   tx: ReadTx,
   orders: readonly Pick<OrderRow, 'orderNo' | 'paidAt'>[],

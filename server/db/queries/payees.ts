@@ -1,4 +1,4 @@
-// The accounts that bills are about: payees, claims, and accounts that are quiet about unknown numbers.
+// The accounts of bills: payees, claims, and quiet accounts, whose unknown numbers are not reported.
 
 import { type RawBuilder, sql } from 'kysely';
 import type { BillRow, PayeeRow, QuietAccountRow } from '../entities/bills.ts';
@@ -9,24 +9,24 @@ import { keptSince } from './retention.ts';
 /** The account of a bill: a payee at a channel, or the claim of a project. */
 export type Account = Pick<BillRow, 'payWay' | 'account' | 'mode'>;
 
-/** The fault of a bill that turned out to be that of a payee whose bill of the day is there already. */
+/** The fault of a bill of a claim whose payee already has the bill of the day. */
 export const SAME_ACCOUNT = 'same_account';
 
-/** The condition that an order `o` is one of the account of a bill `b`. */
+/** The condition that an order `o` belongs to the account of a bill `b`. */
 export const OF_PAYEE = sql<boolean>`exists (select 1 from payees p
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and p.project = o.project and p.version = o.config_version)
   and o.pay_way = b.pay_way and o.mode = b.mode`;
 
-/** The condition that no project but these takes money for the account of a bill `b`. */
+/** The condition that only these projects receive money for the account of a bill `b`. */
 export const ofNoOther = (projects: readonly string[]): RawBuilder<boolean> => sql`not exists (select 1 from payees p
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and p.project <> all(${projects}::text[]))`;
 
-/** The versions of configurations that take money for the account of a bill. */
+/** The configuration versions that receive money for an account. */
 export async function versionsOf(tx: ReadTx, { payWay, account, mode }: Account): Promise<PayeeRow[]> {
   return tx.payees.list({ payWay, payee: account, mode });
 }
 
-/** Since when a payee is configured, in whatever project; undefined = it never was. */
+/** The instant since which a payee is configured in any project; undefined = never. */
 export async function accountSince(tx: ReadTx, { payWay, account, mode }: Account): Promise<Date | undefined> {
   const [row] = await tx.sql<{ since: Date | null }>`
     select min(c.created_at) as since from payees p
@@ -35,7 +35,7 @@ export async function accountSince(tx: ReadTx, { payWay, account, mode }: Accoun
   return row?.since ?? undefined;
 }
 
-/** The condition that a bill, or an account, `b` is called so: by the payee or by an account that is configured for it. */
+/** The condition that `account` names the bill or account `b`: as its payee, or as an account configured for it. */
 export const isCalled = (
   account: string,
 ): RawBuilder<boolean> => sql`(b.account = ${account} or exists (select 1 from payees p
@@ -43,8 +43,8 @@ export const isCalled = (
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and c.account = ${account}))`;
 
 /**
- * Whether an order was placed with a version of a claim. That was while the version was the newest one, so the orders of its project in that
- * time, and two days beside it, are looked through, and no others.
+ * Whether an order was placed with a version of a claim. Only orders of its project from the time when the version was the newest, with
+ * two days of tolerance, are searched.
  */
 export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account): Promise<boolean> {
   const [row] = await tx.sql<{ found: boolean }>`
@@ -59,15 +59,15 @@ export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account):
   return row?.found === true;
 }
 
-/** Removes the bills of a claim that never came; one that is being worked on goes the next time. */
+/** Removes unread bills of a claim; leased ones are removed by a later call. */
 export async function forgetClaim(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.bills.delete({ payWay, account, mode, reading: 0, leasedUntil: null });
 }
 
-/** The kind of a difference about a number of ours that no order here has. */
+/** The kind of a difference about a number of our form without an order here. */
 export const UNKNOWN_HERE = 'order_unknown_here';
 
-/** The time and the random characters of a number (payments/numbers.ts); a number without a valid time is another system's. */
+/** The time and random characters of a number (payments/numbers.ts); a number without a valid time belongs to another system. */
 const STAMPED =
   '20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9A-HJKMNP-TV-Z]{10}';
 
@@ -75,35 +75,35 @@ const STAMPED =
 export const isOurOrder = (column: string): RawBuilder<boolean> =>
   sql`${sql.ref(column)} ~ ${sql.lit(`^[PX]${STAMPED}$`)}`;
 
-/** Whether a column has the form of our refunds' numbers: of their own, or made of the order's; behind it the attempt. */
+/** Whether a column has the form of our refund numbers: own number or derived from the order's, with optional attempt suffix. */
 export const isOurRefund = (column: string): RawBuilder<boolean> =>
   sql`${sql.ref(column)} ~ ${sql.lit(`^R(${STAMPED}|[PX]${STAMPED}[CFL])(_[1-9][0-9]{0,3}){0,1}$`)}`;
 
-/** A bill of five weeks is compared as if nothing were ever removed, however short Retention.UnpaidOrderDays is. */
-const TOLD_DAYS = 35;
+/** For bills of five weeks, unknown numbers are reported regardless of Retention.UnpaidOrderDays. */
+const REPORTED_DAYS = 35;
 
-/** Whether an order or refund of a number is here, or may have been removed because its time was over: the number tells when it was made. */
+/** Whether an order or refund with a number exists, or may have been removed by retention: the number contains its creation time. */
 export const isKnownOrRemoved = (column: string, now: Sql): RawBuilder<boolean> => {
   const number = sql.ref(column);
   return sql`(
     exists (select 1 from orders known where known.order_no = ${number})
     or exists (select 1 from refunds known where known.refund_no = split_part(${number}, '_', 1))
     or substring(${number} from '[0-9]{14}') < to_char(
-         least(greatest(${keptSince('orders')}, timestamptz '2000-01-01'), ${now} - make_interval(days => ${TOLD_DAYS})) at time zone 'UTC', 'YYYYMMDDHH24MISS'))`;
+         least(greatest(${keptSince('orders')}, timestamptz '2000-01-01'), ${now} - make_interval(days => ${REPORTED_DAYS})) at time zone 'UTC', 'YYYYMMDDHH24MISS'))`;
 };
 
 /** Whether an account is quiet. */
 export const isQuiet = (payWay: Sql, account: Sql, mode: Sql): RawBuilder<boolean> =>
   sql`exists (select 1 from quiet_accounts q where q.pay_way = ${payWay} and q.account = ${account} and q.mode = ${mode})`;
 
-/** The accounts that are quiet; they are few. */
+/** Lists the quiet accounts; there are few. */
 export function quietAccounts(tx: ReadTx): Promise<QuietAccountRow[]> {
   return tx.quietAccounts.list({}, { orderBy: { payWay: 'asc', account: 'asc', mode: 'asc' } });
 }
 
 /**
- * Makes an account quiet: its listed differences about unknown numbers are gone, and so are their exceptions, unless another account's bill
- * has the same. Differences that a person ended stay. Returns how many there were.
+ * Makes an account quiet: deletes its differences about unknown numbers and resolves their exceptions, unless a bill of another account
+ * lists the same. Differences that a person ended stay. Returns the number of deleted listed differences.
  */
 export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
   const { payWay, account, mode, since, by, reason } = row;
@@ -126,12 +126,12 @@ export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
   return Number(gone?.n ?? 0);
 }
 
-/** Has the bills of an account of the last weeks compared again; their numbers. A bill that the service is asking for is compared once it is read, or can no longer be had. */
+/** Schedules another comparison of an account's recent finished bills and returns their numbers; bills in progress are compared later anyway. */
 export async function compareAgain(tx: Tx, { payWay, account, mode }: Account, now: Date): Promise<string[]> {
   const rows = await tx.sql<{ billNo: string }>`
     update bills set state = 'matching', next_check_at = ${now}
      where pay_way = ${payWay} and account = ${account} and mode = ${mode} and state = 'done' and reading > 0
-       and day >= (${now}::timestamptz)::date - ${TOLD_DAYS}::int
+       and day >= (${now}::timestamptz)::date - ${REPORTED_DAYS}::int
     returning bill_no`;
   return rows.map(({ billNo }) => billNo);
 }

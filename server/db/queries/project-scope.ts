@@ -1,19 +1,19 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { ReadTx } from '../store.ts';
 
-/** Whose rows are meant: one project's that was asked for, or those of all that the reader is limited to. */
+/** The projects of a query: one requested project, or the list to which the reader is limited. */
 export type Projects = string | readonly string[];
 
-/** The condition that a column names one of them. */
+/** The condition that a column is one of the projects. */
 export function ofProjects(column: string, projects: Projects): RawBuilder<boolean> {
-  // An equality lets an index give the newest first.
+  // With an equality, an index returns the newest rows first.
   const one = typeof projects === 'string' ? projects : projects.length === 1 ? projects[0] : undefined;
   return one === undefined ? sql`${sql.ref(column)} = any(${projects}::text[])` : sql`${sql.ref(column)} = ${one}`;
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** By thing, the projects that one belongs to; a bill is that of every project for whose keys the channel gives it. */
+/** The projects of an object, by its kind; a bill belongs to every project whose configuration uses its account. */
 const PROJECTS_OF = {
   project: (id: string) => sql`select code as project from projects where code = ${id}`,
   app: (id: string) => sql`select project from api_apps where client_id = ${id}`,
@@ -29,14 +29,14 @@ const PROJECTS_OF = {
             on p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode where b.bill_no = ${id}`,
 } as const;
 
-/** The projects of a thing; none when it is not there. */
+/** The projects of an object; empty if it does not exist. */
 export async function projectsOf(tx: ReadTx, thing: keyof typeof PROJECTS_OF, id: string): Promise<string[]> {
   const statement = PROJECTS_OF[thing](id);
   if (!statement) return [];
   return (await tx.sql<{ project: string }>`${statement}`).map(({ project }) => project);
 }
 
-/** The projects that share the payees of a project at a channel, itself among them. */
+/** The projects that share the payees of a project at a channel, including itself. */
 export async function sharersOf(
   tx: ReadTx,
   { project, payWay, account = null }: { project: string; payWay: string; account?: string | null | undefined },

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { ReadTx } from '../store.ts';
 
-/** A column that takes its numbers from a sequence, and where both are. */
+/** A column with a sequence, and the current numbers of both. */
 interface SequenceFact {
   table: string;
   column: string;
@@ -20,7 +20,7 @@ interface GapFact {
   first: string[];
 }
 
-/** The newest moment of a column, and how many rows have a later one than they should. */
+/** The newest time of a column, and how many rows are later than allowed. */
 interface MomentFact {
   table: string;
   column: string;
@@ -28,7 +28,7 @@ interface MomentFact {
   later: number;
 }
 
-/** Which migrations ran, by the database's own list; empty where there is none. */
+/** The executed migrations by the database's own table; empty if the table is missing. */
 export async function migrationsRun(tx: ReadTx): Promise<string[]> {
   const [found] = await tx.sql<{ is: boolean }>`select to_regclass('schema_migrations') is not null as is`;
   if (!found?.is) return [];
@@ -36,7 +36,7 @@ export async function migrationsRun(tx: ReadTx): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** By which a database differs from every other one that runs at this moment, whatever its address is. */
+/** Identifies a running database (name and server start time) independently of its address. */
 export async function runningDatabase(tx: ReadTx): Promise<string> {
   const [row] = await tx.sql<{ name: string }>`
     select current_database() || ' ' || extract(epoch from pg_postmaster_start_time()) as name`;
@@ -48,7 +48,7 @@ interface Column {
   column: string;
 }
 
-/** The columns of our tables that fulfil a condition on `a` (pg_attribute) and `c` (pg_class); parts of tables are left out. */
+/** The columns of our tables that match a condition on `a` (pg_attribute) and `c` (pg_class); partitions are excluded. */
 function columnsOf(tx: ReadTx, condition: RawBuilder<boolean>): Promise<Column[]> {
   return tx.sql<Column>`
     select c.relname as "table", a.attname as "column"
@@ -58,7 +58,7 @@ function columnsOf(tx: ReadTx, condition: RawBuilder<boolean>): Promise<Column[]
      order by 1, 2`;
 }
 
-/** Where every sequence stands, and its column. */
+/** The current number of every sequence, and its column. */
 export async function sequencesOf(tx: ReadTx): Promise<SequenceFact[]> {
   const facts: SequenceFact[] = [];
   const hasSequence = sql<boolean>`pg_get_serial_sequence(quote_ident(c.relname), a.attname) is not null`;
@@ -75,14 +75,14 @@ export async function sequencesOf(tx: ReadTx): Promise<SequenceFact[]> {
   return facts;
 }
 
-/** Tables whose rows are never removed one by one, so that a gap is a transaction that did not commit, or a row that is gone. */
+/** Tables whose rows are never removed one by one: a gap is an uncommitted transaction or a lost row. */
 const UNBROKEN = [
   { table: 'audit_log', column: 'id' },
   { table: 'coin_entries', column: 'id' },
   { table: 'events', column: 'sequence' },
 ] as const;
 
-/** The gaps in the numbers of what is kept for good; the first `most` of each table. */
+/** The gaps in the numbers of these tables; the first `most` of each. */
 export async function gapsOf(tx: ReadTx, most: number): Promise<GapFact[]> {
   const facts: GapFact[] = [];
   for (const { table, column } of UNBROKEN) {
@@ -99,10 +99,10 @@ export async function gapsOf(tx: ReadTx, most: number): Promise<GapFact[]> {
   return facts;
 }
 
-/** Of every moment at which something was written: the newest one, and how many rows are later than `latest`. */
+/** The newest time of every column of write times, and how many rows are later than `latest`. */
 export async function momentsOf(tx: ReadTx, latest: Date): Promise<MomentFact[]> {
   const facts: MomentFact[] = [];
-  // The times in a channel's bill are those of the channel's own clock.
+  // Times in bill lines are by the channel's clock, so they are excluded.
   const written = sql<boolean>`a.atttypid = 'timestamptz'::regtype and c.relname <> 'bill_lines'
     and a.attname in ('created_at', 'updated_at', 'at', 'received_at')`;
   for (const { table, column } of await columnsOf(tx, written)) {

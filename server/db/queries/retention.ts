@@ -1,23 +1,23 @@
-// Removal of what is old, part by part, and since when each table is complete.
+// Removal of old rows, part by part, and the instant since which each table is complete.
 
 import { sql } from 'kysely';
 import { ORDER_STATUS } from '../entities/orders.ts';
 import type { Sql } from '../kysely.ts';
 import type { Store, Tx } from '../store.ts';
 
-/** What one bounded part of a clean-up did. */
+/** The result of one bounded part of a clean-up. */
 export interface PartDone<Place> {
   removed: number;
   /** Where the next part begins; undefined after the last. */
   next: Place | undefined;
 }
 
-/** Rows that one part looks at: well below what a statement has time for, also on a slow disk. */
+/** Rows per part: few enough for the statement timeout, also on a slow disk. */
 export const PART_ROWS = 2_000;
 
 /**
- * Cleans up part by part, each in a commit of its own, so that a table of any size gets done and what was done stays.
- * Returns how many rows went; `goesOn` says before each part whether there is still time.
+ * Cleans up part by part, each in a commit of its own, so that any table size works and finished parts stay done. Returns the number
+ * of removed rows; stops when `goesOn` returns false before a part.
  */
 export async function inParts<Place>(
   clean: (from: Place | undefined) => Promise<PartDone<Place>>,
@@ -33,28 +33,28 @@ export async function inParts<Place>(
   return sum;
 }
 
-/** Removes what is older than a time, part by part; returns how many rows. `goesOn` is asked before each part. */
+/** Removes rows from before an instant, part by part; returns their number. `goesOn` is called before each further part. */
 export type Removal = (store: Store, before: Date, goesOn?: () => boolean) => Promise<number>;
 
-/** Deliveries are tried a dozen times at most. */
+/** Deliveries per part; each is deleted with up to a dozen attempts. */
 const PART_DELIVERIES = 150;
 
 /**
- * Channel messages by their numbers, which grow with their time: no index is needed, and it ends at the first young part. Of a table
- * of months this and the next ones take one part at a time (`from`): places of rows are those of a part.
+ * Removes channel messages by their ids, which grow with time: no index on time is needed, and the walk ends at the first part without
+ * old rows. Of a monthly table, these removals take one partition at a time (`from`), because `ctid` is per partition.
  */
 export const removeMessages = (from = 'channel_messages'): Removal => byNumber(from, sql`coalesce(last_at, at)`);
 
-/** Histories of orders and refunds, likewise; orders and refunds stay. */
+/** Removes old history of orders and refunds; orders and refunds stay. */
 export const removeTransitions = (from = 'transitions'): Removal => byNumber(from, sql`at`);
 
-/** What merchants were told; numbers are never given again. */
+/** Removes old events; their numbers are never reused. */
 export const removeEvents = (from = 'events'): Removal => byTime(from, 'created_at');
 
-/** The rows that say which notices were settled; channels repeat a notice for days, and these are kept for months. */
+/** Removes old rows of settled notifications; channels repeat a notification for days, and the rows are kept for months. */
 export const removeNotifications = (from = 'notifications'): Removal => byTime(from, 'received_at');
 
-/** Deliveries that came to an end, with their attempts; the events stay. */
+/** Removes finished deliveries with their attempts; the events stay. */
 export const removeDeliveries =
   (from = 'deliveries'): Removal =>
   (store, before, goesOn) =>
@@ -74,16 +74,16 @@ export const removeDeliveries =
       return { removed, next: removed < PART_DELIVERIES ? undefined : true };
     }, goesOn);
 
-/** Effects that are done or given up. */
+/** Removes effects that are done or given up. */
 export const removeEffects = byTime('due_effects', 'finished_at', sql`state <> 'due'`);
 
-/** Questions about refunds that have their answer or were given up. */
+/** Removes refund lookups that are answered or given up. */
 export const removeRefundLookups = byTime('refund_lookups', 'finished_at', sql`state <> 'open'`);
 
-/** What was counted for limits in spans of time that are long over. */
+/** Removes limit uses of long-ended periods. */
 export const removeLimitUses = byTime('limit_uses', 'begins_at');
 
-/** Rows of a table whose time has an index. */
+/** Removes rows of a table by an indexed time column. */
 function byTime(name: string, time: string, condition: Sql = sql`true`): Removal {
   const [table, at] = [sql.table(name), sql.ref(time)];
   return (store, before, goesOn) =>
@@ -98,7 +98,7 @@ function byTime(name: string, time: string, condition: Sql = sql`true`): Removal
     }, goesOn);
 }
 
-/** Rows of a table whose numbers grow with their time; `time` says how old one is. */
+/** Removes rows of a table whose ids grow with time; `time` is the age that decides. */
 function byNumber(table: string, time: Sql): Removal {
   return (store, before, goesOn) =>
     inParts<string>((from) => store.transaction((tx) => removeNumbers(tx, { table, time }, before, from)), goesOn);
@@ -125,7 +125,7 @@ async function removeNumbers(
   return { removed: row.removed, next: isLast || row.last === null ? undefined : row.last };
 }
 
-/** Says that rows of a table from before an instant may be missing from now on; it never goes back. */
+/** Records that rows of a table from before an instant may be missing; the instant only moves forward. */
 export async function noteRemoved(store: Store, kind: string, before: Date): Promise<void> {
   await store.autocommit(
     (tx) => tx.sql`insert into removed_history (kind, before) values (${kind}, ${before})
@@ -133,12 +133,12 @@ export async function noteRemoved(store: Store, kind: string, before: Date): Pro
   );
 }
 
-/** The SQL value of the instant from which all rows of a table are there. */
+/** The SQL value of the instant since which all rows of a table exist. */
 export function keptSince(kind: string): Sql {
   return sql`coalesce((select h.before from removed_history h where h.kind = ${sql.lit(kind)}), timestamptz '-infinity')`;
 }
 
-/** The last key that a part looked at. */
+/** The last idempotency key of a part. */
 interface KeyPlace {
   at: string;
   scope: string;
@@ -148,13 +148,13 @@ interface KeyPlace {
 
 const BEFORE_ALL_KEYS: KeyPlace = { at: '-infinity', scope: '', route: '', key: '' };
 
-/** Forgets idempotency keys of more than seven days whose intent is final; returns how many. */
+/** Deletes idempotency keys older than seven days whose order or refund is final; returns their number. */
 export function deleteOldKeys(store: Store, now: Date, goesOn?: () => boolean): Promise<number> {
   const before = new Date(now.getTime() - 7 * 86_400_000);
   return inParts<KeyPlace>((from) => store.transaction((tx) => deleteKeys(tx, before, from)), goesOn);
 }
 
-/** Each part begins behind the last one, so keys that have to stay are looked at once. */
+/** Deletes the keys of one part; each part begins after the previous one, so kept keys are read once. */
 async function deleteKeys(tx: Tx, before: Date, from: KeyPlace = BEFORE_ALL_KEYS): Promise<PartDone<KeyPlace>> {
   const [row] = await tx.sql<{ removed: number; lookedAt: number } & KeyPlace>`
     with part as materialized (
@@ -177,7 +177,7 @@ async function deleteKeys(tx: Tx, before: Date, from: KeyPlace = BEFORE_ALL_KEYS
   return { removed, next: lookedAt < PART_ROWS ? undefined : last };
 }
 
-/** The last order that a part looked at. */
+/** The last order of a part. */
 interface OrderPlace {
   status: (typeof ENDS)[number];
   at: string;
@@ -186,15 +186,15 @@ interface OrderPlace {
 
 const ENDS = ['closed', 'failed'] as const;
 const BEFORE_ALL_ORDERS: OrderPlace = { status: 'closed', at: '-infinity', orderNo: '' };
-/** With each of them go some rows of ten tables. */
+/** Orders per part; each is deleted with rows of ten tables. */
 const PART_ORDERS = 100;
 
 /**
- * Removes orders that ended unpaid before a time, each with everything that hangs on it, and keeps their number for the
- * statistics. An order that ever saw money, or that somebody has still something to do about, stays.
+ * Removes orders that ended unpaid before an instant, with their dependent rows, and adds their number to the statistics. An order with
+ * any payment, or with open work, stays.
  */
 export async function removeUnpaidOrders(store: Store, before: Date, goesOn?: () => boolean): Promise<number> {
-  // A bill that names one of them later is about an order that was here.
+  // Recorded first, so that a later bill with one of these numbers is not reported as unknown.
   await noteRemoved(store, 'orders', before);
   return inParts<OrderPlace>((from) => store.transaction((tx) => removeUnpaid(tx, before, from)), goesOn);
 }
@@ -214,7 +214,7 @@ async function removeUnpaid(tx: Tx, before: Date, from: OrderPlace = BEFORE_ALL_
 }
 
 async function removeOrders(tx: Tx, before: Date, orderNos: readonly string[]): Promise<number> {
-  // The locks come first: what is read after them can no longer change.
+  // Locked first, so that rows read afterwards cannot change.
   const locked = await tx.sql<{ orderNo: string }>`
     select order_no from orders where order_no = any(${orderNos}) order by order_no for update skip locked`;
   const ended = await tx.sql<{ orderNo: string }>`

@@ -5,7 +5,7 @@ import type { SkillOrderRow } from '../entities/skillpay.ts';
 import type { ReadTx } from '../store.ts';
 import { ofProjects, type Projects } from './project-scope.ts';
 
-/** An offer and its order, as both are at one moment; of one application when it is named. */
+/** Reads an offer and its order in one statement; with `clientId`, only of that application. */
 export async function offerPair(
   tx: ReadTx,
   where: { orderNo: string; clientId?: string },
@@ -19,7 +19,7 @@ export async function offerPair(
   return order && { order, skill: skill as SkillOrderRow };
 }
 
-/** How many unpaid offers of an app can still be paid. */
+/** Counts the unpaid offers of an application that can still be paid. */
 export async function countOpenOffers(tx: ReadTx, clientId: string, now: Date): Promise<number> {
   const [row] = await tx.sql<{ count: number }>`
     select count(*)::int as count from orders
@@ -27,7 +27,7 @@ export async function countOpenOffers(tx: ReadTx, clientId: string, now: Date): 
   return row?.count ?? 0;
 }
 
-/** What to count. */
+/** Filters of the pay-per-call statistics. */
 export interface SkillStatsFilter {
   from?: Date | undefined;
   to?: Date | undefined;
@@ -51,7 +51,7 @@ interface SkillStatsRow {
   revenueMinor: string;
 }
 
-/** Offers made within a time, by app, resource, mode and currency; unpaid ones that were removed count as well. */
+/** Counts offers of a period by application, resource, mode and currency, including removed unpaid ones. */
 export async function skillStats(tx: ReadTx, filter: SkillStatsFilter): Promise<SkillStatsRow[]> {
   const { from, to, project, clientId, mode } = filter;
   const conditions = (of: { at: string; offer: string; order: string }) =>

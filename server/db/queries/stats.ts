@@ -3,7 +3,7 @@ import type { Sql } from '../kysely.ts';
 import type { ReadTx } from '../store.ts';
 import { ofProjects, type Projects } from './project-scope.ts';
 
-/** A period, the beginnings of its days, and whose orders. */
+/** A period, the beginnings of its days, and the mode and projects of its orders. */
 export interface StatsRange {
   from: Date;
   to: Date;
@@ -12,14 +12,14 @@ export interface StatsRange {
   project?: Projects | undefined;
 }
 
-/** Orders that began on a day; days count from 1. */
+/** Orders created on a day; days count from 1. */
 export interface Counted {
   day: number;
   state: string;
   count: number;
 }
 
-/** Money of a day in one channel and currency, minor units. */
+/** The amount of a day in one channel and currency, minor units. */
 export interface Summed {
   day: number;
   payWay: string;
@@ -28,7 +28,7 @@ export interface Summed {
   minor: bigint;
 }
 
-/** How many orders began on each day, by the state that they have now; unpaid ones that were removed count as well. */
+/** Counts the orders created on each day by their current state, including removed unpaid ones. */
 export async function countCreated(tx: ReadTx, range: StatsRange): Promise<Counted[]> {
   return [
     ...(await tx.sql<Counted>`${createdStatement(range)}`),
@@ -36,31 +36,31 @@ export async function countCreated(tx: ReadTx, range: StatsRange): Promise<Count
   ];
 }
 
-/** The payments of each day. */
+/** Sums the payments of each day. */
 export async function sumPaid(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
   return toSummed(await tx.sql<Raw>`${paidStatement(range)}`);
 }
 
-/** The refunds of each day, of money that was counted as paid: money beside an order was never counted. */
+/** Sums the refunds of each day, without surplus refunds, whose payments were never counted. */
 export async function sumRefunded(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
   return toSummed(await tx.sql<Raw>`${refundedStatement(range)}`);
 }
 
-/** Answered by the index orders_created alone. */
+/** The statement of created orders; an index-only scan of orders_created. */
 export function createdStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('created_at', range)} as day, state, count(*)::int as count from orders
     where ${isWithin('created_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}
     group by 1, 2`;
 }
 
-/** Answered by the key of removed_orders. */
+/** The statement of removed orders; uses the primary key. */
 function removedStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('period_at', range)} as day, state, sum(count)::int as count from removed_orders
     where ${isWithin('period_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}
     group by 1, 2`;
 }
 
-/** Answered by the index orders_paid alone. */
+/** The statement of payments; an index-only scan of orders_paid. */
 export function paidStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('paid_at', range)} as day, pay_way, currency, count(*)::int as count, sum(paid)::text as minor
      from orders
@@ -68,7 +68,7 @@ export function paidStatement(range: StatsRange): Sql {
     group by 1, 2, 3`;
 }
 
-/** Answered by the index refunds_succeeded and the key of the orders. */
+/** The statement of refunds; uses refunds_succeeded and the primary key of orders. */
 export function refundedStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('r.finished_at', range)} as day, o.pay_way, o.currency, count(*)::int as count,
           sum(r.amount)::text as minor
