@@ -1,5 +1,5 @@
-// Makes dist/, which is what an installed package runs: Node strips no types below node_modules.
-// `npm ci` runs this by `prepare` on whatever Node the machine has: plain JavaScript, Node 18 and newer.
+// Builds dist/, which an installed package runs, because Node strips no types below node_modules.
+// `npm ci` runs this in `prepare` on the machine's Node: plain JavaScript, Node 18 and newer.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ const out = resolve(process.argv[2] ?? join(root, 'dist'));
 const draft = `${out}.${process.pid}`;
 const guides = join(root, 'server', 'pages', 'guides');
 
-/** The compiler, or undefined: a production install has none and takes dist/ as it came. */
+/** The compiler; undefined in a production install, which uses the packaged dist/. */
 function findCompiler() {
   try {
     return join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
@@ -30,9 +30,9 @@ function compile(compiler) {
   return status === 0;
 }
 
-/** Everything that is neither a source nor a document goes along as it is. */
+/** Copies all files that are neither sources nor documents. */
 function copyAssets() {
-  // The guides go along as the pages that are made of them.
+  // Guides are shipped as rendered pages instead.
   const isAsset = (path) =>
     path !== guides && (statSync(path).isDirectory() || !/\.(ts|mjs|md)$|\/\.[^/]*$/.test(path));
   for (const folder of ['config', 'server', 'cli']) {
@@ -43,12 +43,12 @@ function copyAssets() {
   }
 }
 
-/** The files of the API explorer, so that a service makes none. */
+/** Builds the files of the API explorer, so that the service need not. */
 const makeExplorer = () => make('server/offline/explorer-files', 'writeExplorerFiles', 'server/explorer');
 
 /**
- * The client, of the document that the service serves, with its types; compiled more strictly than what only runs here. The checkout gets
- * its operations, too: they are not committed.
+ * Builds the client with its types from the OpenAPI document, compiled with its own stricter settings. Its operations, which are not
+ * committed, are also copied to the checkout.
  */
 function makeClient(compiler) {
   const source = join(draft, 'client.src');
@@ -69,13 +69,13 @@ function makeClient(compiler) {
   return status === 0;
 }
 
-/** The guides, of their Markdown. */
+/** Renders the guides from their Markdown. */
 const makeGuides = () => make('server/offline/guide-files', 'writeGuideFiles', 'server/guides', guides);
 
-/** The help of every command, so that it is shown without loading one. */
+/** Builds the help of every command, so that it is shown without loading the command. */
 const makeHelp = () => make('cli/help-files', 'writeHelpFiles', 'cli/help');
 
-/** Files are made by what was compiled, on the Node that it is for. */
+/** Runs a compiled function that writes files, on the Node version of the service. */
 function make(program, write, folder, ...more) {
   const run = `import(process.argv[1]).then((made) => made.${write}(...process.argv.slice(2)))`;
   const args = ['--eval', run, pathToFileURL(join(draft, `${program}.js`)).href, join(draft, folder), ...more];
@@ -84,7 +84,7 @@ function make(program, write, folder, ...more) {
   return status === 0;
 }
 
-/** That of the development packages, since the machine's may be too old for what is built. */
+/** The Node of the development packages, because the machine's may be too old. */
 function findNode() {
   try {
     return join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin', 'node');
@@ -93,13 +93,13 @@ function findNode() {
   }
 }
 
-/** What is for this machine alone, and what travels beside dist/. */
+/** Whether a path is local configuration, or is packaged beside dist/. */
 function isLocal(path) {
   if (path === join('config', 'deploy')) return true;
   return path.startsWith('config') && path.endsWith('.toml') && !path.endsWith('default.toml');
 }
 
-/** A build that is killed cannot remove its draft; the next one does. */
+/** Removes the drafts of killed builds. */
 function removeLeftDrafts() {
   const [folder, name] = [dirname(out), basename(out)];
   for (const found of existsSync(folder) ? readdirSync(folder) : []) {
@@ -126,7 +126,7 @@ function main() {
     copyAssets();
     if (!makeClient(compiler) || !makeExplorer() || !makeGuides() || !makeHelp()) return false;
     chmodSync(join(draft, 'bin', 'payctl.js'), 0o755);
-    // What runs from the old folder meanwhile sees all of the old one or all of the new one.
+    // Replaced as a whole, so that a running process never sees a mixture.
     rmSync(out, { recursive: true, force: true });
     renameSync(draft, out);
     return true;

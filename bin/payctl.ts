@@ -3,9 +3,9 @@ import module from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-// Node.js says on stderr that FORCE_COLOR outdoes NO_COLOR; here it does not.
+// In payctl NO_COLOR wins; Node.js would warn on stderr that FORCE_COLOR wins.
 if (process.env['NO_COLOR']) delete process.env['FORCE_COLOR'];
-// It says the same of its own variable, and there it is so.
+// FORCE_COLOR wins over NODE_DISABLE_COLORS; deleting the latter avoids the same warning.
 if (process.env['FORCE_COLOR']) delete process.env['NODE_DISABLE_COLORS'];
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
@@ -13,7 +13,7 @@ if (major < 24 || (major === 24 && minor < 15)) {
   process.stderr.write(`payctl needs Node.js 24.15 or newer; this is ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else if (!(await answerAtOnce(process.argv.slice(2)).catch(outputLost))) {
-  // Below the user's own folder: what others could write to is never run as code.
+  // In the user's own folder, because code from a folder that other users can write to must not run.
   const cache =
     process.env['NODE_COMPILE_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'payctl');
   module.enableCompileCache(cache);
@@ -32,13 +32,13 @@ if (major < 24 || (major === 24 && minor < 15)) {
     signals: {
       on: (name, listener) => process.on(name, listener),
       off: (name, listener) => process.off(name, listener),
-      // 0 is the group of processes.
+      // 0 is the process group.
       raise: (name, to) => void process.kill(to === 'group' ? 0 : process.pid, name),
     },
   });
 }
 
-/** What needs no parser: loading one, or the cache of compiled code, would take longer than the answer. */
+/** Prints version and help without the parser and the compile cache, whose loading would take longer than the output. */
 async function answerAtOnce(argv: readonly string[]): Promise<boolean> {
   const last = argv.at(-1) ?? '--help';
   if (argv.length === 1 && (last === '--version' || last === '-V')) {
@@ -55,7 +55,7 @@ async function answerAtOnce(argv: readonly string[]): Promise<boolean> {
   return printPrebuiltHelp(argv, { stdout: process.stdout, env: process.env });
 }
 
-/** The one failure of what is answered at once. */
+/** Reports that the output of `answerAtOnce` could not be written, its only failure. */
 function outputLost(error: Error): true {
   process.stderr.on('error', () => {});
   process.stderr.write(`error: ${error.message}\n`);

@@ -1,6 +1,6 @@
 // The parts list of a package (CycloneDX): writes sbom.cdx.json from the production part of package-lock.json before `npm pack`, and
-// removes it afterwards. The same lock gives the same bytes. `npm sbom --omit=dev` leaves out what a development package needs
-// as well. Plain JavaScript, like build.mjs.
+// removes it afterwards. The same lock gives the same bytes. Not `npm sbom --omit=dev`, which omits packages that a development package
+// also needs. Plain JavaScript, like build.mjs.
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
@@ -18,7 +18,7 @@ function write() {
   for (const [path, entry] of Object.entries(needed)) {
     const component = componentOf(nameOf(path), entry);
     const ref = component['bom-ref'];
-    // The same version may lie at several places, for one of which it is not optional.
+    // The same version may be installed at several paths; it is required if it is required at one.
     if (components.get(ref)?.scope !== 'required') components.set(ref, component);
     graph.set(ref, [...(graph.get(ref) ?? []), ...refsOf(path, entry, needed)]);
   }
@@ -56,7 +56,7 @@ function componentOf(fullName, { version, integrity, license, optional }) {
   };
 }
 
-/** A purl (package URL), which is what a component is called by others as well. */
+/** The purl (package URL) of a component. */
 function refOf(name, version) {
   return `pkg:npm/${name.replace('@', '%40')}@${version}`;
 }
@@ -70,7 +70,7 @@ function hashOf(text) {
   return { alg: `SHA-${algorithm}`, content: Buffer.from(digest, 'base64').toString('hex') };
 }
 
-/** What stands in package.json is an identifier of SPDX, an expression of several, or free text. */
+/** The license in package.json: an SPDX identifier, an SPDX expression, or free text. */
 function licensesOf(license) {
   if (license === undefined) return {};
   if (/[ ()]/.test(license) && /\b(OR|AND|WITH)\b/.test(license)) return { licenses: [{ expression: license }] };
@@ -81,7 +81,7 @@ function licensesOf(license) {
   };
 }
 
-/** Where Node would find what a package needs: beside it, or in a node_modules further up. What is optional may be left out. */
+/** Resolves dependencies as Node does: beside the package, or in a node_modules further up. Optional ones may be missing. */
 function refsOf(path, { dependencies = {}, optionalDependencies = {}, peerDependencies = {} }, packages) {
   const wanted = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
   return wanted.flatMap((name) => {
@@ -93,7 +93,7 @@ function refsOf(path, { dependencies = {}, optionalDependencies = {}, peerDepend
   });
 }
 
-/** A UUID made of a text: 8 = in a way of our own. */
+/** A UUID derived from a text; version 8 = custom. */
 function uuidOf(text) {
   const hex = createHash('sha256').update(text).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -1,5 +1,5 @@
-// Locks what a package installs: writes npm-shrinkwrap.json, the production part of package-lock.json, before `npm pack`, and
-// removes it afterwards: in a checkout it would take the place of package-lock.json. Plain JavaScript, like build.mjs.
+// Locks the dependencies of the package: writes npm-shrinkwrap.json, the production part of package-lock.json, before `npm pack`, and
+// removes it afterwards, because in a checkout it would replace package-lock.json. Plain JavaScript, like build.mjs.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,9 +1,9 @@
 import type { KeyName, Values } from './schema.ts';
 
-/** Where a value comes from: `default`, the path of a file, the name of an environment variable, or `not set`. */
+/** The source of each value: `default`, the path of a file, the name of an environment variable, or `not set`. */
 export type Sources = Readonly<Record<KeyName, string>>;
 
-/** `development` is everything that calls itself neither production nor staging. */
+/** The environment; `development` is any that is neither production nor staging. */
 export type Place = 'development' | 'staging' | 'production';
 
 /** The embedded database in an absolute folder, or a PostgreSQL server. */
@@ -11,14 +11,14 @@ export type DatabaseTarget =
   | { kind: 'pglite'; url: string; folder: string }
   | { kind: 'postgres'; url: string; folder?: undefined };
 
-/** The configuration as it was loaded; on the embedded database the two secrets may still be missing. */
+/** The loaded configuration; with the embedded database the two secrets may still be missing. */
 export interface LoadedConfig {
   debug: boolean;
-  /** Which service this is. Only the loader reads NODE_ENV. */
+  /** The environment. Only the loader reads NODE_ENV. */
   environment: Place;
-  /** Whether what production demands is demanded: in production, and in staging. */
+  /** Whether the safety requirements of production apply: in production and in staging. */
   production: boolean;
-  /** Whether the simulator's channels count: with Debug, and in staging that names a simulator. */
+  /** Whether the simulator's channels are in use: with Debug, or in staging with `Simulator.Url`. */
   simulated: boolean;
   server: {
     listen: Values['Server.Listen'];
@@ -41,7 +41,7 @@ export interface LoadedConfig {
   };
   jwt: { secretKey: string | undefined; expirationHours: number; idleMinutes: number };
   oauth: { issuer: string; tokenTtlSeconds: number };
-  /** Newest first: the first seals, all of them open. */
+  /** Newest first: the first encrypts, all decrypt. */
   security: { masterKeys: NonNullable<Values['Security.MasterKey']> };
   skillpay: { brand: string | undefined; devMode: boolean; offerTtlSeconds: number };
   simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };
@@ -60,7 +60,7 @@ export interface LoadedConfig {
     loginFailures: number;
     unpaidOffersPerApp: number;
   };
-  /** Days after which what has ended is removed. */
+  /** Days after which old rows are removed. */
   retention: {
     channelMessageDays: number;
     noticeDays: number;
@@ -75,5 +75,5 @@ export interface LoadedConfig {
   sources: Sources;
 }
 
-/** A configuration that is complete: both secrets are present. */
+/** A complete configuration with both secrets. */
 export type Config = LoadedConfig & { jwt: { secretKey: string } };

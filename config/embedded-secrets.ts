@@ -10,14 +10,14 @@ const SECRET_KEY_FILE = 'jwt-secret-key';
 const MASTER_KEY_FILE = 'master-key';
 
 /**
- * Completes a configuration: on the embedded database each secret that was not given is made at random once, kept in a
- * file (0600) of the folder `<database folder>-secrets` (0700) and read from there ever after; processes that start at
- * once agree on one. Throws `ConfigFaults` when a file cannot be written or does not hold a secret.
+ * Completes a configuration: with the embedded database, each missing secret is generated once, stored in a file (0600) of
+ * the folder `<database folder>-secrets` (0700) and read from there later; concurrent starts use the same secret. Throws
+ * `ConfigFaults` if a file cannot be written or contains no secret.
  */
 export async function ensureEmbeddedSecrets(config: LoadedConfig): Promise<Config> {
   const { database, jwt, security, sources } = config;
   if (database.kind === 'postgres') return complete(config, jwt.secretKey, security.masterKeys);
-  // Reached through a symbolic link it is the same database, and its secrets are the same.
+  // Resolves symbolic links: the same database must have the same secrets.
   const folder = `${await realpath(database.folder).catch(() => database.folder)}-secrets`;
   const kept = { ...sources };
   const ensure = async (key: KeyName, name: string): Promise<Buffer> => {
@@ -32,7 +32,7 @@ export async function ensureEmbeddedSecrets(config: LoadedConfig): Promise<Confi
   return complete({ ...config, sources: kept }, secretKey, masterKeys);
 }
 
-/** The secrets that are kept in a folder, as far as they are there and whole; makes and changes nothing. */
+/** Reads the valid secrets in a folder; creates and changes nothing. */
 export async function readKeptSecrets(folder: string): Promise<{ secretKey?: string; masterKey?: MasterKey }> {
   const read = async (name: string) => {
     const text = await readFile(join(folder, name), 'utf8').catch(() => '');
@@ -77,13 +77,13 @@ async function readSecret(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** The bytes of a file's text; none when it is not base64. */
+/** The decoded bytes of a file's text; empty if it is not base64. */
 function secretIn(text: string): Buffer {
   const secret = Buffer.from(text, 'base64');
   return secret.toString('base64') === text ? secret : Buffer.alloc(0);
 }
 
-/** The file appears whole or not at all; of two processes the first one's secret stands and both use it. */
+/** Creates the secret file atomically; if two processes do so, both use the secret of the first. */
 async function makeSecret(path: string): Promise<Buffer> {
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   try {

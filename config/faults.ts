@@ -1,11 +1,11 @@
-/** One thing that is wrong with the configuration: which key, where it was set, what is expected; never a value. */
+/** One fault of the configuration: its key, its source and the expected value; never the value itself. */
 export interface ConfigFault {
   key: string;
   source?: string;
   message: string;
 }
 
-/** Every fault of the configuration at once; its message lists them by key and never shows a secret's value. */
+/** All faults of the configuration; the message lists them by key and never contains a secret. */
 export class ConfigFaults extends Error {
   readonly faults: readonly ConfigFault[];
 
@@ -24,7 +24,7 @@ function line({ key, source, message }: ConfigFault): string {
   return `  ${key}: ${message}${source === undefined ? '' : ` (set in ${source})`}`;
 }
 
-/** Text that came from outside, made fit for one line of a message: no control characters, at most 200 characters. */
+/** Makes external text printable in one line: no control characters, at most 200 characters. */
 export function printable(text: string): string {
   const clean = text.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '?');
   return clean.length > 200 ? `${clean.slice(0, 200)}…` : clean;

@@ -6,7 +6,7 @@ export function keyTable(): string {
   return [head, head.map(() => '---'), ...keyNames.map(row)].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** The text of a document with the table between its two marks brought up to date. */
+/** Replaces the table between the two marks of a document with the current one. */
 export function withKeyTable(document: string): string {
   return document.replace(/(?<=<!-- keys -->\n)[^]*(?=<!-- end of keys -->)/, () => `\n${keyTable()}\n\n`);
 }
@@ -22,7 +22,7 @@ function row(key: KeyName): string[] {
   ];
 }
 
-/** The text of `config/default.toml`: every key with its sentence and its default; one without a default as a comment. */
+/** The text of `config/default.toml`: every key with its sentence and default; a key without a default is a comment. */
 export function defaultToml(): string {
   const lines = [
     '# Every key with its default. Set your own values in config/local.toml, in the file given by --config or PAY_CONFIG,',

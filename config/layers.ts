@@ -5,14 +5,14 @@ import { type ConfigFault, printable } from './faults.ts';
 import { environmentName, type KeyName, keyNames, keys } from './schema.ts';
 import { nearest } from './nearest.ts';
 
-/** A value as somebody set it, with the place it came from and the folder where its relative paths begin. */
+/** A value as set, with its source and the base folder of its relative paths. */
 export interface Setting {
   value: unknown;
   source: string;
   base: string;
 }
 
-/** What one place sets, and what is wrong there. */
+/** The settings and faults of one source. */
 export interface Layer {
   settings: Map<KeyName, Setting>;
   faults: ConfigFault[];
@@ -24,7 +24,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const largestFile = 1024 * 1024;
 const known = new Set<string>(keyNames);
 
-/** Reads the text of a file; throws the reason in words that never hold its content. */
+/** Reads a text file; error messages never contain its content. */
 function readText(path: string): string {
   const file = statSync(path);
   if (!file.isFile() && !file.isFIFO()) throw new Error('is not a file');
@@ -44,7 +44,7 @@ function reason(error: unknown): string {
   return code === undefined ? printable(message) : `cannot be read (${code})`;
 }
 
-/** Reads a TOML file; an unknown key is a fault, with the nearest known one as a hint. */
+/** Reads a TOML file; an unknown key is a fault, with the nearest known key as a hint. */
 export function readTomlLayer(path: string, base = dirname(path)): Layer {
   const layer: Layer = { settings: new Map(), faults: [] };
   try {
@@ -74,15 +74,15 @@ function isKey(name: string): name is KeyName {
   return known.has(name);
 }
 
-function unknown(what: string, name: string, all: readonly string[]): string {
+function unknown(kind: string, name: string, all: readonly string[]): string {
   const hint = nearest(name, all);
-  return `unknown ${what}${hint === undefined ? '' : `; did you mean ${hint}?`}`;
+  return `unknown ${kind}${hint === undefined ? '' : `; did you mean ${hint}?`}`;
 }
 
-/** `PAY_CONFIG` was read before, `PAY_TEST_…` is the tests'. */
+/** Variables that are not keys: `PAY_CONFIG` is read elsewhere, `PAY_TEST_…` belongs to the tests. */
 const elsewhere = /^PAY_(CONFIG$|TEST_)/;
 
-/** Kubernetes announces a service that is called `pay` or `pay-…` to every container by such variables. */
+/** Whether Kubernetes set the variable for a service named `pay` or `pay-…`. */
 function isServiceLink(name: string, text: string): boolean {
   if (/_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name)) return true;
   return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(text);
@@ -103,7 +103,7 @@ export function readEnvironmentLayer(env: Environment, cwd: string): Layer {
   return layer;
 }
 
-/** Editors and shells put a line end behind a value. */
+/** Removes the line end that editors and shells append to a value. */
 function withoutLineEnd(text: string): string {
   return text.replace(/[\r\n]+$/, '');
 }
@@ -122,7 +122,7 @@ interface Variable {
 function readVariable(layer: Layer, key: KeyName, { name, text, env, cwd }: Variable): void {
   const [plain, file] = variables(key);
   if (env[plain] && env[file]) {
-    // Both names come by here; one fault is enough.
+    // Called for both names; the fault is added once.
     if (name === plain) layer.faults.push({ key, message: `both ${plain} and ${file} are set; set only one` });
     return;
   }
@@ -136,12 +136,12 @@ function readVariable(layer: Layer, key: KeyName, { name, text, env, cwd }: Vari
     if (content === '') throw new Error('is empty');
     layer.settings.set(key, { value: take(key, content), source: name, base: dirname(path) });
   } catch (error) {
-    // The path is not shown: people put the secret itself there by mistake.
+    // The path is not shown, because it may be the secret itself by mistake.
     layer.faults.push({ key, source: name, message: `names a file that ${reason(error)}` });
   }
 }
 
-/** Turns the text of a variable into the value that a TOML file would hold; what does not fit is left for the schema to refuse. */
+/** Converts the text of a variable to the TOML value of its key; the schema refuses text that does not fit. */
 function take(key: KeyName, text: string): unknown {
   switch (keys[key].kind) {
     case 'flag':

@@ -8,7 +8,7 @@ import { type Environment, type Layer, readEnvironmentLayer, readTomlLayer, type
 import { isLoopback, refusals } from './refusals.ts';
 import { type KeyName, keyNames, keys, type Values } from './schema.ts';
 
-/** Where to look: the `--config` flag, the environment, the working directory, and the folder that holds `config/`. */
+/** The sources: the `--config` flag, the environment, the working directory, and the folder that contains `config/`. */
 export interface LoadOptions {
   argv?: { config?: string | undefined };
   env: Environment;
@@ -18,7 +18,7 @@ export interface LoadOptions {
 
 const ownRoot = dirname(import.meta.dirname ?? dirname(fileURLToPath(import.meta.url)));
 
-/** Reads defaults, one file and the environment, the later ones winning; throws `ConfigFaults` with everything that is wrong. */
+/** Reads defaults, one file and the environment, where later ones win; throws `ConfigFaults` with all faults. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const { env, cwd } = options;
   const { settings, values, faults } = readLayers(options);
@@ -29,8 +29,8 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
 }
 
 /**
- * Where a simulator that is a process of its own listens, and its folder: what `Simulator.Listen` says, else a `Simulator.Url` of this
- * machine. Faults of other keys are the service's, whose secrets this process need not have; throws `ConfigFaults` with its own.
+ * The listen address and folder of a simulator in its own process: `Simulator.Listen`, or else a `Simulator.Url` of this machine. Throws
+ * `ConfigFaults` for simulator keys only, because this process need not have the service's secrets.
  */
 export function loadSimulator(options: LoadOptions): Pick<LoadedConfig['simulator'], 'listen' | 'dir'> {
   const { settings, values, faults } = readLayers(options);
@@ -44,7 +44,7 @@ export function loadSimulator(options: LoadOptions): Pick<LoadedConfig['simulato
   };
 }
 
-/** The address of a plain http URL of this machine; undefined for every other one, which something else serves. */
+/** The address of a plain http URL of this machine; undefined for other URLs, which another server serves. */
 function ownAddress(url: string): Values['Simulator.Listen'] | undefined {
   const { protocol, hostname, port, pathname } = new URL(url);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
@@ -62,22 +62,22 @@ function readLayers({ argv, env, cwd, packageRoot = ownRoot }: LoadOptions) {
   return { settings, values: read(settings, faults), faults };
 }
 
-/** The key decides; NODE_ENV alone means production, because many set it for nothing else. */
+/** The environment by its key; without it, NODE_ENV=production means production. */
 function placeOf(values: Partial<Values>, { NODE_ENV }: Environment): Place {
   return values['Server.Environment'] ?? (NODE_ENV === 'production' ? 'production' : 'development');
 }
 
-/** A name of NODE_ENV that an operator takes for more than a laptop. */
+/** Values of NODE_ENV that suggest a real deployment. */
 const NO_LAPTOP = /^\s*(?:prod|production|staging|live)\s*$/i;
 
-/** Faults of Node's own variables, which would undo a promise of production without a word. */
+/** Faults of Node's own variables, which would silently disable a safety requirement of production. */
 function* ofNode(
   { NODE_ENV, NODE_TLS_REJECT_UNAUTHORIZED: verifies }: Environment,
   place: Place,
 ): Iterable<ConfigFault> {
   const source = 'the environment';
   if (place === 'development' && NO_LAPTOP.test(NODE_ENV ?? '')) {
-    const message = 'must be production in exactly these letters, or Server.Environment says what the service is for';
+    const message = 'must be exactly "production", or Server.Environment must be set';
     yield { key: 'NODE_ENV', source, message };
   }
   if (place !== 'development' && verifies === '0') {
@@ -86,7 +86,7 @@ function* ofNode(
   }
 }
 
-/** The defaults of the schema, under those of the file; their relative paths begin at the working directory. */
+/** The defaults of the file, completed by those of the schema; relative paths begin at the working directory. */
 function defaults(path: string, cwd: string): Layer {
   const layer: Layer = existsSync(path) ? readTomlLayer(path, cwd) : { settings: new Map(), faults: [] };
   for (const key of keyNames) {
@@ -111,10 +111,10 @@ function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): P
   for (const [key, { value, source }] of settings) {
     const { schema, kind, expects } = keys[key];
     if (typeof value === 'string' && CONTROL.test(value)) {
-      faults.push({ key, source, message: 'must not contain control characters, nor a line end within' });
+      faults.push({ key, source, message: 'must not contain control characters or line ends' });
       continue;
     }
-    // A single text is a list of one.
+    // A single text is a list with one item.
     const result = schema.safeParse(kind === 'list' && typeof value === 'string' ? [value] : value);
     if (result.success) values[key] = result.data;
     else faults.push({ key, source, message: `must be ${expects}` });
@@ -122,10 +122,10 @@ function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): P
   return values as Partial<Values>;
 }
 
-/** HAProxy's own defaults take a server out after three failed checks, two seconds apart. */
+/** HAProxy by default removes a server after three failed checks, two seconds apart. */
 const DRAIN_SECONDS = 8;
 
-/** The embedded database belongs to one process. */
+/** The number of workers; `auto` is 1 with the embedded database, which only one process can use. */
 function workersOf({ 'Server.Workers': wanted, 'Database.Url': url }: Values): number {
   if (wanted !== 'auto') return wanted;
   return url.startsWith('pglite://') ? 1 : availableParallelism();
@@ -224,11 +224,11 @@ function assemble(
   };
 }
 
-/** On a laptop the address to listen on is how the service is reached, unless somebody says otherwise; port 0 is not known yet. */
+/** The public URL; in development it follows the listen address if not set, except for port 0, which is not known yet. */
 function publicUrlOf(values: Values, settings: ReadonlyMap<KeyName, Setting>, environment: Place): string {
   const { 'Server.PublicUrl': url, 'Server.Listen': at } = values;
-  const isSaid = settings.get('Server.PublicUrl')?.source !== 'default';
-  if (isSaid || environment !== 'development' || at.port === 0) return url;
+  const isSet = settings.get('Server.PublicUrl')?.source !== 'default';
+  if (isSet || environment !== 'development' || at.port === 0) return url;
   const host = at.host === '0.0.0.0' ? '127.0.0.1' : at.host === '::' ? '::1' : at.host;
   return new URL(`http://${host.includes(':') ? `[${host}]` : host}:${at.port}`).origin;
 }

@@ -1,10 +1,10 @@
-/** What is said of a name that is not among those that are known. */
+/** The error text for an unknown name, with the nearest known name as a hint. */
 export function notKnown(name: string, known: readonly string[]): string {
   const meant = nearest(name, known);
   return meant === undefined ? 'is not known here' : `is not known here; did you mean ${meant}?`;
 }
 
-/** The candidate that `name` was most likely meant to be, or undefined when none is near. */
+/** The candidate nearest to `name`; undefined if none is near. */
 export function nearest(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > 100) return undefined;
   const wanted = plain(name);
@@ -21,7 +21,7 @@ function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }
 
-/** Levenshtein distance: how many letters must be put in, taken out or changed. */
+/** Levenshtein distance: the number of letters to insert, delete or change. */
 function distance(from: string, to: string): number {
   let above = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (const [row, letter] of [...from].entries()) {

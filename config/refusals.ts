@@ -4,10 +4,7 @@ import type { ConfigFault } from './faults.ts';
 import type { Values } from './schema.ts';
 import type { Listen, MasterKey } from './values.ts';
 
-/**
- * What is wrong between keys, and what production and staging refuse; keys in `broken` were already reported and are left
- * alone.
- */
+/** Faults between keys, and values that production and staging refuse; keys in `broken` are already reported and skipped. */
 export function refusals(
   values: Partial<Values>,
   place: Place,
@@ -55,7 +52,7 @@ function* onALaptop(values: Partial<Values>): Iterable<ConfigFault> {
   }
 }
 
-/** What is unsafe where others pay or try to; staging is only worth something when it demands the same as production. */
+/** Values that are unsafe in production and staging; staging has the same requirements, so that it tests them. */
 function* whereMerchantsAre(values: Partial<Values>, place: Place): Iterable<ConfigFault> {
   if (values.Debug) yield { key: 'Debug', message: `must be false in ${place}` };
   if (values['Skillpay.DevMode']) yield { key: 'Skillpay.DevMode', message: `must be false in ${place}` };
@@ -86,17 +83,17 @@ function isReachable(at: Listen | undefined): boolean {
   return at !== undefined && !isLoopback(at.host);
 }
 
-/** Whether only this machine can be at the other end of a host. */
+/** Whether a host can only be this machine. */
 export function isLoopback(host: string): boolean {
   const bare = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
   return bare === 'localhost' || bare === '::1' || (isIPv4(bare) && bare.startsWith('127.'));
 }
 
-/** Whether others may read, or be, the other end: only `verify-full` means the same to every version of the driver. */
+/** Whether the connection may be intercepted: only `verify-full` means the same in every version of the driver. */
 function mayBeOverheard(text: string): boolean {
   if (text.startsWith('pglite://')) return false;
   const { hostname, searchParams } = new URL(text);
-  // The driver lets the query win, and of several its last.
+  // In the driver, the query parameter wins over the host, and the last of several wins.
   const host = searchParams.getAll('host').at(-1) || hostname;
   if (/^(\/|%2f)/i.test(host) || isLoopback(host)) return false;
   const modes = searchParams.getAll('sslmode');
@@ -109,7 +106,7 @@ function looksLikeSample(secret: string): boolean {
   return sampleWords.test(secret) || new Set(secret).size < 10;
 }
 
-/** 32 random bytes are practically never all printable, nor evenly spaced, nor of few kinds. */
+/** Whether a key was probably typed: 32 random bytes are never all printable, evenly spaced, or of few values. */
 function isTyped({ key }: MasterKey): boolean {
   const bytes = [...key];
   const steps = new Set(bytes.slice(1).map((byte, index) => (byte - (bytes[index] ?? 0) + 256) % 256));

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { address, databaseUrl, listen, masterKey, network, origin, replicaUrl } from './values.ts';
 
-/** What a value looks like before it is read; decides how the text of an environment variable is taken apart. */
+/** The form of a value, which decides how the text of an environment variable is parsed. */
 export type Kind = 'flag' | 'number' | 'text' | 'list';
 
-/** One configuration key: how it is read, what it is when nobody sets it, and what a reader must know about it. */
+/** One configuration key: its schema, its default and its description. */
 export interface KeySpec<S extends z.ZodType = z.ZodType> {
   kind: Kind;
   schema: S;
-  /** The value as it would stand in the TOML file; undefined when there is none. */
+  /** The default as in the TOML file; undefined = none. */
   fallback: string | number | boolean | readonly string[] | undefined;
   /** Completes the sentence "must be …". */
   expects: string;
@@ -51,20 +51,20 @@ function list<S extends z.ZodType>(item: S, expects: string, sentence: string) {
   return { kind: 'list', schema, fallback: [] as string[], expects, sentence, secret: false } satisfies KeySpec;
 }
 
-/** A hundred years: kept for good. */
+/** A hundred years, which means forever. */
 const MOST_DAYS = 36_500;
 
 function wholeOrWord(value: unknown): unknown {
   return typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
 }
 
-/** What the key was before it had three values. */
+/** Former values of `Database.Prepared`. */
 const OLD_PREPARED: Readonly<Record<string, string>> = { true: 'on', false: 'off' };
 
 const networks = 'a list of IP addresses or CIDR ranges such as 10.0.0.0/8 or ::1';
 const hostAndPort = 'host:port, such as 127.0.0.1:8080 or [::1]:8080';
 
-/** Every configuration key, in the order of the files and tables; the single source of types, defaults and words. */
+/** Every configuration key, in the order of the files and tables; the single source of types, defaults and descriptions. */
 export const keys = {
   Debug: flag(
     false,
@@ -76,7 +76,7 @@ export const keys = {
     fallback: undefined,
     expects: 'production or staging',
     sentence:
-      'What the service is for: production and staging refuse unsafe settings alike; staging marks every answer and page, and takes no live channels. If not set: production with NODE_ENV=production, else neither.',
+      'The environment: production and staging both refuse unsafe settings; staging marks every response and page, and accepts no live channels. If not set: production with NODE_ENV=production, else neither.',
     secret: false,
   },
   'Server.Listen': text(listen, hostAndPort, '127.0.0.1:8080', {
@@ -111,7 +111,7 @@ export const keys = {
   'Server.DrainSeconds': optionalWhole(
     0,
     300,
-    'How long requests are still accepted on shutdown, while /health/db answers 503 and every answer closes its connection; 8 in production if not set, else 0.',
+    'How long requests are still accepted on shutdown, while /health/db returns 503 and every response closes its connection; 8 in production if not set, else 0.',
   ),
   'Server.MaxConnections': whole(16, 100_000, 5000, 'Open connections per process; further ones are closed at once.'),
   'Server.Workers': {
@@ -120,7 +120,7 @@ export const keys = {
     fallback: 1,
     expects: 'auto or an integer from 1 to 64',
     sentence:
-      'Processes that serve requests and work what is due, under one supervisor; auto is one for each processor. SIGHUP replaces them one by one.',
+      'Processes that serve requests and run jobs, under one supervisor; auto is one for each processor. SIGHUP replaces them one by one.',
     secret: false,
   },
   'Database.Url': text(databaseUrl, 'pglite://<folder> or postgres://…/<database>', 'pglite://./data/pglite', {
@@ -129,7 +129,7 @@ export const keys = {
   }),
   'Database.ReadUrl': optional(replicaUrl, 'postgres://…/<database>', {
     sentence:
-      'A replica (hot standby) for lists, exports and statistics; whatever decides reads from Database.Url. Answers from it carry Replica-Lag.',
+      'A replica (hot standby) for lists, exports and statistics; all other reads use Database.Url. Responses from it carry Replica-Lag.',
     secret: true,
   }),
   'Database.ReadMaxLagSeconds': whole(
@@ -172,7 +172,7 @@ export const keys = {
     0,
     525_600,
     120,
-    'An administrator session that is not used for so many minutes ends; 0 for no limit but its lifetime.',
+    'Minutes after which an unused administrator session ends; 0 for no limit except its lifetime.',
   ),
   'OAuth.Issuer': optional(address, 'an http:// or https:// URL without query and fragment', {
     sentence: 'Issuer of OAuth tokens; Server.PublicUrl if not set.',
@@ -220,7 +220,7 @@ export const keys = {
     0,
     100_000_000,
     0,
-    'Refunds above this amount, in major units of their currency, wait for a second administrator, and so do disputes that are accepted and exceptions whose money is given back; refunds and accepted disputes of an order that nobody approved count together. 0 for none.',
+    'Refunds above this amount, in major units of their currency, wait for a second administrator, and so do disputes that are accepted and exceptions whose payment is refunded; unapproved refunds and accepted disputes of an order count together. 0 for none.',
   ),
   'Approval.CoinsAbove': whole(
     0,
@@ -232,7 +232,7 @@ export const keys = {
     1,
     256,
     16,
-    'Due checks of orders that a process makes at the same time at one account of a channel, and as many of refunds; a quarter of it of disputes and everything else that asks a channel.',
+    'Due checks of orders that a process makes at the same time at one account of a channel, and as many of refunds; a quarter of it of disputes and everything else that queries a channel.',
   ),
   'Jobs.PerChannel': whole(
     2,
@@ -250,7 +250,7 @@ export const keys = {
     0,
     1000,
     0,
-    'Calls per second that due work may make at one account of a channel, all kinds and all replicas together; 0 for no limit. What a merchant or a payer waits for is never delayed by it.',
+    'Calls per second that jobs may make at one account of a channel, all kinds and all replicas together; 0 for no limit. Calls for which a merchant or payer waits are never delayed.',
   ),
   'Admin.RequireSecondFactor': flag(
     false,
@@ -279,7 +279,7 @@ export const keys = {
     0,
     100,
     100,
-    'Percentage of requests that are traced; a request that brings a traceparent follows what it says.',
+    'Percentage of requests that are traced; a request with a traceparent follows its sampling decision.',
   ),
   'Webhook.AllowedNetworks': list(network, networks, 'Private IP ranges that webhooks and skill handlers may access.'),
   'RateLimit.PerApp': whole(
@@ -316,19 +316,19 @@ export const keys = {
     30,
     MOST_DAYS,
     180,
-    'Days after which it is forgotten that a notification was settled; one that is repeated later is settled again, which changes nothing.',
+    'Days for which settled notifications are remembered; one that is repeated later is settled again, which changes nothing.',
   ),
   'Retention.DeliveryDays': whole(
     7,
     MOST_DAYS,
     90,
-    'Days after their end for which webhook deliveries and their attempts are kept.',
+    'Days for which webhook deliveries and their attempts are kept after their end.',
   ),
   'Retention.EventDays': whole(
     90,
     MOST_DAYS,
     400,
-    'Days for which the event log is kept; whoever reads it by number goes on with what is left.',
+    'Days for which the event log is kept; readers by number continue with the remaining events.',
   ),
   'Retention.HistoryDays': whole(
     400,
@@ -346,7 +346,7 @@ export const keys = {
     30,
     MOST_DAYS,
     180,
-    'Days for which questions about refunds made elsewhere are kept after they were answered or given up.',
+    'Days for which lookups of refunds made elsewhere are kept after they were answered or given up.',
   ),
   'Retention.BillLineDays': whole(
     60,
@@ -365,7 +365,7 @@ export const keys = {
 /** The name of a configuration key, such as `JWT.SecretKey`. */
 export type KeyName = keyof typeof keys;
 
-/** The value of every key after it was read; those without a default may be undefined. */
+/** The parsed value of every key; keys without a default may be undefined. */
 export type Values = {
   [K in KeyName]: z.output<(typeof keys)[K]['schema']> | Extract<(typeof keys)[K]['fallback'], undefined>;
 };

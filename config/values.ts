@@ -8,13 +8,13 @@ export interface Listen {
   port: number;
 }
 
-/** A key that seals channel secrets: 32 bytes, named by the first 8 hex digits of their SHA-256. */
+/** A key that encrypts channel secrets: 32 bytes, identified by the first 8 hex digits of their SHA-256. */
 export interface MasterKey {
   id: string;
   key: Buffer;
 }
 
-/** A zod type that reads one value by `read`, which answers undefined for what it does not accept. */
+/** A zod type that parses a value with `read`, which returns undefined for values that it does not accept. */
 function readBy<Out>(read: (text: string) => Out | undefined): z.ZodType<Out> {
   return z.string().transform((text, context) => {
     const value = read(text);
@@ -38,7 +38,7 @@ export const origin = readBy((text) => {
   return url && url.pathname === '/' && !/[?#]/.test(text) ? url.origin : undefined;
 });
 
-/** An http or https address without query, fragment and credentials, kept as it was written. */
+/** An http or https address without query, fragment and credentials, unchanged. */
 export const address = readBy((text) => (httpUrl(text) && !/[?#]/.test(text) ? text : undefined));
 
 function httpUrl(text: string): URL | undefined {
@@ -57,7 +57,7 @@ export const network = readBy((text) => {
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits ? `${host}/${Number(prefix)}` : undefined;
 });
 
-/** `pglite://<folder>` or `postgres://…/<database>`; the text itself, because only the driver reads the rest. */
+/** `pglite://<folder>` or `postgres://…/<database>`, unchanged, because the driver parses it. */
 export const databaseUrl = readBy((text) => {
   if (text.includes('\0')) return undefined;
   if (text.startsWith('pglite://')) return text.length > 'pglite://'.length ? text : undefined;
@@ -66,7 +66,7 @@ export const databaseUrl = readBy((text) => {
   return (url.hostname !== '' || url.searchParams.has('host')) && url.pathname.length > 1 ? text : undefined;
 });
 
-/** A PostgreSQL database alone. */
+/** A PostgreSQL database URL. */
 export const replicaUrl = databaseUrl.refine((url) => !url.startsWith('pglite://'));
 
 /** The base64 text of exactly 32 bytes, as `openssl rand -base64 32` prints it. */
@@ -75,7 +75,7 @@ export const masterKey = readBy((text) => {
   return key.length === 32 && key.toString('base64') === text ? toMasterKey(key) : undefined;
 });
 
-/** Names a master key by its own bytes, so that a sealed record can say which key opens it. */
+/** Derives the id of a master key from its bytes, so that an encrypted record can name its key. */
 export function toMasterKey(key: Buffer): MasterKey {
   return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key };
 }

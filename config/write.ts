@@ -1,4 +1,4 @@
-// `node config/write.ts` brings default.toml and the table of README.md up to date with schema.ts.
+// `node config/write.ts` updates default.toml and the table of README.md from schema.ts.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { defaultToml, withKeyTable } from './key-table.ts';
 

@@ -123,9 +123,9 @@ function addWaiting({ store, now, metrics: { registry }, figuresEveryMs: everyMs
     registry,
     ...(everyMs !== undefined && { everyMs }),
     read: async (tx) => {
-      const asked = Date.now();
+      const sentAt = Date.now();
       const found = await waitingFigures(tx, now());
-      return { ...found, skewMs: aheadOf({ asked, told: found.at.getTime(), answered: Date.now() }) };
+      return { ...found, skewMs: aheadOf({ sentAt, theirs: found.at.getTime(), receivedAt: Date.now() }) };
     },
     answered: (isAnswered) => up.set(isAnswered ? 1 : 0),
     show({ exceptions: open, deliveries: waiting, skewMs }) {
@@ -184,7 +184,7 @@ export function composeDueFigures(
   });
   const due = group.gauge({
     name: 'due_rows',
-    help: `Rows that are due and that nobody works, by kind; ${MOST_COUNTED} of each at most.`,
+    help: `Due rows that no replica is processing, by kind; ${MOST_COUNTED} of each at most.`,
     labelNames: ['kind'],
   });
 }

@@ -53,14 +53,14 @@ export class DatabaseClock {
   }
 }
 
-/** When another clock was asked, what time it told, and when the answer was there, in milliseconds; the first and the last by the own clock. */
-interface Told {
-  asked: number;
-  told: number;
-  answered: number;
+/** One reading of another clock, in milliseconds: its time, and when the query was sent and its response received by the own clock. */
+interface Reading {
+  sentAt: number;
+  theirs: number;
+  receivedAt: number;
 }
 
-/** By how many milliseconds at least the own clock is ahead of the other one: what lies within the time that the answer took is no difference. */
-export function aheadOf({ asked, told, answered }: Told): number {
-  return Math.max(0, asked - told) + Math.min(0, answered - told);
+/** The milliseconds by which the own clock is ahead of the other one at least: a difference within the duration of the query is none. */
+export function aheadOf({ sentAt, theirs, receivedAt }: Reading): number {
+  return Math.max(0, sentAt - theirs) + Math.min(0, receivedAt - theirs);
 }

@@ -9,7 +9,7 @@ import type { OpenDatabase } from './orm.ts';
 class EngineUnsupported extends LocalError {
   constructor(lack: string, cause?: unknown) {
     super('engine_unsupported', 503, `This database cannot be used: ${lack}.`, {
-      hint: 'server/db/README.md says what a database must offer, and which ones do.',
+      hint: 'server/db/README.md lists the required features, and the databases that have them.',
       ...(cause !== undefined && { cause }),
     });
   }

@@ -174,7 +174,7 @@ export function createJobMetrics(registry: Registry): JobMetrics {
   });
   const lag = new Gauge({
     name: 'due_lag_seconds',
-    help: 'For how long the oldest row that nobody works has been due, by kind; 0 when there is none.',
+    help: 'For how long the oldest row that no replica is processing has been due, by kind; 0 when there is none.',
     aggregator: 'max',
     labelNames: ['kind'],
     registers: [registry],

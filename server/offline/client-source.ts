@@ -79,7 +79,7 @@ export function clientSource(document: Json): string {
   return `${indented(parts.join('\n\n'))}\n`;
 }
 
-/** Two blanks for each brace that is open. */
+/** Indents by two spaces for each open brace. */
 function indented(text: string): string {
   let depth = 0;
   const lines = text.split('\n').map((line) => {
@@ -92,7 +92,7 @@ function indented(text: string): string {
   return lines.join('\n');
 }
 
-/** Operations with their parameters looked up. */
+/** An operation with resolved parameter references. */
 interface Resolved extends Omit<Operation, 'parameters'> {
   parameters: Parameter[];
 }
@@ -126,7 +126,7 @@ function operationText(operation: Resolved): string {
 
 function parameterText({ name, required = false, description, schema }: Parameter): string {
   const type = typeOf(schema, 'input');
-  // What is read from the address may be written as what it means.
+  // Numeric query parameters may be passed as numbers.
   const written = type === 'string' && /^(limit|after|cursor)$/.test(name) ? 'string | number' : type;
   return memberText(name, { type: written, isRequired: required, side: 'input', words: description });
 }
@@ -142,7 +142,7 @@ function answerOf(responses: Operation['responses']): string {
   return [...new Set(types)].join(' | ');
 }
 
-/** The codes beyond the general ones. */
+/** The type of the error codes of an operation. */
 function codeOf(responses: Operation['responses']): string {
   const schema = responses['4XX']?.content?.['application/problem+json']?.schema;
   return schema ? `${typeOf(schema, 'output')}['code']` : 'string';
@@ -159,7 +159,7 @@ function placeText({ verb, path, operation }: { verb: string; path: string; oper
   return `  ${operation.operationId}: { method: '${verb.toUpperCase()}', path: '${path}', query: [${query.join(', ')}]${isOpen} },`;
 }
 
-/** The components that are referred to, and those that they refer to; what is sent may have undefined members. */
+/** Declares the referenced components, recursively; input components may have undefined members. */
 function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): string[] {
   const found = new Set<string>();
   const visit = (name: string): void => {
@@ -174,10 +174,10 @@ function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): str
     .map((name) => declarationOf(name, schemas[name] ?? {}, isSent(name) ? 'input' : 'output'));
 }
 
-/** Whose members are written: a caller may give `undefined` for what it leaves out, an answer never has it. */
+/** The direction of a type: optional input members accept `undefined`, output members never have it. */
 type Side = 'input' | 'output';
 
-/** The TypeScript of a JSON schema as the document has them; references become names. */
+/** The TypeScript type of a JSON schema of the document; references become names. */
 function typeOf(schema: Json, side: Side): string {
   const { $ref, anyOf, oneOf, allOf, type, properties, items, additionalProperties } = schema;
   if (typeof $ref === 'string') return $ref.slice($ref.lastIndexOf('/') + 1);
@@ -203,7 +203,7 @@ const PLAIN: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-/** The members of an object schema, one a line, each with what it means. */
+/** The members of an object schema, one per line, with their descriptions. */
 function membersText({ properties, required = [] }: Json, side: Side): string {
   return Object.entries(properties as Record<string, Json>)
     .map(([name, schema]) => {
@@ -213,7 +213,7 @@ function membersText({ properties, required = [] }: Json, side: Side): string {
     .join('\n');
 }
 
-/** One member. */
+/** One member of an object type, with its description. */
 function memberText(
   name: string,
   { type, isRequired, side, words }: { type: string; isRequired: boolean; side: Side; words?: unknown },

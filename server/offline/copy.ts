@@ -14,13 +14,13 @@ import { runningDatabase } from '../db/queries/restored.ts';
 import { createStore } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
 
-/** A copy of the database that is open for a check, and the configuration by which it is read. */
+/** A copy of the database that is open for a check, and the configuration for reading it. */
 export interface OpenCopy {
   config: Config;
   database: OpenDatabase;
 }
 
-/** The copy is the database that the configuration names, which a service may be using (409). */
+/** The copy is the configured database, which a service may be using (409). */
 class CopyIsLive extends LocalError {
   constructor() {
     super('copy_is_live', 409, 'This is the database of the configuration, not a copy of it.', {
@@ -29,19 +29,19 @@ class CopyIsLive extends LocalError {
   }
 }
 
-/** The copy is not there or is no database (422). */
+/** The copy does not exist or is not a database (422). */
 class CopyUnreadable extends LocalError {
-  constructor(what: string, cause?: unknown) {
-    super('copy_unreadable', 422, what, { cause });
+  constructor(message: string, cause?: unknown) {
+    super('copy_unreadable', 422, message, { cause });
   }
 }
 
-/** Large tables are read from end to end, so nothing but a lock is bounded. */
+/** No timeouts except for locks, because large tables are read completely. */
 const UNBOUNDED = { query: 0, statement: 0, idleInTransaction: 0 } as const;
 
 /**
- * Opens a restored copy: a URL of PostgreSQL, the folder of an embedded database, or a backup of one, which is unpacked into a folder
- * that goes again. Throws copy_is_live for the database of the configuration, and copy_unreadable.
+ * Opens a restored copy: a PostgreSQL URL, the folder of an embedded database, or a backup of one, which is unpacked into a temporary
+ * folder. Throws copy_is_live for the configured database, and copy_unreadable.
  */
 export async function openCopy(loaded: LoadedConfig, cwd: string, { place, secrets }: CopyInput): Promise<OpenCopy> {
   const target = targetOf(place, cwd);
@@ -57,7 +57,7 @@ export async function openCopy(loaded: LoadedConfig, cwd: string, { place, secre
   return { config, database };
 }
 
-/** Opens the database of the configuration itself, for reading at leisure. */
+/** Opens the configured database itself, without statement timeouts. */
 export function openLive({ database }: Config): Promise<OpenDatabase> {
   return openDatabase({ ...database, poolSize: 2, timeouts: UNBOUNDED });
 }
@@ -88,7 +88,7 @@ async function openTarget({ archive, ...target }: Target): Promise<OpenDatabase>
   }
 }
 
-/** It is read with the first statement, and only then it shows whether it is a database. */
+/** Runs a first statement, because only then a damaged database fails. */
 async function opened(opening: Promise<OpenDatabase>): Promise<OpenDatabase> {
   const database = await opening;
   try {
@@ -128,7 +128,7 @@ function serverOf(text: string): string {
   return [at('host', hostname).toLowerCase(), at('port', port || '5432'), pathname].join(' ');
 }
 
-/** Two names may lead to one server; one that cannot be reached is no copy of which somebody would pay. */
+/** Whether both URLs lead to the same server; if the live database cannot be reached, the copy is a different one. */
 async function isSameServer(copy: OpenDatabase, live: DatabaseTarget): Promise<boolean> {
   if (copy.kind !== 'postgres' || live.kind !== 'postgres') return false;
   const other = await openDatabase({ ...live, poolSize: 1 }).catch(() => undefined);
@@ -142,8 +142,8 @@ async function isSameServer(copy: OpenDatabase, live: DatabaseTarget): Promise<b
 }
 
 /**
- * The secrets by which the copy is read: those of the configuration, else those that were kept beside an embedded database: in the folder that
- * is named, beside the copy, or beside the live database. None is made: a new key would open nothing.
+ * Adds the secrets for reading the copy: those of the configuration, else those stored in the named folder, beside the copy, or beside the
+ * live database. No secret is generated: a new key would decrypt nothing.
  */
 async function withSecrets(loaded: LoadedConfig, target: Target, named: string | undefined): Promise<Config> {
   const beside = [target, loaded.database].flatMap(({ folder }) => (folder === undefined ? [] : [`${folder}-secrets`]));
@@ -162,7 +162,7 @@ async function withSecrets(loaded: LoadedConfig, target: Target, named: string |
   return { ...loaded, database, jwt: { ...loaded.jwt, secretKey: secretKey ?? '' }, security: { masterKeys } };
 }
 
-/** Complete or not at all: written beside the target, then linked, which fails when the target exists. */
+/** Writes a complete backup or none: to a draft beside the target, then linked, which fails if the target exists. */
 export async function backup(database: OpenDatabase, target: string): Promise<{ bytes: number }> {
   if (database.kind !== 'pglite')
     throw new LocalError(

@@ -70,7 +70,7 @@ function uncallable(handlers: readonly HandlerFact[], { webhook, production }: C
   });
 }
 
-/** Opens every sealed text where it stands: one that was changed, swapped or sealed under a lost key does not open. */
+/** Decrypts every encrypted text at its place: changed, swapped or unknown-key texts are reported as broken. */
 function tryKeys(
   masterKeys: Config['security']['masterKeys'],
   texts: readonly EncryptedText[],
@@ -93,14 +93,14 @@ function tryKeys(
   };
 }
 
-/** Rows of the books, and of the event log, that are read at a time. */
+/** Rows of the ledger and of the event log per page. */
 const PAGE = 2000;
-/** Of the gaps in the numbers of a table, so many are named. */
+/** Most gaps that are listed per table. */
 const GAPS = 5;
-/** A clock that is ahead by less is no matter. */
+/** Times that are ahead by less are accepted. */
 const TOLERANCE_MS = 5 * 60_000;
 
-/** Reads a restored copy from end to end, whose schema is up to date: what there is to say about it. Writes nothing. */
+/** Reads the facts of a complete restored copy whose schema is up to date; writes nothing. */
 export async function examineRestored(
   { security: { masterKeys } }: Pick<Config, 'security'>,
   store: Store,
@@ -125,7 +125,7 @@ export async function examineRestored(
   };
 }
 
-/** The audit log's chain; when the key of a former master key does not open, nothing that it wrote can be verified. */
+/** The audit log's chain; if an audit key of a former master key cannot be decrypted, the chain is reported as broken. */
 function chainOf(store: Store, now: Date, masterKeys: Config['security']['masterKeys']): AuditChain {
   const keys = createAuditKeys({ store, masterKeys, encryption: createEncryption(masterKeys) });
   return {
@@ -165,7 +165,7 @@ async function readLedger(
   return { proofs: [...proofs.values()], auditLog: auditLog ?? { lines: 0, tip: firstHash } };
 }
 
-/** As those read it who follow: what stands above the sequence is not there for them. */
+/** Reads the event log as its readers do: events above the sequence are invisible to them. */
 async function readEvents(store: Store): Promise<RestoredFacts['events']> {
   let read = 0;
   let last = 0n;

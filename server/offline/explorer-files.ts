@@ -21,7 +21,7 @@ import {
 } from './explorer-page.ts';
 import { allRoutes } from './route-groups.ts';
 
-/** Makes every file of the API explorer: the document of all operations, the two views of it, and what their pages load. */
+/** Builds every file of the API explorer: the whole document, its two views, and the assets of their pages. */
 export async function makeExplorerFiles(): Promise<Record<ExplorerFile, Uint8Array>> {
   const document = mergeDocument(await allRoutes(), await readWords(), { version: VERSION });
   const { merchant, console } = await renderViews();
@@ -57,7 +57,7 @@ async function renderViews(): Promise<Record<ExplorerView, ExplorerPage>> {
   return Object.fromEntries(await Promise.all(pages)) as Record<ExplorerView, ExplorerPage>;
 }
 
-/** Writes them into a folder, for a build, each also in the codings that clients accept. */
+/** Writes the explorer files into a folder, for a build, also compressed with brotli and gzip. */
 export async function writeExplorerFiles(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const [name, bytes] of Object.entries(await makeExplorerFiles())) {
@@ -76,12 +76,12 @@ const WORDS: Readonly<Record<ExplorerView, string>> = {
     'What administrators call. After `POST /api/v1/login` the browser keeps the session; *Authorize* takes the token of that response instead.',
 };
 
-/** Which view an operation is in: the console has what administrators, load balancers and channels call, merchants have the rest. */
+/** The view of an operation: operations for administrators, load balancers and channels are in the console view, others in the merchant view. */
 function viewOfPath(path: string): ExplorerView {
   return /^\/(api\/v1|health|notify)(\/|$)/.test(path) ? 'console' : 'merchant';
 }
 
-/** The part of the document that a view shows: its paths, their tags, and the components in use. Events are what merchants are told. */
+/** The part of the document that a view shows: its paths, tags and used components; events are in the merchant view. */
 export function documentOfView(document: Json, view: ExplorerView): Json {
   const { webhooks, ...whole } = document;
   const cookies = cookieSchemes(asJson(whole['components']));
@@ -89,8 +89,8 @@ export function documentOfView(document: Json, view: ExplorerView): Json {
     pick(asJson(whole['paths']), (path) => viewOfPath(path) === view),
     cookies,
   );
-  const told = view === 'merchant' && webhooks !== undefined ? { webhooks } : {};
-  const operations = Object.values({ ...paths, ...asJson(told.webhooks) }).flatMap((item) =>
+  const events = view === 'merchant' && webhooks !== undefined ? { webhooks } : {};
+  const operations = Object.values({ ...paths, ...asJson(events.webhooks) }).flatMap((item) =>
     Object.values(asJson(item)).map(asJson),
   );
   const tags = new Set(operations.flatMap(({ tags: names }) => (names ?? []) as string[]));
@@ -105,12 +105,12 @@ export function documentOfView(document: Json, view: ExplorerView): Json {
     },
     tags: (whole['tags'] as { name: string }[]).filter(({ name }) => tags.has(name)),
     paths,
-    ...told,
-    components: componentsIn(asJson(whole['components']), { paths, ...told }, schemes),
+    ...events,
+    components: componentsIn(asJson(whole['components']), { paths, ...events }, schemes),
   };
 }
 
-/** No page can set the cookie of a session, and a browser sends it by itself: asking for it in *Authorize* would lead astray. */
+/** Removes cookie schemes: a page cannot set the session cookie and the browser sends it anyway, so *Authorize* must not offer it. */
 function withoutCookies(paths: Json, cookies: ReadonlySet<string>): Json {
   return mapValues(paths, (item) =>
     mapValues(asJson(item), (operation) => {
@@ -127,7 +127,7 @@ function cookieSchemes({ securitySchemes }: Json): ReadonlySet<string> {
   return new Set(schemes.filter(([, scheme]) => asJson(scheme)['in'] === 'cookie').map(([name]) => name));
 }
 
-/** Components that are referred to, also by one another. */
+/** The referenced components, recursively. */
 function componentsIn(components: Json, from: unknown, schemes: ReadonlySet<string>): Json {
   const used = new Set<string>();
   const left: unknown[] = [from];

@@ -5,13 +5,13 @@ import type { swaggerAssets } from '../http/built-files.ts';
 import { guidePath } from '../pages/guides.ts';
 import { LANGUAGE_TAGS, inLanguage } from '../pages/language.ts';
 
-/** The two halves of the API, each with a page of its own. */
+/** The two views of the API, each with its own page. */
 export const EXPLORER_VIEWS = ['merchant', 'console'] as const;
 
-/** One of them. */
+/** A view of the API. */
 export type ExplorerView = (typeof EXPLORER_VIEWS)[number];
 
-/** What each view is called, and where its page is. */
+/** The title and page path of each view. */
 export const EXPLORER_PAGES = {
   merchant: { title: 'Merchant API', path: '/swagger/index.html' },
   console: { title: 'Console API', path: '/swagger/console.html' },
@@ -22,7 +22,7 @@ export function explorerTitle(view: ExplorerView): string {
   return `${EXPLORER_PAGES[view].title} – Unified payment service`;
 }
 
-/** What stands above the operations of a view: HTML. */
+/** The HTML header above the operations of a view. */
 export function explorerHeader(view: ExplorerView): string {
   const views = EXPLORER_VIEWS.map((one) => {
     const { title, path } = EXPLORER_PAGES[one];
@@ -40,8 +40,8 @@ function guides(language: 'en' | 'zh'): string {
 }
 
 /**
- * The plugin of Swagger UI that both views of the explorer have. It follows the light or dark of the reader's system; the filter
- * looks for every word in group, method, path, summary and operationId, and shows what it found. Plain text for browsers.
+ * The Swagger UI plugin of both views. It follows the system's light or dark mode; its filter searches every word in group, method, path,
+ * summary and operationId. JavaScript text for browsers.
  */
 export const EXPLORER_PLUGIN = `() => {
   const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -100,7 +100,7 @@ export const EXPLORER_PLUGIN = `() => {
   };
 }`;
 
-/** With the session cookie of `POST /api/v1/login` the console wants the csrf value of that session, of the cookie that only this host sets where there is one. Plain text for browsers. */
+/** Adds the CSRF token of the session cookie, which the console requires, preferring the `__Host-` cookie. JavaScript text for browsers. */
 export const CONSOLE_INTERCEPTOR = `(request) => {
   const named = (name) => document.cookie.split('; ').find((pair) => pair.startsWith(name + '='))?.slice(name.length + 1);
   const value = named('__Host-csrf_token') ?? named('csrf_token');
@@ -108,24 +108,24 @@ export const CONSOLE_INTERCEPTOR = `(request) => {
   return request;
 }`;
 
-/** What a page of the explorer has of its own. */
+/** The parts in which explorer pages differ. */
 interface ExplorerParts {
   title: string;
-  /** Address of the document that it shows. */
+  /** URL path of the document that it shows. */
   document: string;
-  /** Address of its script. */
+  /** URL path of its script. */
   script: string;
-  /** What stands above the operations: HTML. */
+  /** HTML above the operations. */
   header: string;
-  /** The look, over that of Swagger UI: CSS. */
+  /** CSS in addition to that of Swagger UI. */
   style: string;
-  /** A plugin of Swagger UI: JavaScript. */
+  /** A Swagger UI plugin: JavaScript. */
   plugin: string;
-  /** Sees every request before it is sent: a function in JavaScript. */
+  /** A JavaScript function that receives every request before it is sent. */
   requestInterceptor?: string;
 }
 
-/** A page of the explorer in the three files that a strict content policy wants. */
+/** A page of the explorer in three files, as a strict content security policy requires. */
 export interface ExplorerPage {
   html: string;
   script: string;
@@ -138,8 +138,8 @@ export async function readAsset(name: (typeof swaggerAssets)[number]): Promise<U
 }
 
 /**
- * Renders a page of koa2-swagger-ui and takes it apart: its CDN links become local ones, its inline script and style become
- * files, its font link goes. Throws when a new version of the page no longer has the expected parts.
+ * Renders a page of koa2-swagger-ui and splits it: CDN links become local, inline script and style become files, the font link is
+ * removed. Throws if a new version of the page lacks the expected parts.
  */
 export async function renderExplorer(parts: ExplorerParts): Promise<ExplorerPage> {
   const { koaSwagger } = await import('koa2-swagger-ui');

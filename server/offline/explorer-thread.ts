@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
 import { makeExplorerFiles } from './explorer-files.ts';
 
-/** The thread in which a checkout makes what a build has brought along. */
+/** Builds the explorer files in a thread, for a checkout without a build. */
 parentPort?.postMessage(await makeExplorerFiles());

@@ -8,7 +8,7 @@ import { escapeHtml } from '../pages/document.ts';
 import { GUIDES, guidePath } from '../pages/guides.ts';
 import { LANGUAGES, type Language, inLanguage } from '../pages/language.ts';
 
-/** Makes every guide of its Markdown in `source`, in every language: by names such as `zh/webhooks.html`, without the frame. */
+/** Renders every guide from its Markdown in `source`, in every language, without the page frame; keys such as `zh/webhooks.html`. */
 export async function makeGuideFiles(source: string): Promise<Record<string, Uint8Array>> {
   const samples = samplesIn(join(source, 'samples'));
   const made: Record<string, Uint8Array> = {};
@@ -21,7 +21,7 @@ export async function makeGuideFiles(source: string): Promise<Record<string, Uin
   return made;
 }
 
-/** Writes them into a folder, for a build. */
+/** Writes the guide files into a folder, for a build. */
 export async function writeGuideFiles(folder: string, source: string): Promise<void> {
   for (const language of LANGUAGES) await mkdir(join(folder, language), { recursive: true });
   for (const [name, bytes] of Object.entries(await makeGuideFiles(source))) await writeFile(join(folder, name), bytes);
@@ -31,23 +31,23 @@ export async function writeGuideFiles(folder: string, source: string): Promise<v
 interface Heading {
   depth: number;
   text: string;
-  /** The same in every language, so that a link leads to it whatever the reader's language is. */
+  /** The anchor, equal in every language, so that links work in all of them. */
   id: string;
 }
 
-/** What a guide is made of, beside its text. */
+/** The inputs of a guide besides its text. */
 interface GuideSource {
   language: Language;
-  /** Of the English text, in order: the anchors of every other one. */
+  /** The anchors of the English text in order, which all languages use. */
   ids: readonly string[];
   samples: Samples;
 }
 
 const CONTENTS: Readonly<Record<Language, string>> = { en: 'On this page', zh: '本页内容' };
-/** Fewer headings need no list. */
+/** With fewer headings, no list is shown. */
 const FEWEST_LISTED = 4;
 
-/** The anchors of an English text: its headings as GitHub makes them. */
+/** The anchors of an English text, in GitHub's form. */
 export function headingIds(markdown: string): string[] {
   const seen = new Map<string, number>();
   return headingsOf(markdown).map(({ text }) => {
@@ -71,7 +71,7 @@ function headingsOf(markdown: string): Omit<Heading, 'id'>[] {
     .map(({ depth, text }) => ({ depth, text: text.replaceAll('`', '') }));
 }
 
-/** The HTML of a guide without its frame: text, list of headings, samples in the language that the reader chooses. */
+/** The HTML of a guide without its frame: text, list of headings, and samples with a language choice. */
 function guideHtml(markdown: string, source: GuideSource): string {
   const { language, ids, samples } = source;
   const headings: Heading[] = [];
@@ -108,7 +108,7 @@ function guideHtml(markdown: string, source: GuideSource): string {
   return `<div class="text">${html.replace('<!-- after the heading -->\n', () => top)}</div>${contents(headings, language, 'toc')}`;
 }
 
-/** `<!-- samples client token -->` and the line of links behind it, which is for readers of the repository. */
+/** Replaces `<!-- samples client token -->` and the following line of links, which is for readers of the repository. */
 function withSamples(markdown: string, samples: Samples): { text: string; hasSamples: boolean } {
   let hasSamples = false;
   const text = markdown.replaceAll(
@@ -121,7 +121,7 @@ function withSamples(markdown: string, samples: Samples): { text: string; hasSam
   return { text, hasSamples };
 }
 
-/** A line break is a space, and between Chinese characters there is none. */
+/** Removes line breaks between Chinese characters, which would be shown as spaces. */
 function withoutChineseBreaks(html: string): string {
   return html.replaceAll(
     /(?<=[\p{Script=Han}\u3000-\u303f\uff00-\uffef])\n(?=[\p{Script=Han}\u3000-\u303f\uff00-\uffef])/gu,
@@ -129,12 +129,12 @@ function withoutChineseBreaks(html: string): string {
   );
 }
 
-/** A browser would break a line behind the hyphens of a flag. */
+/** Marks flags, because a browser would break the line after their hyphens. */
 function wholeFlags(html: string): string {
   return html.replaceAll(/(?<![\w-])--?[a-z][\w-]*/gi, '<span class="flag">$&</span>');
 }
 
-/** A block of code that scrolls in itself. */
+/** A code block that scrolls horizontally. */
 function codeBlock(text: string, language: string): string {
   return `<div class="sample"><pre tabindex="0"><code${language === '' ? '' : ` data-language="${language}"`}>${escapeHtml(text)}</code></pre></div>\n`;
 }
@@ -151,14 +151,14 @@ function contents(headings: readonly Heading[], language: Language, look: 'toc' 
     : `<details class="toc-small"><summary>${CONTENTS[language]}</summary>${list}</details>`;
 }
 
-/** In the repository guides link to each other's files. */
+/** Converts links between the Markdown files of guides to page paths. */
 function target(href: string, language: Language): string {
   const [, slug, anchor = ''] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? [];
   if (slug !== undefined) return inLanguage(guidePath(slug) + anchor, language);
   return href.startsWith('/docs') ? inLanguage(href, language) : href;
 }
 
-/** The languages of samples: how a file of each ends, and what it is called. */
+/** The languages of samples, with file extension and name. */
 export const SAMPLE_LANGUAGES = {
   node: { ending: 'mjs', name: 'Node.js' },
   python: { ending: 'py', name: 'Python' },
@@ -167,22 +167,22 @@ export const SAMPLE_LANGUAGES = {
   go: { ending: 'go', name: 'Go' },
 } as const;
 
-/** One of them. */
+/** A language of samples. */
 export type SampleLanguage = keyof typeof SAMPLE_LANGUAGES;
 
-/** Finds the text of a sample in every language; `part` is what stands between its marks in the file. */
+/** Finds the text of a sample in every language; `part` names the marks around it in the file. */
 type Samples = (name: string, part?: string) => Readonly<Record<SampleLanguage, string>>;
 
 const ALL_SAMPLE_LANGUAGES = Object.keys(SAMPLE_LANGUAGES) as SampleLanguage[];
 const CHOOSE: Readonly<Record<Language, string>> = { en: 'Samples in', zh: '示例语言' };
 
-/** A file of samples; Java wants a name in capitals, as its class has. */
+/** The file name of a sample; Java requires a capital, as in the class name. */
 export function sampleFile(name: string, language: SampleLanguage): string {
   const { ending } = SAMPLE_LANGUAGES[language];
   return language === 'java' ? `${name.charAt(0).toUpperCase()}${name.slice(1)}.${ending}` : `${name}.${ending}`;
 }
 
-/** Reads samples from a folder. Throws when a part is not in a file. */
+/** Reads samples from a folder; throws if a part is missing in a file. */
 function samplesIn(folder: string): Samples {
   return (name, part) => {
     const texts = ALL_SAMPLE_LANGUAGES.map((language) => {
@@ -193,7 +193,7 @@ function samplesIn(folder: string): Samples {
   };
 }
 
-/** Lines between `[part]` and `[/part]` in comments, as far to the left as they go; without a part the whole file. */
+/** The lines between the comments `[part]` and `[/part]` without common indentation; without a part, the whole file. */
 function partOf(text: string, file: string, part: string | undefined): string {
   const lines = text.trimEnd().split('\n');
   if (part === undefined) return withoutMarks(lines).join('\n');
@@ -212,7 +212,7 @@ function markOf(line: string): string | undefined {
   return /^\s*(?:\/\/|#) (\[\/?\w+\])$/.exec(line)?.[1];
 }
 
-/** The empty line behind a mark goes with it when there is one before it, too. */
+/** Removes marks, and the empty line after a mark if there is one before it. */
 function withoutMarks(lines: readonly string[]): string[] {
   const kept: string[] = [];
   let isBehindMark = false;
@@ -224,7 +224,7 @@ function withoutMarks(lines: readonly string[]): string[] {
   return kept;
 }
 
-/** A sample in every language, one of which the style shows: the one that is chosen at the top of the page. */
+/** A sample in every language; the style shows only the chosen one. */
 function sampleTabs(texts: Readonly<Record<SampleLanguage, string>>): string {
   const labels = ALL_SAMPLE_LANGUAGES.map(
     (language) => `<label for="in-${language}" class="${language}">${SAMPLE_LANGUAGES[language].name}</label>`,
@@ -237,7 +237,7 @@ function sampleTabs(texts: Readonly<Record<SampleLanguage, string>>): string {
   return `<div class="samples"><div class="tabs">${labels.join('')}</div>${blocks.join('')}</div>\n`;
 }
 
-/** Where a reader chooses, without script: the style looks which one is checked. */
+/** The language choice, which works without a script: the style depends on the checked input. */
 function languageChoice(language: Language): string {
   const choices = ALL_SAMPLE_LANGUAGES.map(
     (one, index) =>

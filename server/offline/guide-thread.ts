@@ -2,5 +2,5 @@ import { join } from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { makeGuideFiles } from './guide-files.ts';
 
-/** The thread in which a checkout makes what a build has brought along. */
+/** Builds the guide files in a thread, for a checkout without a build. */
 parentPort?.postMessage(await makeGuideFiles(join(import.meta.dirname, '../pages/guides')));

@@ -103,7 +103,7 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
   };
 }
 
-/** Ports to change keys of channels offline: no call is sent. */
+/** Ports to change channel keys offline; channel calls throw. */
 function credentialPorts(config: Config, store: Store, { audit, now }: OfflinePorts): CredentialPorts {
   return {
     store,
@@ -119,7 +119,7 @@ function credentialPorts(config: Config, store: Store, { audit, now }: OfflinePo
   };
 }
 
-/** The database of the configuration, or a copy that stands in for it. */
+/** Opens the configured database, or a restored copy of it. */
 async function openWanted({ config: file, env, cwd, mustExist, restored }: OfflineInput): Promise<OpenCopy> {
   const loaded = loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
   if (typeof restored === 'object') return openCopy(loaded, cwd, restored);
@@ -130,14 +130,14 @@ async function openWanted({ config: file, env, cwd, mustExist, restored }: Offli
   return { config, database };
 }
 
-/** The embedded database is not there, and the command makes none (503). */
+/** The embedded database does not exist, and the command does not create it (503). */
 class NoDatabase extends LocalError {
   constructor(folder: string) {
     super('database_unavailable', 503, `The database ${folder} does not exist yet.`, { hint: 'payctl server migrate' });
   }
 }
 
-/** There is an application of this name in the project (409). */
+/** An application of this name exists in the project (409). */
 class AppNameTaken extends LocalError {
   constructor(name: string, project: string) {
     super('already_exists', 409, `The application ${name} already exists in the project ${project}.`);
@@ -176,12 +176,12 @@ async function listApps(store: Store): Promise<{ client_id: string; name: string
   return apps.map(({ clientId, name, project }) => ({ client_id: clientId, name, project }));
 }
 
-/** The plan as identity reads it. */
+/** Converts the plan to the document that identity reads. */
 function documentOf({ admin, apps }: BootstrapPlan): object {
   return { admins: admin ? [admin] : [], apps };
 }
 
-/** What was done, in the order of the plan; only what is new carries its secret. */
+/** The result in the order of the plan; only new applications carry a secret. */
 function resultOf(
   plan: BootstrapPlan,
   changed: boolean,
@@ -211,7 +211,7 @@ function resultOf(
   };
 }
 
-/** Keeps the audit log's keys of older master keys, re-wraps every sealed record with the newest one, then writes the audit row. */
+/** Stores the audit keys of older master keys, re-wraps every encrypted record with the newest one, then writes the audit entry. */
 export async function reencryptAll(
   store: Store,
   config: Config,

@@ -1,5 +1,5 @@
 /**
- * What the offline commands expect of `server/offline/open.ts`: `openOffline(input): Promise<Offline>`.
+ * The interface of `server/offline/open.ts` for the offline commands: `openOffline(input): Promise<Offline>`.
  *
  * Failures are errors with a stable `code` (and `status`, as AppError has them):
  * `database_in_use` (extra: pid, host, since) · `copy_is_live` · `copy_unreadable` · `schema_outdated` · `schema_unreleased` · `already_bootstrapped` · `already_exists` ·
@@ -7,33 +7,33 @@
  */
 import type { OtherModeKey } from '../db/queries/diagnosis.ts';
 
-/** Where the configuration comes from: the same loader, files and environment names as the server. */
+/** The source of the configuration: the same loader, files and environment names as the server. */
 export interface OfflineInput {
   /** Path given by --config. */
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
-  /** Refuse with `database_unavailable` instead of making an embedded database (and its secrets) that is not there. */
+  /** Throw `database_unavailable` instead of creating a missing embedded database and its secrets. */
   mustExist?: boolean;
-  /** For `checkRestored`: a copy in the place of the configured database, or that one itself, to be read at leisure. */
+  /** For `checkRestored`: a copy instead of the configured database, or `live` for that one without statement timeouts. */
   restored?: CopyInput | 'live';
 }
 
 /** A restored copy of the database. */
 export interface CopyInput {
-  /** URL of PostgreSQL, folder of an embedded database, or file that `server backup` wrote. */
+  /** PostgreSQL URL, folder of an embedded database, or file written by `server backup`. */
   place: string;
-  /** Folder with the secrets of an embedded database, where they are not beside it. */
+  /** Folder with the secrets of an embedded database, if not beside it. */
   secrets?: string;
 }
 
-/** Who does it, for the audit row (`actor = offline`). */
+/** The operator, for the audit entry (`actor = offline`). */
 export interface OfflineActor {
   osUser: string;
   host: string;
 }
 
-/** The database that is about to be written to. */
+/** The database to which a command writes. */
 export interface DatabaseDescription {
   kind: 'embedded' | 'postgresql';
   /** Absolute folder, or host:port. */
@@ -43,10 +43,10 @@ export interface DatabaseDescription {
     /** Name of the newest applied migration; null = empty database. */
     version: string | null;
     pending: number;
-    /** Names of migrations that ran there and that this release does not have. */
+    /** Names of executed migrations that this release does not have. */
     newer: string[];
   };
-  /** Null while the schema does not have the table yet. */
+  /** Null while the table does not exist. */
   administrators: number | null;
 }
 
@@ -57,7 +57,7 @@ export interface OfflineAdmin {
   role: string;
 }
 
-/** A created API application with its secret, revealed after commit and read-back. */
+/** A created API application with its secret, returned after the commit. */
 export interface OfflineApp {
   client_id: string;
   client_secret: string;
@@ -66,32 +66,32 @@ export interface OfflineApp {
   scopes: string[];
 }
 
-/** The wanted state of `bootstrap apply`; a password is used only when the administrator does not exist yet. */
+/** The desired state of `bootstrap apply`; the password is used only if the administrator does not exist. */
 export interface BootstrapPlan {
   admin?: { username: string; password: string };
   apps: { name: string; scopes: string[]; project?: string; trusted?: boolean }[];
 }
 
-/** What `bootstrap apply` did; only new apps carry a secret. */
+/** The result of `bootstrap apply`; only new applications carry a secret. */
 export interface BootstrapResult {
   changed: boolean;
   admin: { username: string; created: boolean } | null;
   apps: (({ created: true } & OfflineApp) | { created: false; client_id: string; name: string })[];
 }
 
-/** What `doctor --offline` judges: facts of the configuration and of a database whose schema is up to date. */
+/** The facts for `doctor --offline`: of the configuration and of a database whose schema is up to date. */
 export interface Examination {
   debug: boolean;
-  /** Whether simulator channels take orders. */
+  /** Whether simulator channels accept orders. */
   simulated: boolean;
   production: boolean;
   publicUrl: string;
   channels: { project: string; payWay: string; mode: string; enabled: boolean; missing: string[] }[];
-  /** Keys that verify and belong to another mode than the channel's configuration. */
+  /** Verification keys of another mode than the channel's configuration. */
   otherModes: OtherModeKey[];
-  /** Default certificates of the accounts in use that end some time. */
+  /** Default certificates with an expiry of the accounts in use. */
   certs: { project: string; payWay: string; kind: string; daysLeft: number }[];
-  /** Records that the configured master keys do not open, and those under a key that is not the newest. */
+  /** Records that the configured master keys cannot decrypt, and those under a key that is not the newest. */
   encrypted: {
     total: number;
     underOldKeys: number;
@@ -101,56 +101,56 @@ export interface Examination {
   uncallable: { project: string; code: string; fault: string }[];
   openExceptions: number;
   abnormalRefunds: number;
-  /** Orders that should have ended an hour ago. */
+  /** Open orders that expired over an hour ago. */
   overdueOrders: number;
   diagnosis: Diagnosed;
 }
 
-/** What the service finds wrong with itself, running or not. */
+/** The diagnosis facts of a service, running or not. */
 export interface Diagnosed {
   production: boolean;
-  /** Server.AdminNetworks is empty. */
+  /** Whether Server.AdminNetworks is empty. */
   consoleOpen: boolean;
   explorer: boolean;
-  /** Where the service listens, when its public URL is another port of its machine. */
+  /** The listen address, if the public URL is another port of the same machine. */
   listensElsewhere: string | null;
-  /** How many enabled administrators there are, how many have no second factor, and whether the configuration requires one. */
+  /** Whether the configuration requires a second factor, the number of enabled administrators, and of those without one. */
   secondFactors: { required: boolean; administrators: number; without: number };
-  /** By how much the clock of the machine is ahead of the database's. */
+  /** By how much the machine's clock is ahead of the database's. */
   clockAheadSeconds: number;
   failingWebhooks: { clientId: string; retrying: number; givenUp: number; lastError: string | null }[];
-  /** Accounts that could approve what waits; null where nothing has to wait. */
+  /** Number of accounts that can approve; null = no approval is configured. */
   approvers: number | null;
   silentNotices: { project: string; payWay: string; payments: number }[];
 }
 
-/** What `server restore-check` judges: what was read from end to end of a copy whose schema is up to date. */
+/** The facts for `server restore-check`, read from a complete copy whose schema is up to date. */
 export interface RestoredFacts {
   encrypted: Examination['encrypted'];
-  /** Every check of the books and of the audit log. */
+  /** Every check of the ledger and of the audit log. */
   proofs: { check: string; promise: string; ok: boolean; count: number; examples: { id: string; detail: string }[] }[];
   auditLog: { lines: number; tip: string };
-  /** Where each sequence stands and the highest number beside it; 0 = none yet. */
+  /** The last number of each sequence and the highest in its column; 0 = none yet. */
   sequences: { table: string; column: string; sequence: string; last: string; highest: string }[];
-  /** Numbers that are missing in what is never removed; the first ones, as `7` or `7-9`. */
+  /** Missing numbers in tables whose rows are never removed one by one; the first ones, as `7` or `7-9`. */
   gaps: { table: string; missing: string; first: string[] }[];
   /** The event log as its readers see it. */
   events: { read: number; last: string };
-  /** The newest moment at which anything was written; null = the database is empty. */
+  /** The newest write time; null = the database is empty. */
   newest: { table: string; at: string } | null;
-  /** Rows that say that they were written later than now. */
+  /** Columns with write times in the future. */
   future: { table: string; column: string; rows: number; latest: string }[];
 }
 
 /** Direct access to the service's database, for one process at a time on the embedded one. */
 export interface Offline {
   describeDatabase(): Promise<DatabaseDescription>;
-  /** Brings the schema up to date; never called without the user's word. */
+  /** Migrates the schema; called only on the user's request. */
   migrate(): Promise<{ applied: string[] }>;
   countAdmins(): Promise<number>;
-  /** In one transaction under the advisory lock; `already_bootstrapped` when an administrator exists. */
+  /** Creates the first administrator under an advisory lock; throws `already_bootstrapped` if one exists. */
   createFirstAdmin(input: { username: string; password: string; actor: OfflineActor }): Promise<OfflineAdmin>;
-  /** `already_exists` when an app of this name exists in the project. */
+  /** Creates an application; throws `already_exists` if its name exists in the project. */
   createApp(input: {
     name: string;
     scopes: string[];
@@ -159,22 +159,22 @@ export interface Offline {
     remark?: string;
     actor: OfflineActor;
   }): Promise<OfflineApp>;
-  /** The applications there are, to know which secrets a plan will make. */
+  /** Lists the applications, from which the secrets that a plan will create are known. */
   listApps(): Promise<{ client_id: string; name: string; project: string }[]>;
-  /** Sets a new password and ends the administrator's sessions; `not_found` for an unknown name. */
+  /** Sets a new password and ends the administrator's sessions; throws `not_found` for an unknown name. */
   resetPassword(input: { username: string; password: string; actor: OfflineActor }): Promise<OfflineAdmin>;
-  /** Takes the second factor from an administrator and ends the sessions; `not_found` for an unknown name or where there is none. */
+  /** Removes the second factor of an administrator and ends the sessions; throws `not_found` if either is missing. */
   resetSecondFactor(input: { username: string; actor: OfflineActor }): Promise<OfflineAdmin>;
   applyBootstrap(input: { plan: BootstrapPlan; actor: OfflineActor }): Promise<BootstrapResult>;
-  /** Distrusts the keys of other modes than the channels' configurations. */
+  /** Revokes the trust of keys of other modes than the channels' configurations. */
   distrustOtherModes(input: { actor: OfflineActor }): Promise<{ keys: Omit<OtherModeKey, 'present'>[] }>;
-  /** Re-wraps every sealed record with the newest key of Security.MasterKey. */
+  /** Re-wraps every encrypted record with the newest key of Security.MasterKey. */
   rotateMasterKey(input: { actor: OfflineActor }): Promise<{ keyId: string; rewrapped: number }>;
   /** Writes a backup of the embedded database into a file that must not exist (0600, complete or not at all). */
   backup(file: string): Promise<{ bytes: number }>;
   /** Reads the facts; writes nothing. Only when no migration is pending. */
   examine(): Promise<Examination>;
-  /** Reads everything there is, and writes nothing. Only when no migration is pending. */
+  /** Reads the complete database; writes nothing. Only when no migration is pending. */
   checkRestored(knowledge: { tip?: string; acceptUntil?: string }): Promise<RestoredFacts>;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { buildRouter } from '../routes/docs.ts';
 
 const folder = join(import.meta.dirname, '../routes');
 
-/** Every operation of the service without anything behind it. */
+/** Every route of the service, without implementations. */
 export async function allRoutes(): Promise<readonly Route[]> {
   const groups = await groupsByBuilder();
   // The router adds these two.
@@ -14,7 +14,7 @@ export async function allRoutes(): Promise<readonly Route[]> {
   return routesOf(buildRouter([...groups.values()].flat(), { enabled: true }));
 }
 
-/** The groups that each exported builder (`orderRoutes`) of the files in `server/routes` makes, with empty operations. */
+/** The groups of each exported builder (such as `orderRoutes`) in `server/routes`, with empty operations. */
 export async function groupsByBuilder(): Promise<Map<string, RouteGroup[]>> {
   const found = new Map<string, RouteGroup[]>();
   for (const file of globSync('*.{ts,js}', { cwd: folder }).toSorted()) {
@@ -30,7 +30,7 @@ function asGroups(value: unknown): RouteGroup[] {
   return (Array.isArray(value) ? value : [value]) as RouteGroup[];
 }
 
-/** Stands for any operation, any group of operations and any word of the configuration. */
+/** A placeholder for any operation, group of operations or configuration value. */
 const nothing: unknown = new Proxy(() => nothing, {
   get: (_, key) => (key === Symbol.toPrimitive ? () => 'Any' : key === 'then' ? undefined : nothing),
 });

@@ -13,7 +13,7 @@ import type {
 } from '../../domain.ts';
 import { code, instant, json, queueKey, minor, text, type RowOf } from './columns.ts';
 
-/** What a bill says of itself; minor units as text. */
+/** The totals in a bill; minor units as text. */
 export interface StoredTotals {
   currency: string;
   payments: number | null;
@@ -26,8 +26,8 @@ export interface StoredTotals {
 }
 
 /**
- * The account at the channel that a version of a configuration takes money for, which is the account that the channel makes bills of. Until
- * the channel has answered to the keys of the configuration, `payee` is a claim of its project alone (payments/bills/payees.ts).
+ * The channel account for which a configuration version receives money, and for which the channel issues bills. Until the channel has
+ * responded to the configuration's keys, `payee` is a claim of its project alone (payments/bills/payees.ts).
  */
 export const PayeeEntity = defineEntity({
   name: 'Payee',
@@ -35,17 +35,17 @@ export const PayeeEntity = defineEntity({
   properties: {
     project: code().primary(),
     payWay: p.string().length(16).primary().$type<PayWay>(),
-    /** The version of the configuration, which orders keep. */
+    /** The configuration version, as stored in orders. */
     version: p.integer().primary(),
     mode: p.string().length(16).$type<Mode>(),
     payee: p.string().length(128),
-    /** When the channel first answered for it; null = a claim. */
+    /** When the channel first confirmed the payee; null = a claim. */
     provenAt: instant().nullable(),
   },
   indexes: [{ name: 'payees_payee', properties: ['payWay', 'payee', 'mode'] }],
 });
 
-/** One day of one account, as its channel wrote it. */
+/** The bill of one day of one account. */
 export const BillEntity = defineEntity({
   name: 'Bill',
   tableName: 'bills',
@@ -55,19 +55,19 @@ export const BillEntity = defineEntity({
     /** The payee; its orders are those of the versions that `payees` names. */
     account: p.string().length(128),
     mode: p.string().length(16).$type<Mode>(),
-    /** The project whose configuration is the first to ask the channel. */
+    /** The project whose configuration queries the channel first. */
     project: code(),
-    /** As the channel counts days. */
+    /** The day in the channel's time zone. */
     day: p.date(),
     state: p.string().length(16).$type<BillState>(),
     source: p.string().length(16).$type<BillSource>().nullable(),
-    /** The reading that counts; 0 = none yet. Every try to read the file is another one. */
+    /** The reading that counts; 0 = none yet. Every attempt to read the file has a new number. */
     reading: p.integer(),
     readings: p.integer(),
     lines: p.integer(),
-    /** The most that a reading which counted had: a bill with fewer has become shorter. */
+    /** The most lines of any reading that counted; fewer mean that the bill has become shorter. */
     mostLines: p.integer(),
-    /** Lines that could not be read, and how that shows in the bill's own sums. */
+    /** Unreadable lines, and the resulting shortfall against the bill's own sums. */
     unreadable: p.integer().default(0),
     shortfall: text().nullable(),
     /** Lines of other systems at the account. */
@@ -76,9 +76,9 @@ export const BillEntity = defineEntity({
     sha256: p.string().length(64).nullable(),
     totals: json<StoredTotals[]>().nullable(),
     sums: json<BillSum[]>().nullable(),
-    /** The refunds that the lines said were under way, once the lines are removed; null = the lines tell. */
+    /** The refunds that were pending in the lines, stored when the lines are removed; null = read from the lines. */
     pendingRefunds: json<PendingRefunds[]>().nullable(),
-    /** The payee that an imported file names; null = the channel gave the bill, or none is there. */
+    /** The payee in an imported file; null = the bill is from the channel, or the file names none. */
     payeeInFile: p.string().length(128).nullable(),
     /** Why there is no bill, or none that counts. */
     fault: p.string().length(64).nullable(),
@@ -107,7 +107,7 @@ export const BillEntity = defineEntity({
   ],
 });
 
-/** A line of a bill; a table for each month, and one for the days of no other. */
+/** A line of a bill; partitioned by month, with a default partition. */
 export const BillLineEntity = defineEntity({
   name: 'BillLine',
   tableName: 'bill_lines',
@@ -118,7 +118,7 @@ export const BillLineEntity = defineEntity({
     day: p.date().primary(),
     kind: p.string().length(16).$type<BillLineKind>(),
     event: p.string().length(64),
-    /** As the channel repeats it, or found by the payment's number. */
+    /** From the bill, or found by the payment's number. */
     orderNo: p.string().length(128).nullable(),
     refundNo: p.string().length(128).nullable(),
     channelTradeNo: p.string().length(128).nullable(),
@@ -137,14 +137,14 @@ export const BillLineEntity = defineEntity({
       expression: `create index "bill_lines_order" on "bill_lines" ("order_no") where order_no is not null`,
     },
     {
-      // Few lines of a bill, which every settlement looks up.
+      // Few lines, which every settlement reads.
       name: 'bill_lines_pending',
       expression: `create index "bill_lines_pending" on "bill_lines" ("bill_no") where kind = 'pending'`,
     },
   ],
 });
 
-/** Where a bill and our books differ. */
+/** A difference between a bill and our orders. */
 export const BillDifferenceEntity = defineEntity({
   name: 'BillDifference',
   tableName: 'bill_differences',
@@ -156,9 +156,9 @@ export const BillDifferenceEntity = defineEntity({
     day: p.date(),
     kind: p.string().length(32).$type<DifferenceKind>(),
     orderNo: code(),
-    /** Our number of the refund, or the one that the bill gives. */
+    /** Our refund number, or the one in the bill. */
     refundNo: p.string().length(128).nullable(),
-    /** Tells it from others of its kind at the same order. */
+    /** Distinguishes differences of one kind at the same order. */
     key: p.string().length(128),
     ours: json<DifferenceSide>().nullable(),
     theirs: json<DifferenceSide>().nullable(),
@@ -166,9 +166,9 @@ export const BillDifferenceEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The account of its bill, by which due work is kept apart. */
+    /** The queue of due work: the account of its bill. */
     queueKey: queueKey(),
-    /** What the channel said when it was asked. */
+    /** The channel's response to the last query. */
     answer: json<Record<string, unknown>>().nullable(),
     createdAt: instant(),
     finishedAt: instant().nullable(),
@@ -188,7 +188,7 @@ export const BillDifferenceEntity = defineEntity({
   ],
 });
 
-/** An account in whose bills numbers of our form are another installation's: such a line is counted and is no difference. */
+/** An account whose bills contain numbers of another installation of this service: such lines are counted, but are no differences. */
 export const QuietAccountEntity = defineEntity({
   name: 'QuietAccount',
   tableName: 'quiet_accounts',
@@ -202,13 +202,13 @@ export const QuietAccountEntity = defineEntity({
   },
 });
 
-/** What a channel kept of a payment, or gave back with a refund, according to its bill. */
+/** The fee of a payment, or the fee returned with a refund, according to the bill. */
 export const OrderFeeEntity = defineEntity({
   name: 'OrderFee',
   tableName: 'order_fees',
   properties: {
     orderNo: code().primary(),
-    /** Our number of the refund; empty = the payment itself. */
+    /** Our refund number; empty = the payment itself. */
     refundNo: code().primary(),
     fee: minor(),
     currency: p.string().length(3),

@@ -29,9 +29,9 @@ export const PayerEntity = defineEntity({
     status: p.string().length(16).$type<'active' | 'blocked'>(),
     metadata: json<Record<string, unknown>>().nullable(),
     anonymisedAt: instant().nullable(),
-    /** Everything that began up to here is to forget who it was about. */
+    /** Orders and entries created up to this instant must be anonymised. */
     forgetSince: instant().nullable(),
-    /** When that is due (again); null = done, or never asked for. */
+    /** When the anonymisation is due; null = done, or never requested. */
     forgetAt: instant().nullable(),
     createdAt: instant(),
     updatedAt: instant(),
@@ -55,25 +55,25 @@ export const PayerEntity = defineEntity({
   ],
 });
 
-/** What a coin package credits. */
+/** The coins that a coin package credits. */
 export interface CoinGrant {
   code: string;
   amount: number;
   bonus: number;
 }
 
-/** What one call of a skill costs in coins. */
+/** The price of one call of a skill in coins. */
 export interface CoinPrice {
   code: string;
   amount: number;
 }
 
-/** What a skill returns, and how. */
+/** The handler of a skill: static content, or an HTTP call. */
 export type SkillResource =
   | { handler: 'static'; content: unknown; contentType?: string }
   | { handler: 'http'; url: string; timeoutMs?: number };
 
-/** Something with a price. `version` rises with every change of the price; orders keep a snapshot. */
+/** A product. `version` increases with every change of the price; orders store a snapshot. */
 export const ProductEntity = defineEntity({
   name: 'Product',
   tableName: 'products',
@@ -126,7 +126,7 @@ export const CoinEntity = defineEntity({
   uniques: [{ properties: ['project', 'code'] }],
 });
 
-/** A user's balance of one coin; always the sum of its entries. `held` waits for a refund's end, `debt` was owed when it ran dry. */
+/** A payer's balance of one coin: the sum of its entries. `held` is reserved for pending refunds; `debt` is owed after an uncovered clawback. */
 export const CoinAccountEntity = defineEntity({
   name: 'CoinAccount',
   tableName: 'coin_accounts',
@@ -146,7 +146,7 @@ export const CoinAccountEntity = defineEntity({
   checks: [{ name: 'coin_accounts_check', expression: 'balance >= 0 and held >= 0 and debt >= 0 and held <= balance' }],
 });
 
-/** One line of a coin ledger; append-only, `source` happens once. */
+/** One entry of a coin ledger; append-only, `source` is unique. */
 export const CoinEntryEntity = defineEntity({
   name: 'CoinEntry',
   tableName: 'coin_entries',
@@ -177,7 +177,7 @@ export const CoinEntryEntity = defineEntity({
   ],
 });
 
-/** What one refund takes back of the coins that its order brought: `due = held + taken + debt + waived`. */
+/** The coins that one refund takes back from the credit of its order: `due = held + taken + debt + waived`. */
 export const CoinClawbackEntity = defineEntity({
   name: 'CoinClawback',
   tableName: 'coin_clawbacks',
@@ -193,7 +193,7 @@ export const CoinClawbackEntity = defineEntity({
     taken: minor(),
     debt: minor(),
     waived: minor(),
-    /** How often coins were taken or given back; makes the source of each entry unique. */
+    /** How often coins were taken or returned; makes the source of each entry unique. */
     turns: p.integer(),
     createdAt: instant(),
     updatedAt: instant(),

@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import type { Mode, PayWay } from '../../domain.ts';
 import { code, instant, json, text, words, type RowOf } from './columns.ts';
 
-/** One immutable version of a channel configuration; `certIds` are the certificates it was made with. */
+/** One immutable version of a channel configuration; `certIds` are its certificates. */
 export const ChannelConfigEntity = defineEntity({
   name: 'ChannelConfig',
   tableName: 'channel_configs',
@@ -14,7 +14,7 @@ export const ChannelConfigEntity = defineEntity({
     mode: p.string().length(16).$type<Mode>(),
     account: p.string().length(128),
     fields: json<Record<string, string>>(),
-    /** Sealed JSON of the secret fields (db/encryption.ts). */
+    /** Encrypted JSON of the secret fields (db/encryption.ts). */
     encrypted: text().nullable(),
     fingerprints: json<Record<string, string>>(),
     certIds: json<string[]>(),
@@ -26,7 +26,7 @@ export const ChannelConfigEntity = defineEntity({
   uniques: [{ properties: ['project', 'payWay', 'version'] }],
 });
 
-/** Why the last refused notifications were not taken; instants as RFC 3339. */
+/** The reason of the last refused notifications; instants as RFC 3339. */
 export interface StoredRefusal {
   why: string;
   detail: string;
@@ -35,7 +35,7 @@ export interface StoredRefusal {
   at: string;
 }
 
-/** Which version of (project, payWay) is current, whether it takes new orders, and how the channel has been. */
+/** The current version of (project, payWay), whether it accepts new orders, and the health of the channel. */
 export const ChannelStateEntity = defineEntity({
   name: 'ChannelState',
   tableName: 'channel_states',
@@ -48,20 +48,20 @@ export const ChannelStateEntity = defineEntity({
     lastSuccessAt: instant().nullable(),
     lastFailureAt: instant().nullable(),
     lastFailure: text().nullable(),
-    /** When a genuine notification last came, to the minute. */
+    /** When a genuine notification was last received, to the minute. */
     lastNoticeAt: instant().nullable(),
-    /** The last refused ones; instants as text. */
+    /** The last refused notifications. */
     refusedNotices: json<StoredRefusal>().nullable(),
     /** When the first certificate of the current version expires. */
     certsExpireAt: instant().nullable(),
-    /** Counts every change of what is trusted: a channel that was built before such a change is not used after it. */
+    /** Incremented by every change of trust: a channel object built before the change is not used after it. */
     trustRevision: p.integer().default(0),
     updatedAt: instant(),
   },
   uniques: [{ properties: ['project', 'payWay'] }],
 });
 
-/** A certificate or key of a channel; a private part is sealed and never leaves. */
+/** A certificate or key of a channel; the private part is encrypted and never returned. */
 export const CertEntity = defineEntity({
   name: 'Cert',
   tableName: 'certs',
@@ -80,12 +80,12 @@ export const CertEntity = defineEntity({
     publicPem: text().nullable(),
     encrypted: text().nullable(),
     isDefault: p.boolean(),
-    /** The mode and the channel's account that it was brought for: it is used for nothing else. Null = for the first configuration. */
+    /** The mode and channel account to which its use is limited. Null = for the first configuration. */
     mode: p.string().length(16).$type<Mode>().nullable(),
     account: p.string().length(128).nullable(),
-    /** Since when an administrator trusts it to verify; null = it verifies nothing. Only kinds that verify have it. */
+    /** When an administrator trusted it for verification; null = not trusted. Only for verification kinds. */
     trustedAt: instant().nullable(),
-    /** Who trusted it or, without `trustedAt`, took the trust away; both null = it waits for an administrator. */
+    /** The administrator who trusted it or, without `trustedAt`, revoked the trust; both null = not decided. */
     trustedBy: p.string().length(128).nullable(),
     createdBy: p.string().length(128),
     createdAt: instant(),
@@ -100,7 +100,7 @@ export const CertEntity = defineEntity({
   ],
 });
 
-/** A key pair that signs payment codes and receipts; one per mode is newest, all public keys stay published. */
+/** A key pair that signs payment codes and receipts; the newest per mode signs, all public keys stay published. */
 export const SigningKeyEntity = defineEntity({
   name: 'SigningKey',
   tableName: 'signing_keys',

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { code, instant, json, text, words, type RowOf } from './columns.ts';
 
-/** One line of the durable event log; numbers are taken by queries/events.ts, which lets readers see what is settled. */
+/** One event of the event log; queries/events.ts assigns the numbers. */
 export const EventEntity = defineEntity({
   name: 'Event',
   tableName: 'events',
@@ -15,7 +15,7 @@ export const EventEntity = defineEntity({
     dedupe: p.string().length(128),
     payload: json<Record<string, unknown>>(),
     notifyUrl: text().nullable(),
-    /** W3C's `traceparent` of what made it happen; null = it was not traced. */
+    /** W3C `traceparent` of its cause; null = not traced. */
     traceParent: p.string().length(55).nullable(),
     createdAt: instant(),
   },
@@ -28,7 +28,7 @@ export const EventEntity = defineEntity({
   ],
 });
 
-/** Where an app wants to be told; the secrets are sealed. Without `url` there is only the secret that signs what goes to an order's own notifyUrl. */
+/** The webhook of an application, with encrypted secrets. Without `url`, its secret only signs deliveries to the notifyUrl of orders. */
 export const WebhookEntity = defineEntity({
   name: 'Webhook',
   tableName: 'webhooks',
@@ -46,7 +46,7 @@ export const WebhookEntity = defineEntity({
   },
 });
 
-/** One event on its way to one url; `nextAttemptAt` and `leasedUntil` are the truth about what is due. */
+/** The delivery of one event to one URL; `nextAttemptAt` and `leasedUntil` decide when it is due. */
 export const DeliveryEntity = defineEntity({
   name: 'Delivery',
   tableName: 'deliveries',
@@ -54,7 +54,7 @@ export const DeliveryEntity = defineEntity({
     id: p.uuid().primary(),
     eventId: code(),
     clientId: code(),
-    /** Whose url it is: the app's webhook, the order's own notifyUrl, or a test that is sent once. */
+    /** The source of the URL: the application's webhook, the order's notifyUrl, or a test that is sent once. */
     target: p.string().length(16).$type<'webhook' | 'order' | 'test'>(),
     url: text(),
     state: p.string().length(16).$type<'pending' | 'delivered' | 'failed' | 'cancelled'>(),
@@ -88,7 +88,7 @@ export const DeliveryEntity = defineEntity({
   ],
 });
 
-/** One try of a delivery. */
+/** One attempt of a delivery. */
 export const DeliveryAttemptEntity = defineEntity({
   name: 'DeliveryAttempt',
   tableName: 'delivery_attempts',

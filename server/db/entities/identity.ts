@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { code, instant, json, minor, text, words, type RowOf } from './columns.ts';
 
-/** A console account. `generation` is copied into its tokens: raising it ends every session. */
+/** A console account. `generation` is copied into its tokens: incrementing it ends every session. */
 export const AdminEntity = defineEntity({
   name: 'Admin',
   tableName: 'admins',
@@ -10,7 +10,7 @@ export const AdminEntity = defineEntity({
     username: code().unique(),
     passwordHash: text(),
     role: p.string().length(16).$type<'viewer' | 'operator' | 'admin'>(),
-    /** Codes of the only projects that it reaches; null = all of them. */
+    /** Codes of the projects that it may access; null = all. */
     projects: words().nullable(),
     enabled: p.boolean(),
     generation: p.integer(),
@@ -20,7 +20,7 @@ export const AdminEntity = defineEntity({
   },
 });
 
-/** A login of an administrator. It ends with its row, or by a new generation: a token without a row is refused. */
+/** A session of an administrator. Deleting the row or a new generation ends it: a token without a row is refused. */
 export const SessionEntity = defineEntity({
   name: 'Session',
   tableName: 'sessions',
@@ -32,19 +32,19 @@ export const SessionEntity = defineEntity({
     userAgent: p.string().length(256).nullable(),
     createdAt: instant(),
     seenAt: instant(),
-    /** When the password was last given. */
+    /** When the password was last confirmed. */
     confirmedAt: instant().nullable(),
-    /** Whether a second factor was given in it. */
+    /** Whether a second factor was given in the session. */
     secondFactor: p.boolean(),
-    /** When a code of it was last given. */
+    /** When a code of the second factor was last given. */
     codeAt: instant().nullable(),
-    /** When a confirmation began another session in its place. */
+    /** When a confirmation replaced it with another session. */
     replacedAt: instant().nullable(),
     expiresAt: instant().index(),
   },
 });
 
-/** What an administrator has besides the password: a secret for one-time codes (RFC 6238), encrypted. */
+/** The second factor of an administrator: an encrypted secret for one-time codes (RFC 6238). */
 export const SecondFactorEntity = defineEntity({
   name: 'SecondFactor',
   tableName: 'second_factors',
@@ -53,15 +53,15 @@ export const SecondFactorEntity = defineEntity({
     /** Null until the first enrolment was confirmed. */
     encrypted: text().nullable(),
     enabledAt: instant().nullable(),
-    /** The newest step of 30 seconds whose code was used; none up to it is taken again. */
+    /** The newest 30-second step whose code was used; codes up to this step are refused. */
     lastStep: p.bigint().nullable(),
-    /** The secret of an enrolment that waits for its first code. */
+    /** The encrypted secret of an enrolment that waits for its first code. */
     pendingEncrypted: text().nullable(),
     pendingAt: instant().nullable(),
   },
 });
 
-/** A code that is used once in the place of one of the authenticator; only its hash is kept. */
+/** A code that replaces an authenticator code once; only its hash is stored. */
 export const RecoveryCodeEntity = defineEntity({
   name: 'RecoveryCode',
   tableName: 'recovery_codes',
@@ -73,7 +73,7 @@ export const RecoveryCodeEntity = defineEntity({
   },
 });
 
-/** A place from which an account has logged in; `address` hides which (HMAC). */
+/** An address from which an account has logged in, stored as HMAC. */
 export const KnownAddressEntity = defineEntity({
   name: 'KnownAddress',
   tableName: 'known_addresses',
@@ -84,14 +84,14 @@ export const KnownAddressEntity = defineEntity({
   },
 });
 
-/** What happens to money that arrives after an order ended (rule `late_payment`). */
+/** The policy for payments that arrive after an order ended (rule `late_payment`). */
 export interface LatePayment {
   afterExpiry: 'accept' | 'refund';
   afterClose: 'accept' | 'refund';
   afterFailed: 'accept' | 'refund';
 }
 
-/** What an application may move in a currency; amounts in minor units. What is left out is not limited. */
+/** The limits of an application in one currency; amounts in minor units. Absent = not limited. */
 export interface CurrencyLimits {
   perOrder?: string;
   perDay?: string;
@@ -100,7 +100,7 @@ export interface CurrencyLimits {
   ordersPerHour?: number;
 }
 
-/** The limits of an application by currency; a currency that is not named is not allowed. */
+/** The limits of an application by currency; other currencies are not allowed. */
 export type AppLimits = Readonly<Record<string, CurrencyLimits>>;
 
 /** An API application: the owner of orders, refunds and events. */
@@ -124,7 +124,7 @@ export const ApiAppEntity = defineEntity({
     allowedIps: words(),
     rateLimit: p.integer().nullable(),
     latePayment: json<LatePayment>(),
-    /** Null = there are none. */
+    /** Null = no limits. */
     limits: json<AppLimits>().nullable(),
     remark: text().nullable(),
     lastUsedAt: instant().nullable(),
@@ -134,7 +134,7 @@ export const ApiAppEntity = defineEntity({
   indexes: [{ properties: ['createdAt', 'clientId'] }],
 });
 
-/** What an application ordered (number and minor units) or refunded in a span of time, as its limits count it. */
+/** The usage of an application's limits in one period: number of orders, or minor units of orders or refunds. */
 export const LimitUseEntity = defineEntity({
   name: 'LimitUse',
   tableName: 'limit_uses',
@@ -147,7 +147,7 @@ export const LimitUseEntity = defineEntity({
   },
 });
 
-/** A token of an application that was revoked before its end, by `jti`. */
+/** A token of an application that was revoked before its expiry, by `jti`. */
 export const RevokedTokenEntity = defineEntity({
   name: 'RevokedToken',
   tableName: 'revoked_tokens',
@@ -181,7 +181,7 @@ export const AuditEntity = defineEntity({
   indexes: [{ properties: ['target', 'id'] }],
 });
 
-/** A key of the audit log whose master key was rotated away, encrypted under a later one. */
+/** An audit log key of a former master key, encrypted under a later one. */
 export const AuditKeyEntity = defineEntity({
   name: 'AuditKey',
   tableName: 'audit_keys',

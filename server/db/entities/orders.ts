@@ -1,4 +1,4 @@
-// Orders with their history, exceptions, messages, notices, idempotency keys and due effects.
+// Orders with their history, exceptions, messages, notifications, idempotency keys and due effects.
 
 import { defineEntity, p } from '@mikro-orm/core';
 import {
@@ -16,13 +16,13 @@ import {
 import { type RowOf, bytes, code, instant, json, minor, text, words } from './columns.ts';
 import type { LatePayment } from './identity.ts';
 
-/** Money as JSON keeps it: minor units as text. */
+/** Money in JSON: minor units as text. */
 export interface StoredMoney {
   minor: string;
   currency: string;
 }
 
-/** What is left of the payment for the merchant, as the channel said it. */
+/** Fee, net and received amount of a payment as the channel reported them. */
 export interface StoredSettlement {
   fee?: StoredMoney | undefined;
   net?: StoredMoney | undefined;
@@ -30,13 +30,13 @@ export interface StoredSettlement {
   completedAt?: string | undefined;
 }
 
-/** Amounts without decimals: one major unit is one minor unit. */
+/** SQL condition for currencies without decimals: one major unit is one minor unit. */
 export const IN_WHOLE_UNITS = `currency in (${WITHOUT_DECIMALS.map((code) => `'${code}'`).join(', ')})`;
 
-/** The wire's word for an order (payments/view.ts) as SQL; the index and the list must have the same text. */
+/** The API status of an order (payments/view.ts) as SQL; index and list must use the same text. */
 export const ORDER_STATUS = `case when paid > 0 and refunded >= paid then 'refunded' when state = 'paid' and refunded > 0 then 'partially_refunded' else state::text end`;
 
-/** An order is the attempt: one payWay, one channel number. Only `settle` writes its state (server/README.md, "Orders"). */
+/** One payment attempt: one payWay, one channel number. Only `settle` writes its state (server/README.md, "Orders"). */
 export const OrderEntity = defineEntity({
   name: 'Order',
   tableName: 'orders',
@@ -61,7 +61,7 @@ export const OrderEntity = defineEntity({
     product: json<ProductSnapshot>().nullable(),
     productCode: code().nullable(),
     stockHeld: p.boolean(),
-    /** Something of the order is still due (due_effects), so later effects queue up behind it. */
+    /** Whether effects of the order are still due (due_effects); later effects then wait for them. */
     effectsDue: p.boolean().default(false),
     latePayment: json<LatePayment>(),
     state: p.string().length(16).$type<OrderState>(),
@@ -78,13 +78,13 @@ export const OrderEntity = defineEntity({
     channelOrderId: p.string().length(128).nullable(),
     channelTradeNo: p.string().length(128).nullable(),
     credential: json<PayHint>().nullable(),
-    /** The credential is renewed from then on; null = it lives as long as the order. */
+    /** When the credential must be renewed; null = valid as long as the order. */
     credentialUntil: instant().nullable(),
     returnUrl: text().nullable(),
     notifyUrl: text().nullable(),
     clientIp: code().nullable(),
     openId: p.string().length(128).nullable(),
-    /** WeChat Pay: the app in whose name it was placed; null = what its configuration version says. */
+    /** WeChat Pay: the appid with which it was placed; null = that of its configuration version. */
     appId: p.string().length(32).nullable(),
     payCode: p.string().length(64).nullable(),
     channelOptions: json<ChannelOptions>().nullable(),
@@ -95,17 +95,17 @@ export const OrderEntity = defineEntity({
     captures: p.integer(),
     captureState: p.string().length(16).$type<'live' | 'unknown' | 'pending'>().nullable(),
     captureLeasedUntil: instant().nullable(),
-    /** Why a capture is pending, or the channel's code of the last one that was refused. */
+    /** Why the capture is pending, or the channel's code of the last refused capture. */
     captureReason: p.string().length(128).nullable(),
-    /** How often the payer was sent back to choose another way to pay, and since when that is awaited. */
+    /** How often the payer was sent back to choose another payment source, and since when the new choice is awaited. */
     approvalsAsked: p.integer().default(0),
     approvalAskedAt: instant().nullable(),
-    /** A close that gives back what was paid (a payer's code) is under way; from then on nobody knows what became of it. */
+    /** Set while a close that may refund a payer's code is in progress; from this instant its result is unknown. */
     reverseDoubtAt: instant().nullable(),
     settlement: json<StoredSettlement>().nullable(),
-    /** Counted by the limits of its application. */
+    /** Whether the limits of its application count it. */
     limited: p.boolean().default(false),
-    /** W3C's `traceparent` of the request that placed it; null = it was not traced. */
+    /** W3C `traceparent` of the request that placed it; null = not traced. */
     traceParent: p.string().length(55).nullable(),
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
@@ -204,14 +204,14 @@ export const TransitionEntity = defineEntity({
     cause: p.string().length(64),
     outcome: json<Record<string, unknown>>().nullable(),
     actor: p.string().length(128),
-    /** Of the request that asked; null = a job. */
+    /** The id of the request that caused it; null = a job. */
     requestId: p.uuid().nullable(),
     at: instant(),
   },
   uniques: [{ properties: ['orderNo', 'sequence'] }],
 });
 
-/** Something that a person should look at; the wire shows the newest open one. */
+/** An exception that needs a decision by a person; the API shows the newest open one. */
 export const OrderExceptionEntity = defineEntity({
   name: 'OrderException',
   tableName: 'order_exceptions',
@@ -238,7 +238,7 @@ export const OrderExceptionEntity = defineEntity({
   indexes: [{ properties: ['state', 'createdAt', 'id'] }],
 });
 
-/** A message to or from a channel, for the timeline; secrets never reach it. */
+/** A message to or from a channel, for the timeline; without secrets. */
 export const ChannelMessageEntity = defineEntity({
   name: 'ChannelMessage',
   tableName: 'channel_messages',
@@ -251,22 +251,22 @@ export const ChannelMessageEntity = defineEntity({
     call: code(),
     status: p.integer().nullable(),
     durationMs: p.integer().nullable(),
-    /** How the channel's support finds the request again; of messages that are counted, the last one's. */
+    /** The id by which the channel's support finds the request; for counted messages, that of the last one. */
     supportId: p.string().length(128).nullable(),
-    /** Request and answer, packed (db/queries/messages.ts). */
+    /** Request and response, compressed (db/queries/messages.ts). */
     texts: bytes().nullable(),
-    /** Of a question: by which two answers that say the same are found (digestOf). */
+    /** For queries, the digest by which equivalent responses are found (digestOf). */
     digest: p.bigint().nullable(),
     note: text().nullable(),
     at: instant(),
-    /** How often the same was asked and answered, or how many messages a mark stands for. */
+    /** How often the same query and response occurred, or how many messages a mark replaces. */
     times: p.integer().default(1),
-    /** When it was last so; null = once. */
+    /** When it last occurred; null = once. */
     lastAt: instant().nullable(),
   },
 });
 
-/** A verified notice; its row commits with its settle, so "duplicate" means "settled before". */
+/** A verified notification; its row commits with its settlement, so a duplicate was settled before. */
 export const NotificationEntity = defineEntity({
   name: 'Notification',
   tableName: 'notifications',
@@ -280,7 +280,7 @@ export const NotificationEntity = defineEntity({
   },
 });
 
-/** An Idempotency-Key and what it stands for: a running request, or the answer of a finished one. */
+/** An Idempotency-Key of a running request, or with the response of a finished one. */
 export const IdempotencyKeyEntity = defineEntity({
   name: 'IdempotencyKey',
   tableName: 'idempotency_keys',
@@ -311,15 +311,15 @@ export type ChannelMessageRow = RowOf<typeof ChannelMessageEntity>;
 export type NotificationRow = RowOf<typeof NotificationEntity>;
 export type IdempotencyKeyRow = RowOf<typeof IdempotencyKeyEntity>;
 
-/** A key and the operation that it is for, as a request names them. */
+/** An idempotency key and the route of a request. */
 export type AskedKey = Pick<IdempotencyKeyRow, 'route' | 'key'>;
 
-/** What a repeated request under a key is answered by. */
+/** The stored members from which a repeated request is answered. */
 export type KeptKey = Pick<IdempotencyKeyRow, 'fingerprint' | 'intentNo' | 'state' | 'leasedUntil' | 'status' | 'body'>;
 
 /**
- * How many unpaid orders were removed, for the statistics: by the quarter of an hour in which they began, because a day
- * begins on a quarter in every time zone. Payments count for the project alone, pay-per-call for its resource.
+ * Counts of removed unpaid orders for the statistics, by the quarter of an hour of their creation, because a day begins on a quarter in
+ * every time zone. Payments are counted per project, pay-per-call orders per resource.
  */
 export const RemovedOrdersEntity = defineEntity({
   name: 'RemovedOrders',
@@ -329,7 +329,7 @@ export const RemovedOrdersEntity = defineEntity({
     mode: p.string().length(16).$type<Mode>().primary(),
     project: code().primary(),
     state: p.string().length(16).$type<OrderState>().primary(),
-    /** Empty for a payment, like `resource`. */
+    /** Empty for payments, like `resource`. */
     clientId: code().primary(),
     resource: code().primary(),
     payWay: p.string().length(16).$type<PayWay>().primary(),
@@ -341,8 +341,8 @@ export const RemovedOrdersEntity = defineEntity({
 export type RemovedOrdersRow = RowOf<typeof RemovedOrdersEntity>;
 
 /**
- * What others have still to do because an order or refund moved: an effect that could not be done in the move's own commit,
- * and those of the same order that come after it. Worked in the order of `sequence` and `place`, each once.
+ * An effect of an order or refund transition that could not run in the transition's own commit, or that waits for an earlier one of the
+ * same order. Effects run in the order of `sequence` and `place`, each once.
  */
 export const DueEffectEntity = defineEntity({
   name: 'DueEffect',
@@ -352,17 +352,17 @@ export const DueEffectEntity = defineEntity({
     orderNo: code(),
     refundNo: code().nullable(),
     project: code(),
-    /** The order's move that it belongs to, and its place among the effects of that move. */
+    /** The transition of the order, and the place of the effect among the transition's effects. */
     sequence: p.integer(),
     place: p.integer(),
     name: p.string().length(128),
     run: words().$type<EffectRun['run'][number][]>(),
-    /** The sums of the order as the move left them. */
+    /** The sums of the order after the transition. */
     refunded: minor(),
     refunding: minor(),
     state: p.string().length(16).$type<'due' | 'done' | 'given_up'>(),
     tries: p.integer(),
-    /** Null behind another one of the same order, and when a person has to say that it may run. */
+    /** Null while it waits for an earlier effect of the order or for a decision by a person. */
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
     lastError: text().nullable(),

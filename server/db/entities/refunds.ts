@@ -1,10 +1,10 @@
-// Money that goes back: refunds, approvals and disputes.
+// Refunds, approvals and disputes.
 
 import { defineEntity, p } from '@mikro-orm/core';
 import type { DisputeState, Mode, PayWay, RefundOrigin, RefundState } from '../../domain.ts';
 import { type RowOf, code, instant, queueKey, minor, text } from './columns.ts';
 
-/** A refund; `accepted` says whether the channel has it for sure (server/README.md, "Refunds"). */
+/** A refund; `accepted` = the channel certainly has it (server/README.md, "Refunds"). */
 export const RefundEntity = defineEntity({
   name: 'Refund',
   tableName: 'refunds',
@@ -20,18 +20,18 @@ export const RefundEntity = defineEntity({
     reason: text().nullable(),
     state: p.string().length(16).$type<RefundState>(),
     accepted: p.boolean(),
-    /** Whether the amount is inside the order's own sums; surplus refunds have their own. */
+    /** Whether the amount is outside the order's own sums, because it returns a payment beyond the order's. */
     surplus: p.boolean(),
     elsewhere: p.boolean(),
     failureCode: p.string().length(128).nullable(),
     failureMessage: text().nullable(),
     channelRefundNo: p.string().length(128).nullable(),
-    /** The channel's number of the payment that goes back; null = the order's own. */
+    /** The channel's number of the refunded payment; null = the order's own. */
     paymentNo: p.string().length(128).nullable(),
     actor: p.string().length(128),
-    /** Whether it waits, or waited, for a second administrator; null = it needs none. */
+    /** The approval by a second administrator; null = not required. */
     approval: p.string().length(16).$type<'waiting' | 'approved' | 'rejected'>().nullable(),
-    /** Which of its numbers the channel knows it by: a channel that ended a refund takes its number no more. */
+    /** The attempt, which is part of the channel's refund number: a channel does not accept the number of an ended refund again. */
     attempt: p.integer().default(1),
     tries: p.integer(),
     refusedAt: instant().nullable(),
@@ -41,9 +41,9 @@ export const RefundEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** The account of its order, by which due work is kept apart. */
+    /** The queue of due work: the account of its order. */
     queueKey: queueKey(),
-    /** W3C's `traceparent` of the request that asked for it; null = it was not traced. */
+    /** W3C `traceparent` of the request that created it; null = not traced. */
     traceParent: p.string().length(55).nullable(),
     sentAt: instant().nullable(),
     createdAt: instant(),
@@ -79,24 +79,24 @@ export const RefundEntity = defineEntity({
   ],
 });
 
-/** What became of a refund that the channel named and that we did not make, or had given up: asked until there is an answer. */
+/** The lookup of a refund that the channel reported and this service did not make or had given up; queried until there is a result. */
 export const RefundLookupEntity = defineEntity({
   name: 'RefundLookup',
   tableName: 'refund_lookups',
   properties: {
     id: p.uuid().primary(),
     orderNo: code(),
-    /** By which the channel is asked. */
+    /** The refund number for the query. */
     number: p.string().length(128),
-    /** What went back in all when the channel named it, in minor units. */
+    /** The total refunded amount when the channel reported it, in minor units. */
     total: minor().nullable(),
     state: p.string().length(16).$type<'open' | 'answered' | 'given_up'>(),
     checks: p.integer(),
-    /** How often something was heard that an answer under way cannot know yet. */
+    /** Incremented by each message that a pending response may not include. */
     revision: p.integer().default(1),
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /** As of a refund. */
+    /** The queue of due work: the account of its order. */
     queueKey: queueKey(),
     lastAnswer: p.string().length(16).nullable(),
     createdAt: instant(),
@@ -123,8 +123,8 @@ export type RefundLookupRow = RowOf<typeof RefundLookupEntity>;
 export type RefundRow = RowOf<typeof RefundEntity>;
 
 /**
- * Money that waits, or waited, for a second administrator before it goes back. Its number is that of the refund, or of the dispute that
- * is to be accepted, or of the exception whose money is to be given back.
+ * A request for approval by a second administrator before money is returned. Its number is that of the refund, of the dispute to accept, or
+ * of the exception whose payment is to be refunded.
  */
 export const ApprovalEntity = defineEntity({
   name: 'Approval',
@@ -139,11 +139,11 @@ export const ApprovalEntity = defineEntity({
     amount: minor(),
     currency: p.string().length(3),
     reason: text().nullable(),
-    /** Who may not approve it: `admin:alice`, or `app:…`. */
+    /** The requester, who may not approve it: `admin:alice`, or `app:…`. */
     askedBy: p.string().length(128),
     state: p.string().length(16).$type<'waiting' | 'approved' | 'rejected'>(),
     decidedBy: p.string().length(128).nullable(),
-    /** Why it was decided so. */
+    /** The reason of the decision. */
     decision: text().nullable(),
     createdAt: instant(),
     decidedAt: instant().nullable(),
@@ -172,19 +172,19 @@ export const DisputeEntity = defineEntity({
     account: p.string().length(128),
     mode: p.string().length(16).$type<Mode>(),
     channelDisputeNo: p.string().length(128),
-    /** The channel's word. */
+    /** The channel's reason code. */
     reason: p.string().length(128),
     amount: minor(),
     currency: p.string().length(3),
     state: p.string().length(16).$type<DisputeState>(),
     dueAt: instant().nullable(),
-    /** What the dispute took, inside the refunded amount of the order. */
+    /** The amount lost to the dispute, which is part of the order's refunded amount. */
     amountLost: minor(),
-    /** The refund by which the order counts it. */
+    /** The refund that accounts for the loss in the order. */
     refundNo: code().nullable(),
     answeredAt: instant().nullable(),
     acceptedAt: instant().nullable(),
-    /** How often it changed, which numbers its events. */
+    /** The number of changes, which numbers its events. */
     changes: p.integer(),
     checks: p.integer(),
     nextCheckAt: instant().nullable(),

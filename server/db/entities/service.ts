@@ -1,38 +1,38 @@
-// Rows of the service itself: its processes, what it counts for limits, and what it has removed.
+// Tables of the service itself: its processes, rate limits, and removed history.
 
 import { defineEntity, p } from '@mikro-orm/core';
 import type { PayWay } from '../../domain.ts';
 import { type RowOf, code, instant, json } from './columns.ts';
 
-/** The calls of one channel in the last minute of one process, and when it was last heard. */
+/** The calls of one channel in the last minute of one process, and its last response and notification. */
 export interface ChannelCalls {
   payWay: PayWay;
   calls: number;
-  /** Those after which nobody knows what the channel did. */
+  /** Calls whose result is unknown. */
   unknown: number;
-  /** How many calls took how long: the place of a bound (`boundOf`) and a count. */
+  /** The distribution of durations: the place of a bound (`boundOf`) and a count. */
   spread: [place: number, calls: number][];
   answeredAt: string | null;
   noticedAt: string | null;
 }
 
-/** What a process says of itself. */
+/** The figures that a process reports. */
 export interface ProcessFigures {
-  /** How long the event loop was late, in milliseconds, since the report before. */
+  /** Delay of the event loop since the previous report, in milliseconds. */
   loopDelayMs: { p99: number; max: number };
-  /** Processors that were kept busy since the report before. */
+  /** Average number of busy processors since the previous report. */
   cpu: number;
   memoryBytes: number;
-  /** Seconds that `channels` is about. */
+  /** Seconds that `channels` covers. */
   seconds: number;
   channels: ChannelCalls[];
-  /** Due rows under way, by kind. */
+  /** Due rows in progress, by kind. */
   underWay: Record<string, number>;
 }
 
 /**
- * A process of the service that reported itself while somebody followed the live feed; times are the database's. The table is not
- * logged: after a crash of the database it is empty, and filled again within seconds.
+ * A process of the service that reported itself while the live feed had followers; times are the database's. The table is unlogged: after
+ * a crash of the database it is empty, and is filled again within seconds.
  */
 export const ReplicaEntity = defineEntity({
   name: 'Replica',
@@ -41,12 +41,12 @@ export const ReplicaEntity = defineEntity({
     id: p.uuid().primary(),
     host: p.string().length(128),
     pid: p.integer(),
-    /** Its number among the workers of its supervisor; null = it serves alone. */
+    /** Its number among the workers of its supervisor; null = a single process. */
     worker: p.integer().nullable(),
     version: p.string().length(64),
     startedAt: instant(),
     seenAt: instant(),
-    /** Until then somebody follows the live feed at this process; null = nobody does. */
+    /** Until when this process counts as having followers of the live feed; null = none. */
     followedUntil: instant().nullable(),
     figures: json<ProcessFigures>(),
   },
@@ -54,7 +54,7 @@ export const ReplicaEntity = defineEntity({
 
 export type ReplicaRow = RowOf<typeof ReplicaEntity>;
 
-/** Up to when rows of a table may have been removed because their time was over: what is missing before is no fault. */
+/** The instant before which retention may have removed rows of a table, so that missing rows are no fault. */
 export const RemovedHistoryEntity = defineEntity({
   name: 'RemovedHistory',
   tableName: 'removed_history',
@@ -65,7 +65,7 @@ export const RemovedHistoryEntity = defineEntity({
   },
 });
 
-/** Uses of a key within a window, counted by all replicas; `expire` is its end in ms. Also when a task of the timetable is due (queries/due.ts). */
+/** Uses of a key within a window, over all replicas; `expire` is its end in ms. Also stores task schedules and the call rate (queries/due.ts). */
 export const RateLimitEntity = defineEntity({
   name: 'RateLimit',
   tableName: 'rate_limits',

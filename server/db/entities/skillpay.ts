@@ -9,7 +9,7 @@ export interface OfferEntry {
   mode: Mode;
 }
 
-/** The pay-per-call part of an order: what was offered, and the one fulfilment. */
+/** The pay-per-call part of an order: the offer and its one fulfilment. */
 export const SkillOrderEntity = defineEntity({
   name: 'SkillOrder',
   tableName: 'skill_orders',
@@ -23,25 +23,25 @@ export const SkillOrderEntity = defineEntity({
     input: json<unknown>().nullable(),
     handler: json<SkillResource>(),
     refundAfterFulfilment: p.boolean(),
-    /** The L1 code as it was issued, so that every 402 carries the same one. */
+    /** The issued L1 code, so that every 402 carries the same code. */
     paymentCode: text().nullable(),
-    /** WeChat's payment code for agents, the newest, and until when it pays. */
+    /** WeChat's newest payment code for agents, and its expiry. */
     agentCode: text().nullable(),
     agentCodeUntil: instant().nullable(),
-    /** The ways to pay the offer, the order's own way first. */
+    /** The payment methods of the offer, the order's own first. */
     entries: json<OfferEntry[]>(),
     /** The signed offer and receipt of x402's extension `offer-receipt`. */
     signedOffer: text().nullable(),
     signedReceipt: text().nullable(),
-    /** What Alipay's agents are asked with; empty = the account takes no payments of agents. */
+    /** The payment request for Alipay's agents; empty = the account accepts no agent payments. */
     paymentNeeded: text().nullable(),
-    /** The trade that an agent of Alipay proved; its delivery is confirmed to Alipay when `confirmAt` comes. */
+    /** The trade that an Alipay agent proved; its delivery is confirmed to Alipay at `confirmAt`. */
     agentTradeNo: code().nullable(),
     confirmAt: instant().nullable(),
     confirmTries: p.integer().default(0),
-    /** The account of its order, by which confirmations are kept apart. */
+    /** The queue of confirmations: the account of its order. */
     queueKey: queueKey(),
-    /** The order that took the place of this one. */
+    /** The order that replaced this one. */
     successor: code().nullable(),
     fulfilment: p.string().length(16).$type<'none' | 'running' | 'done' | 'failed'>(),
     fencing: p.integer(),
@@ -79,21 +79,21 @@ export const SkillOrderEntity = defineEntity({
   ],
 });
 
-/** By project, who asks WeChat for the payment codes of agents. */
+/** The credentials with which a project requests payment codes for agents from WeChat. */
 export const AgentPayEntity = defineEntity({
   name: 'AgentPay',
   tableName: 'agent_pays',
   properties: {
     project: code().primary(),
-    /** Only orders of this mode are asked for. */
+    /** Codes are requested only for orders of this mode. */
     mode: p.string().length(16).$type<Mode>(),
     developerId: code(),
     keyId: code(),
-    /** The private key (db/encryption.ts). */
+    /** The encrypted private key (db/encryption.ts). */
     encrypted: text(),
     /** SHA-256 of the public key. */
     fingerprint: p.string().length(64),
-    /** By product, the skill as SkillHub knows it. */
+    /** SkillHub's skill id and version, by product. */
     skills: json<Record<string, { id: string; version: string }>>(),
     lastSuccessAt: instant().nullable(),
     lastFailureAt: instant().nullable(),
@@ -106,7 +106,7 @@ export const AgentPayEntity = defineEntity({
 export type AgentPayRow = RowOf<typeof AgentPayEntity>;
 export type SkillOrderRow = RowOf<typeof SkillOrderEntity>;
 
-/** A pay-per-call order that was paid with coins: no channel and no money; it is written with its debit. */
+/** A pay-per-call order paid with coins, without a channel; inserted in the same transaction as its debit. */
 export const CoinCallEntity = defineEntity({
   name: 'CoinCall',
   tableName: 'coin_calls',
@@ -137,7 +137,7 @@ export const CoinCallEntity = defineEntity({
     failureMessage: text().nullable(),
     createdAt: instant(),
     fulfilledAt: instant().nullable(),
-    /** When the coins came back. */
+    /** When the coins were returned. */
     refundedAt: instant().nullable(),
   },
   indexes: [

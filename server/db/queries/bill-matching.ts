@@ -181,11 +181,11 @@ const REFUND_DIFFERENCE = sql`case
     when x.amount <> x.own_amount or x.currency <> x.own_currency then 'refund_amount_differs' end`;
 
 /** The bill's side of a difference without its position in the file, which also begins a reason. */
-const told = (row: string): Sql =>
+const billSide = (row: string): Sql =>
   sql`row(${sql.raw(row)}.theirs - 'line' - 'reason', regexp_replace(${sql.raw(row)}.theirs->>'reason', '^[0-9:]+ ', ''))`;
 
 /** Whether a known difference has changed; another position in the file does not count. */
-const IS_NEWS = sql`(d.state = 'healed' or d.ours is distinct from excluded.ours or ${told('d')} is distinct from ${told('excluded')})`;
+const IS_NEWS = sql`(d.state = 'healed' or d.ours is distinct from excluded.ours or ${billSide('d')} is distinct from ${billSide('excluded')})`;
 
 /** Whether a difference is listed at once: the channel is not queried about unknown orders and unreadable lines. */
 const isListedAtOnce = (row: string): Sql => sql`${sql.raw(row)}.kind in (${sql.lit(UNKNOWN_HERE)}, 'line_unreadable')`;

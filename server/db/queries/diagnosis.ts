@@ -86,7 +86,7 @@ export async function silentNotices(
 export async function clockAhead(tx: ReadTx): Promise<number> {
   const sentAt = Date.now();
   const [row] = await tx.sql<{ at: Date }>`select clock_timestamp() as at`;
-  return aheadOf({ asked: sentAt, told: row!.at.getTime(), answered: Date.now() }) / 1000;
+  return aheadOf({ sentAt, theirs: row!.at.getTime(), receivedAt: Date.now() }) / 1000;
 }
 
 /** A current channel configuration, for `payctl doctor`. */

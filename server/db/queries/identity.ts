@@ -75,8 +75,8 @@ export interface AuditFilter extends Part {
 
 /** Reads of identity beyond a row by its key. */
 export interface IdentityQueries extends SessionQueries {
-  /** With `asked`, also the stored result under an idempotency key of the application. */
-  appState(tx: ReadTx, clientId: string, jti: string, asked?: AskedKey): Promise<AppState | undefined>;
+  /** With `requestKey`, also the stored result under that idempotency key of the application. */
+  appState(tx: ReadTx, clientId: string, jti: string, requestKey?: AskedKey): Promise<AppState | undefined>;
   adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined>;
   loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState>;
   apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]>;
@@ -124,12 +124,17 @@ type AppStateRow = Omit<AppState, 'kept'> & {
 };
 
 /** Reads the application, the revocation of its token and the stored idempotency key in one statement over primary keys. */
-async function appState(tx: ReadTx, clientId: string, jti: string, asked?: AskedKey): Promise<AppState | undefined> {
-  const kept = asked
+async function appState(
+  tx: ReadTx,
+  clientId: string,
+  jti: string,
+  requestKey?: AskedKey,
+): Promise<AppState | undefined> {
+  const kept = requestKey
     ? sql`(select json_build_object('fingerprint', k.fingerprint, 'intentNo', k.intent_no, 'state', k.state,
                 'leasedUntil', k.leased_until, 'status', k.status, 'body', k.body)
              from idempotency_keys k
-            where k.scope = 'app:' || client_id and k.route = ${asked.route} and k.key = ${asked.key})`
+            where k.scope = 'app:' || client_id and k.route = ${requestKey.route} and k.key = ${requestKey.key})`
     : sql`null`;
   const [row] = await tx.sql<AppStateRow>`
     select client_id, name, project, kind, scopes, enabled, generation, allowed_ips, rate_limit, late_payment, limits,
