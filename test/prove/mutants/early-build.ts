@@ -142,9 +142,9 @@ export const EARLY_BUILD: readonly Mutant[] = [
     name: 'the deliveries of one application take all places',
     from: 'early build',
     file: 'server/jobs/queues.ts',
-    find: `queue.slots.size + got >= this.#concurrency.queueConcurrency ||
-          !usage.hasCapacity(queue, queue.slots.size + got)`,
-    put: 'this.#underWay + got >= 96',
+    find: `queue.slots.size + assigned >= this.#concurrency.queueConcurrency ||
+          !usage.hasCapacity(queue, queue.slots.size + assigned)`,
+    put: 'this.#underWay + assigned >= 96',
     killedBy: witnessed('test/races/jobs.test.ts', '1,200 due deliveries of an application*'),
   },
   {
