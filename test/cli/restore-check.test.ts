@@ -138,7 +138,7 @@ const stepsWith = (tip: string): Step[] => [
   {
     name: 'a backup of an unreleased build',
     sql: `update schema_origin set first_migration = 'another'`,
-    found: [['schema', /^An unreleased build made this database/, /^Delete the folder .* or dump the rows/]],
+    found: [['schema', /^This database was created by an unreleased build/, /^Delete the folder .* or dump the rows/]],
   },
   {
     name: 'an empty database',

@@ -107,7 +107,7 @@ test('a database that another first migration made is refused in one sentence, a
     const before = await schemaOf(database);
     await t.throwsAsync(
       migrate(database),
-      { code: 'schema_unreleased', message: /^An unreleased build made this database, and no release/ },
+      { code: 'schema_unreleased', message: /^This database was created by an unreleased build; no release/ },
       name,
     );
     t.deepEqual(await schemaOf(database), before, name);

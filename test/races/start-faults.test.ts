@@ -94,7 +94,7 @@ async function taken(t: ExecutionContext): Promise<string> {
 
 const FAULTS: readonly StartFault[] = [
   {
-    name: 'a database that wants a password, and there is none',
+    name: 'a database that requires a password, and none is set',
     env: async (_, { as }) => database(as('postgres', null)),
     code: 'database_refused',
     exit: 7,
@@ -224,7 +224,7 @@ const FAULTS: readonly StartFault[] = [
     env: async (t) => database(await fakePostgres(t, SAYS.http, `pay:${SECRET}`)),
     code: 'database_unavailable',
     exit: 7,
-    says: /does not answer as PostgreSQL does/,
+    says: /does not respond like PostgreSQL/,
     next: /Database\.Url/,
   },
   {
@@ -237,7 +237,7 @@ const FAULTS: readonly StartFault[] = [
     },
     code: 'database_denied',
     exit: 7,
-    says: /schema cannot be brought up to date: permission denied/,
+    says: /schema cannot be migrated: permission denied/,
     next: /payctl server migrate.*Database\.Migrate = false/,
   },
   {
@@ -268,7 +268,7 @@ const FAULTS: readonly StartFault[] = [
     },
     code: 'schema_unreleased',
     exit: 1,
-    says: /unreleased build made this database, and no release can bring it up to date/,
+    says: /This database was created by an unreleased build; no release can migrate it/,
     next: /Delete the folder.*dump the rows/,
   },
   {
