@@ -175,8 +175,7 @@ export function composeCounters({ metrics: { registry } }: Base): Ports['count']
   };
   // Prometheus sees an increase only if the series existed before.
   for (const payWay of PAY_WAYS)
-    for (const result of ['settled', 'duplicate', 'hint'])
-      counters.notification.inc({ pay_way: payWay, result }, 0);
+    for (const result of ['settled', 'duplicate', 'hint']) counters.notification.inc({ pay_way: payWay, result }, 0);
   return (name, { payWay, ...labels } = {}) =>
     counters[name].inc(payWay === undefined ? labels : { pay_way: payWay, ...labels });
 }
